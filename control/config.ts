@@ -1,0 +1,51 @@
+/** Settings of the control plane, read once. */
+import path from 'node:path'
+import { EnvReader, type Env } from '../shared/env.ts'
+import { readSecretKey } from '../shared/secret-key.ts'
+import { readSharedSettings, type SharedSettings } from '../shared/settings.ts'
+
+export interface ControlConfig extends SharedSettings {
+  readonly databaseUrl: string
+  readonly redisUrl: string
+  /** `file:<dir>` or `s3://bucket?endpoint=…`. */
+  readonly blobStore: string
+  readonly secretKey: string
+  /** Unset: mails are written into `<dataDir>/mail` and shown at /dev/mail. */
+  readonly smtpUrl: string | undefined
+  readonly mailFrom: string
+  readonly stripeSecretKey: string | undefined
+  readonly stripeWebhookSecret: string | undefined
+  readonly stripeApiBase: string | undefined
+  readonly dnsResolver: string | undefined
+  readonly anonymousLifetimeMs: number
+  readonly freeIdleLifetimeMs: number
+  readonly recoveryWindowMs: number
+  /** How long a renamed slug redirects, and a deleted one stays blocked, before somebody else may take it. */
+  readonly slugCooldownMs: number
+  readonly jobIntervalMs: number
+  readonly geoHeader: string | undefined
+}
+
+export function readControlConfig(environment: Env): ControlConfig {
+  const env = new EnvReader(environment)
+  const shared = readSharedSettings(env)
+  return env.finish({
+    ...shared,
+    databaseUrl: env.text('DATABASE_URL', path.join(shared.dataDir, 'postgres-socket')),
+    redisUrl: env.text('REDIS_URL', `${path.join(shared.dataDir, 'redis.sock')}`),
+    blobStore: env.text('BLOB_STORE', `file:${path.join(shared.dataDir, 'blobs')}`),
+    secretKey: readSecretKey(env, shared.dataDir),
+    smtpUrl: env.optional('SMTP_URL'),
+    mailFrom: env.text('MAIL_FROM', `Dropway <no-reply@${shared.serviceHost}>`),
+    stripeSecretKey: env.optional('STRIPE_SECRET_KEY'),
+    stripeWebhookSecret: env.optional('STRIPE_WEBHOOK_SECRET'),
+    stripeApiBase: env.optional('STRIPE_API_BASE'),
+    dnsResolver: env.optional('DNS_RESOLVER'),
+    anonymousLifetimeMs: env.durationMs('ANONYMOUS_LIFETIME', '7d'),
+    freeIdleLifetimeMs: env.durationMs('FREE_IDLE_LIFETIME', '30d'),
+    recoveryWindowMs: env.durationMs('RECOVERY_WINDOW', '30d'),
+    slugCooldownMs: env.durationMs('SLUG_COOLDOWN', '30d'),
+    jobIntervalMs: env.durationMs('JOB_INTERVAL', '30s'),
+    geoHeader: env.optional('GEO_COUNTRY_HEADER')?.toLowerCase(),
+  })
+}

@@ -1,0 +1,45 @@
+/** Postgres. `Sql` is a pool or a transaction: query functions take it first, so that either passes through. */
+import postgres from 'postgres'
+
+export type Sql = postgres.Sql | postgres.TransactionSql
+export type Pool = postgres.Sql
+
+export interface DatabaseOptions {
+  /** postgres:// URL, or a directory that holds the unix socket of the embedded server. */
+  readonly url: string
+  readonly maxConnections: number
+}
+
+export function openDatabase({ url, maxConnections }: DatabaseOptions): Pool {
+  const options = {
+    max: maxConnections,
+    idle_timeout: 60,
+    connect_timeout: 2,
+    onnotice: () => {},
+    types: {
+      // Sizes and counts fit a double exactly; nobody wants strings.
+      bigint: { to: 20, from: [20], parse: Number, serialize: String },
+    },
+    connection: { application_name: 'dropway', statement_timeout: 30_000 },
+  } as const
+  return url.startsWith('/')
+    ? postgres({ ...options, host: `${url}/.s.PGSQL.5432`, path: `${url}/.s.PGSQL.5432`, database: 'dropway', username: 'postgres' } as never)
+    : postgres(url, options as never)
+}
+
+/** Runs `work` in one transaction; retries when Postgres says that a retry is safe (serialization, deadlock). */
+export async function transaction<Result>(pool: Pool, work: (sql: postgres.TransactionSql) => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return (await pool.begin(work)) as Result
+    } catch (error) {
+      const code = (error as { code?: string }).code
+      if (attempt >= 5 || (code !== '40001' && code !== '40P01')) throw error
+    }
+  }
+}
+
+export function isUniqueViolation(error: unknown, constraint?: string): boolean {
+  const { code, constraint_name } = error as { code?: string; constraint_name?: string }
+  return code === '23505' && (constraint === undefined || constraint_name === constraint)
+}

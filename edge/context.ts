@@ -1,0 +1,77 @@
+/**
+ * The vocabulary that the steps of the edge share. A step imports this file, its own folder, store/ and shared/;
+ * never another step. Decisions are values: a step says what should happen, `send` makes it happen.
+ */
+import type { HeaderRule, Manifest, ManifestFile, RedirectRule } from '../shared/manifest.ts'
+import type { SiteRoute } from '../shared/route-record.ts'
+
+/** One request as it arrived, the same for HTTP/1.1 and HTTP/2. */
+export interface Visit {
+  readonly method: string
+  /** Request target in origin form, undecoded: path and query. */
+  readonly target: string
+  /** Parsed host, see shared/hosts.ts. */
+  readonly host: string
+  /** Visitor's address: the socket's, or what a trusted proxy says. */
+  readonly ip: string
+  /** A request header by lower-case name. */
+  header(name: string): string | undefined
+}
+
+/** A manifest made ready for look-ups; built once per manifest hash and cached. */
+export interface SiteIndex {
+  readonly manifest: Manifest
+  readonly files: ReadonlyMap<string, ManifestFile>
+  readonly redirects: readonly CompiledRule<RedirectRule>[]
+  readonly headers: readonly CompiledRule<HeaderRule>[]
+}
+
+export interface CompiledRule<Rule> {
+  readonly rule: Rule
+  /** Values of placeholders and of the splat when the decoded path matches. */
+  match(path: string): ReadonlyMap<string, string> | undefined
+}
+
+/** What `locate` decides: pure, from index + path + settings. */
+export type Intent =
+  | {
+      readonly kind: 'asset'
+      /** Path of the file in the manifest. */
+      readonly path: string
+      readonly file: ManifestFile
+      /** 404 when it is the site's own 404.html. */
+      readonly status: 200 | 404
+      /** Headers that `_headers` sets for this path, lower-case names; null removes. */
+      readonly custom: readonly (readonly [string, string | null])[]
+    }
+  | { readonly kind: 'redirect'; readonly status: 301 | 302 | 303 | 307 | 308; readonly location: string }
+  /** Nothing there and no 404.html: the branded page. */
+  | { readonly kind: 'missing' }
+  /** Malformed percent-encoding, NUL, …: 400. */
+  | { readonly kind: 'malformed' }
+
+/** What `gate` decides about a drop before any content is looked at. */
+export type Verdict =
+  | { readonly kind: 'open' }
+  | { readonly kind: 'closed'; readonly page: ClosedPage; readonly status: 404 | 410 | 503 }
+  /** A password is set and this browser has not unlocked it. */
+  | { readonly kind: 'locked' }
+
+export type ClosedPage = 'unknown' | 'reserved' | 'gone' | 'expired' | 'removed' | 'unverified' | 'paused'
+
+/** Snippets to insert into the pages of a drop; one object per distinct settings and language, cached. */
+export interface Snippets {
+  /** Part of the ETag: changes when a setting or a snippet changes. */
+  readonly key: string
+  readonly head: Buffer
+  readonly body: Buffer
+  /** What a page's own Content-Security-Policy must additionally allow. */
+  readonly csp: { readonly scriptSrc: readonly string[]; readonly connectSrc: readonly string[]; readonly imgSrc: readonly string[]; readonly styleSrc: readonly string[]; readonly frameSrc: readonly string[] }
+  /** True when the choice of snippet depends on accept-language (consent banner). */
+  readonly variesByLanguage: boolean
+}
+
+export interface Site {
+  readonly route: SiteRoute
+  readonly index: SiteIndex
+}

@@ -1,0 +1,42 @@
+/**
+ * Content-addressed bytes: the name of a blob is the sha256 of its content. Nobody else's path,
+ * neither an archive's nor a visitor's, ever becomes a file system path.
+ */
+import type { Readable } from 'node:stream'
+
+export interface BlobStore {
+  /** Stores bytes durably (fsynced) before it resolves; storing the same bytes twice is free. */
+  put(bytes: Uint8Array): Promise<StoredBlob>
+  /** Streams bytes into the store; `abort` leaves nothing behind. */
+  writer(): Promise<BlobWriter>
+  has(hash: string): Promise<boolean>
+  /** The whole blob. Throws BlobMissing. */
+  read(hash: string): Promise<Buffer>
+  /** Bytes `start` to `end`, both inclusive; the stream errors with BlobMissing. */
+  stream(hash: string, range?: { start: number; end: number }): Readable
+  remove(hash: string): Promise<void>
+  /** Every blob, in no order; for garbage collection and backup. */
+  list(): AsyncIterable<StoredBlob & { modifiedAt: number }>
+  /** Removes temporary files of writers that died, older than the given age. */
+  sweep(olderThanMs: number): Promise<number>
+}
+
+export interface StoredBlob {
+  readonly hash: string
+  readonly size: number
+}
+
+export interface BlobWriter {
+  write(chunk: Uint8Array): Promise<void>
+  /** Resolves when the blob is durable under its hash. */
+  finish(): Promise<StoredBlob>
+  abort(): Promise<void>
+}
+
+export class BlobMissing extends Error {
+  readonly hash: string
+  constructor(hash: string) {
+    super(`blob ${hash} is missing`)
+    this.hash = hash
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * The one catalogue of errors that a caller can meet: code, status and a message that says what to do.
+ * Throw them; control/http turns them into `{ error, detail }`.
+ */
+export class ApiError extends Error {
+  readonly status: number
+  readonly code: string
+  /** Further fields of the body (`portal_url`, `id`). */
+  readonly fields: Readonly<Record<string, unknown>>
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(
+    status: number,
+    code: string,
+    detail: string,
+    extra: { fields?: Record<string, unknown>; headers?: Record<string, string> } = {},
+  ) {
+    super(detail)
+    this.status = status
+    this.code = code
+    this.fields = extra.fields ?? {}
+    this.headers = extra.headers ?? {}
+  }
+
+  toBody(): Record<string, unknown> {
+    return { error: this.code, detail: this.message, ...this.fields }
+  }
+}
+
+export const errors = {
+  invalidRequest: (detail: string) => new ApiError(400, 'invalid_request', detail),
+  invalidJson: (detail = 'The body is not valid JSON.') => new ApiError(400, 'invalid_json', detail),
+  unsupportedFileType: (name: string) =>
+    new ApiError(
+      400,
+      'unsupported_file_type',
+      `"${name}" cannot be published as a single file. Use .html, .htm, .md or .markdown, or upload a bundle.`,
+    ),
+  missingIndex: (detail = 'The bundle has no index.html at its root. Add one, or upload the folder that holds it.') =>
+    new ApiError(400, 'missing_index', detail),
+  archiveRejected: (detail: string) => new ApiError(400, 'archive_rejected', detail),
+  contentRejected: (detail: string) => new ApiError(400, 'content_rejected', detail),
+  unauthorized: (detail = 'Send a valid API token: Authorization: Bearer dw_…', headers: Record<string, string> = {}) =>
+    new ApiError(401, 'unauthorized', detail, { headers: { 'www-authenticate': 'Bearer', ...headers } }),
+  emailNotVerified: () =>
+    new ApiError(403, 'email_not_verified', 'Open the link in the verification mail first, or ask for a new one.'),
+  forbidden: (detail: string) => new ApiError(403, 'forbidden', detail),
+  planFeature: (feature: string) =>
+    new ApiError(403, 'plan_feature', `${feature} is not part of your plan. Upgrade to Plus or Business to use it.`),
+  planLimit: (detail: string) => new ApiError(403, 'plan_limit', detail),
+  notFound: (what = 'drop') => new ApiError(404, 'not_found', `There is no such ${what}, or it is not yours.`),
+  methodNotAllowed: (allow: string) =>
+    new ApiError(405, 'method_not_allowed', `This address answers ${allow}.`, { headers: { allow } }),
+  slugTaken: (slug: string) => new ApiError(409, 'slug_taken', `The slug "${slug}" is taken. Choose another.`),
+  slugReserved: (slug: string) => new ApiError(409, 'slug_reserved', `The slug "${slug}" is reserved. Choose another.`),
+  conflict: (code: string, detail: string) => new ApiError(409, code, detail),
+  subscriptionExists: (portalUrl: string) =>
+    new ApiError(409, 'subscription_exists', 'There is already a subscription. Change it in the billing portal.', {
+      fields: { portal_url: portalUrl },
+    }),
+  versionChanged: (detail: string) => new ApiError(412, 'version_changed', detail),
+  uploadTooLarge: (capBytes: number) =>
+    new ApiError(413, 'upload_too_large', `The upload is larger than ${capBytes / 1_000_000} MB, the cap of your plan.`),
+  unsupportedMediaType: (expected: string) =>
+    new ApiError(400, 'invalid_request', `Send the body as ${expected}.`),
+  rateLimited: (retryAfterSeconds: number, detail = 'Too many requests. Wait, then try again.') =>
+    new ApiError(429, 'rate_limited', detail, { headers: { 'retry-after': String(Math.max(1, Math.ceil(retryAfterSeconds))) } }),
+  internal: (id: string) =>
+    new ApiError(500, 'internal', 'Something failed on our side. Try again; if it stays, quote this id.', { fields: { id } }),
+  unavailable: (detail: string) => new ApiError(503, 'unavailable', detail, { headers: { 'retry-after': '2' } }),
+}

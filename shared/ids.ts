@@ -1,0 +1,18 @@
+/** Opaque identifiers with a prefix that names the kind: `st_…`, `v_…`. Sortable by time of creation. */
+import { randomBytes } from 'node:crypto'
+
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
+
+export type IdPrefix = 'st' | 'v' | 'usr' | 'org' | 'tok' | 'ses' | 'inv' | 'dom' | 'upl' | 'cli' | 'rep' | 'err' | 'mail' | 'edge'
+
+export function newId(prefix: IdPrefix, now = Date.now()): string {
+  let time = now
+  let head = ''
+  for (let index = 0; index < 9; index++) {
+    head = ALPHABET[time % 32]! + head
+    time = Math.floor(time / 32)
+  }
+  let tail = ''
+  for (const byte of randomBytes(13)) tail += ALPHABET[byte % 32]
+  return `${prefix}_${head}${tail}`
+}

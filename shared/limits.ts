@@ -1,0 +1,19 @@
+/** Limits that are not part of a plan. Each has a unit in its name and a reason. */
+
+/** A bundle of more files is a mistake (node_modules) or an attack. */
+export const MAX_BUNDLE_FILES = 20_000
+/** What ext4 and every browser agree on. */
+export const MAX_PATH_SEGMENT_BYTES = 255
+export const MAX_PATH_DEPTH = 32
+export const MAX_PATH_BYTES = 1024
+/** JSON bodies are settings, not content. */
+export const MAX_JSON_BYTES = 1_000_000
+export const MAX_NAME_CHARS = 120
+export const MAX_MESSAGE_CHARS = 500
+export const MAX_PASSWORD_CHARS = 256
+/** One bad line must not cost the whole publish. */
+export const MAX_REDIRECT_LINE_CHARS = 2000
+export const MAX_REDIRECT_RULES = 2000
+export const MAX_HEADER_RULES = 500
+/** How long control waits for every live edge before it answers `dropway-propagation: pending`. */
+export const PROPAGATION_WAIT_MS = 2000

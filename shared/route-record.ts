@@ -1,0 +1,61 @@
+/**
+ * Contract 1: what the edge knows about a host. Control computes it, Redis carries it, the replica keeps it.
+ * `revision` grows with every change of a host; an older revision never replaces a newer one.
+ */
+import { z } from 'zod'
+import { analyticsSchema } from './analytics.ts'
+
+export const ROUTE_RECORD_FORMAT = 1
+
+const host = z.string().min(1).max(253)
+export const sha256Hex = z.string().regex(/^[0-9a-f]{64}$/)
+
+/**
+ * What a visitor meets at a drop's address:
+ * `live` content · `reserved` 404 · `gone` (deleted) 410 · `removed` (taken down) 410 · `expired` 410 ·
+ * `unverified` 503 · `paused` 503. A live drop whose `expires_at` has passed is expired, to the second.
+ */
+export const siteStates = ['live', 'reserved', 'gone', 'removed', 'expired', 'unverified', 'paused'] as const
+export type SiteState = (typeof siteStates)[number]
+
+const base = { v: z.literal(ROUTE_RECORD_FORMAT), host, revision: z.int().positive() }
+
+const siteRecord = z.strictObject({
+  ...base,
+  kind: z.literal('site'),
+  site_id: z.string(),
+  state: z.enum(siteStates),
+  /** Hash of the live manifest; null until the first upload and after deletion. */
+  manifest: sha256Hex.nullable(),
+  version_number: z.int().nonnegative(),
+  /** Retained versions for preview addresses: [number, manifest hash], newest first. */
+  versions: z.array(z.tuple([z.int().positive(), sha256Hex])),
+  /** Milliseconds since the epoch; null when the drop has no clock. */
+  expires_at: z.int().nullable(),
+  /** PHC string of the visitor password, and the generation that unlock cookies are bound to. */
+  password: z.strictObject({ hash: z.string(), generation: z.int().nonnegative() }).nullable(),
+  spa_fallback: z.boolean(),
+  badge: z.boolean(),
+  analytics: analyticsSchema.nullable(),
+})
+
+/** A custom domain: serves the site of another host. */
+const aliasRecord = z.strictObject({ ...base, kind: z.literal('alias'), to: host })
+/** An old slug during its cool-down, or apex ↔ www: 301 to the same path at `to`. */
+const redirectRecord = z.strictObject({ ...base, kind: z.literal('redirect'), to: host })
+/** The host is known to be nothing: a removed domain, a slug that is free again. Answers 404 like an unknown host. */
+const noneRecord = z.strictObject({ ...base, kind: z.literal('none') })
+
+export const routeRecordSchema = z.discriminatedUnion('kind', [siteRecord, aliasRecord, redirectRecord, noneRecord])
+
+export type RouteRecord = z.infer<typeof routeRecordSchema>
+export type SiteRoute = z.infer<typeof siteRecord>
+
+export function encodeRouteRecord(record: RouteRecord): string {
+  return JSON.stringify(record)
+}
+
+/** Throws on a record of another format or shape: a plane never guesses what the other one meant. */
+export function decodeRouteRecord(text: string): RouteRecord {
+  return routeRecordSchema.parse(JSON.parse(text))
+}

@@ -1,0 +1,35 @@
+/** Contract 3b: messages on the change log. One entry names one thing that changed and carries its new value. */
+import { z } from 'zod'
+
+export const STREAM_FORMAT = 1
+
+export const streamMessageSchema = z.discriminatedUnion('kind', [
+  /** `value`: encoded route record. */
+  z.object({ v: z.literal(STREAM_FORMAT), kind: z.literal('route'), name: z.string(), value: z.string() }),
+  /** `value`: sealed certificate bundle; empty string removes it. */
+  z.object({ v: z.literal(STREAM_FORMAT), kind: z.literal('certificate'), name: z.string(), value: z.string() }),
+  /** Which custom domains want a certificate: `value` is JSON `{ wanted: boolean }`. The certs plane acts on it. */
+  z.object({ v: z.literal(STREAM_FORMAT), kind: z.literal('domain'), name: z.string(), value: z.string() }),
+  /** `name`: token, `value`: key authorization; empty when the challenge is over. */
+  z.object({ v: z.literal(STREAM_FORMAT), kind: z.literal('challenge'), name: z.string(), value: z.string() }),
+])
+
+export type StreamMessage = z.infer<typeof streamMessageSchema>
+
+/** Field list for XADD. */
+export function encodeStreamMessage(message: Omit<StreamMessage, 'v'>): string[] {
+  return ['v', String(STREAM_FORMAT), 'kind', message.kind, 'name', message.name, 'value', message.value]
+}
+
+export function decodeStreamMessage(fields: readonly string[]): StreamMessage {
+  const entries: Record<string, unknown> = Object.create(null)
+  for (let index = 0; index + 1 < fields.length; index += 2) entries[fields[index]!] = fields[index + 1]
+  return streamMessageSchema.parse({ ...entries, v: Number(entries['v']) })
+}
+
+/** Stream ids (`<ms>-<seq>`) in order: negative when `a` is older. */
+export function compareStreamIds(a: string, b: string): number {
+  const [aMs = '0', aSeq = '0'] = a.split('-')
+  const [bMs = '0', bSeq = '0'] = b.split('-')
+  return Number(aMs) - Number(bMs) || Number(aSeq) - Number(bSeq)
+}
