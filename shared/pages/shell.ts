@@ -1,0 +1,70 @@
+/**
+ * Pages that stand alone: the edge's error, unlock and paused pages, and whatever must look right without
+ * loading anything. The style sheet is inline and allowed by its hash; nothing else may run or load.
+ */
+import { createHash } from 'node:crypto'
+import { brandLink } from './brand.ts'
+import { baseCss, compact, controlsCss, standaloneCss, tokensCss } from './design.ts'
+import { html, raw, type Content } from './html.ts'
+
+export interface StandalonePage {
+  readonly title: string
+  /** Small line above the heading, e.g. `410`. */
+  readonly code?: string
+  readonly heading: string
+  readonly lead: Content
+  /** Further content of the page: a form, links. Forms post to the page's own origin. */
+  readonly body?: Content
+  readonly footer?: Content
+  /** Where the brand links to. */
+  readonly home: string
+  readonly lang?: string
+}
+
+export interface RenderedPage {
+  readonly body: string
+  /** Everything that such a page must be sent with, except status and retry-after. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** The style sheet is the same for all of them: make the renderer once and keep it. */
+export function createStandalonePages(): (page: StandalonePage) => RenderedPage {
+  const css = compact(tokensCss + baseCss + controlsCss + standaloneCss)
+  const headers = {
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'x-robots-tag': 'noindex',
+    'referrer-policy': 'no-referrer',
+    'content-security-policy': `default-src 'none'; style-src 'sha256-${sha256(css)}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+  }
+  return (page) => ({ body: renderStandalone(page, css), headers })
+}
+
+function renderStandalone(page: StandalonePage, css: string): string {
+  return html`<!doctype html>
+<html lang="${page.lang ?? 'en'}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<meta name="robots" content="noindex">
+<title>${page.title}</title>
+<style>${raw(css)}</style>
+</head>
+<body class="standalone">
+<header>${brandLink(page.home)}</header>
+<main>
+${page.code !== undefined && html`<p class="code">${page.code}</p>`}
+<h1>${page.heading}</h1>
+<p class="lead">${page.lead}</p>
+${page.body}
+</main>
+<footer>${page.footer ?? html`Published with <a href="${page.home}">Dropway</a>.`}</footer>
+</body>
+</html>
+`.text
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('base64')
+}
