@@ -1,0 +1,126 @@
+/**
+ * The certificate of the service's own names: the dashboard's host, `{sites_domain}` and `*.{sites_domain}`.
+ * From files when somebody bought one, re-read when they change; else from the local CA, renewed before it ends.
+ */
+import { readFileSync, statSync } from 'node:fs'
+import { isIP } from 'node:net'
+import tls from 'node:tls'
+import { HOUR_MS, SECOND_MS, type Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
+import type { CertificateBundle } from './bundle.ts'
+import type { LocalCa } from './local-ca.ts'
+
+/** How soon a replaced file is served. */
+const FILE_POLL_MS = 2 * SECOND_MS
+/** The local CA's leaf lives for months; this only must happen before it ends. */
+const RENEWAL_POLL_MS = HOUR_MS
+
+export interface ServiceNames {
+  readonly serviceHost: string
+  readonly sitesDomain: string
+}
+
+export type ServiceCertificateSource =
+  | { readonly kind: 'files'; readonly certFile: string; readonly keyFile: string }
+  | { readonly kind: 'local-ca'; readonly ca: LocalCa }
+
+export interface ServiceCertificate {
+  current(): CertificateBundle
+  /** For `createCertificateIndex`; see `mintFor`. */
+  readonly mint: ((name: string) => CertificateBundle | undefined) | undefined
+  /** Calls back with every new certificate. Returns how to stop. */
+  watch(onChange: (bundle: CertificateBundle) => void): () => void
+}
+
+export interface ServiceCertificateOptions {
+  readonly source: ServiceCertificateSource
+  readonly names: ServiceNames
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export function openServiceCertificate(options: ServiceCertificateOptions): ServiceCertificate {
+  const { source } = options
+  return source.kind === 'files' ? fromFiles(source, options.log) : fromLocalCa(source.ca, options)
+}
+
+/** Every name that the service certificate stands for. */
+export function serviceCertificateNames({ serviceHost, sitesDomain }: ServiceNames): string[] {
+  const names = new Set([serviceHost.replace(/^\[|\]$/g, ''), sitesDomain, `*.${sitesDomain}`])
+  // On one machine people also type the address.
+  if (names.has('localhost')) for (const address of ['127.0.0.1', '::1']) names.add(address)
+  return [...names]
+}
+
+function fromLocalCa(ca: LocalCa, { names, log }: ServiceCertificateOptions): ServiceCertificate {
+  const all = serviceCertificateNames(names)
+  const current = (): CertificateBundle => ca.serviceCertificate(all)
+  return {
+    current,
+    mint: mintFor(ca, names),
+    watch: (onChange) => poll(RENEWAL_POLL_MS, current, onChange, log),
+  }
+}
+
+/**
+ * Browsers, Node and OpenSSL ignore a wildcard directly below a top-level name (`*.localhost`), so there each
+ * address gets a leaf of its own, made by the local CA the moment somebody asks. Nothing leaves the process.
+ */
+function mintFor(ca: LocalCa, names: ServiceNames): ServiceCertificate['mint'] {
+  if (names.sitesDomain.includes('.')) return undefined
+  const suffix = `.${names.sitesDomain}`
+  const all = serviceCertificateNames(names)
+  return (name) => {
+    const label = name.endsWith(suffix) ? name.slice(0, -suffix.length) : ''
+    const isAddressOfOurs = /^[a-z0-9-]{1,63}$/.test(label) && isIP(name) === 0
+    return isAddressOfOurs ? ca.mint([name, ...all]) : undefined
+  }
+}
+
+function fromFiles({ certFile, keyFile }: { certFile: string; keyFile: string }, log: Log): ServiceCertificate {
+  const read = (): CertificateBundle => {
+    const bundle = { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') }
+    // Throws when the two do not belong together, as they may for a moment while they are being replaced.
+    tls.createSecureContext(bundle)
+    return bundle
+  }
+  let good = read()
+  let seen = stamp(certFile, keyFile)
+  const current = (): CertificateBundle => {
+    const now = stamp(certFile, keyFile)
+    if (now !== seen) {
+      good = read()
+      seen = now
+    }
+    return good
+  }
+  return {
+    current: () => good,
+    mint: undefined,
+    watch: (onChange) => poll(FILE_POLL_MS, current, onChange, log),
+  }
+}
+
+function stamp(...files: string[]): string {
+  return files
+    .map((file) => statSync(file))
+    .map((stat) => `${stat.ino}:${stat.mtimeMs}:${stat.size}`)
+    .join('|')
+}
+
+function poll(everyMs: number, current: () => CertificateBundle, onChange: (bundle: CertificateBundle) => void, log: Log): () => void {
+  let last = current()
+  const timer = setInterval(() => {
+    try {
+      const bundle = current()
+      if (bundle.cert === last.cert) return
+      onChange(bundle)
+      last = bundle
+      log.info('the service certificate was replaced')
+    } catch (error) {
+      log.warn({ err: error }, 'the service certificate could not be read anew; the old one stays')
+    }
+  }, everyMs)
+  timer.unref()
+  return () => clearInterval(timer)
+}
