@@ -5,7 +5,7 @@ export type Sql = postgres.Sql | postgres.TransactionSql
 export type Pool = postgres.Sql
 
 export interface DatabaseOptions {
-  /** postgres:// URL, or a directory that holds the unix socket of the embedded server. */
+  /** postgres:// URL, or a directory that holds the unix socket of the embedded server (`<dir>` or `<dir>?database=<name>`). */
   readonly url: string
   readonly maxConnections: number
 }
@@ -22,13 +22,17 @@ export function openDatabase({ url, maxConnections }: DatabaseOptions): Pool {
     },
     connection: { application_name: 'dropway', statement_timeout: 30_000 },
   } as const
-  return url.startsWith('/')
-    ? postgres({ ...options, host: `${url}/.s.PGSQL.5432`, path: `${url}/.s.PGSQL.5432`, database: 'dropway', username: 'postgres' } as never)
-    : postgres(url, options as never)
+  if (!url.startsWith('/')) return postgres(url, options as never)
+  const [directory, database = 'dropway'] = url.split('?database=')
+  const socket = `${directory}/.s.PGSQL.5432`
+  return postgres({ ...options, host: socket, path: socket, database, username: 'postgres' } as never)
 }
 
 /** Runs `work` in one transaction; retries when Postgres says that a retry is safe (serialization, deadlock). */
-export async function transaction<Result>(pool: Pool, work: (sql: postgres.TransactionSql) => Promise<Result>): Promise<Result> {
+export async function transaction<Result>(
+  pool: Pool,
+  work: (sql: postgres.TransactionSql) => Promise<Result>,
+): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {
       return (await pool.begin(work)) as Result

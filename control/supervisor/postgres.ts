@@ -1,0 +1,231 @@
+/**
+ * The embedded Postgres: a real server from npm's binaries, on a unix socket only.
+ *
+ * Start: find who runs it and where the binaries are → end a server that a killed supervisor left behind →
+ * create the cluster on the first start → start → wait for "ready" → create the database.
+ */
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+} from 'node:fs'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres from 'postgres'
+import { findPostgresBinaries } from './postgres-binaries.ts'
+import { endProcess, isAlive, workingDirectoryOf, type StopStep } from './processes.ts'
+import { canReach, serviceUser, type ServiceUser } from './service-user.ts'
+import { socketFolder } from './sockets.ts'
+
+export interface PostgresOptions {
+  /** Holds the cluster (`postgres/`) and, where the path is short enough, the socket (`postgres-socket/`). */
+  readonly dataDir: string
+  /** Off only where the data may be lost, as in tests: nothing is forced to disk. */
+  readonly durable?: boolean
+  /** Each line that the server logs. */
+  readonly onLog?: (line: string) => void
+}
+
+export interface Postgres {
+  /** For openDatabase(): the directory of the unix socket. */
+  readonly url: string
+  readonly pid: number
+  /** Settles when the server process has gone, for whatever reason. */
+  readonly exited: Promise<void>
+  stop(): Promise<void>
+}
+
+const SOCKET_NAME = '.s.PGSQL.5432'
+const MAX_CONNECTIONS = 100
+/** Recovery after a crash replays the log first; that takes seconds, not minutes, at our checkpoint distance. */
+const START_TIMEOUT_MS = 60_000
+/** Backends of a killed server notice its death within moments; until then a new one cannot have their shared memory. */
+const START_ATTEMPTS = 10
+const RETRY_DELAY_MS = 300
+
+/** Fast shutdown, immediate shutdown (recovers at the next start), and the end. */
+const STOP_STEPS: readonly StopStep[] = [
+  { signal: 'SIGINT', graceMs: 8000 },
+  { signal: 'SIGQUIT', graceMs: 2000 },
+  { signal: 'SIGKILL', graceMs: 2000 },
+]
+
+/** Everything that running one of the binaries needs to know. */
+interface Cluster {
+  readonly binaries: string
+  readonly user: ServiceUser | undefined
+  /** The cluster's directory. */
+  readonly directory: string
+}
+
+export async function startPostgres({ dataDir, durable = true, onLog = () => {} }: PostgresOptions): Promise<Postgres> {
+  mkdirSync(dataDir, { recursive: true })
+  const user = serviceUser()
+  const home = realpathSync(dataDir)
+  const cluster: Cluster = { user, binaries: findPostgresBinaries(user, home), directory: path.join(home, 'postgres') }
+
+  await endLeftOver(cluster.directory)
+  if (!existsSync(cluster.directory)) await createCluster(cluster, durable)
+  const socketDirectory = socketFolder(path.join(home, 'postgres-socket'), SOCKET_NAME, user)
+  removeStaleSocket(socketDirectory)
+  const server = await startServer(cluster, socketDirectory, durable, onLog)
+  await createDatabase(socketDirectory)
+
+  return {
+    url: socketDirectory,
+    pid: server.pid!,
+    exited: exitOf(server),
+    stop: () => endProcess(server.pid!, STOP_STEPS),
+  }
+}
+
+/** Ends a server of this cluster whose supervisor was killed, and forgets a pid that now names another process. */
+async function endLeftOver(directory: string): Promise<void> {
+  const pidFile = path.join(directory, 'postmaster.pid')
+  if (!existsSync(pidFile)) return
+  const pid = Number(readFileSync(pidFile, 'utf8').split('\n')[0])
+  if (isAlive(pid) && workingDirectoryOf(pid) === directory) await endProcess(pid, STOP_STEPS)
+  rmSync(pidFile, { force: true })
+}
+
+/** Only called when no server of this cluster runs: what lies there is a dead server's. */
+function removeStaleSocket(folder: string): void {
+  rmSync(path.join(folder, SOCKET_NAME), { force: true })
+  rmSync(path.join(folder, `${SOCKET_NAME}.lock`), { force: true })
+}
+
+/** Built under another name and renamed: an interrupted first start leaves nothing that looks like a cluster. */
+async function createCluster(cluster: Cluster, durable: boolean): Promise<void> {
+  const draft = { ...cluster, directory: `${cluster.directory}.new` }
+  rmSync(draft.directory, { recursive: true, force: true })
+  mkdirSync(draft.directory, { mode: 0o700 })
+  if (cluster.user) chownSync(draft.directory, cluster.user.uid, cluster.user.gid)
+  const options = ['-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-instructions']
+  const initdb = run(draft, 'initdb', durable ? options : [...options, '--no-sync'])
+  const output = collect(initdb)
+  await exitOf(initdb)
+  if (initdb.exitCode !== 0) throw new Error(`Postgres could not create its data directory:\n${output()}`)
+  renameSync(draft.directory, cluster.directory)
+}
+
+async function startServer(
+  cluster: Cluster,
+  socketDirectory: string,
+  durable: boolean,
+  onLog: (line: string) => void,
+): Promise<ChildProcess> {
+  const settings = { ...baseSettings(socketDirectory), ...(durable ? {} : RISKY_SETTINGS) }
+  const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  for (let attempt = 1; ; attempt++) {
+    const server = run(cluster, 'postgres', options)
+    const failure = await readyOrFailure(server, onLog)
+    if (failure === undefined) return server
+    if (attempt >= START_ATTEMPTS || !failure.includes('is still in use'))
+      throw new Error(`Postgres did not start:\n${failure}`)
+    await sleep(RETRY_DELAY_MS)
+  }
+}
+
+function baseSettings(socketDirectory: string): Record<string, string | number> {
+  return {
+    unix_socket_directories: socketDirectory,
+    listen_addresses: '',
+    port: 5432,
+    max_connections: MAX_CONNECTIONS,
+    shared_buffers: '32MB',
+    // A small machine, short queries: compiling them costs more than it saves.
+    jit: 'off',
+    log_checkpoints: 'off',
+  }
+}
+
+const RISKY_SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
+
+/** Resolves undefined once the server accepts connections, or what it said before it gave up. */
+async function readyOrFailure(server: ChildProcess, onLog: (line: string) => void): Promise<string | undefined> {
+  const said: string[] = []
+  const ready = new Promise<undefined>((resolve) => {
+    createInterface({ input: server.stderr! }).on('line', (line) => {
+      said.push(line)
+      if (said.length > 50) said.shift()
+      if (line.includes('ready to accept connections')) resolve(undefined)
+      onLog(line)
+    })
+  })
+  const timeout = new AbortController()
+  const late = sleep(START_TIMEOUT_MS, 'It took too long.', { signal: timeout.signal }).catch(() => undefined)
+  const outcome = await Promise.race([ready, exitOf(server).then(() => said.join('\n')), late])
+  timeout.abort()
+  if (outcome !== undefined) server.kill('SIGKILL')
+  return outcome
+}
+
+/**
+ * Runs one of the binaries on the cluster. In a process group of its own, since Ctrl-C in a terminal goes to a whole group
+ * and the services must outlive the planes.
+ *
+ * Where the service user cannot reach the directory, it is handed over as an open file: /proc/self/fd leads to it
+ * without passing the directories above, and every backend inherits it.
+ */
+function run(
+  { binaries, user, directory }: Cluster,
+  program: 'initdb' | 'postgres',
+  options: readonly string[],
+): ChildProcess {
+  const handle = canReach(user, path.dirname(directory)) ? undefined : openSync(directory, 'r')
+  const stdio: StdioOptions = ['ignore', 'pipe', 'pipe', ...(handle === undefined ? [] : [handle])]
+  try {
+    return spawn(
+      path.join(binaries, 'bin', program),
+      ['-D', handle === undefined ? directory : '/proc/self/fd/3', ...options],
+      {
+        ...user,
+        stdio,
+        cwd: '/',
+        detached: true,
+        env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
+      },
+    )
+  } finally {
+    if (handle !== undefined) closeSync(handle)
+  }
+}
+
+function collect(child: ChildProcess): () => string {
+  const chunks: Buffer[] = []
+  child.stdout!.on('data', (chunk: Buffer) => chunks.push(chunk))
+  child.stderr!.on('data', (chunk: Buffer) => chunks.push(chunk))
+  return () => Buffer.concat(chunks).toString().trim()
+}
+
+async function exitOf(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  await new Promise<void>((resolve, reject) => {
+    child.once('close', () => resolve())
+    child.once('error', reject)
+  })
+}
+
+async function createDatabase(socketDirectory: string): Promise<void> {
+  const sql = postgres({
+    path: path.join(socketDirectory, SOCKET_NAME),
+    database: 'postgres',
+    username: 'postgres',
+    max: 1,
+    onnotice: () => {},
+  } as never)
+  try {
+    const [existing] = await sql`select 1 from pg_database where datname = 'dropway'`
+    if (!existing) await sql`create database dropway`
+  } finally {
+    await sql.end()
+  }
+}

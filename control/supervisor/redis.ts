@@ -1,0 +1,183 @@
+/**
+ * Redis: `redis-server` or `valkey-server` from PATH, on a unix socket, with its append-only file in DATA_DIR;
+ * else the stand-in written in JavaScript, in a process of its own. The stand-in forgets everything when it stops:
+ * control republishes what the edges need.
+ */
+import { fork, spawn, type ChildProcess } from 'node:child_process'
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import net from 'node:net'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { endProcess, isAlive, workingDirectoryOf, type StopStep } from './processes.ts'
+import { socketFolder } from './sockets.ts'
+
+export interface RedisOptions {
+  /** Holds the append-only file (`redis/`) and, where the path is short enough, the socket (`redis.sock`). */
+  readonly dataDir: string
+  /** Directories to look for a server in, as in $PATH. Empty: the stand-in. */
+  readonly searchPath: string
+  /** Off only where the data may be lost, as in tests. */
+  readonly durable?: boolean
+  /** Port of the stand-in, to get back at the same address after a crash. Unset: any free one. */
+  readonly standInPort?: number
+  readonly onLog?: (line: string) => void
+}
+
+export interface Redis {
+  /** Path of the unix socket, or a redis:// URL of the stand-in. */
+  readonly url: string
+  readonly pid: number
+  /** `redis-server`, `valkey-server`, or `stand-in`. */
+  readonly engine: string
+  readonly exited: Promise<void>
+  stop(): Promise<void>
+}
+
+const ENGINES = ['redis-server', 'valkey-server']
+const SOCKET_NAME = 'redis.sock'
+const START_TIMEOUT_MS = 30_000
+const STOP_STEPS: readonly StopStep[] = [
+  { signal: 'SIGTERM', graceMs: 5000 },
+  { signal: 'SIGKILL', graceMs: 2000 },
+]
+
+export async function startRedis(options: RedisOptions): Promise<Redis> {
+  mkdirSync(options.dataDir, { recursive: true })
+  const program = findProgram(ENGINES, options.searchPath)
+  return program === undefined ? await startStandIn(options.standInPort ?? 0) : await startServer(program, options)
+}
+
+/** The first of the names that is an executable on the search path. */
+function findProgram(names: readonly string[], searchPath: string): string | undefined {
+  const folders = searchPath.split(path.delimiter).filter((folder) => folder !== '')
+  return names.flatMap((name) => folders.map((folder) => path.join(folder, name))).find(isExecutable)
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function startServer(
+  program: string,
+  { dataDir, durable = true, onLog = () => {} }: RedisOptions,
+): Promise<Redis> {
+  const home = realpathSync(dataDir)
+  const directory = path.join(home, 'redis')
+  mkdirSync(directory, { recursive: true })
+  const pidFile = path.join(directory, 'redis.pid')
+  await endLeftOver(pidFile, directory)
+
+  const socket = path.join(socketFolder(home, SOCKET_NAME), SOCKET_NAME)
+  rmSync(socket, { force: true })
+  const settings = {
+    port: '0',
+    unixsocket: socket,
+    unixsocketperm: '700',
+    dir: directory,
+    pidfile: pidFile,
+    save: '',
+    appendonly: durable ? 'yes' : 'no',
+    // What is published can be republished from Postgres, so a second of it may be lost with the power.
+    appendfsync: 'everysec',
+    // Routes, views and limits all matter: refuse a write rather than forget something.
+    'maxmemory-policy': 'noeviction',
+  }
+  const server = spawn(
+    program,
+    Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]),
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // A process group of its own: Ctrl-C in a terminal must not stop it before the planes.
+      detached: true,
+    },
+  )
+  const said = followLog(server, onLog)
+  await waitUntilReady(server, socket, said)
+  return {
+    url: socket,
+    pid: server.pid!,
+    engine: path.basename(program),
+    exited: exitOf(server),
+    stop: () => endProcess(server.pid!, STOP_STEPS),
+  }
+}
+
+/** Ends a server of this directory whose supervisor was killed. */
+async function endLeftOver(pidFile: string, directory: string): Promise<void> {
+  if (!existsSync(pidFile)) return
+  const pid = Number(readFileSync(pidFile, 'utf8'))
+  if (isAlive(pid) && workingDirectoryOf(pid) === directory) await endProcess(pid, STOP_STEPS)
+  rmSync(pidFile, { force: true })
+}
+
+async function waitUntilReady(server: ChildProcess, socket: string, said: readonly string[]): Promise<void> {
+  let exited = false
+  void exitOf(server).finally(() => (exited = true))
+  const deadline = Date.now() + START_TIMEOUT_MS
+  while (!(await answersPing(socket))) {
+    if (exited || Date.now() > deadline) {
+      server.kill('SIGKILL')
+      throw new Error(`Redis did not start:\n${said.join('\n')}`)
+    }
+    await sleep(20)
+  }
+}
+
+/** While it loads its file the server answers -LOADING instead of +PONG. */
+function answersPing(socket: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const connection = net.connect(socket)
+    const settle = (answer: boolean) => {
+      connection.destroy()
+      resolve(answer)
+    }
+    connection.setTimeout(1000, () => settle(false))
+    connection.on('error', () => settle(false))
+    connection.on('data', (data) => settle(data.toString().startsWith('+PONG')))
+    connection.write('PING\r\n')
+  })
+}
+
+function followLog(server: ChildProcess, onLog: (line: string) => void): readonly string[] {
+  const said: string[] = []
+  for (const input of [server.stdout!, server.stderr!]) {
+    createInterface({ input }).on('line', (line) => {
+      said.push(line)
+      if (said.length > 50) said.shift()
+      onLog(line)
+    })
+  }
+  return said
+}
+
+async function startStandIn(port: number): Promise<Redis> {
+  const server = fork(new URL('./redis-stand-in.ts', import.meta.url), [String(port)], { detached: true, execArgv: [] })
+  const actualPort = await new Promise<number>((resolve, reject) => {
+    server.once('message', (message: { port: number }) => resolve(message.port))
+    server.once('error', reject)
+    server.once('exit', () =>
+      reject(new Error('The Redis stand-in did not start. Install redis-server, or set REDIS_URL.')),
+    )
+  })
+  return {
+    url: `redis://127.0.0.1:${actualPort}`,
+    pid: server.pid!,
+    engine: 'stand-in',
+    exited: exitOf(server),
+    stop: () => endProcess(server.pid!, STOP_STEPS),
+  }
+}
+
+async function exitOf(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  await new Promise<void>((resolve) => {
+    child.once('exit', () => resolve())
+    child.once('error', () => resolve())
+  })
+}

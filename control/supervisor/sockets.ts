@@ -1,0 +1,38 @@
+/** Where a service puts its unix socket. The kernel takes at most 107 bytes of path. */
+import { createHash } from 'node:crypto'
+import { chmodSync, chownSync, lstatSync, mkdirSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { canReach, type ServiceUser } from './service-user.ts'
+
+const MAX_SOCKET_PATH_BYTES = 107
+
+/**
+ * `preferred` where the path fits and the user can reach it, else a short folder among the system's temporary ones.
+ * The same input always gives the same folder: clients keep their address when the service restarts.
+ */
+export function socketFolder(preferred: string, socketName: string, user?: ServiceUser): string {
+  mkdirSync(preferred, { recursive: true })
+  const fits = Buffer.byteLength(path.join(preferred, socketName)) <= MAX_SOCKET_PATH_BYTES
+  if (!fits || !canReach(user, path.dirname(preferred))) return shortFolder(preferred, user)
+  giveTo(user, preferred)
+  return preferred
+}
+
+function shortFolder(preferred: string, user?: ServiceUser): string {
+  const name = createHash('sha256').update(preferred).digest('hex').slice(0, 16)
+  const folder = path.join(os.tmpdir(), `dropway-${name}`)
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  // Anybody may create names in the temporary folder: only trust it when it is ours.
+  const { uid } = lstatSync(folder)
+  if (uid !== process.getuid!() && uid !== user?.uid)
+    throw new Error(`${folder} belongs to somebody else. Remove it, or set DATA_DIR to a shorter path.`)
+  giveTo(user, folder)
+  return folder
+}
+
+function giveTo(user: ServiceUser | undefined, folder: string): void {
+  if (!user) return
+  chownSync(folder, user.uid, user.gid)
+  chmodSync(folder, 0o700)
+}

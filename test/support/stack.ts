@@ -1,0 +1,3 @@
+export async function startSharedStack(): Promise<never> {
+  throw new Error('not yet')
+}
