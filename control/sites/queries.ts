@@ -1,0 +1,207 @@
+import type { PlanName } from '../../shared/plans.ts'
+import type { Sql } from '../database/sql.ts'
+import type { RetainedVersion, SiteFacts } from './rules.ts'
+
+const siteFacts = (sql: Sql) => sql`
+  s.id, s.org_id, s.slug, s.name, s.title, s.password_hash, s.password_generation, s.analytics, s.spa_fallback,
+  s.in_gallery, s.live_version_id, s.next_version_number, s.expires_at, s.expired_at, s.paused_at, s.taken_down_at,
+  s.taken_down_reason, s.deleted_at, s.dns_target, s.created_at, s.updated_at, s.published_at,
+  coalesce(o.plan, 'anonymous') as plan, u.email_verified_at is not null as owner_verified`
+
+const siteSource = (sql: Sql) => sql`
+  sites s left join organisations o on o.id = s.org_id left join users u on u.id = o.owner_id`
+
+export async function findSite(sql: Sql, siteId: string): Promise<SiteFacts | undefined> {
+  const [site] = await sql<SiteFacts[]>`select ${siteFacts(sql)} from ${siteSource(sql)} where s.id = ${siteId}`
+  return site
+}
+
+/** Another tenant's site is as absent as a missing one. */
+export async function findOwnSite(sql: Sql, orgId: string, siteId: string): Promise<SiteFacts | undefined> {
+  const [site] = await sql<SiteFacts[]>`
+    select ${siteFacts(sql)} from ${siteSource(sql)} where s.id = ${siteId} and s.org_id = ${orgId} and s.deleted_at is null`
+  return site
+}
+
+export async function findSiteBySlug(sql: Sql, slug: string): Promise<SiteFacts | undefined> {
+  const [site] = await sql<SiteFacts[]>`
+    select ${siteFacts(sql)} from ${siteSource(sql)} where s.slug = ${slug} and s.deleted_at is null`
+  return site
+}
+
+export async function listSites(sql: Sql, orgId: string): Promise<SiteFacts[]> {
+  return sql<SiteFacts[]>`
+    select ${siteFacts(sql)} from ${siteSource(sql)} where s.org_id = ${orgId} and s.deleted_at is null order by s.created_at desc, s.id desc`
+}
+
+export async function listAnonymousSites(sql: Sql, anonymousId: string): Promise<SiteFacts[]> {
+  return sql<SiteFacts[]>`
+    select ${siteFacts(sql)} from ${siteSource(sql)}
+    where s.anonymous_id = ${anonymousId} and s.org_id is null and s.deleted_at is null order by s.created_at desc`
+}
+
+export async function siteIdsOfOwner(sql: Sql, userId: string): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select s.id from sites s join organisations o on o.id = s.org_id where o.owner_id = ${userId} and s.deleted_at is null order by s.id`
+  return rows.map((row) => row.id)
+}
+
+/** Serialises everything that counts against an organisation's caps; returns its plan. */
+export async function lockOrganisation(sql: Sql, orgId: string): Promise<{ plan: PlanName; owner_seen_at: Date }> {
+  const [row] = await sql<{ plan: PlanName; owner_seen_at: Date }[]>`
+    select o.plan, u.last_sign_in_at as owner_seen_at from organisations o join users u on u.id = o.owner_id
+    where o.id = ${orgId} for update of o`
+  return row!
+}
+
+/** Orders the publishers of one site. */
+export async function lockSite(sql: Sql, siteId: string): Promise<void> {
+  await sql`select id from sites where id = ${siteId} for update`
+}
+
+export async function countActiveSites(sql: Sql, orgId: string): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from sites where org_id = ${orgId} and deleted_at is null and paused_at is null`
+  return row!.count
+}
+
+export async function listForCap(sql: Sql, orgId: string): Promise<{ id: string; paused: boolean; newestAt: number }[]> {
+  const rows = await sql<{ id: string; paused: boolean; newest_at: Date }[]>`
+    select id, paused_at is not null as paused, created_at as newest_at from sites where org_id = ${orgId} and deleted_at is null`
+  return rows.map((row) => ({ id: row.id, paused: row.paused, newestAt: row.newest_at.getTime() }))
+}
+
+export async function setPaused(sql: Sql, siteIds: readonly string[], pausedAt: Date | null): Promise<void> {
+  await sql`update sites set paused_at = ${pausedAt}, updated_at = now() where id = any(${siteIds as string[]})`
+}
+
+export async function insertSite(
+  sql: Sql,
+  site: { id: string; org_id: string | null; slug: string; name: string; dns_target: string; expires_at: Date | null; anonymous_id: string | null; claim_hash: string | null; created_at: Date },
+): Promise<void> {
+  await sql`insert into sites ${sql({ ...site, updated_at: site.created_at })}`
+}
+
+/**
+ * Takes a slug for a site: free, cooled down, or the site's own former one. False when somebody holds it.
+ * One statement, so that of many racing callers exactly one wins.
+ */
+export async function takeSlug(sql: Sql, slug: string, siteId: string, now: Date): Promise<boolean> {
+  const rows = await sql`
+    insert into slugs (slug, site_id, kind) values (${slug}, ${siteId}, 'current')
+    on conflict (slug) do update set site_id = excluded.site_id, kind = 'current', free_at = null
+    where slugs.kind <> 'current' and (slugs.free_at <= ${now} or (slugs.kind = 'former' and slugs.site_id = excluded.site_id))
+    returning slug`
+  return rows.length === 1
+}
+
+export async function releaseSlug(sql: Sql, slug: string, kind: 'former' | 'tombstone', freeAt: Date): Promise<void> {
+  await sql`update slugs set kind = ${kind}, free_at = ${freeAt} where slug = ${slug}`
+}
+
+export async function formerSlugs(sql: Sql, siteId: string): Promise<string[]> {
+  const rows = await sql<{ slug: string }[]>`select slug from slugs where site_id = ${siteId} and kind = 'former'`
+  return rows.map((row) => row.slug)
+}
+
+/** A deleted site's former slugs are gone with it. */
+export async function buryFormerSlugs(sql: Sql, siteId: string): Promise<void> {
+  await sql`update slugs set kind = 'tombstone' where site_id = ${siteId} and kind = 'former'`
+}
+
+export async function slugsOf(sql: Sql, siteId: string): Promise<{ slug: string; kind: 'current' | 'former' | 'tombstone' }[]> {
+  return sql<{ slug: string; kind: 'current' | 'former' | 'tombstone' }[]>`select slug, kind from slugs where site_id = ${siteId}`
+}
+
+export async function updateSite(sql: Sql, siteId: string, changes: Record<string, unknown>, now: Date): Promise<void> {
+  const values = { ...changes, updated_at: now }
+  await sql`update sites set ${sql(values as never)} where id = ${siteId}`
+}
+
+export async function markDeleted(sql: Sql, siteId: string, now: Date): Promise<void> {
+  await sql`update sites set deleted_at = ${now}, updated_at = ${now}, live_version_id = null, password_hash = null, claim_hash = null, in_gallery = false where id = ${siteId}`
+  await sql`update versions set dropped_at = ${now} where site_id = ${siteId} and dropped_at is null`
+}
+
+export async function retainedVersions(sql: Sql, siteId: string): Promise<RetainedVersion[]> {
+  return sql<RetainedVersion[]>`
+    select id, number, manifest_hash from versions where site_id = ${siteId} and dropped_at is null order by number desc`
+}
+
+export interface VersionRow {
+  id: string
+  site_id: string
+  number: number
+  manifest_hash: string
+  byte_size: number
+  file_count: number
+  message: string
+  report: unknown
+  created_at: Date
+  created_by_email: string | null
+}
+
+export async function listVersions(sql: Sql, siteId: string): Promise<VersionRow[]> {
+  return sql<VersionRow[]>`
+    select v.id, v.site_id, v.number, v.manifest_hash, v.byte_size, v.file_count, v.message, v.report, v.created_at, u.email as created_by_email
+    from versions v left join users u on u.id = v.created_by
+    where v.site_id = ${siteId} and v.dropped_at is null order by v.number desc`
+}
+
+export async function insertVersion(
+  sql: Sql,
+  version: { id: string; site_id: string; number: number; manifest_hash: string; byte_size: number; file_count: number; message: string; created_by: string | null; created_at: Date },
+  report: unknown,
+  blobs: readonly string[],
+): Promise<void> {
+  await sql`insert into versions ${sql({ ...version, report: sql.json(report as never) } as never)}`
+  await sql`insert into version_blobs (version_id, hash) select ${version.id}, unnest(${blobs as string[]}::text[])`
+}
+
+/** Drops the oldest versions beyond the newest `keep`. */
+export async function dropOldVersions(sql: Sql, siteId: string, keep: number, now: Date): Promise<void> {
+  await sql`
+    update versions set dropped_at = ${now} where id in (
+      select id from versions where site_id = ${siteId} and dropped_at is null order by number desc offset ${keep})`
+}
+
+export async function storedBytes(sql: Sql, orgId: string): Promise<number> {
+  const [row] = await sql<{ bytes: number }[]>`
+    select coalesce(sum(v.byte_size), 0)::bigint as bytes from versions v join sites s on s.id = v.site_id
+    where s.org_id = ${orgId} and s.deleted_at is null and v.dropped_at is null`
+  return row!.bytes
+}
+
+export async function recordPublish(sql: Sql, publish: { site_id: string; version_id: string; kind: 'upload' | 'promote'; user_id: string | null; at: Date }): Promise<void> {
+  await sql`insert into publishes ${sql(publish)}`
+}
+
+export async function viewsSince(sql: Sql, siteIds: readonly string[], day: string): Promise<Map<string, number>> {
+  const rows = await sql<{ site_id: string; count: number }[]>`
+    select site_id, sum(count)::bigint as count from views where site_id = any(${siteIds as string[]}) and day > ${day} group by site_id`
+  return new Map(rows.map((row) => [row.site_id, row.count]))
+}
+
+export async function dailyViews(sql: Sql, siteId: string, fromDay: string): Promise<{ day: string; count: number }[]> {
+  return sql<{ day: string; count: number }[]>`
+    select to_char(day, 'YYYY-MM-DD') as day, count from views where site_id = ${siteId} and day >= ${fromDay} order by day`
+}
+
+/** Of these hashes, those that a retained version of the organisation already names. */
+export async function ownBlobs(sql: Sql, orgId: string, hashes: readonly string[]): Promise<Set<string>> {
+  const rows = await sql<{ hash: string }[]>`
+    select distinct b.hash from version_blobs b join versions v on v.id = b.version_id join sites s on s.id = v.site_id
+    where s.org_id = ${orgId} and v.dropped_at is null and b.hash = any(${hashes as string[]})`
+  return new Set(rows.map((row) => row.hash))
+}
+
+/** Of these hashes, those that a retained version or an open upload needs. */
+export async function referencedBlobs(sql: Sql, hashes: readonly string[], now: Date): Promise<Set<string>> {
+  const rows = await sql<{ hash: string }[]>`
+    select distinct b.hash from version_blobs b join versions v on v.id = b.version_id
+    where v.dropped_at is null and b.hash = any(${hashes as string[]})
+    union
+    select distinct f.hash from upload_files f join uploads u on u.id = f.upload_id
+    where u.finished_at is null and u.expires_at > ${now} and f.hash = any(${hashes as string[]})`
+  return new Set(rows.map((row) => row.hash))
+}

@@ -1,0 +1,132 @@
+/** Decisions about sites: no I/O, no clock. */
+import { plans, type PlanName } from '../../shared/plans.ts'
+import { siteHost } from '../../shared/hosts.ts'
+import type { SiteRoute, SiteState } from '../../shared/route-record.ts'
+import type { Analytics } from '../../shared/analytics.ts'
+import type { NewRoute } from '../events/outbox.ts'
+
+/** A site with what its serving depends on. */
+export interface SiteFacts {
+  id: string
+  org_id: string | null
+  slug: string
+  name: string
+  title: string
+  password_hash: string | null
+  password_generation: number
+  analytics: Analytics | null
+  spa_fallback: boolean
+  in_gallery: boolean
+  live_version_id: string | null
+  next_version_number: number
+  expires_at: Date | null
+  expired_at: Date | null
+  paused_at: Date | null
+  taken_down_at: Date | null
+  taken_down_reason: string | null
+  deleted_at: Date | null
+  dns_target: string
+  created_at: Date
+  updated_at: Date
+  published_at: Date | null
+  /** `anonymous` while nobody owns it. */
+  plan: PlanName
+  owner_verified: boolean
+}
+
+export interface RetainedVersion {
+  id: string
+  number: number
+  manifest_hash: string
+}
+
+/**
+ * The one place that says what a visitor meets. The order is the order of severity: what we removed stays removed,
+ * what is gone stays gone, and only then do clocks, plans and the owner's mailbox matter.
+ */
+export function stateOf(site: SiteFacts, now: number): SiteState {
+  if (site.deleted_at) return 'gone'
+  if (site.taken_down_at) return 'removed'
+  if (site.expired_at || (site.expires_at && site.expires_at.getTime() <= now)) return 'expired'
+  if (site.paused_at) return 'paused'
+  if (!site.live_version_id) return 'reserved'
+  if (site.org_id !== null && !site.owner_verified) return 'unverified'
+  return 'live'
+}
+
+export function siteRouteOf(site: SiteFacts, versions: readonly RetainedVersion[], sitesDomain: string, now: number): Omit<SiteRoute, 'v' | 'revision'> {
+  const plan = plans[site.plan]
+  const live = versions.find((version) => version.id === site.live_version_id)
+  const state = stateOf(site, now)
+  return {
+    kind: 'site',
+    host: siteHost(site.slug, sitesDomain),
+    site_id: site.id,
+    state,
+    manifest: state === 'gone' ? null : (live?.manifest_hash ?? null),
+    version_number: live?.number ?? 0,
+    versions: state === 'gone' ? [] : versions.map((version) => [version.number, version.manifest_hash]),
+    expires_at: site.expires_at?.getTime() ?? null,
+    // A password stays in force when the plan ends: nobody's private drop becomes public by a missed payment.
+    password: site.password_hash ? { hash: site.password_hash, generation: site.password_generation } : null,
+    spa_fallback: site.spa_fallback,
+    badge: plan.badge,
+    analytics: plan.analytics ? site.analytics : null,
+  }
+}
+
+/** Former slugs lead to the current address while they cool down. */
+export function redirectRouteOf(formerSlug: string, site: SiteFacts, sitesDomain: string): NewRoute {
+  return { kind: 'redirect', host: siteHost(formerSlug, sitesDomain), to: siteHost(site.slug, sitesDomain) }
+}
+
+/** When a drop of this plan ends, counted from the publisher's last sign of life; undefined when it never does. */
+export function expiryOf(
+  plan: PlanName,
+  times: { publishedAt: number; ownerSeenAt: number },
+  lifetimes: { anonymousLifetimeMs: number; freeIdleLifetimeMs: number },
+): Date | null {
+  switch (plans[plan].lifetime) {
+    case 'fixed':
+      return new Date(times.publishedAt + lifetimes.anonymousLifetimeMs)
+    case 'idle':
+      return new Date(times.ownerSeenAt + lifetimes.freeIdleLifetimeMs)
+    case 'permanent':
+      return null
+  }
+}
+
+/**
+ * Which drops pause and resume so that at most `cap` are active. The newest stay live.
+ * `mayPause` is false when something was merely deleted: caps are never applied retroactively.
+ */
+export function fitToCap(sites: readonly { id: string; paused: boolean; newestAt: number }[], cap: number, mayPause: boolean): { pause: string[]; resume: string[] } {
+  const newestFirst = sites.toSorted((a, b) => b.newestAt - a.newestAt)
+  if (mayPause) {
+    return {
+      pause: newestFirst.slice(cap).filter((site) => !site.paused).map((site) => site.id),
+      resume: newestFirst.slice(0, cap).filter((site) => site.paused).map((site) => site.id),
+    }
+  }
+  const room = Math.max(0, cap - sites.filter((site) => !site.paused).length)
+  return { pause: [], resume: newestFirst.filter((site) => site.paused).slice(0, room).map((site) => site.id) }
+}
+
+const ADJECTIVES = `amber bold brave bright brisk calm clear clever cosy crisp curious daring dapper eager early easy fair
+fancy fine fresh gentle giant glad golden grand happy honest humble ideal jolly keen kind lively lucky mellow merry mild
+misty modern neat nimble noble olive opal patient plain polite proud quick quiet rapid ready rosy royal shiny silent
+silver simple smart smooth snowy solid spry steady still sunny super sweet swift tidy tiny vivid warm wild wise witty`.split(/\s+/)
+const NOUNS = `acorn apple arrow badge bay beacon bear birch bird boat book breeze bridge brook canyon cedar cliff cloud
+comet coral creek crow dawn deer delta dune eagle echo ember falcon fern field finch fjord flame flint forest fox garden
+glade grove harbor hawk hazel heron hill island jade kite lake lantern leaf lily lynx maple meadow mesa moon moss oak
+ocean orchid otter owl panda path peak pearl pebble pine planet pond prairie quartz rain raven reef ridge river robin
+rose sage sail seal shell sky sparrow spring spruce star stone storm stream summit swan thistle tide tiger trail tulip
+valley violet wave willow wind wolf wren`.split(/\s+/)
+
+/** A readable random slug: `calm-otter-7k2m9x`. `random` yields numbers in [0, 1). */
+export function readableSlug(random: () => number): string {
+  const pick = (words: readonly string[]): string => words[Math.floor(random() * words.length)]!
+  let tail = ''
+  for (let index = 0; index < 6; index++) tail += 'abcdefghjkmnpqrstuvwxyz23456789'[Math.floor(random() * 31)]
+  return `${pick(ADJECTIVES)}-${pick(NOUNS)}-${tail}`
+}

@@ -1,0 +1,110 @@
+/** Shapes of the REST API for sites and versions. */
+import { z } from 'zod'
+import { analyticsSchema } from '../../shared/analytics.ts'
+import { MAX_BUNDLE_FILES, MAX_MESSAGE_CHARS, MAX_NAME_CHARS, MAX_PASSWORD_CHARS } from '../../shared/limits.ts'
+import { sha256Hex, siteStates } from '../../shared/route-record.ts'
+
+const time = z.iso.datetime()
+
+export const siteSchema = z.object({
+  id: z.string(),
+  slug: z.string(),
+  name: z.string(),
+  title: z.string(),
+  url: z.string(),
+  state: z.enum(siteStates),
+  access_mode: z.enum(['public', 'password']),
+  has_password: z.boolean(),
+  branding_enabled: z.boolean(),
+  spa_fallback: z.boolean(),
+  gallery: z.boolean(),
+  analytics: analyticsSchema.nullable(),
+  live_version_id: z.string().nullable(),
+  expires_at: time.nullable(),
+  created_at: time,
+  updated_at: time,
+  published_at: time.nullable(),
+  views_30d: z.int(),
+})
+export type SiteView = z.infer<typeof siteSchema>
+
+export const warningSchema = z.object({
+  code: z.string(),
+  message: z.string(),
+  path: z.string().optional(),
+  line: z.int().optional(),
+})
+export const reportSchema = z.object({ warnings: z.array(warningSchema) })
+export type PublishReport = z.infer<typeof reportSchema>
+
+export const versionSchema = z.object({
+  version_id: z.string(),
+  version_number: z.int(),
+  byte_size: z.int(),
+  file_count: z.int(),
+  message: z.string(),
+  url: z.string(),
+  preview_url: z.string().nullable(),
+  report: reportSchema,
+})
+export type VersionView = z.infer<typeof versionSchema>
+
+export const versionEntrySchema = versionSchema.extend({
+  created_at: time,
+  live: z.boolean(),
+  created_by: z.string().nullable(),
+})
+export type VersionEntry = z.infer<typeof versionEntrySchema>
+
+export const changesSchema = z.object({ added: z.array(z.string()), changed: z.array(z.string()), removed: z.array(z.string()) })
+export type Changes = z.infer<typeof changesSchema>
+
+const slug = z.string().max(200)
+const name = z.string().max(MAX_NAME_CHARS)
+
+export const createSiteSchema = z.strictObject({ slug: slug.optional(), name: name.optional() })
+
+export const patchSiteSchema = z.strictObject({
+  name: name.optional(),
+  slug: slug.optional(),
+  password: z.string().min(1, 'must not be empty; send null to remove it').max(MAX_PASSWORD_CHARS).nullable().optional(),
+  analytics: analyticsSchema.nullable().optional(),
+  spa_fallback: z.boolean().optional(),
+  gallery: z.boolean().optional(),
+})
+export type SitePatch = z.infer<typeof patchSiteSchema>
+
+export const message = z.string().max(MAX_MESSAGE_CHARS)
+/** Number of the version that the publisher believes to be live; 0 for none yet. */
+export const ifVersion = z.int().nonnegative()
+
+export const startUploadSchema = z.strictObject({
+  files: z
+    .array(z.strictObject({ path: z.string(), sha256: sha256Hex, size: z.int().nonnegative() }))
+    .min(1)
+    .max(MAX_BUNDLE_FILES),
+  message: message.optional(),
+  if_version: ifVersion.optional(),
+  spa_fallback: z.boolean().optional(),
+})
+export type StartUpload = z.infer<typeof startUploadSchema>
+
+export const uploadSchema = z.object({
+  upload_id: z.string(),
+  missing: z.array(sha256Hex),
+  unchanged: z.boolean(),
+  expires_at: time,
+})
+
+export const usageSchema = z.object({
+  plan: z.string(),
+  drops: z.object({ used: z.int(), limit: z.int() }),
+  storage_bytes: z.object({ used: z.int(), limit: z.int() }),
+  custom_domains: z.object({ used: z.int(), limit: z.int() }),
+  upload_bytes: z.object({ limit: z.int() }),
+  versions_per_drop: z.object({ limit: z.int() }),
+  paused_drops: z.int(),
+  views_30d: z.int(),
+})
+
+export const dailyViewsSchema = z.object({ days: z.array(z.object({ day: z.string(), count: z.int() })), total: z.int() })

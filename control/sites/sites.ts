@@ -1,0 +1,252 @@
+/** Sites: reserve, list, change settings, delete. Content arrives through versions.ts. */
+import { randomBytes } from 'node:crypto'
+import { DAY_MS, type Clock } from '../../shared/clock.ts'
+import { errors } from '../../shared/errors.ts'
+import { siteHost, slugProblem } from '../../shared/hosts.ts'
+import { newId } from '../../shared/ids.ts'
+import { hashPassword } from '../../shared/password.ts'
+import { plans, type PlanName } from '../../shared/plans.ts'
+import { addressOf } from '../../shared/settings.ts'
+import type { Actor } from '../accounts/actor.ts'
+import type { ControlConfig } from '../config.ts'
+import { transaction, type Pool, type Sql } from '../database/sql.ts'
+import type { Events } from '../events/publish.ts'
+import * as queries from './queries.ts'
+import type { RefreshRoutes } from './routing.ts'
+import { expiryOf, fitToCap, readableSlug, stateOf, type SiteFacts } from './rules.ts'
+import type { SitePatch, SiteView } from './schemas.ts'
+
+/** A result, and whether some edge may still serve the state before it. */
+export interface Propagated<Value> {
+  readonly value: Value
+  readonly pending: boolean
+}
+
+/** Writes the audit log inside the transaction of the change. */
+export type Audit = (sql: Sql, entry: { actor: Actor; action: string; subject: string; detail?: Record<string, unknown> }) => Promise<void>
+
+export interface SitesDeps {
+  sql: Pool
+  clock: Clock
+  events: Pick<Events, 'propagate'>
+  refreshRoutes: RefreshRoutes
+  audit: Audit
+  config: Pick<ControlConfig, 'sitesDomain' | 'publicPort' | 'anonymousLifetimeMs' | 'freeIdleLifetimeMs' | 'slugCooldownMs'>
+}
+
+export type Sites = ReturnType<typeof createSites>
+
+/** Random slugs do not collide in practice; this bounds the impossible. */
+const MAX_SLUG_TRIES = 8
+
+export function createSites({ sql, clock, events, refreshRoutes, audit, config }: SitesDeps) {
+  const now = (): Date => new Date(clock.now())
+
+  function view(site: SiteFacts, views: number): SiteView {
+    return {
+      id: site.id,
+      slug: site.slug,
+      name: site.name,
+      title: site.title,
+      url: addressOf(config, siteHost(site.slug, config.sitesDomain)),
+      state: stateOf(site, clock.now()),
+      access_mode: site.password_hash ? 'password' : 'public',
+      has_password: site.password_hash !== null,
+      branding_enabled: plans[site.plan].badge,
+      spa_fallback: site.spa_fallback,
+      gallery: site.in_gallery,
+      analytics: site.analytics,
+      live_version_id: site.live_version_id,
+      expires_at: site.expires_at?.toISOString() ?? null,
+      created_at: site.created_at.toISOString(),
+      updated_at: site.updated_at.toISOString(),
+      published_at: site.published_at?.toISOString() ?? null,
+      views_30d: views,
+    }
+  }
+
+  async function views(sites: readonly SiteFacts[]): Promise<SiteView[]> {
+    const since = new Date(clock.now() - 30 * DAY_MS).toISOString().slice(0, 10)
+    const counts = sites.length === 0 ? new Map<string, number>() : await queries.viewsSince(sql, sites.map((site) => site.id), since)
+    return sites.map((site) => view(site, counts.get(site.id) ?? 0))
+  }
+
+  async function requireOwn(db: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<SiteFacts> {
+    const site = await queries.findOwnSite(db, actor.orgId, siteId)
+    if (!site) throw errors.notFound()
+    return site
+  }
+
+  async function viewOwn(actor: Actor, siteId: string): Promise<SiteView> {
+    return (await views([await requireOwn(sql, actor, siteId)]))[0]!
+  }
+
+  /** Reserves a slug for a new site inside the caller's transaction. */
+  async function reserve(
+    db: Sql,
+    owner: { orgId: string; plan: PlanName; ownerSeenAt: Date } | { anonymousId: string; claimHash: string },
+    wanted: { slug?: string; name?: string },
+  ): Promise<SiteFacts> {
+    const id = newId('st', clock.now())
+    const isOwned = 'orgId' in owner
+    const plan = isOwned ? owner.plan : 'anonymous'
+    const times = { publishedAt: clock.now(), ownerSeenAt: isOwned ? owner.ownerSeenAt.getTime() : clock.now() }
+    const slug = wanted.slug ?? readableSlug(randomFraction)
+    await queries.insertSite(db, {
+      id,
+      org_id: isOwned ? owner.orgId : null,
+      slug,
+      name: wanted.name ?? '',
+      dns_target: `t-${randomBytes(8).toString('hex')}`,
+      expires_at: expiryOf(plan, times, config),
+      anonymous_id: isOwned ? null : owner.anonymousId,
+      claim_hash: isOwned ? null : owner.claimHash,
+      created_at: now(),
+    })
+    if (wanted.slug !== undefined) await takeWantedSlug(db, wanted.slug, id)
+    else await takeRandomSlug(db, slug, id)
+    return (await queries.findSite(db, id))!
+  }
+
+  async function takeWantedSlug(db: Sql, slug: string, siteId: string): Promise<void> {
+    const problem = slugProblem(slug)
+    if (problem === 'invalid') throw errors.invalidRequest('slug: use 3 to 63 lower-case letters, digits and hyphens, with no hyphen at either end')
+    if (problem === 'reserved') throw errors.slugReserved(slug)
+    if (!(await queries.takeSlug(db, slug, siteId, now()))) throw errors.slugTaken(slug)
+  }
+
+  async function takeRandomSlug(db: Sql, first: string, siteId: string): Promise<void> {
+    for (let attempt = 0, slug = first; attempt < MAX_SLUG_TRIES; attempt++, slug = readableSlug(randomFraction)) {
+      if (!(await queries.takeSlug(db, slug, siteId, now()))) continue
+      if (slug !== first) await queries.updateSite(db, siteId, { slug }, now())
+      return
+    }
+    throw errors.slugTaken(first)
+  }
+
+  /** Resumes paused drops that fit the cap again. */
+  async function resumePaused(db: Sql, orgId: string): Promise<void> {
+    const { plan } = await queries.lockOrganisation(db, orgId)
+    const { resume } = fitToCap(await queries.listForCap(db, orgId), plans[plan].activeDrops, false)
+    if (resume.length === 0) return
+    await queries.setPaused(db, resume, null)
+    for (const id of resume) await refreshRoutes(db, id)
+  }
+
+  /** Deletes for good, inside the caller's transaction; the address says "gone" from then on. */
+  async function remove(db: Sql, site: SiteFacts): Promise<void> {
+    await queries.markDeleted(db, site.id, now())
+    await queries.releaseSlug(db, site.slug, 'tombstone', new Date(clock.now() + config.slugCooldownMs))
+    await queries.buryFormerSlugs(db, site.id)
+    await refreshRoutes(db, site.id)
+    if (site.org_id) await resumePaused(db, site.org_id)
+  }
+
+  async function rename(db: Sql, site: SiteFacts, slug: string): Promise<void> {
+    await takeWantedSlug(db, slug, site.id)
+    await queries.releaseSlug(db, site.slug, 'former', new Date(clock.now() + config.slugCooldownMs))
+  }
+
+  /** Columns that a PATCH sets. Features above the plan are refused; taking one away is always allowed. */
+  async function changesOf(site: SiteFacts, patch: SitePatch): Promise<Record<string, unknown>> {
+    const plan = plans[site.plan]
+    if (patch.password != null && !plan.password) throw errors.planFeature('Password protection')
+    if (patch.analytics != null && !plan.analytics) throw errors.planFeature('Analytics')
+    const changes: Record<string, unknown> = {}
+    if (patch.name !== undefined) changes['name'] = patch.name
+    if (patch.slug !== undefined) changes['slug'] = patch.slug
+    if (patch.spa_fallback !== undefined) changes['spa_fallback'] = patch.spa_fallback
+    if (patch.gallery !== undefined) changes['in_gallery'] = patch.gallery
+    if (patch.analytics !== undefined) changes['analytics'] = patch.analytics === null ? null : sql.json(patch.analytics)
+    if (patch.password !== undefined) {
+      changes['password_hash'] = patch.password === null ? null : await hashPassword(patch.password)
+      changes['password_generation'] = site.password_generation + 1
+    }
+    return changes
+  }
+
+  return {
+    requireOwn,
+    reserve,
+    remove,
+    resumePaused,
+    views,
+    get: viewOwn,
+
+    async list(actor: Actor): Promise<SiteView[]> {
+      return views(await queries.listSites(sql, actor.orgId))
+    },
+
+    async findBySlug(actor: Actor, slug: string): Promise<SiteView | undefined> {
+      const site = await queries.findSiteBySlug(sql, slug)
+      return site && site.org_id === actor.orgId ? (await views([site]))[0] : undefined
+    },
+
+    async create(actor: Actor, wanted: { slug?: string; name?: string }): Promise<Propagated<SiteView>> {
+      const site = await transaction(sql, async (db) => {
+        const { plan, owner_seen_at } = await queries.lockOrganisation(db, actor.orgId)
+        const cap = plans[plan].activeDrops
+        if ((await queries.countActiveSites(db, actor.orgId)) >= cap)
+          throw errors.planLimit(`Your plan allows ${cap} active drops. Delete one, or upgrade.`)
+        const reserved = await reserve(db, { orgId: actor.orgId, plan, ownerSeenAt: owner_seen_at }, wanted)
+        await refreshRoutes(db, reserved.id)
+        await audit(db, { actor, action: 'site.create', subject: reserved.id, detail: { slug: reserved.slug } })
+        return reserved
+      })
+      return { value: view(site, 0), ...(await events.propagate()) }
+    },
+
+    async patch(actor: Actor, siteId: string, patch: SitePatch): Promise<Propagated<SiteView>> {
+      const before = await requireOwn(sql, actor, siteId)
+      const changes = await changesOf(before, patch)
+      await transaction(sql, async (db) => {
+        await queries.lockSite(db, siteId)
+        const site = await requireOwn(db, actor, siteId)
+        if (patch.slug !== undefined && patch.slug !== site.slug) await rename(db, site, patch.slug)
+        if (patch.password !== undefined) changes['password_generation'] = site.password_generation + 1
+        await queries.updateSite(db, siteId, changes, now())
+        await refreshRoutes(db, siteId)
+        await audit(db, { actor, action: 'site.update', subject: siteId, detail: { fields: Object.keys(patch) } })
+      })
+      const { pending } = await events.propagate()
+      return { value: await viewOwn(actor, siteId), pending }
+    },
+
+    async delete(actor: Actor, siteId: string): Promise<Propagated<undefined>> {
+      await transaction(sql, async (db) => {
+        await queries.lockOrganisation(db, actor.orgId)
+        await queries.lockSite(db, siteId)
+        const site = await requireOwn(db, actor, siteId)
+        await remove(db, site)
+        await audit(db, { actor, action: 'site.delete', subject: siteId, detail: { slug: site.slug } })
+      })
+      return { value: undefined, ...(await events.propagate()) }
+    },
+
+    async dailyViews(actor: Actor, siteId: string, days: number): Promise<{ day: string; count: number }[]> {
+      await requireOwn(sql, actor, siteId)
+      const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
+      const first = clock.now() - (days - 1) * DAY_MS
+      const counts = new Map((await queries.dailyViews(sql, siteId, dayOf(first))).map((row) => [row.day, row.count]))
+      return Array.from({ length: days }, (_, index) => dayOf(first + index * DAY_MS)).map((day) => ({ day, count: counts.get(day) ?? 0 }))
+    },
+
+    async usage(actor: Actor) {
+      const plan = plans[actor.plan]
+      const all = await queries.listSites(sql, actor.orgId)
+      return {
+        plan: plan.name,
+        drops: { used: all.filter((site) => !site.paused_at).length, limit: plan.activeDrops },
+        storage_bytes: { used: await queries.storedBytes(sql, actor.orgId), limit: plan.storageBytes },
+        upload_bytes: { limit: plan.uploadBytes },
+        versions_per_drop: { limit: plan.versionsKept },
+        paused_drops: all.filter((site) => site.paused_at).length,
+        views_30d: (await views(all)).reduce((sum, site) => sum + site.views_30d, 0),
+      }
+    },
+  }
+}
+
+function randomFraction(): number {
+  return randomBytes(4).readUInt32BE() / 2 ** 32
+}

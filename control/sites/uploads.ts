@@ -1,0 +1,198 @@
+/**
+ * Changed files only: the caller lists what the site should hold, sends the blobs that are missing
+ * (in parallel, resumable), then finishes; the publish itself is the ordinary one.
+ *
+ * A blob counts as present only when the caller's own organisation already stores it or has sent it for this
+ * upload: knowing somebody else's hash must not give away their bytes.
+ */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, open, rm, stat } from 'node:fs/promises'
+import path from 'node:path'
+import type { Readable } from 'node:stream'
+import { HOUR_MS, type Clock } from '../../shared/clock.ts'
+import { errors } from '../../shared/errors.ts'
+import { newId } from '../../shared/ids.ts'
+import { plans } from '../../shared/plans.ts'
+import type { BlobStore } from '../../shared/blobs/blob-store.ts'
+import type { Manifest } from '../../shared/manifest.ts'
+import type { Actor } from '../accounts/actor.ts'
+import { transaction, type Pool } from '../database/sql.ts'
+import type { Publishing } from '../publishing/contract.ts'
+import { ownBlobs } from './queries.ts'
+import type { StartUpload, VersionView } from './schemas.ts'
+import type { Propagated, Sites } from './sites.ts'
+import * as queries from './upload-queries.ts'
+import type { Versions } from './versions.ts'
+
+/** Long enough for a slow line and a lunch break, shorter than the grace period of garbage collection. */
+const UPLOAD_LIFETIME_MS = 12 * HOUR_MS
+
+interface UploadsDeps {
+  sql: Pool
+  clock: Clock
+  sites: Pick<Sites, 'requireOwn'>
+  versions: Pick<Versions, 'publish' | 'requirePublishable' | 'liveManifest'>
+  publishing: Pick<Publishing, 'receive' | 'checkPath'>
+  blobs: BlobStore
+  /** Where partial blobs wait; one folder per upload. */
+  partialsDir: string
+}
+
+export type Uploads = ReturnType<typeof createUploads>
+
+export function createUploads({ sql, clock, sites, versions, publishing, blobs, partialsDir }: UploadsDeps) {
+  const partialPath = (uploadId: string, hash: string): string => path.join(partialsDir, uploadId, hash)
+
+  async function requireUpload(actor: Actor, siteId: string, uploadId: string): Promise<queries.UploadRow> {
+    await sites.requireOwn(sql, actor, siteId)
+    const upload = await queries.findOpenUpload(sql, siteId, uploadId, new Date(clock.now()))
+    if (!upload) throw errors.notFound('upload')
+    return upload
+  }
+
+  async function requireExpected(uploadId: string, hash: string): Promise<queries.UploadFile> {
+    const file = await queries.findUploadFile(sql, uploadId, hash)
+    if (!file) throw errors.notFound('file in this upload')
+    return file
+  }
+
+  return {
+    async start(actor: Actor, siteId: string, wanted: StartUpload) {
+      const site = await sites.requireOwn(sql, actor, siteId)
+      versions.requirePublishable(site)
+      const cap = plans[site.plan].uploadBytes
+      if (wanted.files.reduce((sum, file) => sum + file.size, 0) > cap) throw errors.uploadTooLarge(cap)
+      for (const file of wanted.files) publishing.checkPath(file.path)
+      requireConsistent(wanted.files)
+      const present = await ownBlobs(sql, actor.orgId, [...new Set(wanted.files.map((file) => file.sha256))])
+      const id = newId('upl', clock.now())
+      const expiresAt = new Date(clock.now() + UPLOAD_LIFETIME_MS)
+      await transaction(sql, (db) =>
+        queries.insertUpload(
+          db,
+          { id, site_id: siteId, user_id: actor.userId, message: wanted.message ?? '', if_version: wanted.if_version ?? null, spa_fallback: wanted.spa_fallback ?? null, expires_at: expiresAt },
+          wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size, stored: present.has(file.sha256) })),
+        ),
+      )
+      const live = await versions.liveManifest(siteId, site.live_version_id)
+      return {
+        upload_id: id,
+        missing: [...new Set(wanted.files.map((file) => file.sha256).filter((hash) => !present.has(hash)))],
+        unchanged: live !== undefined && isSameContent(live, wanted.files),
+        expires_at: expiresAt.toISOString(),
+      }
+    },
+
+    /** How many bytes of a blob have arrived, so that a broken connection resumes there. */
+    async offset(actor: Actor, siteId: string, uploadId: string, hash: string): Promise<number> {
+      await requireUpload(actor, siteId, uploadId)
+      const file = await requireExpected(uploadId, hash)
+      return file.stored ? file.size : sizeOf(partialPath(uploadId, hash))
+    },
+
+    async receive(actor: Actor, siteId: string, uploadId: string, hash: string, offset: number, body: Readable): Promise<void> {
+      await requireUpload(actor, siteId, uploadId)
+      const file = await requireExpected(uploadId, hash)
+      if (file.stored) return
+      const partial = partialPath(uploadId, hash)
+      const arrived = await append(partial, offset, file.size, body)
+      if (arrived < file.size) throw errors.invalidRequest(`The file is ${file.size} bytes; ${arrived} have arrived. Send the rest with upload-offset: ${arrived}.`)
+      await storeVerified(blobs, partial, hash)
+      await queries.markStored(sql, uploadId, hash)
+    },
+
+    async finish(actor: Actor, siteId: string, uploadId: string): Promise<Propagated<VersionView>> {
+      const upload = await requireUpload(actor, siteId, uploadId)
+      const site = await sites.requireOwn(sql, actor, siteId)
+      const files = await queries.listUploadFiles(sql, uploadId)
+      const missing = files.filter((file) => !file.stored)
+      if (missing.length > 0) throw errors.invalidRequest(`${missing.length} files have not arrived yet, the first is "${missing[0]!.path}".`)
+      const intake = publishing.receive({ capBytes: plans[site.plan].uploadBytes })
+      try {
+        for (const file of files) await intake.addStored(file.path, file.hash, file.size)
+        const prepared = await intake.finish()
+        const published = await versions.publish(actor, siteId, prepared, {
+          message: upload.message,
+          ...(upload.if_version === null ? {} : { ifVersion: upload.if_version }),
+          ...(upload.spa_fallback === null ? {} : { spaFallback: upload.spa_fallback }),
+        })
+        await queries.markFinished(sql, uploadId, new Date(clock.now()))
+        return published
+      } finally {
+        await intake.abort()
+        await rm(path.join(partialsDir, uploadId), { recursive: true, force: true })
+      }
+    },
+
+    /** Forgets uploads that were never finished, with their partial files. */
+    async sweep(): Promise<number> {
+      const expired = await queries.deleteExpired(sql, new Date(clock.now()))
+      for (const id of expired) await rm(path.join(partialsDir, id), { recursive: true, force: true })
+      return expired.length
+    },
+  }
+}
+
+function requireConsistent(files: StartUpload['files']): void {
+  const paths = new Set<string>()
+  const sizes = new Map<string, number>()
+  for (const file of files) {
+    if (paths.has(file.path)) throw errors.invalidRequest(`"${file.path}" is listed twice.`)
+    if ((sizes.get(file.sha256) ?? file.size) !== file.size) throw errors.invalidRequest(`"${file.path}" has the hash of a file with another size.`)
+    paths.add(file.path)
+    sizes.set(file.sha256, file.size)
+  }
+}
+
+/** Compares what was uploaded, not what is served: Markdown has a source. */
+function isSameContent(live: Manifest, files: StartUpload['files']): boolean {
+  const uploaded = new Map<string, string>(live.unserved.map(([name, variant]) => [name, variant.hash]))
+  for (const [name, file] of live.files) uploaded.set(file.source?.path ?? name, file.source?.hash ?? file.hash)
+  return uploaded.size === files.length && files.every((file) => uploaded.get(file.path) === file.sha256)
+}
+
+async function sizeOf(file: string): Promise<number> {
+  return stat(file).then(
+    (stats) => stats.size,
+    () => 0,
+  )
+}
+
+/** Appends at `offset`; keeps what arrived when the caller goes away. Returns the size afterwards. */
+async function append(file: string, offset: number, maxSize: number, body: Readable): Promise<number> {
+  await mkdir(path.dirname(file), { recursive: true })
+  const size = await sizeOf(file)
+  if (offset > size) throw errors.invalidRequest(`Only ${size} bytes have arrived so far; continue with upload-offset: ${size}.`)
+  const handle = await open(file, size === 0 ? 'a+' : 'r+')
+  let position = offset
+  try {
+    await handle.truncate(offset)
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      if (position + chunk.length > maxSize) throw errors.invalidRequest(`The file was announced with ${maxSize} bytes; more arrived.`)
+      await handle.write(chunk, 0, chunk.length, position)
+      position += chunk.length
+    }
+  } finally {
+    await handle.close()
+  }
+  return position
+}
+
+async function storeVerified(blobs: BlobStore, partial: string, expected: string): Promise<void> {
+  const hash = createHash('sha256')
+  for await (const chunk of createReadStream(partial)) hash.update(chunk as Buffer)
+  if (hash.digest('hex') !== expected) {
+    await rm(partial, { force: true })
+    throw errors.invalidRequest('The bytes do not match their sha256. Send the file again from the start.')
+  }
+  const writer = await blobs.writer()
+  try {
+    for await (const chunk of createReadStream(partial)) await writer.write(chunk as Buffer)
+    await writer.finish()
+  } catch (error) {
+    await writer.abort()
+    throw error
+  }
+  await rm(partial, { force: true })
+}

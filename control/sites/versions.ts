@@ -1,0 +1,186 @@
+/**
+ * Versions: publish, list, promote, compare.
+ * Publish = blobs durable → one transaction (version, pointer, retention, caps, route) → published → acknowledged → reply.
+ */
+import type { Clock } from '../../shared/clock.ts'
+import { errors } from '../../shared/errors.ts'
+import { previewHost, siteHost } from '../../shared/hosts.ts'
+import { newId } from '../../shared/ids.ts'
+import { plans } from '../../shared/plans.ts'
+import { addressOf } from '../../shared/settings.ts'
+import type { Manifest } from '../../shared/manifest.ts'
+import type { Actor } from '../accounts/actor.ts'
+import type { ControlConfig } from '../config.ts'
+import { transaction, type Pool, type Sql } from '../database/sql.ts'
+import type { Events } from '../events/publish.ts'
+import type { PreparedVersion, Publishing } from '../publishing/contract.ts'
+import * as queries from './queries.ts'
+import type { RefreshRoutes } from './routing.ts'
+import { stateOf, type SiteFacts } from './rules.ts'
+import type { Changes, PublishReport, VersionEntry, VersionView } from './schemas.ts'
+import type { Audit, Propagated, Sites } from './sites.ts'
+
+interface VersionsDeps {
+  sql: Pool
+  clock: Clock
+  events: Pick<Events, 'propagate'>
+  refreshRoutes: RefreshRoutes
+  audit: Audit
+  publishing: Pick<Publishing, 'readManifest'>
+  sites: Pick<Sites, 'requireOwn'>
+  config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>
+}
+
+export interface PublishOptions {
+  readonly message?: string
+  /** Number of the version that must be live for the publish to go through. */
+  readonly ifVersion?: number
+  readonly spaFallback?: boolean
+}
+
+export type Versions = ReturnType<typeof createVersions>
+
+export function createVersions({ sql, clock, events, refreshRoutes, audit, publishing, sites, config }: VersionsDeps) {
+  function view(site: Pick<SiteFacts, 'slug'>, version: Omit<queries.VersionRow, 'created_by_email' | 'site_id' | 'created_at'>): VersionView {
+    const preview = previewHost(version.number, site.slug, config.sitesDomain)
+    return {
+      version_id: version.id,
+      version_number: version.number,
+      byte_size: version.byte_size,
+      file_count: version.file_count,
+      message: version.message,
+      url: addressOf(config, siteHost(site.slug, config.sitesDomain)),
+      preview_url: preview === undefined ? null : addressOf(config, preview),
+      report: version.report as PublishReport,
+    }
+  }
+
+  /** The transaction part of a publish. The caller has locked what the caps are counted against. */
+  async function commit(db: Sql, site: SiteFacts, prepared: PreparedVersion, by: string | null, options: PublishOptions): Promise<VersionView> {
+    const now = new Date(clock.now())
+    await requireLiveVersion(db, site, options.ifVersion)
+    const version = {
+      id: newId('v', clock.now()),
+      site_id: site.id,
+      number: site.next_version_number,
+      manifest_hash: prepared.manifestHash,
+      byte_size: prepared.byteSize,
+      file_count: prepared.fileCount,
+      message: options.message ?? '',
+      created_by: by,
+      created_at: now,
+    }
+    await queries.insertVersion(db, version, prepared.report, prepared.blobs)
+    await queries.dropOldVersions(db, site.id, plans[site.plan].versionsKept, now)
+    await queries.updateSite(
+      db,
+      site.id,
+      {
+        live_version_id: version.id,
+        next_version_number: version.number + 1,
+        title: prepared.title,
+        published_at: now,
+        ...(options.spaFallback === undefined ? {} : { spa_fallback: options.spaFallback }),
+      },
+      now,
+    )
+    await queries.recordPublish(db, { site_id: site.id, version_id: version.id, kind: 'upload', user_id: by, at: now })
+    await refreshRoutes(db, site.id)
+    return view(site, { ...version, report: prepared.report })
+  }
+
+  async function requireLiveVersion(db: Sql, site: SiteFacts, ifVersion: number | undefined): Promise<void> {
+    if (ifVersion === undefined) return
+    const live = (await queries.retainedVersions(db, site.id)).find((version) => version.id === site.live_version_id)
+    const number = live?.number ?? 0
+    if (number !== ifVersion) throw errors.versionChanged(`Version ${number} is live, not ${ifVersion}. Look at it, then publish again.`)
+  }
+
+  async function requireStorage(db: Sql, orgId: string, site: SiteFacts): Promise<void> {
+    const plan = plans[site.plan]
+    if ((await queries.storedBytes(db, orgId)) > plan.storageBytes)
+      throw errors.planLimit(`Your plan stores ${plan.storageBytes / 1_000_000} MB over all versions. Delete a drop, or upgrade.`)
+  }
+
+  async function requireRetained(db: Sql, siteId: string, versionId: string): Promise<queries.VersionRow> {
+    const version = (await queries.listVersions(db, siteId)).find((candidate) => candidate.id === versionId)
+    if (!version) throw errors.notFound('version')
+    return version
+  }
+
+  return {
+    commit,
+
+    /** Checked before a body is read, and again in the transaction. */
+    requirePublishable(site: SiteFacts): void {
+      const state = stateOf(site, clock.now())
+      if (state === 'removed') throw errors.forbidden('This drop was removed by trust and safety. Nothing can be published to it.')
+      if (state === 'expired') throw errors.conflict('expired', 'This drop has expired. Sign in to the dashboard to bring it back, then publish.')
+      if (state === 'paused') throw errors.planLimit('This drop is paused because the plan allows fewer drops. Delete another drop, or upgrade.')
+    },
+
+    async publish(actor: Actor, siteId: string, prepared: PreparedVersion, options: PublishOptions): Promise<Propagated<VersionView>> {
+      const version = await transaction(sql, async (db) => {
+        await queries.lockOrganisation(db, actor.orgId)
+        await queries.lockSite(db, siteId)
+        const site = await sites.requireOwn(db, actor, siteId)
+        this.requirePublishable(site)
+        const published = await commit(db, site, prepared, actor.userId, options)
+        await requireStorage(db, actor.orgId, site)
+        await audit(db, { actor, action: 'site.publish', subject: siteId, detail: { version: published.version_number } })
+        return published
+      })
+      return { value: version, ...(await events.propagate()) }
+    },
+
+    async list(actor: Actor, siteId: string): Promise<VersionEntry[]> {
+      const site = await sites.requireOwn(sql, actor, siteId)
+      return (await queries.listVersions(sql, siteId)).map((version) => ({
+        ...view(site, version),
+        created_at: version.created_at.toISOString(),
+        live: version.id === site.live_version_id,
+        created_by: version.created_by_email,
+      }))
+    },
+
+    /** A pointer flip, recorded as a publish: rolling forward again is the same move. */
+    async promote(actor: Actor, siteId: string, versionId: string): Promise<Propagated<VersionView>> {
+      const version = await transaction(sql, async (db) => {
+        await queries.lockSite(db, siteId)
+        const site = await sites.requireOwn(db, actor, siteId)
+        const promoted = await requireRetained(db, siteId, versionId)
+        const now = new Date(clock.now())
+        await queries.updateSite(db, siteId, { live_version_id: promoted.id, published_at: now }, now)
+        await queries.recordPublish(db, { site_id: siteId, version_id: promoted.id, kind: 'promote', user_id: actor.userId, at: now })
+        await refreshRoutes(db, siteId)
+        await audit(db, { actor, action: 'site.promote', subject: siteId, detail: { version: promoted.number } })
+        return view(site, promoted)
+      })
+      return { value: version, ...(await events.propagate()) }
+    },
+
+    /** What visitors would notice if this version replaced the live one. */
+    async changes(actor: Actor, siteId: string, versionId: string): Promise<Changes> {
+      const site = await sites.requireOwn(sql, actor, siteId)
+      const target = await requireRetained(sql, siteId, versionId)
+      const live = site.live_version_id ? await requireRetained(sql, siteId, site.live_version_id) : undefined
+      return compareManifests(live && (await publishing.readManifest(live.manifest_hash)), await publishing.readManifest(target.manifest_hash))
+    },
+
+    async liveManifest(siteId: string, liveVersionId: string | null): Promise<Manifest | undefined> {
+      const live = (await queries.retainedVersions(sql, siteId)).find((version) => version.id === liveVersionId)
+      return live && publishing.readManifest(live.manifest_hash)
+    },
+  }
+}
+
+export function compareManifests(from: Manifest | undefined, to: Manifest): Changes {
+  const before = new Map(from?.files.map(([path, file]) => [path, file.hash]))
+  const after = new Map(to.files.map(([path, file]) => [path, file.hash]))
+  const paths = [...after.keys()]
+  return {
+    added: paths.filter((path) => !before.has(path)),
+    changed: paths.filter((path) => before.has(path) && before.get(path) !== after.get(path)),
+    removed: [...before.keys()].filter((path) => !after.has(path)),
+  }
+}
