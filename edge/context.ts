@@ -2,7 +2,10 @@
  * The vocabulary that the steps of the edge share. A step imports this file, its own folder, store/ and shared/;
  * never another step. Decisions are values: a step says what should happen, `send` makes it happen.
  */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
 import type { HeaderRule, Manifest, ManifestFile, RedirectRule } from '../shared/manifest.ts'
+import type { PathTarget } from '../shared/path-pattern.ts'
 import type { SiteRoute } from '../shared/route-record.ts'
 
 /** One request as it arrived, the same for HTTP/1.1 and HTTP/2. */
@@ -22,7 +25,9 @@ export interface Visit {
 export interface SiteIndex {
   readonly manifest: Manifest
   readonly files: ReadonlyMap<string, ManifestFile>
-  readonly redirects: readonly CompiledRule<RedirectRule>[]
+  readonly redirects: readonly CompiledRedirect[]
+  /** Whether a rule may win over a real file; without one, a hit tries no rule at all. */
+  readonly hasForcedRedirect: boolean
   readonly headers: readonly CompiledRule<HeaderRule>[]
 }
 
@@ -30,6 +35,10 @@ export interface CompiledRule<Rule> {
   readonly rule: Rule
   /** Values of placeholders and of the splat when the decoded path matches. */
   match(path: string): ReadonlyMap<string, string> | undefined
+}
+
+export interface CompiledRedirect extends CompiledRule<RedirectRule> {
+  readonly target: PathTarget
 }
 
 /** What `locate` decides: pure, from index + path + settings. */
@@ -74,4 +83,35 @@ export interface Snippets {
 export interface Site {
   readonly route: SiteRoute
   readonly index: SiteIndex
+}
+
+/** Header names (lower case) and values in turn, ready to be sent. */
+export type HeaderList = readonly string[]
+
+/** A whole small answer: an error page, the unlock page. */
+export interface PreparedPage {
+  readonly status: number
+  readonly headers: HeaderList
+  readonly body: Buffer
+}
+
+/** One request and the way to answer it; made by accept, the same for both protocols. */
+export interface Exchange extends Visit {
+  /** `:authority` or `Host` as it came; undefined when missing, repeated or contradictory. */
+  readonly authority: string | undefined
+  /** Does the certificate of this connection stand for the host? */
+  certificateCovers(host: string): boolean
+  /** False when this visitor's network sends more than its share. */
+  readonly isWithinRate: boolean
+  /** Names the parsed host; classify calls it once. */
+  settle(host: string): void
+  /** Answers with a whole body (none for HEAD, 204 and 304). */
+  send(status: number, headers: HeaderList, body: Buffer | undefined): void
+  /** Answers with a stream, at the visitor's pace; destroys it when the visitor leaves. */
+  stream(status: number, headers: HeaderList, source: Readable): void
+  /** The request's body; undefined when it is longer or takes longer than a form may. */
+  readForm(maxBytes: number): Promise<Buffer | undefined>
+  /** The pair that http-proxy works on. */
+  forProxy(): { readonly request: IncomingMessage; readonly response: ServerResponse }
+  readonly isAnswered: boolean
 }

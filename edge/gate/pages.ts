@@ -1,0 +1,196 @@
+/** Every page that the edge itself writes, in the house's design. They load nothing and run nothing. */
+import { STRICT_TRANSPORT_SECURITY } from '../../shared/header-policy.ts'
+import { html } from '../../shared/pages/html.ts'
+import type { Content } from '../../shared/pages/html.ts'
+import { createStandalonePages } from '../../shared/pages/shell.ts'
+import type { StandalonePage } from '../../shared/pages/shell.ts'
+import type { ClosedPage } from '../context.ts'
+import { CLOSED_STATUS } from './state.ts'
+import { UNLOCK_PATH } from './unlock.ts'
+
+/** Ready to send; `content-length` is added by whoever sends it. */
+export interface PreparedPage {
+  readonly status: number
+  readonly headers: [string, string][]
+  readonly body: Buffer
+}
+
+export interface PageOptions {
+  /** Origin of the service. */
+  readonly baseUrl: string
+  /** Host that the visitor asked for. */
+  readonly host: string
+}
+
+/** The renderer only holds the style sheet and its hash: a constant, made once. */
+const render = createStandalonePages()
+
+interface ClosedText {
+  readonly title: string
+  readonly lead: string
+  readonly advice: (options: PageOptions) => Content
+  readonly retryAfterSeconds?: number
+  /** Whether there is, or will be, something behind this address that a visitor could complain about. */
+  readonly mayBeReported?: true
+}
+
+const CLOSED: Readonly<Record<ClosedPage, ClosedText>> = {
+  unknown: {
+    title: 'Nothing is published here',
+    lead: 'There is no drop at this address. It may be mistyped, or the drop has moved.',
+    advice: ({ baseUrl }) => html`<a class="button" href="${baseUrl}/">Publish something of your own</a>`,
+  },
+  reserved: {
+    title: 'Nothing here yet',
+    lead: 'Somebody has reserved this address, but nothing has been published at it yet. Look in again later.',
+    advice: () => html`<p class="soft">Is it yours? Upload a page and it appears here at once.</p>`,
+  },
+  gone: {
+    title: 'This drop is gone',
+    lead: 'Its owner deleted it. There is no copy of it here that we could show you.',
+    advice: ({ baseUrl }) => html`<a class="button" href="${baseUrl}/">Publish something of your own</a>`,
+  },
+  expired: {
+    title: 'This drop has expired',
+    lead: 'It was published for a limited time, and that time is over.',
+    advice: ({ baseUrl }) => html`<p class="soft">Is it yours, and published from an account? <a href="${baseUrl}/login">Sign in</a> soon and it comes back.</p>`,
+  },
+  removed: {
+    title: 'This drop was removed',
+    lead: 'Our trust and safety team removed it, because it broke the rules of the service.',
+    advice: ({ baseUrl }) => html`<p class="soft">Is it yours, and you think this is a mistake? <a href="${baseUrl}/login">Sign in</a> to see why.</p>`,
+  },
+  unverified: {
+    title: 'Not verified yet',
+    lead: 'Whoever published this drop has not verified their e-mail address yet. It opens by itself as soon as they do.',
+    advice: () => html`<p class="soft">Is it yours? Open the link in the mail that we sent you when you signed up.</p>`,
+    retryAfterSeconds: 120,
+    mayBeReported: true,
+  },
+  paused: {
+    title: 'This drop is paused',
+    lead: 'Nothing is lost: it is only not shown at the moment, and can come back at this address.',
+    advice: ({ baseUrl }) => html`<p class="soft">Is it yours? <a href="${baseUrl}/login">Sign in</a>, then renew your plan or delete drops that you no longer need.</p>`,
+    retryAfterSeconds: 3600,
+    mayBeReported: true,
+  },
+}
+
+export function closedPage(page: ClosedPage, options: PageOptions): PreparedPage {
+  const text = CLOSED[page]
+  const status = CLOSED_STATUS[page]
+  return prepare(status, options.baseUrl, {
+    title: text.title,
+    lead: text.lead,
+    body: html`${addressLine(options)}${text.advice(options)}`,
+    footer: text.mayBeReported && reportLine(options),
+    retryAfterSeconds: text.retryAfterSeconds,
+  })
+}
+
+/** A path that a live drop does not have, when it brings no 404.html of its own. */
+export function missingPage(options: PageOptions): PreparedPage {
+  return prepare(404, options.baseUrl, {
+    title: 'Page not found',
+    lead: 'This drop is here, but it has no page at the address that you asked for.',
+    body: html`${addressLine(options)}<a class="button" href="/">Go to its first page</a>`,
+    footer: reportLine(options),
+  })
+}
+
+export interface UnlockPageOptions extends PageOptions {
+  /** Path and query to return to after unlocking. */
+  readonly next: string
+  readonly problem?: 'wrong' | 'limited'
+  readonly retryAfterSeconds?: number
+}
+
+const UNLOCK_PROBLEMS: Readonly<Record<'wrong' | 'limited', string>> = {
+  wrong: 'That is not the password. Check capital letters and try again.',
+  limited: 'Too many attempts. Wait a few minutes, then try again.',
+}
+
+/** Works without scripts, in any browser and password manager. */
+export function unlockPage({ next, problem, retryAfterSeconds, ...options }: UnlockPageOptions): PreparedPage {
+  const page = prepare(problem === 'limited' ? 429 : 401, options.baseUrl, {
+    title: 'This drop has a password',
+    lead: 'Whoever published it chose who may see it. Enter the password that they gave you.',
+    body: html`${addressLine(options)}${unlockForm(next, problem)}`,
+    footer: reportLine(options),
+    retryAfterSeconds: problem === 'limited' ? (retryAfterSeconds ?? 60) : undefined,
+    cacheControl: 'private, no-store',
+  })
+  page.headers.push(['vary', 'cookie'])
+  return page
+}
+
+function unlockForm(next: string, problem: 'wrong' | 'limited' | undefined): Content {
+  return html`<form class="stack" method="post" action="${UNLOCK_PATH}">
+<input type="hidden" name="next" value="${next}">
+${problem && html`<p class="notice bad" role="alert" id="problem">${UNLOCK_PROBLEMS[problem]}</p>`}
+<div class="field"><label for="password">Password</label>
+<input class="input" id="password" name="password" type="password" autocomplete="current-password" required autofocus${problem && html` aria-describedby="problem"`}${problem === 'wrong' && html` aria-invalid="true"`}></div>
+<button class="button primary" type="submit">Open</button>
+</form>`
+}
+
+const ERROR_TEXTS: ReadonlyMap<number, readonly [title: string, lead: string]> = new Map([
+  [400, ['That request makes no sense', 'The address or the request contains something that no browser sends. Check the link that brought you here.']],
+  [404, ['Page not found', 'There is nothing at this address.']],
+  [405, ['That cannot be done here', 'Drops can be read, not changed from outside: this address answers GET and HEAD.']],
+  [408, ['That took too long', 'The request did not arrive in time. Check your connection and try again.']],
+  [413, ['That is too much', 'The request is larger than this address accepts.']],
+  [414, ['That address is too long', 'Shorten the link and try again.']],
+  [421, ['Wrong address', 'This connection was opened for another address. Reload the page.']],
+  [429, ['One moment, please', 'Very many requests came from your network just now. Wait a little, then reload the page.']],
+  [431, ['That request is too large', 'Your browser sent more cookies or headers than we accept. Clear the cookies of this site and try again.']],
+  [500, ['Something failed on our side', 'This page could not be shown. Trying again often helps; if it does not, quote the id below to us.']],
+  [502, ['The service does not answer', 'The part of the service that you asked for is not reachable just now. Drops stay online meanwhile.']],
+  [503, ['Back in a moment', 'This address cannot be answered just now. It is being worked on: try again shortly.']],
+  [504, ['The service took too long', 'The part of the service that you asked for did not answer in time. Try again shortly.']],
+])
+
+/** What a client should wait when nobody knows better. */
+const RETRY_AFTER_SECONDS: ReadonlyMap<number, number> = new Map([
+  [429, 5],
+  [502, 5],
+  [503, 5],
+  [504, 5],
+])
+
+/** Anything that is not about one drop. `id`: what the log shows too. */
+export function errorPage(status: number, { baseUrl, id }: { baseUrl: string; id?: string }): PreparedPage {
+  const fallback = ERROR_TEXTS.get(status >= 500 ? 500 : 400)!
+  const [title, lead] = ERROR_TEXTS.get(status) ?? fallback
+  return prepare(status, baseUrl, {
+    title,
+    lead,
+    body: id !== undefined && html`<p class="soft">Id: <code>${id}</code></p>`,
+    retryAfterSeconds: RETRY_AFTER_SECONDS.get(status),
+  })
+}
+
+interface PageContent extends Pick<StandalonePage, 'title' | 'lead' | 'body'> {
+  readonly footer?: Content
+  readonly retryAfterSeconds?: number
+  readonly cacheControl?: string
+}
+
+function prepare(status: number, baseUrl: string, content: PageContent): PreparedPage {
+  const { title, lead, body, footer, retryAfterSeconds, cacheControl } = content
+  const page = render({ title: `${title} · Dropway`, code: String(status), heading: title, lead, body, footer: footer || undefined, home: `${baseUrl}/` })
+  const headers: [string, string][] = Object.entries({ ...page.headers, 'cache-control': cacheControl ?? 'no-store' })
+  headers.push(['strict-transport-security', STRICT_TRANSPORT_SECURITY])
+  if (retryAfterSeconds !== undefined) headers.push(['retry-after', String(retryAfterSeconds)])
+  return { status, headers, body: Buffer.from(page.body) }
+}
+
+function addressLine({ host }: PageOptions): Content {
+  return html`<p class="soft"><code>${host}</code></p>`
+}
+
+function reportLine({ baseUrl, host }: PageOptions): Content {
+  const { port } = new URL(baseUrl)
+  const address = `https://${host}${port === '' ? '' : `:${port}`}/`
+  return html`Published with <a href="${baseUrl}/">Dropway</a>. <a href="${baseUrl}/report?url=${encodeURIComponent(address)}">Report abuse</a>`
+}

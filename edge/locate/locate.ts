@@ -1,0 +1,137 @@
+/**
+ * Which answer a path has: pure, from the index of a version and two settings. In this order:
+ *
+ * 1. a malformed target is 400; what belongs to the service or to nobody is missing
+ * 2. a forced `_redirects` rule, if it is the first that matches
+ * 3. a real file: at its path, as a directory page, as a clean URL, or the canonical form of one of them
+ * 4. the first `_redirects` rule that matches
+ * 5. the single-page fallback, unless the browser asks for something that cannot be a page
+ * 6. the nearest 404.html up the tree, else the branded page
+ */
+import type { ManifestFile } from '../../shared/manifest.ts'
+import { encodePath, encodeUnsafe, oneSlash } from '../../shared/path-pattern.ts'
+import type { CompiledRedirect, Intent, SiteIndex } from '../context.ts'
+import { customHeaders } from './custom-headers.ts'
+import { readPath } from './request-path.ts'
+import { UNSERVED_FILES } from './site-index.ts'
+
+export interface LocateRequest {
+  /** Request target in origin form, undecoded. */
+  readonly target: string
+  readonly spaFallback: boolean
+  /** Value of `sec-fetch-dest`. */
+  readonly fetchDest: string | undefined
+}
+
+const MISSING: Intent = { kind: 'missing' }
+const MALFORMED: Intent = { kind: 'malformed' }
+
+/** Never content of a drop: ACME challenges, and the service's own paths at every drop. */
+const SERVICE_PATHS = ['/.well-known/acme-challenge/', '/.dropway/'] as const
+
+/** HTML is never fed to these: a script tag that gets a page fails in a way that nobody understands. */
+const NEVER_PAGES: ReadonlySet<string> = new Set([
+  ...['script', 'style', 'image', 'font', 'audio', 'video', 'track', 'manifest', 'json', 'xslt'],
+  ...['worker', 'sharedworker', 'serviceworker', 'audioworklet', 'paintworklet'],
+])
+
+export function locate(index: SiteIndex, request: LocateRequest): Intent {
+  const asked = readPath(request.target)
+  if (asked.kind === 'malformed') return MALFORMED
+  if (asked.kind === 'unreachable' || isServicePath(asked.path)) return notFound(index, asked.path)
+  const { path, query } = asked
+
+  const rule = index.hasForcedRedirect ? firstRule(index, path) : undefined
+  if (rule?.rule.force) return follow(index, rule, path, query) ?? fallback(index, path, request)
+
+  const found = resolve(index, path)
+  if (found?.kind === 'file') return asset(index, path, found.name, found.file, 200)
+  if (found?.kind === 'canonical') return { kind: 'redirect', status: 301, location: withQuery(oneSlash(encodePath(found.path)), query) }
+
+  const late = rule ?? firstRule(index, path)
+  return (late && follow(index, late, path, query)) ?? fallback(index, path, request)
+}
+
+function isServicePath(path: string): boolean {
+  // Most paths are told apart by their second character.
+  if (path.charCodeAt(1) === 0x2e) return SERVICE_PATHS.some((prefix) => path.startsWith(prefix) || path === prefix.slice(0, -1))
+  return path.charCodeAt(1) === 0x5f && UNSERVED_FILES.has(path.slice(1))
+}
+
+type Resolved =
+  | { readonly kind: 'file'; readonly name: string; readonly file: ManifestFile }
+  /** The page exists under another path. */
+  | { readonly kind: 'canonical'; readonly path: string }
+
+/** Clean URLs. The order of the look-ups is the decision table. */
+function resolve({ files }: SiteIndex, path: string): Resolved | undefined {
+  const name = path.slice(1)
+  if (name === '' || name.endsWith('/')) {
+    const page = files.get(`${name}index.html`)
+    if (page) return { kind: 'file', name: `${name}index.html`, file: page }
+    const bare = name.slice(0, -1)
+    return bare !== '' && files.has(`${bare}.html`) ? { kind: 'canonical', path: `/${bare}` } : undefined
+  }
+  const exact = files.get(name)
+  if (exact) return { kind: 'file', name, file: exact }
+  if (files.has(`${name}/index.html`)) return { kind: 'canonical', path: `${path}/` }
+  const page = files.get(`${name}.html`)
+  return page && { kind: 'file', name: `${name}.html`, file: page }
+}
+
+/** The first rule that matches and does not lead to where the visitor already is. */
+function firstRule(index: SiteIndex, path: string): CompiledRedirect | undefined {
+  return index.redirects.find((candidate) => {
+    const values = candidate.match(path)
+    return values !== undefined && (candidate.target.isAbsolute || candidate.target.path(values) !== path)
+  })
+}
+
+/** What a matching rule does; undefined when it names a page that the drop does not have. */
+function follow(index: SiteIndex, { rule, target, match }: CompiledRedirect, path: string, query: string): Intent | undefined {
+  const values = match(path)!
+  if (rule.status !== 200 && rule.status !== 404) {
+    return { kind: 'redirect', status: rule.status, location: withQuery(target.location(values), query) }
+  }
+  const page = pageAt(index, target.path(values))
+  if (page) return asset(index, path, page.name, page.file, rule.status)
+  return rule.status === 404 ? notFound(index, path) : undefined
+}
+
+/** The file behind a path that a rule names. A rewrite does not redirect, so the canonical form is taken at once. */
+function pageAt(index: SiteIndex, path: string): { name: string; file: ManifestFile } | undefined {
+  const found = resolve(index, path)
+  if (found?.kind !== 'canonical') return found
+  const canonical = resolve(index, found.path)
+  return canonical?.kind === 'file' ? canonical : undefined
+}
+
+function fallback(index: SiteIndex, path: string, { spaFallback, fetchDest }: LocateRequest): Intent {
+  if (spaFallback && !(fetchDest !== undefined && NEVER_PAGES.has(fetchDest))) {
+    const page = index.files.get('index.html')
+    if (page) return asset(index, path, 'index.html', page, 200)
+  }
+  return notFound(index, path)
+}
+
+/** `/a/b/c` asks for a/b/404.html, a/404.html, 404.html. */
+function notFound(index: SiteIndex, path: string): Intent {
+  for (let end = path.lastIndexOf('/'); end >= 0; end = end === 0 ? -1 : path.lastIndexOf('/', end - 1)) {
+    const name = `${path.slice(1, end + 1)}404.html`
+    const file = index.files.get(name)
+    if (file) return asset(index, path, name, file, 404)
+  }
+  return MISSING
+}
+
+function asset(index: SiteIndex, path: string, name: string, file: ManifestFile, status: 200 | 404): Intent {
+  return { kind: 'asset', path: name, file, status, custom: customHeaders(index, path) }
+}
+
+/** Keeps the visitor's query: after the rule's own, before its fragment. */
+function withQuery(location: string, query: string): string {
+  if (query.length <= 1) return location
+  const hash = location.indexOf('#')
+  const [address, fragment] = hash < 0 ? [location, ''] : [location.slice(0, hash), location.slice(hash)]
+  return address + (address.includes('?') ? `&${encodeUnsafe(query.slice(1))}` : encodeUnsafe(query)) + fragment
+}

@@ -1,0 +1,50 @@
+/** Which stored variant of a file a client gets: Accept-Encoding, RFC 9110 §12.5.3. */
+import { encodings } from '../../shared/manifest.ts'
+import type { Encoding, ManifestFile } from '../../shared/manifest.ts'
+
+export type Available = ManifestFile['encodings']
+
+/** Longer headers are not written by browsers; identity is always right. */
+const MAX_HEADER_CHARS = 500
+
+/**
+ * The variant with the highest weight; on ties the one that is usually smallest: br, zstd, gzip, identity.
+ * When a client refuses everything that there is, it gets identity: that serves it better than 406.
+ */
+export function chooseEncoding(acceptEncoding: string | undefined, available: Available): Encoding | 'identity' {
+  if (!available || acceptEncoding === undefined || acceptEncoding.length > MAX_HEADER_CHARS) return 'identity'
+  // What browsers send needs no parsing.
+  if (available.br && BROWSER_HEADERS.has(acceptEncoding)) return 'br'
+  return chooseByWeight(parseWeights(acceptEncoding), available)
+}
+
+const BROWSER_HEADERS: ReadonlySet<string> = new Set(['gzip, deflate, br, zstd', 'gzip, deflate, br', 'br', 'br, gzip', 'gzip, br'])
+
+function chooseByWeight(weights: ReadonlyMap<string, number>, available: NonNullable<Available>): Encoding | 'identity' {
+  const others = weights.get('*')
+  let best: Encoding | 'identity' = 'identity'
+  // Without a word about it, identity is acceptable but the last choice.
+  let bestWeight = weights.get('identity') ?? (others === 0 ? 0 : Number.MIN_VALUE)
+  for (let index = encodings.length - 1; index >= 0; index--) {
+    const encoding = encodings[index]!
+    const weight = available[encoding] ? (weights.get(encoding) ?? others ?? 0) : 0
+    if (weight > 0 && weight >= bestWeight) [best, bestWeight] = [encoding, weight]
+  }
+  return best
+}
+
+/** `gzip;q=0.5, br` → gzip 0.5, br 1. What cannot be read counts as not said. */
+function parseWeights(header: string): ReadonlyMap<string, number> {
+  const weights = new Map<string, number>()
+  for (const entry of header.toLowerCase().split(',')) {
+    const [name = '', ...parameters] = entry.split(';')
+    const coding = name.trim() === 'x-gzip' ? 'gzip' : name.trim()
+    const weight = parameters.map((parameter) => /^\s*q\s*=\s*(\d(?:\.\d{0,3})?)\s*$/.exec(parameter)?.[1]).find((text) => text !== undefined)
+    if (coding !== '') weights.set(coding, weight === undefined ? (parameters.length === 0 ? 1 : weightOfBroken(parameters)) : Math.min(1, Number(weight)))
+  }
+  return weights
+}
+
+function weightOfBroken(parameters: readonly string[]): number {
+  return parameters.some((parameter) => /^\s*q\s*=/.test(parameter)) ? 0 : 1
+}
