@@ -19,7 +19,12 @@ export type Access =
   /** Signed in and verified. */
   | 'verified'
 
-interface ApiRouteSpec<Body extends z.ZodType, Query extends z.ZodType, Output extends z.ZodType | undefined, Who extends Access> {
+interface ApiRouteSpec<
+  Body extends z.ZodType,
+  Query extends z.ZodType,
+  Output extends z.ZodType | undefined,
+  Who extends Access,
+> {
   method: Method
   path: string
   access: Who
@@ -77,7 +82,11 @@ export function createApiRoutes(authenticate: Authenticate) {
   }
 }
 
-export async function requireActor(authenticate: Authenticate, request: Request, access: 'account' | 'verified'): Promise<Actor> {
+export async function requireActor(
+  authenticate: Authenticate,
+  request: Request,
+  access: 'account' | 'verified',
+): Promise<Actor> {
   const actor = await authenticate(request)
   if (!actor) throw errors.unauthorized()
   if (access === 'verified' && !actor.emailVerified) throw errors.emailNotVerified()
@@ -98,7 +107,9 @@ export function parse<Schema extends z.ZodType>(schema: Schema, value: unknown):
 
 /** An empty body counts as `{}` where every field is optional. */
 async function readBody(request: Request, schema: z.ZodType): Promise<unknown> {
-  const hasBody = request.header('content-length') !== '0' && (request.header('content-length') !== undefined || request.header('transfer-encoding') !== undefined)
+  const hasBody =
+    request.header('content-length') !== '0' &&
+    (request.header('content-length') !== undefined || request.header('transfer-encoding') !== undefined)
   if (!hasBody && schema.safeParse({}).success) return {}
   return request.json()
 }
@@ -117,13 +128,18 @@ function describeOperation(spec: OperationSpec): Record<string, unknown> {
     tags: [spec.tag],
     security: spec.access === 'public' ? [] : [{ token: [] }],
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(spec.body ? { requestBody: { content: { 'application/json': { schema: toJsonSchema(spec.body, 'input') } } } } : {}),
+    ...(spec.body
+      ? { requestBody: { content: { 'application/json': { schema: toJsonSchema(spec.body, 'input') } } } }
+      : {}),
     ...(spec.consumes ? { requestBody: { content: { [spec.consumes]: {} } } } : {}),
     responses: {
       [spec.status]: spec.output
         ? { description: 'Success', content: { 'application/json': { schema: toJsonSchema(spec.output, 'output') } } }
         : { description: 'Done, no content' },
-      default: { description: 'Error', content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } },
+      default: {
+        description: 'Error',
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      },
     },
   }
 }

@@ -5,11 +5,19 @@ import type { Reply } from './route.ts'
 type Headers = Reply['headers']
 
 export function json(status: number, body: unknown, headers: Headers = {}): Reply {
-  return { status, headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', ...headers }, body: JSON.stringify(body) }
+  return {
+    status,
+    headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', ...headers },
+    body: JSON.stringify(body),
+  }
 }
 
 export function html(status: number, body: string, headers: Headers = {}): Reply {
-  return { status, headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store', ...headers }, body }
+  return {
+    status,
+    headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store', ...headers },
+    body,
+  }
 }
 
 export function noContent(headers: Headers = {}): Reply {
@@ -26,7 +34,11 @@ export function stream(status: number, body: Readable, headers: Headers): Reply 
 }
 
 /** Attributes of every cookie of ours; the name must begin with `__Host-`. */
-export function cookie(name: `__Host-${string}`, value: string, options: { maxAgeSeconds?: number; sameSite?: 'Lax' | 'Strict' } = {}): string {
+export function cookie(
+  name: `__Host-${string}`,
+  value: string,
+  options: { maxAgeSeconds?: number; sameSite?: 'Lax' | 'Strict' } = {},
+): string {
   const age = options.maxAgeSeconds === undefined ? '' : `; Max-Age=${options.maxAgeSeconds}`
   return `${name}=${value}; Path=/; Secure; HttpOnly; SameSite=${options.sameSite ?? 'Lax'}${age}`
 }

@@ -34,7 +34,13 @@ export interface Request {
 
 export type Part =
   | { readonly kind: 'field'; readonly name: string; readonly value: string }
-  | { readonly kind: 'file'; readonly name: string; readonly filename: string; readonly type: string; readonly stream: Readable }
+  | {
+      readonly kind: 'file'
+      readonly name: string
+      readonly filename: string
+      readonly type: string
+      readonly stream: Readable
+    }
 
 export interface Reply {
   readonly status: number

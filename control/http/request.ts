@@ -1,0 +1,139 @@
+/** hyper-express's request as the Request that routes know. */
+import type { BlockList } from 'node:net'
+import type { Readable } from 'node:stream'
+import type { Request as ServerRequest, Response as ServerResponse } from 'hyper-express'
+import { errors } from '../../shared/errors.ts'
+import { callerIp } from '../../shared/ip.ts'
+import { MAX_JSON_BYTES } from '../../shared/limits.ts'
+import { bodyStream, CallerLeft, readWhole } from './body.ts'
+import { walkMultipart } from './multipart.ts'
+import type { Part, Request } from './route.ts'
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+export class IncomingRequest implements Request {
+  readonly method: string
+  readonly path: string
+  readonly params: Readonly<Record<string, string>>
+  readonly #request: ServerRequest
+  readonly #response: ServerResponse
+  readonly #trusted: BlockList
+  #query: URLSearchParams | undefined
+  #cookies: ReadonlyMap<string, string> | undefined
+  #signal: AbortSignal | undefined
+  #body: Readable | undefined
+
+  constructor(request: ServerRequest, response: ServerResponse, trusted: BlockList, pattern: string) {
+    this.#request = request
+    this.#response = response
+    this.#trusted = trusted
+    this.method = request.method
+    this.path = request.path
+    this.params = decodeParams(request.path_parameters, request.path, pattern)
+  }
+
+  get query(): URLSearchParams {
+    return (this.#query ??= new URLSearchParams(this.#request.path_query))
+  }
+
+  header(name: string): string | undefined {
+    return this.#request.headers[name.toLowerCase()]
+  }
+
+  cookie(name: string): string | undefined {
+    return (this.#cookies ??= parseCookies(this.header('cookie'))).get(name)
+  }
+
+  get ip(): string {
+    return callerIp(this.#request.ip, this.header('x-forwarded-for'), this.#trusted)
+  }
+
+  get signal(): AbortSignal {
+    return (this.#signal ??= signalOf(this.#response))
+  }
+
+  async json(): Promise<unknown> {
+    const type = this.header('content-type') ?? ''
+    if (!/^application\/json\s*(?:;|$)/i.test(type)) throw errors.unsupportedMediaType('application/json')
+    const text = await this.text(MAX_JSON_BYTES)
+    try {
+      return JSON.parse(text)
+    } catch {
+      throw errors.invalidJson()
+    }
+  }
+
+  async form(): Promise<URLSearchParams> {
+    const type = this.header('content-type') ?? ''
+    if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type)) {
+      throw errors.unsupportedMediaType('application/x-www-form-urlencoded')
+    }
+    return new URLSearchParams(await this.text(MAX_JSON_BYTES))
+  }
+
+  async text(maxBytes: number): Promise<string> {
+    const bytes = await this.bytes(maxBytes)
+    try {
+      return utf8.decode(bytes)
+    } catch {
+      throw errors.invalidRequest('The body is not valid UTF-8.')
+    }
+  }
+
+  bytes(maxBytes: number): Promise<Buffer> {
+    return readWhole(this.stream(), this.header('content-length'), maxBytes)
+  }
+
+  stream(): Readable {
+    return (this.#body ??= bodyStream(this.#request))
+  }
+
+  async multipart(onPart: (part: Part) => Promise<void>): Promise<void> {
+    await walkMultipart(this.stream(), this.#request.headers, onPart)
+  }
+}
+
+function signalOf(response: ServerResponse): AbortSignal {
+  const controller = new AbortController()
+  if (response.completed) controller.abort(new CallerLeft())
+  else response.once('abort', () => controller.abort(new CallerLeft()))
+  return controller.signal
+}
+
+/** `*` holds what a final wildcard matched. */
+function decodeParams(
+  raw: Readonly<Record<string, string>>,
+  path: string,
+  pattern: string,
+): Readonly<Record<string, string>> {
+  const params: Record<string, string> = Object.create(null)
+  try {
+    for (const name in raw) params[name] = decodeURIComponent(raw[name]!)
+    if (pattern.endsWith('/*'))
+      params['*'] = decodeURIComponent(
+        path
+          .split('/')
+          .slice(pattern.split('/').length - 1)
+          .join('/'),
+      )
+  } catch {
+    throw errors.invalidRequest('The address holds a malformed percent-encoding.')
+  }
+  return params
+}
+
+function parseCookies(header: string | undefined): ReadonlyMap<string, string> {
+  const cookies = new Map<string, string>()
+  for (const pair of header?.split(';') ?? []) {
+    const mark = pair.indexOf('=')
+    if (mark < 0) continue
+    const name = pair.slice(0, mark).trim()
+    // RFC 6265 §5.4: the more specific cookie comes first.
+    if (!cookies.has(name)) cookies.set(name, unquote(pair.slice(mark + 1).trim()))
+  }
+  return cookies
+}
+
+function unquote(value: string): string {
+  return value.length >= 2 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value
+}

@@ -1,0 +1,149 @@
+/**
+ * The web server of the control plane. Only this folder knows hyper-express: a request comes in, its route
+ * handles it, and whatever was returned or thrown goes out as a reply.
+ */
+import type { BlockList } from 'node:net'
+import { Server, type Request as ServerRequest, type Response as ServerResponse } from 'hyper-express'
+import type { Clock } from '../../shared/clock.ts'
+import { errors, type ApiError } from '../../shared/errors.ts'
+import { trustedNetworks } from '../../shared/ip.ts'
+import type { Log } from '../../shared/log.ts'
+import { CallerLeft } from './body.ts'
+import { toApiError } from './failure.ts'
+import { allowedMethods, isApiPath } from './patterns.ts'
+import { json } from './reply.ts'
+import { IncomingRequest } from './request.ts'
+import type { Reply, Request, Route } from './route.ts'
+import { send } from './send.ts'
+
+export interface HttpServer {
+  /** Resolves with the port, which the system chooses when it was 0. */
+  listen(port: number, host: string): Promise<number>
+  /** Stops accepting, lets requests under way finish for `graceMs`, then cuts them. */
+  close(graceMs: number): Promise<void>
+}
+
+export interface HttpServerOptions {
+  readonly routes: readonly Route[]
+  readonly log: Log
+  readonly clock: Clock
+  /** Addresses and networks whose X-Forwarded-For is believed; loopback always is: it is our own edge. */
+  readonly trustedProxies: readonly string[]
+  /** Answers an unknown path outside the API. */
+  notFound?(request: Request): Promise<Reply> | Reply
+  /** Shows an error to a person, outside the API. */
+  errorPage?(request: Request, error: ApiError): Promise<Reply> | Reply
+}
+
+type Handle = (request: Request) => Promise<Reply> | Reply
+
+export function createHttpServer(options: HttpServerOptions): HttpServer {
+  const trusted = trustedNetworks(options.trustedProxies)
+  // Caps on bodies are the routes' business: they depend on the plan.
+  const server = new Server({ auto_close: false, max_body_length: Number.MAX_SAFE_INTEGER })
+  let closing = false
+
+  function serve(pattern: string, handle: Handle) {
+    return async (request: ServerRequest, response: ServerResponse): Promise<void> => {
+      try {
+        const reply = await answer(options, request, response, trusted, pattern, handle)
+        if (reply) await send(request, response, reply, { closing })
+      } catch (error) {
+        // The reply had begun, or could not be written: nothing is left to tell the caller.
+        if (!response.completed) response.close()
+        if (!(error instanceof CallerLeft)) options.log.error({ err: error, path: request.path }, 'reply failed')
+      }
+    }
+  }
+
+  for (const route of options.routes)
+    register(
+      server,
+      route,
+      serve(route.path, (request) => route.handle(request)),
+    )
+  server.any(
+    '/*',
+    serve('/', (request) => unknownPath(options, request)),
+  )
+
+  return {
+    async listen(port, host) {
+      await server.listen(port, host)
+      return server.port
+    },
+    async close(graceMs) {
+      closing = true
+      const timer = setTimeout(() => server.force_close(), graceMs)
+      await server.shutdown()
+      clearTimeout(timer)
+      server.force_close()
+    },
+  }
+}
+
+function register(
+  server: Server,
+  route: Route,
+  handler: (request: ServerRequest, response: ServerResponse) => Promise<void>,
+): void {
+  switch (route.method) {
+    case 'GET':
+      server.get(route.path, handler)
+      server.head(route.path, handler)
+      return
+    case 'POST':
+      server.post(route.path, handler)
+      return
+    case 'PUT':
+      server.put(route.path, handler)
+      return
+    case 'PATCH':
+      server.patch(route.path, handler)
+      return
+    case 'DELETE':
+      server.delete(route.path, handler)
+      return
+    default:
+      route.method satisfies never
+  }
+}
+
+/** Undefined when the caller has gone. */
+async function answer(
+  options: HttpServerOptions,
+  serverRequest: ServerRequest,
+  response: ServerResponse,
+  trusted: BlockList,
+  pattern: string,
+  handle: Handle,
+): Promise<Reply | undefined> {
+  let request: Request | undefined
+  try {
+    request = new IncomingRequest(serverRequest, response, trusted, pattern)
+    return await handle(request)
+  } catch (error) {
+    if (response.completed || error instanceof CallerLeft) return undefined
+    const about = { method: serverRequest.method, path: serverRequest.path, now: options.clock.now() }
+    return explain(options, request, toApiError(error, options.log, about))
+  }
+}
+
+/** A page for people, JSON for programs and for when the page itself fails. */
+async function explain(options: HttpServerOptions, request: Request | undefined, problem: ApiError): Promise<Reply> {
+  if (request && options.errorPage && !isApiPath(request.path)) {
+    try {
+      return await options.errorPage(request, problem)
+    } catch (error) {
+      options.log.error({ err: error, path: request.path }, 'error page failed')
+    }
+  }
+  return json(problem.status, problem.toBody(), problem.headers)
+}
+
+function unknownPath(options: HttpServerOptions, request: Request): Promise<Reply> | Reply {
+  const allowed = allowedMethods(options.routes, request.path)
+  if (allowed.length > 0) throw errors.methodNotAllowed(allowed.join(', '))
+  if (options.notFound && !isApiPath(request.path)) return options.notFound(request)
+  throw errors.notFound('address')
+}

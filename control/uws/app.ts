@@ -1,0 +1,146 @@
+/** uWS.App over node:http: listens, routes, and hands each request to its handler. */
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { HttpRequest } from './http-request.ts'
+import { HttpResponse } from './http-response.ts'
+import { Router } from './router.ts'
+
+export type Handler = (response: HttpResponse, request: HttpRequest) => void
+export type ListenSocket = http.Server
+
+/** Longer than a proxy keeps an idle connection for reuse: the proxy closes first, so no request meets a closing socket. */
+const KEEP_ALIVE_MS = 65_000
+const HEADERS_TIMEOUT_MS = 30_000
+const MAX_HEADER_BYTES = 32_768
+
+export class App {
+  readonly #routers = new Map<string, Router<Handler>>()
+  readonly #any = new Router<Handler>()
+  readonly #servers = new Set<http.Server>()
+
+  #on(method: string, pattern: string, handler: Handler): this {
+    let router = this.#routers.get(method)
+    if (!router) this.#routers.set(method, (router = new Router()))
+    router.add(pattern, handler)
+    return this
+  }
+
+  get(pattern: string, handler: Handler): this {
+    return this.#on('GET', pattern, handler)
+  }
+  head(pattern: string, handler: Handler): this {
+    return this.#on('HEAD', pattern, handler)
+  }
+  post(pattern: string, handler: Handler): this {
+    return this.#on('POST', pattern, handler)
+  }
+  put(pattern: string, handler: Handler): this {
+    return this.#on('PUT', pattern, handler)
+  }
+  patch(pattern: string, handler: Handler): this {
+    return this.#on('PATCH', pattern, handler)
+  }
+  del(pattern: string, handler: Handler): this {
+    return this.#on('DELETE', pattern, handler)
+  }
+  options(pattern: string, handler: Handler): this {
+    return this.#on('OPTIONS', pattern, handler)
+  }
+  trace(pattern: string, handler: Handler): this {
+    return this.#on('TRACE', pattern, handler)
+  }
+  connect(pattern: string, handler: Handler): this {
+    return this.#on('CONNECT', pattern, handler)
+  }
+  any(pattern: string, handler: Handler): this {
+    this.#any.add(pattern, handler)
+    return this
+  }
+
+  ws(): never {
+    throw new Error('WebSockets need the native uWebSockets.js; install @uwsjs/core.')
+  }
+
+  /** Server names belong to TLS, which the edge terminates. */
+  missingServerName(): this {
+    return this
+  }
+
+  listen(host: string, port: number, done: (socket: ListenSocket | false) => void): this {
+    return this.#listen({ host, port }, done)
+  }
+
+  listen_unix(done: (socket: ListenSocket | false) => void, path: string): this {
+    return this.#listen({ path }, done)
+  }
+
+  #listen(
+    where: { host: string; port: number } | { path: string },
+    done: (socket: ListenSocket | false) => void,
+  ): this {
+    const server = http.createServer(
+      {
+        keepAliveTimeout: KEEP_ALIVE_MS,
+        headersTimeout: HEADERS_TIMEOUT_MS,
+        // An upload may take as long as it takes; whoever reads it watches for a stall.
+        requestTimeout: 0,
+        maxHeaderSize: MAX_HEADER_BYTES,
+        joinDuplicateHeaders: true,
+      },
+      (request, response) => this.#handle(request, response),
+    )
+    server.on('clientError', refuseMalformed)
+    server.once('error', () => done(false))
+    server.listen(where, () => {
+      this.#servers.add(server)
+      done(server)
+    })
+    return this
+  }
+
+  #handle(message: http.IncomingMessage, reply: http.ServerResponse): void {
+    const [path, query] = splitTarget(message.url!)
+    const match = this.#routers.get(message.method!)?.match(path) ?? this.#any.match(path)
+    const response = new HttpResponse(message, reply)
+    if (!match) {
+      response.close()
+      return
+    }
+    match.handler(response, new HttpRequest(message, path, query, match.parameters))
+  }
+
+  close(): this {
+    for (const server of this.#servers) {
+      server.close()
+      server.closeAllConnections()
+    }
+    this.#servers.clear()
+    return this
+  }
+}
+
+/** Absolute-form targets (RFC 9112 §3.2.2) are reduced to their path: the authority never decides anything here. */
+function splitTarget(target: string): [path: string, query: string] {
+  const relative = target.startsWith('/') ? target : target.replace(/^[a-z]+:\/\/[^/?]*/i, '')
+  const mark = relative.indexOf('?')
+  const path = mark < 0 ? relative : relative.slice(0, mark)
+  return [path.startsWith('/') ? path : `/${path}`, mark < 0 ? '' : relative.slice(mark + 1)]
+}
+
+function refuseMalformed(error: NodeJS.ErrnoException, socket: import('node:stream').Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request'
+  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`, () => socket.destroy())
+}
+
+/** Stops accepting; requests under way go on. */
+export function closeListenSocket(socket: ListenSocket): void {
+  socket.close()
+}
+
+export function localPort(socket: ListenSocket): number {
+  return (socket.address() as AddressInfo | null)?.port ?? -1
+}

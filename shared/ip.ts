@@ -1,0 +1,70 @@
+/** Addresses of callers: which ones may speak for others, and how they are counted in limits. */
+import { BlockList, isIP } from 'node:net'
+
+/** `::ffff:192.0.2.1`, an IPv4 caller on a dual-stack socket, counts as 192.0.2.1. */
+export function normaliseIp(ip: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip)
+  return mapped ? mapped[1]! : ip
+}
+
+export function isLoopback(ip: string): boolean {
+  const address = normaliseIp(ip)
+  return address === '::1' || (isIP(address) === 4 && address.startsWith('127.'))
+}
+
+/** Addresses and networks (`10.0.0.0/8`, `2001:db8::/32`) of proxies whose word we take. Wrong entries are left out. */
+export function trustedNetworks(entries: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const entry of entries) addEntry(list, entry)
+  return list
+}
+
+function addEntry(list: BlockList, entry: string): void {
+  const [address = '', bits] = entry.split('/')
+  const version = isIP(address)
+  if (version === 0) return
+  const family = version === 4 ? 'ipv4' : 'ipv6'
+  if (bits === undefined) return list.addAddress(address, family)
+  const prefix = Number(bits)
+  if (Number.isInteger(prefix) && prefix >= 0 && prefix <= (version === 4 ? 32 : 128))
+    list.addSubnet(address, prefix, family)
+}
+
+export function isTrusted(ip: string, trusted: BlockList): boolean {
+  const address = normaliseIp(ip)
+  const version = isIP(address)
+  return version !== 0 && trusted.check(address, version === 4 ? 'ipv4' : 'ipv6')
+}
+
+/**
+ * Who is calling: the socket's peer, unless that peer is loopback (our own edge) or a trusted proxy.
+ * Then the last entry of X-Forwarded-For, which that peer wrote, and so on while the entry itself is a trusted proxy.
+ */
+export function callerIp(peer: string, forwardedFor: string | undefined, trusted: BlockList): string {
+  let ip = normaliseIp(peer)
+  if (forwardedFor === undefined || !(isLoopback(ip) || isTrusted(ip, trusted))) return ip
+  for (const hop of forwardedFor.split(',').toReversed()) {
+    const address = normaliseIp(hop.trim())
+    if (isIP(address) === 0) return ip
+    ip = address
+    if (!isTrusted(ip, trusted)) return ip
+  }
+  return ip
+}
+
+/** One caller in a limit: an IPv4 address, or the /64 that one IPv6 subscriber owns whole. */
+export function limitKeyOfIp(ip: string): string {
+  const address = normaliseIp(ip)
+  if (isIP(address) !== 6) return address
+  return `${expandIpv6(address).slice(0, 4).join(':')}::/64`
+}
+
+function expandIpv6(address: string): string[] {
+  const [head = '', tail] = address.split('%')[0]!.split('::')
+  const before = head === '' ? [] : head.split(':')
+  const after = tail === undefined || tail === '' ? [] : tail.split(':')
+  // A dotted quad at the end stands for two groups.
+  const groups = before.length + after.length + (address.includes('.') ? 1 : 0)
+  const zeros = tail === undefined ? [] : Array.from({ length: Math.max(0, 8 - groups) }, () => '0')
+  return [...before, ...zeros, ...after].map((group) => group.toLowerCase().replace(/^0+(?=.)/, ''))
+}
