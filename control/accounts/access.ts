@@ -84,7 +84,10 @@ export function createAccess({ sql, clock, log, baseUrl, oauth }: AccessOptions)
       : token.startsWith(API_TOKEN_PREFIX)
         ? await tokenActor(token, request.ip)
         : undefined
-    if (!actor) throw errors.unauthorized('This token is not valid, or it was revoked.', { 'www-authenticate': 'Bearer error="invalid_token"' })
+    if (!actor)
+      throw errors.unauthorized('This token is not valid, or it was revoked.', {
+        'www-authenticate': 'Bearer error="invalid_token"',
+      })
     return actor
   }
 
@@ -92,7 +95,8 @@ export function createAccess({ sql, clock, log, baseUrl, oauth }: AccessOptions)
     const header = request.header('authorization')
     if (header !== undefined) return bearerActor(header, request)
     if (!request.cookie(SESSION_COOKIE)) return undefined
-    if (!isSameOrigin(request, baseUrl)) throw errors.unauthorized('A dashboard session may call the API from the dashboard only. Use an API token.')
+    if (!isSameOrigin(request, baseUrl))
+      throw errors.unauthorized('A dashboard session may call the API from the dashboard only. Use an API token.')
     const actor = await sessionActor(request)
     if (!actor) throw errors.unauthorized('This session has ended. Sign in again.')
     return actor

@@ -79,7 +79,12 @@ export interface Accounts {
   deleteAccount(actor: Actor, input: { password: string }): Promise<{ setCookie: string }>
 
   /** For the operator's command: creates an account without a browser. */
-  createAccount(input: { email: string; password?: string; verified: boolean; country?: string }): Promise<{ userId: string; orgId: string; email: string }>
+  createAccount(input: {
+    email: string
+    password?: string
+    verified: boolean
+    country?: string
+  }): Promise<{ userId: string; orgId: string; email: string }>
 }
 
 /** What other capabilities do when something happens to an account. Inside the transaction of the event. */

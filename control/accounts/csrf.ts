@@ -7,6 +7,7 @@ import { errors } from '../../shared/errors.ts'
 import { equalTexts, hashSecret, randomSecret, type Secrets } from '../../shared/secrets.ts'
 import { cookie } from '../http/reply.ts'
 import type { Request } from '../http/route.ts'
+import { isCrossOrigin } from './same-origin.ts'
 import { SESSION_COOKIE } from './session-cookie.ts'
 
 export const CSRF_FIELD = 'csrf'
@@ -21,7 +22,8 @@ export interface Csrf {
 
 export function createCsrf({ secrets, baseUrl }: { secrets: Pick<Secrets, 'sign'>; baseUrl: string }): Csrf {
   // The cookie's value is a credential: only its hash goes into what is signed.
-  const tokenFor = (kind: 'session' | 'visitor', value: string): string => secrets.sign('csrf', `${kind}:${hashSecret(value)}`)
+  const tokenFor = (kind: 'session' | 'visitor', value: string): string =>
+    secrets.sign('csrf', `${kind}:${hashSecret(value)}`)
 
   function binding(request: Request): { kind: 'session' | 'visitor'; value: string } | undefined {
     const session = request.cookie(SESSION_COOKIE)
@@ -40,18 +42,12 @@ export function createCsrf({ secrets, baseUrl }: { secrets: Pick<Secrets, 'sign'
     requireCsrf(request, form) {
       const bound = binding(request)
       const given = form.get(CSRF_FIELD) ?? ''
-      if (comesFromElsewhere(request, baseUrl) || !bound || !equalTexts(tokenFor(bound.kind, bound.value), given)) {
-        throw errors.forbidden('This form is out of date or came from another page. Go back, reload the page and send it again.')
+      // Old browsers and plain tools send neither header: then the token alone has to be right.
+      if (isCrossOrigin(request, baseUrl) || !bound || !equalTexts(tokenFor(bound.kind, bound.value), given)) {
+        throw errors.forbidden(
+          'This form is out of date or came from another page. Go back, reload the page and send it again.',
+        )
       }
     },
   }
-}
-
-/** A form without either header passes (old browsers, no-JS tools): the token still has to be right. */
-function comesFromElsewhere(request: Request, baseUrl: string): boolean {
-  const origin = request.header('origin')
-  // Browsers send `null` from a page with `referrer-policy: no-referrer`; Sec-Fetch-Site then decides.
-  if (origin !== undefined && origin !== baseUrl && origin !== 'null') return true
-  const site = request.header('sec-fetch-site')
-  return site !== undefined && site !== 'same-origin'
 }

@@ -6,9 +6,17 @@ import type { Request } from '../http/route.ts'
 
 /** True only on positive evidence: a request that carries neither header did not come from our pages. */
 export function isSameOrigin(request: Pick<Request, 'header'>, baseUrl: string): boolean {
+  return (
+    !isCrossOrigin(request, baseUrl) &&
+    (request.header('origin') === baseUrl || request.header('sec-fetch-site') === 'same-origin')
+  )
+}
+
+/** True only on negative evidence: a request that carries neither header may come from anywhere. */
+export function isCrossOrigin(request: Pick<Request, 'header'>, baseUrl: string): boolean {
   const origin = request.header('origin')
-  if (origin !== undefined && origin !== baseUrl) return false
+  // Browsers send `null` from our own pages with `referrer-policy: no-referrer`; Sec-Fetch-Site then decides.
+  if (origin !== undefined && origin !== baseUrl && origin !== 'null') return true
   const site = request.header('sec-fetch-site')
-  if (site !== undefined && site !== 'same-origin') return false
-  return origin !== undefined || site !== undefined
+  return site !== undefined && site !== 'same-origin'
 }

@@ -25,7 +25,8 @@ type TokenOwner = Pick<Actor, 'userId' | 'orgId' | 'emailVerified'>
 export async function issueToken(sql: Sql, owner: TokenOwner, name: string, now = new Date()): Promise<IssuedToken> {
   if (!owner.emailVerified) throw errors.emailNotVerified()
   const label = name.trim()
-  if (label === '' || label.length > MAX_NAME_CHARS) throw errors.invalidRequest(`name: give the token a name of 1 to ${MAX_NAME_CHARS} characters`)
+  if (label === '' || label.length > MAX_NAME_CHARS)
+    throw errors.invalidRequest(`name: give the token a name of 1 to ${MAX_NAME_CHARS} characters`)
   if ((await countLiveTokens(sql, owner.userId)) >= MAX_TOKENS_PER_USER) {
     throw errors.planLimit(`You have ${MAX_TOKENS_PER_USER} tokens. Revoke one that you no longer need first.`)
   }
@@ -40,7 +41,12 @@ export function listTokens(sql: Sql, owner: Pick<Actor, 'userId' | 'orgId'>): Pr
 }
 
 /** Refused from the next request on, on every control: access is never cached. */
-export async function revokeToken(sql: Sql, owner: Pick<Actor, 'userId' | 'orgId'>, id: string, now = new Date()): Promise<{ name: string }> {
+export async function revokeToken(
+  sql: Sql,
+  owner: Pick<Actor, 'userId' | 'orgId'>,
+  id: string,
+  now = new Date(),
+): Promise<{ name: string }> {
   const revoked = await revokeLiveToken(sql, { id, orgId: owner.orgId, userId: owner.userId }, now)
   if (!revoked) throw errors.notFound('token')
   return revoked

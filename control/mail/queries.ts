@@ -1,0 +1,67 @@
+import type { Sql } from '../database/sql.ts'
+
+/** Every control listens; whoever is first sends. */
+export const MAIL_CHANNEL = 'dropway_mail'
+
+export interface MailRow {
+  readonly id: string
+  readonly recipient: string
+  readonly sealed: string
+  readonly attempts: number
+  readonly createdAt: Date
+}
+
+/** A second mail for the same event is silently none. */
+export async function insertMail(
+  sql: Sql,
+  mail: { id: string; eventKey: string; recipient: string; template: string; sealed: string; now: Date },
+): Promise<void> {
+  await sql`
+    insert into mails (id, event_key, recipient, template, sealed, next_attempt_at, created_at)
+    values (${mail.id}, ${mail.eventKey}, ${mail.recipient}, ${mail.template}, ${mail.sealed}, ${mail.now}, ${mail.now})
+    on conflict (event_key) do nothing`
+  // Delivered by Postgres when the transaction commits, never before.
+  await sql`select pg_notify(${MAIL_CHANNEL}, '')`
+}
+
+/** The next mail that is due and that no other sender holds. The lock lasts as long as the transaction. */
+export async function lockDueMail(sql: Sql, now: Date): Promise<MailRow | undefined> {
+  const [row] = await sql<MailRow[]>`
+    select id, recipient, sealed, attempts, created_at as "createdAt" from mails
+    where sent_at is null and failed_at is null and next_attempt_at <= ${now}
+    order by next_attempt_at, id limit 1
+    for no key update skip locked`
+  return row
+}
+
+/** False when another sender was faster. */
+export async function insertHandover(sql: Sql, mailId: string, now: Date): Promise<boolean> {
+  const rows =
+    await sql`insert into mail_handovers (mail_id, at) values (${mailId}, ${now}) on conflict do nothing returning mail_id`
+  return rows.length === 1
+}
+
+export async function wasHandedOver(sql: Sql, mailId: string): Promise<boolean> {
+  const rows = await sql`select 1 from mail_handovers where mail_id = ${mailId}`
+  return rows.length === 1
+}
+
+export async function deleteHandover(sql: Sql, mailId: string): Promise<void> {
+  await sql`delete from mail_handovers where mail_id = ${mailId}`
+}
+
+/** The body goes: it held links, and nobody needs it any more. */
+export async function markMailSent(sql: Sql, mailId: string, now: Date): Promise<void> {
+  await sql`update mails set sent_at = ${now}, sealed = '', last_error = null where id = ${mailId}`
+  await deleteHandover(sql, mailId)
+}
+
+export async function postponeMail(sql: Sql, mailId: string, until: Date, error: string): Promise<void> {
+  await sql`update mails set attempts = attempts + 1, next_attempt_at = ${until}, last_error = ${error} where id = ${mailId}`
+  await deleteHandover(sql, mailId)
+}
+
+export async function markMailFailed(sql: Sql, mailId: string, now: Date, error: string): Promise<void> {
+  await sql`update mails set attempts = attempts + 1, failed_at = ${now}, sealed = '', last_error = ${error} where id = ${mailId}`
+  await deleteHandover(sql, mailId)
+}

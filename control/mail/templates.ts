@@ -1,0 +1,180 @@
+/** Every mail that Dropway sends, as data: one text for both parts. Plain ASCII, so that links survive any mail path. */
+import { mailDocument } from '../../shared/pages/mail-document.ts'
+
+export interface MailData {
+  verify: { link: string }
+  reset: { link: string }
+  email_change: { link: string }
+  email_changed: { newEmail: string }
+  password_changed: { resetLink: string }
+  invitation: { link: string; organisation: string; inviter: string; role: string }
+  /** `days` before the drops expire: 7 or 1. */
+  expiring: { days: number; drops: readonly { name: string; url: string; expiresAt: Date }[]; signInLink: string }
+  receipt: {
+    plan: string
+    amount: string
+    paidAt: Date
+    periodEnd: Date
+    invoiceLink: string | undefined
+    billingLink: string
+  }
+  past_due: { plan: string; amount: string; billingLink: string }
+  takedown: { url: string; reason: string; contact: string }
+  account_deleted: { email: string }
+}
+
+export type MailTemplate = keyof MailData
+
+export interface RenderedMail {
+  readonly subject: string
+  readonly text: string
+  readonly html: string
+}
+
+interface Letter {
+  readonly subject: string
+  readonly paragraphs: readonly string[]
+  readonly action?: { readonly label: string; readonly url: string }
+  /** Why the reader gets this. */
+  readonly footer: string
+}
+
+const UNASKED = 'If you did not ask for this, ignore this mail: nothing changes.'
+const OWNER = 'You get this mail because you own these drops on Dropway.'
+const BILLING = 'You get this mail because you pay for a plan on Dropway.'
+
+const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Letter } = {
+  verify: ({ link }) => ({
+    subject: 'Verify your e-mail address',
+    paragraphs: [
+      'Welcome to Dropway. Open the link to verify your address; your drops then go live.',
+      'The link works for three days.',
+    ],
+    action: { label: 'Verify my address', url: link },
+    footer: UNASKED,
+  }),
+  reset: ({ link }) => ({
+    subject: 'Choose a new password',
+    paragraphs: [
+      'Somebody, hopefully you, asked to reset the password of your Dropway account.',
+      'The link works once, for one hour. You will be signed out everywhere else.',
+    ],
+    action: { label: 'Choose a new password', url: link },
+    footer: UNASKED,
+  }),
+  email_change: ({ link }) => ({
+    subject: 'Confirm your new e-mail address',
+    paragraphs: [
+      'Open the link to use this address for your Dropway account from now on.',
+      'The link works once, for one day.',
+    ],
+    action: { label: 'Use this address', url: link },
+    footer: UNASKED,
+  }),
+  email_changed: ({ newEmail }) => ({
+    subject: 'Your e-mail address was changed',
+    paragraphs: [
+      `Your Dropway account now uses ${newEmail}. This address no longer signs in.`,
+      'If that was not you, answer this mail at once.',
+    ],
+    footer: 'You get this mail because this was the address of your account.',
+  }),
+  password_changed: ({ resetLink }) => ({
+    subject: 'Your password was changed',
+    paragraphs: [
+      'The password of your Dropway account was changed, and every other session was signed out.',
+      'If that was not you, reset it now.',
+    ],
+    action: { label: 'Reset my password', url: resetLink },
+    footer: 'You get this mail because it concerns the safety of your account.',
+  }),
+  invitation: ({ link, organisation, inviter, role }) => ({
+    subject: `Join ${organisation} on Dropway`,
+    paragraphs: [
+      `${inviter} invites you to publish with ${organisation} as ${role}.`,
+      'The link works once, for seven days.',
+    ],
+    action: { label: 'Accept the invitation', url: link },
+    footer: 'If you do not know the sender, ignore this mail.',
+  }),
+  expiring: ({ days, drops, signInLink }) => ({
+    subject: days === 1 ? `${countOf(drops.length)} tomorrow` : `${countOf(drops.length)} in ${days} days`,
+    paragraphs: [
+      'Free drops stay online while their owner signs in at least every 30 days. Without a sign-in these go offline:',
+      ...drops.map((drop) => `${drop.name}: ${drop.url} (until ${formatTime(drop.expiresAt)})`),
+      'Signing in once is enough. Paid plans have no clock.',
+    ],
+    action: { label: 'Sign in and keep them online', url: signInLink },
+    footer: OWNER,
+  }),
+  receipt: ({ plan, amount, paidAt, periodEnd, invoiceLink, billingLink }) => ({
+    subject: `Receipt for Dropway ${plan}: ${amount}`,
+    paragraphs: [
+      `We received ${amount} for Dropway ${plan} on ${formatDay(paidAt)}. It is paid until ${formatDay(periodEnd)}.`,
+      'Thank you.',
+    ],
+    action: invoiceLink ? { label: 'Open the invoice', url: invoiceLink } : { label: 'Open billing', url: billingLink },
+    footer: BILLING,
+  }),
+  past_due: ({ plan, amount, billingLink }) => ({
+    subject: 'Your payment did not go through',
+    paragraphs: [
+      `We could not collect ${amount} for Dropway ${plan}. Your plan stays active while we try again.`,
+      'Please check your card.',
+    ],
+    action: { label: 'Check my card', url: billingLink },
+    footer: BILLING,
+  }),
+  takedown: ({ url, reason, contact }) => ({
+    subject: 'One of your drops was taken down',
+    paragraphs: [
+      `We took down ${url}.`,
+      `Reason: ${reason}`,
+      `If you think this is a mistake, answer this mail or write to ${contact}.`,
+    ],
+    footer: OWNER,
+  }),
+  account_deleted: ({ email }) => ({
+    subject: 'Your account was deleted',
+    paragraphs: [
+      `The Dropway account ${email} and everything it published are gone.`,
+      'Thank you for having been here.',
+    ],
+    footer: 'This is the last mail you get from us.',
+  }),
+}
+
+export function renderMail<Name extends MailTemplate>(template: Name, data: MailData[Name]): RenderedMail {
+  const letter = letters[template](data)
+  return { subject: oneLine(letter.subject), text: textOf(letter), html: asciiHtml(htmlOf(letter)) }
+}
+
+function textOf({ subject, paragraphs, action, footer }: Letter): string {
+  const link = action ? [`${action.label}:\n${action.url}`] : []
+  return [subject, ...paragraphs, ...link, `-- \nDropway\n${footer}`].join('\n\n') + '\n'
+}
+
+function htmlOf({ subject, paragraphs, action, footer }: Letter): string {
+  return mailDocument({ preview: paragraphs[0]!, heading: subject, paragraphs, ...(action ? { action } : {}), footer })
+}
+
+/** Names that users chose may hold any letter; as references the part stays 7-bit and no mail path rewrites it. */
+function asciiHtml(html: string): string {
+  return html.replace(/[^\p{ASCII}]/gu, (character) => `&#${character.codePointAt(0)};`)
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').slice(0, 200)
+}
+
+function countOf(drops: number): string {
+  return drops === 1 ? 'Your drop expires' : `${drops} of your drops expire`
+}
+
+function formatDay(date: Date): string {
+  return date.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })
+}
+
+function formatTime(date: Date): string {
+  return `${formatDay(date)}, ${date.toISOString().slice(11, 16)} UTC`
+}

@@ -1,0 +1,47 @@
+/** Roles and what each may do. Policy is this table; everything else asks it. */
+import type { Role } from '../accounts/actor.ts'
+import { errors } from '../../shared/errors.ts'
+
+export type Permission =
+  | 'publish'
+  | 'read_members'
+  | 'read_audit_log'
+  | 'manage_members'
+  | 'manage_admins'
+  | 'rename'
+  | 'manage_billing'
+  | 'transfer'
+  | 'delete'
+
+const PERMISSIONS: Readonly<Record<Permission, readonly Role[]>> = {
+  publish: ['owner', 'admin', 'member'],
+  read_members: ['owner', 'admin', 'member'],
+  read_audit_log: ['owner', 'admin'],
+  manage_members: ['owner', 'admin'],
+  manage_admins: ['owner'],
+  rename: ['owner', 'admin'],
+  manage_billing: ['owner'],
+  transfer: ['owner'],
+  delete: ['owner'],
+}
+
+export function may(role: Role, permission: Permission): boolean {
+  return PERMISSIONS[permission].includes(role)
+}
+
+export function requirePermission(role: Role, permission: Permission): void {
+  if (!may(role, permission)) {
+    throw errors.forbidden(
+      `Your role in this organisation is ${role}; this needs ${PERMISSIONS[permission].join(' or ')}.`,
+    )
+  }
+}
+
+/** Roles that can be given away. Ownership is one person's and moves by transfer only. */
+export const GIVABLE_ROLES = ['admin', 'member'] as const
+export type GivableRole = (typeof GIVABLE_ROLES)[number]
+
+/** Who may invite, promote, demote or remove somebody of that role. */
+export function permissionToManage(role: Role): Permission {
+  return role === 'member' ? 'manage_members' : 'manage_admins'
+}
