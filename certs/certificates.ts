@@ -13,7 +13,7 @@
  */
 import tls from 'node:tls'
 import { LRUCache } from 'lru-cache'
-import { certificateFacts, namesCover, wildcardOf, type CertificateBundle } from './bundle.ts'
+import { certificateFacts, namesCover, wildcardOf, type CertificateBundle } from '../shared/certificate-bundle.ts'
 
 /** A context takes about 30 kB of native memory; this many serve the names of the moment. */
 const DEFAULT_MAX_CONTEXTS = 1000
@@ -62,7 +62,11 @@ export function createCertificateIndex(options: CertificateIndexOptions): Certif
   })
   let fallback = build(options.fallback)
 
-  function cached(cache: LRUCache<string, Entry>, name: string, find: (name: string) => CertificateBundle | undefined): Entry | undefined {
+  function cached(
+    cache: LRUCache<string, Entry>,
+    name: string,
+    find: (name: string) => CertificateBundle | undefined,
+  ): Entry | undefined {
     const present = cache.get(name)
     if (present) return present
     try {

@@ -7,11 +7,18 @@
  * made from the key that won, so that any two writers agree. The service certificate is one file, renamed
  * into place: whoever writes last, it is whole and signed by the same root.
  */
-import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, X509Certificate, type KeyObject } from 'node:crypto'
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  randomBytes,
+  X509Certificate,
+  type KeyObject,
+} from 'node:crypto'
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { DAY_MS, HOUR_MS, type Clock } from '../shared/clock.ts'
-import { certificateFacts, type CertificateBundle } from './bundle.ts'
+import { certificateFacts, type CertificateBundle } from '../shared/certificate-bundle.ts'
 import { renewalDueAt } from './policy.ts'
 import { signCertificate } from './x509.ts'
 
@@ -27,6 +34,8 @@ export interface LocalCa {
   readonly rootPem: string
   /** The certificate for these names: the kept one, or a new one when it is due or names others. */
   serviceCertificate(names: readonly string[]): CertificateBundle
+  /** A new certificate with a key of its own, kept nowhere. */
+  issue(names: readonly string[]): CertificateBundle
   /** A leaf for names of the moment, kept nowhere. All such leaves of one process share one key. */
   mint(names: readonly string[]): CertificateBundle
 }
@@ -48,16 +57,20 @@ export function openLocalCa(dataDir: string, clock: Clock): LocalCa {
       notAfterMs: clock.now() - CLOCK_SKEW_MS + LEAF_LIFETIME_MS,
       role: { kind: 'server', names },
     }) + rootPem
+  const issue = (names: readonly string[]): CertificateBundle => {
+    const key = newKeyPem()
+    return { cert: leaf(createPrivateKey(key), names), key }
+  }
   let mintKey: { pem: string; key: KeyObject } | undefined
   return {
     rootFile,
     rootPem,
+    issue,
     serviceCertificate(names) {
       const file = path.join(folder, 'service.pem')
       const kept = readBundle(file)
       if (kept && isUsable(kept, names, rootPem, clock)) return kept
-      const pem = newKeyPem()
-      const bundle = { cert: leaf(createPrivateKey(pem), names), key: pem }
+      const bundle = issue(names)
       replaceFile(file, bundle.key + bundle.cert)
       return bundle
     },

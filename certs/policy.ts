@@ -1,8 +1,12 @@
 /** When to try, when to wait, when to renew. Pure: times come in as numbers (milliseconds). */
+import type { FailureReason, RetryState } from '../shared/certificate-retry.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../shared/clock.ts'
 
-/** Pause before each attempt after a failure: the first is at once, from the fifth on daily. */
+/** Pause before attempt n after n failures: the first attempt is made at once, from the fifth on daily. */
 export const RETRY_INTERVALS_MS: readonly number[] = [0, 1 * MINUTE_MS, 10 * MINUTE_MS, 100 * MINUTE_MS, 1 * DAY_MS]
+
+/** A CA that is away counts no failures against us, and a renewal must follow soon after its return. */
+const CA_AWAY_INTERVAL_MS = 30 * MINUTE_MS
 
 /** Let's Encrypt locks a name out after 5 failed validations per account and hour; we stay under it by ourselves. */
 export const MAX_FAILURES_PER_HOUR = 5
@@ -23,37 +27,39 @@ export interface RenewalWindow {
   readonly endMs: number
 }
 
-/** Persisted per name; it survives restarts and tells every edge the same. */
-export interface RetryState {
-  /** Failures in a row. */
-  readonly attempts: number
-  readonly nextAttemptMs: number
-  readonly lastError: string
-  /** Times of recent failures, for the hourly throttle. */
-  readonly failuresMs: readonly number[]
+export interface Failure {
+  readonly reason: FailureReason
+  readonly message: string
 }
 
 /** The state after one more failure. */
-export function afterFailure(previous: RetryState | undefined, nowMs: number, lastError: string): RetryState {
+export function afterFailure(previous: RetryState | undefined, nowMs: number, failure: Failure): RetryState {
   const attempts = (previous?.attempts ?? 0) + 1
-  const failuresMs = [...(previous?.failuresMs ?? []).filter((at) => nowMs - at < HOUR_MS), nowMs]
-  const interval = RETRY_INTERVALS_MS[Math.min(attempts, RETRY_INTERVALS_MS.length - 1)]!
-  const nextAttemptMs = Math.max(nowMs + interval, throttledUntil(failuresMs))
-  return { attempts, nextAttemptMs, lastError, failuresMs }
-}
-
-/** 0 when one more failure within the hour would be allowed, else the time from which it is. */
-function throttledUntil(failuresMs: readonly number[]): number {
-  const oldest = failuresMs.at(-MAX_FAILURES_PER_HOUR)
-  return oldest === undefined ? 0 : oldest + HOUR_MS
-}
-
-/** Somebody asked for a new try (DNS was repaired): at once, unless the hourly throttle forbids it. */
-export function hurried(state: RetryState, nowMs: number): RetryState {
+  const failures = [...recentFailures(previous, nowMs), nowMs]
+  const regular = RETRY_INTERVALS_MS[Math.min(attempts, RETRY_INTERVALS_MS.length - 1)]!
+  const interval = failure.reason === 'ca_unavailable' ? Math.min(regular, CA_AWAY_INTERVAL_MS) : regular
   return {
-    ...state,
-    nextAttemptMs: Math.max(nowMs, throttledUntil(state.failuresMs.filter((at) => nowMs - at < HOUR_MS))),
+    attempts,
+    next_attempt_ms: Math.max(nowMs + interval, throttledUntil(failures)),
+    reason: failure.reason,
+    last_error: failure.message,
+    failures_ms: failures,
   }
+}
+
+/** Somebody repaired something and asks for a new try: at once, unless the hourly throttle forbids it. */
+export function hurried(state: RetryState, nowMs: number): RetryState {
+  return { ...state, next_attempt_ms: Math.max(nowMs, throttledUntil(recentFailures(state, nowMs))) }
+}
+
+function recentFailures(state: RetryState | undefined, nowMs: number): number[] {
+  return (state?.failures_ms ?? []).filter((at) => nowMs - at < HOUR_MS)
+}
+
+/** 0 when one more failure would stay under the hourly limit, else the time from which it would. */
+function throttledUntil(failures: readonly number[]): number {
+  const oldest = failures.at(-MAX_FAILURES_PER_HOUR)
+  return oldest === undefined ? 0 : oldest + HOUR_MS
 }
 
 /**
@@ -65,6 +71,13 @@ export function renewalDueAt(lifetime: Lifetime, random: number, suggested?: Ren
   const totalMs = lifetime.notAfterMs - lifetime.notBeforeMs
   const leftMs = totalMs < SHORT_LIFETIME_MS ? totalMs / 2 : totalMs / 3
   return lifetime.notAfterMs - leftMs + random * leftMs * JITTER_SHARE
+}
+
+/** A number from 0 to 1 that is always the same for a name, so that every edge finds the same time due. */
+export function spreadOf(name: string): number {
+  let hash = 2166136261
+  for (const byte of Buffer.from(name)) hash = Math.imul(hash ^ byte, 16777619) >>> 0
+  return hash / 2 ** 32
 }
 
 export function daysLeft(lifetime: Lifetime, nowMs: number): number {

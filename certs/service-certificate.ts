@@ -7,7 +7,7 @@ import { isIP } from 'node:net'
 import tls from 'node:tls'
 import { HOUR_MS, SECOND_MS, type Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
-import type { CertificateBundle } from './bundle.ts'
+import type { CertificateBundle } from '../shared/certificate-bundle.ts'
 import type { LocalCa } from './local-ca.ts'
 
 /** How soon a replaced file is served. */
@@ -108,7 +108,12 @@ function stamp(...files: string[]): string {
     .join('|')
 }
 
-function poll(everyMs: number, current: () => CertificateBundle, onChange: (bundle: CertificateBundle) => void, log: Log): () => void {
+function poll(
+  everyMs: number,
+  current: () => CertificateBundle,
+  onChange: (bundle: CertificateBundle) => void,
+  log: Log,
+): () => void {
   let last = current()
   const timer = setInterval(() => {
     try {

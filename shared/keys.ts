@@ -4,6 +4,8 @@ const PREFIX = '{dropway}:'
 export const keys = {
   /** Hash: host → encoded route record. With `epoch` it is the snapshot. */
   routes: `${PREFIX}routes`,
+  /** Hash: custom domain → JSON `{ wanted }`. Published by control; what the edges' issuers work through. */
+  domains: `${PREFIX}domains`,
   /** Hash: name → sealed certificate bundle. */
   certificates: `${PREFIX}certificates`,
   /** String: identifies the life of this Redis data set. Absent after FLUSHALL; set by control once everything is republished. */

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { certificateFacts } from '../../../certs/bundle.ts'
+import { certificateFacts } from '../../../shared/certificate-bundle.ts'
 import { createCertificateIndex } from '../../../certs/certificates.ts'
 import { openLocalCa } from '../../../certs/local-ca.ts'
 import { openServiceCertificate, serviceCertificateNames } from '../../../certs/service-certificate.ts'
@@ -73,7 +73,8 @@ test('a certificate that is due, or lacks a name, is replaced under the same roo
   expect(second.cert).not.toBe(first.cert)
   const third = ca.serviceCertificate(['a.example', 'b.example'])
   expect(certificateFacts(third.cert).names).toEqual(['a.example', 'b.example'])
-  for (const { cert } of [first, second, third]) expect(new X509Certificate(cert).verify(createPublicKey(ca.rootPem))).toBe(true)
+  for (const { cert } of [first, second, third])
+    expect(new X509Certificate(cert).verify(createPublicKey(ca.rootPem))).toBe(true)
 })
 
 test('processes that start at once agree on one root', async () => {
@@ -86,7 +87,9 @@ test('processes that start at once agree on one root', async () => {
      process.stdout.write(ca.rootPem + '|' + ca.serviceCertificate(['localhost']).cert.includes(ca.rootPem))`,
   )
   const run = promisify(execFile)
-  const outputs = await Promise.all(Array.from({ length: 4 }, () => run(process.execPath, [script, path.join(folder, 'data')])))
+  const outputs = await Promise.all(
+    Array.from({ length: 4 }, () => run(process.execPath, [script, path.join(folder, 'data')])),
+  )
   expect(new Set(outputs.map(({ stdout }) => stdout)).size).toBe(1)
   expect(outputs[0]!.stdout).toMatch(/\|true$/)
 })

@@ -1,10 +1,21 @@
-/** A certificate with its key, and what is read from it. */
+/** A certificate with its key, what is read from it, and the sealed form in which it rests in Redis and Postgres. */
 import { X509Certificate } from 'node:crypto'
 import { z } from 'zod'
+import type { Secrets } from './secrets.ts'
 
 /** `cert`: PEM chain, leaf first. `key`: PEM of its private key; secret, so it is sealed wherever it rests. */
 export const certificateBundleSchema = z.object({ cert: z.string(), key: z.string() })
 export type CertificateBundle = z.infer<typeof certificateBundleSchema>
+
+/** The name is part of the seal: a bundle cannot be served for another name than it was sealed for. */
+export function sealBundle(secrets: Secrets, name: string, bundle: CertificateBundle): string {
+  return secrets.seal(JSON.stringify(bundle), `certificate:${name}`)
+}
+
+/** Throws when it was not sealed by this service for this name. */
+export function openBundle(secrets: Secrets, name: string, sealed: string): CertificateBundle {
+  return certificateBundleSchema.parse(JSON.parse(secrets.open(sealed, `certificate:${name}`).toString('utf8')))
+}
 
 export interface CertificateFacts {
   /** DNS names and IP addresses, lower case. */

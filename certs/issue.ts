@@ -1,0 +1,199 @@
+/**
+ * One order at an ACME CA (RFC 8555), from the account to the chain:
+ *   1. the CA must answer at all, else nothing is counted against the name
+ *   2. order → authorization → http-01 token announced on every edge → the CA is told → it has looked
+ *   3. a fresh P-256 key signs the request, the chain is fetched
+ */
+import { readFileSync } from 'node:fs'
+import { Agent } from 'node:https'
+import acme from 'acme-client'
+import type { Redis } from 'ioredis'
+import type { CertificateBundle } from '../shared/certificate-bundle.ts'
+import { SECOND_MS } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
+import type { Secrets } from '../shared/secrets.ts'
+import { openAccount } from './account.ts'
+import { createChallenges } from './challenges.ts'
+import type { RenewalWindow } from './policy.ts'
+import { renewalId, renewalInfoSchema } from './renewal-info.ts'
+import { IssueError, type CertificateSource } from './source.ts'
+
+const REQUEST_TIMEOUT_MS = 15 * SECOND_MS
+/** How the CA's word is awaited: from 250 ms apart to 4 s apart, about a minute in all. */
+const BACKOFF = { backoffAttempts: 20, backoffMin: 250, backoffMax: 4000 }
+/** A CA may hand out a used nonce many times in a row when several edges ask at once. */
+const MAX_BAD_NONCE_RETRIES = 30
+/** RFC 5280 §5.3.1 cessationOfOperation. */
+const REASON_CESSATION = 5
+
+export interface AcmeSettings {
+  readonly directoryUrl: string
+  readonly email: string | undefined
+  /** Root of a private CA's own HTTPS. */
+  readonly caFile: string | undefined
+}
+
+export interface AcmeSourceDeps {
+  readonly redis: Redis
+  readonly secrets: Secrets
+  readonly log: Log
+  readonly acme: AcmeSettings
+}
+
+type Order = Awaited<ReturnType<acme.Client['createOrder']>>
+
+export function createAcmeSource({ redis, secrets, log, acme: settings }: AcmeSourceDeps): CertificateSource {
+  configureTransport(settings.caFile)
+  const challenges = createChallenges(redis)
+  let client: acme.Client | undefined
+
+  async function openClient(): Promise<acme.Client> {
+    if (client) return client
+    const account = await openAccount({
+      redis,
+      secrets,
+      directoryUrl: settings.directoryUrl,
+      async register(key) {
+        const fresh = newClient(settings.directoryUrl, { key, url: undefined })
+        await fresh.createAccount({
+          termsOfServiceAgreed: true,
+          ...(settings.email === undefined ? {} : { contact: [`mailto:${settings.email}`] }),
+        })
+        return fresh.getAccountUrl()
+      },
+    })
+    return (client = newClient(settings.directoryUrl, account))
+  }
+
+  async function order(name: string): Promise<CertificateBundle> {
+    const ca = await openClient()
+    const placed = await ca.createOrder({ identifiers: [{ type: 'dns', value: name }] })
+    await authorize(ca, placed, name)
+    const key = await acme.crypto.createPrivateEcdsaKey('P-256')
+    const [, request] = await acme.crypto.createCsr({ altNames: [name] }, key)
+    const finalized = await ca.finalizeOrder(placed, request)
+    return { cert: await ca.getCertificate(finalized), key: key.toString() }
+  }
+
+  async function authorize(ca: acme.Client, placed: Order, name: string): Promise<void> {
+    for (const authorization of await ca.getAuthorizations(placed)) {
+      if (authorization.status === 'valid') continue
+      const challenge = authorization.challenges.find(({ type }) => type === 'http-01')
+      if (!challenge) throw new IssueError('ca_refused', `the CA offers no http-01 challenge for ${name}`)
+      try {
+        await challenges.announce(challenge.token, await ca.getChallengeKeyAuthorization(challenge))
+        await ca.completeChallenge(challenge)
+        await ca.waitForValidStatus(challenge)
+      } catch (error) {
+        throw (await challengeFailure(ca, placed)) ?? error
+      } finally {
+        await challenges.withdraw(challenge.token).catch(() => {})
+      }
+    }
+  }
+
+  return {
+    async obtain(name) {
+      await requireDirectory(settings.directoryUrl)
+      try {
+        return await order(name)
+      } catch (error) {
+        // An account that the CA has forgotten must not be kept for ever.
+        client = undefined
+        throw asIssueError(error)
+      }
+    },
+    async revoke({ cert }) {
+      const ca = await openClient()
+      await ca.revokeCertificate(cert, { reason: REASON_CESSATION })
+    },
+    async suggestedWindow({ cert }) {
+      try {
+        return await readRenewalInfo(settings.directoryUrl, cert)
+      } catch (error) {
+        log.debug({ err: error }, 'the CA gave no renewal information')
+        return undefined
+      }
+    },
+  }
+}
+
+/** acme-client has one HTTP transport for the whole process; it is set up here and nowhere else. */
+function configureTransport(caFile: string | undefined): void {
+  const defaults = acme.axios.defaults as typeof acme.axios.defaults & { acmeSettings: Record<string, number> }
+  defaults.timeout = REQUEST_TIMEOUT_MS
+  // The retry schedule is ours: a CA that is away is asked again later, not for a minute on end.
+  Object.assign(defaults.acmeSettings, { retryMaxAttempts: 1, retryDefaultDelay: 1 })
+  if (caFile !== undefined) defaults.httpsAgent = new Agent({ ca: readFileSync(caFile), keepAlive: false })
+}
+
+function newClient(directoryUrl: string, account: { key: string; url: string | undefined }): acme.Client {
+  const client = new acme.Client({ directoryUrl, accountKey: account.key, accountUrl: account.url, ...BACKOFF })
+  // Not in its types; its own 5 are too few, see above.
+  const { http } = client as unknown as { http: { maxBadNonceRetries: number } }
+  http.maxBadNonceRetries = MAX_BAD_NONCE_RETRIES
+  return client
+}
+
+interface Directory {
+  readonly renewalInfo?: string
+}
+
+async function requireDirectory(url: string): Promise<Directory> {
+  try {
+    return (await acme.axios.get<Directory>(url)).data
+  } catch (error) {
+    throw new IssueError('ca_unavailable', `the certificate authority does not answer: ${messageOf(error)}`, {
+      cause: error,
+    })
+  }
+}
+
+async function readRenewalInfo(directoryUrl: string, cert: string): Promise<RenewalWindow | undefined> {
+  const { renewalInfo } = await requireDirectory(directoryUrl)
+  if (renewalInfo === undefined) return undefined
+  const reply = await acme.axios.get<unknown>(`${renewalInfo.replace(/\/$/, '')}/${renewalId(cert)}`)
+  return renewalInfoSchema.parse(reply.data)
+}
+
+/** What the CA itself says about the failed challenge, in its own words. */
+async function challengeFailure(ca: acme.Client, placed: Order): Promise<IssueError | undefined> {
+  const authorizations = await ca.getAuthorizations(placed).catch(() => [])
+  for (const { challenges } of authorizations) {
+    const error = challenges.map((challenge) => (challenge as { error?: Problem }).error).find((problem) => problem)
+    if (error) return new IssueError(reasonOf(error), error.detail ?? 'the CA could not verify the domain')
+  }
+  return undefined
+}
+
+interface Problem {
+  readonly type?: string
+  readonly detail?: string
+}
+
+/** RFC 8555 §6.7 */
+const REASONS: ReadonlyMap<string, IssueError['reason']> = new Map([
+  ['dns', 'dns'],
+  ['caa', 'caa_forbids'],
+  ['connection', 'challenge_unreachable'],
+  ['unauthorized', 'challenge_wrong'],
+  ['incorrectResponse', 'challenge_wrong'],
+])
+
+function reasonOf(problem: Problem): IssueError['reason'] {
+  const kind = problem.type?.replace('urn:ietf:params:acme:error:', '') ?? ''
+  // Some CAs report CAA and look-up failures under a broader type; the text is then the only sign.
+  if (/\bCAA\b/.test(problem.detail ?? '')) return 'caa_forbids'
+  return REASONS.get(kind) ?? 'ca_refused'
+}
+
+function asIssueError(error: unknown): IssueError {
+  if (error instanceof IssueError) return error
+  // acme-client answers a connection that broke with a TypeError about the missing response.
+  const isTransport = error instanceof TypeError || (error as { isAxiosError?: boolean }).isAxiosError === true
+  return new IssueError(isTransport ? 'ca_unavailable' : 'ca_refused', messageOf(error), { cause: error })
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,249 @@
+/**
+ * Keeps every wanted custom domain in possession of a certificate. Runs in the primary process of each edge.
+ *
+ *   a domain is announced ─┐
+ *   every `tickMs` ────────┴▶ due? ─▶ lock ─▶ still wanted? still due? may we try? ─▶ obtain ─▶ store, fenced
+ *                                └─ held by another edge: nothing to do               └─ failed: retry later
+ *
+ * Nothing in here is ever started by a handshake or a visitor. A certificate that cannot be renewed stays in use:
+ * only a domain that is no longer wanted loses its certificate.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { certificateFacts, type CertificateBundle } from '../shared/certificate-bundle.ts'
+import type { FailureReason } from '../shared/certificate-retry.ts'
+import { HOUR_MS, SECOND_MS, type Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
+import type { Secrets } from '../shared/secrets.ts'
+import { acquireOrderLock, type OrderLock } from './order-lock.ts'
+import { afterFailure, daysLeft, hurried, renewalDueAt, spreadOf, type Lifetime, type RenewalWindow } from './policy.ts'
+import { IssueError, type CertificateSource } from './source.ts'
+import { createCertificateStore } from './store.ts'
+
+const DEFAULT_TICK_MS = 20 * SECOND_MS
+/** A CA answers slowly, not in parallel for free; a burst of new domains must not take all sockets. */
+const MAX_ORDERS_AT_ONCE = 8
+/** RFC 9773 §4.3.2: a client without other word asks every six hours. */
+const SUGGESTION_INTERVAL_MS = 6 * HOUR_MS
+const MAX_SUGGESTIONS_PER_TICK = 20
+
+/** What happened, for metrics. */
+export interface CertificateEvents {
+  issued?(name: string, seconds: number): void
+  renewed?(name: string, seconds: number): void
+  failed?(name: string, reason: FailureReason): void
+  revoked?(name: string): void
+  /** After each look at everything: how many there are and how many days the nearest to its end has left. */
+  surveyed?(summary: { certificates: number; wanted: number; fewestDaysLeft: number | undefined }): void
+}
+
+export interface IssuerDeps {
+  readonly redis: Redis
+  readonly secrets: Secrets
+  readonly clock: Clock
+  readonly log: Log
+  readonly source: CertificateSource
+  readonly events?: CertificateEvents
+  readonly tickMs?: number
+  readonly lockTtlMs?: number
+}
+
+export interface Issuer {
+  start(): void
+  /** Resolves when no order is under way any more, or after `waitMs`; a later edge then takes over. */
+  stop(waitMs?: number): Promise<void>
+  /** The change log said so. An announcement of a wanted domain also means: try again now if you may. */
+  onDomain(name: string, wanted: boolean): void
+  /** The change log carried a new or removed certificate. */
+  onCertificate(name: string): void
+  /** One look at everything; also what the timer does. */
+  tick(): Promise<void>
+}
+
+interface Known {
+  readonly lifetime: Lifetime
+  suggestion: { readonly window: RenewalWindow | undefined; readonly askedMs: number } | undefined
+}
+
+export function createIssuer(deps: IssuerDeps): Issuer {
+  const { redis, clock, log, source, events = {} } = deps
+  const store = createCertificateStore(redis, deps.secrets)
+  const known = new Map<string, Known>()
+  const running = new Map<string, Promise<void>>()
+  const waiting: string[] = []
+  let stopped = true
+  let timer: NodeJS.Timeout | undefined
+
+  const isDue = (name: string, { lifetime, suggestion }: Known): boolean =>
+    clock.now() >= renewalDueAt(lifetime, spreadOf(name), suggestion?.window)
+
+  function note(name: string, bundle: CertificateBundle): Known {
+    const { notBeforeMs, notAfterMs } = certificateFacts(bundle.cert)
+    const entry: Known = { lifetime: { notBeforeMs, notAfterMs }, suggestion: undefined }
+    known.set(name, entry)
+    return entry
+  }
+
+  /** At most one run per name in this process, and a bounded number in all. */
+  function work(name: string): void {
+    if (stopped || running.has(name)) return
+    if (running.size >= MAX_ORDERS_AT_ONCE) {
+      if (!waiting.includes(name)) waiting.push(name)
+      return
+    }
+    const run = attempt(name)
+      .catch((error: unknown) => log.warn({ err: error, domain: name }, 'a certificate could not be looked after'))
+      .finally(() => {
+        running.delete(name)
+        const next = waiting.shift()
+        if (next !== undefined) work(next)
+      })
+    running.set(name, run)
+  }
+
+  async function attempt(name: string): Promise<void> {
+    const lock = await acquireOrderLock(redis, name, deps.lockTtlMs)
+    if (!lock) return
+    try {
+      if (await store.isWanted(name)) await provide(name, lock)
+      else await giveUp(name, lock)
+    } finally {
+      await lock.release()
+    }
+  }
+
+  async function provide(name: string, lock: OrderLock): Promise<void> {
+    const previous = await usableBundle(name)
+    if (previous) {
+      const suggestion = known.get(name)?.suggestion
+      const entry = note(name, previous)
+      entry.suggestion = suggestion
+      if (!isDue(name, entry)) return
+    }
+    const retry = await store.retryState(name)
+    if (retry && clock.now() < retry.next_attempt_ms) return
+    const startedMs = performance.now()
+    try {
+      const bundle = await source.obtain(name)
+      if (!(await store.save(name, bundle, lock))) {
+        log.warn({ domain: name }, 'a certificate came too late: another edge has taken over')
+        return
+      }
+      note(name, bundle)
+      const seconds = (performance.now() - startedMs) / SECOND_MS
+      events[previous ? 'renewed' : 'issued']?.(name, seconds)
+      log.info({ domain: name, seconds }, previous ? 'certificate renewed' : 'certificate issued')
+    } catch (error) {
+      await fail(name, error)
+    }
+  }
+
+  async function fail(name: string, error: unknown): Promise<void> {
+    const reason = error instanceof IssueError ? error.reason : 'internal'
+    const message = error instanceof Error ? error.message : String(error)
+    const state = afterFailure(await store.retryState(name), clock.now(), { reason, message })
+    await store.saveRetryState(name, state)
+    events.failed?.(name, reason)
+    log.warn({ domain: name, reason, detail: message, attempts: state.attempts }, 'no certificate yet')
+  }
+
+  /** A bundle that cannot be opened (another SECRET_KEY) is as good as none. */
+  async function usableBundle(name: string): Promise<CertificateBundle | undefined> {
+    try {
+      return await store.bundle(name)
+    } catch (error) {
+      log.warn({ err: error, domain: name }, 'a stored certificate cannot be opened and is replaced')
+      return undefined
+    }
+  }
+
+  async function giveUp(name: string, lock: OrderLock): Promise<void> {
+    const bundle = await usableBundle(name)
+    if (!(await store.remove(name, lock))) return
+    known.delete(name)
+    if (!bundle || certificateFacts(bundle.cert).notAfterMs <= clock.now()) return
+    try {
+      await source.revoke(bundle)
+      events.revoked?.(name)
+      log.info({ domain: name }, 'certificate revoked and removed')
+    } catch (error) {
+      log.warn({ err: error, domain: name }, 'certificate removed, but the CA did not revoke it')
+    }
+  }
+
+  async function survey(): Promise<void> {
+    const domains = await store.domains()
+    const retries = await store.retryStates()
+    let fewestDaysLeft: number | undefined
+    let wantedCount = 0
+    for (const [name, wanted] of domains) {
+      if (!wanted) {
+        work(name)
+        continue
+      }
+      wantedCount++
+      const entry = known.get(name) ?? (await learn(name))
+      if (entry) fewestDaysLeft = Math.min(fewestDaysLeft ?? Infinity, daysLeft(entry.lifetime, clock.now()))
+      const mayTry = clock.now() >= (retries.get(name)?.next_attempt_ms ?? 0)
+      if (mayTry && (!entry || isDue(name, entry))) work(name)
+    }
+    for (const name of known.keys()) if (domains.get(name) !== true) known.delete(name)
+    events.surveyed?.({ certificates: known.size, wanted: wantedCount, fewestDaysLeft })
+    await askForSuggestions()
+  }
+
+  async function learn(name: string): Promise<Known | undefined> {
+    const bundle = await usableBundle(name)
+    return bundle && note(name, bundle)
+  }
+
+  async function askForSuggestions(): Promise<void> {
+    const before = clock.now() - SUGGESTION_INTERVAL_MS
+    const due = [...known].filter(([, { suggestion }]) => (suggestion?.askedMs ?? 0) <= before)
+    for (const [name, entry] of due.slice(0, MAX_SUGGESTIONS_PER_TICK)) {
+      const bundle = await usableBundle(name)
+      const window = bundle && (await source.suggestedWindow(bundle))
+      entry.suggestion = { window, askedMs: clock.now() }
+    }
+  }
+
+  let surveying: Promise<void> | undefined
+  const tick = (): Promise<void> =>
+    (surveying ??= survey()
+      .catch((error: unknown) => log.debug({ err: error }, 'certificates could not be looked over; later again'))
+      .finally(() => {
+        surveying = undefined
+      }))
+
+  async function announced(name: string): Promise<void> {
+    const retry = await store.retryState(name)
+    if (retry) await store.saveRetryState(name, hurried(retry, clock.now()))
+    work(name)
+  }
+
+  return {
+    tick,
+    start() {
+      stopped = false
+      timer = setInterval(() => void tick(), deps.tickMs ?? DEFAULT_TICK_MS)
+      timer.unref()
+      void tick()
+    },
+    async stop(waitMs = 5 * SECOND_MS) {
+      stopped = true
+      clearInterval(timer)
+      waiting.length = 0
+      const settled = Promise.allSettled([...running.values(), surveying])
+      await Promise.race([settled, sleep(waitMs, undefined, { ref: false })])
+    },
+    onDomain(name, wanted) {
+      if (!wanted) return work(name)
+      announced(name).catch((error: unknown) =>
+        log.debug({ err: error, domain: name }, 'Redis is away; the next look finds it'),
+      )
+    },
+    onCertificate(name) {
+      known.delete(name)
+    },
+  }
+}
