@@ -18,6 +18,8 @@ export class CallerLeft extends Error {
  * for its destination. Reading it in paused mode keeps the pace with whoever reads this one.
  */
 export function bodyStream(request: ServerRequest): Readable {
+  // hyper-express never ends the stream of a body that is not there.
+  if (!hasBody(request)) return Readable.from([])
   let wanted = false
   const body = new Readable({
     read() {
@@ -50,6 +52,10 @@ export function bodyStream(request: ServerRequest): Readable {
   // A handler may fail before it reads: the error then belongs to nobody.
   body.on('error', () => {})
   return body
+}
+
+function hasBody({ headers }: ServerRequest): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
 export async function readWhole(body: Readable, declared: string | undefined, maxBytes: number): Promise<Buffer> {
