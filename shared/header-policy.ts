@@ -8,9 +8,35 @@ export const STRICT_TRANSPORT_SECURITY = 'max-age=31536000'
  * what protects the visitor, and cookies (a drop is static; they would be shared by every visitor).
  */
 const SERVICE_HEADERS: ReadonlySet<string> = new Set([
-  ...['strict-transport-security', 'x-content-type-options', 'dropway-version', 'location', 'set-cookie', 'set-cookie2'],
-  ...['content-length', 'content-encoding', 'content-range', 'accept-ranges', 'etag', 'last-modified', 'date', 'age', 'vary'],
-  ...['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'http2-settings'],
+  ...[
+    'strict-transport-security',
+    'x-content-type-options',
+    'dropway-version',
+    'location',
+    'set-cookie',
+    'set-cookie2',
+  ],
+  ...[
+    'content-length',
+    'content-encoding',
+    'content-range',
+    'accept-ranges',
+    'etag',
+    'last-modified',
+    'date',
+    'age',
+    'vary',
+  ],
+  ...[
+    'connection',
+    'keep-alive',
+    'proxy-connection',
+    'transfer-encoding',
+    'te',
+    'trailer',
+    'upgrade',
+    'http2-settings',
+  ],
   ...['alt-svc', 'allow', 'server', 'status', 'host', 'www-authenticate', 'proxy-authenticate', 'clear-site-data'],
   ...['public-key-pins', 'public-key-pins-report-only'],
 ])

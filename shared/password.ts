@@ -82,7 +82,8 @@ const turns = { running: 0, waiting: [] as (() => void)[] }
 
 async function inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
   if (turns.running >= MAX_RUNNING) {
-    if (turns.waiting.length >= MAX_WAITING) throw errors.unavailable('Too many passwords are being checked. Try again in a moment.')
+    if (turns.waiting.length >= MAX_WAITING)
+      throw errors.unavailable('Too many passwords are being checked. Try again in a moment.')
     await new Promise<void>((resolve) => turns.waiting.push(resolve))
   } else {
     turns.running++

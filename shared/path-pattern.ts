@@ -32,7 +32,10 @@ export function compilePattern(from: string): PathPattern | PathProblem {
   for (const segment of path.split('/')) {
     const name = PLACEHOLDER.exec(segment)?.[1]
     if (name) names.push(name)
-    else if (segment.startsWith(':')) return { problem: `"${segment}" is not a placeholder: use letters, digits and _ for the whole segment, such as :slug` }
+    else if (segment.startsWith(':'))
+      return {
+        problem: `"${segment}" is not a placeholder: use letters, digits and _ for the whole segment, such as :slug`,
+      }
     if (segment.includes('*')) names.push('splat')
   }
   if (new Set(names).size !== names.length) return { problem: `"${from}" uses a placeholder name twice` }
@@ -41,12 +44,14 @@ export function compilePattern(from: string): PathPattern | PathProblem {
 }
 
 function patternProblem(from: string): string | undefined {
-  if (/^https?:\/\//i.test(from)) return `"${from}" names a host: patterns start with / and apply to every address of the drop`
+  if (/^https?:\/\//i.test(from))
+    return `"${from}" names a host: patterns start with / and apply to every address of the drop`
   if (!from.startsWith('/')) return `"${from}" must start with /`
   if (/[?#]/.test(from)) return `"${from}" must be a path without query or fragment`
   if (!isPlainText(decodeText(from))) return `"${from}" has a character that no address can have`
   if (from.split('*').length > 2) return `"${from}" has more than one *`
-  if (from.split('/').some((segment) => segment === '.' || segment === '..')) return `"${from}" must not contain . or .. segments`
+  if (from.split('/').some((segment) => segment === '.' || segment === '..'))
+    return `"${from}" must not contain . or .. segments`
   return undefined
 }
 
@@ -148,7 +153,8 @@ function splitTarget(text: string, names: readonly string[]): readonly string[] 
 
 function fill(parts: readonly string[], values: ReadonlyMap<string, string>, show: (value: string) => string): string {
   let text = parts[0]!
-  for (let index = 1; index < parts.length; index += 2) text += show(values.get(parts[index]!) ?? '') + parts[index + 1]!
+  for (let index = 1; index < parts.length; index += 2)
+    text += show(values.get(parts[index]!) ?? '') + parts[index + 1]!
   return text
 }
 

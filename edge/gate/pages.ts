@@ -53,12 +53,14 @@ const CLOSED: Readonly<Record<ClosedPage, ClosedText>> = {
   expired: {
     title: 'This drop has expired',
     lead: 'It was published for a limited time, and that time is over.',
-    advice: ({ baseUrl }) => html`<p class="soft">Is it yours, and published from an account? <a href="${baseUrl}/login">Sign in</a> soon and it comes back.</p>`,
+    advice: ({ baseUrl }) =>
+      html`<p class="soft">Is it yours, and published from an account? <a href="${baseUrl}/login">Sign in</a> soon and it comes back.</p>`,
   },
   removed: {
     title: 'This drop was removed',
     lead: 'Our trust and safety team removed it, because it broke the rules of the service.',
-    advice: ({ baseUrl }) => html`<p class="soft">Is it yours, and you think this is a mistake? <a href="${baseUrl}/login">Sign in</a> to see why.</p>`,
+    advice: ({ baseUrl }) =>
+      html`<p class="soft">Is it yours, and you think this is a mistake? <a href="${baseUrl}/login">Sign in</a> to see why.</p>`,
   },
   unverified: {
     title: 'Not verified yet',
@@ -70,7 +72,8 @@ const CLOSED: Readonly<Record<ClosedPage, ClosedText>> = {
   paused: {
     title: 'This drop is paused',
     lead: 'Nothing is lost: it is only not shown at the moment, and can come back at this address.',
-    advice: ({ baseUrl }) => html`<p class="soft">Is it yours? <a href="${baseUrl}/login">Sign in</a>, then renew your plan or delete drops that you no longer need.</p>`,
+    advice: ({ baseUrl }) =>
+      html`<p class="soft">Is it yours? <a href="${baseUrl}/login">Sign in</a>, then renew your plan or delete drops that you no longer need.</p>`,
     retryAfterSeconds: 3600,
     mayBeReported: true,
   },
@@ -135,19 +138,55 @@ ${problem && html`<p class="notice bad" role="alert" id="problem">${UNLOCK_PROBL
 }
 
 const ERROR_TEXTS: ReadonlyMap<number, readonly [title: string, lead: string]> = new Map([
-  [400, ['That request makes no sense', 'The address or the request contains something that no browser sends. Check the link that brought you here.']],
+  [
+    400,
+    [
+      'That request makes no sense',
+      'The address or the request contains something that no browser sends. Check the link that brought you here.',
+    ],
+  ],
   [404, ['Page not found', 'There is nothing at this address.']],
-  [405, ['That cannot be done here', 'Drops can be read, not changed from outside: this address answers GET and HEAD.']],
+  [
+    405,
+    ['That cannot be done here', 'Drops can be read, not changed from outside: this address answers GET and HEAD.'],
+  ],
   [408, ['That took too long', 'The request did not arrive in time. Check your connection and try again.']],
   [413, ['That is too much', 'The request is larger than this address accepts.']],
   [414, ['That address is too long', 'Shorten the link and try again.']],
   [421, ['Wrong address', 'This connection was opened for another address. Reload the page.']],
-  [429, ['One moment, please', 'Very many requests came from your network just now. Wait a little, then reload the page.']],
-  [431, ['That request is too large', 'Your browser sent more cookies or headers than we accept. Clear the cookies of this site and try again.']],
-  [500, ['Something failed on our side', 'This page could not be shown. Trying again often helps; if it does not, quote the id below to us.']],
-  [502, ['The service does not answer', 'The part of the service that you asked for is not reachable just now. Drops stay online meanwhile.']],
+  [
+    429,
+    ['One moment, please', 'Very many requests came from your network just now. Wait a little, then reload the page.'],
+  ],
+  [
+    431,
+    [
+      'That request is too large',
+      'Your browser sent more cookies or headers than we accept. Clear the cookies of this site and try again.',
+    ],
+  ],
+  [
+    500,
+    [
+      'Something failed on our side',
+      'This page could not be shown. Trying again often helps; if it does not, quote the id below to us.',
+    ],
+  ],
+  [
+    502,
+    [
+      'The service does not answer',
+      'The part of the service that you asked for is not reachable just now. Drops stay online meanwhile.',
+    ],
+  ],
   [503, ['Back in a moment', 'This address cannot be answered just now. It is being worked on: try again shortly.']],
-  [504, ['The service took too long', 'The part of the service that you asked for did not answer in time. Try again shortly.']],
+  [
+    504,
+    [
+      'The service took too long',
+      'The part of the service that you asked for did not answer in time. Try again shortly.',
+    ],
+  ],
 ])
 
 /** What a client should wait when nobody knows better. */
@@ -178,7 +217,15 @@ interface PageContent extends Pick<StandalonePage, 'title' | 'lead' | 'body'> {
 
 function prepare(status: number, baseUrl: string, content: PageContent): PreparedPage {
   const { title, lead, body, footer, retryAfterSeconds, cacheControl } = content
-  const page = render({ title: `${title} · Dropway`, code: String(status), heading: title, lead, body, footer: footer || undefined, home: `${baseUrl}/` })
+  const page = render({
+    title: `${title} · Dropway`,
+    code: String(status),
+    heading: title,
+    lead,
+    body,
+    footer: footer || undefined,
+    home: `${baseUrl}/`,
+  })
   const headers: [string, string][] = Object.entries({ ...page.headers, 'cache-control': cacheControl ?? 'no-store' })
   headers.push(['strict-transport-security', STRICT_TRANSPORT_SECURITY])
   if (retryAfterSeconds !== undefined) headers.push(['retry-after', String(retryAfterSeconds)])

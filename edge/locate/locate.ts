@@ -46,7 +46,8 @@ export function locate(index: SiteIndex, request: LocateRequest): Intent {
 
   const found = resolve(index, path)
   if (found?.kind === 'file') return asset(index, path, found.name, found.file, 200)
-  if (found?.kind === 'canonical') return { kind: 'redirect', status: 301, location: withQuery(oneSlash(encodePath(found.path)), query) }
+  if (found?.kind === 'canonical')
+    return { kind: 'redirect', status: 301, location: withQuery(oneSlash(encodePath(found.path)), query) }
 
   const late = rule ?? firstRule(index, path)
   return (late && follow(index, late, path, query)) ?? fallback(index, path, request)
@@ -54,7 +55,8 @@ export function locate(index: SiteIndex, request: LocateRequest): Intent {
 
 function isServicePath(path: string): boolean {
   // Most paths are told apart by their second character.
-  if (path.charCodeAt(1) === 0x2e) return SERVICE_PATHS.some((prefix) => path.startsWith(prefix) || path === prefix.slice(0, -1))
+  if (path.charCodeAt(1) === 0x2e)
+    return SERVICE_PATHS.some((prefix) => path.startsWith(prefix) || path === prefix.slice(0, -1))
   return path.charCodeAt(1) === 0x5f && UNSERVED_FILES.has(path.slice(1))
 }
 
@@ -88,7 +90,12 @@ function firstRule(index: SiteIndex, path: string): CompiledRedirect | undefined
 }
 
 /** What a matching rule does; undefined when it names a page that the drop does not have. */
-function follow(index: SiteIndex, { rule, target, match }: CompiledRedirect, path: string, query: string): Intent | undefined {
+function follow(
+  index: SiteIndex,
+  { rule, target, match }: CompiledRedirect,
+  path: string,
+  query: string,
+): Intent | undefined {
   const values = match(path)!
   if (rule.status !== 200 && rule.status !== 404) {
     return { kind: 'redirect', status: rule.status, location: withQuery(target.location(values), query) }

@@ -18,9 +18,18 @@ export function chooseEncoding(acceptEncoding: string | undefined, available: Av
   return chooseByWeight(parseWeights(acceptEncoding), available)
 }
 
-const BROWSER_HEADERS: ReadonlySet<string> = new Set(['gzip, deflate, br, zstd', 'gzip, deflate, br', 'br', 'br, gzip', 'gzip, br'])
+const BROWSER_HEADERS: ReadonlySet<string> = new Set([
+  'gzip, deflate, br, zstd',
+  'gzip, deflate, br',
+  'br',
+  'br, gzip',
+  'gzip, br',
+])
 
-function chooseByWeight(weights: ReadonlyMap<string, number>, available: NonNullable<Available>): Encoding | 'identity' {
+function chooseByWeight(
+  weights: ReadonlyMap<string, number>,
+  available: NonNullable<Available>,
+): Encoding | 'identity' {
   const others = weights.get('*')
   let best: Encoding | 'identity' = 'identity'
   // Without a word about it, identity is acceptable but the last choice.
@@ -39,8 +48,14 @@ function parseWeights(header: string): ReadonlyMap<string, number> {
   for (const entry of header.toLowerCase().split(',')) {
     const [name = '', ...parameters] = entry.split(';')
     const coding = name.trim() === 'x-gzip' ? 'gzip' : name.trim()
-    const weight = parameters.map((parameter) => /^\s*q\s*=\s*(\d(?:\.\d{0,3})?)\s*$/.exec(parameter)?.[1]).find((text) => text !== undefined)
-    if (coding !== '') weights.set(coding, weight === undefined ? (parameters.length === 0 ? 1 : weightOfBroken(parameters)) : Math.min(1, Number(weight)))
+    const weight = parameters
+      .map((parameter) => /^\s*q\s*=\s*(\d(?:\.\d{0,3})?)\s*$/.exec(parameter)?.[1])
+      .find((text) => text !== undefined)
+    if (coding !== '')
+      weights.set(
+        coding,
+        weight === undefined ? (parameters.length === 0 ? 1 : weightOfBroken(parameters)) : Math.min(1, Number(weight)),
+      )
   }
   return weights
 }

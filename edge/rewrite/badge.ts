@@ -1,0 +1,47 @@
+/**
+ * The badge on anonymous and free drops: a small link to the service and one to report the page. An element of its
+ * own name, so that no rule or script that means the page's elements finds it; fixed, so that nothing shifts.
+ */
+import { escape } from '../../shared/pages/html.ts'
+import { important } from './consent-banner.ts'
+
+const SELF = '#dropway-badge#dropway-badge'
+const RULES: readonly (readonly [string, string])[] = [
+  [
+    SELF,
+    'all:initial;position:fixed;z-index:2147483646;right:calc(12px + env(safe-area-inset-right,0px));bottom:calc(12px + env(safe-area-inset-bottom,0px));display:flex;align-items:center;overflow:hidden;border:1px solid rgb(16 33 30/.14);border-radius:999px;background:rgb(255 255 255/.94);color:#10211e;color-scheme:light;font:560 12px/1 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;box-shadow:0 2px 10px -2px rgb(16 33 30/.22)',
+  ],
+  [
+    `${SELF} a`,
+    'all:unset;display:flex;align-items:center;box-sizing:border-box;min-height:28px;padding:0 10px;color:inherit;cursor:pointer;white-space:nowrap',
+  ],
+  [`${SELF} a:first-child`, 'padding-right:8px'],
+  [
+    `${SELF} a:first-child::before`,
+    'content:"";width:8px;height:8px;margin:1px 7px 0 2px;border-radius:0 50% 50% 50%;background:#0a6864;transform:rotate(45deg)',
+  ],
+  [`${SELF} a:last-child`, 'padding-left:8px;border-left:1px solid rgb(16 33 30/.12);color:#475955;font-weight:400'],
+  [`${SELF} a:hover`, 'color:#064a47;background:#dcf0ec'],
+  [`${SELF} a:focus-visible`, 'outline:2px solid #0a6864;outline-offset:-3px;border-radius:999px'],
+]
+const DARK_RULES: typeof RULES = [
+  [SELF, 'border-color:rgb(231 240 238/.2);background:rgb(20 32 30/.94);color:#e7f0ee;color-scheme:dark'],
+  [`${SELF} a:first-child::before`, 'background:#62d2c5'],
+  [`${SELF} a:last-child`, 'border-left-color:rgb(231 240 238/.16);color:#a6b8b4'],
+  [`${SELF} a:hover`, 'color:#9be9df;background:#12332f'],
+  [`${SELF} a:focus-visible`, 'outline-color:#62d2c5'],
+]
+
+export const badgeCss = `${important(RULES)}@media (prefers-color-scheme:dark){${important(DARK_RULES)}}@media print{${SELF}{display:none!important}}`
+
+export function badgeHtml(baseUrl: string, host: string): string {
+  const home = escape(`${baseUrl}/`)
+  const report = escape(`${baseUrl}/report?url=${encodeURIComponent(addressOf(baseUrl, host))}`)
+  return `<dropway-badge id="dropway-badge" role="complementary" aria-label="Published with dropway"><a href="${home}" target="_blank" rel="noopener nofollow" title="Published with dropway">dropway</a><a href="${report}" target="_blank" rel="noopener nofollow" title="Report this page">Report</a></dropway-badge>`
+}
+
+/** Drops are served on the port of the service. */
+function addressOf(baseUrl: string, host: string): string {
+  const { port } = new URL(baseUrl)
+  return `https://${host}${port === '' ? '' : `:${port}`}/`
+}

@@ -1,0 +1,76 @@
+/**
+ * A page's own Content-Security-Policy would block what we add to the page. It is extended by exactly that,
+ * and by nothing where it already allows it; nothing that the publisher allowed is taken away.
+ */
+import type { Snippets } from '../context.ts'
+
+export type CspNeeds = Snippets['csp']
+
+/** Directives that govern a kind of source, the most specific one first (CSP 3 §6.8). */
+const GOVERNED_BY: readonly (readonly [keyof CspNeeds, readonly string[]])[] = [
+  ['scriptSrc', ['script-src-elem', 'script-src', 'default-src']],
+  ['connectSrc', ['connect-src', 'default-src']],
+  ['imgSrc', ['img-src', 'default-src']],
+  ['styleSrc', ['style-src-elem', 'style-src', 'default-src']],
+  ['frameSrc', ['frame-src', 'child-src', 'default-src']],
+]
+
+/** Name that a need gets when only `default-src` governs it. */
+const OWN_DIRECTIVE: Readonly<Record<keyof CspNeeds, string>> = {
+  scriptSrc: 'script-src',
+  connectSrc: 'connect-src',
+  imgSrc: 'img-src',
+  styleSrc: 'style-src',
+  frameSrc: 'frame-src',
+}
+
+/** A header value, which may hold several policies separated by commas: all of them apply, so all are extended. */
+export function extendPolicies(header: string, needs: CspNeeds): string {
+  return header
+    .split(',')
+    .map((policy) => (policy.trim() === '' ? policy.trim() : extendPolicy(policy, needs)))
+    .filter((policy) => policy !== '')
+    .join(', ')
+}
+
+export function extendPolicy(policy: string, needs: CspNeeds): string {
+  const directives = parsePolicy(policy)
+  for (const [need, governing] of GOVERNED_BY) {
+    const name = governing.find((candidate) => directives.has(candidate))
+    if (name === undefined || needs[need].length === 0) continue
+    const allowed = directives.get(name)!
+    const missing = missingSources(allowed, needs[need])
+    if (missing.length === 0) continue
+    // `default-src` itself stays narrow: only the one kind that we need gets a directive of its own.
+    directives.set(name === 'default-src' ? OWN_DIRECTIVE[need] : name, [
+      ...allowed.filter((source) => !isNone(source)),
+      ...missing,
+    ])
+  }
+  return [...directives].map(([name, sources]) => [name, ...sources].join(' ')).join('; ')
+}
+
+/** The first directive of a name counts, later ones are ignored, as in a browser. */
+function parsePolicy(policy: string): Map<string, readonly string[]> {
+  const directives = new Map<string, readonly string[]>()
+  for (const part of policy.split(';')) {
+    const [name, ...sources] = part.trim().split(/\s+/)
+    if (name && !directives.has(name.toLowerCase())) directives.set(name.toLowerCase(), sources)
+  }
+  return directives
+}
+
+/**
+ * A hash next to 'unsafe-inline' switches 'unsafe-inline' off (CSP 3 §6.7.3.3) and would break the page's own
+ * inline code, so where that is in force no hash is added.
+ */
+function missingSources(allowed: readonly string[], needed: readonly string[]): readonly string[] {
+  const inlineIsOpen =
+    allowed.some((source) => source.toLowerCase() === "'unsafe-inline'") &&
+    !allowed.some((source) => /^'(?:nonce-|sha(?:256|384|512)-|strict-dynamic')/i.test(source))
+  return needed.filter((source) => !allowed.includes(source) && !(inlineIsOpen && source.startsWith("'sha")))
+}
+
+function isNone(source: string): boolean {
+  return source.toLowerCase() === "'none'"
+}

@@ -1,0 +1,94 @@
+/**
+ * The headers of an answer from a drop, as a list that can be prepared once and sent many times.
+ * Not in here, because they belong to one message: content-length, content-range, date, set-cookie.
+ */
+import { STRICT_TRANSPORT_SECURITY, isHeaderValue, maySetHeader } from '../../shared/header-policy.ts'
+import type { Encoding, ManifestFile } from '../../shared/manifest.ts'
+import type { Snippets } from '../context.ts'
+import { extendPolicies } from './csp.ts'
+
+export type HeaderList = [name: string, value: string][]
+
+export interface DropFacts {
+  readonly versionNumber: number
+  /** The drop has a password: nothing of it may be kept or indexed by anybody. */
+  readonly isProtected: boolean
+  /** A preview address of one version: visible, but not for search engines. */
+  readonly isPreview: boolean
+}
+
+export interface AssetFacts extends DropFacts {
+  readonly file: ManifestFile
+  readonly status: 200 | 404
+  /** From `_headers`, see Intent. */
+  readonly custom: readonly (readonly [string, string | null])[]
+  readonly encoding: Encoding | 'identity'
+  /** Set when the snippets are injected into this answer. */
+  readonly snippets: Snippets | undefined
+}
+
+const REVALIDATE = 'max-age=0, must-revalidate'
+const FOR_EVER = 'max-age=31536000, immutable'
+/** Hex digits of the content hash in an ETag: 128 bits. */
+const ETAG_CHARS = 32
+
+export function assetHeaders(facts: AssetFacts): HeaderList {
+  const headers = new Map<string, string>([['content-type', facts.file.type]])
+  if (facts.encoding !== 'identity') headers.set('content-encoding', facts.encoding)
+  headers.set('cache-control', facts.file.immutable ? FOR_EVER : REVALIDATE)
+  // A protected drop's answers are the service's word alone: nothing a publisher writes may make them public.
+  if (!facts.isProtected) applyCustom(headers, facts)
+  applyService(headers, facts)
+  if (facts.status === 404) headers.set('cache-control', facts.isProtected ? 'private, no-store' : 'no-store')
+  else headers.set('etag', entityTag(facts.file, facts.encoding, facts.snippets))
+  const vary = varyOf(facts)
+  if (vary !== '') headers.set('vary', vary)
+  return [...headers]
+}
+
+/** Redirects of a drop: they may change with the next version, so they are never kept for long. */
+export function redirectHeaders(location: string, facts: DropFacts): HeaderList {
+  const headers = new Map<string, string>([
+    ['location', location],
+    ['cache-control', REVALIDATE],
+  ])
+  applyService(headers, facts)
+  return [...headers]
+}
+
+/** What stands on every answer of a drop, whatever `_headers` says. */
+function applyService(headers: Map<string, string>, { versionNumber, isProtected, isPreview }: DropFacts): void {
+  if (isProtected) headers.set('cache-control', 'private, no-store')
+  if (isProtected || isPreview) headers.set('x-robots-tag', 'noindex')
+  headers.set('x-content-type-options', 'nosniff')
+  headers.set('strict-transport-security', STRICT_TRANSPORT_SECURITY)
+  headers.set('dropway-version', String(versionNumber))
+}
+
+function applyCustom(headers: Map<string, string>, { custom, snippets }: AssetFacts): void {
+  for (const [name, value] of custom) {
+    if (!maySetHeader(name)) continue
+    if (value === null) {
+      if (name !== 'content-type') headers.delete(name)
+    } else if (isHeaderValue(value)) {
+      const isPolicy = name === 'content-security-policy' || name === 'content-security-policy-report-only'
+      headers.set(name, isPolicy && snippets ? extendPolicies(value, snippets.csp) : value)
+    }
+  }
+}
+
+/** Strong: it names these very bytes, so every encoding and every set of snippets has its own. */
+export function entityTag(file: ManifestFile, encoding: Encoding | 'identity', snippets: Snippets | undefined): string {
+  const injected = snippets ? `-${snippets.key}` : ''
+  const encoded = encoding === 'identity' ? '' : `-${encoding}`
+  return `"${file.hash.slice(0, ETAG_CHARS)}${injected}${encoded}"`
+}
+
+function varyOf({ file, encoding, snippets, isProtected }: AssetFacts): string {
+  const { br, zstd, gzip } = file.encodings ?? {}
+  const names: string[] = []
+  if (br || zstd || gzip || encoding !== 'identity') names.push('accept-encoding')
+  if (snippets?.variesByLanguage) names.push('accept-language')
+  if (isProtected) names.push('cookie')
+  return names.join(', ')
+}

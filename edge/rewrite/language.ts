@@ -1,0 +1,23 @@
+/** The language of the consent banner: Accept-Language, RFC 9110 §12.5.4, matched by primary subtag. */
+
+export const languages = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv', 'da', 'fi', 'cs'] as const
+export type Language = (typeof languages)[number]
+
+const DEFAULT: Language = 'en'
+/** Browsers send a handful of ranges; more would only cost time. */
+const MAX_RANGES = 20
+
+export function chooseLanguage(acceptLanguage: string | undefined): Language {
+  let best: Language | undefined
+  let bestWeight = 0
+  for (const range of (acceptLanguage ?? '').split(',', MAX_RANGES)) {
+    const match = /^\s*([a-z]{1,8}|\*)(?:-[a-z0-9-]*)?\s*(?:;\s*q\s*=\s*(\d(?:\.\d{0,3})?)\s*)?$/i.exec(range)
+    if (!match) continue
+    const tag = match[1]!.toLowerCase()
+    const language = tag === '*' ? DEFAULT : languages.find((candidate) => candidate === tag)
+    const weight = match[2] === undefined ? 1 : Number(match[2])
+    // Of equal weights the first one counts: that is the order of the visitor's own list.
+    if (language && weight > bestWeight) [best, bestWeight] = [language, weight]
+  }
+  return best ?? DEFAULT
+}

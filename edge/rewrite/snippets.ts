@@ -1,0 +1,130 @@
+/** What the edge adds to the pages of a drop: badge, analytics, consent banner. Made once per distinct settings. */
+import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { Analytics } from '../../shared/analytics.ts'
+import type { SiteRoute } from '../../shared/route-record.ts'
+import type { Snippets } from '../context.ts'
+import { badgeCss, badgeHtml } from './badge.ts'
+import { consentCss, consentScript } from './consent-banner.ts'
+import type { CspNeeds } from './csp.ts'
+import { chooseLanguage } from './language.ts'
+import type { Language } from './language.ts'
+import { trackersOf } from './trackers.ts'
+import type { Tracker } from './trackers.ts'
+
+/** About 5 kB each; what is forgotten is made again in some 50 µs. */
+const MAX_CACHED = 2000
+
+export interface SnippetSource {
+  /** Undefined when nothing is added to the pages of this drop. */
+  for(route: SiteRoute, acceptLanguage: string | undefined): Snippets | undefined
+}
+
+interface Settings {
+  /** Host that the badge reports; undefined without badge. */
+  readonly badgeHost: string | undefined
+  readonly trackers: readonly Tracker[]
+  readonly hasBanner: boolean
+  /** Equal settings have equal keys. */
+  readonly key: string
+}
+
+export function createSnippets({ baseUrl }: { baseUrl: string }): SnippetSource {
+  const made = new LRUCache<string, Snippets>({ max: MAX_CACHED })
+  /** Routes are replaced, never changed: their settings are read once. */
+  const known = new WeakMap<SiteRoute, Settings>()
+
+  function settingsOf(route: SiteRoute): Settings {
+    let settings = known.get(route)
+    if (!settings) known.set(route, (settings = readSettings(route)))
+    return settings
+  }
+
+  return {
+    for(route, acceptLanguage) {
+      if (!route.badge && route.analytics === null) return undefined
+      const settings = settingsOf(route)
+      if (settings.badgeHost === undefined && settings.trackers.length === 0 && !settings.hasBanner) return undefined
+      const language = settings.hasBanner ? chooseLanguage(acceptLanguage) : 'en'
+      const key = `${language} ${settings.key}`
+      let snippets = made.get(key)
+      if (!snippets) made.set(key, (snippets = makeSnippets(settings, language, baseUrl)))
+      return snippets
+    },
+  }
+}
+
+function readSettings({ badge, host, analytics }: SiteRoute): Settings {
+  const trackers = trackersOf(analytics ?? {})
+  const badgeHost = badge ? host : undefined
+  return {
+    badgeHost,
+    trackers,
+    hasBanner: needsBanner(analytics, trackers),
+    key: JSON.stringify([badgeHost, analytics]),
+  }
+}
+
+function needsBanner(analytics: Analytics | null, trackers: readonly Tracker[]): boolean {
+  switch (analytics?.consent_banner ?? 'auto') {
+    case 'on':
+      return true
+    case 'off':
+      return false
+    case 'auto':
+      return trackers.some((tracker) => tracker.setsCookies)
+  }
+}
+
+function makeSnippets(settings: Settings, language: Language, baseUrl: string): Snippets {
+  const style = settings.hasBanner ? consentCss : ''
+  const script = scriptOf(settings, language)
+  const badgeStyle = settings.badgeHost === undefined ? '' : badgeCss
+  const head = element('style', style) + element('script', script)
+  const body =
+    settings.badgeHost === undefined ? '' : badgeHtml(baseUrl, settings.badgeHost) + element('style', badgeStyle)
+  const csp = needsOf(settings.trackers)
+  return {
+    key: createHash('sha256').update(head).update('\n').update(body).digest('hex').slice(0, 12),
+    head: Buffer.from(head),
+    body: Buffer.from(body),
+    csp: {
+      ...csp,
+      scriptSrc: [...hashes(script), ...csp.scriptSrc],
+      styleSrc: [...hashes(style), ...hashes(badgeStyle), ...csp.styleSrc],
+    },
+    variesByLanguage: settings.hasBanner,
+  }
+}
+
+/** Without a banner everything starts at once; with one, what sets cookies waits for the visitor's word. */
+function scriptOf({ trackers, hasBanner }: Settings, language: Language): string {
+  if (trackers.length === 0 && !hasBanner) return ''
+  const waiting = hasBanner ? trackers.filter((tracker) => tracker.setsCookies) : []
+  const atOnce = trackers.filter((tracker) => !waiting.includes(tracker))
+  const begin = atOnce.map((tracker) => tracker.start).join('\n')
+  const banner = hasBanner ? consentScript(language, waiting.map((tracker) => tracker.start).join('')) : ''
+  return `(function(w){"use strict";${LOAD}\n${begin}\n${banner}})(window)`
+}
+
+const LOAD =
+  'function load(src,set,then){var e=w.document.createElement("script");e.async=true;for(var k in set)e.setAttribute(k,set[k]);if(then)e.onload=then;e.src=src;(w.document.head||w.document.documentElement).appendChild(e)}'
+
+function element(name: 'style' | 'script', text: string): string {
+  return text === '' ? '' : `<${name}>${text}</${name}>`
+}
+
+function hashes(text: string): string[] {
+  return text === '' ? [] : [`'sha256-${createHash('sha256').update(text).digest('base64')}'`]
+}
+
+function needsOf(trackers: readonly Tracker[]): CspNeeds {
+  const all = (kind: keyof CspNeeds): string[] => [...new Set(trackers.flatMap((tracker) => tracker.csp[kind] ?? []))]
+  return {
+    scriptSrc: all('scriptSrc'),
+    connectSrc: all('connectSrc'),
+    imgSrc: all('imgSrc'),
+    styleSrc: all('styleSrc'),
+    frameSrc: all('frameSrc'),
+  }
+}
