@@ -44,7 +44,14 @@ function render(value: Content): string {
   return ''
 }
 
-const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;', '`': '&#96;' }
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+  '`': '&#96;',
+}
 
 export function escape(text: string): string {
   return text.replace(/[&<>"'`]/g, (character) => ESCAPES[character]!)
@@ -58,5 +65,10 @@ export function safeUrl(text: string): string | undefined {
 
 /** JSON for a `<script type="application/json">`: nothing in it can end the element or start a comment. */
 export function jsonForScript(value: unknown): Html {
-  return new Html(JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`))
+  return new Html(
+    JSON.stringify(value).replace(
+      /[<>&\u2028\u2029]/g,
+      (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    ),
+  )
 }

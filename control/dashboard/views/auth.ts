@@ -1,0 +1,176 @@
+/** Sign-up, sign-in, password reset, verification, claiming. Plain forms: no script is needed for any of them. */
+import { html, type Content } from '../../../shared/pages/html.ts'
+import { csrfField, type Page, type Viewer } from '../layout.ts'
+import { problemNotice, textField } from './form-fields.ts'
+import { countInWords, shortAddress } from './words.ts'
+
+export const MIN_PASSWORD_CHARS = 8
+
+export interface AuthForm {
+  readonly email?: string
+  readonly problem?: string | undefined
+  /** Where to go afterwards: a path of ours. */
+  readonly next?: string | undefined
+  /** How many anonymous drops of this browser wait to be claimed. */
+  readonly waiting?: number
+}
+
+function authPage(
+  viewer: Viewer,
+  title: string,
+  form: {
+    action: string
+    lead?: Content
+    problem?: string | undefined
+    fields: Content
+    button: string
+    below?: Content
+    status?: number
+  },
+): Page {
+  return {
+    title,
+    status: form.status ?? 200,
+    body: html`<div class="narrow section">
+<div class="stack"><h1>${title}</h1>${form.lead !== undefined && html`<p class="soft">${form.lead}</p>`}</div>
+<form class="form" method="post" action="${form.action}">${csrfField(viewer)}${problemNotice(form.problem)}${form.fields}<button class="button primary">${form.button}</button></form>
+${form.below !== undefined && html`<div class="soft">${form.below}</div>`}
+</div>`,
+  }
+}
+
+const nextField = (next: string | undefined): Content =>
+  next !== undefined && html`<input type="hidden" name="next" value="${next}">`
+const nextQuery = (next: string | undefined): string => (next === undefined ? '' : `?next=${encodeURIComponent(next)}`)
+
+export function signUpPage(viewer: Viewer, form: AuthForm): Page {
+  return authPage(viewer, 'Create your account', {
+    action: '/signup',
+    status: form.problem === undefined ? 200 : 400,
+    problem: form.problem,
+    lead: form.waiting
+      ? `${countInWords(form.waiting, 'drop')} of this browser will be yours, at the same address.`
+      : 'Free for three drops. No card, no trial that runs out.',
+    fields: [
+      nextField(form.next),
+      textField({
+        name: 'email',
+        label: 'E-mail',
+        type: 'email',
+        value: form.email ?? '',
+        required: true,
+        autocomplete: 'email',
+      }),
+      textField({
+        name: 'password',
+        label: 'Password',
+        type: 'password',
+        required: true,
+        minlength: MIN_PASSWORD_CHARS,
+        autocomplete: 'new-password',
+        hint: `At least ${MIN_PASSWORD_CHARS} characters.`,
+      }),
+    ],
+    button: 'Sign up',
+    below: html`Already here? <a href="/signin${nextQuery(form.next)}">Sign in</a>`,
+  })
+}
+
+export function signInPage(viewer: Viewer, form: AuthForm & { status?: number }): Page {
+  return authPage(viewer, 'Sign in', {
+    action: '/signin',
+    status: form.status ?? 200,
+    problem: form.problem,
+    fields: [
+      nextField(form.next),
+      textField({
+        name: 'email',
+        label: 'E-mail',
+        type: 'email',
+        value: form.email ?? '',
+        required: true,
+        autocomplete: 'username',
+      }),
+      textField({
+        name: 'password',
+        label: 'Password',
+        type: 'password',
+        required: true,
+        autocomplete: 'current-password',
+      }),
+    ],
+    button: 'Sign in',
+    below: html`<a href="/reset">Forgot your password?</a> · New here? <a href="/signup${nextQuery(form.next)}">Sign up</a>`,
+  })
+}
+
+export function resetRequestPage(viewer: Viewer, form: { problem?: string; status?: number } = {}): Page {
+  return authPage(viewer, 'Reset your password', {
+    action: '/reset',
+    status: form.status ?? 200,
+    problem: form.problem,
+    lead: 'We will mail you a link that works for one hour.',
+    fields: textField({ name: 'email', label: 'E-mail', type: 'email', required: true, autocomplete: 'username' }),
+    button: 'Send the link',
+    below: html`<a href="/signin">Back to sign in</a>`,
+  })
+}
+
+export function resetPasswordPage(viewer: Viewer, form: { token: string; problem?: string; status?: number }): Page {
+  return authPage(viewer, 'Choose a new password', {
+    action: '/reset/password',
+    status: form.status ?? 200,
+    problem: form.problem,
+    lead: 'Every other session of your account ends.',
+    fields: [
+      html`<input type="hidden" name="token" value="${form.token}">`,
+      textField({
+        name: 'password',
+        label: 'New password',
+        type: 'password',
+        required: true,
+        minlength: MIN_PASSWORD_CHARS,
+        autocomplete: 'new-password',
+        hint: `At least ${MIN_PASSWORD_CHARS} characters.`,
+      }),
+    ],
+    button: 'Set password',
+  })
+}
+
+/** Mail scanners open links: what a link does happens behind a button. */
+export function confirmLinkPage(
+  viewer: Viewer,
+  link: { title: string; lead: Content; action: string; token: string; button: string },
+): Page {
+  return authPage(viewer, link.title, {
+    action: link.action,
+    lead: link.lead,
+    fields: html`<input type="hidden" name="token" value="${link.token}">`,
+    button: link.button,
+  })
+}
+
+export function claimPage(viewer: Viewer, claim: { token: string; drop: { url: string; title: string } }): Page {
+  const signedIn = viewer.signedIn !== undefined
+  const here = `/claim/${claim.token}`
+  return {
+    title: 'Claim a drop',
+    body: html`<div class="narrow section"><div class="stack"><h1>Claim this drop</h1>
+<p class="soft">It becomes part of your account, with its address and its content.</p></div>
+<div class="card"><strong>${claim.drop.title || shortAddress(claim.drop.url)}</strong><a href="${claim.drop.url}">${shortAddress(claim.drop.url)}</a></div>
+${
+  signedIn
+    ? html`<form method="post" action="${here}" class="form">${csrfField(viewer)}<button class="button primary">Claim it for ${viewer.signedIn!.organisation}</button></form>`
+    : html`<p class="cluster"><a class="button primary" href="/signup${nextQuery(here)}">Sign up and claim it</a><a class="button" href="/signin${nextQuery(here)}">Sign in</a></p>`
+}</div>`,
+  }
+}
+
+export function messagePage(page: { title: string; lead: Content; actions?: Content; status?: number }): Page {
+  return {
+    title: page.title,
+    status: page.status ?? 200,
+    body: html`<div class="narrow section"><div class="stack"><h1>${page.title}</h1><p class="lead">${page.lead}</p></div>${page.actions !== undefined && html`<p class="cluster">${page.actions}</p>`}</div>`,
+  }
+}

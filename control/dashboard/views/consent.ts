@@ -1,0 +1,44 @@
+/** "Do you want to let this program in?": who asks, where the answer goes, what it may do. */
+import { html } from '../../../shared/pages/html.ts'
+import { csrfField, type Page, type Viewer } from '../layout.ts'
+
+export interface ConsentRequest {
+  readonly clientName: string
+  /** Host that the browser is sent back to. */
+  readonly redirectHost: string
+  /** Origin or scheme source for the form-action of the page, e.g. `http://127.0.0.1:5123` or `cursor:`. */
+  readonly redirectSource: string
+  readonly organisation: string
+  readonly email: string
+  readonly scopes: readonly string[]
+  /** Where the form goes, with whatever the server needs to find the request again. */
+  readonly action: string
+  readonly hidden: Readonly<Record<string, string>>
+}
+
+const SCOPES: ReadonlyMap<string, string> = new Map([
+  ['mcp', 'Publish, read, list and delete your drops as an assistant (MCP)'],
+  ['cli', 'Do everything your account can do, from the command line'],
+])
+
+export function consentPage(viewer: Viewer, request: ConsentRequest): Page {
+  return {
+    title: 'Allow access',
+    formTargets: [request.redirectSource],
+    body: html`<div class="narrow section">
+<div class="stack"><h1>Allow “${request.clientName}” to use your drops?</h1>
+<p class="soft">It named itself; we do not know who made it. Allow it only if you have just started it yourself.</p></div>
+<div class="card"><dl class="facts">
+<dt>Account</dt><dd>${request.email}</dd>
+<dt>Organisation</dt><dd>${request.organisation}</dd>
+<dt>Returns to</dt><dd><code>${request.redirectHost}</code></dd>
+</dl>
+<div><h2 class="small soft">It will be able to</h2><ul class="steps">${request.scopes.map((scope) => html`<li>${SCOPES.get(scope) ?? scope} <code>${scope}</code></li>`)}</ul></div></div>
+<form class="form" method="post" action="${request.action}">${csrfField(viewer)}
+${Object.entries(request.hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+<div class="cluster"><button class="button primary" name="decision" value="allow">Allow</button><button class="button" name="decision" value="deny">Deny</button></div>
+</form>
+<p class="hint">You can take it back at any time under Account → Connected apps.</p>
+</div>`,
+  }
+}
