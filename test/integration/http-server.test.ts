@@ -191,8 +191,9 @@ test("the caller's address is what our own edge says, one hop deep", async () =>
 })
 
 /** Collects parts; files as sizes and hashes. */
-function collector(): { route: Route; parts: unknown[] } {
+function collector(): { route: Route; parts: unknown[]; received: { bytes: number } } {
   const parts: unknown[] = []
+  const received = { bytes: 0 }
   const onPart = async (part: Part) => {
     if (part.kind === 'field') return void parts.push([part.name, part.value])
     const hash = createHash('sha256')
@@ -200,6 +201,7 @@ function collector(): { route: Route; parts: unknown[] } {
     for await (const chunk of part.stream as AsyncIterable<Buffer>) {
       hash.update(chunk)
       size += chunk.byteLength
+      received.bytes += chunk.byteLength
     }
     parts.push([part.name, part.filename, size, hash.digest('hex').slice(0, 8)])
   }
@@ -211,7 +213,7 @@ function collector(): { route: Route; parts: unknown[] } {
       return json(201, parts.length)
     },
   }
-  return { route, parts }
+  return { route, parts, received }
 }
 
 test('multipart: parts in order, paths and UTF-8 names kept', async () => {
@@ -233,21 +235,22 @@ test('multipart: parts in order, paths and UTF-8 names kept', async () => {
 })
 
 test('multipart: 100 MB stream through without being held in memory', async () => {
-  const { route, parts } = collector()
+  const { route, parts, received } = collector()
   const { url } = await start([route])
   const block = randomBytes(1_000_000)
   const expected = createHash('sha256')
-  let peak = 0
+  let sent = 0
+  let widestGap = 0
   async function* body(): AsyncGenerator<Buffer> {
     yield Buffer.from('--b\r\ncontent-disposition: form-data; name="file"; filename="big.zip"\r\n\r\n')
     for (let index = 0; index < 100; index++) {
       expected.update(block)
-      peak = Math.max(peak, process.memoryUsage().arrayBuffers)
       yield block
+      sent += block.byteLength
+      widestGap = Math.max(widestGap, sent - received.bytes)
     }
     yield Buffer.from('\r\n--b--\r\n')
   }
-  const before = process.memoryUsage().arrayBuffers
   const answer = await fetch(`${url}/api/v1/upload`, {
     method: 'POST',
     headers: { 'content-type': 'multipart/form-data; boundary=b' },
@@ -256,7 +259,8 @@ test('multipart: 100 MB stream through without being held in memory', async () =
   } as RequestInit)
   expect(answer.status).toBe(201)
   expect(parts).toEqual([['file', 'big.zip', 100_000_000, expected.digest('hex').slice(0, 8)]])
-  expect(peak - before).toBeLessThan(60_000_000)
+  // What is under way: buffers of both sockets, of the sender and of each step.
+  expect(widestGap).toBeLessThan(25_000_000)
 })
 
 test('multipart: a slow handler holds the sender back', async () => {
@@ -528,49 +532,45 @@ test('hundreds of random requests: never a 5xx, never a hang', async () => {
     { method: 'GET', path: '/api/v1/sites/:id/versions/:version_id', handle: (request) => json(200, request.params) },
     { method: 'POST', path: '/form', handle: async (request) => json(200, [...(await request.form())]) },
   ])
+  const knownPaths = [
+    '/hello',
+    '/api/v1/echo',
+    '/api/v1/upload',
+    '/form',
+    '/api/v1/sites/%zz/versions/__proto__',
+    '/../..//',
+    '*',
+    'http://x/hello',
+  ]
+  const knownTypes = [
+    'application/json',
+    'multipart/form-data; boundary=b',
+    'multipart/form-data',
+    'application/x-www-form-urlencoded',
+  ]
+  const FORM = '--b\r\ncontent-disposition: form-data; name="f"; filename="x"\r\n\r\nx\r\n--b--'
   const pick = <Value>(values: readonly Value[]): Value => values[Math.floor(Math.random() * values.length)]!
   const noise = () =>
     randomBytes(Math.floor(Math.random() * 60))
       .toString('latin1')
       .replaceAll(/[\0\r\n]/g, '')
-  const one = (): Buffer => {
+  const one = (): { bytes: Buffer; complete: boolean } => {
     const method = pick(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'BREW'])
-    const path = pick([
-      '/hello',
-      '/api/v1/echo',
-      '/api/v1/upload',
-      '/form',
-      '/api/v1/sites/%zz/versions/__proto__',
-      `/${encodeURI(noise())}`,
-      '/../..//',
-      '*',
-      'http://x/hello',
-      `/${noise().replaceAll(' ', '')}`,
-    ])
-    const type = pick([
-      'application/json',
-      'multipart/form-data; boundary=b',
-      'multipart/form-data',
-      'application/x-www-form-urlencoded',
-      noise(),
-    ])
-    const body = pick([
-      noise(),
-      '{"a":1}',
-      '--b\r\ncontent-disposition: form-data; name="f"; filename="x"\r\n\r\nx\r\n--b--',
-      '',
-    ])
+    const path = pick([...knownPaths, `/${encodeURI(noise())}`, `/${noise().replaceAll(' ', '')}`])
+    const type = pick([...knownTypes, noise()])
+    const body = pick([noise(), '{"a":1}', FORM, ''])
     const length = pick([body.length, body.length, body.length + 5, Math.max(0, body.length - 3), -1, 'x'])
-    return Buffer.from(
-      `${method} ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: ${type}\r\ncontent-length: ${length}\r\n\r\n${body}`,
-      'latin1',
-    )
+    const head = `${method} ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: ${type}\r\ncontent-length: ${length}\r\n\r\n`
+    return { bytes: Buffer.from(head + body, 'latin1'), complete: length === body.length }
   }
   for (let round = 0; round < 10; round++) {
     const requests = Array.from({ length: 40 }, one)
-    const answers = await Promise.all(requests.map((request) => exchange(port, request, 250)))
-    for (const [index, answer] of answers.entries())
-      expect(statusOf(answer), requests[index]!.toString('latin1')).toBeLessThan(500)
+    const answers = await Promise.all(requests.map((request) => exchange(port, request.bytes, request.complete ? 5000 : 250)))
+    for (const [index, answer] of answers.entries()) {
+      const { bytes, complete } = requests[index]!
+      expect(statusOf(answer), bytes.toString('latin1')).toBeLessThan(500)
+      if (complete) expect(statusOf(answer), bytes.toString('latin1')).toBeGreaterThan(0)
+    }
   }
   expect((await fetch(`${url}/hello`)).status).toBe(200)
 })
