@@ -1,10 +1,13 @@
 /** Settings of the control plane, read once. */
 import path from 'node:path'
 import { EnvReader, type Env } from '../shared/env.ts'
+import { localDatabaseUrl, localRedisUrl } from '../shared/local-services.ts'
 import { readSecretKey } from '../shared/secret-key.ts'
 import { readSharedSettings, type SharedSettings } from '../shared/settings.ts'
 
 export interface ControlConfig extends SharedSettings {
+  /** Loopback, or a private address when the edges are other machines. */
+  readonly controlHost: string
   readonly databaseUrl: string
   readonly redisUrl: string
   /** `file:<dir>` or `s3://bucket?endpoint=…`. */
@@ -24,6 +27,8 @@ export interface ControlConfig extends SharedSettings {
   readonly slugCooldownMs: number
   readonly jobIntervalMs: number
   readonly geoHeader: string | undefined
+  /** Anonymous drops per hour from one network, and from one browser. */
+  readonly anonymousPerHour: number
 }
 
 export function readControlConfig(environment: Env): ControlConfig {
@@ -31,8 +36,9 @@ export function readControlConfig(environment: Env): ControlConfig {
   const shared = readSharedSettings(env)
   return env.finish({
     ...shared,
-    databaseUrl: env.text('DATABASE_URL', path.join(shared.dataDir, 'postgres-socket')),
-    redisUrl: env.text('REDIS_URL', `${path.join(shared.dataDir, 'redis.sock')}`),
+    controlHost: env.text('CONTROL_HOST', '127.0.0.1'),
+    databaseUrl: env.optional('DATABASE_URL') ?? localDatabaseUrl(shared.dataDir),
+    redisUrl: env.optional('REDIS_URL') ?? localRedisUrl(shared.dataDir),
     blobStore: env.text('BLOB_STORE', `file:${path.join(shared.dataDir, 'blobs')}`),
     secretKey: readSecretKey(env, shared.dataDir),
     smtpUrl: env.optional('SMTP_URL'),
@@ -47,5 +53,6 @@ export function readControlConfig(environment: Env): ControlConfig {
     slugCooldownMs: env.durationMs('SLUG_COOLDOWN', '30d'),
     jobIntervalMs: env.durationMs('JOB_INTERVAL', '30s'),
     geoHeader: env.optional('GEO_COUNTRY_HEADER')?.toLowerCase(),
+    anonymousPerHour: env.integer('ANONYMOUS_PER_HOUR', 60, 1, 1_000_000),
   })
 }

@@ -26,6 +26,9 @@ export async function setDomainWanted(sql: Sql, domain: string, wanted: boolean)
   await enqueue(sql, { kind: 'domain', name: domain, value: JSON.stringify({ wanted }), revision: row!.revision })
 }
 
-async function enqueue(sql: Sql, entry: { kind: 'route' | 'domain'; name: string; value: string; revision: number }): Promise<void> {
+async function enqueue(
+  sql: Sql,
+  entry: { kind: 'route' | 'domain'; name: string; value: string; revision: number },
+): Promise<void> {
   await sql`insert into outbox ${sql(entry)}`
 }

@@ -12,6 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import type { Clock } from '../../shared/clock.ts'
 import { keys, LOG_LENGTH } from '../../shared/keys.ts'
+import { livePositions } from '../../shared/live-edges.ts'
 import { PROPAGATION_WAIT_MS } from '../../shared/limits.ts'
 import type { Log } from '../../shared/log.ts'
 import { compareStreamIds, encodeStreamMessage } from '../../shared/stream.ts'
@@ -50,7 +51,7 @@ export function createEvents({ sql, redis, clock, log, republishers = [] }: Even
   /** Caller holds the publication lock. */
   async function republishAll(lockedSql: Parameters<typeof readOutbox>[0]): Promise<number> {
     let count = 0
-    for (let after = ''; ; ) {
+    for (let after = ''; ;) {
       const rows = await routesAfter(lockedSql, after, REPUBLISH_BATCH_ROWS)
       if (rows.length === 0) break
       await redis.hset(keys.routes, ...rows.flatMap((row) => [row.host, JSON.stringify(row.record)]))
@@ -105,7 +106,11 @@ export function createEvents({ sql, redis, clock, log, republishers = [] }: Even
 }
 
 /** Publishes all committed rows; returns a log position that includes them. */
-async function flushOutbox(pool: Pool, redis: Redis, republishAll: (sql: Parameters<typeof readOutbox>[0]) => Promise<number>): Promise<string> {
+async function flushOutbox(
+  pool: Pool,
+  redis: Redis,
+  republishAll: (sql: Parameters<typeof readOutbox>[0]) => Promise<number>,
+): Promise<string> {
   for (;;) {
     const position = await transaction(pool, async (sql) => {
       await lockPublication(sql)
@@ -113,7 +118,10 @@ async function flushOutbox(pool: Pool, redis: Redis, republishAll: (sql: Paramet
       const rows = await readOutbox(sql, BATCH_ROWS)
       if (rows.length === 0) return endOfLog(redis)
       const position = await publishRows(redis, rows)
-      await deleteOutboxRows(sql, rows.map((row) => row.id))
+      await deleteOutboxRows(
+        sql,
+        rows.map((row) => row.id),
+      )
       return rows.length < BATCH_ROWS ? position : undefined
     })
     if (position !== undefined) return position
@@ -126,7 +134,14 @@ async function publishRows(redis: Redis, rows: readonly OutboxRow[]): Promise<st
   for (const row of rows) {
     if (row.kind === 'route') multi.hset(keys.routes, row.name, row.value)
     if (row.kind === 'domain') multi.hset(keys.domains, row.name, row.value)
-    multi.xadd(keys.log, 'MAXLEN', '~', LOG_LENGTH, '*', ...encodeStreamMessage({ kind: row.kind, name: row.name, value: row.value }))
+    multi.xadd(
+      keys.log,
+      'MAXLEN',
+      '~',
+      LOG_LENGTH,
+      '*',
+      ...encodeStreamMessage({ kind: row.kind, name: row.name, value: row.value }),
+    )
   }
   const results = await multi.exec()
   const failed = results?.find(([error]) => error)
@@ -172,7 +187,10 @@ function createAckWaiter(redis: Redis, clock: Clock) {
     while (waiting.size > 0) {
       const positions = await livePositions(redis).catch(() => undefined)
       for (const waiter of waiting) {
-        const reached = positions !== undefined && positions.length > 0 && positions.every((position) => compareStreamIds(position, waiter.position) >= 0)
+        const reached =
+          positions !== undefined &&
+          positions.length > 0 &&
+          positions.every((position) => compareStreamIds(position, waiter.position) >= 0)
         if (!reached && clock.now() < waiter.deadline) continue
         waiting.delete(waiter)
         waiter.settle(reached)
@@ -190,12 +208,4 @@ function createAckWaiter(redis: Redis, clock: Clock) {
       })
     },
   }
-}
-
-/** Positions of the edges that are alive. An edge that has gone is forgotten: its key has expired. */
-async function livePositions(redis: Redis): Promise<string[]> {
-  const ids = await redis.smembers(keys.edges)
-  if (ids.length === 0) return []
-  const positions = await redis.mget(ids.map((id) => keys.edge(id)))
-  return positions.filter((position) => position !== null)
 }

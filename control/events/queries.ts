@@ -23,6 +23,12 @@ export async function deleteOutboxRows(sql: Sql, ids: readonly number[]): Promis
   await sql`delete from outbox where id = any(${ids as number[]})`
 }
 
-export async function routesAfter(sql: Sql, host: string, limit: number): Promise<{ host: string; record: RouteRecord }[]> {
-  return sql<{ host: string; record: RouteRecord }[]>`select host, record from routes where host > ${host} order by host limit ${limit}`
+export async function routesAfter(
+  sql: Sql,
+  host: string,
+  limit: number,
+): Promise<{ host: string; record: RouteRecord }[]> {
+  return sql<
+    { host: string; record: RouteRecord }[]
+  >`select host, record from routes where host > ${host} order by host limit ${limit}`
 }

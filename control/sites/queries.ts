@@ -65,7 +65,10 @@ export async function countActiveSites(sql: Sql, orgId: string): Promise<number>
   return row!.count
 }
 
-export async function listForCap(sql: Sql, orgId: string): Promise<{ id: string; paused: boolean; newestAt: number }[]> {
+export async function listForCap(
+  sql: Sql,
+  orgId: string,
+): Promise<{ id: string; paused: boolean; newestAt: number }[]> {
   const rows = await sql<{ id: string; paused: boolean; newest_at: Date }[]>`
     select id, paused_at is not null as paused, created_at as newest_at from sites where org_id = ${orgId} and deleted_at is null`
   return rows.map((row) => ({ id: row.id, paused: row.paused, newestAt: row.newest_at.getTime() }))
@@ -77,7 +80,17 @@ export async function setPaused(sql: Sql, siteIds: readonly string[], pausedAt: 
 
 export async function insertSite(
   sql: Sql,
-  site: { id: string; org_id: string | null; slug: string; name: string; dns_target: string; expires_at: Date | null; anonymous_id: string | null; claim_hash: string | null; created_at: Date },
+  site: {
+    id: string
+    org_id: string | null
+    slug: string
+    name: string
+    dns_target: string
+    expires_at: Date | null
+    anonymous_id: string | null
+    claim_hash: string | null
+    created_at: Date
+  },
 ): Promise<void> {
   await sql`insert into sites ${sql({ ...site, updated_at: site.created_at })}`
 }
@@ -109,8 +122,13 @@ export async function buryFormerSlugs(sql: Sql, siteId: string): Promise<void> {
   await sql`update slugs set kind = 'tombstone' where site_id = ${siteId} and kind = 'former'`
 }
 
-export async function slugsOf(sql: Sql, siteId: string): Promise<{ slug: string; kind: 'current' | 'former' | 'tombstone' }[]> {
-  return sql<{ slug: string; kind: 'current' | 'former' | 'tombstone' }[]>`select slug, kind from slugs where site_id = ${siteId}`
+export async function slugsOf(
+  sql: Sql,
+  siteId: string,
+): Promise<{ slug: string; kind: 'current' | 'former' | 'tombstone' }[]> {
+  return sql<
+    { slug: string; kind: 'current' | 'former' | 'tombstone' }[]
+  >`select slug, kind from slugs where site_id = ${siteId}`
 }
 
 export async function updateSite(sql: Sql, siteId: string, changes: Record<string, unknown>, now: Date): Promise<void> {
@@ -150,7 +168,17 @@ export async function listVersions(sql: Sql, siteId: string): Promise<VersionRow
 
 export async function insertVersion(
   sql: Sql,
-  version: { id: string; site_id: string; number: number; manifest_hash: string; byte_size: number; file_count: number; message: string; created_by: string | null; created_at: Date },
+  version: {
+    id: string
+    site_id: string
+    number: number
+    manifest_hash: string
+    byte_size: number
+    file_count: number
+    message: string
+    created_by: string | null
+    created_at: Date
+  },
   report: unknown,
   blobs: readonly string[],
 ): Promise<void> {
@@ -172,7 +200,10 @@ export async function storedBytes(sql: Sql, orgId: string): Promise<number> {
   return row!.bytes
 }
 
-export async function recordPublish(sql: Sql, publish: { site_id: string; version_id: string; kind: 'upload' | 'promote'; user_id: string | null; at: Date }): Promise<void> {
+export async function recordPublish(
+  sql: Sql,
+  publish: { site_id: string; version_id: string; kind: 'upload' | 'promote'; user_id: string | null; at: Date },
+): Promise<void> {
   await sql`insert into publishes ${sql(publish)}`
 }
 

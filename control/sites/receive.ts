@@ -46,17 +46,23 @@ export const receiveBundle: Receive = (request, publishing, capBytes) =>
     return {
       onField(name, value) {
         if (name !== 'paths') return
-        if (paths.length + files > 2 * MAX_BUNDLE_FILES) throw errors.invalidRequest(`A bundle holds at most ${MAX_BUNDLE_FILES} files.`)
+        if (paths.length + files > 2 * MAX_BUNDLE_FILES)
+          throw errors.invalidRequest(`A bundle holds at most ${MAX_BUNDLE_FILES} files.`)
         paths.push(value)
         pair()
       },
       async onFile(part, intake) {
         if (part.name === 'file') {
-          if (!part.filename.toLowerCase().endsWith('.zip')) throw errors.invalidRequest('The field "file" takes a .zip; send single files in "files" with "paths".')
-          if (++zips > 1 || files > 0) throw errors.invalidRequest('Send either one .zip in "file", or "files" with "paths".')
+          if (!part.filename.toLowerCase().endsWith('.zip'))
+            throw errors.invalidRequest('The field "file" takes a .zip; send single files in "files" with "paths".')
+          if (++zips > 1 || files > 0)
+            throw errors.invalidRequest('Send either one .zip in "file", or "files" with "paths".')
           return intake.addZip(part.stream)
         }
-        if (part.name !== 'files') throw errors.invalidRequest(`Unknown file field "${part.name}". Use "file" for a .zip, or "files" with "paths".`)
+        if (part.name !== 'files')
+          throw errors.invalidRequest(
+            `Unknown file field "${part.name}". Use "file" for a .zip, or "files" with "paths".`,
+          )
         if (zips > 0) throw errors.invalidRequest('Send either one .zip in "file", or "files" with "paths".')
         files++
         const stored = await intake.addUnnamed(part.stream)
@@ -64,8 +70,12 @@ export const receiveBundle: Receive = (request, publishing, capBytes) =>
         pair()
       },
       async onEnd() {
-        if (zips + files === 0) throw errors.invalidRequest('There is no file in the body. Send "files" with "paths", or one .zip in "file".')
-        if (paths.length !== 0 || waiting.length !== 0) throw errors.invalidRequest(`Send one "paths" field per "files" field: ${files} files have arrived, and the number of paths differs.`)
+        if (zips + files === 0)
+          throw errors.invalidRequest('There is no file in the body. Send "files" with "paths", or one .zip in "file".')
+        if (paths.length !== 0 || waiting.length !== 0)
+          throw errors.invalidRequest(
+            `Send one "paths" field per "files" field: ${files} files have arrived, and the number of paths differs.`,
+          )
       },
     }
   })
@@ -76,7 +86,12 @@ interface Reader {
   onEnd(): Promise<void>
 }
 
-async function receive(request: Request, publishing: Pick<Publishing, 'receive'>, capBytes: number, createReader: () => Reader): Promise<Received> {
+async function receive(
+  request: Request,
+  publishing: Pick<Publishing, 'receive'>,
+  capBytes: number,
+  createReader: () => Reader,
+): Promise<Received> {
   const intake = publishing.receive({ capBytes })
   const reader = createReader()
   const fields = new Map<string, string>()

@@ -30,7 +30,17 @@ const root = '/api/v1/sites'
 const tag = 'Sites'
 const versionTag = 'Versions'
 
-export function siteRoutes({ sql, apiRoute, authenticate, sites, versions, uploads, publishing, siteExport, countDomains }: SiteRoutesDeps): Route[] {
+export function siteRoutes({
+  sql,
+  apiRoute,
+  authenticate,
+  sites,
+  versions,
+  uploads,
+  publishing,
+  siteExport,
+  countDomains,
+}: SiteRoutesDeps): Route[] {
   const id = (request: Request): string => request.params['id']!
 
   async function publish(request: Request, actor: Actor, receive: typeof receiveSingle) {
@@ -42,75 +52,156 @@ export function siteRoutes({ sql, apiRoute, authenticate, sites, versions, uploa
 
   return [
     apiRoute({
-      method: 'POST', path: root, access: 'account', tag, summary: 'Reserve a slug for a new site', status: 201,
-      body: schemas.createSiteSchema, output: schemas.siteSchema,
+      method: 'POST',
+      path: root,
+      access: 'account',
+      tag,
+      summary: 'Reserve a slug for a new site',
+      status: 201,
+      body: schemas.createSiteSchema,
+      output: schemas.siteSchema,
       run: async ({ actor, body }) => reply(await sites.create(actor, body)),
     }),
     apiRoute({
-      method: 'GET', path: root, access: 'account', tag, summary: 'List the sites of the account', status: 200,
+      method: 'GET',
+      path: root,
+      access: 'account',
+      tag,
+      summary: 'List the sites of the account',
+      status: 200,
       output: z.array(schemas.siteSchema),
       run: ({ actor }) => sites.list(actor),
     }),
     {
-      method: 'GET', path: `${root}/export`,
-      operation: { summary: 'Download every site as one .zip', tags: [tag], security: [{ token: [] }], responses: { 200: { description: 'A zip archive', content: { 'application/zip': {} } } } },
+      method: 'GET',
+      path: `${root}/export`,
+      operation: {
+        summary: 'Download every site as one .zip',
+        tags: [tag],
+        security: [{ token: [] }],
+        responses: { 200: { description: 'A zip archive', content: { 'application/zip': {} } } },
+      },
       async handle(request) {
         const actor = await requireActor(authenticate, request, 'verified')
-        return stream(200, await siteExport(actor), { 'content-type': 'application/zip', 'content-disposition': 'attachment; filename="dropway-export.zip"', 'cache-control': 'no-store' })
+        return stream(200, await siteExport(actor), {
+          'content-type': 'application/zip',
+          'content-disposition': 'attachment; filename="dropway-export.zip"',
+          'cache-control': 'no-store',
+        })
       },
     },
     apiRoute({
-      method: 'GET', path: `${root}/:id`, access: 'account', tag, summary: 'Read a site', status: 200, output: schemas.siteSchema,
+      method: 'GET',
+      path: `${root}/:id`,
+      access: 'account',
+      tag,
+      summary: 'Read a site',
+      status: 200,
+      output: schemas.siteSchema,
       run: ({ actor, request }) => sites.get(actor, id(request)),
     }),
     apiRoute({
-      method: 'PATCH', path: `${root}/:id`, access: 'verified', tag, summary: 'Change the settings of a site', status: 200,
-      body: schemas.patchSiteSchema, output: schemas.siteSchema,
+      method: 'PATCH',
+      path: `${root}/:id`,
+      access: 'verified',
+      tag,
+      summary: 'Change the settings of a site',
+      status: 200,
+      body: schemas.patchSiteSchema,
+      output: schemas.siteSchema,
       run: async ({ actor, request, body }) => reply(await sites.patch(actor, id(request), body)),
     }),
     apiRoute({
-      method: 'DELETE', path: `${root}/:id`, access: 'account', tag, summary: 'Delete a site for good', status: 204, output: undefined,
+      method: 'DELETE',
+      path: `${root}/:id`,
+      access: 'account',
+      tag,
+      summary: 'Delete a site for good',
+      status: 204,
+      output: undefined,
       run: async ({ actor, request }) => reply(await sites.delete(actor, id(request))),
     }),
     apiRoute({
-      method: 'POST', path: `${root}/:id/upload`, access: 'account', tag: versionTag, summary: 'Publish one .html or .md file', status: 201,
-      consumes: 'multipart/form-data', output: schemas.versionSchema,
+      method: 'POST',
+      path: `${root}/:id/upload`,
+      access: 'account',
+      tag: versionTag,
+      summary: 'Publish one .html or .md file',
+      status: 201,
+      consumes: 'multipart/form-data',
+      output: schemas.versionSchema,
       run: ({ actor, request }) => publish(request, actor, receiveSingle),
     }),
     apiRoute({
-      method: 'POST', path: `${root}/:id/upload-bundle`, access: 'account', tag: versionTag, summary: 'Publish a folder or a .zip', status: 201,
-      consumes: 'multipart/form-data', output: schemas.versionSchema,
+      method: 'POST',
+      path: `${root}/:id/upload-bundle`,
+      access: 'account',
+      tag: versionTag,
+      summary: 'Publish a folder or a .zip',
+      status: 201,
+      consumes: 'multipart/form-data',
+      output: schemas.versionSchema,
       run: ({ actor, request }) => publish(request, actor, receiveBundle),
     }),
     apiRoute({
-      method: 'GET', path: `${root}/:id/versions`, access: 'verified', tag: versionTag, summary: 'List the retained versions, newest first', status: 200,
+      method: 'GET',
+      path: `${root}/:id/versions`,
+      access: 'verified',
+      tag: versionTag,
+      summary: 'List the retained versions, newest first',
+      status: 200,
       output: z.array(schemas.versionEntrySchema),
       run: ({ actor, request }) => versions.list(actor, id(request)),
     }),
     apiRoute({
-      method: 'POST', path: `${root}/:id/versions/:version_id/promote`, access: 'verified', tag: versionTag, summary: 'Make a version live', status: 200,
+      method: 'POST',
+      path: `${root}/:id/versions/:version_id/promote`,
+      access: 'verified',
+      tag: versionTag,
+      summary: 'Make a version live',
+      status: 200,
       output: schemas.versionSchema,
-      run: async ({ actor, request }) => reply(await versions.promote(actor, id(request), request.params['version_id']!)),
+      run: async ({ actor, request }) =>
+        reply(await versions.promote(actor, id(request), request.params['version_id']!)),
     }),
     apiRoute({
-      method: 'GET', path: `${root}/:id/versions/:version_id/changes`, access: 'verified', tag: versionTag, summary: 'What would change if this version went live', status: 200,
+      method: 'GET',
+      path: `${root}/:id/versions/:version_id/changes`,
+      access: 'verified',
+      tag: versionTag,
+      summary: 'What would change if this version went live',
+      status: 200,
       output: schemas.changesSchema,
       run: ({ actor, request }) => versions.changes(actor, id(request), request.params['version_id']!),
     }),
     apiRoute({
-      method: 'GET', path: `${root}/:id/views`, access: 'verified', tag, summary: 'Page views per day', status: 200,
-      query: z.strictObject({ days: z.coerce.number().int().min(1).max(366).default(30) }), output: schemas.dailyViewsSchema,
+      method: 'GET',
+      path: `${root}/:id/views`,
+      access: 'verified',
+      tag,
+      summary: 'Page views per day',
+      status: 200,
+      query: z.strictObject({ days: z.coerce.number().int().min(1).max(366).default(30) }),
+      output: schemas.dailyViewsSchema,
       async run({ actor, request, query }) {
         const days = await sites.dailyViews(actor, id(request), query.days)
         return { days, total: days.reduce((sum, day) => sum + day.count, 0) }
       },
     }),
     apiRoute({
-      method: 'GET', path: '/api/v1/usage', access: 'verified', tag: 'Account', summary: "Consumption against the plan's caps", status: 200,
+      method: 'GET',
+      path: '/api/v1/usage',
+      access: 'verified',
+      tag: 'Account',
+      summary: "Consumption against the plan's caps",
+      status: 200,
       output: schemas.usageSchema,
       async run({ actor }) {
         const plan = plans[actor.plan]
-        return { ...(await sites.usage(actor)), custom_domains: { used: await countDomains(actor.orgId), limit: plan.customDomains } }
+        return {
+          ...(await sites.usage(actor)),
+          custom_domains: { used: await countDomains(actor.orgId), limit: plan.customDomains },
+        }
       },
     }),
     ...uploadRoutes({ apiRoute, authenticate, uploads }),
@@ -118,37 +209,77 @@ export function siteRoutes({ sql, apiRoute, authenticate, sites, versions, uploa
 }
 
 /** Changed files only: list → send what is missing → finish. */
-function uploadRoutes({ apiRoute, authenticate, uploads }: Pick<SiteRoutesDeps, 'apiRoute' | 'authenticate' | 'uploads'>): Route[] {
+function uploadRoutes({
+  apiRoute,
+  authenticate,
+  uploads,
+}: Pick<SiteRoutesDeps, 'apiRoute' | 'authenticate' | 'uploads'>): Route[] {
   const uploadRoot = `${root}/:id/uploads`
   const blob = `${uploadRoot}/:upload_id/blobs/:sha256`
-  const operation = (summary: string, status: number) => ({ summary, tags: [versionTag], security: [{ token: [] }], responses: { [status]: { description: 'Success' } } })
+  const operation = (summary: string, status: number) => ({
+    summary,
+    tags: [versionTag],
+    security: [{ token: [] }],
+    responses: { [status]: { description: 'Success' } },
+  })
   return [
     apiRoute({
-      method: 'POST', path: uploadRoot, access: 'account', tag: versionTag, summary: 'Start an upload of changed files only', status: 201,
-      body: schemas.startUploadSchema, output: schemas.uploadSchema,
+      method: 'POST',
+      path: uploadRoot,
+      access: 'account',
+      tag: versionTag,
+      summary: 'Start an upload of changed files only',
+      status: 201,
+      body: schemas.startUploadSchema,
+      output: schemas.uploadSchema,
       run: ({ actor, request, body }) => uploads.start(actor, request.params['id']!, body),
     }),
     {
-      method: 'GET', path: blob, operation: operation('How much of a file has arrived', 200),
+      method: 'GET',
+      path: blob,
+      operation: operation('How much of a file has arrived', 200),
       async handle(request) {
         const actor = await requireActor(authenticate, request, 'account')
-        const offset = await uploads.offset(actor, request.params['id']!, request.params['upload_id']!, request.params['sha256']!)
+        const offset = await uploads.offset(
+          actor,
+          request.params['id']!,
+          request.params['upload_id']!,
+          request.params['sha256']!,
+        )
         return { status: 200, headers: { 'upload-offset': String(offset), 'cache-control': 'no-store' } }
       },
     },
     {
-      method: 'PUT', path: blob, operation: operation('Send a file, or the rest of it', 204),
+      method: 'PUT',
+      path: blob,
+      operation: operation('Send a file, or the rest of it', 204),
       async handle(request) {
         const actor = await requireActor(authenticate, request, 'account')
-        const offset = parse(z.coerce.number('upload-offset must be a number').int().nonnegative(), request.header('upload-offset') ?? '0')
-        await uploads.receive(actor, request.params['id']!, request.params['upload_id']!, request.params['sha256']!, offset, request.stream())
+        const offset = parse(
+          z.coerce.number('upload-offset must be a number').int().nonnegative(),
+          request.header('upload-offset') ?? '0',
+        )
+        await uploads.receive(
+          actor,
+          request.params['id']!,
+          request.params['upload_id']!,
+          request.params['sha256']!,
+          offset,
+          request.stream(),
+        )
         return { status: 204 }
       },
     },
     apiRoute({
-      method: 'POST', path: `${uploadRoot}/:upload_id/finish`, access: 'account', tag: versionTag, summary: 'Publish what was sent', status: 201,
+      method: 'POST',
+      path: `${uploadRoot}/:upload_id/finish`,
+      access: 'account',
+      tag: versionTag,
+      summary: 'Publish what was sent',
+      status: 201,
       output: schemas.versionSchema,
-      run: async ({ actor, request }) => reply(await uploads.finish(actor, request.params['id']!, request.params['upload_id']!)),
+      run: async ({ actor, request }) =>
+        reply(await uploads.finish(actor, request.params['id']!, request.params['upload_id']!)),
     }),
   ]
 }
@@ -157,4 +288,3 @@ function uploadRoutes({ apiRoute, authenticate, uploads }: Pick<SiteRoutesDeps, 
 function reply<Value>({ value, pending }: Propagated<Value>): Value | WithHeaders<Value> {
   return pending ? new WithHeaders(value, { 'dropway-propagation': 'pending' }) : value
 }
-

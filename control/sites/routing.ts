@@ -10,7 +10,15 @@ export type DomainRoutes = (sql: Sql, site: SiteFacts) => Promise<NewRoute[]>
 
 export type RefreshRoutes = (sql: Sql, siteId: string) => Promise<void>
 
-export function createRefreshRoutes({ sitesDomain, now, domainRoutes }: { sitesDomain: string; now: () => number; domainRoutes: DomainRoutes }): RefreshRoutes {
+export function createRefreshRoutes({
+  sitesDomain,
+  now,
+  domainRoutes,
+}: {
+  sitesDomain: string
+  now: () => number
+  domainRoutes: DomainRoutes
+}): RefreshRoutes {
   return async (sql, siteId) => {
     const site = await findSite(sql, siteId)
     if (!site) return

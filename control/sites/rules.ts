@@ -54,7 +54,12 @@ export function stateOf(site: SiteFacts, now: number): SiteState {
   return 'live'
 }
 
-export function siteRouteOf(site: SiteFacts, versions: readonly RetainedVersion[], sitesDomain: string, now: number): Omit<SiteRoute, 'v' | 'revision'> {
+export function siteRouteOf(
+  site: SiteFacts,
+  versions: readonly RetainedVersion[],
+  sitesDomain: string,
+  now: number,
+): Omit<SiteRoute, 'v' | 'revision'> {
   const plan = plans[site.plan]
   const live = versions.find((version) => version.id === site.live_version_id)
   const state = stateOf(site, now)
@@ -100,22 +105,41 @@ export function expiryOf(
  * Which drops pause and resume so that at most `cap` are active. The newest stay live.
  * `mayPause` is false when something was merely deleted: caps are never applied retroactively.
  */
-export function fitToCap(sites: readonly { id: string; paused: boolean; newestAt: number }[], cap: number, mayPause: boolean): { pause: string[]; resume: string[] } {
+export function fitToCap(
+  sites: readonly { id: string; paused: boolean; newestAt: number }[],
+  cap: number,
+  mayPause: boolean,
+): { pause: string[]; resume: string[] } {
   const newestFirst = sites.toSorted((a, b) => b.newestAt - a.newestAt)
   if (mayPause) {
     return {
-      pause: newestFirst.slice(cap).filter((site) => !site.paused).map((site) => site.id),
-      resume: newestFirst.slice(0, cap).filter((site) => site.paused).map((site) => site.id),
+      pause: newestFirst
+        .slice(cap)
+        .filter((site) => !site.paused)
+        .map((site) => site.id),
+      resume: newestFirst
+        .slice(0, cap)
+        .filter((site) => site.paused)
+        .map((site) => site.id),
     }
   }
   const room = Math.max(0, cap - sites.filter((site) => !site.paused).length)
-  return { pause: [], resume: newestFirst.filter((site) => site.paused).slice(0, room).map((site) => site.id) }
+  return {
+    pause: [],
+    resume: newestFirst
+      .filter((site) => site.paused)
+      .slice(0, room)
+      .map((site) => site.id),
+  }
 }
 
-const ADJECTIVES = `amber bold brave bright brisk calm clear clever cosy crisp curious daring dapper eager early easy fair
+const ADJECTIVES =
+  `amber bold brave bright brisk calm clear clever cosy crisp curious daring dapper eager early easy fair
 fancy fine fresh gentle giant glad golden grand happy honest humble ideal jolly keen kind lively lucky mellow merry mild
 misty modern neat nimble noble olive opal patient plain polite proud quick quiet rapid ready rosy royal shiny silent
-silver simple smart smooth snowy solid spry steady still sunny super sweet swift tidy tiny vivid warm wild wise witty`.split(/\s+/)
+silver simple smart smooth snowy solid spry steady still sunny super sweet swift tidy tiny vivid warm wild wise witty`.split(
+    /\s+/,
+  )
 const NOUNS = `acorn apple arrow badge bay beacon bear birch bird boat book breeze bridge brook canyon cedar cliff cloud
 comet coral creek crow dawn deer delta dune eagle echo ember falcon fern field finch fjord flame flint forest fox garden
 glade grove harbor hawk hazel heron hill island jade kite lake lantern leaf lily lynx maple meadow mesa moon moss oak

@@ -56,7 +56,11 @@ export const versionEntrySchema = versionSchema.extend({
 })
 export type VersionEntry = z.infer<typeof versionEntrySchema>
 
-export const changesSchema = z.object({ added: z.array(z.string()), changed: z.array(z.string()), removed: z.array(z.string()) })
+export const changesSchema = z.object({
+  added: z.array(z.string()),
+  changed: z.array(z.string()),
+  removed: z.array(z.string()),
+})
 export type Changes = z.infer<typeof changesSchema>
 
 const slug = z.string().max(200)
@@ -67,7 +71,12 @@ export const createSiteSchema = z.strictObject({ slug: slug.optional(), name: na
 export const patchSiteSchema = z.strictObject({
   name: name.optional(),
   slug: slug.optional(),
-  password: z.string().min(1, 'must not be empty; send null to remove it').max(MAX_PASSWORD_CHARS).nullable().optional(),
+  password: z
+    .string()
+    .min(1, 'must not be empty; send null to remove it')
+    .max(MAX_PASSWORD_CHARS)
+    .nullable()
+    .optional(),
   analytics: analyticsSchema.nullable().optional(),
   spa_fallback: z.boolean().optional(),
   gallery: z.boolean().optional(),
@@ -107,4 +116,7 @@ export const usageSchema = z.object({
   views_30d: z.int(),
 })
 
-export const dailyViewsSchema = z.object({ days: z.array(z.object({ day: z.string(), count: z.int() })), total: z.int() })
+export const dailyViewsSchema = z.object({
+  days: z.array(z.object({ day: z.string(), count: z.int() })),
+  total: z.int(),
+})

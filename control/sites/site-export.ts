@@ -9,7 +9,17 @@ import type { Versions } from './versions.ts'
 
 export type SiteExport = (actor: Actor) => Promise<Readable>
 
-export function createSiteExport({ sql, sites, versions, publishing }: { sql: Pool; sites: Pick<Sites, 'views'>; versions: Pick<Versions, 'liveManifest'>; publishing: Pick<Publishing, 'exportZip'> }): SiteExport {
+export function createSiteExport({
+  sql,
+  sites,
+  versions,
+  publishing,
+}: {
+  sql: Pool
+  sites: Pick<Sites, 'views'>
+  versions: Pick<Versions, 'liveManifest'>
+  publishing: Pick<Publishing, 'exportZip'>
+}): SiteExport {
   return async (actor) => {
     const own = await listSites(sql, actor.orgId)
     const metadata = await sites.views(own)

@@ -23,7 +23,10 @@ export interface Propagated<Value> {
 }
 
 /** Writes the audit log inside the transaction of the change. */
-export type Audit = (sql: Sql, entry: { actor: Actor; action: string; subject: string; detail?: Record<string, unknown> }) => Promise<void>
+export type Audit = (
+  sql: Sql,
+  entry: { actor: Actor; action: string; subject: string; detail?: Record<string, unknown> },
+) => Promise<void>
 
 export interface SitesDeps {
   sql: Pool
@@ -31,7 +34,10 @@ export interface SitesDeps {
   events: Pick<Events, 'propagate'>
   refreshRoutes: RefreshRoutes
   audit: Audit
-  config: Pick<ControlConfig, 'sitesDomain' | 'publicPort' | 'anonymousLifetimeMs' | 'freeIdleLifetimeMs' | 'slugCooldownMs'>
+  config: Pick<
+    ControlConfig,
+    'sitesDomain' | 'publicPort' | 'anonymousLifetimeMs' | 'freeIdleLifetimeMs' | 'slugCooldownMs'
+  >
 }
 
 export type Sites = ReturnType<typeof createSites>
@@ -67,7 +73,14 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
 
   async function views(sites: readonly SiteFacts[]): Promise<SiteView[]> {
     const since = new Date(clock.now() - 30 * DAY_MS).toISOString().slice(0, 10)
-    const counts = sites.length === 0 ? new Map<string, number>() : await queries.viewsSince(sql, sites.map((site) => site.id), since)
+    const counts =
+      sites.length === 0
+        ? new Map<string, number>()
+        : await queries.viewsSince(
+            sql,
+            sites.map((site) => site.id),
+            since,
+          )
     return sites.map((site) => view(site, counts.get(site.id) ?? 0))
   }
 
@@ -110,7 +123,10 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
 
   async function takeWantedSlug(db: Sql, slug: string, siteId: string): Promise<void> {
     const problem = slugProblem(slug)
-    if (problem === 'invalid') throw errors.invalidRequest('slug: use 3 to 63 lower-case letters, digits and hyphens, with no hyphen at either end')
+    if (problem === 'invalid')
+      throw errors.invalidRequest(
+        'slug: use 3 to 63 lower-case letters, digits and hyphens, with no hyphen at either end',
+      )
     if (problem === 'reserved') throw errors.slugReserved(slug)
     if (!(await queries.takeSlug(db, slug, siteId, now()))) throw errors.slugTaken(slug)
   }
@@ -133,6 +149,13 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     for (const id of resume) await refreshRoutes(db, id)
   }
 
+  /** After a plan change: the newest drops up to the cap are live, the others pause. */
+  async function fitToPlan(db: Sql, orgId: string, plan: PlanName): Promise<void> {
+    const { pause, resume } = fitToCap(await queries.listForCap(db, orgId), plans[plan].activeDrops, true)
+    await queries.setPaused(db, pause, now())
+    await queries.setPaused(db, resume, null)
+  }
+
   /** Deletes for good, inside the caller's transaction; the address says "gone" from then on. */
   async function remove(db: Sql, site: SiteFacts): Promise<void> {
     await queries.markDeleted(db, site.id, now())
@@ -140,6 +163,11 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     await queries.buryFormerSlugs(db, site.id)
     await refreshRoutes(db, site.id)
     if (site.org_id) await resumePaused(db, site.org_id)
+  }
+
+  /** With its organisation goes every drop. */
+  async function removeAll(db: Sql, orgId: string): Promise<void> {
+    for (const site of await queries.listSites(db, orgId)) await remove(db, site)
   }
 
   async function rename(db: Sql, site: SiteFacts, slug: string): Promise<void> {
@@ -157,7 +185,8 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     if (patch.slug !== undefined) changes['slug'] = patch.slug
     if (patch.spa_fallback !== undefined) changes['spa_fallback'] = patch.spa_fallback
     if (patch.gallery !== undefined) changes['in_gallery'] = patch.gallery
-    if (patch.analytics !== undefined) changes['analytics'] = patch.analytics === null ? null : sql.json(patch.analytics)
+    if (patch.analytics !== undefined)
+      changes['analytics'] = patch.analytics === null ? null : sql.json(patch.analytics)
     if (patch.password !== undefined) {
       changes['password_hash'] = patch.password === null ? null : await hashPassword(patch.password)
       changes['password_generation'] = site.password_generation + 1
@@ -169,7 +198,9 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     requireOwn,
     reserve,
     remove,
-    resumePaused,
+    removeAll,
+    fitToPlan,
+    find: queries.findSite,
     views,
     get: viewOwn,
 
@@ -228,7 +259,10 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
       const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
       const first = clock.now() - (days - 1) * DAY_MS
       const counts = new Map((await queries.dailyViews(sql, siteId, dayOf(first))).map((row) => [row.day, row.count]))
-      return Array.from({ length: days }, (_, index) => dayOf(first + index * DAY_MS)).map((day) => ({ day, count: counts.get(day) ?? 0 }))
+      return Array.from({ length: days }, (_, index) => dayOf(first + index * DAY_MS)).map((day) => ({
+        day,
+        count: counts.get(day) ?? 0,
+      }))
     },
 
     async usage(actor: Actor) {

@@ -26,7 +26,12 @@ export async function insertUpload(sql: Sql, upload: UploadRow, files: readonly 
                 ${files.map((file) => file.size)}::bigint[], ${files.map((file) => file.stored)}::boolean[]) as f (path, hash, size, stored)`
 }
 
-export async function findOpenUpload(sql: Sql, siteId: string, uploadId: string, now: Date): Promise<UploadRow | undefined> {
+export async function findOpenUpload(
+  sql: Sql,
+  siteId: string,
+  uploadId: string,
+  now: Date,
+): Promise<UploadRow | undefined> {
   const [upload] = await sql<UploadRow[]>`
     select id, site_id, user_id, message, if_version, spa_fallback, expires_at from uploads
     where id = ${uploadId} and site_id = ${siteId} and finished_at is null and expires_at > ${now}`
@@ -34,12 +39,16 @@ export async function findOpenUpload(sql: Sql, siteId: string, uploadId: string,
 }
 
 export async function findUploadFile(sql: Sql, uploadId: string, hash: string): Promise<UploadFile | undefined> {
-  const [file] = await sql<UploadFile[]>`select path, hash, size, stored from upload_files where upload_id = ${uploadId} and hash = ${hash} limit 1`
+  const [file] = await sql<
+    UploadFile[]
+  >`select path, hash, size, stored from upload_files where upload_id = ${uploadId} and hash = ${hash} limit 1`
   return file
 }
 
 export async function listUploadFiles(sql: Sql, uploadId: string): Promise<UploadFile[]> {
-  return sql<UploadFile[]>`select path, hash, size, stored from upload_files where upload_id = ${uploadId} order by path`
+  return sql<
+    UploadFile[]
+  >`select path, hash, size, stored from upload_files where upload_id = ${uploadId} order by path`
 }
 
 export async function markStored(sql: Sql, uploadId: string, hash: string): Promise<void> {

@@ -71,8 +71,21 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       await transaction(sql, (db) =>
         queries.insertUpload(
           db,
-          { id, site_id: siteId, user_id: actor.userId, message: wanted.message ?? '', if_version: wanted.if_version ?? null, spa_fallback: wanted.spa_fallback ?? null, expires_at: expiresAt },
-          wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size, stored: present.has(file.sha256) })),
+          {
+            id,
+            site_id: siteId,
+            user_id: actor.userId,
+            message: wanted.message ?? '',
+            if_version: wanted.if_version ?? null,
+            spa_fallback: wanted.spa_fallback ?? null,
+            expires_at: expiresAt,
+          },
+          wanted.files.map((file) => ({
+            path: file.path,
+            hash: file.sha256,
+            size: file.size,
+            stored: present.has(file.sha256),
+          })),
         ),
       )
       const live = await versions.liveManifest(siteId, site.live_version_id)
@@ -91,13 +104,23 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       return file.stored ? file.size : sizeOf(partialPath(uploadId, hash))
     },
 
-    async receive(actor: Actor, siteId: string, uploadId: string, hash: string, offset: number, body: Readable): Promise<void> {
+    async receive(
+      actor: Actor,
+      siteId: string,
+      uploadId: string,
+      hash: string,
+      offset: number,
+      body: Readable,
+    ): Promise<void> {
       await requireUpload(actor, siteId, uploadId)
       const file = await requireExpected(uploadId, hash)
       if (file.stored) return
       const partial = partialPath(uploadId, hash)
       const arrived = await append(partial, offset, file.size, body)
-      if (arrived < file.size) throw errors.invalidRequest(`The file is ${file.size} bytes; ${arrived} have arrived. Send the rest with upload-offset: ${arrived}.`)
+      if (arrived < file.size)
+        throw errors.invalidRequest(
+          `The file is ${file.size} bytes; ${arrived} have arrived. Send the rest with upload-offset: ${arrived}.`,
+        )
       await storeVerified(blobs, partial, hash)
       await queries.markStored(sql, uploadId, hash)
     },
@@ -107,7 +130,8 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       const site = await sites.requireOwn(sql, actor, siteId)
       const files = await queries.listUploadFiles(sql, uploadId)
       const missing = files.filter((file) => !file.stored)
-      if (missing.length > 0) throw errors.invalidRequest(`${missing.length} files have not arrived yet, the first is "${missing[0]!.path}".`)
+      if (missing.length > 0)
+        throw errors.invalidRequest(`${missing.length} files have not arrived yet, the first is "${missing[0]!.path}".`)
       const intake = publishing.receive({ capBytes: plans[site.plan].uploadBytes })
       try {
         for (const file of files) await intake.addStored(file.path, file.hash, file.size)
@@ -139,7 +163,8 @@ function requireConsistent(files: StartUpload['files']): void {
   const sizes = new Map<string, number>()
   for (const file of files) {
     if (paths.has(file.path)) throw errors.invalidRequest(`"${file.path}" is listed twice.`)
-    if ((sizes.get(file.sha256) ?? file.size) !== file.size) throw errors.invalidRequest(`"${file.path}" has the hash of a file with another size.`)
+    if ((sizes.get(file.sha256) ?? file.size) !== file.size)
+      throw errors.invalidRequest(`"${file.path}" has the hash of a file with another size.`)
     paths.add(file.path)
     sizes.set(file.sha256, file.size)
   }
@@ -163,13 +188,15 @@ async function sizeOf(file: string): Promise<number> {
 async function append(file: string, offset: number, maxSize: number, body: Readable): Promise<number> {
   await mkdir(path.dirname(file), { recursive: true })
   const size = await sizeOf(file)
-  if (offset > size) throw errors.invalidRequest(`Only ${size} bytes have arrived so far; continue with upload-offset: ${size}.`)
+  if (offset > size)
+    throw errors.invalidRequest(`Only ${size} bytes have arrived so far; continue with upload-offset: ${size}.`)
   const handle = await open(file, size === 0 ? 'a+' : 'r+')
   let position = offset
   try {
     await handle.truncate(offset)
     for await (const chunk of body as AsyncIterable<Buffer>) {
-      if (position + chunk.length > maxSize) throw errors.invalidRequest(`The file was announced with ${maxSize} bytes; more arrived.`)
+      if (position + chunk.length > maxSize)
+        throw errors.invalidRequest(`The file was announced with ${maxSize} bytes; more arrived.`)
       await handle.write(chunk, 0, chunk.length, position)
       position += chunk.length
     }

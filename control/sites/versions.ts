@@ -41,7 +41,10 @@ export interface PublishOptions {
 export type Versions = ReturnType<typeof createVersions>
 
 export function createVersions({ sql, clock, events, refreshRoutes, audit, publishing, sites, config }: VersionsDeps) {
-  function view(site: Pick<SiteFacts, 'slug'>, version: Omit<queries.VersionRow, 'created_by_email' | 'site_id' | 'created_at'>): VersionView {
+  function view(
+    site: Pick<SiteFacts, 'slug'>,
+    version: Omit<queries.VersionRow, 'created_by_email' | 'site_id' | 'created_at'>,
+  ): VersionView {
     const preview = previewHost(version.number, site.slug, config.sitesDomain)
     return {
       version_id: version.id,
@@ -56,7 +59,13 @@ export function createVersions({ sql, clock, events, refreshRoutes, audit, publi
   }
 
   /** The transaction part of a publish. The caller has locked what the caps are counted against. */
-  async function commit(db: Sql, site: SiteFacts, prepared: PreparedVersion, by: string | null, options: PublishOptions): Promise<VersionView> {
+  async function commit(
+    db: Sql,
+    site: SiteFacts,
+    prepared: PreparedVersion,
+    by: string | null,
+    options: PublishOptions,
+  ): Promise<VersionView> {
     const now = new Date(clock.now())
     await requireLiveVersion(db, site, options.ifVersion)
     const version = {
@@ -93,13 +102,16 @@ export function createVersions({ sql, clock, events, refreshRoutes, audit, publi
     if (ifVersion === undefined) return
     const live = (await queries.retainedVersions(db, site.id)).find((version) => version.id === site.live_version_id)
     const number = live?.number ?? 0
-    if (number !== ifVersion) throw errors.versionChanged(`Version ${number} is live, not ${ifVersion}. Look at it, then publish again.`)
+    if (number !== ifVersion)
+      throw errors.versionChanged(`Version ${number} is live, not ${ifVersion}. Look at it, then publish again.`)
   }
 
   async function requireStorage(db: Sql, orgId: string, site: SiteFacts): Promise<void> {
     const plan = plans[site.plan]
     if ((await queries.storedBytes(db, orgId)) > plan.storageBytes)
-      throw errors.planLimit(`Your plan stores ${plan.storageBytes / 1_000_000} MB over all versions. Delete a drop, or upgrade.`)
+      throw errors.planLimit(
+        `Your plan stores ${plan.storageBytes / 1_000_000} MB over all versions. Delete a drop, or upgrade.`,
+      )
   }
 
   async function requireRetained(db: Sql, siteId: string, versionId: string): Promise<queries.VersionRow> {
@@ -114,12 +126,25 @@ export function createVersions({ sql, clock, events, refreshRoutes, audit, publi
     /** Checked before a body is read, and again in the transaction. */
     requirePublishable(site: SiteFacts): void {
       const state = stateOf(site, clock.now())
-      if (state === 'removed') throw errors.forbidden('This drop was removed by trust and safety. Nothing can be published to it.')
-      if (state === 'expired') throw errors.conflict('expired', 'This drop has expired. Sign in to the dashboard to bring it back, then publish.')
-      if (state === 'paused') throw errors.planLimit('This drop is paused because the plan allows fewer drops. Delete another drop, or upgrade.')
+      if (state === 'removed')
+        throw errors.forbidden('This drop was removed by trust and safety. Nothing can be published to it.')
+      if (state === 'expired')
+        throw errors.conflict(
+          'expired',
+          'This drop has expired. Sign in to the dashboard to bring it back, then publish.',
+        )
+      if (state === 'paused')
+        throw errors.planLimit(
+          'This drop is paused because the plan allows fewer drops. Delete another drop, or upgrade.',
+        )
     },
 
-    async publish(actor: Actor, siteId: string, prepared: PreparedVersion, options: PublishOptions): Promise<Propagated<VersionView>> {
+    async publish(
+      actor: Actor,
+      siteId: string,
+      prepared: PreparedVersion,
+      options: PublishOptions,
+    ): Promise<Propagated<VersionView>> {
       const version = await transaction(sql, async (db) => {
         await queries.lockOrganisation(db, actor.orgId)
         await queries.lockSite(db, siteId)
@@ -127,7 +152,12 @@ export function createVersions({ sql, clock, events, refreshRoutes, audit, publi
         this.requirePublishable(site)
         const published = await commit(db, site, prepared, actor.userId, options)
         await requireStorage(db, actor.orgId, site)
-        await audit(db, { actor, action: 'site.publish', subject: siteId, detail: { version: published.version_number } })
+        await audit(db, {
+          actor,
+          action: 'site.publish',
+          subject: siteId,
+          detail: { version: published.version_number },
+        })
         return published
       })
       return { value: version, ...(await events.propagate()) }
@@ -151,7 +181,13 @@ export function createVersions({ sql, clock, events, refreshRoutes, audit, publi
         const promoted = await requireRetained(db, siteId, versionId)
         const now = new Date(clock.now())
         await queries.updateSite(db, siteId, { live_version_id: promoted.id, published_at: now }, now)
-        await queries.recordPublish(db, { site_id: siteId, version_id: promoted.id, kind: 'promote', user_id: actor.userId, at: now })
+        await queries.recordPublish(db, {
+          site_id: siteId,
+          version_id: promoted.id,
+          kind: 'promote',
+          user_id: actor.userId,
+          at: now,
+        })
         await refreshRoutes(db, siteId)
         await audit(db, { actor, action: 'site.promote', subject: siteId, detail: { version: promoted.number } })
         return view(site, promoted)
@@ -164,7 +200,10 @@ export function createVersions({ sql, clock, events, refreshRoutes, audit, publi
       const site = await sites.requireOwn(sql, actor, siteId)
       const target = await requireRetained(sql, siteId, versionId)
       const live = site.live_version_id ? await requireRetained(sql, siteId, site.live_version_id) : undefined
-      return compareManifests(live && (await publishing.readManifest(live.manifest_hash)), await publishing.readManifest(target.manifest_hash))
+      return compareManifests(
+        live && (await publishing.readManifest(live.manifest_hash)),
+        await publishing.readManifest(target.manifest_hash),
+      )
     },
 
     async liveManifest(siteId: string, liveVersionId: string | null): Promise<Manifest | undefined> {

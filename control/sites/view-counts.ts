@@ -8,7 +8,8 @@ import { keys } from '../../shared/keys.ts'
 import { transaction, type Pool, type Sql } from '../database/sql.ts'
 
 export async function foldViews({ sql, redis }: { sql: Pool; redis: Redis }): Promise<void> {
-  if (await redis.exists(keys.views)) await redis.rename(keys.views, `${keys.views}:batch:${randomUUID()}`).catch(ignoreMissing)
+  if (await redis.exists(keys.views))
+    await redis.rename(keys.views, `${keys.views}:batch:${randomUUID()}`).catch(ignoreMissing)
   for (const batchKey of await batches(redis)) {
     const counts = await redis.hgetall(batchKey)
     await transaction(sql, (db) => addBatch(db, batchKey, counts))

@@ -1,0 +1,235 @@
+/** Anonymous drops: publish without an account, find them again, claim them. */
+import { Readable } from 'node:stream'
+import { HOUR_MS, type Clock } from '../../shared/clock.ts'
+import { ApiError, errors } from '../../shared/errors.ts'
+import { siteHost } from '../../shared/hosts.ts'
+import { limitKeyOfIp } from '../../shared/ip.ts'
+import { plans, type PlanName } from '../../shared/plans.ts'
+import { hashSecret, randomSecret } from '../../shared/secrets.ts'
+import { addressOf } from '../../shared/settings.ts'
+import type { Actor } from '../accounts/actor.ts'
+import type { ControlConfig } from '../config.ts'
+import { transaction, type Pool, type Sql } from '../database/sql.ts'
+import type { Events } from '../events/publish.ts'
+import type { RateLimiter } from '../http/rate-limit.ts'
+import type { PreparedVersion, Publishing } from '../publishing/contract.ts'
+import type { RefreshRoutes } from '../sites/routing.ts'
+import { expiryOf } from '../sites/rules.ts'
+import type { Propagated, Sites } from '../sites/sites.ts'
+import type { Versions } from '../sites/versions.ts'
+import type { BotCheck, Signals } from './bot-check.ts'
+import * as queries from './queries.ts'
+
+/** What the phishing heuristic says about a page. */
+export interface Inspection {
+  readonly verdict: 'ok' | 'review' | 'reject'
+  readonly score: number
+  readonly reasons: readonly string[]
+}
+
+export interface PageInspector {
+  inspect(page: Buffer): Promise<Inspection>
+  /** Puts a published page into the review queue, in the publish's transaction. */
+  queue(sql: Sql, siteId: string, inspection: Inspection): Promise<void>
+}
+
+export interface Publisher {
+  readonly ip: string
+  readonly anonymousId: string
+  readonly signals: Omit<Signals, 'recentRejections'>
+}
+
+export interface AnonymousDrop {
+  readonly url: string
+  readonly id: string
+  readonly slug: string
+  readonly claim_url: string
+  readonly expires_at: string
+}
+
+interface AnonymousDeps {
+  sql: Pool
+  clock: Clock
+  events: Pick<Events, 'propagate'>
+  refreshRoutes: RefreshRoutes
+  sites: Pick<Sites, 'reserve' | 'views'>
+  versions: Pick<Versions, 'commit'>
+  publishing: Pick<Publishing, 'receive' | 'readBlob'>
+  limiter: RateLimiter
+  inspector: PageInspector
+  botCheck: BotCheck
+  config: Pick<
+    ControlConfig,
+    'baseUrl' | 'sitesDomain' | 'publicPort' | 'anonymousLifetimeMs' | 'freeIdleLifetimeMs' | 'anonymousPerHour'
+  >
+}
+
+export type Anonymous = ReturnType<typeof createAnonymous>
+
+/** How long a refused page keeps its network suspicious. */
+const REJECTION_MEMORY_MS = HOUR_MS
+const MAX_REMEMBERED_REJECTIONS = 10_000
+
+export function createAnonymous({
+  sql,
+  clock,
+  events,
+  refreshRoutes,
+  sites,
+  versions,
+  publishing,
+  limiter,
+  inspector,
+  botCheck,
+  config,
+}: AnonymousDeps) {
+  const capBytes = plans.anonymous.uploadBytes
+  const rejections = createRejectionMemory(clock)
+
+  /** Called before a body is read. */
+  async function admit(publisher: Publisher): Promise<void> {
+    const network = limitKeyOfIp(publisher.ip)
+    const window = { windowSeconds: HOUR_MS / 1000 }
+    await limiter.consume('anonymous-ip', network, { points: config.anonymousPerHour, ...window })
+    await limiter.consume('anonymous-browser', publisher.anonymousId, { points: config.anonymousPerHour, ...window })
+    const { verdict, challenge } = botCheck.check(
+      { ...publisher.signals, recentRejections: rejections.count(network) },
+      clock.now(),
+    )
+    if (verdict === 'reject')
+      throw errors.contentRejected('This looks like an automated submission. Sign in to publish.')
+    if (verdict === 'prove')
+      throw new ApiError(
+        403,
+        'proof_required',
+        'Find a nonce so that sha256("<challenge>:<nonce>") starts with that many zero bits, and send the text in the header dropway-proof.',
+        { fields: { ...challenge } },
+      )
+  }
+
+  async function requireHarmless(publisher: Publisher, prepared: PreparedVersion): Promise<Inspection> {
+    const inspection = await inspector.inspect(await publishing.readBlob(prepared.landingHash))
+    if (inspection.verdict !== 'reject') return inspection
+    rejections.add(limitKeyOfIp(publisher.ip))
+    throw errors.contentRejected(
+      'This page looks like it imitates another service or asks for credentials. Publish it from an account if it is legitimate.',
+    )
+  }
+
+  async function publish(
+    publisher: Publisher,
+    prepared: PreparedVersion,
+    name: string,
+  ): Promise<Propagated<AnonymousDrop>> {
+    const inspection = await requireHarmless(publisher, prepared)
+    const claimSecret = randomSecret()
+    const site = await transaction(sql, async (db) => {
+      const reserved = await sites.reserve(
+        db,
+        { anonymousId: publisher.anonymousId, claimHash: hashSecret(claimSecret) },
+        { name },
+      )
+      await versions.commit(db, reserved, prepared, null, {})
+      if (inspection.verdict === 'review') await inspector.queue(db, reserved.id, inspection)
+      return reserved
+    })
+    const drop = {
+      url: addressOf(config, siteHost(site.slug, config.sitesDomain)),
+      id: site.id,
+      slug: site.slug,
+      claim_url: `${config.baseUrl}/claim/${claimSecret}`,
+      expires_at: site.expires_at!.toISOString(),
+    }
+    return { value: drop, ...(await events.propagate()) }
+  }
+
+  /** Moves drops into an organisation: same address, the clock of its plan, no claim link any more. */
+  async function adopt(db: Sql, siteIds: readonly string[], orgId: string): Promise<void> {
+    const org = await queries.findOrganisation(db, orgId)
+    const plan = org.plan as PlanName
+    for (const siteId of siteIds) {
+      const expiresAt = expiryOf(plan, { publishedAt: clock.now(), ownerSeenAt: org.owner_seen_at.getTime() }, config)
+      await queries.adoptSite(db, siteId, orgId, expiresAt, new Date(clock.now()))
+      await refreshRoutes(db, siteId)
+    }
+  }
+
+  return {
+    capBytes,
+    admit,
+    publish,
+
+    async publishText(
+      publisher: Publisher,
+      text: { filename: string; content: string; title?: string | undefined },
+    ): Promise<Propagated<AnonymousDrop>> {
+      const intake = publishing.receive({ capBytes })
+      try {
+        await intake.addSingle(text.filename, Readable.from([Buffer.from(text.content)]), { title: text.title })
+        return await publish(publisher, await intake.finish({ title: text.title }), text.title ?? '')
+      } finally {
+        await intake.abort()
+      }
+    },
+
+    async list(anonymousId: string) {
+      const drops = await queries.listAnonymousSites(sql, anonymousId)
+      return drops.map((drop) => ({
+        id: drop.id,
+        slug: drop.slug,
+        url: addressOf(config, siteHost(drop.slug, config.sitesDomain)),
+        title: drop.title || drop.name,
+        created_at: drop.created_at.toISOString(),
+        expires_at: drop.expires_at.toISOString(),
+        views: drop.views,
+      }))
+    },
+
+    /** On sign-up and sign-in: everything this browser made. Inside the caller's transaction. */
+    async claimBrowser(db: Sql, { anonymousId, orgId }: { anonymousId: string; orgId: string }): Promise<number> {
+      const ids = await queries.lockClaimable(db, { anonymousId }, new Date(clock.now()))
+      await adopt(db, ids, orgId)
+      return ids.length
+    },
+
+    /** What a claim link leads to; undefined when it is used, expired or unknown. */
+    async findClaim(secret: string): Promise<{ siteId: string; slug: string; url: string; title: string } | undefined> {
+      const drop = await queries.findByClaim(sql, hashSecret(secret), new Date(clock.now()))
+      return (
+        drop && {
+          siteId: drop.id,
+          slug: drop.slug,
+          title: drop.title,
+          url: addressOf(config, siteHost(drop.slug, config.sitesDomain)),
+        }
+      )
+    },
+
+    /** One-shot: of two racing callers one gets the drop, the other a 404. */
+    async claimLink(actor: Actor, secret: string): Promise<{ siteId: string }> {
+      const siteId = await transaction(sql, async (db) => {
+        const [id] = await queries.lockClaimable(db, { claimHash: hashSecret(secret) }, new Date(clock.now()))
+        if (id === undefined) throw errors.notFound('unclaimed drop')
+        await adopt(db, [id], actor.orgId)
+        return id
+      })
+      await events.propagate()
+      return { siteId }
+    },
+  }
+}
+
+/** Which networks had pages refused lately; bounded, in memory: forgetting is harmless. */
+function createRejectionMemory(clock: Clock) {
+  const seen = new Map<string, { count: number; until: number }>()
+  return {
+    count(network: string): number {
+      const entry = seen.get(network)
+      return entry && entry.until > clock.now() ? entry.count : 0
+    },
+    add(network: string): void {
+      if (seen.size >= MAX_REMEMBERED_REJECTIONS) seen.delete(seen.keys().next().value!)
+      seen.set(network, { count: this.count(network) + 1, until: clock.now() + REJECTION_MEMORY_MS })
+    },
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * The invisible bot check. People and plain tools within their limits never notice it: a filled honeypot is refused,
+ * and only suspicious traffic is asked for a proof of work, which our page solves by itself.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { MINUTE_MS, HOUR_MS } from '../../shared/clock.ts'
+import type { Secrets } from '../../shared/secrets.ts'
+
+export interface Signals {
+  /** Value of the field that people do not see. */
+  readonly honeypot: string | undefined
+  /** The signed time at which our page was rendered. */
+  readonly started: string | undefined
+  /** `<challenge>:<nonce>`. */
+  readonly proof: string | undefined
+  /** A browser sends Origin or Sec-Fetch-Site; curl and agents do not. */
+  readonly isBrowser: boolean
+  /** How often this network's content was refused lately. */
+  readonly recentRejections: number
+}
+
+export type BotVerdict = 'pass' | 'reject' | 'prove'
+
+/** Nobody reads the page, picks a file and sends it faster than this. */
+const MIN_FORM_MS = 700
+const MAX_FORM_AGE_MS = 24 * HOUR_MS
+const SUSPICIOUS_REJECTIONS = 3
+/** About a quarter of a second in a browser. */
+const PROOF_BITS = 16
+const PROOF_LIFETIME_MS = 10 * MINUTE_MS
+
+/** Pure: what to do with a publisher. `startedAt` and `isProven` have been verified. */
+export function assess(
+  signals: Pick<Signals, 'honeypot' | 'isBrowser' | 'recentRejections'>,
+  facts: { startedAt: number | undefined; isProven: boolean; now: number },
+): BotVerdict {
+  if (signals.honeypot) return 'reject'
+  if (facts.isProven) return 'pass'
+  if (signals.recentRejections >= SUSPICIOUS_REJECTIONS) return 'prove'
+  if (!signals.isBrowser) return 'pass'
+  const elapsed = facts.startedAt === undefined ? undefined : facts.now - facts.startedAt
+  return elapsed !== undefined && elapsed >= MIN_FORM_MS && elapsed <= MAX_FORM_AGE_MS ? 'pass' : 'prove'
+}
+
+export interface BotCheck {
+  /** Goes into the page as a hidden field. */
+  startToken(now: number): string
+  check(signals: Signals, now: number): { verdict: BotVerdict; challenge?: { challenge: string; bits: number } }
+}
+
+export function createBotCheck(secrets: Pick<Secrets, 'sign' | 'verify'>): BotCheck {
+  const signed = (text: string): string => `${text}.${secrets.sign('proof-of-work', text)}`
+  const opened = (token: string | undefined): string | undefined => {
+    const cut = token?.lastIndexOf('.') ?? -1
+    if (token === undefined || cut < 0) return undefined
+    const text = token.slice(0, cut)
+    return secrets.verify('proof-of-work', text, token.slice(cut + 1)) ? text : undefined
+  }
+
+  function startedAt(token: string | undefined): number | undefined {
+    const text = opened(token)
+    return text?.startsWith('form:') ? Number(text.slice('form:'.length)) : undefined
+  }
+
+  function isProven(proof: string | undefined, now: number): boolean {
+    const cut = proof?.lastIndexOf(':') ?? -1
+    if (proof === undefined || cut < 0) return false
+    const challenge = proof.slice(0, cut)
+    const [kind, expiresAt] = opened(challenge)?.split('~') ?? []
+    return (
+      kind === 'work' &&
+      Number(expiresAt) > now &&
+      hasLeadingZeroBits(createHash('sha256').update(proof).digest(), PROOF_BITS)
+    )
+  }
+
+  return {
+    startToken: (now) => signed(`form:${now}`),
+    check(signals, now) {
+      const verdict = assess(signals, {
+        startedAt: startedAt(signals.started),
+        isProven: isProven(signals.proof, now),
+        now,
+      })
+      if (verdict !== 'prove') return { verdict }
+      return {
+        verdict,
+        challenge: {
+          challenge: signed(`work~${now + PROOF_LIFETIME_MS}~${randomBytes(9).toString('base64url')}`),
+          bits: PROOF_BITS,
+        },
+      }
+    },
+  }
+}
+
+export function hasLeadingZeroBits(bytes: Uint8Array, bits: number): boolean {
+  let left = bits
+  for (const byte of bytes) {
+    if (left <= 0) return true
+    const zeros = Math.clz32(byte) - 24
+    if (zeros < Math.min(8, left)) return false
+    left -= 8
+  }
+  return left <= 0
+}

@@ -1,0 +1,60 @@
+import type { Sql } from '../database/sql.ts'
+
+export interface AnonymousRow {
+  id: string
+  slug: string
+  name: string
+  title: string
+  created_at: Date
+  expires_at: Date
+  views: number
+}
+
+export async function listAnonymousSites(sql: Sql, anonymousId: string): Promise<AnonymousRow[]> {
+  return sql<AnonymousRow[]>`
+    select s.id, s.slug, s.name, s.title, s.created_at, s.expires_at,
+           coalesce((select sum(count) from views v where v.site_id = s.id), 0)::bigint as views
+    from sites s where s.anonymous_id = ${anonymousId} and s.org_id is null and s.deleted_at is null
+    order by s.created_at desc`
+}
+
+/** Drops that may still be claimed; locked, so that each is claimed once. */
+export async function lockClaimable(
+  sql: Sql,
+  by: { anonymousId: string } | { claimHash: string },
+  now: Date,
+): Promise<string[]> {
+  const condition = 'anonymousId' in by ? sql`anonymous_id = ${by.anonymousId}` : sql`claim_hash = ${by.claimHash}`
+  const rows = await sql<{ id: string }[]>`
+    select id from sites where ${condition} and org_id is null and deleted_at is null and taken_down_at is null
+      and expired_at is null and expires_at > ${now} for update`
+  return rows.map((row) => row.id)
+}
+
+export async function findByClaim(
+  sql: Sql,
+  claimHash: string,
+  now: Date,
+): Promise<{ id: string; slug: string; title: string } | undefined> {
+  const [row] = await sql<{ id: string; slug: string; title: string }[]>`
+    select id, slug, title from sites where claim_hash = ${claimHash} and org_id is null and deleted_at is null and expires_at > ${now}`
+  return row
+}
+
+export async function findOrganisation(sql: Sql, orgId: string): Promise<{ plan: string; owner_seen_at: Date }> {
+  const [row] = await sql<{ plan: string; owner_seen_at: Date }[]>`
+    select o.plan, u.last_sign_in_at as owner_seen_at from organisations o join users u on u.id = o.owner_id where o.id = ${orgId}`
+  return row!
+}
+
+export async function adoptSite(
+  sql: Sql,
+  siteId: string,
+  orgId: string,
+  expiresAt: Date | null,
+  now: Date,
+): Promise<void> {
+  await sql`
+    update sites set org_id = ${orgId}, anonymous_id = null, claim_hash = null, expires_at = ${expiresAt}, updated_at = ${now}
+    where id = ${siteId}`
+}

@@ -1,0 +1,114 @@
+/** REST: /api/v1/drops… – no credentials. */
+import { z } from 'zod'
+import { WithHeaders, type ApiRouteFactory } from '../http/api.ts'
+import type { Request, Route } from '../http/route.ts'
+import type { Publishing } from '../publishing/contract.ts'
+import { receiveSingle } from '../sites/receive.ts'
+import type { Anonymous, Publisher } from './anonymous.ts'
+import type { BrowserCookie } from './browser-cookie.ts'
+
+const dropSchema = z.object({
+  url: z.string(),
+  id: z.string(),
+  slug: z.string(),
+  claim_url: z.string(),
+  expires_at: z.iso.datetime(),
+})
+
+const dropEntrySchema = z.object({
+  id: z.string(),
+  slug: z.string(),
+  url: z.string(),
+  title: z.string(),
+  created_at: z.iso.datetime(),
+  expires_at: z.iso.datetime(),
+  views: z.int(),
+})
+
+const markdownSchema = z.strictObject({
+  markdown: z.string().min(1, 'must not be empty'),
+  title: z.string().max(200).optional(),
+})
+
+const tag = 'Anonymous drops'
+
+export function anonymousRoutes({
+  apiRoute,
+  anonymous,
+  publishing,
+  browserCookie,
+}: {
+  apiRoute: ApiRouteFactory
+  anonymous: Anonymous
+  publishing: Pick<Publishing, 'receive'>
+  browserCookie: BrowserCookie
+}): Route[] {
+  /** Who publishes, admitted by the limits and the bot check, and the cookie to remember them by. */
+  async function admitted(request: Request): Promise<{ publisher: Publisher; headers: Record<string, string> }> {
+    const { id, setCookie } = browserCookie.readOrCreate(request)
+    const publisher = { ip: request.ip, anonymousId: id, signals: signalsOf(request) }
+    await anonymous.admit(publisher)
+    return { publisher, headers: setCookie === undefined ? {} : { 'set-cookie': setCookie } }
+  }
+
+  return [
+    apiRoute({
+      method: 'POST',
+      path: '/api/v1/drops',
+      access: 'public',
+      tag,
+      summary: 'Publish one .html or .md file without an account',
+      status: 201,
+      consumes: 'multipart/form-data',
+      output: dropSchema,
+      async run({ request }) {
+        const { publisher, headers } = await admitted(request)
+        const { prepared, fields } = await receiveSingle(request, publishing, anonymous.capBytes)
+        const { value, pending } = await anonymous.publish(publisher, prepared, fields.get('title') ?? '')
+        return new WithHeaders(value, { ...headers, ...(pending ? { 'dropway-propagation': 'pending' } : {}) })
+      },
+    }),
+    apiRoute({
+      method: 'POST',
+      path: '/api/v1/drops-md',
+      access: 'public',
+      tag,
+      summary: 'Publish Markdown without an account',
+      status: 201,
+      body: markdownSchema,
+      output: dropSchema,
+      async run({ request, body }) {
+        const { publisher, headers } = await admitted(request)
+        const { value, pending } = await anonymous.publishText(publisher, {
+          filename: 'index.md',
+          content: body.markdown,
+          title: body.title,
+        })
+        return new WithHeaders(value, { ...headers, ...(pending ? { 'dropway-propagation': 'pending' } : {}) })
+      },
+    }),
+    apiRoute({
+      method: 'GET',
+      path: '/api/v1/drops',
+      access: 'public',
+      tag,
+      summary: 'The drops that this browser made',
+      status: 200,
+      output: z.array(dropEntrySchema),
+      async run({ request }) {
+        const id = browserCookie.read(request)
+        return id === undefined ? [] : anonymous.list(id)
+      },
+    }),
+  ]
+}
+
+/** Our page sends what it knows as headers; tools send none of them. */
+export function signalsOf(request: Request): Publisher['signals'] {
+  return {
+    honeypot: request.header('dropway-website'),
+    started: request.header('dropway-form-started'),
+    proof: request.header('dropway-proof'),
+    isBrowser: request.header('sec-fetch-site') !== undefined || request.header('origin') !== undefined,
+  }
+}

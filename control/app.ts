@@ -1,0 +1,79 @@
+/**
+ * The control plane on one screen: services, the routes that speak for them, the jobs that run by themselves.
+ * A request: control/http → one route (schema, one call, reply) → a service → Postgres + outbox → the edges.
+ */
+import type { Clock } from '../shared/clock.ts'
+import type { Log } from '../shared/log.ts'
+import { tokenRoutes } from './accounts/routes.ts'
+import { anonymousRoutes } from './anonymous/routes.ts'
+import { auditRoutes } from './audit/routes.ts'
+import type { ControlConfig } from './config.ts'
+import { dashboardErrorPage, dashboardNotFound, dashboardRoutes } from './dashboard/routes.ts'
+import { migrate } from './database/migrate.ts'
+import { domainRoutes } from './domains/routes.ts'
+import { galleryRoutes } from './gallery/routes.ts'
+import { createApiRoutes } from './http/api.ts'
+import { openApiRoute } from './http/openapi.ts'
+import type { Route } from './http/route.ts'
+import { createHttpServer } from './http/server.ts'
+import { createJobs } from './lifecycle/jobs.ts'
+import { devMailRoutes } from './mail/dev-routes.ts'
+import { organisationRoutes } from './organisations/routes.ts'
+import { createServices, type Services } from './services.ts'
+import { siteRoutes } from './sites/routes.ts'
+
+/** Requests under way may finish for this long after SIGTERM. */
+const CLOSE_GRACE_MS = 10_000
+
+export function createApp(options: { config: ControlConfig; clock: Clock; log: Log }) {
+  const { config, clock, log } = options
+  const services = createServices(options)
+  const routes = allRoutes(services)
+  const server = createHttpServer({
+    routes,
+    log,
+    clock,
+    trustedProxies: config.trustedProxies,
+    notFound: dashboardNotFound(services),
+    errorPage: dashboardErrorPage(services),
+  })
+  const jobs = createJobs({ jobs: services.jobs, intervalMs: config.jobIntervalMs, log })
+  return {
+    services,
+    async start(): Promise<number> {
+      const applied = await migrate(services.sql)
+      if (applied.length > 0) log.info({ applied }, 'migrated')
+      services.events.start()
+      services.mailer.start()
+      jobs.start()
+      return server.listen(config.controlPort, config.controlHost)
+    },
+    /** Phases: no new requests → requests finished → jobs ended → connections closed. */
+    async stop(): Promise<void> {
+      await server.close(CLOSE_GRACE_MS)
+      await jobs.stop()
+      await services.close()
+    },
+  }
+}
+
+function allRoutes(services: Services): Route[] {
+  const { sql, config } = services
+  const authenticate = services.access.authenticate
+  const apiRoute = createApiRoutes(authenticate)
+  const api = [
+    ...anonymousRoutes({ apiRoute, ...services }),
+    ...siteRoutes({ apiRoute, authenticate, ...services, countDomains: services.domains.count }),
+    ...domainRoutes({ apiRoute, ...services }),
+    ...organisationRoutes({ apiRoute, ...services }),
+    ...tokenRoutes({ apiRoute, ...services }),
+    ...auditRoutes({ apiRoute, sql }),
+    ...galleryRoutes({ apiRoute, ...services }),
+  ]
+  return [
+    ...api,
+    openApiRoute(api, { baseUrl: config.baseUrl, version: '1' }),
+    ...dashboardRoutes(services, api),
+    ...(config.smtpUrl === undefined ? devMailRoutes({ folder: `${config.dataDir}/mail` }) : []),
+  ]
+}

@@ -1,0 +1,39 @@
+/** The control plane as a process: `npm run control`, or a child of the supervisor. */
+import { ConfigError } from '../shared/env.ts'
+import { systemClock } from '../shared/clock.ts'
+import { createLog } from '../shared/log.ts'
+import { createApp } from './app.ts'
+import { readControlConfig } from './config.ts'
+
+async function main(): Promise<void> {
+  const config = readControlConfig(process.env)
+  const log = createLog('control', config.logLevel)
+  const app = createApp({ config, clock: systemClock, log })
+  const port = await app.start()
+  log.info({ port }, 'ready')
+  process.send?.({ ready: true, port })
+
+  let stopping = false
+  const stop = (): void => {
+    if (stopping) return
+    stopping = true
+    app.stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        log.error({ err: error }, 'did not stop cleanly')
+        process.exit(1)
+      },
+    )
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+  // Without its supervisor it would hold the port that the next one needs.
+  process.on('disconnect', stop)
+}
+
+try {
+  await main()
+} catch (error) {
+  console.error(error instanceof ConfigError ? error.message : error)
+  process.exit(1)
+}

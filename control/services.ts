@@ -1,0 +1,173 @@
+/** Every capability of the control plane, composed. The HTTP server, the jobs and the admin command share this. */
+import path from 'node:path'
+import { DAY_MS, type Clock } from '../shared/clock.ts'
+import { openBlobStore } from '../shared/blobs/open.ts'
+import type { Log } from '../shared/log.ts'
+import { createSecrets } from '../shared/secrets.ts'
+import { createAccess } from './accounts/access.ts'
+import { createAccounts } from './accounts/accounts.ts'
+import { createCsrf } from './accounts/csrf.ts'
+import { createAnonymous } from './anonymous/anonymous.ts'
+import { createBotCheck } from './anonymous/bot-check.ts'
+import { createBrowserCookie } from './anonymous/browser-cookie.ts'
+import { recordAudit, type AuditAction } from './audit/audit.ts'
+import type { ControlConfig } from './config.ts'
+import { openDatabase } from './database/sql.ts'
+import { createDomains } from './domains/domains.ts'
+import { createEvents } from './events/publish.ts'
+import { connectRedis } from './events/redis.ts'
+import { createGallery } from './gallery/gallery.ts'
+import { createRateLimiter } from './http/rate-limit.ts'
+import { createLifecycle } from './lifecycle/lifecycle.ts'
+import { createEnqueueMail } from './mail/mail.ts'
+import { createMailer } from './mail/mailer.ts'
+import { createFileSink, createSmtpSink } from './mail/sinks.ts'
+import { createOrganisations } from './organisations/organisations.ts'
+import { createPublishing } from './publishing/publishing.ts'
+import { referencedBlobs, siteIdsOfOwner } from './sites/queries.ts'
+import { createRefreshRoutes } from './sites/routing.ts'
+import { createSiteExport } from './sites/site-export.ts'
+import { createSites, type Audit } from './sites/sites.ts'
+import { createUploads } from './sites/uploads.ts'
+import { createVersions } from './sites/versions.ts'
+import { foldViews } from './sites/view-counts.ts'
+import { createInspector } from './trust/inspector.ts'
+import { createTrust } from './trust/trust.ts'
+
+/** A blob that nothing references is kept this long: an upload that is still under way may be about to name it. */
+const BLOB_GRACE_MS = DAY_MS
+const DATABASE_CONNECTIONS = 16
+
+export type Services = ReturnType<typeof createServices>
+
+export function createServices({ config, clock, log }: { config: ControlConfig; clock: Clock; log: Log }) {
+  const sql = openDatabase({ url: config.databaseUrl, maxConnections: DATABASE_CONNECTIONS })
+  const redis = connectRedis(config.redisUrl, log)
+  const secrets = createSecrets(config.secretKey)
+  const blobStore = { url: config.blobStore }
+  const blobs = openBlobStore(blobStore)
+  const limiter = createRateLimiter({ redis })
+  const publishing = createPublishing({ blobStore, log })
+  const enqueueMail = createEnqueueMail({ secrets, clock })
+  const sink = config.smtpUrl ? createSmtpSink(config.smtpUrl) : createFileSink(path.join(config.dataDir, 'mail'))
+  const mailer = createMailer({ sql, sink, secrets, clock, log, mailFrom: config.mailFrom })
+  const audit: Audit = (db, { actor, action, subject, detail = {} }) =>
+    recordAudit(db, { orgId: actor.orgId, actor, action: action as AuditAction, subject, detail })
+
+  const domains = createDomains({ sql, redis, clock, log, config, audit, propagate: () => events.propagate() })
+  const refreshRoutes = createRefreshRoutes({
+    sitesDomain: config.sitesDomain,
+    now: () => clock.now(),
+    domainRoutes: domains.routesOf,
+  })
+  const events = createEvents({ sql, redis, clock, log, republishers: [domains.republishCertificates] })
+  const sites = createSites({ sql, clock, events, refreshRoutes, audit, config })
+  const versions = createVersions({ sql, clock, events, refreshRoutes, audit, publishing, sites, config })
+  const uploads = createUploads({
+    sql,
+    clock,
+    sites,
+    versions,
+    publishing,
+    blobs,
+    partialsDir: path.join(config.dataDir, 'uploads'),
+  })
+  const siteExport = createSiteExport({ sql, sites, versions, publishing })
+  const lifecycle = createLifecycle({ sql, clock, events, refreshRoutes, sites, enqueueMail, domains, config })
+  const trust = createTrust({ sql, clock, events, refreshRoutes, enqueueMail, limiter, config })
+  const inspector = createInspector({ log })
+  const gallery = createGallery({ sql, clock, config })
+  const browserCookie = createBrowserCookie(secrets)
+  const botCheck = createBotCheck(secrets)
+  const anonymous = createAnonymous({
+    sql,
+    clock,
+    events,
+    refreshRoutes,
+    sites,
+    versions,
+    publishing,
+    limiter,
+    inspector: { inspect: inspector.inspect, queue: trust.queue },
+    botCheck,
+    config,
+  })
+  const hooks = {
+    onSignIn: lifecycle.touchOwner,
+    async onVerified(db: Parameters<typeof refreshRoutes>[0], userId: string) {
+      for (const id of await siteIdsOfOwner(db, userId)) await refreshRoutes(db, id)
+    },
+    claim: anonymous.claimBrowser,
+    async onOrganisationDeleted(db: Parameters<typeof refreshRoutes>[0], orgId: string) {
+      await sites.removeAll(db, orgId)
+    },
+    propagate: () => events.propagate(),
+  }
+  const accounts = createAccounts({
+    sql,
+    clock,
+    log,
+    baseUrl: config.baseUrl,
+    enqueueMail,
+    hooks,
+    geoHeader: config.geoHeader,
+    anonymousIdOf: browserCookie.read,
+  })
+  const organisations = createOrganisations({ sql, clock, baseUrl: config.baseUrl, enqueueMail, hooks })
+  const access = createAccess({ sql, clock, log, baseUrl: config.baseUrl })
+  const csrf = createCsrf({ secrets, baseUrl: config.baseUrl })
+
+  return {
+    config,
+    clock,
+    log,
+    sql,
+    redis,
+    secrets,
+    limiter,
+    publishing,
+    enqueueMail,
+    mailer,
+    events,
+    refreshRoutes,
+    sites,
+    versions,
+    uploads,
+    siteExport,
+    domains,
+    lifecycle,
+    trust,
+    gallery,
+    anonymous,
+    browserCookie,
+    botCheck,
+    accounts,
+    organisations,
+    access,
+    csrf,
+
+    /** What runs by itself, again and again. Each is safe to run on several controls at once. */
+    jobs: [
+      { name: 'views', run: () => foldViews({ sql, redis }) },
+      { name: 'lifecycle', run: () => lifecycle.run() },
+      { name: 'uploads', run: () => uploads.sweep() },
+      {
+        name: 'blobs',
+        run: () =>
+          publishing.collectGarbage({
+            isReferenced: (hashes) => referencedBlobs(sql, hashes, new Date(clock.now())),
+            graceMs: BLOB_GRACE_MS,
+            now: clock.now(),
+          }),
+      },
+    ],
+
+    async close(): Promise<void> {
+      await mailer.stop()
+      await events.stop()
+      await Promise.all([publishing.close(), inspector.close()])
+      redis.disconnect()
+      await sql.end({ timeout: 5 })
+    },
+  }
+}

@@ -1,0 +1,149 @@
+/** Trust and safety: takedown and restore, abuse reports, the review queue. */
+import type { Clock } from '../../shared/clock.ts'
+import { errors } from '../../shared/errors.ts'
+import { parseAuthority, siteHost } from '../../shared/hosts.ts'
+import { newId } from '../../shared/ids.ts'
+import { limitKeyOfIp } from '../../shared/ip.ts'
+import { addressOf } from '../../shared/settings.ts'
+import type { Actor } from '../accounts/actor.ts'
+import type { Inspection } from '../anonymous/anonymous.ts'
+import { recordAudit } from '../audit/audit.ts'
+import type { ControlConfig } from '../config.ts'
+import { transaction, type Pool, type Sql } from '../database/sql.ts'
+import type { Events } from '../events/publish.ts'
+import type { RateLimiter } from '../http/rate-limit.ts'
+import type { EnqueueMail } from '../mail/mail.ts'
+import type { RefreshRoutes } from '../sites/routing.ts'
+import * as queries from './queries.ts'
+
+interface TrustDeps {
+  sql: Pool
+  clock: Clock
+  events: Pick<Events, 'propagate'>
+  refreshRoutes: RefreshRoutes
+  enqueueMail: EnqueueMail
+  limiter: RateLimiter
+  config: Pick<ControlConfig, 'baseUrl' | 'sitesDomain' | 'publicPort' | 'mailFrom'>
+}
+
+/** A member of staff, or the operator at the machine. */
+export type Moderator = Actor | { readonly system: string }
+
+export const REPORT_REASONS = ['phishing', 'malware', 'copyright', 'illegal', 'spam', 'other'] as const
+export type ReportReason = (typeof REPORT_REASONS)[number]
+
+const REPORTS_PER_HOUR = 10
+const MAX_QUEUE_ROWS = 200
+const MAX_FOUND_ROWS = 50
+
+export type Trust = ReturnType<typeof createTrust>
+
+export function createTrust({ sql, clock, events, refreshRoutes, enqueueMail, limiter, config }: TrustDeps) {
+  const now = (): Date => new Date(clock.now())
+  const urlOf = (slug: string): string => addressOf(config, siteHost(slug, config.sitesDomain))
+
+  function requireStaff(moderator: Moderator): void {
+    if (!('system' in moderator) && !moderator.isStaff) throw errors.notFound('page')
+  }
+
+  /** Changes a site under its lock and tells the edges. */
+  async function moderate(
+    moderator: Moderator,
+    slug: string,
+    change: (db: Sql, site: queries.FoundSite) => Promise<void>,
+  ): Promise<{ pending: boolean }> {
+    requireStaff(moderator)
+    await transaction(sql, async (db) => {
+      const site = await queries.lockSiteBySlug(db, slug)
+      if (!site) throw errors.notFound()
+      await change(db, site)
+      await refreshRoutes(db, site.id)
+    })
+    return events.propagate()
+  }
+
+  return {
+    takedown: (moderator: Moderator, slug: string, reason: string) =>
+      moderate(moderator, slug, async (db, site) => {
+        await queries.setTakenDown(db, site.id, now(), reason)
+        await queries.resolveAllOf(db, site.id, 'taken down', now())
+        await recordAudit(db, {
+          orgId: site.org_id,
+          actor: moderator,
+          action: 'trust.takedown',
+          subject: site.id,
+          detail: { slug, reason },
+        })
+        if (site.owner_email)
+          await enqueueMail(db, {
+            eventKey: `takedown:${site.id}:${clock.now()}`,
+            to: site.owner_email,
+            template: 'takedown',
+            data: { url: urlOf(slug), reason, contact: `${config.baseUrl}/report` },
+          })
+      }),
+
+    restore: (moderator: Moderator, slug: string) =>
+      moderate(moderator, slug, async (db, site) => {
+        if (!site.taken_down_at) throw errors.invalidRequest(`"${slug}" has not been taken down.`)
+        await queries.setTakenDown(db, site.id, null, null)
+        await recordAudit(db, {
+          orgId: site.org_id,
+          actor: moderator,
+          action: 'trust.restore',
+          subject: site.id,
+          detail: { slug },
+        })
+      }),
+
+    /** Anybody may report an address of ours. */
+    async report(input: {
+      url: string
+      reason: ReportReason
+      detail: string
+      contact: string
+      ip: string
+    }): Promise<{ id: string }> {
+      await limiter.consume('abuse-report', limitKeyOfIp(input.ip), { points: REPORTS_PER_HOUR, windowSeconds: 3600 })
+      const host = parseAuthority(input.url.replace(/^https?:\/\//i, '').split('/')[0])
+      if (host === undefined) throw errors.invalidRequest('Enter the address of the page you want to report.')
+      const id = newId('rep', clock.now())
+      const siteId = await queries.findSiteIdByHost(sql, host)
+      await queries.insertReport(sql, {
+        id,
+        site_id: siteId ?? null,
+        url: input.url,
+        reason: input.reason,
+        detail: input.detail,
+        contact: input.contact,
+        ip: input.ip,
+        created_at: now(),
+      })
+      return { id }
+    },
+
+    async queue(sqlOrTransaction: Sql, siteId: string, inspection: Inspection): Promise<void> {
+      await queries.insertReview(
+        sqlOrTransaction,
+        { id: newId('rep', clock.now()), site_id: siteId, score: inspection.score, created_at: now() },
+        inspection.reasons,
+      )
+    },
+
+    async openQueue(moderator: Moderator): Promise<(queries.QueueEntry & { address: string })[]> {
+      requireStaff(moderator)
+      const entries = await queries.openQueue(sql, MAX_QUEUE_ROWS)
+      return entries.map((entry) => ({ ...entry, address: entry.slug ? urlOf(entry.slug) : entry.url }))
+    },
+
+    async dismiss(moderator: Moderator, id: string): Promise<void> {
+      requireStaff(moderator)
+      if (!(await queries.resolveEntry(sql, id, 'dismissed', now()))) throw errors.notFound('entry')
+    },
+
+    async search(moderator: Moderator, text: string): Promise<queries.FoundSite[]> {
+      requireStaff(moderator)
+      return text.trim() === '' ? [] : queries.searchSites(sql, text.trim(), MAX_FOUND_ROWS)
+    },
+  }
+}
