@@ -55,6 +55,19 @@ export async function openAccount(deps: AccountDeps): Promise<Account> {
   throw new Error('the ACME account is being registered by another edge that does not finish')
 }
 
+/** The CA may have forgotten the account: it is registered anew, with the same key, which is harmless if it has not. */
+export async function forgetRegistration({
+  redis,
+  secrets,
+  directoryUrl,
+}: Omit<AccountDeps, 'register'>): Promise<void> {
+  const present = await redis.get(keys.acmeAccount)
+  if (present === null) return
+  const account = open(secrets, present)
+  delete account.urls[directoryUrl]
+  await redis.set(keys.acmeAccount, seal(secrets, account))
+}
+
 /** Caller holds the lock; another edge may have finished just before. */
 async function registerOnce(deps: AccountDeps): Promise<Account> {
   const stored = await readOrCreate(deps)

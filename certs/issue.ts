@@ -12,7 +12,7 @@ import type { CertificateBundle } from '../shared/certificate-bundle.ts'
 import { SECOND_MS } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
 import type { Secrets } from '../shared/secrets.ts'
-import { openAccount } from './account.ts'
+import { forgetRegistration, openAccount } from './account.ts'
 import { createChallenges } from './challenges.ts'
 import type { RenewalWindow } from './policy.ts'
 import { renewalId, renewalInfoSchema } from './renewal-info.ts'
@@ -98,9 +98,12 @@ export function createAcmeSource({ redis, secrets, log, acme: settings }: AcmeSo
       try {
         return await order(name)
       } catch (error) {
-        // An account that the CA has forgotten must not be kept for ever.
-        client = undefined
-        throw asIssueError(error)
+        const failure = asIssueError(error)
+        if (failure.reason === 'ca_refused') {
+          client = undefined
+          await forgetRegistration({ redis, secrets, directoryUrl: settings.directoryUrl })
+        }
+        throw failure
       }
     },
     async revoke({ cert }) {
