@@ -75,7 +75,13 @@ export interface Snippets {
   readonly head: Buffer
   readonly body: Buffer
   /** What a page's own Content-Security-Policy must additionally allow. */
-  readonly csp: { readonly scriptSrc: readonly string[]; readonly connectSrc: readonly string[]; readonly imgSrc: readonly string[]; readonly styleSrc: readonly string[]; readonly frameSrc: readonly string[] }
+  readonly csp: {
+    readonly scriptSrc: readonly string[]
+    readonly connectSrc: readonly string[]
+    readonly imgSrc: readonly string[]
+    readonly styleSrc: readonly string[]
+    readonly frameSrc: readonly string[]
+  }
   /** True when the choice of snippet depends on accept-language (consent banner). */
   readonly variesByLanguage: boolean
 }
@@ -87,13 +93,6 @@ export interface Site {
 
 /** Header names (lower case) and values in turn, ready to be sent. */
 export type HeaderList = readonly string[]
-
-/** A whole small answer: an error page, the unlock page. */
-export interface PreparedPage {
-  readonly status: number
-  readonly headers: HeaderList
-  readonly body: Buffer
-}
 
 /** One request and the way to answer it; made by accept, the same for both protocols. */
 export interface Exchange extends Visit {

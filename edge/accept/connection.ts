@@ -1,0 +1,55 @@
+/** What is known about a connection for as long as it lasts. */
+import type { TLSSocket } from 'node:tls'
+import type { CertificateIndex } from '../../certs/certificates.ts'
+import type { Exchange } from '../context.ts'
+import type { Addresses } from './address.ts'
+import type { Network, NetworkLimits } from './limits.ts'
+
+export interface Connection {
+  /** Address of the socket's other end. */
+  readonly peer: string
+  /** The visitor's address for a request with this `x-forwarded-for`. */
+  visitor(forwardedFor: string | undefined): string
+  isTrustedProxy(): boolean
+  covers(host: string): boolean
+  mayRequest(forwardedFor: string | undefined): boolean
+}
+
+export interface ConnectionContext {
+  readonly addresses: Addresses
+  readonly limits: NetworkLimits
+  readonly certificates: Pick<CertificateIndex, 'coversHost'>
+}
+
+export function describeConnection(
+  socket: TLSSocket,
+  peer: string,
+  network: Network,
+  context: ConnectionContext,
+): Connection {
+  const { addresses, limits, certificates } = context
+  const servername = (socket as { servername?: string | false }).servername
+  const isTrusted = addresses.isTrusted(peer)
+  // Browsers reuse a connection for one host, seldom for a few: the last answer is enough.
+  let coveredHost: string | undefined
+  return {
+    peer,
+    visitor: (forwardedFor) => addresses.visitorOf(peer, forwardedFor),
+    isTrustedProxy: () => isTrusted,
+    covers(host) {
+      if (host === coveredHost) return true
+      if (!certificates.coversHost(servername, host)) return false
+      coveredHost = host
+      return true
+    },
+    // Behind a proxy everybody shares one socket: there the visitor counts, not the peer.
+    mayRequest: (forwardedFor) =>
+      limits.mayRequest(isTrusted ? limits.of(addresses.visitorOf(peer, forwardedFor)) : network),
+  }
+}
+
+export interface ExchangeHandlers {
+  readonly onExchange: (exchange: Exchange) => void
+  /** An answer begins; `status` is what the visitor sees. */
+  readonly onAnswer: (exchange: Exchange, status: number) => void
+}

@@ -1,0 +1,202 @@
+/** HTTP/1.1 visitors. */
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Duplex, Readable } from 'node:stream'
+import { pipeline } from 'node:stream'
+import type { TLSSocket } from 'node:tls'
+import type { Exchange, HeaderList } from '../context.ts'
+import type { Connection, ExchangeHandlers } from './connection.ts'
+import { readForm } from './read-form.ts'
+import { HEADERS_MS, IDLE_MS, KEEP_ALIVE_MS, MAX_HEADER_BYTES, REQUEST_MS } from './timeouts.ts'
+
+const CHECK_TIMEOUTS_MS = 2000
+const MAX_HEADER_LINES = 128
+
+export interface Http1Side {
+  take(socket: TLSSocket, connection: Connection): void
+  /** Idle connections end now, busy ones after their answer. */
+  drain(): void
+  destroy(): void
+  connections(): number
+}
+
+const kConnection = Symbol('connection')
+type KnownSocket = TLSSocket & { [kConnection]?: Connection }
+
+export function createHttp1Side({ onExchange, onAnswer }: ExchangeHandlers): Http1Side {
+  const sockets = new Set<KnownSocket>()
+  let draining = false
+  const server = http.createServer({
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: HEADERS_MS,
+    requestTimeout: REQUEST_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: CHECK_TIMEOUTS_MS,
+    // classify answers a missing or repeated Host itself, with a page.
+    requireHostHeader: false,
+  })
+  server.maxHeadersCount = MAX_HEADER_LINES
+  server.timeout = IDLE_MS
+  server.on('request', (request, response) => {
+    if (draining) response.shouldKeepAlive = false
+    onExchange(new Http1Exchange(request, response, (request.socket as KnownSocket)[kConnection]!, onAnswer))
+  })
+  server.on('connect', (_request, socket) => refuse(socket, '405 Method Not Allowed', 'allow: GET, HEAD\r\n'))
+  server.on('clientError', onClientError)
+  // Never listens (sockets come from the TLS side), but this is what starts its check for slow senders.
+  server.emit('listening')
+  return {
+    take(socket: KnownSocket, connection) {
+      socket[kConnection] = connection
+      sockets.add(socket)
+      socket.once('close', () => sockets.delete(socket))
+      server.emit('connection', socket)
+    },
+    drain() {
+      draining = true
+      server.closeIdleConnections()
+    },
+    destroy() {
+      for (const socket of sockets) socket.destroy()
+    },
+    connections: () => sockets.size,
+  }
+}
+
+const PARSE_ERRORS: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+}
+
+function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+  refuse(socket, PARSE_ERRORS[error.code ?? ''] ?? '400 Bad Request', '')
+}
+
+/** Before there is a request that a page could answer. */
+function refuse(socket: Duplex, status: string, headers: string): void {
+  if (!socket.writable) return void socket.destroy()
+  socket.end(
+    `HTTP/1.1 ${status}\r\n${headers}content-length: 0\r\ncache-control: no-store\r\nconnection: close\r\n\r\n`,
+  )
+}
+
+function ignore(): void {}
+
+class Http1Exchange implements Exchange {
+  readonly method: string
+  readonly target: string
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse
+  readonly #connection: Connection
+  readonly #onAnswer: ExchangeHandlers['onAnswer']
+  readonly #authority: string | undefined
+  #host = ''
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    connection: Connection,
+    onAnswer: ExchangeHandlers['onAnswer'],
+  ) {
+    this.#onAnswer = onAnswer
+    this.#request = request
+    this.#response = response
+    this.#connection = connection
+    this.method = request.method ?? ''
+    const absolute = request.url!.charCodeAt(0) === SLASH ? undefined : splitAbsoluteForm(request.url!)
+    this.target = absolute === undefined ? request.url! : absolute.target
+    this.#authority = hostOf(request.rawHeaders, absolute?.authority)
+  }
+
+  get host(): string {
+    return this.#host
+  }
+
+  get ip(): string {
+    return this.#connection.visitor(this.header('x-forwarded-for'))
+  }
+
+  get authority(): string | undefined {
+    return this.#authority
+  }
+
+  get isWithinRate(): boolean {
+    return this.#connection.mayRequest(this.#connection.isTrustedProxy() ? this.header('x-forwarded-for') : undefined)
+  }
+
+  get isAnswered(): boolean {
+    return this.#response.headersSent || this.#response.destroyed
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#request.headers[name]
+    return typeof value === 'string' ? value : value?.join(', ')
+  }
+
+  certificateCovers(host: string): boolean {
+    return this.#connection.covers(host)
+  }
+
+  settle(host: string): void {
+    this.#host = host
+  }
+
+  send(status: number, headers: HeaderList, body: Buffer | undefined): void {
+    const response = this.#response
+    if (response.destroyed) return
+    this.#stopBody()
+    this.#onAnswer(this, status)
+    response.writeHead(status, headers as string[])
+    if (body === undefined || this.method === 'HEAD') response.end()
+    else response.end(body)
+  }
+
+  stream(status: number, headers: HeaderList, source: Readable): void {
+    const response = this.#response
+    if (response.destroyed) return void source.destroy()
+    this.#stopBody()
+    this.#onAnswer(this, status)
+    response.writeHead(status, headers as string[])
+    // An answer that breaks off must not look whole: pipeline destroys the socket.
+    pipeline(source, response, ignore)
+  }
+
+  /** A body that nobody asked for is not read: the connection ends after the answer instead. */
+  #stopBody(): void {
+    if (!this.#request.complete && hasBody(this.#request)) this.#response.shouldKeepAlive = false
+  }
+
+  readForm(maxBytes: number): Promise<Buffer | undefined> {
+    return readForm(this.#request, maxBytes)
+  }
+
+  forProxy(): { request: IncomingMessage; response: ServerResponse } {
+    return { request: this.#request, response: this.#response }
+  }
+}
+
+const SLASH = 47
+
+function hasBody(request: IncomingMessage): boolean {
+  return request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined
+}
+
+/** RFC 9112 §3.2.2: absolute-form is legal; what it names must not differ from Host (we never switch hosts for it). */
+export function splitAbsoluteForm(url: string): { authority: string; target: string } | undefined {
+  const match = /^https?:\/\/([^/?#]*)(.*)$/i.exec(url)
+  if (!match) return undefined
+  const rest = match[2]!
+  return { authority: match[1]!, target: rest.startsWith('/') ? rest : `/${rest}` }
+}
+
+/** The one Host of a request; undefined when it is missing, repeated, or not what an absolute target says. */
+export function hostOf(rawHeaders: readonly string[], absolute: string | undefined): string | undefined {
+  let host: string | undefined
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!
+    if (name.length !== 4 || name.toLowerCase() !== 'host') continue
+    if (host !== undefined) return undefined
+    host = rawHeaders[index + 1]!
+  }
+  if (absolute !== undefined && absolute.toLowerCase() !== host?.toLowerCase()) return undefined
+  return host
+}

@@ -1,0 +1,203 @@
+/** HTTP/2 visitors: the stream API (a `request` listener would double the CPU per request) behind our own limits. */
+import http2 from 'node:http2'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream'
+import type { TLSSocket } from 'node:tls'
+import type { Exchange, HeaderList } from '../context.ts'
+import type { Connection, ExchangeHandlers } from './connection.ts'
+import { readForm } from './read-form.ts'
+import { IDLE_MS, MAX_HEADER_BYTES } from './timeouts.ts'
+
+const MAX_CONCURRENT_STREAMS = 128
+/** Uploads over long distances need more than the default 64 kB in flight. */
+const STREAM_WINDOW_BYTES = 1_000_000
+const SESSION_WINDOW_BYTES = 4_000_000
+/** Rapid reset (CVE-2023-44487) and its relatives: a burst is a browser leaving a page, more is an attack. */
+const RESET_BURST = 500
+const RESETS_PER_SECOND = 50
+const MAX_SESSION_MEMORY_MB = 16
+const MAX_INVALID_FRAMES = 100
+const MAX_REJECTED_STREAMS = 100
+const MAX_SETTINGS_ENTRIES = 32
+const MAX_OUTSTANDING_PINGS = 10
+const MAX_HEADER_PAIRS = 128
+
+export interface Http2Side {
+  take(socket: TLSSocket, connection: Connection): void
+  /** GOAWAY to everybody; sessions end when their streams have. */
+  drain(): void
+  destroy(): void
+  sessions(): number
+}
+
+const kConnection = Symbol('connection')
+type KnownSession = http2.ServerHttp2Session & { [kConnection]?: Connection }
+type KnownSocket = TLSSocket & { [kConnection]?: Connection }
+
+export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Http2Side {
+  const sessions = new Set<http2.ServerHttp2Session>()
+  const server = http2.createServer({
+    settings: {
+      maxConcurrentStreams: MAX_CONCURRENT_STREAMS,
+      initialWindowSize: STREAM_WINDOW_BYTES,
+      maxHeaderListSize: MAX_HEADER_BYTES,
+      enablePush: false,
+    },
+    maxSessionMemory: MAX_SESSION_MEMORY_MB,
+    maxSessionInvalidFrames: MAX_INVALID_FRAMES,
+    maxSessionRejectedStreams: MAX_REJECTED_STREAMS,
+    maxSettings: MAX_SETTINGS_ENTRIES,
+    maxOutstandingPings: MAX_OUTSTANDING_PINGS,
+    maxHeaderListPairs: MAX_HEADER_PAIRS,
+    streamResetBurst: RESET_BURST,
+    streamResetRate: RESETS_PER_SECOND,
+  })
+  let draining = false
+  server.on('session', (session: KnownSession) => {
+    session[kConnection] = (session.socket as unknown as KnownSocket)[kConnection]!
+    sessions.add(session)
+    session.setTimeout(IDLE_MS, () => session.close())
+    session.setLocalWindowSize(SESSION_WINDOW_BYTES)
+    session.on('close', () => sessions.delete(session))
+    if (draining) session.close()
+  })
+  // Broken sessions and streams are the visitor's affair; unheard they would end the process.
+  server.on('sessionError', () => {})
+  server.on('error', () => {})
+  server.on('stream', (stream, headers, _flags, rawHeaders) => {
+    stream.on('error', ignore)
+    const session = stream.session as KnownSession | undefined
+    if (session === undefined) return
+    onExchange(new Http2Exchange(stream, headers, rawHeaders, session[kConnection]!, onAnswer))
+  })
+  return {
+    take(socket: KnownSocket, connection) {
+      socket[kConnection] = connection
+      server.emit('connection', socket)
+    },
+    drain() {
+      draining = true
+      for (const session of sessions) session.close()
+    },
+    destroy() {
+      for (const session of sessions) session.destroy()
+    },
+    sessions: () => sessions.size,
+  }
+}
+
+function ignore(): void {}
+
+class Http2Exchange implements Exchange {
+  readonly method: string
+  readonly target: string
+  readonly #stream: http2.ServerHttp2Stream
+  readonly #headers: http2.IncomingHttpHeaders
+  readonly #rawHeaders: readonly string[]
+  readonly #connection: Connection
+  readonly #onAnswer: ExchangeHandlers['onAnswer']
+  #host = ''
+
+  constructor(
+    stream: http2.ServerHttp2Stream,
+    headers: http2.IncomingHttpHeaders,
+    rawHeaders: readonly string[],
+    connection: Connection,
+    onAnswer: ExchangeHandlers['onAnswer'],
+  ) {
+    this.#onAnswer = onAnswer
+    this.#stream = stream
+    this.#headers = headers
+    this.#rawHeaders = rawHeaders
+    this.#connection = connection
+    this.method = headers[':method'] ?? ''
+    this.target = headers[':path'] ?? ''
+  }
+
+  get host(): string {
+    return this.#host
+  }
+
+  get ip(): string {
+    return this.#connection.visitor(this.header('x-forwarded-for'))
+  }
+
+  /** RFC 9113 §8.3.1: `host` may come instead of `:authority`, and must not say anything else beside it. */
+  get authority(): string | undefined {
+    const authority = this.#headers[':authority']
+    const host = this.#headers.host
+    if (host === undefined) return authority
+    if (authority !== undefined && authority.toLowerCase() !== host.toLowerCase()) return undefined
+    return hasTwoHosts(this.#rawHeaders) ? undefined : host
+  }
+
+  get isWithinRate(): boolean {
+    return this.#connection.mayRequest(this.header('x-forwarded-for'))
+  }
+
+  get isAnswered(): boolean {
+    return this.#stream.headersSent || this.#stream.destroyed
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#headers[name]
+    return typeof value === 'string' ? value : value?.join(', ')
+  }
+
+  certificateCovers(host: string): boolean {
+    return this.#connection.covers(host)
+  }
+
+  settle(host: string): void {
+    this.#host = host
+  }
+
+  send(status: number, headers: HeaderList, body: Buffer | undefined): void {
+    const stream = this.#stream
+    if (stream.destroyed || stream.closed) return
+    this.#onAnswer(this, status)
+    const list = [':status', String(status), ...headers]
+    if (body === undefined || body.length === 0 || this.method === 'HEAD') {
+      stream.respond(list, END_STREAM)
+      this.#stopBody()
+      return
+    }
+    stream.respond(list)
+    stream.end(body)
+    this.#stopBody()
+  }
+
+  stream(status: number, headers: HeaderList, source: Readable): void {
+    const stream = this.#stream
+    if (stream.destroyed || stream.closed) return void source.destroy()
+    this.#onAnswer(this, status)
+    stream.respond([':status', String(status), ...headers])
+    // An answer that breaks off must not look whole: pipeline resets the stream.
+    pipeline(source, stream, ignore)
+    this.#stopBody()
+  }
+
+  /** Whoever still sends a body that nobody reads is told so; else flow control would hold the stream open. */
+  #stopBody(): void {
+    if (!this.#stream.readableEnded) this.#stream.resume()
+  }
+
+  readForm(maxBytes: number): Promise<Buffer | undefined> {
+    return readForm(this.#stream, maxBytes)
+  }
+
+  forProxy(): { request: IncomingMessage; response: ServerResponse } {
+    const request = new http2.Http2ServerRequest(this.#stream, this.#headers, {}, this.#rawHeaders)
+    const response = new http2.Http2ServerResponse(this.#stream)
+    return { request: request as unknown as IncomingMessage, response: response as unknown as ServerResponse }
+  }
+}
+
+const END_STREAM = { endStream: true }
+
+function hasTwoHosts(rawHeaders: readonly string[]): boolean {
+  let count = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) if (rawHeaders[index] === 'host') count += 1
+  return count > 1
+}

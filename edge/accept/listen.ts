@@ -1,0 +1,133 @@
+/**
+ * The TLS port: TCP → limits → handshake (SNI over memory) → HTTP/2 or HTTP/1.1 by ALPN.
+ * Every worker listens itself (`reusePort`): the kernel spreads connections, none passes through the primary.
+ */
+import net from 'node:net'
+import tls, { type TLSSocket } from 'node:tls'
+import type { CertificateIndex } from '../../certs/certificates.ts'
+import type { CertificateBundle } from '../../shared/certificate-bundle.ts'
+import { normaliseIp } from '../../shared/ip.ts'
+import type { Addresses } from './address.ts'
+import { describeConnection, type ConnectionContext, type ExchangeHandlers } from './connection.ts'
+import { createHttp1Side } from './http1.ts'
+import { createHttp2Side } from './http2.ts'
+import type { Network, NetworkLimits } from './limits.ts'
+import { HANDSHAKE_MS } from './timeouts.ts'
+
+/** TLS 1.3 has no weak suites; of TLS 1.2 only forward-secret AEAD ones remain. */
+export const TLS_OPTIONS = {
+  minVersion: 'TLSv1.2',
+  maxVersion: 'TLSv1.3',
+  ciphers: [
+    'TLS_AES_128_GCM_SHA256',
+    'TLS_AES_256_GCM_SHA384',
+    'TLS_CHACHA20_POLY1305_SHA256',
+    'ECDHE-ECDSA-AES128-GCM-SHA256',
+    'ECDHE-RSA-AES128-GCM-SHA256',
+    'ECDHE-ECDSA-AES256-GCM-SHA384',
+    'ECDHE-RSA-AES256-GCM-SHA384',
+    'ECDHE-ECDSA-CHACHA20-POLY1305',
+    'ECDHE-RSA-CHACHA20-POLY1305',
+  ].join(':'),
+  honorCipherOrder: false,
+  ecdhCurve: 'X25519:P-256:P-384',
+} as const satisfies tls.SecureContextOptions
+
+const LISTEN_BACKLOG = 4096
+
+export interface TlsListenerDependencies extends ExchangeHandlers {
+  readonly certificates: CertificateIndex
+  readonly addresses: Addresses
+  readonly limits: NetworkLimits
+  /** For clients that send no name; they never reach SNICallback. */
+  readonly fallback: CertificateBundle
+  readonly ticketKeys: Buffer
+  onRefusedConnection(): void
+}
+
+export interface TlsListener {
+  listen(port: number, host: string): Promise<number>
+  setTicketKeys(keys: Buffer): void
+  setFallback(bundle: CertificateBundle): void
+  connections(): { readonly http1: number; readonly http2: number }
+  /** No new connections; GOAWAY and `connection: close` to those that are there. Resolves when all have ended. */
+  drain(maxMs: number): Promise<void>
+}
+
+export function createTlsListener(dependencies: TlsListenerDependencies): TlsListener {
+  const { certificates, limits } = dependencies
+  const context: ConnectionContext = dependencies
+  const http1 = createHttp1Side(dependencies)
+  const http2 = createHttp2Side(dependencies)
+  let { ticketKeys } = dependencies
+  const visitors = new WeakMap<net.Socket, { peer: string; network: Network }>()
+
+  const tlsServer = tls.createServer({
+    ...TLS_OPTIONS,
+    ...dependencies.fallback,
+    ALPNProtocols: ['h2', 'http/1.1'],
+    handshakeTimeout: HANDSHAKE_MS,
+    ticketKeys,
+    // Tickets of one worker are good at every other one.
+    sessionIdContext: 'dropway-edge',
+    SNICallback: (servername, done) => done(null, certificates.contextFor(servername)),
+  })
+  tlsServer.on('tlsClientError', (_error, socket) => socket.destroy())
+  tlsServer.on('secureConnection', (socket: TLSSocket) => {
+    socket.on('error', () => socket.destroy())
+    const visitor = visitors.get(rawSocketOf(socket))
+    if (visitor === undefined) return void socket.destroy()
+    const connection = describeConnection(socket, visitor.peer, visitor.network, context)
+    if (socket.alpnProtocol === 'h2') http2.take(socket, connection)
+    else http1.take(socket, connection)
+  })
+
+  const server = net.createServer({ noDelay: true, keepAlive: true }, (socket) => {
+    const peer = normaliseIp(socket.remoteAddress ?? '')
+    const network = limits.of(peer)
+    if (peer === '' || !limits.mayConnect(network)) {
+      dependencies.onRefusedConnection()
+      return void socket.destroy()
+    }
+    network.connections += 1
+    socket.once('close', () => void (network.connections -= 1))
+    socket.on('error', () => socket.destroy())
+    visitors.set(socket, { peer, network })
+    tlsServer.emit('connection', socket)
+  })
+
+  return {
+    async listen(port, host) {
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', reject)
+        server.listen({ port, host, backlog: LISTEN_BACKLOG, reusePort: true, exclusive: true }, resolve)
+      })
+      return (server.address() as net.AddressInfo).port
+    },
+    setTicketKeys(keys) {
+      ticketKeys = keys
+      tlsServer.setTicketKeys(keys)
+    },
+    setFallback(bundle) {
+      tlsServer.setSecureContext({ ...TLS_OPTIONS, ...bundle })
+      tlsServer.setTicketKeys(ticketKeys)
+    },
+    connections: () => ({ http1: http1.connections(), http2: http2.sessions() }),
+    async drain(maxMs) {
+      const closed = new Promise<void>((resolve) => void server.close(() => resolve()))
+      http1.drain()
+      http2.drain()
+      const timer = setTimeout(() => {
+        http1.destroy()
+        http2.destroy()
+      }, maxMs)
+      await closed
+      clearTimeout(timer)
+    },
+  }
+}
+
+/** A TLSSocket made over a net.Socket keeps it here; limits were counted on that one. */
+function rawSocketOf(socket: TLSSocket): net.Socket {
+  return (socket as unknown as { _parent: net.Socket })._parent
+}

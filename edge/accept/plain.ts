@@ -1,0 +1,82 @@
+/** The plain port: answers the CA's http-01 question, and sends everybody else to https. */
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { parseAuthority } from '../../shared/hosts.ts'
+import { normaliseIp } from '../../shared/ip.ts'
+import { hostOf, splitAbsoluteForm } from './http1.ts'
+import type { NetworkLimits } from './limits.ts'
+import { HEADERS_MS, IDLE_MS, MAX_HEADER_BYTES } from './timeouts.ts'
+
+const CHALLENGE_PREFIX = '/.well-known/acme-challenge/'
+const REQUEST_MS = 20_000
+
+export interface PlainListenerDependencies {
+  /** Key authorization of an http-01 token. */
+  challenge(token: string): string | undefined
+  /** Public https port; undefined when it is 443. */
+  readonly publicPort: number | undefined
+  readonly limits: NetworkLimits
+}
+
+export interface PlainListener {
+  listen(port: number, host: string): Promise<number>
+  close(): void
+}
+
+export function createPlainListener({ challenge, publicPort, limits }: PlainListenerDependencies): PlainListener {
+  const server = http.createServer({
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: HEADERS_MS,
+    requestTimeout: REQUEST_MS,
+    requireHostHeader: false,
+  })
+  server.timeout = IDLE_MS
+  server.on('request', (request, response) => answer(request, response))
+  server.on('connection', (socket) => {
+    const network = limits.of(normaliseIp(socket.remoteAddress ?? ''))
+    if (!limits.mayConnect(network)) return void socket.destroy()
+    network.connections += 1
+    socket.once('close', () => void (network.connections -= 1))
+  })
+
+  function answer(request: IncomingMessage, response: ServerResponse): void {
+    response.shouldKeepAlive = false
+    const target = request.url!.startsWith('/') ? request.url! : splitAbsoluteForm(request.url!)?.target
+    const host = parseAuthority(hostOf(request.rawHeaders, undefined))
+    if (target === undefined) return reply(response, 400, {}, '')
+    if (target.startsWith(CHALLENGE_PREFIX)) {
+      const authorization = challenge(target.slice(CHALLENGE_PREFIX.length))
+      return authorization === undefined
+        ? reply(response, 404, {}, '')
+        : reply(response, 200, { 'content-type': 'application/octet-stream' }, authorization)
+    }
+    if (host === undefined) return reply(response, 400, {}, '')
+    // One slash only: `//evil` must not become another host in anybody's parser.
+    const location = `https://${host}${publicPort === undefined ? '' : `:${publicPort}`}/${target.replace(/^[/\\]+/, '')}`
+    return reply(response, 308, { location }, '')
+  }
+
+  return {
+    async listen(port, host) {
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', reject)
+        server.listen({ port, host, reusePort: true, exclusive: true }, resolve)
+      })
+      return (server.address() as AddressInfo).port
+    },
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+function reply(response: ServerResponse, status: number, headers: Record<string, string>, body: string): void {
+  response.writeHead(status, {
+    ...headers,
+    'cache-control': 'no-store',
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  })
+  response.end(body)
+}

@@ -1,0 +1,15 @@
+/** How long a visitor may take, and how much they may say. Slow ones cost a socket; these bound for how long. */
+
+/** A handshake is a few round trips. */
+export const HANDSHAKE_MS = 10_000
+/** From the first byte of a request to the end of its headers. */
+export const HEADERS_MS = 10_000
+/** A whole request with its body; a large upload over a thin line is legitimate. */
+export const REQUEST_MS = 3_600_000
+/** Nothing at all on a connection. */
+export const IDLE_MS = 60_000
+export const KEEP_ALIVE_MS = 60_000
+/** The unlock form. */
+export const FORM_MS = 10_000
+/** All header lines together; 431 beyond. */
+export const MAX_HEADER_BYTES = 32_768

@@ -1,0 +1,81 @@
+/** Settings of the edge, read once. */
+import { availableParallelism } from 'node:os'
+import path from 'node:path'
+import { EnvReader, type Env } from '../shared/env.ts'
+import { localRedisUrl } from '../shared/local-services.ts'
+import { readSecretKey } from '../shared/secret-key.ts'
+import { readSharedSettings, type SharedSettings } from '../shared/settings.ts'
+
+export interface EdgeConfig extends SharedSettings {
+  readonly workers: number
+  /** Address that the listeners bind; `::` takes IPv4 as well. */
+  readonly bindAddress: string
+  readonly redisUrl: string
+  /** `file:<dir>` or `s3://bucket?endpoint=…`. */
+  readonly blobStore: string
+  readonly secretKey: string
+  /** Controls behind the service host, tried in turn. */
+  readonly controlUrls: readonly string[]
+  /** Where this machine's copy of the routing table lies. */
+  readonly replicaDir: string
+  /** Undefined: no metrics listener. */
+  readonly metricsPort: number | undefined
+  /** Share of requests that get a line in the access log. */
+  readonly accessLogSample: number
+  readonly blobCacheBytes: number
+  readonly limits: VisitorLimits
+  readonly drainMs: number
+  readonly sitesCertFile: string | undefined
+  readonly sitesKeyFile: string | undefined
+  readonly acmeDirectoryUrl: string | undefined
+  readonly acmeEmail: string | undefined
+  readonly acmeCaFile: string | undefined
+  readonly dnsResolver: string | undefined
+}
+
+/** Per visitor network (an IPv4 address, an IPv6 /64) and per worker. */
+export interface VisitorLimits {
+  readonly connections: number
+  readonly handshakesPerSecond: number
+  readonly requestsPerSecond: number
+}
+
+export function readEdgeConfig(environment: Env): EdgeConfig {
+  const env = new EnvReader(environment)
+  const shared = readSharedSettings(env)
+  return env.finish({
+    ...shared,
+    workers: env.integer('EDGE_WORKERS', availableParallelism(), 1, 256),
+    bindAddress: env.text('EDGE_BIND', '::'),
+    redisUrl: env.optional('REDIS_URL') ?? localRedisUrl(shared.dataDir),
+    blobStore: env.text('BLOB_STORE', `file:${path.join(shared.dataDir, 'blobs')}`),
+    secretKey: readSecretKey(env, shared.dataDir),
+    controlUrls: controlUrls(env, shared.controlPort),
+    replicaDir: env.text('REPLICA_DIR', path.join(shared.dataDir, 'edge', 'replica')),
+    // Off unless asked for: two stacks on one machine must not fight for a port.
+    metricsPort: env.optional('METRICS_PORT') === undefined ? undefined : env.port('METRICS_PORT', 0),
+    accessLogSample: env.ratio('ACCESS_LOG_SAMPLE', 0),
+    blobCacheBytes: env.integer('EDGE_CACHE_MB', 128, 1, 65_536) * 1_000_000,
+    limits: {
+      connections: env.integer('EDGE_CONNECTIONS_PER_IP', 512, 1, 1_000_000),
+      handshakesPerSecond: env.integer('EDGE_HANDSHAKES_PER_IP', 200, 1, 1_000_000),
+      requestsPerSecond: env.integer('EDGE_REQUESTS_PER_IP', 2000, 1, 10_000_000),
+    },
+    drainMs: env.durationMs('EDGE_DRAIN', '30s'),
+    sitesCertFile: env.optional('SITES_CERT_FILE'),
+    sitesKeyFile: env.optional('SITES_KEY_FILE'),
+    acmeDirectoryUrl: env.optional('ACME_DIRECTORY_URL'),
+    acmeEmail: env.optional('ACME_EMAIL'),
+    acmeCaFile: env.optional('ACME_CA_FILE'),
+    dnsResolver: env.optional('DNS_RESOLVER'),
+  })
+}
+
+function controlUrls(env: EnvReader, controlPort: number): string[] {
+  const given = env.list('CONTROL_URLS')
+  for (const url of given) {
+    if (URL.parse(url)?.protocol !== 'http:')
+      env.problem(`CONTROL_URLS must list http:// origins, not "${url}"`, undefined)
+  }
+  return given.length > 0 ? given : [`http://127.0.0.1:${controlPort}`]
+}

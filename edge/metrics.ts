@@ -1,0 +1,119 @@
+/** /healthz and /metrics on a port of their own, summed over the workers. */
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Counter, Gauge, Registry } from 'prom-client'
+import type { Counters } from './messages.ts'
+import type { Workers } from './primary.ts'
+import type { Follower } from './store/follower.ts'
+import type { Replica } from './store/replica.ts'
+import type { ViewLedger } from './store/view-ledger.ts'
+
+export interface MetricsDependencies {
+  readonly workers: Pick<Workers, 'report' | 'restarts'>
+  readonly follower: Pick<Follower, 'isFollowing' | 'position'>
+  readonly ledger: Pick<ViewLedger, 'pending'>
+  readonly replica: Pick<Replica, 'snapshotEpoch'>
+}
+
+export async function startMetrics(
+  port: number,
+  dependencies: MetricsDependencies,
+): Promise<{ port: number; close(): void }> {
+  const server = http.createServer((request, response) => {
+    void answer(request.url ?? '', dependencies).then(({ status, type, body }) => {
+      response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' })
+      response.end(body)
+    })
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', resolve)
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+async function answer(
+  url: string,
+  dependencies: MetricsDependencies,
+): Promise<{ status: number; type: string; body: string }> {
+  if (url === '/metrics') {
+    const registry = new Registry()
+    collect(registry, await dependencies.workers.report(), dependencies)
+    return { status: 200, type: registry.contentType, body: await registry.metrics() }
+  }
+  if (url === '/healthz') {
+    const alive = (await dependencies.workers.report()).length
+    const health = {
+      workers: alive,
+      following: dependencies.follower.isFollowing(),
+      position: dependencies.follower.position(),
+      snapshot: dependencies.replica.snapshotEpoch() !== undefined,
+    }
+    // Redis away is no reason to take an edge out of service: it serves from its replica.
+    return { status: alive > 0 ? 200 : 503, type: 'application/json', body: JSON.stringify(health) }
+  }
+  return { status: 404, type: 'text/plain', body: 'There is /healthz and /metrics.\n' }
+}
+
+function collect(
+  registry: Registry,
+  reports: readonly Counters[],
+  { workers, follower, ledger }: MetricsDependencies,
+): void {
+  const gauge = (name: string, help: string, value: number): void =>
+    new Gauge({ name: `dropway_edge_${name}`, help, registers: [registry] }).set(value)
+  const sum = (of: (report: Counters) => number): number => reports.reduce((total, report) => total + of(report), 0)
+  const requests = new Counter({
+    name: 'dropway_edge_requests_total',
+    help: 'Answers by status.',
+    labelNames: ['status'],
+    registers: [registry],
+  })
+  for (const report of reports)
+    for (const [status, count] of Object.entries(report.requests)) requests.inc({ status }, count)
+  gauge('workers', 'Workers that answer.', reports.length)
+  gauge('worker_restarts', 'Workers replaced since the start.', workers.restarts())
+  gauge(
+    'connections_http1',
+    'Open HTTP/1.1 connections.',
+    sum((report) => report.http1Connections),
+  )
+  gauge(
+    'connections_http2',
+    'Open HTTP/2 connections.',
+    sum((report) => report.http2Connections),
+  )
+  gauge(
+    'connections_refused',
+    'Connections refused by the limits per network.',
+    sum((report) => report.refusedConnections),
+  )
+  gauge(
+    'networks',
+    'Visitor networks being counted.',
+    sum((report) => report.networks),
+  )
+  gauge(
+    'cache_bytes',
+    'Bytes in the memory caches.',
+    sum((report) => report.cacheBytes),
+  )
+  gauge(
+    'resident_bytes',
+    'Resident memory of the workers.',
+    sum((report) => report.residentBytes),
+  )
+  gauge(
+    'event_loop_delay_p99_ms',
+    'Slowest worker.',
+    Math.max(0, ...reports.map((report) => report.eventLoopDelayP99Ms)),
+  )
+  gauge('following', '1 while the change log is followed.', follower.isFollowing() ? 1 : 0)
+  gauge('views_pending', 'Page views not yet in Redis.', ledger.pending())
+}

@@ -1,0 +1,146 @@
+/**
+ * What a file is for one visitor: which variant, with which snippets and headers. Made once per combination and kept, so
+ * that a hot request finds everything ready.
+ *
+ *   hit:     headers and (mostly) bytes are in memory; nothing is computed
+ *   miss:    headers are composed; a page with snippets is also built and compressed, once, off the event loop
+ *   evicted: bytes are read or built again under the same name; the headers stay right, names are immutable
+ */
+import { promisify } from 'node:util'
+import zlib from 'node:zlib'
+import type { Readable } from 'node:stream'
+import { LRUCache } from 'lru-cache'
+import type { BlobStore } from '../shared/blobs/blob-store.ts'
+import type { Encoding, ManifestFile } from '../shared/manifest.ts'
+import type { SiteRoute } from '../shared/route-record.ts'
+import type { Exchange, HeaderList, Intent, Snippets } from './context.ts'
+import { chooseEncoding } from './rewrite/negotiate.ts'
+import { inject } from './rewrite/inject.ts'
+import { assetHeaders } from './rewrite/headers.ts'
+import { MAX_CACHED_BYTES, type BlobCache } from './store/blob-cache.ts'
+import type { Representation } from './send/representation.ts'
+
+/** About 2 kB each. */
+const MAX_PREPARED = 20_000
+/** Pages are built per settings, so compression happens here and not at publish; a low level, once. */
+const LIVE_BROTLI_QUALITY = 5
+const LIVE_GZIP_LEVEL = 6
+
+const brotli = promisify(zlib.brotliCompress)
+const gzip = promisify<zlib.InputType, zlib.ZlibOptions, Buffer>(zlib.gzip)
+const zstd = promisify<zlib.InputType, Buffer>(zlib.zstdCompress)
+
+export type Asset = Extract<Intent, { kind: 'asset' }>
+
+export interface Representations {
+  /** At once when it is prepared already; a promise when it must be made. */
+  of(route: SiteRoute, isPreview: boolean, asset: Asset, exchange: Exchange): Representation | Promise<Representation>
+}
+
+export interface RepresentationDependencies {
+  readonly blobs: Pick<BlobStore, 'read' | 'stream'>
+  readonly cache: BlobCache
+  readonly snippets: { for(route: SiteRoute, acceptLanguage: string | undefined): Snippets | undefined }
+}
+
+export function createRepresentations({ blobs, cache, snippets }: RepresentationDependencies): Representations {
+  const prepared = new LRUCache<string, Representation>({ max: MAX_PREPARED })
+  const ids = new WeakMap<SiteRoute, string>()
+  let nextId = 0
+
+  /** A route object is replaced, never changed: its identity stands for all of its settings. */
+  function idOf(route: SiteRoute): string {
+    let id = ids.get(route)
+    if (id === undefined) ids.set(route, (id = String(nextId++)))
+    return id
+  }
+
+  const blob = (hash: string): Promise<Buffer> => cache.load(hash, () => blobs.read(hash))
+
+  async function page(file: ManifestFile, encoding: Encoding | 'identity', with_: Snippets): Promise<Buffer> {
+    const bytes = inject(cache.get(file.hash) ?? (await blob(file.hash)), file.injection!, with_)
+    return encoding === 'identity' ? bytes : compress(bytes, encoding)
+  }
+
+  async function makePage(
+    file: ManifestFile,
+    encoding: Encoding | 'identity',
+    with_: Snippets,
+    headers: HeaderList,
+  ): Promise<Representation> {
+    const name = `${file.hash}+${with_.key}+${encoding}`
+    const load = (): Promise<Buffer> => cache.load(name, () => page(file, encoding, with_))
+    const { length } = cache.get(name) ?? (await load())
+    return describe(headers, length, true, { bytes: () => cache.get(name), load })
+  }
+
+  function makeFile(file: ManifestFile, encoding: Encoding | 'identity', headers: HeaderList): Representation {
+    const { hash, size } = encoding === 'identity' ? file : file.encodings![encoding]!
+    const isPage = file.injection !== undefined
+    if (size > MAX_CACHED_BYTES)
+      return describe(headers, size, isPage, { stream: (range) => blobs.stream(hash, range) })
+    return describe(headers, size, isPage, { bytes: () => cache.get(hash), load: () => blob(hash) })
+  }
+
+  return {
+    of(route, isPreview, asset, exchange) {
+      const { file, custom, status } = asset
+      const with_ = file.injection === undefined ? undefined : snippets.for(route, exchange.header('accept-language'))
+      // Byte positions are those of the identity bytes (a range of a compressed variant helps nobody).
+      const encoding =
+        exchange.header('range') === undefined
+          ? chooseEncoding(exchange.header('accept-encoding'), file.encodings)
+          : 'identity'
+      const settings = custom.length === 0 ? '' : JSON.stringify(custom)
+      const key = `${idOf(route)}|${status}|${encoding}|${with_?.key ?? ''}|${asset.path}|${settings}`
+      const ready = prepared.get(key)
+      if (ready !== undefined) return ready
+      const drop = { versionNumber: route.version_number, isProtected: route.password !== null, isPreview }
+      const headers = [
+        'accept-ranges',
+        'bytes',
+        ...assetHeaders({ ...drop, file, status, custom, encoding, snippets: with_ }).flat(),
+      ]
+      if (with_ === undefined) {
+        const made = makeFile(file, encoding, headers)
+        prepared.set(key, made)
+        return made
+      }
+      return makePage(file, encoding, with_, headers).then((made) => {
+        prepared.set(key, made)
+        return made
+      })
+    },
+  }
+}
+
+type Source =
+  | { readonly bytes: () => Buffer | undefined; readonly load: () => Promise<Buffer> }
+  | { readonly stream: (range?: { start: number; end: number }) => Readable }
+
+const NOT_IN_304: ReadonlySet<string> = new Set(['content-type', 'content-encoding', 'content-length', 'accept-ranges'])
+
+function describe(headers: HeaderList, size: number, isPage: boolean, source: Source): Representation {
+  return {
+    etag: headers[headers.indexOf('etag') + 1] ?? '',
+    size,
+    isPage,
+    headers,
+    whole: [...headers, 'content-length', String(size)],
+    notModified: headers.filter((_, index) => !NOT_IN_304.has(headers[index - (index % 2)]!)),
+    source,
+  }
+}
+
+function compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
+  switch (encoding) {
+    case 'br':
+      return brotli(bytes, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: LIVE_BROTLI_QUALITY } })
+    case 'gzip':
+      return gzip(bytes, { level: LIVE_GZIP_LEVEL })
+    case 'zstd':
+      return zstd(bytes)
+    default:
+      return encoding satisfies never
+  }
+}

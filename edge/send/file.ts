@@ -1,0 +1,158 @@
+/** Sends a file: 200, 206, 304, 412 or 416. */
+import { Readable } from 'node:stream'
+import { randomBytes } from 'node:crypto'
+import type { Exchange, HeaderList } from '../context.ts'
+import { evaluate, type ByteRange } from './preconditions.ts'
+import type { Representation } from './representation.ts'
+
+/** What was sent, for the view count. */
+export type Sent = 'content' | 'not-modified' | 'other'
+
+/** A 404 page is sent whole: conditions and ranges are about what was asked for, and that is not there. */
+export function sendFile(
+  exchange: Exchange,
+  status: 200 | 404,
+  file: Representation,
+  nowMs: number,
+): Sent | Promise<Sent> {
+  const outcome = status === 404 ? WHOLE : evaluate(preconditionsOf(exchange), file, nowMs)
+  switch (outcome.kind) {
+    case 'whole':
+      return sendWhole(exchange, status, file)
+    case 'not-modified':
+      exchange.send(304, file.notModified, undefined)
+      return 'not-modified'
+    case 'precondition-failed':
+      exchange.send(
+        412,
+        ['content-length', '0', 'cache-control', 'no-store', 'x-content-type-options', 'nosniff'],
+        undefined,
+      )
+      return 'other'
+    case 'unsatisfiable':
+      exchange.send(416, unsatisfiable(file), undefined)
+      return 'other'
+    case 'ranges':
+      return outcome.ranges.length === 1
+        ? sendRange(exchange, file, outcome.ranges[0]!)
+        : sendRanges(exchange, file, outcome.ranges)
+    default:
+      return outcome satisfies never
+  }
+}
+
+const WHOLE = { kind: 'whole' } as const
+
+function preconditionsOf(exchange: Exchange): Parameters<typeof evaluate>[0] {
+  return {
+    method: exchange.method,
+    ifMatch: exchange.header('if-match'),
+    ifUnmodifiedSince: exchange.header('if-unmodified-since'),
+    ifNoneMatch: exchange.header('if-none-match'),
+    ifRange: exchange.header('if-range'),
+    range: exchange.header('range'),
+  }
+}
+
+function sendWhole(exchange: Exchange, status: number, file: Representation): Sent | Promise<Sent> {
+  const { source } = file
+  if (exchange.method === 'HEAD') exchange.send(status, file.whole, undefined)
+  else if ('stream' in source) exchange.stream(status, file.whole, source.stream())
+  else {
+    const bytes = source.bytes()
+    if (bytes === undefined) return source.load().then((loaded) => sent(exchange, status, file.whole, loaded))
+    exchange.send(status, file.whole, bytes)
+  }
+  return 'content'
+}
+
+function sent(exchange: Exchange, status: number, headers: HeaderList, bytes: Buffer): Sent {
+  exchange.send(status, headers, bytes)
+  return 'content'
+}
+
+async function sendRange(exchange: Exchange, file: Representation, range: ByteRange): Promise<Sent> {
+  const headers = [
+    ...file.headers,
+    'content-range',
+    contentRange(range, file.size),
+    'content-length',
+    String(range.end - range.start + 1),
+  ]
+  const { source } = file
+  if ('stream' in source) exchange.stream(206, headers, source.stream(range))
+  else exchange.send(206, headers, (source.bytes() ?? (await source.load())).subarray(range.start, range.end + 1))
+  return 'other'
+}
+
+/** RFC 9110 §14.6: each part with its own range, in the order asked for. */
+async function sendRanges(exchange: Exchange, file: Representation, ranges: readonly ByteRange[]): Promise<Sent> {
+  const boundary = randomBytes(12).toString('hex')
+  const type = file.headers[file.headers.indexOf('content-type') + 1]!
+  const heads = ranges.map((range) =>
+    Buffer.from(
+      `\r\n--${boundary}\r\ncontent-type: ${type}\r\ncontent-range: ${contentRange(range, file.size)}\r\n\r\n`,
+    ),
+  )
+  const tail = Buffer.from(`\r\n--${boundary}--\r\n`)
+  const length = ranges.reduce(
+    (sum, { start, end }, index) => sum + heads[index]!.length + end - start + 1,
+    tail.length,
+  )
+  const headers = [
+    ...without(file.headers, 'content-type'),
+    'content-type',
+    `multipart/byteranges; boundary=${boundary}`,
+    'content-length',
+    String(length),
+  ]
+  const { source } = file
+  if ('stream' in source) {
+    exchange.stream(206, headers, Readable.from(streamParts(source.stream, ranges, heads, tail)))
+    return 'other'
+  }
+  const bytes = source.bytes() ?? (await source.load())
+  exchange.send(
+    206,
+    headers,
+    Buffer.concat([
+      ...ranges.flatMap(({ start, end }, index) => [heads[index]!, bytes.subarray(start, end + 1)]),
+      tail,
+    ]),
+  )
+  return 'other'
+}
+
+async function* streamParts(
+  open: (range: ByteRange) => Readable,
+  ranges: readonly ByteRange[],
+  heads: readonly Buffer[],
+  tail: Buffer,
+): AsyncGenerator<Buffer> {
+  for (const [index, range] of ranges.entries()) {
+    yield heads[index]!
+    yield* open(range) as AsyncIterable<Buffer>
+  }
+  yield tail
+}
+
+function contentRange({ start, end }: ByteRange, size: number): string {
+  return `bytes ${start}-${end}/${size}`
+}
+
+function unsatisfiable(file: Representation): HeaderList {
+  return [
+    'content-range',
+    `bytes */${file.size}`,
+    'content-length',
+    '0',
+    'cache-control',
+    'no-store',
+    'x-content-type-options',
+    'nosniff',
+  ]
+}
+
+function without(headers: HeaderList, name: string): string[] {
+  return headers.filter((_, index) => headers[index - (index % 2)] !== name)
+}

@@ -1,0 +1,102 @@
+/**
+ * Conditional and range requests (RFC 9110 §13, §14). Pure: headers and what is there → what to answer.
+ *
+ * Content has no date of its own (a version is known by its hash), so no Last-Modified is sent, If-Modified-Since is
+ * ignored, and If-Unmodified-Since cannot be vouched for unless it lies in the future: 412.
+ */
+
+export interface Preconditions {
+  readonly method: string
+  readonly ifMatch: string | undefined
+  readonly ifUnmodifiedSince: string | undefined
+  readonly ifNoneMatch: string | undefined
+  readonly ifRange: string | undefined
+  readonly range: string | undefined
+}
+
+export interface Representation {
+  /** Strong, quoted. */
+  readonly etag: string
+  readonly size: number
+}
+
+/** Both ends inclusive. */
+export interface ByteRange {
+  readonly start: number
+  readonly end: number
+}
+
+export type Outcome =
+  | { readonly kind: 'whole' }
+  | { readonly kind: 'not-modified' }
+  | { readonly kind: 'precondition-failed' }
+  | { readonly kind: 'ranges'; readonly ranges: readonly ByteRange[] }
+  | { readonly kind: 'unsatisfiable' }
+
+/** More is either a mistake or an attempt to make one request cost many. */
+const MAX_RANGES = 16
+
+const WHOLE: Outcome = { kind: 'whole' }
+const NOT_MODIFIED: Outcome = { kind: 'not-modified' }
+const PRECONDITION_FAILED: Outcome = { kind: 'precondition-failed' }
+
+/** In the order of RFC 9110 §13.2.2. */
+export function evaluate(asked: Preconditions, representation: Representation, nowMs: number): Outcome {
+  if (asked.ifMatch !== undefined) {
+    if (!listMatches(asked.ifMatch, representation.etag, 'strong')) return PRECONDITION_FAILED
+  } else if (asked.ifUnmodifiedSince !== undefined && isPast(asked.ifUnmodifiedSince, nowMs)) return PRECONDITION_FAILED
+  if (asked.ifNoneMatch !== undefined && listMatches(asked.ifNoneMatch, representation.etag, 'weak'))
+    return NOT_MODIFIED
+  if (asked.range === undefined || asked.method !== 'GET') return WHOLE
+  if (asked.ifRange !== undefined && asked.ifRange.trim() !== representation.etag) return WHOLE
+  return rangesOf(asked.range, representation.size)
+}
+
+/** True when the header names the tag, or is `*`. */
+function listMatches(header: string, etag: string, comparison: 'strong' | 'weak'): boolean {
+  if (header === etag || header.trim() === '*') return true
+  for (const [, weak, tag] of header.matchAll(/(W\/)?("[^"]*")/g)) {
+    if (tag === etag && (comparison === 'weak' || weak === undefined)) return true
+  }
+  return false
+}
+
+function isPast(httpDate: string, nowMs: number): boolean {
+  const date = Date.parse(httpDate)
+  return !Number.isNaN(date) && date < nowMs
+}
+
+/** A malformed or excessive Range is ignored: the whole is always a right answer. */
+function rangesOf(header: string, size: number): Outcome {
+  const match = /^\s*bytes\s*=(.*)$/i.exec(header)
+  if (!match) return WHOLE
+  const specs = match[1]!
+    .split(',')
+    .map((spec) => spec.trim())
+    .filter((spec) => spec !== '')
+  if (specs.length === 0 || specs.length > MAX_RANGES) return WHOLE
+  const ranges: ByteRange[] = []
+  for (const spec of specs) {
+    const range = rangeOf(spec, size)
+    if (range === 'malformed') return WHOLE
+    if (range !== 'outside') ranges.push(range)
+  }
+  if (ranges.length === 0) return { kind: 'unsatisfiable' }
+  // Overlapping ranges would send more than the whole: then the whole is cheaper for both.
+  const total = ranges.reduce((sum, { start, end }) => sum + end - start + 1, 0)
+  return ranges.length > 1 && total > size ? WHOLE : { kind: 'ranges', ranges }
+}
+
+function rangeOf(spec: string, size: number): ByteRange | 'malformed' | 'outside' {
+  const match = /^(\d{0,15})-(\d{0,15})$/.exec(spec)
+  if (!match || spec === '-') return 'malformed'
+  const [, first = '', last = ''] = match
+  if (first === '') {
+    const length = Math.min(Number(last), size)
+    return length === 0 ? 'outside' : { start: size - length, end: size - 1 }
+  }
+  const start = Number(first)
+  if (last !== '' && Number(last) < start) return 'malformed'
+  if (start >= size) return 'outside'
+  return { start, end: last === '' ? size - 1 : Math.min(Number(last), size - 1) }
+}

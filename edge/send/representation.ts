@@ -1,0 +1,19 @@
+/** One variant of a file, ready to be sent. */
+import type { Readable } from 'node:stream'
+import type { HeaderList } from '../context.ts'
+
+export interface Representation {
+  /** Strong, quoted. */
+  readonly etag: string
+  readonly size: number
+  readonly isPage: boolean
+  /** Without those of the message's length. */
+  readonly headers: HeaderList
+  /** For the whole body. */
+  readonly whole: HeaderList
+  readonly notModified: HeaderList
+  readonly source:
+    | { readonly bytes: () => Buffer | undefined; readonly load: () => Promise<Buffer> }
+    /** Too large for memory: read from the store at the visitor's pace. */
+    | { readonly stream: (range?: { start: number; end: number }) => Readable }
+}

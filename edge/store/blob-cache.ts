@@ -1,0 +1,49 @@
+/**
+ * Bytes in the worker's memory, by name. A name is immutable (a content hash, or one plus what was done to it), so an
+ * entry is never stale.
+ *
+ *   hit:     the buffer, at once
+ *   miss:    one loader per name; everybody who asks meanwhile waits for the same promise
+ *   failing: nothing is kept; the next request tries again
+ *   large:   not admitted (see MAX_CACHED_BYTES): one 100 MB file must not flush thousands of small ones
+ */
+import { LRUCache } from 'lru-cache'
+
+/** Larger blobs are streamed from the store. */
+export const MAX_CACHED_BYTES = 1_000_000
+
+/** What an entry costs besides its bytes. */
+const ENTRY_OVERHEAD_BYTES = 200
+
+export interface BlobCache {
+  get(name: string): Buffer | undefined
+  load(name: string, loader: () => Promise<Buffer>): Promise<Buffer>
+  sizeBytes(): number
+}
+
+export function createBlobCache(maxBytes: number): BlobCache {
+  const buffers = new LRUCache<string, Buffer>({
+    maxSize: maxBytes,
+    maxEntrySize: 2 * MAX_CACHED_BYTES,
+    sizeCalculation: (buffer) => buffer.length + ENTRY_OVERHEAD_BYTES,
+  })
+  const loading = new Map<string, Promise<Buffer>>()
+  const start = async (name: string, loader: () => Promise<Buffer>): Promise<Buffer> => {
+    try {
+      const buffer = await loader()
+      buffers.set(name, buffer)
+      return buffer
+    } finally {
+      loading.delete(name)
+    }
+  }
+  return {
+    get: (name) => buffers.get(name),
+    load(name, loader) {
+      let pending = loading.get(name)
+      if (pending === undefined) loading.set(name, (pending = start(name, loader)))
+      return pending
+    },
+    sizeBytes: () => buffers.calculatedSize,
+  }
+}

@@ -1,0 +1,227 @@
+/**
+ * Follows the change log in Redis and keeps the replica up to date. Runs in the primary process only; no visitor's
+ * request ever waits for anything in here.
+ *
+ *   connect ─▶ register ─▶ reconcile? ─▶ follow ─▶ apply ─▶ workers confirm ─▶ acknowledge ─┐
+ *      ▲                     (snapshot)     ▲─────────────────────────────────────────────────┘
+ *      └── any error: wait, connect again; the replica keeps serving meanwhile
+ *
+ * Reconciling: when the epoch in Redis is not the one the replica was built from, or the log was trimmed past our
+ * position, the whole snapshot is applied. Without an epoch (FLUSHALL, a new Redis) nothing is ever removed:
+ * control republishes everything first and sets the epoch as its last step.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { EDGE_HEARTBEAT_MS, EDGE_TTL_MS, keys } from '../../shared/keys.ts'
+import type { Log } from '../../shared/log.ts'
+import { decodeRouteRecord } from '../../shared/route-record.ts'
+import { compareStreamIds, decodeStreamMessage, type StreamMessage } from '../../shared/stream.ts'
+import { BLOCK_MS } from './redis.ts'
+import { START_OF_LOG, type Change, type Replica } from './replica.ts'
+
+/** One round trip's worth of log; a slow edge must not hold a huge reply in memory. */
+const LOG_BATCH = 1000
+const SNAPSHOT_PAGE = 1000
+const RECONNECT_MS = 250
+
+export interface FollowerDependencies {
+  readonly edgeId: string
+  readonly replica: Replica
+  /** A fresh connection for commands (with timeouts), and one that may block. */
+  connect(use: 'commands' | 'blocking'): Redis
+  /** Resolves when no worker serves the old value of these any more; undefined: everything may have changed. */
+  announce(changes: readonly Change[] | undefined): Promise<void>
+  readonly log: Log
+}
+
+export interface Follower {
+  /** Settles when the replica was level with Redis once, or when the first attempt failed. */
+  readonly firstSync: Promise<void>
+  /** True while connected and level. */
+  isFollowing(): boolean
+  position(): string
+  /** Takes this edge off the list that control waits for, then stops. */
+  stop(): Promise<void>
+}
+
+export function startFollower({ edgeId, replica, connect, announce, log }: FollowerDependencies): Follower {
+  let stopped = false
+  let following = false
+  let reconcileNeeded = false
+  let complained = false
+  let acknowledged = replica.progress().position
+  let blocking: Redis | undefined
+  const commands = connect('commands')
+  const { promise: firstSync, resolve: firstSyncDone } = Promise.withResolvers<void>()
+
+  const acknowledge = async (): Promise<void> => {
+    await commands.multi().set(keys.edge(edgeId), acknowledged, 'PX', EDGE_TTL_MS).sadd(keys.edges, edgeId).exec()
+  }
+
+  /** Whatever happens to Redis between two beats (flushed, replaced), the next one notices. */
+  const heartbeat = async (): Promise<void> => {
+    if (!following) return
+    const [epoch] = await Promise.all([commands.get(keys.epoch), acknowledge()])
+    if ((epoch ?? '') === replica.progress().epoch) return
+    reconcileNeeded = true
+    blocking?.disconnect()
+  }
+  const timer = setInterval(() => void heartbeat().catch(() => {}), EDGE_HEARTBEAT_MS)
+
+  async function publish(messages: readonly StreamMessage[], position: string): Promise<void> {
+    const changes = await replica.apply(messages, { position })
+    if (changes.length > 0) await announce(changes)
+    acknowledged = position
+    await acknowledge()
+  }
+
+  async function loadSnapshot(epoch: string): Promise<void> {
+    const [tip] = await commands.xrevrange(keys.log, '+', '-', 'COUNT', 1)
+    const hosts = new Set<string>()
+    await scan(keys.routes, async (page) => {
+      for (const [host] of page) hosts.add(host)
+      await replica.apply(decodeAll(page, 'route', log), {})
+    })
+    // Certificates are only ever added: losing one from Redis is no reason to stop serving a domain.
+    await scan(keys.certificates, async (page) => void (await replica.apply(decodeAll(page, 'certificate', log), {})))
+    if ((await commands.get(keys.epoch)) !== epoch) throw new Error('the snapshot changed while it was read')
+    await replica.completeSnapshot(hosts, { epoch, position: tip?.[0] ?? START_OF_LOG })
+    await announce(undefined)
+    log.info({ epoch, hosts: hosts.size }, 'snapshot applied')
+  }
+
+  async function scan(key: string, take: (page: [string, string][]) => Promise<void>): Promise<void> {
+    let cursor = '0'
+    do {
+      const [next, flat] = await commands.hscan(key, cursor, 'COUNT', SNAPSHOT_PAGE)
+      await take(pairs(flat))
+      cursor = next
+    } while (cursor !== '0')
+  }
+
+  /** Brings the replica to a position from which the log can be followed without a gap; returns it. */
+  async function reconcile(): Promise<string> {
+    const epoch = await commands.get(keys.epoch)
+    const [first] = await commands.xrange(keys.log, '-', '+', 'COUNT', 1)
+    const [tip] = await commands.xrevrange(keys.log, '+', '-', 'COUNT', 1)
+    const known = replica.progress()
+    if (epoch === null) {
+      // A new life of Redis whose snapshot is not complete: follow its log, forget nothing.
+      const rewound = tip !== undefined && compareStreamIds(tip[0], known.position) < 0
+      await replica.apply([], { epoch: '', position: rewound ? START_OF_LOG : known.position })
+    } else if (epoch !== known.epoch || hasGap(known.position, first?.[0], tip?.[0])) {
+      await loadSnapshot(epoch)
+    }
+    return replica.progress().position
+  }
+
+  async function follow(from: string): Promise<void> {
+    let position = from
+    while (!stopped && !reconcileNeeded) {
+      const reply = await blocking!.xread('COUNT', LOG_BATCH, 'BLOCK', BLOCK_MS, 'STREAMS', keys.log, position)
+      const entries = reply?.[0]?.[1] ?? []
+      if (entries.length === 0) continue
+      position = entries.at(-1)![0]
+      await publish(decodeEntries(entries, log), position)
+      // So far behind that the log may have been trimmed under us.
+      if (entries.length === LOG_BATCH) {
+        const [first] = await commands.xrange(keys.log, '-', '+', 'COUNT', 1)
+        if (hasGap(position, first?.[0], undefined)) return
+      }
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopped) {
+      try {
+        reconcileNeeded = false
+        blocking = connect('blocking')
+        await Promise.all([ready(commands), ready(blocking)])
+        // Registered first: from here on control waits for this edge, also while it catches up.
+        await acknowledge()
+        const position = await reconcile()
+        acknowledged = position
+        await acknowledge()
+        following = true
+        complained = false
+        firstSyncDone()
+        await follow(position)
+      } catch (error) {
+        firstSyncDone()
+        if (!stopped && !reconcileNeeded) complain(error)
+      }
+      following = false
+      blocking?.disconnect()
+      if (!stopped && !reconcileNeeded) await sleep(RECONNECT_MS)
+    }
+  }
+
+  /** Once per outage, not once per attempt. */
+  function complain(error: unknown): void {
+    if (complained) return
+    complained = true
+    log.warn({ err: error }, 'redis is away; serving from the replica')
+  }
+
+  const running = run()
+  return {
+    firstSync,
+    isFollowing: () => following,
+    position: () => acknowledged,
+    async stop() {
+      stopped = true
+      clearInterval(timer)
+      if (following)
+        await commands
+          .multi()
+          .del(keys.edge(edgeId))
+          .srem(keys.edges, edgeId)
+          .exec()
+          .catch(() => {})
+      blocking?.disconnect()
+      commands.disconnect()
+      await running
+    },
+  }
+}
+
+/** True when entries between our position and the log may be lost, or when the log is not the one we followed. */
+function hasGap(position: string, first: string | undefined, tip: string | undefined): boolean {
+  if (first === undefined) return position !== START_OF_LOG
+  return compareStreamIds(position, first) < 0 || (tip !== undefined && compareStreamIds(tip, position) < 0)
+}
+
+async function ready(redis: Redis): Promise<void> {
+  if (redis.status === 'ready') return
+  if (redis.status === 'wait' || redis.status === 'end' || redis.status === 'close') return redis.connect()
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  redis.once('ready', resolve)
+  redis.once('close', () => reject(new Error('redis connection closed')))
+  return promise
+}
+
+function pairs(flat: readonly string[]): [string, string][] {
+  const list: [string, string][] = []
+  for (let index = 0; index + 1 < flat.length; index += 2) list.push([flat[index]!, flat[index + 1]!])
+  return list
+}
+
+/** A message that cannot be read is reported and skipped; it must not stop the ones behind it. */
+function decodeEntries(entries: readonly (readonly [string, readonly string[]])[], log: Log): StreamMessage[] {
+  return entries.flatMap(([id, fields]) => {
+    try {
+      const message = decodeStreamMessage(fields)
+      if (message.kind === 'route') decodeRouteRecord(message.value)
+      return [message]
+    } catch (error) {
+      log.error({ err: error, entry: id }, 'unreadable entry in the change log')
+      return []
+    }
+  })
+}
+
+function decodeAll(page: readonly [string, string][], kind: 'route' | 'certificate', log: Log): StreamMessage[] {
+  return page.flatMap(([name, value]) =>
+    decodeEntries([[name, ['v', '1', 'kind', kind, 'name', name, 'value', value]]], log),
+  )
+}

@@ -1,0 +1,30 @@
+/** Connections of the primary to Redis: they fail fast and never queue, so that an outage is noticed, not waited for. */
+import { Redis } from 'ioredis'
+
+const COMMAND_TIMEOUT_MS = 2000
+const CONNECT_TIMEOUT_MS = 2000
+const MAX_RECONNECT_MS = 2000
+
+/** Longest that XREAD may block; its connection gives it a little more before it takes Redis for frozen. */
+export const BLOCK_MS = 2000
+
+/**
+ * `commands` and `blocking` belong to the follower, which connects again itself when it is ready to;
+ * `background` (views, certificates) connects again by itself.
+ */
+export type RedisUse = 'commands' | 'blocking' | 'background'
+
+export function connectRedis(url: string, use: RedisUse): Redis {
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    maxRetriesPerRequest: 0,
+    retryStrategy: use === 'background' ? (attempt) => Math.min(attempt * 100, MAX_RECONNECT_MS) : () => null,
+    // A frozen Redis answers nothing at all: without this, a command waits for ever.
+    commandTimeout: use === 'blocking' ? BLOCK_MS + COMMAND_TIMEOUT_MS : COMMAND_TIMEOUT_MS,
+  })
+  // The promise of the command carries the error; an unheard 'error' event would only be printed.
+  redis.on('error', () => {})
+  return redis
+}

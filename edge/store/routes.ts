@@ -1,0 +1,39 @@
+/**
+ * The worker's parsed copies of route records, over the replica.
+ *
+ *   fresh:   in memory since nothing changed it
+ *   dropped: the primary said that the host changed; the next request reads the replica again
+ *   absent:  not cached: a miss costs one look-up in the mapped file, and unknown hosts are endless
+ */
+import { LRUCache } from 'lru-cache'
+import type { RouteRecord } from '../../shared/route-record.ts'
+import type { Replica } from './replica.ts'
+
+/** About 1 kB each when parsed: 20 MB per worker at most. */
+const MAX_PARSED_ROUTES = 20_000
+
+export interface Routes {
+  get(host: string): RouteRecord | undefined
+  /** False until this machine has had a whole snapshot: then an unknown host is not known to be nothing. */
+  isComplete(): boolean
+  forget(host: string): void
+  forgetAll(): void
+}
+
+export function createRoutes(replica: Replica): Routes {
+  const parsed = new LRUCache<string, RouteRecord>({ max: MAX_PARSED_ROUTES })
+  let complete = replica.snapshotEpoch() !== undefined
+  return {
+    get(host) {
+      let record = parsed.get(host)
+      if (record === undefined) {
+        record = replica.route(host)
+        if (record !== undefined) parsed.set(host, record)
+      }
+      return record
+    },
+    isComplete: () => (complete ||= replica.snapshotEpoch() !== undefined),
+    forget: (host) => void parsed.delete(host),
+    forgetAll: () => parsed.clear(),
+  }
+}

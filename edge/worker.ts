@@ -1,0 +1,200 @@
+/** One worker: its own listeners, caches and read-only view of the replica. It talks to nobody but the primary. */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { createCertificateIndex, type CertificateIndex } from '../certs/certificates.ts'
+import { openLocalCa } from '../certs/local-ca.ts'
+import { openServiceCertificate, type ServiceCertificate } from '../certs/service-certificate.ts'
+import { openBlobStore } from '../shared/blobs/open.ts'
+import { openBundle } from '../shared/certificate-bundle.ts'
+import { systemClock } from '../shared/clock.ts'
+import { createLog, type Log } from '../shared/log.ts'
+import { createSecrets, type Secrets } from '../shared/secrets.ts'
+import { createAddresses } from './accept/address.ts'
+import { createNetworkLimits } from './accept/limits.ts'
+import { createTlsListener, TLS_OPTIONS } from './accept/listen.ts'
+import { createPlainListener } from './accept/plain.ts'
+import { rotateTicketKeys, ticketKeys } from './accept/tickets.ts'
+import { createClassify } from './classify/classify.ts'
+import type { EdgeConfig } from './config.ts'
+import { createUnlock } from './gate/unlock.ts'
+import { indexManifest } from './locate/site-index.ts'
+import type { ToPrimary, ToWorker } from './messages.ts'
+import { createPages } from './pages.ts'
+import { createPipeline } from './pipeline.ts'
+import { createRepresentations } from './representations.ts'
+import { createSnippets } from './rewrite/snippets.ts'
+import { createRequestLog } from './send/request-log.ts'
+import { createProxy } from './send/proxy.ts'
+import { createViews } from './send/views.ts'
+import { createBlobCache } from './store/blob-cache.ts'
+import { openReplica, type Change, type Replica } from './store/replica.ts'
+import { createRoutes } from './store/routes.ts'
+import { createSites } from './store/sites.ts'
+
+const VIEWS_EVERY_MS = 1000
+
+export function runWorker(config: EdgeConfig): void {
+  const log = createLog('edge', config.logLevel)
+  const clock = systemClock
+  const secrets = createSecrets(config.secretKey)
+  const replica = openReplica(config.replicaDir, { readOnly: true })
+  const routes = createRoutes(replica)
+  const blobs = openBlobStore({ url: config.blobStore })
+  const cache = createBlobCache(config.blobCacheBytes)
+  const views = createViews()
+  const requestLog = createRequestLog({ log, sample: config.accessLogSample })
+  const limits = createNetworkLimits(config.limits)
+  const service = serviceCertificate(config, log)
+  const certificates = certificateIndex(service, replica, secrets, log)
+  const proxy = createProxy({
+    controlUrls: config.controlUrls,
+    publicHost: new URL(config.baseUrl).host,
+    onAnswer: requestLog.answered,
+  })
+  const delay = monitorEventLoopDelay({ resolution: 20 })
+  delay.enable()
+  let refusedConnections = 0
+
+  const pipeline = createPipeline({
+    settings: config,
+    classify: createClassify({ routes, serviceHost: config.serviceHost, sitesDomain: config.sitesDomain }),
+    unlock: createUnlock({ secrets, clock }),
+    sites: createSites(blobs, indexManifest),
+    representations: createRepresentations({ blobs, cache, snippets: createSnippets({ baseUrl: config.baseUrl }) }),
+    pages: createPages({ baseUrl: config.baseUrl, log }),
+    proxy,
+    views,
+    clock,
+    log,
+  })
+  const listener = createTlsListener({
+    certificates,
+    fallback: service.current(),
+    addresses: createAddresses(config.trustedProxies),
+    limits,
+    ticketKeys: ticketKeys(secrets, clock.now()),
+    onExchange: pipeline,
+    onAnswer: requestLog.answered,
+    onRefusedConnection: () => void (refusedConnections += 1),
+  })
+  const plain = createPlainListener({
+    challenge: (token) => challengeOf(replica, token),
+    publicPort: config.publicPort,
+    limits,
+  })
+  rotateTicketKeys(secrets, clock, (keys) => listener.setTicketKeys(keys))
+  service.watch((bundle) => {
+    certificates.setFallback(bundle)
+    listener.setFallback(bundle)
+  })
+  const viewsTimer = setInterval(handOverViews, VIEWS_EVERY_MS)
+
+  function tell(message: ToPrimary): void {
+    if (process.connected) process.send!(message)
+  }
+
+  function handOverViews(): void {
+    const counts = [...views.take()]
+    if (counts.length > 0) tell({ type: 'views', counts })
+  }
+
+  async function listen(httpsPort: number, httpPort: number): Promise<void> {
+    try {
+      const https = await listener.listen(httpsPort, config.bindAddress)
+      const http = await plain.listen(httpPort, config.bindAddress)
+      tell({ type: 'listening', httpsPort: https, httpPort: http })
+    } catch (error) {
+      tell({ type: 'failed', message: (error as Error).message })
+    }
+  }
+
+  /** The replica is read anew before anything is forgotten: what is read next must not be the old value. */
+  function forget(changes: readonly Change[] | undefined): void {
+    replica.refresh()
+    if (changes === undefined) {
+      routes.forgetAll()
+      for (const { name } of replica.entries('certificate')) certificates.forget(name)
+      return
+    }
+    for (const { kind, name } of changes) {
+      if (kind === 'route') routes.forget(name)
+      else if (kind === 'certificate') certificates.forget(name)
+    }
+  }
+
+  let draining = false
+  async function drain(): Promise<void> {
+    if (draining) return
+    draining = true
+    plain.close()
+    await listener.drain(config.drainMs)
+    clearInterval(viewsTimer)
+    handOverViews()
+    proxy.close()
+    limits.stop()
+    await replica.close()
+    // What was handed to the channel is delivered before it closes.
+    process.disconnect()
+    process.exit(0)
+  }
+
+  process.on('message', (message: ToWorker) => {
+    switch (message.type) {
+      case 'listen':
+        return void listen(message.httpsPort, message.httpPort)
+      case 'changed':
+        forget(message.changes)
+        return tell({ type: 'confirmed', id: message.id })
+      case 'report':
+        return tell({
+          type: 'report',
+          id: message.id,
+          counters: {
+            requests: requestLog.counts(),
+            refusedConnections,
+            http1Connections: listener.connections().http1,
+            http2Connections: listener.connections().http2,
+            networks: limits.size(),
+            cacheBytes: cache.sizeBytes(),
+            residentBytes: process.memoryUsage.rss(),
+            eventLoopDelayP99Ms: delay.percentile(99) / 1e6,
+          },
+        })
+      case 'drain':
+        return void drain()
+      default:
+        return message satisfies never
+    }
+  })
+  // Without a primary nobody tells this worker what changed: it must not go on serving what it remembers.
+  process.on('disconnect', () => process.exit(0))
+  // The primary decides when workers stop; a terminal sends Ctrl-C to all of them.
+  process.on('SIGINT', () => {})
+  process.on('SIGTERM', () => void drain())
+}
+
+function serviceCertificate(config: EdgeConfig, log: Log): ServiceCertificate {
+  const { sitesCertFile: certFile, sitesKeyFile: keyFile } = config
+  const source =
+    certFile !== undefined && keyFile !== undefined
+      ? ({ kind: 'files', certFile, keyFile } as const)
+      : ({ kind: 'local-ca', ca: openLocalCa(config.dataDir, systemClock) } as const)
+  return openServiceCertificate({ source, names: config, clock: systemClock, log })
+}
+
+function certificateIndex(service: ServiceCertificate, replica: Replica, secrets: Secrets, log: Log): CertificateIndex {
+  return createCertificateIndex({
+    fallback: service.current(),
+    mint: service.mint,
+    tlsOptions: TLS_OPTIONS,
+    lookup(name) {
+      const sealed = replica.value('certificate', name)
+      return sealed === undefined ? undefined : openBundle(secrets, name, sealed)
+    },
+    onBadBundle: (name, error) => log.error({ err: error, domain: name }, 'a certificate cannot be used'),
+  })
+}
+
+/** Tokens are base64url (RFC 8555 §8.3); anything else is not looked up. */
+function challengeOf(replica: Replica, token: string): string | undefined {
+  return /^[A-Za-z0-9_-]{1,200}$/.test(token) ? replica.value('challenge', token) : undefined
+}
