@@ -8,6 +8,8 @@ export const MAX_PATH_DEPTH = 32
 export const MAX_PATH_BYTES = 1024
 /** JSON bodies are settings, not content. */
 export const MAX_JSON_BYTES = 1_000_000
+/** The list of a bundle of MAX_BUNDLE_FILES files: path, hash and size of each. */
+export const MAX_FILE_LIST_BYTES = 8_000_000
 export const MAX_NAME_CHARS = 120
 export const MAX_MESSAGE_CHARS = 500
 export const MAX_PASSWORD_CHARS = 256

@@ -31,6 +31,8 @@ interface ApiRouteSpec<
   summary: string
   tag: string
   body?: Body
+  /** When a JSON body may be larger than MAX_JSON_BYTES. */
+  maxBodyBytes?: number
   query?: Query
   /** Set instead of `body` when the handler reads the request itself (multipart, raw bytes). */
   consumes?: string
@@ -41,7 +43,7 @@ interface ApiRouteSpec<
     actor: Who extends 'public' ? undefined : Actor
     body: z.output<Body>
     query: z.output<Query>
-  }): Promise<Output extends z.ZodType ? ApiResult<z.input<Output>> : ApiResult<undefined>>
+  }): Promise<Output extends z.ZodType ? ApiResult<z.input<Output>> : WithHeaders<undefined> | undefined | void>
 }
 
 /** Plain output, or output with headers (and, rarely, another status or a raw reply). */
@@ -71,7 +73,7 @@ export function createApiRoutes(authenticate: Authenticate) {
       operation: describeOperation(spec as unknown as OperationSpec),
       async handle(request): Promise<Reply> {
         const actor = spec.access === 'public' ? undefined : await requireActor(authenticate, request, spec.access)
-        const body = spec.body ? parse(spec.body, await readBody(request, spec.body)) : undefined
+        const body = spec.body ? parse(spec.body, await readBody(request, spec.body, spec.maxBodyBytes)) : undefined
         const query = spec.query ? parse(spec.query, Object.fromEntries(request.query)) : undefined
         const result = await spec.run({ request, actor, body, query } as never)
         const output = result instanceof WithHeaders ? result.output : result
@@ -106,12 +108,12 @@ export function parse<Schema extends z.ZodType>(schema: Schema, value: unknown):
 }
 
 /** An empty body counts as `{}` where every field is optional. */
-async function readBody(request: Request, schema: z.ZodType): Promise<unknown> {
+async function readBody(request: Request, schema: z.ZodType, maxBytes: number | undefined): Promise<unknown> {
   const hasBody =
     request.header('content-length') !== '0' &&
     (request.header('content-length') !== undefined || request.header('transfer-encoding') !== undefined)
   if (!hasBody && schema.safeParse({}).success) return {}
-  return request.json()
+  return request.json(maxBytes)
 }
 
 type OperationSpec = ApiRouteSpec<z.ZodType, z.ZodType, z.ZodType | undefined, Access>

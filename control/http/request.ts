@@ -52,10 +52,10 @@ export class IncomingRequest implements Request {
     return (this.#signal ??= signalOf(this.#response))
   }
 
-  async json(): Promise<unknown> {
+  async json(maxBytes = MAX_JSON_BYTES): Promise<unknown> {
     const type = this.header('content-type') ?? ''
     if (!/^application\/json\s*(?:;|$)/i.test(type)) throw errors.unsupportedMediaType('application/json')
-    const text = await this.text(MAX_JSON_BYTES)
+    const text = await this.text(maxBytes)
     try {
       return JSON.parse(text)
     } catch {

@@ -18,7 +18,7 @@ export interface Request {
   /** Aborted when the caller goes away. */
   readonly signal: AbortSignal
   /** Body as parsed JSON; throws invalid_json / invalid_request (content type) / upload_too_large. */
-  json(): Promise<unknown>
+  json(maxBytes?: number): Promise<unknown>
   /** Body of an HTML form (application/x-www-form-urlencoded). */
   form(): Promise<URLSearchParams>
   text(maxBytes: number): Promise<string>

@@ -1,5 +1,6 @@
 /** REST: /api/v1/sites… */
 import { z } from 'zod'
+import { MAX_FILE_LIST_BYTES } from '../../shared/limits.ts'
 import { plans } from '../../shared/plans.ts'
 import { parse, requireActor, WithHeaders, type ApiRouteFactory, type Authenticate } from '../http/api.ts'
 import { stream } from '../http/reply.ts'
@@ -231,6 +232,7 @@ function uploadRoutes({
       summary: 'Start an upload of changed files only',
       status: 201,
       body: schemas.startUploadSchema,
+      maxBodyBytes: MAX_FILE_LIST_BYTES,
       output: schemas.uploadSchema,
       run: ({ actor, request, body }) => uploads.start(actor, request.params['id']!, body),
     }),
