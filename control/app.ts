@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
-import { tokenRoutes } from './accounts/routes.ts'
+import { accountRoutes } from './accounts/routes.ts'
 import { anonymousRoutes } from './anonymous/routes.ts'
 import { auditRoutes } from './audit/routes.ts'
 import type { ControlConfig } from './config.ts'
@@ -66,7 +66,7 @@ function allRoutes(services: Services): Route[] {
     ...siteRoutes({ apiRoute, authenticate, ...services, countDomains: services.domains.count }),
     ...domainRoutes({ apiRoute, ...services }),
     ...organisationRoutes({ apiRoute, ...services }),
-    ...tokenRoutes({ apiRoute, ...services }),
+    ...accountRoutes({ apiRoute, ...services }),
     ...auditRoutes({ apiRoute, sql }),
     ...galleryRoutes({ apiRoute, ...services }),
   ]

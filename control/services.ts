@@ -24,7 +24,7 @@ import { createMailer } from './mail/mailer.ts'
 import { createFileSink, createSmtpSink } from './mail/sinks.ts'
 import { createOrganisations } from './organisations/organisations.ts'
 import { createPublishing } from './publishing/publishing.ts'
-import { referencedBlobs, siteIdsOfOwner } from './sites/queries.ts'
+import { listSites, referencedBlobs, siteIdsOfOwner } from './sites/queries.ts'
 import { createRefreshRoutes } from './sites/routing.ts'
 import { createSiteExport } from './sites/site-export.ts'
 import { createSites, type Audit } from './sites/sites.ts'
@@ -100,6 +100,9 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     claim: anonymous.claimBrowser,
     async onOrganisationDeleted(db: Parameters<typeof refreshRoutes>[0], orgId: string) {
       await sites.removeAll(db, orgId)
+    },
+    async onOwnerChanged(db: Parameters<typeof refreshRoutes>[0], orgId: string) {
+      for (const { id } of await listSites(db, orgId)) await refreshRoutes(db, id)
     },
     propagate: () => events.propagate(),
   }

@@ -42,12 +42,17 @@ export const errors = {
   contentRejected: (detail: string) => new ApiError(400, 'content_rejected', detail),
   unauthorized: (detail = 'Send a valid API token: Authorization: Bearer dw_…', headers: Record<string, string> = {}) =>
     new ApiError(401, 'unauthorized', detail, { headers: { 'www-authenticate': 'Bearer', ...headers } }),
+  /** The same words for an unknown e-mail and a wrong password. */
+  wrongCredentials: (detail = 'The e-mail or the password is not right.') =>
+    new ApiError(401, 'wrong_credentials', detail),
   emailNotVerified: () =>
     new ApiError(403, 'email_not_verified', 'Open the link in the verification mail first, or ask for a new one.'),
   forbidden: (detail: string) => new ApiError(403, 'forbidden', detail),
   planFeature: (feature: string) =>
     new ApiError(403, 'plan_feature', `${feature} is not part of your plan. Upgrade to Plus or Business to use it.`),
   planLimit: (detail: string) => new ApiError(403, 'plan_limit', detail),
+  invalidLink: (detail = 'This link does not work any more. Ask for a new one.') =>
+    new ApiError(400, 'invalid_link', detail),
   notFound: (what = 'drop') => new ApiError(404, 'not_found', `There is no such ${what}, or it is not yours.`),
   methodNotAllowed: (allow: string) =>
     new ApiError(405, 'method_not_allowed', `This address answers ${allow}.`, { headers: { allow } }),
@@ -60,12 +65,19 @@ export const errors = {
     }),
   versionChanged: (detail: string) => new ApiError(412, 'version_changed', detail),
   uploadTooLarge: (capBytes: number) =>
-    new ApiError(413, 'upload_too_large', `The upload is larger than ${capBytes / 1_000_000} MB, the cap of your plan.`),
-  unsupportedMediaType: (expected: string) =>
-    new ApiError(400, 'invalid_request', `Send the body as ${expected}.`),
+    new ApiError(
+      413,
+      'upload_too_large',
+      `The upload is larger than ${capBytes / 1_000_000} MB, the cap of your plan.`,
+    ),
+  unsupportedMediaType: (expected: string) => new ApiError(400, 'invalid_request', `Send the body as ${expected}.`),
   rateLimited: (retryAfterSeconds: number, detail = 'Too many requests. Wait, then try again.') =>
-    new ApiError(429, 'rate_limited', detail, { headers: { 'retry-after': String(Math.max(1, Math.ceil(retryAfterSeconds))) } }),
+    new ApiError(429, 'rate_limited', detail, {
+      headers: { 'retry-after': String(Math.max(1, Math.ceil(retryAfterSeconds))) },
+    }),
   internal: (id: string) =>
-    new ApiError(500, 'internal', 'Something failed on our side. Try again; if it stays, quote this id.', { fields: { id } }),
+    new ApiError(500, 'internal', 'Something failed on our side. Try again; if it stays, quote this id.', {
+      fields: { id },
+    }),
   unavailable: (detail: string) => new ApiError(503, 'unavailable', detail, { headers: { 'retry-after': '2' } }),
 }

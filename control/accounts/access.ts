@@ -15,7 +15,8 @@ import type { Request } from '../http/route.ts'
 import type { Actor } from './actor.ts'
 import { findSessionIdentity, findTokenIdentity, touchSession, touchToken } from './queries.ts'
 import { isSameOrigin } from './same-origin.ts'
-import { SESSION_COOKIE, SESSION_IDLE_MS } from './session-cookie.ts'
+import { SESSION_COOKIE } from './session-cookie.ts'
+import { aliveAt } from './sessions.ts'
 
 export const API_TOKEN_PREFIX = 'dw_'
 export const OAUTH_TOKEN_PREFIX = 'dwo_'
@@ -62,8 +63,7 @@ export function createAccess({ sql, clock, log, baseUrl, oauth }: AccessOptions)
   async function sessionActor(request: Request): Promise<Actor | undefined> {
     const cookie = request.cookie(SESSION_COOKIE)
     if (cookie === undefined || cookie === '' || cookie.length > MAX_CREDENTIAL_CHARS) return undefined
-    const now = clock.now()
-    const alive = { now: new Date(now), seenAfter: new Date(now - SESSION_IDLE_MS) }
+    const alive = aliveAt(new Date(clock.now()))
     const found = await findSessionIdentity(sql, hashSecret(cookie), alive)
     if (!found) return undefined
     const { sessionId, lastSeenAt, ...identity } = found

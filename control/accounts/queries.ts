@@ -110,3 +110,184 @@ export async function countLiveTokens(sql: Sql, userId: string): Promise<number>
     select count(*)::int as count from api_tokens where user_id = ${userId} and revoked_at is null`
   return row!.count
 }
+
+export interface UserRow {
+  readonly id: string
+  readonly email: string
+  readonly passwordHash: string
+  readonly verifiedAt: Date | null
+}
+
+const userColumns = (sql: Sql) => sql`id, email, password_hash as "passwordHash", email_verified_at as "verifiedAt"`
+
+export async function findUserByEmail(sql: Sql, email: string): Promise<UserRow | undefined> {
+  const [row] = await sql<UserRow[]>`
+    select ${userColumns(sql)} from users where lower(email) = ${email} and deleted_at is null`
+  return row
+}
+
+/** Locks the user, so that two changes of one account follow each other. */
+export async function lockUser(sql: Sql, userId: string): Promise<UserRow | undefined> {
+  const [row] = await sql<UserRow[]>`
+    select ${userColumns(sql)} from users where id = ${userId} and deleted_at is null for no key update`
+  return row
+}
+
+/** False when the address is taken. */
+export async function insertUser(
+  sql: Sql,
+  user: { id: string; email: string; passwordHash: string; verifiedAt: Date | null; now: Date },
+): Promise<boolean> {
+  const rows = await sql`
+    insert into users (id, email, password_hash, email_verified_at, created_at, last_sign_in_at)
+    values (${user.id}, ${user.email}, ${user.passwordHash}, ${user.verifiedAt}, ${user.now}, ${user.now})
+    on conflict do nothing returning id`
+  return rows.length === 1
+}
+
+export async function noteSignIn(sql: Sql, userId: string, now: Date): Promise<void> {
+  await sql`update users set last_sign_in_at = ${now} where id = ${userId}`
+}
+
+export async function setPasswordHash(sql: Sql, userId: string, passwordHash: string): Promise<void> {
+  await sql`update users set password_hash = ${passwordHash} where id = ${userId}`
+}
+
+export async function setVerified(sql: Sql, userId: string, now: Date): Promise<void> {
+  await sql`update users set email_verified_at = ${now} where id = ${userId}`
+}
+
+export async function setEmail(sql: Sql, userId: string, email: string, now: Date): Promise<void> {
+  await sql`update users set email = ${email}, email_verified_at = ${now} where id = ${userId}`
+}
+
+/** What names a person goes; the row stays, because organisations and versions refer to it. */
+export async function eraseUser(sql: Sql, userId: string, now: Date): Promise<void> {
+  await sql`
+    update users set email = 'deleted-' || id || '@invalid', password_hash = '', email_verified_at = null,
+      is_staff = false, deleted_at = ${now} where id = ${userId}`
+  await sql`delete from account_links where user_id = ${userId}`
+  await sql`update api_tokens set revoked_at = ${now} where user_id = ${userId} and revoked_at is null`
+}
+
+export async function insertSession(
+  sql: Sql,
+  session: {
+    id: string
+    tokenHash: string
+    userId: string
+    orgId: string
+    ip: string
+    userAgent: string
+    now: Date
+    expiresAt: Date
+  },
+): Promise<void> {
+  await sql`
+    insert into sessions (id, token_hash, user_id, org_id, ip, user_agent, created_at, last_seen_at, expires_at)
+    values (${session.id}, ${session.tokenHash}, ${session.userId}, ${session.orgId}, ${session.ip}, ${session.userAgent},
+      ${session.now}, ${session.now}, ${session.expiresAt})`
+}
+
+export async function deleteSessionByHash(sql: Sql, tokenHash: string): Promise<void> {
+  await sql`delete from sessions where token_hash = ${tokenHash}`
+}
+
+export async function deleteSessions(sql: Sql, userId: string): Promise<number> {
+  return (await sql`delete from sessions where user_id = ${userId}`).count
+}
+
+export async function deleteSession(sql: Sql, userId: string, sessionId: string): Promise<boolean> {
+  return (await sql`delete from sessions where user_id = ${userId} and id = ${sessionId}`).count === 1
+}
+
+/** Those that have run out are of no use to anybody. */
+export async function purgeSessions(sql: Sql, userId: string, alive: { now: Date; seenAfter: Date }): Promise<void> {
+  await sql`
+    delete from sessions where user_id = ${userId} and (expires_at <= ${alive.now} or last_seen_at <= ${alive.seenAfter})`
+}
+
+export interface SessionRow {
+  readonly id: string
+  readonly ip: string
+  readonly userAgent: string
+  readonly createdAt: Date
+  readonly lastSeenAt: Date
+  readonly expiresAt: Date
+}
+
+export async function listLiveSessions(
+  sql: Sql,
+  userId: string,
+  alive: { now: Date; seenAfter: Date },
+): Promise<SessionRow[]> {
+  return sql<SessionRow[]>`
+    select id, ip, user_agent as "userAgent", created_at as "createdAt", last_seen_at as "lastSeenAt", expires_at as "expiresAt"
+    from sessions where user_id = ${userId} and expires_at > ${alive.now} and last_seen_at > ${alive.seenAfter}
+    order by last_seen_at desc, id desc`
+}
+
+export interface LinkRow {
+  readonly userId: string
+  readonly email: string
+  readonly expiresAt: Date
+  readonly usedAt: Date | null
+}
+
+export async function insertLink(
+  sql: Sql,
+  link: { tokenHash: string; kind: string; userId: string; email: string; now: Date; expiresAt: Date },
+): Promise<void> {
+  await sql`
+    insert into account_links (token_hash, kind, user_id, email, created_at, expires_at)
+    values (${link.tokenHash}, ${link.kind}, ${link.userId}, ${link.email}, ${link.now}, ${link.expiresAt})`
+}
+
+export async function findLink(sql: Sql, kind: string, tokenHash: string): Promise<LinkRow | undefined> {
+  const [row] = await sql<LinkRow[]>`
+    select user_id as "userId", email, expires_at as "expiresAt", used_at as "usedAt"
+    from account_links where token_hash = ${tokenHash} and kind = ${kind}`
+  return row
+}
+
+/** Of callers who race for a link, one gets it. */
+export async function useLink(sql: Sql, kind: string, tokenHash: string, now: Date): Promise<LinkRow | undefined> {
+  const [row] = await sql<LinkRow[]>`
+    update account_links set used_at = ${now}
+    where token_hash = ${tokenHash} and kind = ${kind} and used_at is null and expires_at > ${now}
+    returning user_id as "userId", email, expires_at as "expiresAt", used_at as "usedAt"`
+  return row
+}
+
+/** Older links of a kind stop working. */
+export async function retireLinks(sql: Sql, userId: string, kinds: readonly string[], now: Date): Promise<void> {
+  await sql`
+    update account_links set used_at = ${now}
+    where user_id = ${userId} and kind = any(${kinds as string[]}) and used_at is null`
+}
+
+export async function countAttempt(
+  sql: Sql,
+  key: string,
+  window: { now: Date; resetsAt: Date },
+): Promise<{ count: number; resetsAt: Date }> {
+  const [row] = await sql<{ count: number; resetsAt: Date }[]>`
+    insert into throttles (key, count, resets_at) values (${key}, 1, ${window.resetsAt})
+    on conflict (key) do update set
+      count = case when throttles.resets_at <= ${window.now} then 1 else throttles.count + 1 end,
+      resets_at = case when throttles.resets_at <= ${window.now} then excluded.resets_at else throttles.resets_at end
+    returning count, resets_at as "resetsAt"`
+  return row!
+}
+
+export async function forgetAttempts(sql: Sql, key: string): Promise<void> {
+  await sql`delete from throttles where key = ${key}`
+}
+
+export async function refundAttempt(sql: Sql, key: string): Promise<void> {
+  await sql`update throttles set count = count - 1 where key = ${key} and count > 0`
+}
+
+export async function purgeAttempts(sql: Sql, now: Date): Promise<void> {
+  await sql`delete from throttles where resets_at <= ${now}`
+}

@@ -37,7 +37,7 @@ export interface AuditEntry {
   /** Who did it: a caller, or the service itself (`lifecycle`, `stripe`, `operator`). */
   readonly actor:
     | Pick<Actor, 'userId' | 'email' | 'ip' | 'via'>
-    | { readonly userId: string; readonly email: string; readonly ip: string }
+    | { readonly userId: string; readonly email: string; readonly ip?: string }
     | { readonly system: string }
   readonly action: AuditAction
   /** Id or name of what it was done to. */
@@ -59,7 +59,7 @@ export async function recordAudit(sql: Sql, { orgId, actor, action, subject, det
     action,
     subject,
     detail: { ...via, ...detail },
-    ip: actor.ip,
+    ip: actor.ip ?? null,
   })
 }
 

@@ -44,7 +44,7 @@ export function devMailRoutes({ folder }: { folder: string }): Route[] {
         return page(
           message.subject,
           html`To ${message.to} · ${message.date}`,
-          html`<p><a href="/dev/mail/${id}/html">Show the HTML part</a> · <a href="/dev/mail">All mails</a></p><pre style="white-space:pre-wrap">${linkified(message.text)}</pre>`,
+          html`<p><a href="/dev/mail/${id}/html">Show the HTML part</a> · <a href="/dev/mail">All mails</a></p><pre>${linkified(message.text)}</pre>`,
         )
       },
     },

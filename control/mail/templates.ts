@@ -130,7 +130,7 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     paragraphs: [
       `We took down ${url}.`,
       `Reason: ${reason}`,
-      `If you think this is a mistake, answer this mail or write to ${contact}.`,
+      `If you think this is a mistake, answer this mail, or tell us at ${contact}`,
     ],
     footer: OWNER,
   }),

@@ -1,6 +1,8 @@
 /** Roles and what each may do. Policy is this table; everything else asks it. */
 import type { Role } from '../accounts/actor.ts'
+import { DAY_MS } from '../../shared/clock.ts'
 import { errors } from '../../shared/errors.ts'
+import { MAX_NAME_CHARS } from '../../shared/limits.ts'
 
 export type Permission =
   | 'publish'
@@ -44,4 +46,20 @@ export type GivableRole = (typeof GIVABLE_ROLES)[number]
 /** Who may invite, promote, demote or remove somebody of that role. */
 export function permissionToManage(role: Role): Permission {
   return role === 'member' ? 'manage_members' : 'manage_admins'
+}
+
+export const INVITATION_LIFETIME_MS = 7 * DAY_MS
+
+/** Each comes with the drops of the free plan; without an end they would be a way round its cap. */
+export const MAX_FREE_ORGANISATIONS = 3
+
+/** Invitations are mails to strangers: their number is bounded. */
+export const MAX_MEMBERS = 100
+
+export function parseName(text: string): string {
+  const name = text.trim().replace(/\s+/g, ' ')
+  if (name === '' || name.length > MAX_NAME_CHARS || /\p{Cc}/u.test(name)) {
+    throw errors.invalidRequest(`name: use 1 to ${MAX_NAME_CHARS} characters`)
+  }
+  return name
 }

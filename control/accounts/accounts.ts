@@ -1,0 +1,55 @@
+/** Accounts: who somebody is, and everything that happens to that. See contract.ts for the promises. */
+import type { Clock } from '../../shared/clock.ts'
+import type { Log } from '../../shared/log.ts'
+import type { Pool } from '../database/sql.ts'
+import type { Request } from '../http/route.ts'
+import type { EnqueueMail } from '../mail/mail.ts'
+import { createClosing } from './closing.ts'
+import type { AccountHooks, Accounts } from './contract.ts'
+import { createEmailChange } from './email-change.ts'
+import { createLinks } from './links.ts'
+import { createPasswords } from './passwords.ts'
+import { SESSION_COOKIE } from './session-cookie.ts'
+import { createSigningIn } from './signing-in.ts'
+import { createSigningUp } from './signing-up.ts'
+import { createThrottle } from './throttle.ts'
+import { createVerification } from './verification.ts'
+
+export interface AccountsOptions {
+  readonly sql: Pool
+  readonly clock: Clock
+  readonly log: Log
+  readonly baseUrl: string
+  readonly enqueueMail: EnqueueMail
+  readonly hooks: AccountHooks
+  /** Header in which the proxy in front tells the visitor's country; undefined when none is trusted. */
+  readonly geoHeader: string | undefined
+  /** The browser's verified anonymous id. */
+  readonly anonymousIdOf: (request: Request) => string | undefined
+}
+
+export function createAccounts(options: AccountsOptions): Accounts {
+  const { sql, clock, baseUrl, enqueueMail, geoHeader, anonymousIdOf } = options
+  const deps = {
+    ...options,
+    throttle: createThrottle({ sql, clock }),
+    links: createLinks({ clock, baseUrl, enqueueMail }),
+    now: () => new Date(clock.now()),
+  }
+  return {
+    visit: (request) => ({
+      ip: request.ip,
+      userAgent: request.header('user-agent') ?? '',
+      acceptLanguage: request.header('accept-language'),
+      geoCountry: geoHeader === undefined ? undefined : request.header(geoHeader),
+      anonymousId: anonymousIdOf(request),
+      sessionSecret: request.cookie(SESSION_COOKIE),
+    }),
+    ...createSigningUp(deps),
+    ...createSigningIn(deps),
+    ...createVerification(deps),
+    ...createPasswords(deps),
+    ...createEmailChange(deps),
+    ...createClosing(deps),
+  }
+}

@@ -1,0 +1,53 @@
+/** Counts attempts in Postgres: every control counts together, and a restart forgets nothing. */
+import type { Clock } from '../../shared/clock.ts'
+import { errors } from '../../shared/errors.ts'
+import { hashSecret } from '../../shared/secrets.ts'
+import type { Sql } from '../database/sql.ts'
+import { countAttempt, forgetAttempts, purgeAttempts, refundAttempt } from './queries.ts'
+import { ALLOWANCES, type AllowanceName } from './rules.ts'
+
+export interface Throttle {
+  /** Counts one attempt; false when it is over the allowance. */
+  admit(name: AllowanceName, subject: string): Promise<boolean>
+  /** Counts one attempt; throws 429 when it is over the allowance. */
+  require(name: AllowanceName, subject: string): Promise<void>
+  /** After a success: the attempts so far no longer count. */
+  forget(name: AllowanceName, subject: string): Promise<void>
+  /** After a success: this one attempt no longer counts, those before it do. */
+  refund(name: AllowanceName, subject: string): Promise<void>
+}
+
+/** One in so many attempts also sweeps out counters that have run out. */
+const PURGE_EVERY = 200
+
+export function createThrottle({ sql, clock }: { sql: Sql; clock: Clock }): Throttle {
+  let untilPurge = PURGE_EVERY
+
+  async function count(name: AllowanceName, subject: string): Promise<{ over: boolean; retryAfterMs: number }> {
+    const { limit, windowMs } = ALLOWANCES[name]
+    const now = clock.now()
+    if (--untilPurge <= 0) {
+      untilPurge = PURGE_EVERY
+      await purgeAttempts(sql, new Date(now))
+    }
+    const row = await countAttempt(sql, keyOf(name, subject), {
+      now: new Date(now),
+      resetsAt: new Date(now + windowMs),
+    })
+    return { over: row.count > limit, retryAfterMs: row.resetsAt.getTime() - now }
+  }
+
+  return {
+    admit: async (name, subject) => !(await count(name, subject)).over,
+    async require(name, subject) {
+      const { over, retryAfterMs } = await count(name, subject)
+      if (over) throw errors.rateLimited(retryAfterMs / 1000, 'Too many attempts. Wait a while, then try again.')
+    },
+    forget: (name, subject) => forgetAttempts(sql, keyOf(name, subject)),
+    refund: (name, subject) => refundAttempt(sql, keyOf(name, subject)),
+  }
+}
+
+function keyOf(name: AllowanceName, subject: string): string {
+  return `${name}:${hashSecret(subject).slice(0, 32)}`
+}
