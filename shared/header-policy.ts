@@ -7,39 +7,13 @@ export const STRICT_TRANSPORT_SECURITY = 'max-age=31536000'
  * Never from `_headers`: what the edge computes from the bytes, what frames the message (RFC 9110 §7.6.1, RFC 9112 §6),
  * what protects the visitor, and cookies (a drop is static; they would be shared by every visitor).
  */
-const SERVICE_HEADERS: ReadonlySet<string> = new Set([
-  ...[
-    'strict-transport-security',
-    'x-content-type-options',
-    'dropway-version',
-    'location',
-    'set-cookie',
-    'set-cookie2',
-  ],
-  ...[
-    'content-length',
-    'content-encoding',
-    'content-range',
-    'accept-ranges',
-    'etag',
-    'last-modified',
-    'date',
-    'age',
-    'vary',
-  ],
-  ...[
-    'connection',
-    'keep-alive',
-    'proxy-connection',
-    'transfer-encoding',
-    'te',
-    'trailer',
-    'upgrade',
-    'http2-settings',
-  ],
-  ...['alt-svc', 'allow', 'server', 'status', 'host', 'www-authenticate', 'proxy-authenticate', 'clear-site-data'],
-  ...['public-key-pins', 'public-key-pins-report-only'],
-])
+const SERVICE_HEADERS: ReadonlySet<string> = new Set(
+  `strict-transport-security x-content-type-options dropway-version location set-cookie set-cookie2
+   content-length content-encoding content-range accept-ranges etag last-modified date age vary
+   connection keep-alive proxy-connection transfer-encoding te trailer upgrade http2-settings alt-svc
+   allow server status host www-authenticate proxy-authenticate clear-site-data public-key-pins
+   public-key-pins-report-only`.split(/\s+/),
+)
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 /** RFC 9110 §5.5, without bytes beyond ASCII, which intermediaries do not agree on. */

@@ -40,19 +40,3 @@ export function createAttempts(limit: AttemptLimit, clock: Clock): Attempts {
     },
   }
 }
-
-/** The network that one visitor controls: an IPv4 address, or the /64 of an IPv6 address. */
-export function networkOf(ip: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip)?.[1]
-  if (mapped !== undefined) return mapped
-  if (!ip.includes(':')) return ip
-  const [head = '', tail] = ip.toLowerCase().split('%', 1)[0]!.split('::')
-  const left = head === '' ? [] : head.split(':')
-  const right = tail === undefined || tail === '' ? [] : tail.split(':')
-  const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length)
-  const groups = [...left, ...Array<string>(zeros).fill('0'), ...right]
-  return `${groups
-    .slice(0, 4)
-    .map((group) => group.replace(/^0+(?=.)/, ''))
-    .join(':')}::/64`
-}

@@ -6,13 +6,14 @@
 import { MINUTE_MS } from '../../shared/clock.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
+import { limitKeyOfIp } from '../../shared/ip.ts'
 import { MAX_PASSWORD_CHARS } from '../../shared/limits.ts'
 import { verifyPassword } from '../../shared/password.ts'
 import type { SiteRoute } from '../../shared/route-record.ts'
 import { equalTexts } from '../../shared/secrets.ts'
 import type { Secrets } from '../../shared/secrets.ts'
 import type { Visit } from '../context.ts'
-import { createAttempts, networkOf } from './attempts.ts'
+import { createAttempts } from './attempts.ts'
 import type { AttemptLimit } from './attempts.ts'
 
 export const UNLOCK_PATH = '/.dropway/unlock'
@@ -77,7 +78,7 @@ export function createUnlock({ secrets, clock }: { secrets: Secrets; clock: Cloc
       const form = new URLSearchParams(body.toString())
       const location = safeNext(form.get('next'))
       if (route.password === null) return { kind: 'unlocked', setCookie: clearedCookie(), location }
-      const visitorKey = `${networkOf(visit.ip)} ${route.site_id}`
+      const visitorKey = `${limitKeyOfIp(visit.ip)} ${route.site_id}`
       const waitMs = takeAttempt(visitorKey, route.site_id)
       if (waitMs !== undefined) return { kind: 'limited', retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) }
       const isRight = await isRightPassword(form.get('password'), route.password.hash)

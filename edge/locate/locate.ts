@@ -30,10 +30,10 @@ const MALFORMED: Intent = { kind: 'malformed' }
 const SERVICE_PATHS = ['/.well-known/acme-challenge/', '/.dropway/'] as const
 
 /** HTML is never fed to these: a script tag that gets a page fails in a way that nobody understands. */
-const NEVER_PAGES: ReadonlySet<string> = new Set([
-  ...['script', 'style', 'image', 'font', 'audio', 'video', 'track', 'manifest', 'json', 'xslt'],
-  ...['worker', 'sharedworker', 'serviceworker', 'audioworklet', 'paintworklet'],
-])
+const NEVER_PAGES: ReadonlySet<string> = new Set(
+  `script style image font audio video track manifest json xslt worker sharedworker serviceworker
+   audioworklet paintworklet`.split(/\s+/),
+)
 
 export function locate(index: SiteIndex, request: LocateRequest): Intent {
   const asked = readPath(request.target)
@@ -42,7 +42,7 @@ export function locate(index: SiteIndex, request: LocateRequest): Intent {
   const { path, query } = asked
 
   const rule = index.hasForcedRedirect ? firstRule(index, path) : undefined
-  if (rule?.rule.force) return follow(index, rule, path, query) ?? fallback(index, path, request)
+  if (rule?.rule.force) return follow(index, rule, path, query, request) ?? fallback(index, path, request)
 
   const found = resolve(index, path)
   if (found?.kind === 'file') return asset(index, path, found.name, found.file, 200)
@@ -50,7 +50,7 @@ export function locate(index: SiteIndex, request: LocateRequest): Intent {
     return { kind: 'redirect', status: 301, location: withQuery(oneSlash(encodePath(found.path)), query) }
 
   const late = rule ?? firstRule(index, path)
-  return (late && follow(index, late, path, query)) ?? fallback(index, path, request)
+  return (late && follow(index, late, path, query, request)) ?? fallback(index, path, request)
 }
 
 function isServicePath(path: string): boolean {
@@ -89,19 +89,22 @@ function firstRule(index: SiteIndex, path: string): CompiledRedirect | undefined
   })
 }
 
-/** What a matching rule does; undefined when it names a page that the drop does not have. */
+/** What a matching rule does; undefined when it names a page that the drop does not have, or that nobody can use. */
 function follow(
   index: SiteIndex,
   { rule, target, match }: CompiledRedirect,
   path: string,
   query: string,
+  request: LocateRequest,
 ): Intent | undefined {
   const values = match(path)!
   if (rule.status !== 200 && rule.status !== 404) {
     return { kind: 'redirect', status: rule.status, location: withQuery(target.location(values), query) }
   }
   const page = pageAt(index, target.path(values))
-  if (page) return asset(index, path, page.name, page.file, rule.status)
+  if (page && (rule.status === 404 || page.file.injection === undefined || mayBePage(request))) {
+    return asset(index, path, page.name, page.file, rule.status)
+  }
   return rule.status === 404 ? notFound(index, path) : undefined
 }
 
@@ -113,12 +116,13 @@ function pageAt(index: SiteIndex, path: string): { name: string; file: ManifestF
   return canonical?.kind === 'file' ? canonical : undefined
 }
 
-function fallback(index: SiteIndex, path: string, { spaFallback, fetchDest }: LocateRequest): Intent {
-  if (spaFallback && !(fetchDest !== undefined && NEVER_PAGES.has(fetchDest))) {
-    const page = index.files.get('index.html')
-    if (page) return asset(index, path, 'index.html', page, 200)
-  }
-  return notFound(index, path)
+function fallback(index: SiteIndex, path: string, request: LocateRequest): Intent {
+  const page = request.spaFallback && mayBePage(request) ? index.files.get('index.html') : undefined
+  return page ? asset(index, path, 'index.html', page, 200) : notFound(index, path)
+}
+
+function mayBePage({ fetchDest }: LocateRequest): boolean {
+  return fetchDest === undefined || !NEVER_PAGES.has(fetchDest)
 }
 
 /** `/a/b/c` asks for a/b/404.html, a/404.html, 404.html. */

@@ -47,6 +47,7 @@ function decodePath(raw: string, query: string): RequestPath {
 
 /** Bytes beyond ASCII that arrive unencoded (as latin1, the way Node hands them over) count as UTF-8. */
 function decode(raw: string): string | undefined {
+  if (/[^\0-\xff]/.test(raw)) return undefined
   try {
     return decodeURIComponent(raw.replace(/[^\0-\x7f]+/g, encodeBytes))
   } catch {

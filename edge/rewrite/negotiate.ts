@@ -42,24 +42,20 @@ function chooseByWeight(
   return best
 }
 
-/** `gzip;q=0.5, br` → gzip 0.5, br 1. What cannot be read counts as not said. */
+/** `gzip;q=0.5, br` → gzip 0.5, br 1. */
 function parseWeights(header: string): ReadonlyMap<string, number> {
   const weights = new Map<string, number>()
   for (const entry of header.toLowerCase().split(',')) {
-    const [name = '', ...parameters] = entry.split(';')
-    const coding = name.trim() === 'x-gzip' ? 'gzip' : name.trim()
-    const weight = parameters
-      .map((parameter) => /^\s*q\s*=\s*(\d(?:\.\d{0,3})?)\s*$/.exec(parameter)?.[1])
-      .find((text) => text !== undefined)
+    const [name = '', parameter] = entry.split(';', 2)
+    const coding = name.trim()
     if (coding !== '')
-      weights.set(
-        coding,
-        weight === undefined ? (parameters.length === 0 ? 1 : weightOfBroken(parameters)) : Math.min(1, Number(weight)),
-      )
+      weights.set(coding === 'x-gzip' ? 'gzip' : coding, parameter === undefined ? 1 : weightOf(parameter))
   }
   return weights
 }
 
-function weightOfBroken(parameters: readonly string[]): number {
-  return parameters.some((parameter) => /^\s*q\s*=/.test(parameter)) ? 0 : 1
+/** A weight that cannot be read counts as refused: identity is right for everybody. */
+function weightOf(parameter: string): number {
+  const weight = /^\s*q\s*=\s*(\d(?:\.\d{0,3})?)\s*$/.exec(parameter)?.[1]
+  return weight === undefined ? 0 : Math.min(1, Number(weight))
 }

@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'vitest'
+import type { Snippets } from '../../../edge/context.ts'
+import { assetHeaders, redirectHeaders } from '../../../edge/rewrite/headers.ts'
+import type { AssetFacts } from '../../../edge/rewrite/headers.ts'
+import { fileOf } from './manifests.ts'
+
+const snippets: Snippets = {
+  key: 'k1',
+  head: Buffer.from(''),
+  body: Buffer.from(''),
+  csp: { scriptSrc: ["'sha256-x'"], connectSrc: [], imgSrc: [], styleSrc: [], frameSrc: [] },
+  variesByLanguage: true,
+}
+const variant = { hash: 'b'.repeat(64), size: 1 }
+
+function headers(changes: Partial<AssetFacts> = {}): Record<string, string> {
+  const list = assetHeaders({
+    file: fileOf('page.html'),
+    status: 200,
+    custom: [],
+    encoding: 'identity',
+    snippets: undefined,
+    versionNumber: 7,
+    isProtected: false,
+    isPreview: false,
+    ...changes,
+  })
+  expect(new Set(list.map(([name]) => name)).size, 'no header twice').toBe(list.length)
+  return Object.fromEntries(list)
+}
+const tag = fileOf('page.html').hash.slice(0, 32)
+
+test('a page of an ordinary drop', () => {
+  expect(headers()).toEqual({
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'max-age=0, must-revalidate',
+    etag: `"${tag}"`,
+    'x-content-type-options': 'nosniff',
+    'strict-transport-security': 'max-age=31536000',
+    'dropway-version': '7',
+  })
+})
+
+test('a name that carries a content hash is kept for ever', () => {
+  const file = fileOf('app.8f3e2a.js', { immutable: true })
+  expect(headers({ file })['cache-control']).toBe('max-age=31536000, immutable')
+  expect(headers({ file, isProtected: true })['cache-control']).toBe('private, no-store')
+})
+
+test('every representation has its own strong ETag', () => {
+  const file = fileOf('page.html', { encodings: { br: variant, gzip: variant } })
+  const tags = [
+    headers({ file }),
+    headers({ file, encoding: 'br' }),
+    headers({ file, encoding: 'gzip' }),
+    headers({ file, snippets }),
+    headers({ file, snippets, encoding: 'br' }),
+    headers({ file, snippets: { ...snippets, key: 'k2' } }),
+  ].map(({ etag }) => etag)
+  expect(tags).toEqual([`"${tag}"`, `"${tag}-br"`, `"${tag}-gzip"`, `"${tag}-k1"`, `"${tag}-k1-br"`, `"${tag}-k2"`])
+})
+
+test('vary names exactly what the answer depends on', () => {
+  const file = fileOf('page.html', { encodings: { br: variant } })
+  expect(headers()['vary']).toBeUndefined()
+  expect(headers({ file: fileOf('page.html', { encodings: {} }) })['vary']).toBeUndefined()
+  expect(headers({ file })['vary']).toBe('accept-encoding')
+  expect(headers({ file, encoding: 'br' })).toMatchObject({ vary: 'accept-encoding', 'content-encoding': 'br' })
+  expect(headers({ snippets })['vary']).toBe('accept-language')
+  expect(headers({ file, snippets, isProtected: true })['vary']).toBe('accept-encoding, accept-language, cookie')
+})
+
+test('protected drops are for this visitor only, previews are not for search engines', () => {
+  expect(headers({ isProtected: true })).toMatchObject({
+    'cache-control': 'private, no-store',
+    'x-robots-tag': 'noindex',
+    vary: 'cookie',
+  })
+  expect(headers({ isPreview: true })).toMatchObject({
+    'cache-control': 'max-age=0, must-revalidate',
+    'x-robots-tag': 'noindex',
+  })
+})
+
+test('a 404 is never stored and has no ETag', () => {
+  const custom = [['cache-control', 'max-age=60']] as const
+  expect(headers({ status: 404, custom })['cache-control']).toBe('no-store')
+  expect(headers({ status: 404 })['etag']).toBeUndefined()
+  expect(headers({ status: 404, isProtected: true })['cache-control']).toBe('private, no-store')
+})
+
+describe('_headers', () => {
+  test('may set content type and cache policy, add headers and remove defaults', () => {
+    const custom = [
+      ['content-type', 'text/plain'],
+      ['cache-control', 'public, max-age=60'],
+      ['x-frame-options', 'DENY'],
+      ['access-control-allow-origin', '*'],
+    ] as const
+    expect(headers({ custom })).toMatchObject(Object.fromEntries(custom))
+    expect(headers({ custom: [['cache-control', null]] })['cache-control']).toBeUndefined()
+    expect(headers({ custom: [['content-type', null]] })['content-type']).toBe('text/html; charset=utf-8')
+  })
+
+  test.each([
+    ...[
+      'strict-transport-security',
+      'x-content-type-options',
+      'dropway-version',
+      'dropway-anything',
+      'location',
+      'content-length',
+    ],
+    ...['etag', 'content-encoding', 'vary', 'set-cookie', 'transfer-encoding', 'connection', 'date', 'bad name', ''],
+  ])('may not touch %j', (name) => {
+    expect(headers({ custom: [[name, 'x']] })).toEqual(headers())
+    expect(headers({ custom: [[name, null]] })).toEqual(headers())
+  })
+
+  test('says nothing on a protected drop, and cannot index a preview', () => {
+    const custom = [
+      ['cache-control', 'public'],
+      ['x-robots-tag', 'all'],
+      ['x-a', '1'],
+    ] as const
+    expect(headers({ custom, isProtected: true })).toEqual(headers({ isProtected: true }))
+    expect(headers({ custom, isPreview: true })['x-robots-tag']).toBe('noindex')
+  })
+
+  test('cannot break the message', () => {
+    expect(headers({ custom: [['x-a', 'a\r\nset-cookie: b']] })).toEqual(headers())
+    expect(headers({ custom: [['x-a', 'ü']] })).toEqual(headers())
+  })
+
+  test('a policy is extended by what the snippets need, and only then', () => {
+    const custom = [['content-security-policy', "script-src 'self'"]] as const
+    expect(headers({ custom })['content-security-policy']).toBe("script-src 'self'")
+    expect(headers({ custom, snippets })['content-security-policy']).toBe("script-src 'self' 'sha256-x'")
+  })
+})
+
+test('a redirect is never kept for long, nor by others on a protected drop', () => {
+  const facts = { versionNumber: 7, isProtected: false, isPreview: false }
+  expect(Object.fromEntries(redirectHeaders('/a/', facts))).toEqual({
+    location: '/a/',
+    'cache-control': 'max-age=0, must-revalidate',
+    'x-content-type-options': 'nosniff',
+    'strict-transport-security': 'max-age=31536000',
+    'dropway-version': '7',
+  })
+  expect(Object.fromEntries(redirectHeaders('/a/', { ...facts, isProtected: true }))).toMatchObject({
+    'cache-control': 'private, no-store',
+  })
+})

@@ -1,0 +1,415 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Intent } from '../../../edge/context.ts'
+import { locate } from '../../../edge/locate/locate.ts'
+import { indexManifest } from '../../../edge/locate/site-index.ts'
+import { manifestOf } from './manifests.ts'
+import type { Rules } from './manifests.ts'
+
+const FILES = ['index.html', 'about.html', 'about/index.html', 'blog/index.html', 'page.html'] as const
+const MORE = [
+  ...FILES,
+  'app.js',
+  'LICENSE',
+  '.env',
+  '.well-known/security.txt',
+  'old.htm',
+  'docs/index.html',
+  'docs/404.html',
+  'docs/deep/x.html',
+  'with space.html',
+  'übersicht.html',
+  'ordner ü/index.html',
+  'a#b.html',
+  'q?x.html',
+  '100%.html',
+  '__proto__',
+  'constructor.html',
+  '_redirects',
+  '.dropway/x.html',
+] as const
+
+interface Options {
+  readonly spa?: boolean
+  readonly dest?: string
+  readonly files?: readonly string[]
+  readonly rules?: Rules
+}
+
+function ask(target: string, { spa = false, dest, files = MORE, rules = {} }: Options = {}): Intent {
+  return locate(indexManifest(manifestOf(files, rules)), { target, spaFallback: spa, fetchDest: dest })
+}
+
+/** One word for an intent: `200 page.html`, `301 /about/`, `404`, `400`. */
+function answer(target: string, options: Options = {}): string {
+  const intent = ask(target, options)
+  switch (intent.kind) {
+    case 'asset':
+      return `${intent.status} ${intent.path}`
+    case 'redirect':
+      return `${intent.status} ${intent.location}`
+    case 'missing':
+      return '404'
+    case 'malformed':
+      return '400'
+    default:
+      return intent satisfies never
+  }
+}
+
+describe('a path finds its file', () => {
+  test.each([
+    ['/', '200 index.html'],
+    ['/index.html', '200 index.html'],
+    ['/index', '200 index.html'],
+    ['/about.html', '200 about.html'],
+    ['/blog/index.html', '200 blog/index.html'],
+    ['/blog/index', '200 blog/index.html'],
+    ['/about', '301 /about/'],
+    ['/blog', '301 /blog/'],
+    ['/blog?a=1&b=%20', '301 /blog/?a=1&b=%20'],
+    ['/blog?', '301 /blog/'],
+    ['/about/', '200 about/index.html'],
+    ['/blog/', '200 blog/index.html'],
+    ['/page', '200 page.html'],
+    ['/page?x', '200 page.html'],
+    ['/page/', '301 /page'],
+    ['/page/?x=1', '301 /page?x=1'],
+    ['/page.html/', '404'],
+    ['/missing', '404'],
+    ['/app.js', '200 app.js'],
+    ['/app.js/', '404'],
+    ['/app', '404'],
+    ['/LICENSE', '200 LICENSE'],
+    ['/.env', '200 .env'],
+    ['/.well-known/security.txt', '200 .well-known/security.txt'],
+    ['/old', '404'],
+    ['/old.htm', '200 old.htm'],
+    ['/About', '404'],
+    ['/with%20space', '200 with space.html'],
+    ['/%C3%BCbersicht', '200 übersicht.html'],
+    ['/u%CC%88bersicht', '200 übersicht.html'],
+    ['/Ã¼bersicht', '200 übersicht.html'],
+    ['/ordner%20%C3%BC', '301 /ordner%20%C3%BC/'],
+    ['/a%23b', '200 a#b.html'],
+    ['/q%3Fx', '200 q?x.html'],
+    ['/100%25', '200 100%.html'],
+    ['/%61bout.html', '200 about.html'],
+    ['/__proto__', '200 __proto__'],
+    ['/constructor', '200 constructor.html'],
+    ['/toString', '404'],
+  ])('%s → %s', (target, expected) => expect(answer(target)).toBe(expected))
+
+  test('a name that a Mac wrote in two code points is found by the one that people type', () => {
+    expect(answer('/caf%C3%A9', { files: ['cafe\u0301.html'] })).toBe('200 café.html')
+  })
+})
+
+describe('nothing of the service or of nobody is served', () => {
+  test.each([
+    ['/_redirects', '404'],
+    ['/_headers', '404'],
+    ['/.dropway/x', '404'],
+    ['/.dropway', '404'],
+    ['/.dropway/unlock', '404'],
+    ['/.well-known/acme-challenge/token', '404'],
+  ])('%s → %s, also with the fallback on', (target, expected) => {
+    expect(answer(target)).toBe(expected)
+    expect(answer(target, { spa: true })).toBe(expected)
+  })
+})
+
+describe('tricks with slashes, dots and bytes', () => {
+  test.each([
+    ['//evil.com', '404'],
+    ['//evil.com/', '404'],
+    ['//blog', '301 /blog/'],
+    ['///blog', '301 /blog/'],
+    ['//blog//', '200 blog/index.html'],
+    ['//', '200 index.html'],
+    ['/\\evil', '404'],
+    ['/\\blog', '404'],
+    ['/%5Cevil', '404'],
+    ['/%2f%2fevil', '404'],
+    ['/%2Fblog', '404'],
+    ['/blog%2Findex.html', '404'],
+    ['/docs%2F..%2Fpage.html', '400'],
+    ['/../page.html', '400'],
+    ['/..', '400'],
+    ['/blog/../page.html', '400'],
+    ['/blog/./index.html', '400'],
+    ['/%2e%2e/page.html', '400'],
+    ['/.%2e/page.html', '400'],
+    ['/...', '404'],
+    ['/%', '400'],
+    ['/%zz', '400'],
+    ['/%C3', '400'],
+    ['/%00', '400'],
+    ['/page%00.html', '400'],
+    ['/page\u0000', '400'],
+    ['/page%0d%0aset-cookie:x', '400'],
+    ['/%7f', '400'],
+    ['', '400'],
+    ['page.html', '400'],
+    ['*', '400'],
+    ['https://evil.com/page.html', '400'],
+    ['?x', '400'],
+    ['/\u{1F600}', '400'],
+    ['/\u0161bout.html', '400'],
+  ])('%j → %s', (target, expected) => expect(answer(target)).toBe(expected))
+
+  test('a query cannot smuggle a line break or a backslash into Location', () => {
+    expect(answer('/blog?a=\r\nset-cookie: x&b=\\')).toBe('301 /blog/?a=%0D%0Aset-cookie:%20x&b=%5C')
+  })
+})
+
+describe('a missing path', () => {
+  test('with the fallback on is the first page', () => {
+    expect(answer('/any/where?x', { spa: true })).toBe('200 index.html')
+    expect(answer('/any/where', { spa: true, dest: 'document' })).toBe('200 index.html')
+    expect(answer('/api/thing', { spa: true, dest: 'empty' })).toBe('200 index.html')
+  })
+
+  test.each(['script', 'style', 'image', 'font', 'worker', 'audio', 'video'])(
+    'with the fallback on is never fed to a %s',
+    (dest) => expect(answer('/missing.js', { spa: true, dest })).toBe('404'),
+  )
+
+  test('with the fallback on, real files and redirects stay what they are', () => {
+    expect(answer('/page', { spa: true })).toBe('200 page.html')
+    expect(answer('/blog', { spa: true })).toBe('301 /blog/')
+    expect(answer('/blog%2Fx', { spa: true })).toBe('404')
+    expect(answer('/..', { spa: true })).toBe('400')
+  })
+
+  test('shows the nearest 404.html up the tree', () => {
+    expect(answer('/docs/deep/y')).toBe('404 docs/404.html')
+    expect(answer('/docs/y')).toBe('404 docs/404.html')
+    expect(answer('/y')).toBe('404')
+    const files = [...MORE, '404.html']
+    expect(answer('/y/z', { files })).toBe('404 404.html')
+    expect(answer('/docs/y', { files })).toBe('404 docs/404.html')
+    expect(answer('/docs%2Fy', { files })).toBe('404 docs/404.html')
+    expect(answer('/404.html', { files })).toBe('200 404.html')
+  })
+
+  test('in a drop without a first page stays missing with the fallback on', () => {
+    expect(answer('/x', { spa: true, files: ['a.html'] })).toBe('404')
+  })
+})
+
+describe('_redirects', () => {
+  const rules: Rules = {
+    redirects: [
+      '/old /page 301',
+      '/old /never 302',
+      '/temp /page?from=temp#top 302',
+      '/news/* /blog/:splat 301',
+      '/post/:year/:slug /blog/:slug/:year 308',
+      '/out https://example.com/landing 302',
+      '/out/* https://example.com/:splat 307',
+      '/see /page 303',
+      '/page /elsewhere 301',
+      '/about.html /elsewhere 301!',
+      '/app/* /index.html 200',
+      '/clean /docs 200',
+      '/lost/* /missing.html 200',
+      '/secret/* /page.html 404',
+      '/hidden/* /nothing.html 404',
+      '/self /self 301',
+      '/slash /slash/ 301',
+      '/a%20b /page 301',
+      '/ünder /page 301',
+      '/to-ü /ünder 301',
+      '/proxy https://example.com/ 200',
+      '/evil/* //evil.com/:splat 301',
+      '/host/:name https://:name.example.com/ 301',
+      '/empty/* /:splat/x 301',
+    ],
+  }
+  test.each([
+    ['/old', '301 /page'],
+    ['/old/', '301 /page'],
+    ['/old?x=1', '301 /page?x=1'],
+    ['/older', '404'],
+    ['/temp?x=1', '302 /page?from=temp&x=1#top'],
+    ['/news', '301 /blog/'],
+    ['/news/', '301 /blog/'],
+    ['/news/a/b%20c?x', '301 /blog/a/b%20c?x'],
+    ['/newsletter', '404'],
+    ['/post/2024/hello', '308 /blog/hello/2024'],
+    ['/post/2024/', '404'],
+    ['/post/2024/a/b', '404'],
+    ['/out', '302 https://example.com/landing'],
+    ['/out/a?b', '307 https://example.com/a?b'],
+    ['/out//evil.com', '307 https://example.com/evil.com'],
+    ['/out/@evil.com', '307 https://example.com/@evil.com'],
+    ['/see', '303 /page'],
+    ['/page', '200 page.html'],
+    ['/about.html', '301 /elsewhere'],
+    ['/app/x/y', '200 index.html'],
+    ['/app', '200 index.html'],
+    ['/app.js', '200 app.js'],
+    ['/clean', '200 docs/index.html'],
+    ['/lost/x', '404'],
+    ['/secret/x', '404 page.html'],
+    ['/hidden/x', '404'],
+    ['/self', '404'],
+    ['/slash', '301 /slash/'],
+    ['/slash/', '404'],
+    ['/a%20b', '301 /page'],
+    ['/%C3%BCnder', '301 /page'],
+    ['/to-%C3%BC', '301 /%C3%BCnder'],
+    ['/proxy', '404'],
+    ['/evil/x', '404'],
+    ['/host/evil.com%23', '404'],
+    ['/empty/', '301 /x'],
+    ['/empty//evil.com', '301 /evil.com/x'],
+    ['/empty/%5Cevil.com', '301 /%5Cevil.com/x'],
+    ['/news/%0d%0a', '400'],
+    ['/news/%2F%2Fevil.com', '404'],
+  ])('%s → %s', (target, expected) => expect(answer(target, { rules })).toBe(expected))
+
+  test('the first rule that matches wins, also over a later forced one', () => {
+    const redirects = ['/* /index.html 200', '/page /elsewhere 301!']
+    expect(answer('/page', { rules: { redirects } })).toBe('200 page.html')
+    expect(answer('/page', { rules: { redirects: redirects.toReversed() } })).toBe('301 /elsewhere')
+  })
+
+  test('a rule for everything does not loop on its own target', () => {
+    const redirects = ['/* /landing 302!']
+    expect(answer('/x', { rules: { redirects } })).toBe('302 /landing')
+    expect(answer('/landing', { rules: { redirects } })).toBe('404')
+    expect(answer('/landing', { rules: { redirects }, files: [...MORE, 'landing.html'] })).toBe('200 landing.html')
+  })
+
+  test('a rewrite of everything is a single-page app', () => {
+    const rules = { redirects: ['/* /index.html 200'] }
+    expect(answer('/any', { rules })).toBe('200 index.html')
+    expect(answer('/any', { rules, dest: 'script' })).toBe('404')
+    expect(answer('/blog', { rules })).toBe('301 /blog/')
+    expect(answer('/', { rules, files: ['a.html'] })).toBe('404')
+  })
+})
+
+describe('_headers', () => {
+  const rules: Rules = {
+    headers: [
+      [
+        '/*',
+        [
+          ['x-a', '1'],
+          ['cache-control', 'max-age=60'],
+        ],
+      ],
+      [
+        '/docs/*',
+        [
+          ['x-a', '2'],
+          ['cache-control', 'max-age=90'],
+          ['x-b', 'b'],
+        ],
+      ],
+      [
+        '/docs/deep/*',
+        [
+          ['x-b', null],
+          ['link', '</a>'],
+          ['link', '</b>'],
+        ],
+      ],
+    ],
+  }
+  const custom = (target: string): unknown => {
+    const intent = ask(target, { rules })
+    return intent.kind === 'asset' ? Object.fromEntries(intent.custom) : intent
+  }
+  test('every matching rule counts: single values are replaced, lists grow, null removes', () => {
+    expect(custom('/page')).toEqual({ 'x-a': '1', 'cache-control': 'max-age=60' })
+    expect(custom('/docs/')).toEqual({ 'x-a': '1, 2', 'cache-control': 'max-age=90', 'x-b': 'b' })
+    expect(custom('/docs/deep/x')).toEqual({
+      'x-a': '1, 2',
+      'cache-control': 'max-age=90',
+      'x-b': null,
+      link: '</a>, </b>',
+    })
+  })
+  test('they apply to the path that was asked for', () => {
+    expect(ask('/page', { rules: { headers: [['/page.html', [['x-a', '1']]]] } })).toMatchObject({ custom: [] })
+  })
+})
+
+describe('whatever is asked', () => {
+  const index = indexManifest(
+    manifestOf([...MORE, '404.html'], {
+      redirects: [
+        '/r/* /:splat 301',
+        '/s/:a/:b /:b/:a 302',
+        '/x/* https://example.com/:splat 301',
+        '/w/* /:splat 200',
+        '/f/* /:splat 308!',
+      ],
+      headers: [['/*', [['x-a', '1']]]],
+    }),
+  )
+  const piece = fc.oneof(
+    fc.constantFrom(
+      '/',
+      '//',
+      '\\',
+      '%2f',
+      '%5c',
+      '%2e%2e',
+      '..',
+      '.',
+      '%00',
+      '%',
+      '%C3%BC',
+      '?',
+      '#',
+      '@',
+      ':',
+      'evil.com',
+      '\t',
+      '\r\n',
+    ),
+    fc.constantFrom('r', 's', 'x', 'w', 'f', 'about', 'blog', 'docs', 'index', '.html', '.dropway', '__proto__'),
+    fc.string({ unit: 'binary', maxLength: 4 }),
+  )
+  const target = fc.oneof(
+    fc.array(piece, { maxLength: 12 }).map((pieces) => `/${pieces.join('')}`),
+    fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join('/')),
+    fc.string({ unit: 'binary' }),
+  )
+
+  test('it is answered, from this drop, and never leads elsewhere by a trick', () => {
+    fc.assert(
+      fc.property(
+        target,
+        fc.boolean(),
+        fc.option(fc.constantFrom('script', 'document', ''), { nil: undefined }),
+        (asked, spaFallback, fetchDest) => {
+          const intent = locate(index, { target: asked, spaFallback, fetchDest })
+          if (intent.kind === 'asset') {
+            expect(index.files.get(intent.path)).toBe(intent.file)
+            expect(intent.path).not.toBe('_redirects')
+          }
+          if (intent.kind === 'redirect') {
+            expect(intent.location).toMatch(/^(?:\/(?!\/)|https:\/\/example\.com\/)[\x21-\x5b\x5d-\x7e]*$/)
+          }
+        },
+      ),
+      { numRuns: 5000 },
+    )
+  })
+
+  test('a plain path and its fully encoded form have the same answer', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^(?:\/[a-z._-]{1,8}){0,4}\/?$/), (path) => {
+        const encoded = path.replace(/[^/]/g, (char) => `%${char.charCodeAt(0).toString(16)}`)
+        const request = { spaFallback: false, fetchDest: undefined }
+        expect(locate(index, { ...request, target: encoded })).toEqual(locate(index, { ...request, target: path }))
+      }),
+    )
+  })
+})
