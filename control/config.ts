@@ -20,6 +20,18 @@ export interface ControlConfig extends SharedSettings {
   readonly stripeWebhookSecret: string | undefined
   readonly stripeApiBase: string | undefined
   readonly dnsResolver: string | undefined
+  /** Unset: custom domains get certificates of the local CA, and nothing asks whether a public CA could see them. */
+  readonly acmeDirectoryUrl: string | undefined
+  /** What a CAA record must name so that our CA may issue. */
+  readonly caaIdentities: readonly string[]
+  /** Public port of the edge's plain listener, where a CA looks for http-01 answers. */
+  readonly challengePort: number
+  /** May a custom domain's address be looked at although it is not a public one? Only where nobody can be attacked. */
+  readonly allowPrivateAddresses: boolean
+  /** What an apex domain's A and AAAA records should say; shown to owners. */
+  readonly publicAddresses: readonly string[]
+  /** First pause between two checks of a domain that is not ready; later ones are multiples. */
+  readonly domainCheckMs: number
   readonly anonymousLifetimeMs: number
   readonly freeIdleLifetimeMs: number
   readonly recoveryWindowMs: number
@@ -47,6 +59,14 @@ export function readControlConfig(environment: Env): ControlConfig {
     stripeWebhookSecret: env.optional('STRIPE_WEBHOOK_SECRET'),
     stripeApiBase: env.optional('STRIPE_API_BASE'),
     dnsResolver: env.optional('DNS_RESOLVER'),
+    acmeDirectoryUrl: env.optional('ACME_DIRECTORY_URL'),
+    caaIdentities: env.list('CAA_IDENTITIES'),
+    // Where the secure port is not 443 the plain one is not 80 either: one machine, or a test.
+    challengePort: env.port('CHALLENGE_PORT', shared.publicPort === undefined ? 80 : shared.httpPort),
+    allowPrivateAddresses:
+      env.oneOf('ALLOW_PRIVATE_ADDRESSES', ['yes', 'no'], shared.serviceHost === 'localhost' ? 'yes' : 'no') === 'yes',
+    publicAddresses: env.list('PUBLIC_ADDRESSES'),
+    domainCheckMs: env.durationMs('DOMAIN_CHECK_INTERVAL', '10s'),
     anonymousLifetimeMs: env.durationMs('ANONYMOUS_LIFETIME', '7d'),
     freeIdleLifetimeMs: env.durationMs('FREE_IDLE_LIFETIME', '30d'),
     recoveryWindowMs: env.durationMs('RECOVERY_WINDOW', '30d'),

@@ -1,0 +1,107 @@
+/**
+ * The whole service on one machine, in order:
+ *
+ *   start  postgres + redis → control → edge
+ *   stop   edge (drains its visitors) → control → redis → postgres
+ *
+ * Whatever ends in between is started again.
+ */
+import { forgetLocalServices, noteLocalServices } from '../../shared/local-services.ts'
+import type { SupervisorConfig } from './config.ts'
+import { openLogFile } from './log-file.ts'
+import { startPlane } from './plane.ts'
+import { isAlive } from './processes.ts'
+import { startPostgres, type Postgres } from './postgres.ts'
+import { startRedis, type Redis } from './redis.ts'
+import type { Report } from './report.ts'
+import { keepRunning, type Running, type Unit } from './unit.ts'
+
+export interface Stack {
+  stop(): Promise<void>
+  /** Ends the draining of a stop that is under way. */
+  hurry(): void
+}
+
+/** Control finishes the uploads that are under way. */
+const CONTROL_GRACE_MS = 15_000
+/** The edge's own drain time, plus what it needs to notice that it is over. */
+const EDGE_EXTRA_GRACE_MS = 5000
+
+export async function startStack(config: SupervisorConfig, report: Report): Promise<Stack> {
+  /** In the order of the start; stopped from the last to the first. */
+  const units: Unit[] = []
+  let postgres: Postgres | undefined
+  let redis: Redis | undefined
+
+  const note = () => {
+    const processes: Record<string, number> = { supervisor: process.pid }
+    for (const { name, pid } of units) if (pid !== undefined) processes[name] = pid
+    noteLocalServices(config.dataDir, { databaseUrl: postgres?.url, redisUrl: redis?.url, processes })
+  }
+
+  async function add(name: string, start: () => Promise<Running>, detail?: () => string | undefined): Promise<void> {
+    const startedAt = Date.now()
+    report.starting(name)
+    units.push(await keepRunning({ name, start, report, onChange: note }))
+    note()
+    report.started(name, Date.now() - startedAt, detail?.())
+  }
+
+  async function stop(): Promise<void> {
+    for (const unit of units.toReversed()) {
+      const startedAt = Date.now()
+      await unit.stop()
+      report.stopped(unit.name, Date.now() - startedAt)
+    }
+    forgetLocalServices(config.dataDir)
+  }
+
+  const plane = (name: 'control' | 'edge', graceMs: number) => {
+    const log = openLogFile(config.dataDir, name)
+    const onLog = (line: string) => {
+      log(line)
+      report.planeLine(name, line)
+    }
+    const main =
+      name === 'control' ? new URL('../main.ts', import.meta.url) : new URL('../../edge/main.ts', import.meta.url)
+    return () =>
+      startPlane({ name, main, graceMs, onLog, environment: { ...config.environment, ...serviceAddresses() } })
+  }
+
+  const serviceAddresses = () => ({
+    ...(postgres ? { DATABASE_URL: postgres.url } : {}),
+    ...(redis ? { REDIS_URL: redis.url } : {}),
+  })
+
+  try {
+    if (config.databaseUrl === undefined) {
+      const onLog = openLogFile(config.dataDir, 'postgres')
+      await add('postgres', async () => (postgres = await startPostgres({ dataDir: config.dataDir, onLog })))
+    }
+    if (config.redisUrl === undefined) {
+      const { dataDir, searchPath } = config
+      const onLog = openLogFile(dataDir, 'redis')
+      const start = async () =>
+        (redis = await startRedis({ dataDir, searchPath, onLog, standInPort: portOf(redis?.url) }))
+      await add('redis', start, () => redis?.engine)
+    }
+    await add('control', plane('control', CONTROL_GRACE_MS))
+    await add('edge', plane('edge', config.edgeDrainMs + EDGE_EXTRA_GRACE_MS))
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return { stop, hurry: () => endPlanes(units) }
+}
+
+/** Only the planes drain; the services end quickly by themselves and must end orderly. */
+function endPlanes(units: readonly Unit[]): void {
+  for (const { name, pid } of units) {
+    if (pid !== undefined && (name === 'control' || name === 'edge') && isAlive(pid)) process.kill(pid, 'SIGKILL')
+  }
+}
+
+/** The stand-in must come back at the address that the planes know. */
+function portOf(redisUrl: string | undefined): number | undefined {
+  return redisUrl?.startsWith('redis://') ? Number(new URL(redisUrl).port) : undefined
+}

@@ -1,0 +1,77 @@
+/** One thing that the supervisor keeps running: a service or a plane. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Report } from './report.ts'
+
+export interface Running {
+  readonly pid: number
+  /** Settles when the process has gone, for whatever reason. */
+  readonly exited: Promise<void>
+  stop(): Promise<void>
+}
+
+export interface Unit {
+  readonly name: string
+  /** Pid of the process that runs now; undefined between a crash and the restart. */
+  readonly pid: number | undefined
+  stop(): Promise<void>
+}
+
+/** Waits before the 1st, 2nd, … restart. A unit that then lives long enough starts again from the first. */
+const RESTART_DELAYS_MS = [0, 200, 1000, 5000, 15_000]
+const HEALTHY_AFTER_MS = 30_000
+
+export interface KeepRunningOptions {
+  readonly name: string
+  start(): Promise<Running>
+  readonly report: Report
+  /** Called after each start and each end. */
+  onChange(): void
+}
+
+/** Starts it, failing when the first start fails; from then on a crash is followed by a restart until `stop`. */
+export async function keepRunning({ name, start, report, onChange }: KeepRunningOptions): Promise<Unit> {
+  const stopping = new AbortController()
+  let running: Running | undefined = await start()
+
+  async function watch(): Promise<void> {
+    let crashes = 0
+    while (!stopping.signal.aborted) {
+      const startedAt = Date.now()
+      await running?.exited
+      if (stopping.signal.aborted) return
+      running = undefined
+      onChange()
+      crashes = Date.now() - startedAt > HEALTHY_AFTER_MS ? 1 : crashes + 1
+      const delayMs = RESTART_DELAYS_MS[Math.min(crashes, RESTART_DELAYS_MS.length) - 1]!
+      report.crashed(name, delayMs)
+      await sleep(delayMs, undefined, { signal: stopping.signal }).catch(() => {})
+      if (stopping.signal.aborted) return
+      await restart()
+    }
+  }
+
+  async function restart(): Promise<void> {
+    try {
+      running = await start()
+      report.restarted(name)
+      onChange()
+    } catch (error) {
+      report.problem(name, error)
+    }
+  }
+
+  const watching = watch()
+  return {
+    name,
+    get pid() {
+      return running?.pid
+    },
+    async stop() {
+      stopping.abort()
+      await running?.stop()
+      // A restart may have been under way when we were asked to stop.
+      await watching
+      await running?.stop()
+    },
+  }
+}
