@@ -45,6 +45,7 @@ export function createApp(options: { config: ControlConfig; clock: Clock; log: L
       if (applied.length > 0) log.info({ applied }, 'migrated')
       services.events.start()
       services.mailer.start()
+      services.domainWatch.start()
       jobs.start()
       return server.listen(config.controlPort, config.controlHost)
     },

@@ -14,6 +14,7 @@ import { recordAudit, type AuditAction } from './audit/audit.ts'
 import type { ControlConfig } from './config.ts'
 import { openDatabase } from './database/sql.ts'
 import { createDomains } from './domains/domains.ts'
+import { createDomainWatch } from './domains/watch.ts'
 import { createEvents } from './events/publish.ts'
 import { connectRedis } from './events/redis.ts'
 import { createGallery } from './gallery/gallery.ts'
@@ -54,7 +55,8 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
   const audit: Audit = (db, { actor, action, subject, detail = {} }) =>
     recordAudit(db, { orgId: actor.orgId, actor, action: action as AuditAction, subject, detail })
 
-  const domains = createDomains({ sql, redis, clock, log, config, audit, propagate: () => events.propagate() })
+  const domains = createDomains({ sql, redis, secrets, clock, log, config, audit, propagate: () => events.propagate() })
+  const domainWatch = createDomainWatch({ domains, redis, log, checkMs: config.domainCheckMs })
   const refreshRoutes = createRefreshRoutes({
     sitesDomain: config.sitesDomain,
     now: () => clock.now(),
@@ -138,6 +140,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     uploads,
     siteExport,
     domains,
+    domainWatch,
     lifecycle,
     trust,
     gallery,
@@ -166,6 +169,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     ],
 
     async close(): Promise<void> {
+      await domainWatch.stop()
       await mailer.stop()
       await events.stop()
       await Promise.all([publishing.close(), inspector.close()])

@@ -1,0 +1,142 @@
+/**
+ * Looks at a domain as a CA would: a token that every edge knows must come back from
+ * http://<domain>/.well-known/acme-challenge/<token>. The address comes from the owner's DNS, so this connects only
+ * to public addresses, sends one fixed request, follows nothing and reads next to nothing.
+ */
+import { randomBytes } from 'node:crypto'
+import http from 'node:http'
+import { BlockList, isIP } from 'node:net'
+import type { Redis } from 'ioredis'
+import { SECOND_MS } from '../../shared/clock.ts'
+import { keys, LOG_LENGTH } from '../../shared/keys.ts'
+import { everyEdgeReached } from '../../shared/live-edges.ts'
+import { encodeStreamMessage } from '../../shared/stream.ts'
+import type { ProbeResult } from './rules.ts'
+
+const TOKEN_LIFETIME_MS = 60 * SECOND_MS
+const WAIT_FOR_EDGES_MS = 2 * SECOND_MS
+const REQUEST_TIMEOUT_MS = 5 * SECOND_MS
+/** A few of many addresses tell enough. */
+const MAX_ADDRESSES = 4
+const MAX_BODY_BYTES = 1024
+
+export interface ProbeDeps {
+  readonly redis: Redis
+  readonly challengePort: number
+  readonly allowPrivateAddresses: boolean
+}
+
+export interface Probe {
+  probe(domain: string, addresses: readonly string[]): Promise<ProbeResult>
+}
+
+export function createProbe({ redis, challengePort, allowPrivateAddresses }: ProbeDeps): Probe {
+  const tell = (token: string, value: string): Promise<string | null> =>
+    redis.xadd(
+      keys.log,
+      'MAXLEN',
+      '~',
+      LOG_LENGTH,
+      '*',
+      ...encodeStreamMessage({ kind: 'challenge', name: token, value }),
+    )
+
+  async function withToken<Result>(look: (token: string, answer: string) => Promise<Result>): Promise<Result> {
+    const token = `probe-${randomBytes(16).toString('base64url')}`
+    const answer = randomBytes(16).toString('base64url')
+    await redis.set(keys.challenge(token), answer, 'PX', TOKEN_LIFETIME_MS)
+    const position = await tell(token, answer)
+    try {
+      if (position !== null) await everyEdgeReached(redis, position, WAIT_FOR_EDGES_MS)
+      return await look(token, answer)
+    } finally {
+      await redis.del(keys.challenge(token)).catch(() => {})
+      await tell(token, '').catch(() => {})
+    }
+  }
+
+  return {
+    async probe(domain, addresses) {
+      const usable = addresses
+        .filter((address) => allowPrivateAddresses || isPublicAddress(address))
+        .slice(0, MAX_ADDRESSES)
+      if (usable.length === 0) return addresses.length === 0 ? 'challenge_unreachable' : 'private_address'
+      return withToken(async (token, answer) => {
+        const path = `/.well-known/acme-challenge/${token}`
+        const bodies = await Promise.all(usable.map((address) => fetchBody(address, challengePort, domain, path)))
+        if (bodies.includes(answer)) return 'reachable'
+        return bodies.every((body) => body === undefined) ? 'challenge_unreachable' : 'challenge_wrong'
+      })
+    },
+  }
+}
+
+/** Undefined when nobody answers. A redirect is an answer, and the wrong one. */
+function fetchBody(address: string, port: number, domain: string, path: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const request = http.get(
+      {
+        host: address,
+        port,
+        path,
+        headers: { host: domain },
+        agent: false,
+        signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
+      },
+      (response) => {
+        let body = ''
+        response.setEncoding('latin1')
+        response.on('data', (chunk: string) => {
+          body += chunk
+          if (body.length > MAX_BODY_BYTES) request.destroy()
+        })
+        response.once('close', () => resolve(response.statusCode === 200 ? body.trim() : ''))
+      },
+    )
+    request.once('error', () => resolve(undefined))
+  })
+}
+
+/** Everything that is not the public internet: RFC 6890 and its successors. */
+const SPECIAL_NETWORKS: readonly (readonly [string, number])[] = [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 4],
+  ['240.0.0.0', 4],
+  ['::', 96],
+  ['::ffff:0:0', 96],
+  ['64:ff9b::', 96],
+  ['64:ff9b:1::', 48],
+  ['100::', 64],
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
+  ['5f00::', 16],
+  ['fc00::', 7],
+  ['fe80::', 10],
+  ['ff00::', 8],
+]
+
+export function isPublicAddress(address: string): boolean {
+  const family = isIP(address)
+  return family !== 0 && !specialNetworks().check(address, family === 6 ? 'ipv6' : 'ipv4')
+}
+
+function specialNetworks(): BlockList {
+  const list = new BlockList()
+  for (const [network, prefix] of SPECIAL_NETWORKS)
+    list.addSubnet(network, prefix, network.includes(':') ? 'ipv6' : 'ipv4')
+  return list
+}

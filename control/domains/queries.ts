@@ -1,0 +1,194 @@
+import type { RetryState } from '../../shared/certificate-retry.ts'
+import type { PlanName } from '../../shared/plans.ts'
+import type { Sql } from '../database/sql.ts'
+import type { DomainReason, DomainState } from './rules.ts'
+
+export interface DomainRow {
+  id: string
+  domain: string
+  site_id: string
+  org_id: string
+  redirect_to: string | null
+  state: DomainState
+  reason: DomainReason | null
+  detail: string
+  verify_token: string
+  holds: boolean
+  wanted: boolean
+  stopped_at: Date | null
+  checked_at: Date | null
+  next_check_at: Date | null
+  checks: number
+  created_at: Date
+  slug: string
+  dns_target: string
+  /** End of the certificate that the edges have for it. */
+  not_after: Date | null
+}
+
+const columns = (sql: Sql) => sql`
+  d.id, d.domain, d.site_id, d.org_id, d.redirect_to, d.state, d.reason, d.detail, d.verify_token, d.holds, d.wanted,
+  d.stopped_at, d.checked_at, d.next_check_at, d.checks, d.created_at, s.slug, s.dns_target, c.not_after`
+
+const source = (sql: Sql) => sql`
+  domains d join sites s on s.id = d.site_id left join certificates c on c.name = d.domain`
+
+/** Serialises what counts against the cap; undefined when there is no such organisation. */
+export async function lockPlan(sql: Sql, orgId: string): Promise<PlanName | undefined> {
+  const [row] = await sql<{ plan: PlanName }[]>`select plan from organisations where id = ${orgId} for update`
+  return row?.plan
+}
+
+/** Another tenant's site is as absent as a missing one. */
+export async function isOwnSite(sql: Sql, orgId: string, siteId: string): Promise<boolean> {
+  const rows = await sql`select 1 from sites where id = ${siteId} and org_id = ${orgId} and deleted_at is null`
+  return rows.length === 1
+}
+
+/** A pair counts once: its redirecting half is not counted. */
+export async function countDomains(sql: Sql, orgId: string): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from domains where org_id = ${orgId} and removed_at is null and redirect_to is null`
+  return row!.count
+}
+
+export async function listDomains(sql: Sql, siteId: string): Promise<DomainRow[]> {
+  return sql<DomainRow[]>`
+    select ${columns(sql)} from ${source(sql)}
+    where d.site_id = ${siteId} and d.removed_at is null order by d.created_at, d.redirect_to nulls first, d.domain`
+}
+
+export async function findDomain(sql: Sql, siteId: string, domain: string): Promise<DomainRow | undefined> {
+  const [row] = await sql<DomainRow[]>`
+    select ${columns(sql)} from ${source(sql)} where d.site_id = ${siteId} and d.domain = ${domain} and d.removed_at is null`
+  return row
+}
+
+/** Locks the claim, so that two checks of it do not interleave. */
+export async function lockDomain(sql: Sql, id: string): Promise<DomainRow | undefined> {
+  const [row] = await sql<DomainRow[]>`
+    select ${columns(sql)} from ${source(sql)} where d.id = ${id} and d.removed_at is null for update of d`
+  return row
+}
+
+export async function findClaim(sql: Sql, orgId: string, domain: string): Promise<DomainRow | undefined> {
+  const [row] = await sql<DomainRow[]>`
+    select ${columns(sql)} from ${source(sql)} where d.org_id = ${orgId} and d.domain = ${domain} and d.removed_at is null`
+  return row
+}
+
+export async function findHolder(sql: Sql, domain: string): Promise<DomainRow | undefined> {
+  const [row] = await sql<DomainRow[]>`
+    select ${columns(sql)} from ${source(sql)} where d.domain = ${domain} and d.holds and d.removed_at is null`
+  return row
+}
+
+/** Claims to one name are settled one after the other, also before any of them holds it. */
+export async function lockName(sql: Sql, domain: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`domain:${domain}`}, 0))`
+}
+
+export async function insertDomain(
+  sql: Sql,
+  row: {
+    id: string
+    domain: string
+    site_id: string
+    org_id: string
+    redirect_to: string | null
+    reason: DomainReason
+    verify_token: string
+    next_check_at: Date
+    created_at: Date
+  },
+): Promise<void> {
+  await sql`insert into domains ${sql(row)}`
+}
+
+export async function updateDomain(
+  sql: Sql,
+  id: string,
+  changes: Partial<Omit<DomainRow, 'slug' | 'dns_target' | 'not_after'>>,
+): Promise<void> {
+  await sql`update domains set ${sql(changes as never)} where id = ${id}`
+}
+
+export async function removeDomain(sql: Sql, id: string, now: Date): Promise<void> {
+  await sql`update domains set removed_at = ${now}, holds = false, wanted = false, next_check_at = null where id = ${id}`
+}
+
+/** Hands out due domains to one control at a time: the lease keeps others off while the check runs. */
+export async function takeDueDomains(sql: Sql, now: Date, leaseUntil: Date, limit: number): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    update domains set next_check_at = ${leaseUntil} where id in (
+      select id from domains where removed_at is null and next_check_at <= ${now}
+      order by next_check_at limit ${limit} for update skip locked)
+    returning id`
+  return rows.map((row) => row.id)
+}
+
+export async function domainsOfOrganisation(sql: Sql, orgId: string): Promise<DomainRow[]> {
+  return sql<DomainRow[]>`
+    select ${columns(sql)} from ${source(sql)} where d.org_id = ${orgId} and d.removed_at is null order by d.domain for update of d`
+}
+
+export interface CertificateRow {
+  name: string
+  sealed: string
+  not_before: Date
+  not_after: Date
+  updated_at: Date
+}
+
+export async function saveCertificate(sql: Sql, row: Omit<CertificateRow, 'updated_at'>): Promise<void> {
+  await sql`
+    insert into certificates ${sql(row)} on conflict (name) do update
+    set sealed = excluded.sealed, not_before = excluded.not_before, not_after = excluded.not_after, updated_at = now()
+    where certificates.sealed <> excluded.sealed`
+}
+
+export async function deleteCertificate(sql: Sql, name: string): Promise<void> {
+  await sql`delete from certificates where name = ${name}`
+}
+
+export async function certificatesAfter(sql: Sql, name: string, limit: number): Promise<CertificateRow[]> {
+  return sql<CertificateRow[]>`select * from certificates where name > ${name} order by name limit ${limit}`
+}
+
+export async function wantedNames(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ domain: string }[]>`select domain from domains where wanted and removed_at is null`
+  return rows.map((row) => row.domain)
+}
+
+/** Wanted, but no certificate of theirs was ever seen here. */
+export async function namesWithoutCertificate(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ domain: string }[]>`
+    select d.domain from domains d left join certificates c on c.name = d.domain
+    where d.wanted and d.removed_at is null and c.name is null`
+  return rows.map((row) => row.domain)
+}
+
+export async function replaceRetries(sql: Sql, states: ReadonlyMap<string, RetryState>): Promise<void> {
+  const names = [...states.keys()]
+  await sql`delete from certificate_retries where not (name = any(${names}))`
+  for (const [name, state] of states) {
+    await sql`
+      insert into certificate_retries (name, state) values (${name}, ${sql.json(state as never)})
+      on conflict (name) do update set state = excluded.state where certificate_retries.state <> excluded.state`
+  }
+}
+
+export async function allRetries(sql: Sql): Promise<{ name: string; state: RetryState }[]> {
+  return sql<{ name: string; state: RetryState }[]>`select name, state from certificate_retries`
+}
+
+export async function saveAccount(sql: Sql, sealed: string): Promise<void> {
+  await sql`
+    insert into acme_account (sealed) values (${sealed}) on conflict (only_row) do update
+    set sealed = excluded.sealed where acme_account.sealed <> excluded.sealed`
+}
+
+export async function readAccount(sql: Sql): Promise<string | undefined> {
+  const [row] = await sql<{ sealed: string }[]>`select sealed from acme_account`
+  return row?.sealed
+}
