@@ -49,7 +49,8 @@ export interface WantedPort {
   /** The setting that names it. */
   readonly setting: string
   readonly port: number
-  readonly address: string
+  /** Undefined: every address of this machine. */
+  readonly address: string | undefined
 }
 
 /** Refuses a port that somebody else has, or that we may not have, before anything is started. */
@@ -69,11 +70,11 @@ export async function requireFreePorts(wanted: readonly WantedPort[]): Promise<v
         `Port ${port} needs more rights than you have. Set ${setting} to a port above 1023, or start as root.`,
       )
     }
-    if (code !== undefined) throw new StartRefused(`Port ${port} (${setting}) cannot be used on ${address}: ${code}.`)
+    if (code !== undefined) throw new StartRefused(`Port ${port} (${setting}) cannot be used: ${code}.`)
   }
 }
 
-function listenError(port: number, address: string): Promise<string | undefined> {
+function listenError(port: number, address: string | undefined): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = net.createServer()
     server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code))

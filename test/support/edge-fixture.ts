@@ -70,6 +70,7 @@ export interface EdgeFixture {
   edge: EdgeProcess
   /** Puts files and their manifest into the blob store; returns the manifest's hash. */
   store(content: Content, rules?: Partial<Pick<Manifest, 'redirects' | 'headers'>>): Promise<string>
+  putBlob(bytes: Uint8Array): Promise<string>
   /** Publishes a live site at `host` and waits until the edge serves it. */
   publish(
     host: string,
@@ -135,6 +136,11 @@ export async function startEdgeFixture(options: FixtureOptions = {}): Promise<Ed
     return (await blobs.put(encodeManifest(manifest))).hash
   }
 
+  async function variant(bytes: Buffer): Promise<{ hash: string; size: number }> {
+    const { hash, size } = await blobs.put(bytes)
+    return { hash, size }
+  }
+
   async function storeFile(name: string, entry: FixtureFile | string): Promise<ManifestFile> {
     const file: FixtureFile = typeof entry === 'string' ? { body: entry } : entry
     const bytes = Buffer.from(file.body)
@@ -142,7 +148,7 @@ export async function startEdgeFixture(options: FixtureOptions = {}): Promise<Ed
     const result: ManifestFile = { hash: stored.hash, size: stored.size, type: file.type ?? typeOf(name) }
     if (file.immutable) result.immutable = true
     if (file.compressed)
-      result.encodings = { br: await blobs.put(brotliCompressSync(bytes)), gzip: await blobs.put(gzipSync(bytes)) }
+      result.encodings = { br: await variant(brotliCompressSync(bytes)), gzip: await variant(gzipSync(bytes)) }
     if (file.injection) result.injection = file.injection
     else if (result.type.startsWith('text/html')) result.injection = injectionOf(bytes)
     return result
@@ -167,6 +173,7 @@ export async function startEdgeFixture(options: FixtureOptions = {}): Promise<Ed
     ca: () => readFileSync(path.join(dataDir, 'ca', 'ca.pem'), 'utf8'),
     edge: undefined as unknown as EdgeProcess,
     store,
+    putBlob: async (bytes) => (await blobs.put(bytes)).hash,
     async publish(host, content, settings = {}, rules = {}) {
       const manifest = await store(content, rules)
       const route: SiteRoute = {
@@ -248,16 +255,16 @@ async function spawnEdge(env: Record<string, string>): Promise<EdgeProcess> {
   }
 }
 
-const TYPES: Readonly<Record<string, string>> = {
-  html: 'text/html; charset=utf-8',
-  css: 'text/css; charset=utf-8',
-  js: 'text/javascript; charset=utf-8',
-  txt: 'text/plain; charset=utf-8',
-  png: 'image/png',
-}
+const TYPES: ReadonlyMap<string, string> = new Map([
+  ['html', 'text/html; charset=utf-8'],
+  ['css', 'text/css; charset=utf-8'],
+  ['js', 'text/javascript; charset=utf-8'],
+  ['txt', 'text/plain; charset=utf-8'],
+  ['png', 'image/png'],
+])
 
 function typeOf(name: string): string {
-  return TYPES[name.slice(name.lastIndexOf('.') + 1)] ?? 'application/octet-stream'
+  return TYPES.get(name.slice(name.lastIndexOf('.') + 1)) ?? 'application/octet-stream'
 }
 
 /** Fixture pages are plain: the first end tags are the real ones. */

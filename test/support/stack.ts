@@ -1,3 +1,288 @@
-export async function startSharedStack(): Promise<never> {
-  throw new Error('not yet')
+/**
+ * A whole real Dropway: the supervisor as a child process, on free ports, with a DATA_DIR of its own.
+ * `sharedStack()` is one for the whole run: use it with your own accounts and slugs, and don't disturb it.
+ * `startStack()` is yours alone: kill what you like in it, and stop it.
+ */
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import net from 'node:net'
+import os from 'node:os'
+import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { inject } from 'vitest'
+import { askBroker, type SharedThing } from './broker.ts'
+import { request, type Answer, type RequestOptions } from './client.ts'
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const START_TIMEOUT_MS = 60_000
+
+export type PlanName = 'free' | 'plus' | 'business' | 'starter' | 'pro'
+export type ProcessName = 'supervisor' | 'postgres' | 'redis' | 'control' | 'edge'
+export type FetchOptions = Omit<RequestOptions, 'url' | 'ca'> & {
+  /** API token, sent as a bearer. */
+  readonly token?: string
+  /** The address that the visitor comes from; the stack trusts its test client as a proxy. */
+  readonly from?: string
+}
+
+export interface Account {
+  readonly email: string
+  readonly user_id: string
+  readonly org_id: string
+  readonly plan: PlanName
+  readonly token: string
+}
+
+export interface Published {
+  readonly id: string
+  readonly slug: string
+  readonly url: string
+}
+
+export interface CommandResult {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface Stack {
+  readonly baseUrl: string
+  readonly sitesDomain: string
+  readonly httpsPort: number
+  readonly httpPort: number
+  readonly controlPort: number
+  readonly dataDir: string
+  /** The environment of the stack, for processes started beside it. */
+  readonly env: Readonly<Record<string, string>>
+  /** PEM of the local CA. */
+  readonly ca: string
+  /** A path of the service (`/api/v1/…`), or a whole URL. */
+  fetch(pathOrUrl: string, options?: FetchOptions): Promise<Answer>
+  /** A path of a drop, over h2 unless told otherwise. */
+  visit(slug: string, path?: string, options?: FetchOptions): Promise<Answer>
+  /** `npm run admin -- …`. */
+  admin(...args: string[]): Promise<CommandResult>
+  /** A verified account with an API token. */
+  createAccount(plan?: PlanName, options?: { email?: string; password?: string }): Promise<Account>
+  /** Publishes files (or one page) as a new site, or as the next version of `site`. */
+  publish(
+    account: Pick<Account, 'token'>,
+    content: string | Readonly<Record<string, string | Uint8Array>>,
+    site?: Published,
+  ): Promise<Published>
+  /** Pids of the processes that run now. */
+  pids(): Readonly<Record<string, number>>
+}
+
+export interface OwnStack extends Stack {
+  /** Every line that the supervisor has written so far. */
+  readonly output: readonly string[]
+  kill(name: ProcessName, signal?: NodeJS.Signals): void
+  /** Stops with SIGTERM and starts again on the same data. */
+  restart(): Promise<void>
+  /** SIGTERM, then waits for the end; removes the data. Resolves the exit code. */
+  stop(): Promise<number>
+}
+
+export interface StackOptions {
+  readonly env?: Readonly<Record<string, string>>
+  /** Edge workers; 1 unless told otherwise. */
+  readonly workers?: number
+}
+
+interface Description {
+  readonly dataDir: string
+  readonly env: Readonly<Record<string, string>>
+}
+
+export async function startStack({ env = {}, workers = 1 }: StackOptions = {}): Promise<OwnStack> {
+  const dataDir = await mkdtemp(path.join(os.tmpdir(), 'dropway-test-stack-'))
+  const description: Description = { dataDir, env: await stackEnvironment(dataDir, workers, env) }
+  const output: string[] = []
+  let supervisor = await startSupervisor(description, output)
+
+  async function end(): Promise<number> {
+    if (supervisor.exitCode === null && supervisor.signalCode === null) {
+      supervisor.kill('SIGTERM')
+      await once(supervisor, 'exit')
+    }
+    return supervisor.exitCode ?? 1
+  }
+
+  return {
+    ...attach(description),
+    output,
+    kill(name, signal = 'SIGKILL') {
+      process.kill(readProcesses(dataDir)[name]!, signal)
+    },
+    async restart() {
+      await end()
+      supervisor = await startSupervisor(description, output)
+    },
+    async stop() {
+      const code = await end()
+      await rm(dataDir, { recursive: true, force: true })
+      return code
+    },
+  }
+}
+
+/** The stack that all test files of this run share. */
+export async function sharedStack(): Promise<Stack> {
+  return attach(await askBroker<Description>(inject('broker'), 'stack'))
+}
+
+export async function startSharedStack(): Promise<SharedThing<Description>> {
+  const stack = await startStack({ workers: 2 })
+  return { description: { dataDir: stack.dataDir, env: stack.env }, stop: async () => void (await stack.stop()) }
+}
+
+async function stackEnvironment(dataDir: string, workers: number, extra: Readonly<Record<string, string>>) {
+  const [httpsPort, httpPort, controlPort] = await freePorts(3)
+  return {
+    PATH: process.env['PATH'] ?? '',
+    HOME: os.homedir(),
+    DATA_DIR: dataDir,
+    EDGE_HTTPS_PORT: String(httpsPort),
+    EDGE_HTTP_PORT: String(httpPort),
+    CONTROL_PORT: String(controlPort),
+    EDGE_WORKERS: String(workers),
+    // Tests act as many visitors from one machine.
+    TRUSTED_PROXIES: '127.0.0.1,::1',
+    ANONYMOUS_PER_HOUR: '10000',
+    JOB_INTERVAL: '1s',
+    EDGE_DRAIN: '2s',
+    ...extra,
+  }
+}
+
+/** Asked for all at once, so that they differ. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = net.createServer().listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      return server
+    }),
+  )
+  const ports = servers.map((server) => (server.address() as net.AddressInfo).port)
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+  return ports
+}
+
+async function startSupervisor({ env }: Description, output: string[]): Promise<ChildProcess> {
+  const child = spawn(process.execPath, ['control/supervisor/main.ts'], {
+    cwd: ROOT,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const ready = new Promise<void>((resolve, reject) => {
+    const follow = (line: string) => {
+      output.push(line)
+      if (line.startsWith('ready ')) resolve()
+    }
+    createInterface({ input: child.stdout! }).on('line', follow)
+    createInterface({ input: child.stderr! }).on('line', follow)
+    child.once('close', (code) => reject(new Error(`the stack ended with ${code}:\n${output.join('\n')}`)))
+    setTimeout(() => reject(new Error(`the stack did not get ready:\n${output.join('\n')}`)), START_TIMEOUT_MS).unref()
+  })
+  try {
+    await ready
+  } catch (error) {
+    child.kill('SIGTERM')
+    throw error
+  }
+  return child
+}
+
+function readProcesses(dataDir: string): Record<string, number> {
+  return JSON.parse(readFileSync(path.join(dataDir, 'services.json'), 'utf8')).processes
+}
+
+function attach({ dataDir, env }: Description): Stack {
+  const httpsPort = Number(env['EDGE_HTTPS_PORT'])
+  const baseUrl = env['BASE_URL'] ?? `https://localhost:${httpsPort}`
+  const sitesDomain = env['SITES_DOMAIN'] ?? 'localhost'
+  const ca = readFileSync(path.join(dataDir, 'ca', 'ca.pem'), 'utf8')
+
+  const fetch: Stack['fetch'] = (pathOrUrl, { token, from, headers, ...options } = {}) =>
+    request({
+      ...options,
+      ca,
+      url: pathOrUrl.startsWith('/') ? baseUrl + pathOrUrl : pathOrUrl,
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(from === undefined ? {} : { 'x-forwarded-for': from }),
+        ...headers,
+      },
+    })
+
+  const admin: Stack['admin'] = (...args) => run(['control/admin/main.ts', ...args], env)
+
+  return {
+    baseUrl,
+    sitesDomain,
+    httpsPort,
+    httpPort: Number(env['EDGE_HTTP_PORT']),
+    controlPort: Number(env['CONTROL_PORT']),
+    dataDir,
+    env,
+    ca,
+    fetch,
+    admin,
+    visit: (slug, target = '/', options = {}) =>
+      fetch(`https://${slug}.${sitesDomain}:${httpsPort}${target}`, { h2: true, ...options }),
+    async createAccount(
+      plan = 'free',
+      { email = `user-${randomBytes(5).toString('hex')}@example.test`, password } = {},
+    ) {
+      const passwordArguments = password === undefined ? [] : ['--password', password]
+      const result = await admin(
+        'create-account',
+        '--email',
+        email,
+        '--plan',
+        plan,
+        '--verified',
+        '--token',
+        ...passwordArguments,
+      )
+      if (result.code !== 0) throw new Error(`create-account failed: ${result.stderr}`)
+      return JSON.parse(result.stdout) as Account
+    },
+    async publish({ token }, content, existing) {
+      const site = existing ?? (await expectStatus(201, fetch('/api/v1/sites', { token, json: {} }))).json<Published>()
+      const body = new FormData()
+      if (typeof content === 'string') body.append('file', new File([content], 'index.html'))
+      else {
+        for (const [name, bytes] of Object.entries(content)) {
+          body.append('files', new File([new Uint8Array(Buffer.from(bytes))], path.basename(name)))
+          body.append('paths', name)
+        }
+      }
+      const kind = typeof content === 'string' ? 'upload' : 'upload-bundle'
+      await expectStatus(201, fetch(`/api/v1/sites/${site.id}/${kind}`, { token, body }))
+      return site
+    },
+    pids: () => readProcesses(dataDir),
+  }
+}
+
+async function expectStatus(status: number, answer: Promise<Answer>): Promise<Answer> {
+  const received = await answer
+  if (received.status !== status) throw new Error(`expected ${status}, got ${received.status}: ${received.text()}`)
+  return received
+}
+
+/** Runs one of our programs to its end, with an environment of its own. */
+function run(args: readonly string[], env: Readonly<Record<string, string>>): Promise<CommandResult> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, args, { cwd: ROOT, env, maxBuffer: 64_000_000 }, (error, stdout, stderr) => {
+      resolve({ code: error ? Number(error.code ?? 1) : 0, stdout, stderr })
+    })
+  })
 }

@@ -1,0 +1,167 @@
+/** Accounts, organisations and the mail outbox on a real Postgres, with a clock that the test moves. */
+import { Readable } from 'node:stream'
+import { createAccess } from '../../control/accounts/access.ts'
+import { createAccounts } from '../../control/accounts/accounts.ts'
+import type { Actor } from '../../control/accounts/actor.ts'
+import type { AccountHooks, SignedIn, Visit } from '../../control/accounts/contract.ts'
+import { SESSION_COOKIE } from '../../control/accounts/session-cookie.ts'
+import { createApiRoutes } from '../../control/http/api.ts'
+import type { Request, Route } from '../../control/http/route.ts'
+import { createEnqueueMail, sealContext } from '../../control/mail/mail.ts'
+import type { RenderedMail } from '../../control/mail/templates.ts'
+import { createOrganisations } from '../../control/organisations/organisations.ts'
+import { ApiError } from '../../shared/errors.ts'
+import { silentLog, type Log } from '../../shared/log.ts'
+import { createSecrets } from '../../shared/secrets.ts'
+import { createTestDatabase } from './postgres.ts'
+
+export const BASE_URL = 'https://dropway.test'
+export const PASSWORD = 'correct horse battery'
+
+export const VISIT: Visit = {
+  ip: '203.0.113.7',
+  userAgent: 'Browser/1',
+  acceptLanguage: 'de-AT,de;q=0.9',
+  geoCountry: undefined,
+  anonymousId: undefined,
+  sessionSecret: undefined,
+}
+
+/** What a hook was called with, in order. */
+export type HookCall = [name: keyof AccountHooks | 'onOwnerChanged', subject: string]
+
+export interface SentMail extends RenderedMail {
+  readonly to: string
+  readonly template: string
+  /** Token of the link in it. */
+  readonly token: string
+}
+
+export async function createAccountsFixture(log: Log = silentLog) {
+  const database = await createTestDatabase()
+  const { sql } = database
+  const secrets = createSecrets('a secret key for tests, 32 chars or more')
+  let nowMs = Date.parse('2026-03-01T12:00:00Z')
+  const clock = { now: () => nowMs }
+  const hookCalls: HookCall[] = []
+  const hooks = {
+    onSignIn: async (_: unknown, userId: string) => void hookCalls.push(['onSignIn', userId]),
+    onVerified: async (_: unknown, userId: string) => void hookCalls.push(['onVerified', userId]),
+    onOrganisationDeleted: async (_: unknown, orgId: string) => void hookCalls.push(['onOrganisationDeleted', orgId]),
+    onOwnerChanged: async (_: unknown, orgId: string) => void hookCalls.push(['onOwnerChanged', orgId]),
+    claim: async (_: unknown, { anonymousId }: { anonymousId: string }) => hookCalls.push(['claim', anonymousId]),
+    propagate: async () => void hookCalls.push(['propagate', '']),
+  }
+  const enqueueMail = createEnqueueMail({ secrets, clock })
+  const accounts = createAccounts({
+    sql,
+    clock,
+    log,
+    baseUrl: BASE_URL,
+    enqueueMail,
+    hooks,
+    geoHeader: 'x-country',
+    anonymousIdOf: () => undefined,
+  })
+  const organisations = createOrganisations({ sql, clock, baseUrl: BASE_URL, enqueueMail, hooks })
+  const access = createAccess({ sql, clock, log, baseUrl: BASE_URL })
+
+  async function mailsTo(to: string): Promise<SentMail[]> {
+    const rows = await sql<{ id: string; template: string; sealed: string }[]>`
+      select id, template, sealed from mails where recipient = ${to} order by created_at, id`
+    return rows.map(({ id, template, sealed }) => {
+      const mail = JSON.parse(secrets.open(sealed, sealContext(id)).toString()) as RenderedMail
+      return { ...mail, to, template, token: /[?]token=([\w-]+)/.exec(mail.text)?.[1] ?? '' }
+    })
+  }
+
+  const actorOf = async (signedIn: Pick<SignedIn, 'setCookie'>): Promise<Actor> =>
+    (await access.sessionActor(fakeRequest({ cookies: { [SESSION_COOKIE]: secretOf(signedIn) } })))!
+
+  let people = 0
+  /** A new, verified account with a session. */
+  async function newAccount(email = `person${++people}@example.com`): Promise<Actor> {
+    const signedIn = await accounts.signUp({ email, password: PASSWORD }, VISIT)
+    const [mail] = await mailsTo(email)
+    await accounts.verifyEmail(mail!.token)
+    return actorOf(signedIn)
+  }
+
+  return {
+    ...{ database, sql, secrets, clock, hooks, hookCalls, enqueueMail, accounts, organisations, access },
+    ...{ mailsTo, actorOf, newAccount, apiRoute: createApiRoutes(access.authenticate) },
+    advance: (ms: number) => void (nowMs += ms),
+    close: () => database.close(),
+  }
+}
+
+/** The value of the cookie that a reply sets. */
+export function secretOf({ setCookie }: { setCookie: string }): string {
+  return /=([^;]*)/.exec(setCookie)![1]!
+}
+
+interface FakeRequest {
+  method?: string
+  path?: string
+  headers?: Record<string, string>
+  cookies?: Record<string, string>
+  params?: Record<string, string>
+  body?: unknown
+}
+
+export function fakeRequest({
+  method = 'GET',
+  path = '/',
+  headers = {},
+  cookies = {},
+  params = {},
+  body,
+}: FakeRequest): Request {
+  const text = body === undefined ? '' : JSON.stringify(body)
+  const all = { ...headers, ...(body === undefined ? {} : { 'content-length': String(text.length) }) }
+  return {
+    method,
+    path: path.split('?')[0]!,
+    query: new URLSearchParams(path.split('?')[1] ?? ''),
+    params,
+    header: (name) => new Map(Object.entries(all)).get(name),
+    cookie: (name) => new Map(Object.entries(cookies)).get(name),
+    ip: VISIT.ip,
+    signal: new AbortController().signal,
+    json: async () => body,
+    form: async () => new URLSearchParams(),
+    text: async () => text,
+    bytes: async () => Buffer.from(text),
+    stream: () => Readable.from([text]),
+    multipart: async () => {},
+  }
+}
+
+/** Calls the one route of that method and pattern; errors become replies, as control/http makes them. */
+export async function callRoute(
+  routes: readonly Route[],
+  method: string,
+  pattern: string,
+  request: Omit<FakeRequest, 'method'>,
+): Promise<{ status: number; body: any }> {
+  const route = routes.find((candidate) => candidate.method === method && candidate.path === pattern)
+  if (!route) throw new Error(`no route ${method} ${pattern}`)
+  try {
+    const reply = await route.handle(fakeRequest({ ...request, method }))
+    return { status: reply.status, body: typeof reply.body === 'string' ? JSON.parse(reply.body) : undefined }
+  } catch (error) {
+    if (error instanceof ApiError) return { status: error.status, body: error.toBody() }
+    throw error
+  }
+}
+
+/** The error code that a call is refused with. */
+export async function refusal(work: Promise<unknown>): Promise<string> {
+  try {
+    await work
+  } catch (error) {
+    if (error instanceof ApiError) return error.code
+    throw error
+  }
+  return 'accepted'
+}
