@@ -8,7 +8,7 @@ import { accountRoutes } from './accounts/routes.ts'
 import { anonymousRoutes } from './anonymous/routes.ts'
 import { auditRoutes } from './audit/routes.ts'
 import type { ControlConfig } from './config.ts'
-import { dashboardErrorPage, dashboardNotFound, dashboardRoutes } from './dashboard/routes.ts'
+import { createDashboard, type Dashboard } from './dashboard/dashboard.ts'
 import { migrate } from './database/migrate.ts'
 import { domainRoutes } from './domains/routes.ts'
 import { galleryRoutes } from './gallery/routes.ts'
@@ -28,14 +28,15 @@ const CLOSE_GRACE_MS = 10_000
 export function createApp(options: { config: ControlConfig; clock: Clock; log: Log }) {
   const { config, clock, log } = options
   const services = createServices(options)
-  const routes = allRoutes(services)
+  const dashboard = createDashboard(services)
+  const routes = allRoutes(services, dashboard)
   const server = createHttpServer({
     routes,
     log,
     clock,
     trustedProxies: config.trustedProxies,
-    notFound: dashboardNotFound(services),
-    errorPage: dashboardErrorPage(services),
+    notFound: dashboard.notFound,
+    errorPage: dashboard.errorPage,
   })
   const jobs = createJobs({ jobs: services.jobs, intervalMs: config.jobIntervalMs, log })
   return {
@@ -58,7 +59,7 @@ export function createApp(options: { config: ControlConfig; clock: Clock; log: L
   }
 }
 
-function allRoutes(services: Services): Route[] {
+function allRoutes(services: Services, dashboard: Dashboard): Route[] {
   const { sql, config } = services
   const authenticate = services.access.authenticate
   const apiRoute = createApiRoutes(authenticate)
@@ -74,7 +75,7 @@ function allRoutes(services: Services): Route[] {
   return [
     ...api,
     openApiRoute(api, { baseUrl: config.baseUrl, version: '1' }),
-    ...dashboardRoutes(services, api),
+    ...dashboard.routes(api),
     ...(config.smtpUrl === undefined ? devMailRoutes({ folder: `${config.dataDir}/mail` }) : []),
   ]
 }

@@ -4,8 +4,8 @@ export const ACCOUNT_PATHS = {
   reset: '/reset',
   emailChange: '/email-change',
   invitation: '/invitation',
-  signIn: '/sign-in',
-  signUp: '/sign-up',
+  signIn: '/signin',
+  signUp: '/signup',
 } as const
 
 /** In the query, never in the path: access logs keep paths. */

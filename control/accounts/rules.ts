@@ -26,7 +26,7 @@ export function parseEmail(text: string): string {
   return email
 }
 
-const MIN_PASSWORD_CHARS = 10
+export const MIN_PASSWORD_CHARS = 10
 
 /** The most used passwords of ten and more characters; guessing starts with them. */
 const COMMON_PASSWORDS: ReadonlySet<string> = new Set(

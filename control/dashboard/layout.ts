@@ -13,7 +13,6 @@ export interface Viewer {
         readonly email: string
         readonly emailVerified: boolean
         readonly isStaff: boolean
-        readonly organisation: string
       }
     | undefined
   /** Value of the hidden `csrf` field of every form on the page. */

@@ -1,10 +1,9 @@
 /** Sign-up, sign-in, password reset, verification, claiming. Plain forms: no script is needed for any of them. */
 import { html, type Content } from '../../../shared/pages/html.ts'
+import { MIN_PASSWORD_CHARS } from '../../accounts/rules.ts'
 import { csrfField, type Page, type Viewer } from '../layout.ts'
 import { problemNotice, textField } from './form-fields.ts'
 import { countInWords, shortAddress } from './words.ts'
-
-export const MIN_PASSWORD_CHARS = 8
 
 export interface AuthForm {
   readonly email?: string
@@ -151,7 +150,10 @@ export function confirmLinkPage(
   })
 }
 
-export function claimPage(viewer: Viewer, claim: { token: string; drop: { url: string; title: string } }): Page {
+export function claimPage(
+  viewer: Viewer,
+  claim: { token: string; drop: { url: string; title: string }; organisation: string | undefined },
+): Page {
   const signedIn = viewer.signedIn !== undefined
   const here = `/claim/${claim.token}`
   return {
@@ -161,7 +163,7 @@ export function claimPage(viewer: Viewer, claim: { token: string; drop: { url: s
 <div class="card"><strong>${claim.drop.title || shortAddress(claim.drop.url)}</strong><a href="${claim.drop.url}">${shortAddress(claim.drop.url)}</a></div>
 ${
   signedIn
-    ? html`<form method="post" action="${here}" class="form">${csrfField(viewer)}<button class="button primary">Claim it for ${viewer.signedIn!.organisation}</button></form>`
+    ? html`<form method="post" action="${here}" class="form">${csrfField(viewer)}<button class="button primary">Claim it for ${claim.organisation ?? 'my account'}</button></form>`
     : html`<p class="cluster"><a class="button primary" href="/signup${nextQuery(here)}">Sign up and claim it</a><a class="button" href="/signin${nextQuery(here)}">Sign in</a></p>`
 }</div>`,
   }

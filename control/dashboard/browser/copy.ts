@@ -1,0 +1,5 @@
+/** Pages whose only script is the copy button. */
+import { enableCopying, enableScriptStyles } from './elements.ts'
+
+enableScriptStyles()
+enableCopying(document)

@@ -1,0 +1,214 @@
+/** Sign-up, sign-in, sign-out, verification, password reset, change of address, invitations. */
+import { ACCOUNT_PATHS } from '../../accounts/account-links.ts'
+import { html } from '../../../shared/pages/html.ts'
+import { seeOther } from '../../http/reply.ts'
+import type { Request, Route } from '../../http/route.ts'
+import { orShow, problemText, requireActor, safeNext, type Handlers } from '../handlers.ts'
+import type { Page } from '../layout.ts'
+import type { DashboardServices } from '../services.ts'
+import * as views from '../views/auth.ts'
+
+export function authRoutes(services: DashboardServices, handlers: Handlers): Route[] {
+  return [
+    ...signingRoutes(services, handlers),
+    ...linkRoutes(services, handlers),
+    ...invitationRoutes(services, handlers),
+  ]
+}
+
+function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices, handlers: Handlers): Route[] {
+  const { page, form } = handlers
+
+  async function waitingDrops(request: Request): Promise<number> {
+    const id = browserCookie.read(request)
+    return id === undefined ? 0 : (await anonymous.list(id)).length
+  }
+
+  return [
+    page('/signup', async ({ request, viewer, actor }) => {
+      const next = request.query.get('next') ?? undefined
+      if (actor) return seeOther(safeNext(next, '/sites'))
+      return views.signUpPage(viewer, { next, waiting: await waitingDrops(request) })
+    }),
+    form('/signup', async ({ request, viewer, form }) => {
+      const input = { email: form.get('email') ?? '', password: form.get('password') ?? '' }
+      return orShow(
+        async () => {
+          const signedIn = await accounts.signUp(input, accounts.visit(request))
+          const home = signedIn.claimed > 0 ? '/sites?done=claimed' : '/sites?done=welcome'
+          return seeOther(safeNext(form.get('next'), home), { 'set-cookie': signedIn.setCookie })
+        },
+        (problem) => ({
+          ...views.signUpPage(viewer, {
+            email: input.email,
+            problem: problemText(problem),
+            next: form.get('next') ?? undefined,
+          }),
+          status: problem.status,
+        }),
+      )
+    }),
+    page('/signin', ({ request, viewer, actor }) => {
+      const next = request.query.get('next') ?? undefined
+      return actor ? seeOther(safeNext(next, '/sites')) : views.signInPage(viewer, { next })
+    }),
+    form('/signin', async ({ request, viewer, form }) => {
+      const input = { email: form.get('email') ?? '', password: form.get('password') ?? '' }
+      return orShow(
+        async () => {
+          const signedIn = await accounts.signIn(input, accounts.visit(request))
+          const home = signedIn.claimed > 0 ? '/sites?done=claimed' : '/sites'
+          return seeOther(safeNext(form.get('next'), home), { 'set-cookie': signedIn.setCookie })
+        },
+        (problem) =>
+          views.signInPage(viewer, {
+            email: input.email,
+            problem: problemText(problem),
+            next: form.get('next') ?? undefined,
+            status: problem.status,
+          }),
+      )
+    }),
+    // Signing out is a form like any other: a link to it could be put anywhere.
+    page('/signout', ({ viewer, actor }) =>
+      actor
+        ? views.confirmLinkPage(viewer, {
+            title: 'Sign out',
+            lead: 'See you soon.',
+            action: '/signout',
+            token: '',
+            button: 'Sign out',
+          })
+        : seeOther('/'),
+    ),
+    form('/signout', async ({ request }) => {
+      const { setCookie } = await accounts.signOut(accounts.visit(request).sessionSecret)
+      return seeOther('/', { 'set-cookie': setCookie })
+    }),
+  ]
+}
+
+function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[] {
+  const { page, form, accountForm } = handlers
+  const tokenOf = (request: Request): string => request.query.get('token') ?? ''
+  return [
+    page(ACCOUNT_PATHS.verify, ({ request, actor }) =>
+      orShow(
+        async () => {
+          const { email } = await accounts.verifyEmail(tokenOf(request))
+          return views.messagePage({
+            title: 'Your address is verified',
+            lead: html`Thank you. Drops of <strong>${email}</strong> are visible now.`,
+            actions: html`<a class="button primary" href="${actor ? '/sites' : '/signin'}">${actor ? 'To my drops' : 'Sign in'}</a>`,
+          })
+        },
+        (problem) =>
+          deadLink(
+            problem.status,
+            actor ? html`<a class="button" href="/sites">Ask for a new one there</a>` : undefined,
+          ),
+      ),
+    ),
+    accountForm('/verify/send', { verified: false }, async ({ actor }) => {
+      await accounts.resendVerification(actor)
+      return seeOther('/sites?done=mailed')
+    }),
+    page(ACCOUNT_PATHS.reset, async ({ request, viewer }) => {
+      const token = tokenOf(request)
+      if (token === '') return views.resetRequestPage(viewer)
+      const isValid = await accounts.isLinkValid('reset', token)
+      return isValid
+        ? views.resetPasswordPage(viewer, { token })
+        : deadLink(400, html`<a class="button primary" href="/reset">Ask for a new one</a>`)
+    }),
+    form(ACCOUNT_PATHS.reset, ({ request, viewer, form }) =>
+      orShow(
+        async () => {
+          await accounts.requestReset(form.get('email') ?? '', accounts.visit(request))
+          return views.messagePage({
+            title: 'Look into your mailbox',
+            lead: 'If there is an account with this address, a link to choose a new password is on its way.',
+          })
+        },
+        (problem) => views.resetRequestPage(viewer, { problem: problemText(problem), status: problem.status }),
+      ),
+    ),
+    form('/reset/password', ({ request, viewer, form }) => {
+      const token = form.get('token') ?? ''
+      return orShow(
+        async () => {
+          const signedIn = await accounts.resetPassword(
+            { token, password: form.get('password') ?? '' },
+            accounts.visit(request),
+          )
+          return seeOther('/sites?done=password', { 'set-cookie': signedIn.setCookie })
+        },
+        (problem) => views.resetPasswordPage(viewer, { token, problem: problemText(problem), status: problem.status }),
+      )
+    }),
+    page(ACCOUNT_PATHS.emailChange, async ({ request, viewer }) => {
+      const token = tokenOf(request)
+      if (!(await accounts.isLinkValid('email_change', token))) return deadLink(400)
+      return views.confirmLinkPage(viewer, {
+        title: 'Use this address',
+        lead: 'Your account uses this e-mail address from now on.',
+        action: ACCOUNT_PATHS.emailChange,
+        token,
+        button: 'Use it',
+      })
+    }),
+    form(ACCOUNT_PATHS.emailChange, ({ form }) =>
+      orShow(
+        async () => {
+          const { email } = await accounts.confirmEmailChange(form.get('token') ?? '')
+          return views.messagePage({
+            title: 'Your address is changed',
+            lead: html`Sign in with <strong>${email}</strong> from now on.`,
+            actions: html`<a class="button primary" href="/account">To my account</a>`,
+          })
+        },
+        (problem) => deadLink(problem.status),
+      ),
+    ),
+  ]
+}
+
+function invitationRoutes({ organisations }: DashboardServices, handlers: Handlers): Route[] {
+  return [
+    handlers.page(ACCOUNT_PATHS.invitation, async ({ request, viewer, actor }) => {
+      const token = request.query.get('token') ?? ''
+      const invitation = await organisations.peekInvitation(token)
+      if (!invitation) return deadLink(404)
+      const here = encodeURIComponent(`${ACCOUNT_PATHS.invitation}?token=${token}`)
+      if (!actor) {
+        return views.messagePage({
+          title: `Join ${invitation.organisation}`,
+          lead: html`You are invited as ${invitation.role}. Continue with the address <strong>${invitation.email}</strong>.`,
+          actions: html`<a class="button primary" href="/signup?next=${here}">Sign up</a><a class="button" href="/signin?next=${here}">Sign in</a>`,
+        })
+      }
+      return views.confirmLinkPage(viewer, {
+        title: `Join ${invitation.organisation}`,
+        lead: `You are invited as ${invitation.role}.`,
+        action: ACCOUNT_PATHS.invitation,
+        token,
+        button: 'Accept the invitation',
+      })
+    }),
+    handlers.form(ACCOUNT_PATHS.invitation, async ({ actor, form }) => {
+      const member = requireActor(actor, { verified: false })
+      const organisation = await organisations.accept(member, form.get('token') ?? '')
+      await organisations.switchTo(member, organisation.id)
+      return seeOther('/sites?done=joined')
+    }),
+  ]
+}
+
+function deadLink(status: number, actions?: Page['body']): Page {
+  return views.messagePage({
+    title: 'This link does not work any more',
+    lead: 'It was used already, or it is too old.',
+    status,
+    ...(actions === undefined ? {} : { actions }),
+  })
+}

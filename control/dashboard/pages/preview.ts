@@ -1,0 +1,59 @@
+/** The frame beside the editor: shows pasted text as it would be published. */
+import { Readable } from 'node:stream'
+import { createStandalonePages } from '../../../shared/pages/shell.ts'
+import { plans } from '../../../shared/plans.ts'
+import type { Request, Route } from '../../http/route.ts'
+import { orShow, problemText, type Handlers } from '../handlers.ts'
+import { filenameOfText, isHtml } from '../pasted-text.ts'
+import { sandboxed } from '../sandbox.ts'
+import type { DashboardServices } from '../services.ts'
+
+export function previewRoutes({ csrf, publishing, config }: DashboardServices, handlers: Handlers): Route[] {
+  const note = createStandalonePages()
+  const noteFor = (heading: string, lead: string): ReturnType<typeof sandboxed> =>
+    sandboxed('still', note({ title: heading, heading, lead, home: config.baseUrl, footer: '' }).body)
+
+  /** Markdown goes the way of a real publish, so that what is shown is what will be. */
+  async function renderMarkdown(text: string): Promise<string> {
+    const intake = publishing.receive({ capBytes: plans.anonymous.uploadBytes })
+    try {
+      await intake.addSingle(filenameOfText(text), Readable.from([Buffer.from(text)]), {})
+      const { landingHash } = await intake.finish()
+      return (await publishing.readBlob(landingHash)).toString()
+    } finally {
+      await intake.abort()
+    }
+  }
+
+  return [
+    { method: 'GET', path: '/preview', handle: () => noteFor('Preview', 'Paste HTML or Markdown and see it here.') },
+    {
+      method: 'POST',
+      path: '/preview',
+      async handle(request) {
+        const fields = await readFields(request)
+        csrf.requireCsrf(request, fields)
+        const text = fields.get('text') ?? ''
+        const { viewer } = await handlers.visit(request)
+        const answer = await orShow(
+          async () =>
+            text.trim() === ''
+              ? noteFor('Preview', 'Nothing to show yet.')
+              : sandboxed('scripts', isHtml(text) ? text : await renderMarkdown(text)),
+          (problem) => noteFor('No preview', problemText(problem)),
+        )
+        return handlers.reply(viewer, answer)
+      },
+    },
+  ]
+}
+
+/** The publish form is multipart and may carry files; only its fields matter here. */
+async function readFields(request: Request): Promise<URLSearchParams> {
+  if (!/^multipart\//i.test(request.header('content-type') ?? '')) return request.form()
+  const fields = new URLSearchParams()
+  await request.multipart(async (part) => {
+    if (part.kind === 'field') fields.append(part.name, part.value)
+  })
+  return fields
+}

@@ -1,0 +1,49 @@
+/** What the dashboard asks of the rest of the control plane, and nothing more. */
+import type { Clock } from '../../shared/clock.ts'
+import type { PlanName } from '../../shared/plans.ts'
+import type { Access } from '../accounts/access.ts'
+import type { Accounts } from '../accounts/contract.ts'
+import type { Actor } from '../accounts/actor.ts'
+import type { Csrf } from '../accounts/csrf.ts'
+import type { Anonymous } from '../anonymous/anonymous.ts'
+import type { BotCheck } from '../anonymous/bot-check.ts'
+import type { BrowserCookie } from '../anonymous/browser-cookie.ts'
+import type { ControlConfig } from '../config.ts'
+import type { Pool } from '../database/sql.ts'
+import type { Gallery } from '../gallery/gallery.ts'
+import type { OAuth } from '../oauth/oauth.ts'
+import type { Organisations } from '../organisations/organisations.ts'
+import type { Publishing } from '../publishing/contract.ts'
+import type { Sites } from '../sites/sites.ts'
+import type { Versions } from '../sites/versions.ts'
+import type { Trust } from '../trust/trust.ts'
+
+/** Payments: absent when no payment processor is configured. */
+export interface DashboardBilling {
+  /** Where to pay for a plan. 409 `subscription_exists` carries the portal's address. */
+  startCheckout(actor: Actor, wanted: { plan: PlanName; interval: 'monthly' | 'annual' }): Promise<{ url: string }>
+  openPortal(actor: Actor): Promise<{ url: string }>
+}
+
+export interface DashboardServices {
+  readonly config: Pick<ControlConfig, 'baseUrl' | 'sitesDomain' | 'publicPort'>
+  readonly clock: Clock
+  readonly sql: Pool
+  readonly access: Pick<Access, 'sessionActor'>
+  readonly accounts: Accounts
+  readonly csrf: Csrf
+  readonly organisations: Organisations
+  readonly sites: Pick<Sites, 'list' | 'get' | 'create' | 'patch' | 'delete' | 'dailyViews' | 'usage'>
+  readonly versions: Pick<Versions, 'publish' | 'list' | 'promote' | 'changes'>
+  readonly publishing: Pick<Publishing, 'receive' | 'readBlob'>
+  readonly anonymous: Pick<
+    Anonymous,
+    'admit' | 'publish' | 'publishText' | 'list' | 'findClaim' | 'claimLink' | 'capBytes'
+  >
+  readonly browserCookie: BrowserCookie
+  readonly botCheck: Pick<BotCheck, 'startToken'>
+  readonly trust: Pick<Trust, 'takedown' | 'restore' | 'report' | 'openQueue' | 'dismiss' | 'search'>
+  readonly gallery: Pick<Gallery, 'list' | 'forget'>
+  readonly oauth?: Pick<OAuth, 'listGrants' | 'revokeGrant'> | undefined
+  readonly billing?: DashboardBilling | undefined
+}
