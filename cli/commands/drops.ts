@@ -1,0 +1,163 @@
+/** Commands about drops that exist: `list`, `open`, `versions`, `rollback`, `password`, `export`. */
+import { createWriteStream } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
+import path from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { VersionEntry } from '../api-client.ts'
+import { openBrowser } from '../browser.ts'
+import { chosenDrop } from '../chosen-drop.ts'
+import { dropOption, type Command, type Context } from '../command.ts'
+import { CliError, exitCodes, usageError } from '../failure.ts'
+import { formatBytes, plain, table } from '../terminal.ts'
+
+export const list: Command = {
+  name: 'list',
+  summary: 'List your drops',
+  usage: 'list',
+  maxPositionals: 0,
+  async run({ api, terminal }) {
+    const sites = await api.listSites()
+    terminal.data(sites)
+    if (sites.length === 0) terminal.note('You have no drops yet. "dropway deploy" makes one.')
+    const rows = sites.map((site) => [site.slug, site.state, `${site.views_30d} views`, plain(site.name), site.url])
+    for (const line of table(rows)) terminal.print(line)
+  },
+}
+
+export const open: Command = {
+  name: 'open',
+  summary: 'Open the drop in the browser',
+  usage: 'open [--drop <slug|id>]',
+  options: { drop: dropOption },
+  maxPositionals: 0,
+  async run(context, args) {
+    const site = await chosenDrop(context, args)
+    const opened = await openBrowser(site.url, context.settings.browser)
+    if (!opened) context.terminal.note('No browser could be started; open the address yourself.')
+    context.terminal.print(site.url)
+    context.terminal.data({ url: site.url, opened })
+  },
+}
+
+export const versions: Command = {
+  name: 'versions',
+  summary: 'List the retained versions, newest first',
+  usage: 'versions [--drop <slug|id>]',
+  options: { drop: dropOption },
+  maxPositionals: 0,
+  async run(context, args) {
+    const site = await chosenDrop(context, args)
+    const entries = await context.api.listVersions(site.id)
+    context.terminal.data(entries)
+    if (entries.length === 0) context.terminal.note('Nothing has been published to this drop yet.')
+    for (const line of table(entries.map(versionRow))) context.terminal.print(line)
+  },
+}
+
+function versionRow(entry: VersionEntry): string[] {
+  const date = entry.created_at.slice(0, 16).replace('T', ' ')
+  return [
+    String(entry.version_number),
+    entry.live ? 'live' : '',
+    date,
+    `${entry.file_count} files`,
+    formatBytes(entry.byte_size),
+    plain(entry.message ?? ''),
+    entry.version_id,
+  ]
+}
+
+export const rollback: Command = {
+  name: 'rollback',
+  summary: 'Make an earlier version live again',
+  usage: 'rollback [number|version_id] [--drop <slug|id>]',
+  options: { drop: dropOption },
+  details: ['Without a number: the version before the live one. Going forward again works the same way.'],
+  maxPositionals: 1,
+  async run(context, args) {
+    const site = await chosenDrop(context, args)
+    const target = chooseVersion(await context.api.listVersions(site.id), args.positionals[0])
+    const version = await context.api.promote(site.id, target.version_id)
+    context.terminal.note(`Version ${version.version_number} is live.`)
+    context.terminal.print(site.url)
+    context.terminal.data({ url: site.url, version })
+  },
+}
+
+/** Versions come newest first. */
+function chooseVersion(entries: readonly VersionEntry[], wanted: string | undefined): VersionEntry {
+  const live = entries.find((entry) => entry.live)
+  const target =
+    wanted === undefined
+      ? entries.find((entry) => live !== undefined && entry.version_number < live.version_number)
+      : entries.find(
+          (entry) => entry.version_id === wanted || String(entry.version_number) === wanted.replace(/^v/, ''),
+        )
+  if (target !== undefined) return target
+  const reason =
+    wanted === undefined ? 'There is no version before the live one.' : `There is no version "${wanted}" to go to.`
+  throw new CliError(`${reason} "dropway versions" shows what is kept.`, exitCodes.failed, 'not_found')
+}
+
+export const password: Command = {
+  name: 'password',
+  summary: 'Ask visitors for a password, or stop asking',
+  usage: 'password set|clear [--drop <slug|id>]',
+  options: { drop: dropOption },
+  details: ['"set" asks for the password, or reads it from stdin: it never stands in the command line.'],
+  words: ['set', 'clear'],
+  maxPositionals: 1,
+  async run(context, args) {
+    const action = args.positionals[0]
+    if (action !== 'set' && action !== 'clear')
+      throw usageError('Say "dropway password set" or "dropway password clear".')
+    const site = await chosenDrop(context, args)
+    const value = action === 'set' ? await readPassword(context) : null
+    const changed = await context.api.changeSite(site.id, { password: value })
+    context.terminal.print(
+      changed.has_password ? `${site.url} now asks for the password.` : `${site.url} is open to everybody.`,
+    )
+    context.terminal.data({ id: changed.id, has_password: changed.has_password })
+  },
+}
+
+async function readPassword({ terminal }: Context): Promise<string> {
+  const typed = await terminal.ask('Password: ', { hidden: true })
+  const text = typed ?? (await firstLine(terminal.stdin))
+  if (text === '') throw usageError('The password must not be empty. "dropway password clear" removes it.')
+  return text
+}
+
+async function firstLine(stdin: NodeJS.ReadableStream): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of stdin) chunks.push(Buffer.from(chunk))
+  return Buffer.concat(chunks).toString('utf8').split(/\r?\n/, 1)[0]!
+}
+
+export const exportAll: Command = {
+  name: 'export',
+  summary: 'Download every drop as one .zip',
+  usage: 'export [file.zip|-]',
+  details: ['"-" writes the archive to stdout.'],
+  maxPositionals: 1,
+  async run({ api, cwd, terminal }, args) {
+    const target = args.positionals[0] ?? 'dropway-export.zip'
+    if (target === '-' && terminal.json) throw usageError('--json and "-" both want stdout. Name a file.')
+    const { body } = await api.send('GET', '/sites/export')
+    if (target === '-') return pipeline(body, terminal.stdout, { end: false })
+    const file = path.resolve(cwd, target)
+    // A half-written archive never stands under the final name.
+    const partial = `${file}.partial`
+    try {
+      const output = createWriteStream(partial)
+      await pipeline(body, output)
+      await rename(partial, file)
+      terminal.note(formatBytes(output.bytesWritten))
+      terminal.print(file)
+      terminal.data({ file, byte_size: output.bytesWritten })
+    } catch (error) {
+      await rm(partial, { force: true })
+      throw error
+    }
+  },
+}

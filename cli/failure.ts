@@ -1,0 +1,39 @@
+/** Exit codes and the errors that carry them. Documented in README.md; scripts rely on them. */
+export const exitCodes = {
+  ok: 0,
+  /** The service refused, or something broke. */
+  failed: 1,
+  /** The command was typed wrongly, or there is nothing to act on. */
+  usage: 2,
+  /** Nobody is signed in, or the token no longer works. */
+  notSignedIn: 3,
+  /** The service cannot be reached, or is out of order. */
+  unreachable: 4,
+  /** The plan's limits or features forbid it. */
+  planLimit: 5,
+} as const
+
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
+
+/** An error for people: one sentence that says what to do. */
+export class CliError extends Error {
+  readonly exitCode: ExitCode
+  /** Machine-readable, for `--json`. */
+  readonly code: string
+
+  constructor(message: string, exitCode: ExitCode, code: string) {
+    super(message)
+    this.exitCode = exitCode
+    this.code = code
+  }
+}
+
+export function usageError(message: string): CliError {
+  return new CliError(message, exitCodes.usage, 'usage')
+}
+
+export function notSignedIn(
+  message = 'You are not signed in. Run "dropway login", or set DROPWAY_TOKEN to an API token.',
+): CliError {
+  return new CliError(message, exitCodes.notSignedIn, 'not_signed_in')
+}

@@ -1,0 +1,59 @@
+/** What `deploy` publishes: a folder that was named or found, a page, or a zip. */
+import { stat } from 'node:fs/promises'
+import path from 'node:path'
+import { usageError } from './failure.ts'
+
+/** Where static-site generators and bundlers put what they build, in the order they are looked for. */
+export const BUILD_FOLDERS = ['dist', 'build', 'out', 'public', '_site'] as const
+
+export type Source =
+  | { readonly kind: 'folder'; readonly path: string; readonly project: string }
+  | { readonly kind: 'page' | 'zip'; readonly path: string; readonly project: string }
+
+export async function findSource(cwd: string, argument: string | undefined): Promise<Source> {
+  return argument === undefined ? findFolder(cwd) : namedSource(path.resolve(cwd, argument), argument)
+}
+
+async function namedSource(target: string, argument: string): Promise<Source> {
+  const stats = await stat(target).catch(() => undefined)
+  if (stats === undefined) throw usageError(`"${argument}" does not exist.`)
+  if (stats.isDirectory()) return { kind: 'folder', path: target, project: projectOf(target) }
+  const kind = fileKind(target)
+  if (kind === undefined)
+    throw usageError(`"${argument}" cannot be published. Give a folder, an .html or .md file, or a .zip.`)
+  return { kind, path: target, project: path.dirname(target) }
+}
+
+function fileKind(file: string): 'page' | 'zip' | undefined {
+  const extension = path.extname(file).toLowerCase()
+  if (['.html', '.htm', '.md', '.markdown'].includes(extension)) return 'page'
+  return extension === '.zip' ? 'zip' : undefined
+}
+
+/** A build folder is wiped by the next build, so its project remembers the drop. */
+function projectOf(folder: string): string {
+  return (BUILD_FOLDERS as readonly string[]).includes(path.basename(folder)) ? path.dirname(folder) : folder
+}
+
+/** The folder of a plain site is itself; a project with a package.json publishes what it built. */
+async function findFolder(cwd: string): Promise<Source> {
+  const isSite = await exists(path.join(cwd, 'index.html'))
+  const isProject = await exists(path.join(cwd, 'package.json'))
+  if (!isSite || isProject) {
+    for (const name of BUILD_FOLDERS) {
+      const folder = path.join(cwd, name)
+      if (await exists(path.join(folder, 'index.html'))) return { kind: 'folder', path: folder, project: cwd }
+    }
+  }
+  if (isSite) return { kind: 'folder', path: cwd, project: cwd }
+  throw usageError(
+    `There is no index.html here, nor in ${BUILD_FOLDERS.map((name) => `${name}/`).join(', ')}. Build the site first, or name the folder: dropway deploy <folder>.`,
+  )
+}
+
+async function exists(file: string): Promise<boolean> {
+  return stat(file).then(
+    (stats) => stats.isFile(),
+    () => false,
+  )
+}
