@@ -32,7 +32,7 @@ import type { MailSink } from './sinks.ts'
 import type { RenderedMail } from './templates.ts'
 
 /** Each holds a database connection while it sends; one more is needed for the note. */
-const SENDERS = 2
+const DEFAULT_SENDERS = 2
 /** For retries, and for news lost while the connection to Postgres was down. */
 const POLL_INTERVAL_MS = 5000
 
@@ -51,11 +51,21 @@ interface MailerDeps {
   readonly clock: Clock
   readonly log: Log
   readonly mailFrom: string
+  /** Mails sent at the same time. */
+  readonly senders?: number
 }
 
 class HandedOverElsewhere extends Error {}
 
-export function createMailer({ sql, sink, secrets, clock, log, mailFrom }: MailerDeps): Mailer {
+export function createMailer({
+  sql,
+  sink,
+  secrets,
+  clock,
+  log,
+  mailFrom,
+  senders = DEFAULT_SENDERS,
+}: MailerDeps): Mailer {
   const now = (): Date => new Date(clock.now())
   let stopping: AbortController | undefined
   let loop: Promise<void> = Promise.resolve()
@@ -105,7 +115,7 @@ export function createMailer({ sql, sink, secrets, clock, log, mailFrom }: Maile
   }
 
   async function deliverDue(): Promise<number> {
-    const counts = await Promise.all(Array.from({ length: SENDERS }, drain))
+    const counts = await Promise.all(Array.from({ length: senders }, drain))
     return counts.reduce((sum, count) => sum + count, 0)
   }
 

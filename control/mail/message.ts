@@ -35,15 +35,14 @@ export function messageIdOf(mailId: string, from: string): string {
 /** RFC 5322 §2.1.1 allows 998 characters a line. */
 const MAX_LINE_CHARS = 900
 
-/** As it is where that is legal, so that a link is never folded; quoted-printable otherwise. */
-function part(
-  type: string,
-  content: string,
-): { contentType: string; content: string; contentTransferEncoding?: string } {
+/**
+ * As it is where that is legal: a link is then never folded or escaped, whoever reads it. Given `raw`, the
+ * composer leaves a part alone; otherwise it chooses quoted-printable.
+ */
+function part(type: string, content: string): { raw: string } | { contentType: string; content: string } {
+  const contentType = `${type}; charset=utf-8`
   const isPlain = /^\p{ASCII}*$/u.test(content) && content.split('\n').every((line) => line.length <= MAX_LINE_CHARS)
-  return {
-    contentType: `${type}; charset=utf-8`,
-    content,
-    contentTransferEncoding: isPlain ? '7bit' : 'quoted-printable',
-  }
+  if (!isPlain) return { contentType, content }
+  const headers = [`Content-Type: ${contentType}`, 'Content-Transfer-Encoding: 7bit']
+  return { raw: [...headers, '', ...content.split('\n')].join('\r\n') }
 }

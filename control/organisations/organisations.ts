@@ -27,6 +27,7 @@ import {
   listOpenInvitations,
   listOwned,
   lockMembers,
+  lockPerson,
   markInvitationAccepted,
   markOrganisationDeleted,
   revokeInvitationRow,
@@ -143,6 +144,7 @@ export function createOrganisations({ sql, clock, baseUrl, enqueueMail, hooks }:
       if (!actor.emailVerified) throw errors.emailNotVerified()
       const name = parseName(text)
       return transaction(sql, async (db) => {
+        if (!(await lockPerson(db, actor.userId))) throw errors.unauthorized()
         const owned = await listOwned(db, actor.userId)
         if (owned.filter((organisation) => organisation.plan === 'free').length >= MAX_FREE_ORGANISATIONS) {
           throw errors.planLimit(
@@ -300,6 +302,7 @@ export function createOrganisations({ sql, clock, baseUrl, enqueueMail, hooks }:
 
     accept: (actor, token) =>
       transaction(sql, async (db) => {
+        if (!(await lockPerson(db, actor.userId))) throw errors.unauthorized()
         const invitation = await findOpenInvitation(db, hashSecret(token), now())
         if (!invitation) throw errors.invalidLink('This invitation does not work any more. Ask for a new one.')
         if (invitation.email !== actor.email)

@@ -75,10 +75,16 @@ export async function lockMembers(sql: Sql, orgId: string): Promise<void> {
   await sql`select id from organisations where id = ${orgId} for no key update`
 }
 
+/** Orders what one person creates and joins. False when the account was deleted meanwhile. */
+export async function lockPerson(sql: Sql, userId: string): Promise<boolean> {
+  const rows = await sql`select id from users where id = ${userId} and deleted_at is null for no key update`
+  return rows.length === 1
+}
+
 export async function listOwned(sql: Sql, userId: string): Promise<(OrganisationRow & { members: number })[]> {
   return sql<(OrganisationRow & { members: number })[]>`
     select ${organisationColumns(sql)}, (select count(*)::int from memberships m where m.org_id = o.id) as members
-    from organisations o where o.owner_id = ${userId} and o.deleted_at is null order by o.created_at, o.id for no key update`
+    from organisations o where o.owner_id = ${userId} and o.deleted_at is null order by o.created_at, o.id`
 }
 
 export interface MemberRow {

@@ -1,0 +1,263 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import os from 'node:os'
+import path from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { SMTPServer } from 'smtp-server'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { devMailRoutes } from '../../control/mail/dev-routes.ts'
+import { readMessage } from '../../control/mail/eml.ts'
+import { createEnqueueMail } from '../../control/mail/mail.ts'
+import { createMailer, type Mailer } from '../../control/mail/mailer.ts'
+import { createFileSink, createSmtpSink, type MailSink } from '../../control/mail/sinks.ts'
+import { transaction } from '../../control/database/sql.ts'
+import { DAY_MS, HOUR_MS, systemClock } from '../../shared/clock.ts'
+import { silentLog } from '../../shared/log.ts'
+import { createSecrets } from '../../shared/secrets.ts'
+import { fakeRequest } from '../support/accounts.ts'
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+
+const SECRET_KEY = 'a secret key for tests, 32 chars or more'
+const MAIL_FROM = 'Dropway <no-reply@dropway.test>'
+const secrets = createSecrets(SECRET_KEY)
+
+let database: TestDatabase
+let offsetMs = 0
+const clock = { now: () => Date.now() + offsetMs }
+const mailers: Mailer[] = []
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.close())
+beforeEach(async () => {
+  offsetMs = 0
+  await database.sql`delete from mails`
+  await database.sql`delete from mail_handovers`
+})
+afterEach(async () => {
+  for (const mailer of mailers.splice(0)) await mailer.stop()
+})
+
+function newMailer(sink: MailSink): Mailer {
+  const mailer = createMailer({ sql: database.sql, sink, secrets, clock, log: silentLog, mailFrom: MAIL_FROM })
+  mailers.push(mailer)
+  return mailer
+}
+
+const enqueue = createEnqueueMail({ secrets, clock })
+const enqueueTo = (to: string, eventKey = to) =>
+  transaction(database.sql, (sql) =>
+    enqueue(sql, { eventKey, to, template: 'verify', data: { link: 'https://dropway.test/verify?token=secret' } }),
+  )
+const unsent = async () => (await database.sql`select 1 from mails where sent_at is null`).length
+
+type Moment = 'recipient' | 'received' | 'accepted'
+
+/** A real SMTP server that tells what reached it, and calls back at each moment of a delivery. */
+async function startSmtpServer(onMoment: (moment: Moment, recipient: string) => void | Promise<void> = () => {}) {
+  const received: { to: string; messageId: string; source: string }[] = []
+  let answer: Error | undefined
+  const server = new SMTPServer({
+    disabledCommands: ['AUTH', 'STARTTLS'],
+    onRcptTo({ address }, _session, callback) {
+      void Promise.resolve(onMoment('recipient', address)).then(() => callback(), callback)
+    },
+    onData(stream, session, callback) {
+      const to = session.envelope.rcptTo[0]!.address
+      void text(stream).then(async (source) => {
+        if (answer) return callback(answer)
+        received.push({ to, messageId: /^message-id: (.*)$/im.exec(source)?.[1] ?? '', source })
+        await onMoment('received', to)
+        callback()
+        await onMoment('accepted', to)
+      })
+    },
+  })
+  // A client that is killed resets its connection.
+  server.on('error', () => {})
+  server.listen(0, '127.0.0.1')
+  await once(server.server, 'listening')
+  return {
+    received,
+    url: `smtp://127.0.0.1:${(server.server.address() as AddressInfo).port}`,
+    answerWith: (error: Error | undefined) => void (answer = error),
+    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  }
+}
+
+describe('a mail server', () => {
+  test('gets each mail once, with two mailers racing, soon after the commit', async () => {
+    const smtp = await startSmtpServer()
+    newMailer(createSmtpSink(smtp.url)).start()
+    newMailer(createSmtpSink(smtp.url)).start()
+    const recipients = Array.from({ length: 20 }, (_, index) => `person${index}@example.com`)
+    await Promise.all(recipients.map((to) => enqueueTo(to)))
+    await expect.poll(unsent, { timeout: 10_000 }).toBe(0)
+    expect(smtp.received.map((mail) => mail.to).toSorted()).toEqual(recipients.toSorted())
+    const message = readMessage(smtp.received[0]!.source)
+    expect(message.subject).toBe('Verify your e-mail address')
+    expect(message.text).toContain('https://dropway.test/verify?token=secret')
+    expect(message.html).toContain('href="https://dropway.test/verify?token=secret"')
+    expect(await database.sql`select 1 from mail_handovers`).toHaveLength(0)
+    expect(await database.sql`select 1 from mails where sealed <> ''`).toHaveLength(0)
+    await smtp.close()
+  })
+
+  test('gets one mail per event, and none of a transaction that failed', async () => {
+    const smtp = await startSmtpServer()
+    await enqueueTo('once@example.com', 'the event')
+    await enqueueTo('once@example.com', 'the event')
+    const failed = transaction(database.sql, async (sql) => {
+      await enqueue(sql, {
+        eventKey: 'rolled back',
+        to: 'never@example.com',
+        template: 'account_deleted',
+        data: { email: 'x' },
+      })
+      throw new Error('no')
+    })
+    await expect(failed).rejects.toThrow('no')
+    await newMailer(createSmtpSink(smtp.url)).deliverDue()
+    expect(smtp.received.map((mail) => mail.to)).toEqual(['once@example.com'])
+    await smtp.close()
+  })
+
+  test('that is busy is asked again later, with the same Message-ID; one that refuses for good is not', async () => {
+    const smtp = await startSmtpServer()
+    const mailer = newMailer(createSmtpSink(smtp.url))
+    await enqueueTo('later@example.com')
+    smtp.answerWith(Object.assign(new Error('busy'), { responseCode: 451 }))
+    await mailer.deliverDue()
+    expect(smtp.received).toHaveLength(0)
+    smtp.answerWith(undefined)
+    expect(await mailer.deliverDue()).toBe(0)
+    offsetMs += HOUR_MS
+    await mailer.deliverDue()
+    const [row] = await database.sql<{ id: string }[]>`select id from mails`
+    expect(smtp.received.map((mail) => mail.messageId)).toEqual([`<${row!.id}@dropway.test>`])
+
+    await enqueueTo('refused@example.com')
+    smtp.answerWith(Object.assign(new Error('no such mailbox'), { responseCode: 550 }))
+    await mailer.deliverDue()
+    offsetMs += 10 * DAY_MS
+    expect(await mailer.deliverDue()).toBe(0)
+    const [failed] =
+      await database.sql`select failed_at, sealed, last_error from mails where recipient = 'refused@example.com'`
+    expect(failed).toMatchObject({
+      failed_at: expect.any(Date),
+      sealed: '',
+      last_error: expect.stringContaining('no such mailbox'),
+    })
+    await smtp.close()
+  })
+
+  test('that is down for days loses nothing before the last attempt', async () => {
+    const smtp = await startSmtpServer()
+    await smtp.close()
+    await enqueueTo('patient@example.com')
+    const mailer = newMailer(createSmtpSink(smtp.url))
+    let attempts = 0
+    for (; attempts < 20 && (await mailer.deliverDue()) > 0; attempts++) offsetMs += DAY_MS
+    expect(attempts).toBe(10)
+    expect(await database.sql`select 1 from mails where failed_at is not null`).toHaveLength(1)
+  })
+})
+
+describe('a control killed while it sends', () => {
+  const children: ChildProcess[] = []
+  afterEach(() => {
+    for (const child of children.splice(0)) child.kill('SIGKILL')
+  })
+
+  function startMailerProcess(smtpUrl: string): ChildProcess {
+    const script = fileURLToPath(new URL('../support/mailer-process.ts', import.meta.url))
+    const child = spawn(process.execPath, [script, database.url, smtpUrl, SECRET_KEY], {
+      stdio: ['ignore', 'inherit', 'inherit'],
+    })
+    children.push(child)
+    return child
+  }
+
+  test.each<Moment>(['recipient', 'received', 'accepted'])(
+    'at "%s": each mail arrives exactly once',
+    async (killAt) => {
+      let victim: ChildProcess | undefined
+      const smtp = await startSmtpServer(async (moment, to) => {
+        if (moment !== killAt || to !== 'victim@example.com' || !victim) return
+        const dying = victim
+        victim = undefined
+        const gone = once(dying, 'exit')
+        dying.kill('SIGKILL')
+        await gone
+      })
+      // Only the victim runs while its mail is due, so that it is the one that sends it.
+      victim = startMailerProcess(smtp.url)
+      const gone = once(victim, 'exit')
+      await enqueueTo('victim@example.com')
+      await gone
+
+      startMailerProcess(smtp.url)
+      startMailerProcess(smtp.url)
+      const others = Array.from({ length: 8 }, (_, index) => `after${index}@example.com`)
+      await Promise.all(others.map((to) => enqueueTo(to)))
+      await expect.poll(unsent, { timeout: 15_000 }).toBe(0)
+      expect(smtp.received.map((mail) => mail.to).toSorted()).toEqual([...others, 'victim@example.com'].toSorted())
+      for (const child of children.splice(0)) child.kill('SIGKILL')
+      await smtp.close()
+    },
+  )
+})
+
+describe('without a mail server', () => {
+  let folder: string
+  beforeEach(async () => {
+    folder = path.join(await mkdtemp(path.join(os.tmpdir(), 'dropway-mail-')), 'mail')
+  })
+  afterEach(() => rm(path.dirname(folder), { recursive: true, force: true }))
+
+  test('mails are files that only we can read, listed and shown at /dev/mail', async () => {
+    const [list, show, showHtml] = devMailRoutes({ folder })
+    expect((await list!.handle(fakeRequest({}))).body).toContain('Nothing yet')
+    const enqueueAt = createEnqueueMail({ secrets, clock: systemClock })
+    await enqueueAt(database.sql, {
+      eventKey: 'a',
+      to: 'a@example.com',
+      template: 'verify',
+      data: { link: 'https://dropway.test/verify?token=abc' },
+    })
+    await enqueueAt(database.sql, {
+      eventKey: 'b',
+      to: 'b@example.com',
+      template: 'invitation',
+      data: {
+        link: 'https://dropway.test/invitation?token=def',
+        organisation: 'Zoë & <Söhne>',
+        inviter: 'z@example.com',
+        role: 'member',
+      },
+    })
+    expect(await newMailer(createFileSink(folder)).deliverDue()).toBe(2)
+
+    const names = (await readdir(folder)).toSorted()
+    expect(names).toHaveLength(2)
+    expect((await stat(path.join(folder, names[0]!))).mode & 0o777).toBe(0o600)
+    expect(await readFile(path.join(folder, names[0]!), 'utf8')).toContain('\nhttps://dropway.test/verify?token=abc')
+
+    const listed = String((await list!.handle(fakeRequest({}))).body)
+    expect(listed.indexOf('Join Zoë &amp; &lt;Söhne&gt; on Dropway')).toBeGreaterThan(0)
+    const request = fakeRequest({ params: { id: names[1]!.replace('.eml', '') } })
+    const shown = String((await show!.handle(request)).body)
+    expect(shown).toContain('publish with Zoë &amp; &lt;Söhne&gt; as member')
+    expect(shown).toContain('<a href="https://dropway.test/invitation?token=def">')
+    expect(String((await showHtml!.handle(request)).body)).toContain('Zo&#235; &amp; &lt;S&#246;hne&gt;')
+    for (const id of ['../secret', 'mail_none', '']) {
+      await expect(Promise.resolve().then(() => show!.handle(fakeRequest({ params: { id } })))).rejects.toMatchObject({
+        status: 404,
+      })
+    }
+  })
+})

@@ -1,0 +1,260 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Actor, Role } from '../../control/accounts/actor.ts'
+import { issueToken } from '../../control/accounts/tokens.ts'
+import { auditRoutes } from '../../control/audit/routes.ts'
+import { recordAudit } from '../../control/audit/audit.ts'
+import type { Organisations } from '../../control/organisations/organisations.ts'
+import { organisationRoutes } from '../../control/organisations/routes.ts'
+import { DAY_MS } from '../../shared/clock.ts'
+import { callRoute, createAccountsFixture, PASSWORD, refusal, VISIT } from '../support/accounts.ts'
+
+let fixture: Awaited<ReturnType<typeof createAccountsFixture>>
+let organisations: Organisations
+/** One person per role, who change places between the organisations of the tests. */
+let people: Record<Role | 'second' | 'stranger', Actor>
+
+beforeAll(async () => {
+  fixture = await createAccountsFixture()
+  organisations = fixture.organisations
+  people = {
+    owner: await fixture.newAccount('owner@example.com'),
+    admin: await fixture.newAccount('admin@example.com'),
+    member: await fixture.newAccount('member@example.com'),
+    second: await fixture.newAccount('second@example.com'),
+    stranger: await fixture.newAccount('stranger@example.com'),
+  }
+})
+afterAll(() => fixture.close())
+beforeEach(async () => {
+  await fixture.sql`update organisations set deleted_at = now() where not personal`
+  await fixture.sql`delete from throttles`
+  fixture.hookCalls.length = 0
+})
+
+async function join(orgId: string, inviter: Actor, guest: Actor, role: 'admin' | 'member'): Promise<void> {
+  await organisations.invite(inviter, orgId, { email: guest.email, role })
+  fixture.advance(1)
+  await organisations.accept(guest, (await fixture.mailsTo(guest.email)).at(-1)!.token)
+}
+
+/** An organisation with an owner, an admin, a member, and a second member to act upon. */
+async function newOrganisation(): Promise<string> {
+  const { id } = await organisations.create(people.owner, 'Acme')
+  await join(id, people.owner, people.admin, 'admin')
+  await join(id, people.owner, people.member, 'member')
+  await join(id, people.owner, people.second, 'member')
+  return id
+}
+
+describe('what each role may do', () => {
+  const deeds: Record<string, (actor: Actor, orgId: string) => Promise<unknown>> = {
+    'read the members': (actor, orgId) => organisations.listMembers(actor, orgId),
+    switch: (actor, orgId) => organisations.switchTo(actor, orgId),
+    rename: (actor, orgId) => organisations.rename(actor, orgId, 'Acme 2'),
+    'invite a member': (actor, orgId) =>
+      organisations.invite(actor, orgId, { email: 'new@example.com', role: 'member' }),
+    'invite an admin': (actor, orgId) =>
+      organisations.invite(actor, orgId, { email: 'new@example.com', role: 'admin' }),
+    'read the invitations': (actor, orgId) => organisations.listInvitations(actor, orgId),
+    'promote a member': (actor, orgId) => organisations.changeRole(actor, orgId, people.second.userId, 'admin'),
+    'demote an admin': (actor, orgId) => organisations.changeRole(actor, orgId, people.admin.userId, 'member'),
+    'demote the owner': (actor, orgId) => organisations.changeRole(actor, orgId, people.owner.userId, 'member'),
+    'remove a member': (actor, orgId) => organisations.removeMember(actor, orgId, people.second.userId),
+    'remove the owner': (actor, orgId) => organisations.removeMember(actor, orgId, people.owner.userId),
+    leave: (actor, orgId) => organisations.removeMember(actor, orgId, actor.userId),
+    transfer: (actor, orgId) => organisations.transfer(actor, orgId, people.second.userId),
+    delete: (actor, orgId) => organisations.remove(actor, orgId),
+  }
+  const yes = 'accepted'
+  const no = 'forbidden'
+  const matrix: [deed: string, owner: string, admin: string, member: string][] = [
+    ['read the members', yes, yes, yes],
+    ['switch', yes, yes, yes],
+    ['rename', yes, yes, no],
+    ['invite a member', yes, yes, no],
+    ['invite an admin', yes, no, no],
+    ['read the invitations', yes, yes, no],
+    ['promote a member', yes, no, no],
+    ['demote an admin', yes, no, no],
+    ['demote the owner', 'owner_role', 'owner_role', no],
+    ['remove a member', yes, yes, no],
+    ['remove the owner', 'owner_role', 'owner_role', no],
+    ['leave', 'owner_role', yes, yes],
+    ['transfer', yes, no, no],
+    ['delete', yes, no, no],
+  ]
+
+  test.each(matrix)('%s', async (deed, owner, admin, member) => {
+    const outcomes: Record<string, string> = {}
+    for (const role of ['stranger', 'member', 'admin', 'owner'] as const) {
+      const orgId = await newOrganisation()
+      outcomes[role] = await refusal(deeds[deed]!(people[role], orgId))
+      await fixture.sql`update organisations set deleted_at = now() where id = ${orgId}`
+    }
+    expect(outcomes).toEqual({ stranger: 'not_found', member, admin, owner })
+  })
+})
+
+describe('coming and going', () => {
+  test('an invitation works once, for its address only, for seven days, until withdrawn', async () => {
+    const { id } = await organisations.create(people.owner, 'Acme')
+    const invite = async (email: string) => {
+      const invitation = await organisations.invite(people.owner, id, { email, role: 'member' })
+      fixture.advance(1)
+      return { id: invitation.id, token: (await fixture.mailsTo(email)).at(-1)!.token }
+    }
+    const first = await invite(people.member.email)
+    expect(await organisations.peekInvitation(first.token)).toMatchObject({
+      organisation: 'Acme',
+      email: people.member.email,
+    })
+    expect(await refusal(organisations.accept(people.stranger, first.token))).toBe('forbidden')
+    expect(await refusal(organisations.accept(people.member, 'nonsense'))).toBe('invalid_link')
+
+    const second = await invite(people.member.email)
+    expect(await refusal(organisations.accept(people.member, first.token))).toBe('invalid_link')
+    const races = await Promise.all([1, 2].map(() => refusal(organisations.accept(people.member, second.token))))
+    expect(races.toSorted()).toEqual(['accepted', 'invalid_link'])
+    expect(await refusal(invite(people.member.email))).toBe('already_member')
+
+    const late = await invite(people.admin.email)
+    fixture.advance(7 * DAY_MS)
+    expect(await refusal(organisations.accept(people.admin, late.token))).toBe('invalid_link')
+
+    const withdrawn = await invite(people.second.email)
+    await organisations.revokeInvitation(people.owner, id, withdrawn.id)
+    expect(await refusal(organisations.accept(people.second, withdrawn.token))).toBe('invalid_link')
+  })
+
+  test('whoever is removed loses sessions and tokens of the organisation at once, not the account', async () => {
+    const { id } = await organisations.create(people.owner, 'Acme')
+    const email = 'leaver@example.com'
+    const account = await fixture.newAccount(email)
+    await join(id, people.owner, account, 'member')
+    const signedIn = await fixture.accounts.signIn({ email, password: PASSWORD }, VISIT)
+    await organisations.switchTo(await fixture.actorOf(signedIn), id)
+    const inside = await fixture.actorOf(signedIn)
+    expect(inside).toMatchObject({ orgId: id, role: 'member' })
+    const issued = await issueToken(fixture.sql, inside, 'ci')
+    expect(await refusal(organisations.switchTo({ ...inside, via: { kind: 'token', tokenId: issued.id } }, id))).toBe(
+      'forbidden',
+    )
+
+    await organisations.removeMember(people.owner, id, account.userId)
+    expect(await fixture.access.tokenActor(issued.token, '::1')).toBeUndefined()
+    expect(await fixture.actorOf(signedIn)).toMatchObject({ orgId: account.orgId, role: 'owner' })
+  })
+
+  test('ownership moves whole: one owner before, one after, and the drops are told', async () => {
+    const id = await newOrganisation()
+    await organisations.transfer(people.owner, id, people.member.userId)
+    const roles = Object.fromEntries(
+      (await organisations.listMembers(people.member, id)).map((member) => [member.email, member.role]),
+    )
+    expect(roles).toMatchObject({
+      'owner@example.com': 'admin',
+      'member@example.com': 'owner',
+      'admin@example.com': 'admin',
+    })
+    expect(fixture.hookCalls).toEqual([
+      ['onOwnerChanged', id],
+      ['propagate', ''],
+    ])
+    expect(await refusal(organisations.transfer(people.owner, id, people.owner.userId))).toBe('forbidden')
+  })
+
+  test('an unverified member cannot become owner', async () => {
+    const { id } = await organisations.create(people.owner, 'Acme')
+    const newcomer = await fixture.actorOf(
+      await fixture.accounts.signUp({ email: 'fresh@example.com', password: PASSWORD }, VISIT),
+    )
+    await join(id, people.owner, newcomer, 'member')
+    expect(await refusal(organisations.transfer(people.owner, id, newcomer.userId))).toBe('owner_not_verified')
+    expect(await refusal(organisations.create(newcomer, 'Mine'))).toBe('email_not_verified')
+  })
+
+  test('a personal organisation stays with its account', async () => {
+    const { owner } = people
+    await join(owner.orgId, owner, people.member, 'member')
+    expect(await refusal(organisations.remove(owner, owner.orgId))).toBe('personal_organisation')
+    expect(await refusal(organisations.transfer(owner, owner.orgId, people.member.userId))).toBe(
+      'personal_organisation',
+    )
+    expect(await refusal(fixture.accounts.deleteAccount(owner, { password: PASSWORD }))).toBe(
+      'organisation_has_members',
+    )
+    await organisations.removeMember(people.member, owner.orgId, people.member.userId)
+  })
+
+  test('deleting one ends its memberships and tells the drops', async () => {
+    const id = await newOrganisation()
+    await organisations.remove(people.owner, id)
+    expect(fixture.hookCalls).toEqual([
+      ['onOrganisationDeleted', id],
+      ['propagate', ''],
+    ])
+    for (const person of Object.values(people))
+      expect((await organisations.list(person)).map((own) => own.id)).not.toContain(id)
+  })
+
+  test('free organisations have an end, also when created at once', async () => {
+    const outcomes = await Promise.all(
+      [1, 2, 3, 4].map((number) => refusal(organisations.create(people.stranger, `Org ${number}`))),
+    )
+    expect(outcomes.toSorted()).toEqual(['accepted', 'accepted', 'plan_limit', 'plan_limit'])
+  })
+})
+
+describe('by API', () => {
+  test('create, invite, list, read the audit log page by page', async () => {
+    const routes = [...organisationRoutes(fixture), ...auditRoutes(fixture)]
+    const issued = await issueToken(fixture.sql, people.owner, 'api')
+    const call = (method: string, pattern: string, request: Parameters<typeof callRoute>[3] = {}) =>
+      callRoute(routes, method, pattern, { ...request, headers: { authorization: `Bearer ${issued.token}` } })
+
+    const created = await call('POST', '/api/v1/organisations', { body: { name: '  Äcme   GmbH ' } })
+    expect(created).toMatchObject({
+      status: 201,
+      body: { name: 'Äcme GmbH', plan: 'free', role: 'owner', personal: false },
+    })
+    const params = { id: created.body.id }
+    const invited = await call('POST', '/api/v1/organisations/:id/invitations', {
+      params,
+      body: { email: 'X@Example.com' },
+    })
+    expect(invited).toMatchObject({ status: 201, body: { email: 'x@example.com', role: 'member' } })
+    expect((await fixture.mailsTo('x@example.com'))[0]).toMatchObject({ subject: 'Join Äcme GmbH on Dropway' })
+    expect(
+      (
+        await call('POST', '/api/v1/organisations/:id/invitations', {
+          params,
+          body: { email: 'a@b.cd', role: 'owner' },
+        })
+      ).status,
+    ).toBe(400)
+    expect((await call('POST', '/api/v1/organisations', { body: { name: 'x', extra: 1 } })).status).toBe(400)
+    expect((await call('GET', '/api/v1/organisations/:id/members', { params: { id: 'org_none' } })).status).toBe(404)
+    expect((await call('GET', '/api/v1/organisations/:id/members', { params })).body).toMatchObject([
+      { email: people.owner.email, role: 'owner' },
+    ])
+
+    for (let index = 0; index < 5; index++) {
+      await recordAudit(fixture.sql, {
+        orgId: people.owner.orgId,
+        actor: { system: 'lifecycle' },
+        action: 'site.expired',
+        subject: `st_${index}`,
+      })
+    }
+    const first = await call('GET', '/api/v1/audit-log', { path: '/?limit=3' })
+    expect(first.body.entries.map((entry: { subject: string }) => entry.subject)).toEqual(['st_4', 'st_3', 'st_2'])
+    const next = await call('GET', '/api/v1/audit-log', { path: `/?limit=200&before=${first.body.next}` })
+    expect(next.body.entries.slice(0, 2).map((entry: { subject: string }) => entry.subject)).toEqual(['st_1', 'st_0'])
+    expect(next.body.entries.at(-1)).toMatchObject({
+      action: 'account.created',
+      actor: people.owner.email,
+      ip: VISIT.ip,
+    })
+    expect(next.body.next).toBeNull()
+  })
+})
