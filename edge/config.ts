@@ -8,8 +8,8 @@ import { readSharedSettings, type SharedSettings } from '../shared/settings.ts'
 
 export interface EdgeConfig extends SharedSettings {
   readonly workers: number
-  /** Address that the listeners bind; `::` takes IPv4 as well. */
-  readonly bindAddress: string
+  /** Address that the listeners bind. Undefined: every address of this machine. */
+  readonly bindAddress: string | undefined
   readonly redisUrl: string
   /** `file:<dir>` or `s3://bucket?endpoint=…`. */
   readonly blobStore: string
@@ -46,7 +46,7 @@ export function readEdgeConfig(environment: Env): EdgeConfig {
   return env.finish({
     ...shared,
     workers: env.integer('EDGE_WORKERS', availableParallelism(), 1, 256),
-    bindAddress: env.text('EDGE_BIND', '::'),
+    bindAddress: env.optional('EDGE_BIND'),
     redisUrl: env.optional('REDIS_URL') ?? localRedisUrl(shared.dataDir),
     blobStore: env.text('BLOB_STORE', `file:${path.join(shared.dataDir, 'blobs')}`),
     secretKey: readSecretKey(env, shared.dataDir),

@@ -91,6 +91,14 @@ export interface Site {
   readonly index: SiteIndex
 }
 
+/** A drop as one host shows it: its live version, or a retained one at a preview address. */
+export interface Drop {
+  readonly route: SiteRoute
+  readonly versionNumber: number
+  readonly isProtected: boolean
+  readonly isPreview: boolean
+}
+
 /** Header names (lower case) and values in turn, ready to be sent. */
 export type HeaderList = readonly string[]
 
@@ -100,8 +108,8 @@ export interface Exchange extends Visit {
   readonly authority: string | undefined
   /** Does the certificate of this connection stand for the host? */
   certificateCovers(host: string): boolean
-  /** False when this visitor's network sends more than its share. */
-  readonly isWithinRate: boolean
+  /** Counts this request; false when the visitor's network sends more than its share. */
+  countRequest(): boolean
   /** Names the parsed host; classify calls it once. */
   settle(host: string): void
   /** Answers with a whole body (none for HEAD, 204 and 304). */

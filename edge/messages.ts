@@ -3,7 +3,7 @@ import type { Change } from './store/replica.ts'
 
 export type ToWorker =
   /** Ports: 0 lets the system choose (first worker only). */
-  | { readonly type: 'listen'; readonly httpsPort: number; readonly httpPort: number }
+  | { readonly type: 'listen'; readonly address: string; readonly httpsPort: number; readonly httpPort: number }
   /** Drop parsed copies of these (without a list: of everything), then confirm. */
   | { readonly type: 'changed'; readonly id: number; readonly changes: readonly Change[] | undefined }
   | { readonly type: 'report'; readonly id: number }

@@ -2,6 +2,7 @@
  * The edge's primary process: follows the change log, keeps the replica, looks after certificates and workers.
  * It serves no visitor.
  */
+import { once } from 'node:events'
 import { fork, type ChildProcess } from 'node:child_process'
 import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -35,12 +36,12 @@ const DRAIN_GRACE_MS = 2000
 
 export async function runPrimary(config: EdgeConfig, workerFile: string): Promise<void> {
   const log = createLog('edge', config.logLevel)
-  await refuseBusyPorts(config)
+  const address = await chooseAddress(config)
   const replica = openReplica(config.replicaDir, { readOnly: false })
   const background = connectRedis(config.redisUrl, 'background')
   background.connect().catch(() => {})
   const ledger = startViewLedger(background)
-  const workers = createWorkers(config, workerFile, log, { onViews: ledger.add })
+  const workers = createWorkers(config, address, workerFile, log, { onViews: ledger.add })
   const issuer = startIssuer(config, background, log)
 
   const follower = startFollower({
@@ -81,21 +82,31 @@ export async function runPrimary(config: EdgeConfig, workerFile: string): Promis
   process.on('disconnect', () => void stop())
 }
 
-/** With `reusePort` a second edge would silently share the port with the first: it is asked for without, once. */
-async function refuseBusyPorts({ httpsPort, httpPort, bindAddress }: EdgeConfig): Promise<void> {
+/**
+ * Where to listen: as set, else every address, also where the machine has no IPv6. With `reusePort` a second edge
+ * would silently share the port with the first, so each port is asked for without it, once.
+ */
+async function chooseAddress({ httpsPort, httpPort, bindAddress }: EdgeConfig): Promise<string> {
+  const address = bindAddress ?? ((await listenProblem(0, '::')) === undefined ? '::' : '0.0.0.0')
   for (const [name, port] of [
     ['EDGE_HTTPS_PORT', httpsPort],
     ['EDGE_HTTP_PORT', httpPort],
   ] as const) {
-    if (port === 0) continue
-    const probe = createServer()
-    await new Promise<void>((resolve, reject) => {
-      probe.once('error', (error: NodeJS.ErrnoException) =>
-        reject(new Error(`${name} ${port} cannot be used: ${describe(error)}`)),
-      )
-      probe.listen({ port, host: bindAddress, exclusive: true }, resolve)
-    })
-    await new Promise((resolve) => probe.close(resolve))
+    const problem = port === 0 ? undefined : await listenProblem(port, address)
+    if (problem) throw new Error(`${name} ${port} cannot be used: ${describe(problem)}`)
+  }
+  return address
+}
+
+async function listenProblem(port: number, host: string): Promise<NodeJS.ErrnoException | undefined> {
+  const probe = createServer()
+  try {
+    await once(probe.listen({ port, host, exclusive: true }), 'listening')
+    return undefined
+  } catch (error) {
+    return error as NodeJS.ErrnoException
+  } finally {
+    probe.close()
   }
 }
 
@@ -153,6 +164,7 @@ interface Worker {
 
 function createWorkers(
   config: EdgeConfig,
+  address: string,
   workerFile: string,
   log: Log,
   { onViews }: { onViews(counts: readonly (readonly [string, number])[]): void },
@@ -189,7 +201,7 @@ function createWorkers(
       reject(new Error(`a worker ended while it started (${signal ?? code})`))
       if (!draining) void replace(worker, signal ?? code)
     })
-    tell(worker, { type: 'listen', ...ports })
+    tell(worker, { type: 'listen', address, ...ports })
     return promise
   }
 
@@ -233,7 +245,9 @@ function createWorkers(
     restarts: () => restarts,
     async drain(maxMs) {
       draining = true
-      const exits = [...workers].map(({ process: child }) => new Promise((resolve) => child.once('exit', resolve)))
+      const exits = [...workers].map(({ process: child }) =>
+        Promise.all([once(child, 'exit'), once(child, 'disconnect')]),
+      )
       for (const worker of workers) tell(worker, { type: 'drain' })
       await Promise.race([Promise.all(exits), sleep(maxMs, undefined, { ref: false })])
       for (const worker of workers) worker.process.kill('SIGKILL')

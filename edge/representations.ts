@@ -13,7 +13,7 @@ import { LRUCache } from 'lru-cache'
 import type { BlobStore } from '../shared/blobs/blob-store.ts'
 import type { Encoding, ManifestFile } from '../shared/manifest.ts'
 import type { SiteRoute } from '../shared/route-record.ts'
-import type { Exchange, HeaderList, Intent, Snippets } from './context.ts'
+import type { Drop, Exchange, HeaderList, Intent, Snippets } from './context.ts'
 import { chooseEncoding } from './rewrite/negotiate.ts'
 import { inject } from './rewrite/inject.ts'
 import { assetHeaders } from './rewrite/headers.ts'
@@ -22,6 +22,8 @@ import type { Representation } from './send/representation.ts'
 
 /** About 2 kB each. */
 const MAX_PREPARED = 20_000
+/** A page is built whole in memory; what is larger is a data file in HTML's clothes and is streamed as it is. */
+const MAX_INJECTED_BYTES = 32_000_000
 /** Pages are built per settings, so compression happens here and not at publish; a low level, once. */
 const LIVE_BROTLI_QUALITY = 5
 const LIVE_GZIP_LEVEL = 6
@@ -34,7 +36,7 @@ export type Asset = Extract<Intent, { kind: 'asset' }>
 
 export interface Representations {
   /** At once when it is prepared already; a promise when it must be made. */
-  of(route: SiteRoute, isPreview: boolean, asset: Asset, exchange: Exchange): Representation | Promise<Representation>
+  of(drop: Drop, asset: Asset, exchange: Exchange): Representation | Promise<Representation>
 }
 
 export interface RepresentationDependencies {
@@ -83,9 +85,13 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
   }
 
   return {
-    of(route, isPreview, asset, exchange) {
+    of(drop, asset, exchange) {
+      const { route } = drop
       const { file, custom, status } = asset
-      const with_ = file.injection === undefined ? undefined : snippets.for(route, exchange.header('accept-language'))
+      const with_ =
+        file.injection === undefined || file.size > MAX_INJECTED_BYTES
+          ? undefined
+          : snippets.for(route, exchange.header('accept-language'))
       // Byte positions are those of the identity bytes (a range of a compressed variant helps nobody).
       const encoding =
         exchange.header('range') === undefined
@@ -95,10 +101,8 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
       const key = `${idOf(route)}|${status}|${encoding}|${with_?.key ?? ''}|${asset.path}|${settings}`
       const ready = prepared.get(key)
       if (ready !== undefined) return ready
-      const drop = { versionNumber: route.version_number, isProtected: route.password !== null, isPreview }
       const headers = [
-        'accept-ranges',
-        'bytes',
+        ...(status === 200 ? ['accept-ranges', 'bytes'] : []),
         ...assetHeaders({ ...drop, file, status, custom, encoding, snippets: with_ }).flat(),
       ]
       if (with_ === undefined) {
@@ -120,14 +124,22 @@ type Source =
 
 const NOT_IN_304: ReadonlySet<string> = new Set(['content-type', 'content-encoding', 'content-length', 'accept-ranges'])
 
+const ALWAYS: ReadonlySet<string> = new Set([
+  'x-content-type-options',
+  'strict-transport-security',
+  'dropway-version',
+  'x-robots-tag',
+])
+
 function describe(headers: HeaderList, size: number, isPage: boolean, source: Source): Representation {
   return {
-    etag: headers[headers.indexOf('etag') + 1] ?? '',
+    etag: headers.includes('etag') ? headers[headers.indexOf('etag') + 1]! : '',
     size,
     isPage,
     headers,
     whole: [...headers, 'content-length', String(size)],
     notModified: headers.filter((_, index) => !NOT_IN_304.has(headers[index - (index % 2)]!)),
+    always: headers.filter((_, index) => ALWAYS.has(headers[index - (index % 2)]!)),
     source,
   }
 }

@@ -8,6 +8,7 @@ import { openBundle } from '../shared/certificate-bundle.ts'
 import { systemClock } from '../shared/clock.ts'
 import { createLog, type Log } from '../shared/log.ts'
 import { createSecrets, type Secrets } from '../shared/secrets.ts'
+import { createAnswers } from './answers.ts'
 import { createAddresses } from './accept/address.ts'
 import { createNetworkLimits } from './accept/limits.ts'
 import { createTlsListener, TLS_OPTIONS } from './accept/listen.ts'
@@ -18,7 +19,6 @@ import type { EdgeConfig } from './config.ts'
 import { createUnlock } from './gate/unlock.ts'
 import { indexManifest } from './locate/site-index.ts'
 import type { ToPrimary, ToWorker } from './messages.ts'
-import { createPages } from './pages.ts'
 import { createPipeline } from './pipeline.ts'
 import { createRepresentations } from './representations.ts'
 import { createSnippets } from './rewrite/snippets.ts'
@@ -55,12 +55,11 @@ export function runWorker(config: EdgeConfig): void {
   let refusedConnections = 0
 
   const pipeline = createPipeline({
-    settings: config,
     classify: createClassify({ routes, serviceHost: config.serviceHost, sitesDomain: config.sitesDomain }),
     unlock: createUnlock({ secrets, clock }),
     sites: createSites(blobs, indexManifest),
     representations: createRepresentations({ blobs, cache, snippets: createSnippets({ baseUrl: config.baseUrl }) }),
-    pages: createPages({ baseUrl: config.baseUrl, log }),
+    answers: createAnswers({ baseUrl: config.baseUrl, publicPort: config.publicPort, log }),
     proxy,
     views,
     clock,
@@ -97,10 +96,16 @@ export function runWorker(config: EdgeConfig): void {
     if (counts.length > 0) tell({ type: 'views', counts })
   }
 
-  async function listen(httpsPort: number, httpPort: number): Promise<void> {
+  /** The last ones count too: gone only when they are written to the channel. */
+  async function handOverLast(): Promise<void> {
+    const message: ToPrimary = { type: 'views', counts: [...views.take()] }
+    if (process.connected) await new Promise<void>((resolve) => void process.send!(message, () => resolve()))
+  }
+
+  async function listen(address: string, httpsPort: number, httpPort: number): Promise<void> {
     try {
-      const https = await listener.listen(httpsPort, config.bindAddress)
-      const http = await plain.listen(httpPort, config.bindAddress)
+      const https = await listener.listen(httpsPort, address)
+      const http = await plain.listen(httpPort, address)
       tell({ type: 'listening', httpsPort: https, httpPort: http })
     } catch (error) {
       tell({ type: 'failed', message: (error as Error).message })
@@ -128,19 +133,14 @@ export function runWorker(config: EdgeConfig): void {
     plain.close()
     await listener.drain(config.drainMs)
     clearInterval(viewsTimer)
-    handOverViews()
-    proxy.close()
-    limits.stop()
-    await replica.close()
-    // What was handed to the channel is delivered before it closes.
-    process.disconnect()
+    await handOverLast()
     process.exit(0)
   }
 
   process.on('message', (message: ToWorker) => {
     switch (message.type) {
       case 'listen':
-        return void listen(message.httpsPort, message.httpPort)
+        return void listen(message.address, message.httpsPort, message.httpPort)
       case 'changed':
         forget(message.changes)
         return tell({ type: 'confirmed', id: message.id })

@@ -6,7 +6,7 @@ import type { TLSSocket } from 'node:tls'
 import type { Exchange, HeaderList } from '../context.ts'
 import type { Connection, ExchangeHandlers } from './connection.ts'
 import { readForm } from './read-form.ts'
-import { HEADERS_MS, IDLE_MS, KEEP_ALIVE_MS, MAX_HEADER_BYTES, REQUEST_MS } from './timeouts.ts'
+import { HEADERS_MS, IDLE_MS, KEEP_ALIVE_MS, MAX_HEADER_BYTES, PROXIED_IDLE_MS, REQUEST_MS } from './timeouts.ts'
 
 const CHECK_TIMEOUTS_MS = 2000
 const MAX_HEADER_LINES = 128
@@ -119,7 +119,7 @@ class Http1Exchange implements Exchange {
     return this.#authority
   }
 
-  get isWithinRate(): boolean {
+  countRequest(): boolean {
     return this.#connection.mayRequest(this.#connection.isTrustedProxy() ? this.header('x-forwarded-for') : undefined)
   }
 
@@ -170,6 +170,7 @@ class Http1Exchange implements Exchange {
   }
 
   forProxy(): { request: IncomingMessage; response: ServerResponse } {
+    this.#request.socket.setTimeout(PROXIED_IDLE_MS)
     return { request: this.#request, response: this.#response }
   }
 }

@@ -16,12 +16,14 @@ const SESSION_WINDOW_BYTES = 4_000_000
 /** Rapid reset (CVE-2023-44487) and its relatives: a burst is a browser leaving a page, more is an attack. */
 const RESET_BURST = 500
 const RESETS_PER_SECOND = 50
-const MAX_SESSION_MEMORY_MB = 16
+/** Counts queued answers too, which are shared buffers: a page with a hundred large images is legitimate. */
+const MAX_SESSION_MEMORY_MB = 200
 const MAX_INVALID_FRAMES = 100
 const MAX_REJECTED_STREAMS = 100
 const MAX_SETTINGS_ENTRIES = 32
 const MAX_OUTSTANDING_PINGS = 10
 const MAX_HEADER_PAIRS = 128
+const GOAWAY_GRACE_MS = 1000
 
 export interface Http2Side {
   take(socket: TLSSocket, connection: Connection): void
@@ -32,7 +34,8 @@ export interface Http2Side {
 }
 
 const kConnection = Symbol('connection')
-type KnownSession = http2.ServerHttp2Session & { [kConnection]?: Connection }
+const kProxied = Symbol('proxied')
+type KnownSession = http2.ServerHttp2Session & { [kConnection]?: Connection; [kProxied]?: number }
 type KnownSocket = TLSSocket & { [kConnection]?: Connection }
 
 export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Http2Side {
@@ -57,7 +60,7 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
   server.on('session', (session: KnownSession) => {
     session[kConnection] = (session.socket as unknown as KnownSocket)[kConnection]!
     sessions.add(session)
-    session.setTimeout(IDLE_MS, () => session.close())
+    session.setTimeout(IDLE_MS, () => endIdle(session))
     session.setLocalWindowSize(SESSION_WINDOW_BYTES)
     session.on('close', () => sessions.delete(session))
     if (draining) session.close()
@@ -88,6 +91,12 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
 }
 
 function ignore(): void {}
+
+/** Silent for too long: GOAWAY. A reader who stopped reading is cut off; what control answers may take its time. */
+function endIdle(session: KnownSession): void {
+  session.close()
+  if ((session[kProxied] ?? 0) === 0) setTimeout(() => session.destroy(), GOAWAY_GRACE_MS).unref()
+}
 
 class Http2Exchange implements Exchange {
   readonly method: string
@@ -132,7 +141,7 @@ class Http2Exchange implements Exchange {
     return hasTwoHosts(this.#rawHeaders) ? undefined : host
   }
 
-  get isWithinRate(): boolean {
+  countRequest(): boolean {
     return this.#connection.mayRequest(this.header('x-forwarded-for'))
   }
 
@@ -188,6 +197,9 @@ class Http2Exchange implements Exchange {
   }
 
   forProxy(): { request: IncomingMessage; response: ServerResponse } {
+    const session = this.#stream.session as KnownSession
+    session[kProxied] = (session[kProxied] ?? 0) + 1
+    this.#stream.once('close', () => void (session[kProxied]! -= 1))
     const request = new http2.Http2ServerRequest(this.#stream, this.#headers, {}, this.#rawHeaders)
     const response = new http2.Http2ServerResponse(this.#stream)
     return { request: request as unknown as IncomingMessage, response: response as unknown as ServerResponse }

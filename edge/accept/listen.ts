@@ -12,7 +12,7 @@ import { describeConnection, type ConnectionContext, type ExchangeHandlers } fro
 import { createHttp1Side } from './http1.ts'
 import { createHttp2Side } from './http2.ts'
 import type { Network, NetworkLimits } from './limits.ts'
-import { HANDSHAKE_MS } from './timeouts.ts'
+import { HANDSHAKE_MS, IDLE_MS } from './timeouts.ts'
 
 /** TLS 1.3 has no weak suites; of TLS 1.2 only forward-secret AEAD ones remain. */
 export const TLS_OPTIONS = {
@@ -82,7 +82,7 @@ export function createTlsListener(dependencies: TlsListenerDependencies): TlsLis
     else http1.take(socket, connection)
   })
 
-  const server = net.createServer({ noDelay: true, keepAlive: true }, (socket) => {
+  const server = net.createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: IDLE_MS }, (socket) => {
     const peer = normaliseIp(socket.remoteAddress ?? '')
     const network = limits.of(peer)
     if (peer === '' || !limits.mayConnect(network)) {

@@ -9,6 +9,8 @@ export const REQUEST_MS = 3_600_000
 /** Nothing at all on a connection. */
 export const IDLE_MS = 60_000
 export const KEEP_ALIVE_MS = 60_000
+/** Nothing at all on a connection that control answers on: event streams, exports, long publishes. */
+export const PROXIED_IDLE_MS = 600_000
 /** The unlock form. */
 export const FORM_MS = 10_000
 /** All header lines together; 431 beyond. */

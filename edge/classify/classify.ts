@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { LRUCache } from 'lru-cache'
 import { parseAuthority, parsePreviewHost } from '../../shared/hosts.ts'
 import type { RouteRecord, SiteRoute } from '../../shared/route-record.ts'
-import type { Exchange } from '../context.ts'
+import type { Drop, Exchange } from '../context.ts'
 import type { Routes } from '../store/routes.ts'
 
 /** Longer targets are refused with 414; no browser or link is that long. */
@@ -13,7 +13,7 @@ export type Target =
   | { readonly kind: 'refused'; readonly status: 400 | 414 | 421 | 429 }
   /** The service's own host: control answers. */
   | { readonly kind: 'service' }
-  | { readonly kind: 'site'; readonly route: SiteRoute; readonly isPreview: boolean }
+  | { readonly kind: 'site'; readonly drop: Drop }
   | { readonly kind: 'moved'; readonly to: string }
   /** Known to be nothing. */
   | { readonly kind: 'unknown' }
@@ -80,7 +80,7 @@ export function createClassify({ routes, serviceHost, sitesDomain }: ClassifyDep
     const host = hostOf(exchange.authority)
     if (host === undefined) return BAD_REQUEST
     exchange.settle(host)
-    if (!exchange.isWithinRate) return refused(429)
+    if (!exchange.countRequest()) return refused(429)
     if (exchange.target.length > MAX_TARGET_CHARS) return refused(414)
     if (exchange.target.charCodeAt(0) !== 47 && exchange.target !== '*') return BAD_REQUEST
     if (!exchange.certificateCovers(host) && isIP(host) === 0) return refused(421)
@@ -91,7 +91,7 @@ export function createClassify({ routes, serviceHost, sitesDomain }: ClassifyDep
 function toTarget(record: RouteRecord): Target {
   switch (record.kind) {
     case 'site':
-      return { kind: 'site', route: record, isPreview: false }
+      return { kind: 'site', drop: dropOf(record, false) }
     case 'redirect':
       return { kind: 'moved', to: record.to }
     case 'alias':
@@ -102,20 +102,21 @@ function toTarget(record: RouteRecord): Target {
   }
 }
 
+function dropOf(route: SiteRoute, isPreview: boolean): Drop {
+  return { route, versionNumber: route.version_number, isProtected: route.password !== null, isPreview }
+}
+
 /** A retained version at `<number>--<slug>`: the site's route, with that version's manifest. */
 function createPreviews(): (route: SiteRoute, versionNumber: number) => Target | undefined {
   const made = new WeakMap<SiteRoute, Map<number, Target>>()
-  return (route, versionNumber) => {
-    let ofSite = made.get(route)
-    if (ofSite === undefined) made.set(route, (ofSite = new Map()))
+  return (record, versionNumber) => {
+    let ofSite = made.get(record)
+    if (ofSite === undefined) made.set(record, (ofSite = new Map()))
     let target = ofSite.get(versionNumber)
-    const version = route.versions.find(([number]) => number === versionNumber)
+    const version = record.versions.find(([number]) => number === versionNumber)
     if (target === undefined && version !== undefined) {
-      target = {
-        kind: 'site',
-        route: { ...route, manifest: version[1], version_number: versionNumber },
-        isPreview: true,
-      }
+      const route = { ...record, manifest: version[1], version_number: versionNumber }
+      target = { kind: 'site', drop: dropOf(route, true) }
       ofSite.set(versionNumber, target)
     }
     return target

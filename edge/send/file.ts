@@ -1,4 +1,5 @@
 /** Sends a file: 200, 206, 304, 412 or 416. */
+import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import { randomBytes } from 'node:crypto'
 import type { Exchange, HeaderList } from '../context.ts'
@@ -23,14 +24,10 @@ export function sendFile(
       exchange.send(304, file.notModified, undefined)
       return 'not-modified'
     case 'precondition-failed':
-      exchange.send(
-        412,
-        ['content-length', '0', 'cache-control', 'no-store', 'x-content-type-options', 'nosniff'],
-        undefined,
-      )
+      exchange.send(412, [...file.always, ...EMPTY], undefined)
       return 'other'
     case 'unsatisfiable':
-      exchange.send(416, unsatisfiable(file), undefined)
+      exchange.send(416, ['content-range', `bytes */${file.size}`, ...file.always, ...EMPTY], undefined)
       return 'other'
     case 'ranges':
       return outcome.ranges.length === 1
@@ -42,6 +39,7 @@ export function sendFile(
 }
 
 const WHOLE = { kind: 'whole' } as const
+const EMPTY = ['content-length', '0', 'cache-control', 'no-store'] as const
 
 function preconditionsOf(exchange: Exchange): Parameters<typeof evaluate>[0] {
   return {
@@ -57,7 +55,7 @@ function preconditionsOf(exchange: Exchange): Parameters<typeof evaluate>[0] {
 function sendWhole(exchange: Exchange, status: number, file: Representation): Sent | Promise<Sent> {
   const { source } = file
   if (exchange.method === 'HEAD') exchange.send(status, file.whole, undefined)
-  else if ('stream' in source) exchange.stream(status, file.whole, source.stream())
+  else if ('stream' in source) return sendStream(exchange, status, file.whole, source.stream(), 'content')
   else {
     const bytes = source.bytes()
     if (bytes === undefined) return source.load().then((loaded) => sent(exchange, status, file.whole, loaded))
@@ -71,6 +69,19 @@ function sent(exchange: Exchange, status: number, headers: HeaderList, bytes: Bu
   return 'content'
 }
 
+/** Waits for the first bytes: a blob that is missing must answer 500, not a broken 200. */
+async function sendStream(
+  exchange: Exchange,
+  status: number,
+  headers: HeaderList,
+  source: Readable,
+  sent: Sent,
+): Promise<Sent> {
+  await once(source, 'readable')
+  exchange.stream(status, headers, source)
+  return sent
+}
+
 async function sendRange(exchange: Exchange, file: Representation, range: ByteRange): Promise<Sent> {
   const headers = [
     ...file.headers,
@@ -80,8 +91,8 @@ async function sendRange(exchange: Exchange, file: Representation, range: ByteRa
     String(range.end - range.start + 1),
   ]
   const { source } = file
-  if ('stream' in source) exchange.stream(206, headers, source.stream(range))
-  else exchange.send(206, headers, (source.bytes() ?? (await source.load())).subarray(range.start, range.end + 1))
+  if ('stream' in source) return sendStream(exchange, 206, headers, source.stream(range), 'other')
+  exchange.send(206, headers, (source.bytes() ?? (await source.load())).subarray(range.start, range.end + 1))
   return 'other'
 }
 
@@ -138,19 +149,6 @@ async function* streamParts(
 
 function contentRange({ start, end }: ByteRange, size: number): string {
   return `bytes ${start}-${end}/${size}`
-}
-
-function unsatisfiable(file: Representation): HeaderList {
-  return [
-    'content-range',
-    `bytes */${file.size}`,
-    'content-length',
-    '0',
-    'cache-control',
-    'no-store',
-    'x-content-type-options',
-    'nosniff',
-  ]
 }
 
 function without(headers: HeaderList, name: string): string[] {

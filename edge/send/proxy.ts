@@ -8,8 +8,20 @@ import type { Exchange } from '../context.ts'
 
 /** Meaningless or forbidden beyond one connection (RFC 9110 §7.6.1), and what only we may say. */
 const NOT_FORWARDED: ReadonlySet<string> = new Set([
-  ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade', 'http2-settings', 'expect'],
-  ...['forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-forwarded-port', 'x-real-ip'],
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'upgrade',
+  'http2-settings',
+  'expect',
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-proto',
+  'x-forwarded-host',
+  'x-forwarded-port',
+  'x-real-ip',
 ])
 const NOT_RETURNED = ['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade', 'te', 'trailer']
 
@@ -40,6 +52,7 @@ export function createProxy({ controlUrls, publicHost, onAnswer }: ProxyDependen
   const agent = new http.Agent({ keepAlive: true, maxSockets: MAX_SOCKETS, scheduling: 'lifo' })
   const proxy = httpProxy.createProxyServer({ agent, xfwd: false, changeOrigin: false, proxyTimeout: ANSWER_MS })
   const timedOut = new WeakSet<object>()
+  const exchanges = new WeakMap<object, Exchange>()
   const avoidUntil = new Map<string, number>()
   let turn = 0
 
@@ -59,16 +72,17 @@ export function createProxy({ controlUrls, publicHost, onAnswer }: ProxyDependen
       if (!response.writableFinished) outgoing.destroy()
     })
   })
-  proxy.on('proxyRes', (answer, _request, response) => {
+  proxy.on('proxyRes', (answer, request, response) => {
     for (const name of NOT_RETURNED) delete answer.headers[name]
     // HTTP/2 has no reason phrase; Node would warn about one.
     if (!(response instanceof http.ServerResponse)) answer.statusMessage = ''
     // An answer that breaks off must not look whole.
     answer.once('error', () => response.destroy())
+    const exchange = exchanges.get(request)
+    if (exchange !== undefined) onAnswer(exchange, answer.statusCode!)
   })
 
   function attempt(
-    exchange: Exchange,
     pair: { request: IncomingMessage; response: ServerResponse },
     tried: Set<string>,
     onFailure: (failure: ProxyFailure) => void,
@@ -80,8 +94,7 @@ export function createProxy({ controlUrls, publicHost, onAnswer }: ProxyDependen
       const isAway = error.code === 'ECONNREFUSED'
       if (isAway) avoidUntil.set(target, performance.now() + AVOID_MS)
       // Nothing was sent yet, so a second control may try; a body that was already read cannot be sent again.
-      if (isAway && !hasBody(pair.request) && nextTarget(tried) !== undefined)
-        return attempt(exchange, pair, tried, onFailure)
+      if (isAway && !hasBody(pair.request) && nextTarget(tried) !== undefined) return attempt(pair, tried, onFailure)
       onFailure({ status: timedOut.has(pair.request) ? 504 : 502, error })
     })
   }
@@ -89,9 +102,9 @@ export function createProxy({ controlUrls, publicHost, onAnswer }: ProxyDependen
   return {
     forward(exchange, onFailure) {
       const pair = exchange.forProxy()
+      exchanges.set(pair.request, exchange)
       rewriteRequest(exchange, pair.request, publicHost)
-      pair.response.once('finish', () => onAnswer(exchange, pair.response.statusCode))
-      attempt(exchange, pair, new Set(), onFailure)
+      attempt(pair, new Set(), onFailure)
     },
     close: () => agent.destroy(),
   }

@@ -12,6 +12,8 @@ export interface Representation {
   /** For the whole body. */
   readonly whole: HeaderList
   readonly notModified: HeaderList
+  /** What stands on every answer of the drop, for 412 and 416. */
+  readonly always: HeaderList
   readonly source:
     | { readonly bytes: () => Buffer | undefined; readonly load: () => Promise<Buffer> }
     /** Too large for memory: read from the store at the visitor's pace. */

@@ -60,9 +60,9 @@ export function startFollower({ edgeId, replica, connect, announce, log }: Follo
 
   /** Whatever happens to Redis between two beats (flushed, replaced), the next one notices. */
   const heartbeat = async (): Promise<void> => {
-    if (!following) return
+    if (commands.status !== 'ready') return
     const [epoch] = await Promise.all([commands.get(keys.epoch), acknowledge()])
-    if ((epoch ?? '') === replica.progress().epoch) return
+    if (!following || (epoch ?? '') === replica.progress().epoch) return
     reconcileNeeded = true
     blocking?.disconnect()
   }

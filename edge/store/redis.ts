@@ -20,6 +20,8 @@ export function connectRedis(url: string, use: RedisUse): Redis {
     enableOfflineQueue: false,
     connectTimeout: CONNECT_TIMEOUT_MS,
     maxRetriesPerRequest: 0,
+    // Its INFO has no time limit; a Redis that is still loading refuses the first command just as well.
+    enableReadyCheck: false,
     retryStrategy: use === 'background' ? (attempt) => Math.min(attempt * 100, MAX_RECONNECT_MS) : () => null,
     // A frozen Redis answers nothing at all: without this, a command waits for ever.
     commandTimeout: use === 'blocking' ? BLOCK_MS + COMMAND_TIMEOUT_MS : COMMAND_TIMEOUT_MS,

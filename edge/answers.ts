@@ -1,0 +1,112 @@
+/** Answers that are no file: redirects, and the pages that the edge itself writes. The fixed ones are kept. */
+import { LRUCache } from 'lru-cache'
+import { STRICT_TRANSPORT_SECURITY } from '../shared/header-policy.ts'
+import { newId } from '../shared/ids.ts'
+import type { Log } from '../shared/log.ts'
+import { addressOf } from '../shared/settings.ts'
+import type { ClosedPage, Drop, Exchange, HeaderList } from './context.ts'
+import { closedPage, errorPage, missingPage, unlockPage, type PreparedPage } from './gate/pages.ts'
+import { safeNext, type UnlockOutcome } from './gate/unlock.ts'
+import { redirectHeaders } from './rewrite/headers.ts'
+import type { ProxyFailure } from './send/proxy.ts'
+
+export interface Answers {
+  closed(exchange: Exchange, page: ClosedPage): void
+  /** Nothing at this path of a drop. */
+  missing(exchange: Exchange, drop: Drop): void
+  error(exchange: Exchange, status: number, id?: string): void
+  /** The unlock page; with an outcome: again, after an attempt. */
+  locked(exchange: Exchange, drop: Drop, form?: Buffer, outcome?: Exclude<UnlockOutcome, { kind: 'unlocked' }>): void
+  unlocked(exchange: Exchange, outcome: Extract<UnlockOutcome, { kind: 'unlocked' }>): void
+  redirect(exchange: Exchange, drop: Drop, status: number, location: string): void
+  /** The whole host has another name now. */
+  moved(exchange: Exchange, host: string): void
+  methods(exchange: Exchange): void
+  /** Control is away: JSON where programs ask, a page where people do. */
+  unavailable(exchange: Exchange, failure: ProxyFailure): void
+}
+
+const MAX_KEPT_PAGES = 500
+const ALLOW: HeaderList = ['allow', 'GET, HEAD, OPTIONS']
+const EMPTY: HeaderList = ['content-length', '0']
+const SAFE: HeaderList = ['x-content-type-options', 'nosniff', 'strict-transport-security', STRICT_TRANSPORT_SECURITY]
+
+export interface AnswerSettings {
+  readonly baseUrl: string
+  readonly publicPort: number | undefined
+  readonly log: Log
+}
+
+export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Answers {
+  const kept = new LRUCache<string, PreparedPage>({ max: MAX_KEPT_PAGES })
+  const keep = (key: string, make: () => PreparedPage): PreparedPage => {
+    let page = kept.get(key)
+    if (page === undefined) kept.set(key, (page = make()))
+    return page
+  }
+  return {
+    closed: (exchange, page) =>
+      send(
+        exchange,
+        keep(`${page} ${exchange.host}`, () => closedPage(page, { baseUrl, host: exchange.host })),
+      ),
+    missing: (exchange, drop) =>
+      send(
+        exchange,
+        keep(`missing ${exchange.host}`, () => missingPage({ baseUrl, host: exchange.host })),
+        versionOf(drop),
+      ),
+    error(exchange, status, id) {
+      const page =
+        id === undefined
+          ? keep(`error ${status}`, () => errorPage(status, { baseUrl }))
+          : errorPage(status, { baseUrl, id })
+      send(exchange, page, status === 405 ? ALLOW : [])
+    },
+    locked(exchange, drop, form, outcome) {
+      const next = form === undefined ? exchange.target : new URLSearchParams(form.toString()).get('next')
+      const retryAfterSeconds = outcome?.kind === 'limited' ? outcome.retryAfterSeconds : undefined
+      const page = { baseUrl, host: exchange.host, next: safeNext(next), problem: outcome?.kind, retryAfterSeconds }
+      send(exchange, unlockPage(page), versionOf(drop))
+    },
+    unlocked: (exchange, { location, setCookie }) =>
+      exchange.send(
+        303,
+        ['location', location, 'set-cookie', setCookie, 'cache-control', 'private, no-store', ...SAFE, ...EMPTY],
+        undefined,
+      ),
+    redirect: (exchange, drop, status, location) =>
+      exchange.send(status, [...redirectHeaders(location, drop).flat(), ...EMPTY], undefined),
+    moved(exchange, host) {
+      const location = addressOf({ publicPort }, host) + exchange.target
+      exchange.send(
+        301,
+        ['location', location, 'cache-control', 'max-age=0, must-revalidate', ...SAFE, ...EMPTY],
+        undefined,
+      )
+    },
+    methods: (exchange) => exchange.send(204, [...ALLOW, ...SAFE], undefined),
+    unavailable(exchange, { status, error }) {
+      const id = newId('err')
+      log.warn({ id, err: error, status }, 'control did not answer')
+      if (exchange.isAnswered) return
+      if (!isProgram(exchange.target)) return send(exchange, errorPage(status, { baseUrl, id }))
+      const detail = 'The service does not answer just now. Try again shortly.'
+      const body = Buffer.from(JSON.stringify({ error: 'unavailable', detail, id }))
+      const headers = ['content-type', 'application/json', 'cache-control', 'no-store', 'retry-after', '2', ...SAFE]
+      exchange.send(status, [...headers, 'content-length', String(body.length)], body)
+    },
+  }
+}
+
+function versionOf(drop: Drop): HeaderList {
+  return ['dropway-version', String(drop.versionNumber)]
+}
+
+function isProgram(target: string): boolean {
+  return target.startsWith('/api/') || /^\/(?:mcp|oauth|\.well-known)(?:[/?]|$)/.test(target)
+}
+
+function send(exchange: Exchange, page: PreparedPage, extra: HeaderList = []): void {
+  exchange.send(page.status, [...page.headers.flat(), ...extra, 'content-length', String(page.body.length)], page.body)
+}
