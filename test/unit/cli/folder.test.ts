@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { readFolder } from '../../../cli/folder.ts'
+import { openProject } from '../../../cli/project.ts'
+import { findSource } from '../../../cli/source.ts'
+
+let root: string
+
+beforeEach(async () => {
+  root = await mkdtemp(path.join(os.tmpdir(), 'dropway-cli-'))
+})
+afterEach(async () => {
+  await rm(root, { recursive: true, force: true })
+})
+
+async function write(name: string, text = name): Promise<void> {
+  await mkdir(path.dirname(path.join(root, name)), { recursive: true })
+  await writeFile(path.join(root, name), text)
+}
+
+test('a folder is its files, sorted, hashed, without what stays at home', async () => {
+  for (const name of ['index.html', 'b/x.txt', 'a.txt', '.git/HEAD', '.env', 'skip.me', '.well-known/x'])
+    await write(name)
+  await write('.dropwayignore', 'skip.me')
+  const { files, skipped } = await readFolder(root)
+  expect(files.map((file) => file.path)).toEqual(['.well-known/x', 'a.txt', 'b/x.txt', 'index.html'])
+  expect(files[1]).toMatchObject({ size: 5, sha256: createHash('sha256').update('a.txt').digest('hex') })
+  expect(skipped).toEqual([])
+})
+
+test('links inside are followed to files, links out and to folders are left out', async () => {
+  await write('index.html')
+  await symlink('index.html', path.join(root, 'inside.html'))
+  await symlink('/etc/hostname', path.join(root, 'outside'))
+  await symlink('.', path.join(root, 'loop'))
+  const { files, skipped } = await readFolder(root)
+  expect(files.map((file) => file.path)).toEqual(['index.html', 'inside.html'])
+  expect(skipped.toSorted()).toEqual(['loop', 'outside'])
+})
+
+test('without index.html a folder is refused with what to do', async () => {
+  await write('about.html')
+  await expect(readFolder(root)).rejects.toThrow(/no index\.html/)
+})
+
+test.each([
+  [['index.html'], '.'],
+  [['dist/index.html'], 'dist'],
+  [['build/index.html', 'public/index.html'], 'build'],
+  [['package.json', 'index.html', 'dist/index.html'], 'dist'],
+  [['package.json', 'index.html'], '.'],
+  [['index.html', 'public/index.html'], '.'],
+  [['public/logo.png', '_site/index.html'], '_site'],
+])('%j publishes %s', async (names, expected) => {
+  for (const name of names) await write(name)
+  const source = await findSource(root, undefined)
+  expect(path.relative(root, source.path) || '.').toBe(expected)
+  expect(source.project).toBe(root)
+})
+
+test('a named source: build folders belong to their project, files to their folder', async () => {
+  for (const name of ['dist/index.html', 'docs/index.html', 'page.md', 'x.zip', 'x.png']) await write(name)
+  expect(await findSource(root, 'dist')).toMatchObject({ kind: 'folder', project: root })
+  expect(await findSource(root, 'docs')).toMatchObject({ kind: 'folder', project: path.join(root, 'docs') })
+  expect(await findSource(root, 'page.md')).toMatchObject({ kind: 'page', project: root })
+  expect(await findSource(root, 'x.zip')).toMatchObject({ kind: 'zip' })
+  await expect(findSource(root, 'x.png')).rejects.toThrow(/cannot be published/)
+  await expect(findSource(root, 'none')).rejects.toThrow(/does not exist/)
+})
+
+test('the project file remembers folders and files apart, and per service', async () => {
+  const first = await openProject(root, 'https://one.example')
+  expect(first.find()).toBeUndefined()
+  await first.remember({ id: 'st_1', slug: 'one' })
+  await first.remember({ id: 'st_2', slug: 'two' }, '__proto__')
+  const again = await openProject(root, 'https://one.example')
+  expect(again.find()).toEqual({ id: 'st_1', slug: 'one' })
+  expect(again.find('__proto__')).toEqual({ id: 'st_2', slug: 'two' })
+  expect(again.find('toString')).toBeUndefined()
+  expect((await openProject(root, 'https://other.example')).find()).toBeUndefined()
+  await writeFile(path.join(root, '.dropway.json'), 'nonsense')
+  await expect(openProject(root, 'https://one.example')).rejects.toThrow(/not valid JSON/)
+})

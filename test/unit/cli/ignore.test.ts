@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { parseIgnore } from '../../../cli/ignore.ts'
+
+/** Pattern, path, whether it is a folder, whether it stays at home. */
+const table: [string, string, boolean, boolean][] = [
+  ['', 'index.html', false, false],
+  ['', '.git', true, true],
+  ['', 'node_modules', true, true],
+  ['', 'docs/node_modules', true, true],
+  ['', '.env', false, true],
+  ['', 'sub/.env.local', false, true],
+  ['', '.environment', false, false],
+  ['', '.dropway.json', false, true],
+  ['', 'sub/.dropway.json', false, false],
+  ['', '.well-known', true, false],
+  ['*.map', 'app.js.map', false, true],
+  ['*.map', 'assets/app.js.map', false, true],
+  ['*.map', 'app.mapper', false, false],
+  ['/drafts', 'drafts', true, true],
+  ['/drafts', 'blog/drafts', true, false],
+  ['drafts/', 'drafts', false, false],
+  ['drafts/', 'blog/drafts', true, true],
+  ['a/*.txt', 'a/x.txt', false, true],
+  ['a/*.txt', 'a/b/x.txt', false, false],
+  ['a/**/x.txt', 'a/x.txt', false, true],
+  ['a/**/x.txt', 'a/b/c/x.txt', false, true],
+  ['a/**', 'a/b/c', false, true],
+  ['**/cache', 'x/y/cache', true, true],
+  ['file?.js', 'file1.js', false, true],
+  ['file[0-9].js', 'file1.js', false, true],
+  ['file[!0-9].js', 'file1.js', false, false],
+  ['# *.html', 'index.html', false, false],
+  ['*.html\n!index.html', 'index.html', false, false],
+  ['*.html\n!index.html', 'about.html', false, true],
+  ['!.env', '.env', false, false],
+  ['a.b', 'axb', false, false],
+  ['\\#file', '#file', false, true],
+]
+
+test.each(table)('%j against %s (folder: %s): %s', (pattern, path, isFolder, expected) => {
+  expect(parseIgnore(pattern)(path, isFolder)).toBe(expected)
+})
