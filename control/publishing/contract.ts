@@ -47,8 +47,16 @@ export interface Intake {
 }
 
 export interface Publishing {
-  /** `capBytes` bounds the upload as a whole, counted while reading and while unpacking. */
-  receive(limits: { capBytes: number }): Intake
+  /**
+   * `capBytes` bounds the upload as a whole, counted while reading and while unpacking. `base` is the manifest of the
+   * version that is live now: what is known about files that did not change is taken from it.
+   */
+  receive(options: { capBytes: number; base?: string | null | undefined }): Intake
+  /**
+   * Compresses harder what a version serves, after it went live. Undefined when nothing gets smaller; otherwise a manifest
+   * with the same content to put in the place of the old one, and the blobs it needs.
+   */
+  refine(manifestHash: string): Promise<{ manifestHash: string; blobs: readonly string[] } | undefined>
   /** Throws invalid_request when a path may not be published. */
   checkPath(path: string): void
   readManifest(hash: string): Promise<Manifest>
@@ -56,7 +64,11 @@ export interface Publishing {
   /** Streamed zip: `<slug>/<path>` with the bytes as uploaded, and the metadata as JSON. */
   exportZip(sites: AsyncIterable<{ slug: string; manifest: Manifest; metadata: unknown }>): Readable
   /** Removes blobs that nothing references and that are older than the grace period; returns how many. */
-  collectGarbage(options: { isReferenced(hashes: readonly string[]): Promise<Set<string>>; graceMs: number; now: number }): Promise<number>
+  collectGarbage(options: {
+    isReferenced(hashes: readonly string[]): Promise<Set<string>>
+    graceMs: number
+    now: number
+  }): Promise<number>
   /** Ends the worker threads. */
   close(): Promise<void>
 }

@@ -10,20 +10,35 @@ export interface BlobStore {
   /** Streams bytes into the store; `abort` leaves nothing behind. */
   writer(): Promise<BlobWriter>
   has(hash: string): Promise<boolean>
+  /** Like `has`, and the blob counts as just written: garbage collection leaves it alone for another grace period. */
+  keep(hash: string): Promise<boolean>
   /** The whole blob. Throws BlobMissing. */
   read(hash: string): Promise<Buffer>
   /** Bytes `start` to `end`, both inclusive; the stream errors with BlobMissing. */
   stream(hash: string, range?: { start: number; end: number }): Readable
   remove(hash: string): Promise<void>
+  /**
+   * Removes a blob that is as old as the caller knows it: `modifiedAt` as told by `put`, `finish` or `list`. False when
+   * somebody stored or kept it again since, or it is gone: two uploads of the same bytes never take each other's away.
+   */
+  discard(hash: string, modifiedAt: number): Promise<boolean>
   /** Every blob, in no order; for garbage collection and backup. */
-  list(): AsyncIterable<StoredBlob & { modifiedAt: number }>
+  list(): AsyncIterable<Required<StoredBlob>>
   /** Removes temporary files of writers that died, older than the given age. */
   sweep(olderThanMs: number): Promise<number>
+}
+
+const HASH = /^[0-9a-f]{64}$/
+
+export function isBlobHash(text: string): boolean {
+  return HASH.test(text)
 }
 
 export interface StoredBlob {
   readonly hash: string
   readonly size: number
+  /** Set when the bytes were not in the store before: what `discard` needs to take them back. */
+  readonly modifiedAt?: number
 }
 
 export interface BlobWriter {

@@ -1,0 +1,93 @@
+/** What the bytes of a file say: charset, places for snippets, title, links, encoded variants. Runs in a worker thread. */
+import { isUtf8 } from 'node:buffer'
+import type { BlobStore, StoredBlob } from '../../shared/blobs/blob-store.ts'
+import type { ManifestFile } from '../../shared/manifest.ts'
+import { compress, MAX_COMPRESSED_BYTES, type Effort } from './compression.ts'
+import { isAsciiCompatible, scanHtml, type HtmlScan } from './html-scan.ts'
+import { cssLinks, htmlLinks, type PageLinks } from './links.ts'
+import type { FileFacts } from './manifest-builder.ts'
+import { isCompressible, isHtmlType, isTextual, mediaTypeOf } from './types.ts'
+
+/** A larger page gets no snippets and no link check: nobody writes it, and it would be held in memory whole. */
+export const MAX_SCANNED_BYTES = 16_000_000
+
+export interface AnalysisRequest {
+  readonly path: string
+  readonly hash: string
+  readonly size: number
+  /** Undefined: variants are known, or not wanted now. */
+  readonly effort?: Effort
+}
+
+export interface Analysis extends FileFacts {
+  readonly title?: string
+  readonly links?: PageLinks
+  /** Variants that were not in the store before: an upload that fails takes them back. */
+  readonly created: readonly StoredBlob[]
+}
+
+/** True when there is anything to learn from the bytes. */
+export function isWorthReading(path: string, size: number): boolean {
+  const mediaType = mediaTypeOf(path)
+  if (isTextual(mediaType)) return size <= MAX_COMPRESSED_BYTES
+  return isCompressible(mediaType) && size <= MAX_COMPRESSED_BYTES
+}
+
+export async function analyse(blobs: BlobStore, request: AnalysisRequest): Promise<Analysis> {
+  const mediaType = mediaTypeOf(request.path)
+  const bytes = await blobs.read(request.hash)
+  const isPage = isHtmlType(mediaType)
+  const scan = isPage ? readableScan(bytes) : undefined
+  const { encodings, created } = await storeVariants(
+    blobs,
+    bytes,
+    isCompressible(mediaType) ? request.effort : undefined,
+  )
+  return {
+    charset: charsetOf(bytes, isPage, scan),
+    ...(scan && { injection: injectionOf(scan) }),
+    ...(scan?.title && { title: scan.title }),
+    ...linksOf(request.path, mediaType, bytes, scan),
+    ...(encodings && { encodings }),
+    created,
+  }
+}
+
+function readableScan(bytes: Buffer): HtmlScan | undefined {
+  if (bytes.length > MAX_SCANNED_BYTES) return undefined
+  const scan = scanHtml(bytes)
+  return isAsciiCompatible(bytes, scan) ? scan : undefined
+}
+
+/** The header must not contradict what a page declares; text that is not UTF-8 is left to the browser's guess. */
+function charsetOf(bytes: Buffer, isPage: boolean, scan: HtmlScan | undefined): 'utf-8' | null {
+  if (isPage && !scan) return null
+  if (scan?.charset !== undefined && scan.charset !== 'utf-8' && scan.charset !== 'utf8') return null
+  return isUtf8(bytes) ? 'utf-8' : null
+}
+
+function injectionOf({ head, body, csp }: HtmlScan): NonNullable<ManifestFile['injection']> {
+  return { head, body, ...(csp && { csp }) }
+}
+
+function linksOf(path: string, mediaType: string, bytes: Buffer, scan: HtmlScan | undefined): { links?: PageLinks } {
+  if (scan) return { links: htmlLinks(path, scan) }
+  if (mediaType === 'text/css' && bytes.length <= MAX_SCANNED_BYTES) return { links: cssLinks(path, bytes.toString()) }
+  return {}
+}
+
+async function storeVariants(
+  blobs: BlobStore,
+  bytes: Buffer,
+  effort: Effort | undefined,
+): Promise<{ encodings?: ManifestFile['encodings']; created: StoredBlob[] }> {
+  if (effort === undefined) return { created: [] }
+  const encodings: NonNullable<ManifestFile['encodings']> = {}
+  const created: StoredBlob[] = []
+  for (const variant of compress(bytes, effort)) {
+    const stored = await blobs.put(variant.bytes)
+    encodings[variant.encoding] = { hash: stored.hash, size: stored.size }
+    if (stored.modifiedAt !== undefined) created.push(stored)
+  }
+  return { encodings, created }
+}

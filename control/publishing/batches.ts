@@ -1,0 +1,44 @@
+/** Splits the work on many files into jobs of similar size, so that several uploads take turns on the worker threads. */
+const BATCH_BYTES = 4_000_000
+const BATCH_FILES = 64
+
+export function batchesOf<Item>(items: readonly Item[], sizeOf: (item: Item) => number): Item[][] {
+  const batches: Item[][] = []
+  let bytes = 0
+  for (const item of items) {
+    const current = batches.at(-1)
+    const isFull = !current || current.length >= BATCH_FILES || bytes + sizeOf(item) > BATCH_BYTES
+    if (isFull) {
+      batches.push([item])
+      bytes = sizeOf(item)
+    } else {
+      current.push(item)
+      bytes += sizeOf(item)
+    }
+  }
+  return batches
+}
+
+/** Results in order. After a failure nothing new is started, and the rest is waited for before it is thrown. */
+export async function inParallel<Item, Result>(
+  items: readonly Item[],
+  width: number,
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = []
+  const failures: unknown[] = []
+  let next = 0
+  async function lane(): Promise<void> {
+    while (next < items.length && failures.length === 0) {
+      const index = next++
+      try {
+        results[index] = await work(items[index]!)
+      } catch (error) {
+        failures.push(error)
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(width, items.length) }, lane))
+  if (failures.length > 0) throw failures[0]
+  return results
+}

@@ -1,0 +1,44 @@
+/** Text of HTML: character references resolved where a publisher really uses them, and written safely. */
+
+/** The references that occur in titles and addresses; others stay as written, which only costs a warning's beauty. */
+const NAMED: ReadonlyMap<string, string> = new Map([
+  ['amp', '&'],
+  ['lt', '<'],
+  ['gt', '>'],
+  ['quot', '"'],
+  ['apos', "'"],
+  ['nbsp', '\u00a0'],
+  ['ndash', '–'],
+  ['mdash', '—'],
+  ['hellip', '…'],
+  ['copy', '©'],
+])
+
+const LAST_CODE_POINT = 0x10ffff
+
+export function decodeReferences(text: string): string {
+  if (!text.includes('&')) return text
+  return text.replace(/&(?:#(\d{1,8})|#[xX]([0-9a-fA-F]{1,7})|([a-zA-Z]{2,8}));/g, (whole, decimal, hex, name) => {
+    if (name !== undefined) return NAMED.get(name) ?? whole
+    const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal)
+    return code > 0 && code <= LAST_CODE_POINT ? String.fromCodePoint(code) : whole
+  })
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => ESCAPES[character]!)
+}
+
+/** One line, no more than `maxChars`. */
+export function shorten(text: string, maxChars: number): string {
+  const line = text.replace(/\s+/g, ' ').trim()
+  return line.length <= maxChars ? line : `${line.slice(0, maxChars - 1).trimEnd()}…`
+}

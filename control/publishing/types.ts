@@ -1,0 +1,94 @@
+/** Content types by file name, and which names may be cached for ever. */
+import mime from 'mime'
+
+/** Where the registry is silent, ambiguous for a web server, or differs from what browsers insist on. */
+const FIXED: ReadonlyMap<string, string> = new Map([
+  ['js', 'text/javascript'],
+  ['mjs', 'text/javascript'],
+  ['cjs', 'text/javascript'],
+  ['ts', 'text/plain'],
+  ['tsx', 'text/plain'],
+  ['jsx', 'text/plain'],
+  ['md', 'text/markdown'],
+  ['markdown', 'text/markdown'],
+  ['map', 'application/json'],
+  ['webmanifest', 'application/manifest+json'],
+  ['wasm', 'application/wasm'],
+  ['svg', 'image/svg+xml'],
+  ['avif', 'image/avif'],
+  ['woff2', 'font/woff2'],
+  ['ico', 'image/vnd.microsoft.icon'],
+  ['xml', 'application/xml'],
+  ['rss', 'application/rss+xml'],
+  ['atom', 'application/atom+xml'],
+])
+
+const UNKNOWN = 'application/octet-stream'
+
+/** Types other than text/… whose bytes are text. */
+const TEXTUAL = /^(?:text\/.+|application\/(?:json|javascript|xml|manifest\+json|.+\+json|.+\+xml)|image\/svg\+xml)$/
+
+/** Already compressed inside, or too rare to be worth it, is everything that is not listed here. */
+const COMPRESSIBLE =
+  /^(?:application\/(?:wasm|octet-stream|pdf|x-tar|vnd\.ms-fontobject)|font\/(?:ttf|otf|collection)|image\/(?:bmp|vnd\.microsoft\.icon)|model\/.+)$/
+
+/** Type without parameters: `text/html`. Files without an extension are bytes, except for a few well-known names. */
+export function mediaTypeOf(path: string): string {
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  const extension = extensionOf(name)
+  if (extension === undefined)
+    return /^(?:LICENSE|README|CNAME|CHANGELOG|humans|security)$/.test(name) ? 'text/plain' : UNKNOWN
+  return FIXED.get(extension) ?? mime.getType(extension) ?? UNKNOWN
+}
+
+/**
+ * Value of content-type. `charset` is what the bytes say of themselves: `utf-8`, or null when they are something
+ * else; then the header stays silent and the page's own declaration counts.
+ */
+export function contentTypeOf(mediaType: string, charset: 'utf-8' | null): string {
+  const wantsCharset = mediaType.startsWith('text/') || mediaType === 'application/manifest+json'
+  return wantsCharset && charset !== null ? `${mediaType}; charset=${charset}` : mediaType
+}
+
+export function isHtmlType(mediaType: string): boolean {
+  return mediaType === 'text/html' || mediaType === 'application/xhtml+xml'
+}
+
+export function isTextual(mediaType: string): boolean {
+  return TEXTUAL.test(mediaType)
+}
+
+export function isCompressible(mediaType: string): boolean {
+  return isTextual(mediaType) || COMPRESSIBLE.test(mediaType)
+}
+
+/** Lower case, without the dot; a dotfile such as `.env` has none. */
+export function extensionOf(name: string): string | undefined {
+  const dot = name.lastIndexOf('.')
+  return dot > 0 && dot < name.length - 1 ? name.slice(dot + 1).toLowerCase() : undefined
+}
+
+/**
+ * The name carries a hash of the content, as bundlers write it: `index-BX3k9f2a.js`, `main.4f3d2a1b.css`.
+ * Conservative: at least eight characters that no word or date has, since a wrong guess sticks in browsers for a year.
+ */
+export function isImmutableName(path: string): boolean {
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  if (isHtmlType(mediaTypeOf(name))) return false
+  const hash =
+    /[.-]([A-Za-z0-9_-]{8,64})(?:\.(?:min|module|esm|chunk|bundle|worker))?\.[A-Za-z0-9]{1,11}(?:\.map)?$/.exec(
+      name,
+    )?.[1]
+  return hash !== undefined && looksLikeHash(hash)
+}
+
+function looksLikeHash(text: string): boolean {
+  if (/^[0-9a-f]+$/.test(text)) return /[a-f]/.test(text) && /\d/.test(text)
+  // Base-62/64 hashes (Vite, Rollup, esbuild) are eight long and mix digits with letters of both cases or capitals.
+  return (
+    /^(?:[A-Za-z0-9_-]{8}|[A-Z2-7]{8})$/.test(text) &&
+    /\d/.test(text) &&
+    /[A-Z]/.test(text) &&
+    !/^[A-Z]?[a-z]+\d+$/.test(text)
+  )
+}

@@ -1,0 +1,27 @@
+/** A thread that reads, checks and compresses what was uploaded. It opens the blob store itself, so that bytes stay here. */
+import os from 'node:os'
+import { workerData } from 'node:worker_threads'
+import { openBlobStore } from '../../../shared/blobs/open.ts'
+import { analyse } from '../analyse.ts'
+import { inspectArchive } from '../archive-gate.ts'
+import { extractEntries } from '../archive-extract.ts'
+import type { ContentJob, ContentWorkerData } from './jobs.ts'
+import { serveJobs } from './serve.ts'
+
+const { blobStore, isBackground } = workerData as ContentWorkerData
+const blobs = openBlobStore(blobStore)
+// On Linux "process 0" is the calling thread, so that only this one steps back.
+if (isBackground && process.platform === 'linux') os.setPriority(0, os.constants.priority.PRIORITY_LOW)
+
+serveJobs((job: ContentJob) => {
+  switch (job.kind) {
+    case 'analyse':
+      return Promise.all(job.files.map((file) => analyse(blobs, file)))
+    case 'inspect':
+      return inspectArchive(job.archive, job.capBytes)
+    case 'extract':
+      return extractEntries(blobs, job.archive, job.entries)
+    default:
+      return job satisfies never
+  }
+})

@@ -1,0 +1,6 @@
+/** A thread that renders Markdown. Hostile input can take it minutes; the pool ends it first. */
+import { renderMarkdown } from '../markdown.ts'
+import type { MarkdownJob } from './jobs.ts'
+import { serveJobs } from './serve.ts'
+
+serveJobs((job: MarkdownJob) => renderMarkdown(job.source, job))

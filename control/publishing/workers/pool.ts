@@ -1,0 +1,131 @@
+/**
+ * Worker threads for work that would hold up everybody else on the event loop. One job at a time per thread, first come
+ * first served; a job that takes too long is ended together with its thread, and a new thread takes its place.
+ */
+import { Worker } from 'node:worker_threads'
+import { ApiError, errors } from '../../../shared/errors.ts'
+
+export interface PoolOptions {
+  readonly script: URL
+  readonly size: number
+  /** Handed to every thread when it starts. */
+  readonly workerData?: unknown
+  /** Heap of one thread; a job that needs more fails, the process lives. */
+  readonly maxHeapMb: number
+  /** More waiting jobs than this are refused: the caller should come back later. */
+  readonly maxWaiting: number
+}
+
+export interface WorkerPool {
+  /** Rejects with JobTimeout, JobCrashed, or what the job itself threw. */
+  run<Result>(job: unknown, limits: { timeoutMs: number }): Promise<Result>
+  close(): Promise<void>
+}
+
+export class JobTimeout extends Error {}
+export class JobCrashed extends Error {}
+
+/** What a thread answers. Errors of the catalogue keep their code across the border. */
+export type JobReply =
+  | { readonly kind: 'result'; readonly result: unknown }
+  | { readonly kind: 'refused'; readonly status: number; readonly code: string; readonly detail: string }
+  | { readonly kind: 'failed'; readonly message: string }
+
+interface Task {
+  readonly job: unknown
+  readonly timeoutMs: number
+  resolve(result: never): void
+  reject(error: Error): void
+}
+
+/** A thread and the task it is at. */
+interface Lane {
+  readonly worker: Worker
+  task: Task | undefined
+  timer: NodeJS.Timeout | undefined
+}
+
+export function createWorkerPool(options: PoolOptions): WorkerPool {
+  const waiting: Task[] = []
+  const lanes = new Set<Lane>()
+  let closed = false
+
+  function openLane(): Lane {
+    const worker = new Worker(options.script, {
+      workerData: options.workerData,
+      resourceLimits: { maxOldGenerationSizeMb: options.maxHeapMb },
+    })
+    const lane: Lane = { worker, task: undefined, timer: undefined }
+    worker.on('message', (reply: JobReply) => finish(lane, (task) => settle(task, reply)))
+    worker.on('error', (error) => retire(lane, new JobCrashed(String(error))))
+    worker.on('exit', (code) => retire(lane, new JobCrashed(`the thread ended with code ${code}`)))
+    lanes.add(lane)
+    return lane
+  }
+
+  function dispatch(): void {
+    while (waiting.length > 0) {
+      const idle = [...lanes].find((lane) => lane.task === undefined)
+      const lane = idle ?? (lanes.size < options.size ? openLane() : undefined)
+      if (!lane) return
+      begin(lane, waiting.shift()!)
+    }
+  }
+
+  function begin(lane: Lane, task: Task): void {
+    lane.task = task
+    lane.timer = setTimeout(() => retire(lane, new JobTimeout(`no result after ${task.timeoutMs} ms`)), task.timeoutMs)
+    lane.worker.ref()
+    lane.worker.postMessage(task.job)
+  }
+
+  function finish(lane: Lane, conclude: (task: Task) => void): void {
+    const task = lane.task
+    clearTimeout(lane.timer)
+    lane.task = undefined
+    // An idle thread must not keep the process alive.
+    lane.worker.unref()
+    if (task) conclude(task)
+    dispatch()
+  }
+
+  /** Ends a thread that failed or took too long. It may still report an error or its exit: by then it has no task. */
+  function retire(lane: Lane, error: Error): void {
+    if (!lanes.delete(lane)) return
+    void lane.worker.terminate()
+    finish(lane, (task) => task.reject(error))
+  }
+
+  return {
+    run(job, { timeoutMs }) {
+      if (closed) return Promise.reject(new JobCrashed('the pool is closed'))
+      if (waiting.length >= options.maxWaiting) {
+        return Promise.reject(errors.unavailable('Too many uploads are being prepared. Try again in a moment.'))
+      }
+      return new Promise((resolve, reject) => {
+        waiting.push({ job, timeoutMs, resolve, reject })
+        dispatch()
+      })
+    },
+    async close() {
+      closed = true
+      for (const task of waiting.splice(0)) task.reject(new JobCrashed('the pool is closed'))
+      const open = [...lanes]
+      for (const lane of open) retire(lane, new JobCrashed('the pool is closed'))
+      await Promise.all(open.map((lane) => lane.worker.terminate()))
+    },
+  }
+}
+
+function settle(task: Task, reply: JobReply): void {
+  switch (reply.kind) {
+    case 'result':
+      return task.resolve(reply.result as never)
+    case 'refused':
+      return task.reject(new ApiError(reply.status, reply.code, reply.detail))
+    case 'failed':
+      return task.reject(new JobCrashed(reply.message))
+    default:
+      reply satisfies never
+  }
+}

@@ -1,0 +1,78 @@
+/** Everything that publishing does off the event loop, as plain async functions. */
+import { availableParallelism } from 'node:os'
+import type { BlobStoreLocation } from '../../../shared/blobs/open.ts'
+import { errors } from '../../../shared/errors.ts'
+import type { AnalysisRequest } from '../analyse.ts'
+import type { ArchiveEntry } from '../archive-gate.ts'
+import type { RenderedPage } from '../markdown.ts'
+import type { AnalyseResult, ContentJob, ContentWorkerData, ExtractResult, InspectResult, MarkdownJob } from './jobs.ts'
+import { createWorkerPool, JobCrashed, JobTimeout, type WorkerPool } from './pool.ts'
+
+/** The specification's examples take a millisecond; only hostile nesting takes longer than this. */
+const MARKDOWN_TIMEOUT_MS = 3000
+/** Generous: a batch is a few megabytes, but the machine may be busy. */
+const CONTENT_TIMEOUT_MS = 60_000
+/** br 11 takes six seconds for a full batch of an idle core, longer on a busy one. */
+const REFINE_TIMEOUT_MS = 600_000
+const MARKDOWN_THREADS = 2
+const MARKDOWN_HEAP_MB = 256
+const CONTENT_HEAP_MB = 256
+const MAX_WAITING_JOBS = 2000
+
+export interface PublishingWorkers {
+  renderMarkdown(job: MarkdownJob): Promise<RenderedPage>
+  analyse(files: readonly AnalysisRequest[]): Promise<AnalyseResult>
+  inspect(archive: string, capBytes: number): Promise<InspectResult>
+  extract(archive: string, entries: readonly ArchiveEntry[]): Promise<ExtractResult>
+  /** Like `analyse`, in one thread of low priority that nobody waits for. */
+  refine(files: readonly AnalysisRequest[]): Promise<AnalyseResult>
+  /** How many content jobs run at once. */
+  readonly width: number
+  close(): Promise<void>
+}
+
+export interface WorkersOptions {
+  readonly blobStore: BlobStoreLocation
+  readonly markdownTimeoutMs?: number
+}
+
+export function createPublishingWorkers(options: WorkersOptions): PublishingWorkers {
+  const width = Math.max(2, Math.min(8, availableParallelism()))
+  const contentPool = (size: number, workerData: ContentWorkerData): WorkerPool =>
+    createWorkerPool({
+      script: new URL('./content-worker.ts', import.meta.url),
+      size,
+      workerData,
+      maxHeapMb: CONTENT_HEAP_MB,
+      maxWaiting: MAX_WAITING_JOBS,
+    })
+  const content = contentPool(width, { blobStore: options.blobStore, isBackground: false })
+  const background = contentPool(1, { blobStore: options.blobStore, isBackground: true })
+  const markdown = createWorkerPool({
+    script: new URL('./markdown-worker.ts', import.meta.url),
+    size: MARKDOWN_THREADS,
+    maxHeapMb: MARKDOWN_HEAP_MB,
+    maxWaiting: MAX_WAITING_JOBS,
+  })
+  const run = <Result>(job: ContentJob): Promise<Result> => content.run<Result>(job, { timeoutMs: CONTENT_TIMEOUT_MS })
+  return {
+    width,
+    renderMarkdown: (job) =>
+      markdown
+        .run<RenderedPage>(job, { timeoutMs: options.markdownTimeoutMs ?? MARKDOWN_TIMEOUT_MS })
+        .catch((error: unknown) => Promise.reject(markdownError(error))),
+    analyse: (files) => run<AnalyseResult>({ kind: 'analyse', files }),
+    refine: (files) => background.run<AnalyseResult>({ kind: 'analyse', files }, { timeoutMs: REFINE_TIMEOUT_MS }),
+    inspect: (archive, capBytes) => run<InspectResult>({ kind: 'inspect', archive, capBytes }),
+    extract: (archive, entries) => run<ExtractResult>({ kind: 'extract', archive, entries }),
+    close: async () => void (await Promise.all([content.close(), background.close(), markdown.close()])),
+  }
+}
+
+/** A page that cannot be rendered in time or memory is the publisher's to change. */
+function markdownError(error: unknown): unknown {
+  if (!(error instanceof JobTimeout) && !(error instanceof JobCrashed)) return error
+  return errors.invalidRequest(
+    'The Markdown takes too long to render. Look for very deep nesting or long runs of * _ [ or >, or publish it as HTML.',
+  )
+}

@@ -1,0 +1,228 @@
+/**
+ * Blobs in a directory: `<root>/ab/<hash>`. One level of 256 folders: ten million blobs are 40,000 names per folder,
+ * which a file system indexes well, and a second level would cost a new folder and its fsync for nearly every blob.
+ *
+ * A blob is written to `<root>/tmp/<random>`, fsynced, renamed to its hash, and the folder is fsynced. A crash leaves
+ * either nothing, a temporary file (swept later), or the complete blob.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, type FileHandle } from 'node:fs/promises'
+import path from 'node:path'
+import type { Readable } from 'node:stream'
+import { BlobMissing, isBlobHash, type BlobStore, type BlobWriter, type StoredBlob } from './blob-store.ts'
+
+const TEMPORARY_FOLDER = 'tmp'
+
+export function createDirectoryBlobStore(root: string): BlobStore {
+  const folders = createFolders(root)
+
+  async function writer(): Promise<BlobWriter> {
+    const draft = await draftPath()
+    return createWriter(draft, await open(draft, 'wx'), adopt)
+  }
+
+  async function draftPath(): Promise<string> {
+    await folders.ensure(TEMPORARY_FOLDER)
+    return path.join(root, TEMPORARY_FOLDER, randomBytes(12).toString('hex'))
+  }
+
+  /** Gives a draft its name, unless the bytes are there already. */
+  async function adopt(draft: Draft): Promise<StoredBlob> {
+    const { hash, size, file } = draft
+    if (await keep(hash)) {
+      await file.close()
+      await rm(draft.path)
+      return { hash, size }
+    }
+    await file.datasync()
+    const { mtimeMs } = await file.stat()
+    await file.close()
+    await folders.ensure(folderOf(hash))
+    await rename(draft.path, pathOf(root, hash))
+    await syncFolder(path.join(root, folderOf(hash)))
+    return { hash, size, modifiedAt: mtimeMs }
+  }
+
+  /** Takes the name away first and looks then: whoever wants to keep the blob meanwhile finds it gone and writes it anew. */
+  async function discard(hash: string, modifiedAt: number): Promise<boolean> {
+    const removed = await draftPath()
+    if (!(await existing(rename(pathOf(root, hash), removed)))) return false
+    const isUntouched = (await stat(removed)).mtimeMs === modifiedAt
+    if (isUntouched) await rm(removed)
+    else await rename(removed, pathOf(root, hash))
+    return isUntouched
+  }
+
+  async function keep(hash: string): Promise<boolean> {
+    const now = new Date()
+    return existing(utimes(pathOf(root, hash), now, now))
+  }
+
+  async function put(bytes: Uint8Array): Promise<StoredBlob> {
+    const hash = createHash('sha256').update(bytes).digest('hex')
+    if (await keep(hash)) return { hash, size: bytes.length }
+    const target = await writer()
+    try {
+      await target.write(bytes)
+      return await target.finish()
+    } catch (error) {
+      await target.abort()
+      throw error
+    }
+  }
+
+  return {
+    put,
+    writer,
+    keep,
+    has: (hash) => existing(stat(pathOf(root, hash))),
+    read: (hash) => readFile(pathOf(root, hash)).catch((error: unknown) => rethrowMissing(error, hash)),
+    stream: (hash, range) => readStream(pathOf(root, hash), hash, range),
+    discard,
+    remove: (hash) => rm(pathOf(root, hash), { force: true }),
+    list: () => listBlobs(root),
+    sweep: (olderThanMs) => sweepDrafts(path.join(root, TEMPORARY_FOLDER), olderThanMs),
+  }
+}
+
+interface Draft {
+  readonly path: string
+  readonly file: FileHandle
+  readonly hash: string
+  readonly size: number
+}
+
+function createWriter(draft: string, file: FileHandle, adopt: (draft: Draft) => Promise<StoredBlob>): BlobWriter {
+  const digest = createHash('sha256')
+  let size = 0
+  return {
+    async write(chunk) {
+      digest.update(chunk)
+      size += chunk.length
+      await writeAll(file, chunk)
+    },
+    finish: () => adopt({ path: draft, file, hash: digest.digest('hex'), size }),
+    async abort() {
+      // Closing twice rejects; the draft must go all the same.
+      await file.close().catch(() => undefined)
+      await rm(draft, { force: true })
+    },
+  }
+}
+
+/** A single write may be short, for instance when the disk is nearly full. */
+async function writeAll(file: FileHandle, chunk: Uint8Array): Promise<void> {
+  let offset = 0
+  while (offset < chunk.length) {
+    const { bytesWritten } = await file.write(chunk, offset)
+    offset += bytesWritten
+  }
+}
+
+/** Creates folders once per process; a folder that is new is durable in its parent before a blob is named in it. */
+function createFolders(root: string): { ensure(name: string): Promise<void> } {
+  const ready = new Map<string, Promise<void>>()
+
+  async function create(name: string): Promise<void> {
+    if ((await mkdir(path.join(root, name), { recursive: true })) !== undefined) await syncFolder(root)
+  }
+
+  return {
+    ensure(name) {
+      let creation = ready.get(name)
+      if (!creation) {
+        creation = create(name)
+        ready.set(name, creation)
+        creation.catch(() => ready.delete(name))
+      }
+      return creation
+    },
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+function readStream(file: string, hash: string, range: { start: number; end: number } | undefined): Readable {
+  const stream = createReadStream(file, range)
+  const destroy = stream._destroy.bind(stream)
+  stream._destroy = (error, done) => destroy(error && isMissing(error) ? new BlobMissing(hash) : error, done)
+  return stream
+}
+
+async function* listBlobs(root: string): AsyncIterable<Required<StoredBlob>> {
+  for (const folder of await names(root)) {
+    if (!/^[0-9a-f]{2}$/.test(folder)) continue
+    for (const hash of await names(path.join(root, folder))) {
+      if (!isBlobHash(hash)) continue
+      const facts = await statOrMissing(path.join(root, folder, hash))
+      if (facts) yield { hash, size: facts.size, modifiedAt: facts.mtimeMs }
+    }
+  }
+}
+
+async function sweepDrafts(folder: string, olderThanMs: number): Promise<number> {
+  const oldest = Date.now() - olderThanMs
+  let removed = 0
+  for (const name of await names(folder)) {
+    const facts = await statOrMissing(path.join(folder, name))
+    if (!facts || facts.mtimeMs > oldest) continue
+    await rm(path.join(folder, name), { force: true })
+    removed++
+  }
+  return removed
+}
+
+function folderOf(hash: string): string {
+  return hash.slice(0, 2)
+}
+
+/** The only place where a hash becomes a path; anything but a hash is a mistake of ours. */
+function pathOf(root: string, hash: string): string {
+  if (!isBlobHash(hash)) throw new Error(`not a blob hash: ${JSON.stringify(hash)}`)
+  return path.join(root, folderOf(hash), hash)
+}
+
+async function names(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder)
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}
+
+async function statOrMissing(file: string): Promise<{ size: number; mtimeMs: number } | undefined> {
+  try {
+    return await stat(file)
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
+/** Whether the file that an operation was about exists. */
+async function existing(operation: Promise<unknown>): Promise<boolean> {
+  try {
+    await operation
+    return true
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw error
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT'
+}
+
+function rethrowMissing(error: unknown, hash: string): never {
+  throw isMissing(error) ? new BlobMissing(hash) : error
+}
