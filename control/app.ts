@@ -7,6 +7,7 @@ import type { Log } from '../shared/log.ts'
 import { accountRoutes } from './accounts/routes.ts'
 import { anonymousRoutes } from './anonymous/routes.ts'
 import { auditRoutes } from './audit/routes.ts'
+import { billingRoutes } from './billing/routes.ts'
 import type { ControlConfig } from './config.ts'
 import { createDashboard, type Dashboard } from './dashboard/dashboard.ts'
 import { migrate } from './database/migrate.ts'
@@ -18,6 +19,9 @@ import type { Route } from './http/route.ts'
 import { createHttpServer } from './http/server.ts'
 import { createJobs } from './lifecycle/jobs.ts'
 import { devMailRoutes } from './mail/dev-routes.ts'
+import { mcpRoutes } from './mcp/routes.ts'
+import { authorizeRoutes } from './oauth/authorize.ts'
+import { oauthRoutes } from './oauth/routes.ts'
 import { organisationRoutes } from './organisations/routes.ts'
 import { createServices, type Services } from './services.ts'
 import { siteRoutes } from './sites/routes.ts'
@@ -60,7 +64,8 @@ export function createApp(options: { config: ControlConfig; clock: Clock; log: L
 }
 
 function allRoutes(services: Services, dashboard: Dashboard): Route[] {
-  const { sql, config } = services
+  const { sql, config, log } = services
+  const { baseUrl } = config
   const authenticate = services.access.authenticate
   const apiRoute = createApiRoutes(authenticate)
   const api = [
@@ -71,10 +76,14 @@ function allRoutes(services: Services, dashboard: Dashboard): Route[] {
     ...accountRoutes({ apiRoute, ...services }),
     ...auditRoutes({ apiRoute, sql }),
     ...galleryRoutes({ apiRoute, ...services }),
+    ...billingRoutes({ apiRoute, ...services }),
   ]
   return [
     ...api,
-    openApiRoute(api, { baseUrl: config.baseUrl, version: '1' }),
+    openApiRoute(api, { baseUrl, version: '1' }),
+    ...mcpRoutes({ services, ...services, baseUrl, log }),
+    ...oauthRoutes({ ...services, baseUrl }),
+    ...authorizeRoutes({ ...services, consent: dashboard.consent }),
     ...dashboard.routes(api),
     ...(config.smtpUrl === undefined ? devMailRoutes({ folder: `${config.dataDir}/mail` }) : []),
   ]

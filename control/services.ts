@@ -11,6 +11,8 @@ import { createAnonymous } from './anonymous/anonymous.ts'
 import { createBotCheck } from './anonymous/bot-check.ts'
 import { createBrowserCookie } from './anonymous/browser-cookie.ts'
 import { recordAudit, type AuditAction } from './audit/audit.ts'
+import { createBilling } from './billing/billing.ts'
+import { createStripe } from './billing/stripe.ts'
 import type { ControlConfig } from './config.ts'
 import { openDatabase } from './database/sql.ts'
 import { createDomains } from './domains/domains.ts'
@@ -18,14 +20,17 @@ import { createDomainWatch } from './domains/watch.ts'
 import { createEvents } from './events/publish.ts'
 import { connectRedis } from './events/redis.ts'
 import { createGallery } from './gallery/gallery.ts'
+import { fetchPublic } from './http/public-fetch.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
 import { createLifecycle } from './lifecycle/lifecycle.ts'
 import { createEnqueueMail } from './mail/mail.ts'
 import { createMailer } from './mail/mailer.ts'
 import { createFileSink, createSmtpSink } from './mail/sinks.ts'
+import { createOAuth } from './oauth/oauth.ts'
 import { createOrganisations } from './organisations/organisations.ts'
 import { createPublishing } from './publishing/publishing.ts'
 import { listSites, referencedBlobs, siteIdsOfOwner } from './sites/queries.ts'
+import { createQuickPublish } from './sites/quick-publish.ts'
 import { createRefreshRoutes } from './sites/routing.ts'
 import { createSiteExport } from './sites/site-export.ts'
 import { createSites, type Audit } from './sites/sites.ts'
@@ -48,7 +53,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
   const blobStore = { url: config.blobStore }
   const blobs = openBlobStore(blobStore)
   const limiter = createRateLimiter({ redis })
-  const publishing = createPublishing({ blobStore, log })
+  const publishing = createPublishing({ blobs, blobStore, scratchDir: path.join(config.dataDir, 'scratch') })
   const enqueueMail = createEnqueueMail({ secrets, clock })
   const sink = config.smtpUrl ? createSmtpSink(config.smtpUrl) : createFileSink(path.join(config.dataDir, 'mail'))
   const mailer = createMailer({ sql, sink, secrets, clock, log, mailFrom: config.mailFrom })
@@ -74,6 +79,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     blobs,
     partialsDir: path.join(config.dataDir, 'uploads'),
   })
+  const quickPublish = createQuickPublish({ sites, versions, publishing })
   const siteExport = createSiteExport({ sql, sites, versions, publishing })
   const lifecycle = createLifecycle({ sql, clock, events, refreshRoutes, sites, enqueueMail, domains, config })
   const trust = createTrust({ sql, clock, events, refreshRoutes, enqueueMail, limiter, config })
@@ -119,7 +125,26 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     anonymousIdOf: browserCookie.read,
   })
   const organisations = createOrganisations({ sql, clock, baseUrl: config.baseUrl, enqueueMail, hooks })
-  const access = createAccess({ sql, clock, log, baseUrl: config.baseUrl })
+  const oauth = createOAuth({ sql, clock, baseUrl: config.baseUrl, limiter, fetchDocument: fetchPublic })
+  const access = createAccess({
+    sql,
+    clock,
+    log,
+    baseUrl: config.baseUrl,
+    oauth: (token, request) => oauth.actorOf(token, `${config.baseUrl}/api/v1`, request.ip),
+  })
+  const stripe = config.stripeSecretKey ? createStripe(config.stripeSecretKey, config.stripeApiBase) : undefined
+  const billing = createBilling({
+    sql,
+    clock,
+    log,
+    baseUrl: config.baseUrl,
+    stripe,
+    webhookSecret: config.stripeWebhookSecret,
+    lifecycle,
+    events,
+    enqueueMail,
+  })
   const csrf = createCsrf({ secrets, baseUrl: config.baseUrl })
 
   return {
@@ -138,6 +163,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     sites,
     versions,
     uploads,
+    quickPublish,
     siteExport,
     domains,
     domainWatch,
@@ -151,12 +177,18 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     organisations,
     access,
     csrf,
+    oauth,
+    stripe,
+    billing,
 
     /** What runs by itself, again and again. Each is safe to run on several controls at once. */
     jobs: [
       { name: 'views', run: () => foldViews({ sql, redis }) },
       { name: 'lifecycle', run: () => lifecycle.run() },
       { name: 'uploads', run: () => uploads.sweep() },
+      { name: 'oauth', run: () => oauth.sweep() },
+      { name: 'billing', run: () => billing.reconcile() },
+      { name: 'compression', run: () => versions.refineDue() },
       {
         name: 'blobs',
         run: () =>

@@ -1,15 +1,15 @@
 /** What the dashboard asks of the rest of the control plane, and nothing more. */
 import type { Clock } from '../../shared/clock.ts'
-import type { PlanName } from '../../shared/plans.ts'
 import type { Access } from '../accounts/access.ts'
 import type { Accounts } from '../accounts/contract.ts'
-import type { Actor } from '../accounts/actor.ts'
 import type { Csrf } from '../accounts/csrf.ts'
 import type { Anonymous } from '../anonymous/anonymous.ts'
+import type { Billing } from '../billing/billing.ts'
 import type { BotCheck } from '../anonymous/bot-check.ts'
 import type { BrowserCookie } from '../anonymous/browser-cookie.ts'
 import type { ControlConfig } from '../config.ts'
 import type { Pool } from '../database/sql.ts'
+import type { Domains } from '../domains/domains.ts'
 import type { Gallery } from '../gallery/gallery.ts'
 import type { OAuth } from '../oauth/oauth.ts'
 import type { Organisations } from '../organisations/organisations.ts'
@@ -17,13 +17,6 @@ import type { Publishing } from '../publishing/contract.ts'
 import type { Sites } from '../sites/sites.ts'
 import type { Versions } from '../sites/versions.ts'
 import type { Trust } from '../trust/trust.ts'
-
-/** Payments: absent when no payment processor is configured. */
-export interface DashboardBilling {
-  /** Where to pay for a plan. 409 `subscription_exists` carries the portal's address. */
-  startCheckout(actor: Actor, wanted: { plan: PlanName; interval: 'monthly' | 'annual' }): Promise<{ url: string }>
-  openPortal(actor: Actor): Promise<{ url: string }>
-}
 
 export interface DashboardServices {
   readonly config: Pick<ControlConfig, 'baseUrl' | 'sitesDomain' | 'publicPort'>
@@ -42,8 +35,9 @@ export interface DashboardServices {
   >
   readonly browserCookie: BrowserCookie
   readonly botCheck: Pick<BotCheck, 'startToken'>
+  readonly domains: Pick<Domains, 'list' | 'add' | 'check' | 'remove'>
   readonly trust: Pick<Trust, 'takedown' | 'restore' | 'report' | 'openQueue' | 'dismiss' | 'search'>
   readonly gallery: Pick<Gallery, 'list' | 'forget'>
-  readonly oauth?: Pick<OAuth, 'listGrants' | 'revokeGrant'> | undefined
-  readonly billing?: DashboardBilling | undefined
+  readonly oauth: Pick<OAuth, 'listGrants' | 'revokeGrant'>
+  readonly billing: Pick<Billing, 'isConfigured' | 'checkout' | 'portal' | 'overview'>
 }

@@ -236,3 +236,25 @@ export async function referencedBlobs(sql: Sql, hashes: readonly string[], now: 
     where u.finished_at is null and u.expires_at > ${now} and f.hash = any(${hashes as string[]})`
   return new Set(rows.map((row) => row.hash))
 }
+
+/** A retained version whose files are still compressed the quick way, oldest first. */
+export async function nextUnrefined(
+  sql: Sql,
+): Promise<{ id: string; site_id: string; manifest_hash: string } | undefined> {
+  const [row] = await sql<{ id: string; site_id: string; manifest_hash: string }[]>`
+    select id, site_id, manifest_hash from versions where refined_at is null and dropped_at is null order by created_at limit 1`
+  return row
+}
+
+export async function markRefined(
+  sql: Sql,
+  versionId: string,
+  refined: { manifestHash: string; blobs: readonly string[] } | undefined,
+): Promise<void> {
+  await sql`update versions set refined_at = now() where id = ${versionId}`
+  if (!refined) return
+  await sql`update versions set manifest_hash = ${refined.manifestHash} where id = ${versionId}`
+  await sql`
+    insert into version_blobs (version_id, hash) select ${versionId}, unnest(${refined.blobs as string[]}::text[])
+    on conflict do nothing`
+}

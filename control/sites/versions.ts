@@ -26,7 +26,7 @@ interface VersionsDeps {
   events: Pick<Events, 'propagate'>
   refreshRoutes: RefreshRoutes
   audit: Audit
-  publishing: Pick<Publishing, 'readManifest'>
+  publishing: Pick<Publishing, 'readManifest' | 'refine'>
   sites: Pick<Sites, 'requireOwn'>
   config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>
 }
@@ -204,6 +204,23 @@ export function createVersions({ sql, clock, events, refreshRoutes, audit, publi
         live && (await publishing.readManifest(live.manifest_hash)),
         await publishing.readManifest(target.manifest_hash),
       )
+    },
+
+    /** Compresses harder what has gone live since the last run. A version keeps its id, number and content. */
+    async refineDue(): Promise<number> {
+      let count = 0
+      for (let version = await queries.nextUnrefined(sql); version; version = await queries.nextUnrefined(sql)) {
+        const refined = await publishing.refine(version.manifest_hash)
+        const { id, site_id } = version
+        await transaction(sql, async (db) => {
+          await queries.lockSite(db, site_id)
+          await queries.markRefined(db, id, refined)
+          if (refined) await refreshRoutes(db, site_id)
+        })
+        count++
+      }
+      if (count > 0) await events.propagate()
+      return count
     },
 
     async liveManifest(siteId: string, liveVersionId: string | null): Promise<Manifest | undefined> {

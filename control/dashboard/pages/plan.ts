@@ -1,7 +1,5 @@
 /** `/account/plan`: what is used, and the way to pay. Money itself is the payment processor's. */
-import { errors } from '../../../shared/errors.ts'
 import { safeUrl, html } from '../../../shared/pages/html.ts'
-import { plans } from '../../../shared/plans.ts'
 import { seeOther } from '../../http/reply.ts'
 import type { Route } from '../../http/route.ts'
 import { may } from '../../organisations/rules.ts'
@@ -20,24 +18,22 @@ export function planRoutes({ sites, billing }: DashboardServices, handlers: Hand
         usageBody(viewer, {
           plan: actor.plan,
           usage: await sites.usage(actor),
-          canPay: billing !== undefined,
+          canPay: billing.isConfigured,
           mayManage: may(actor.role, 'manage_billing'),
         }),
         flashOf(request),
       ),
     ),
     handlers.accountForm('/account/plan/checkout', { verified: true }, async ({ actor, form }) => {
-      if (!billing) throw errors.notFound('page')
-      const plan = form.get('plan') === 'business' ? plans.business : plans.plus
+      const plan = form.get('plan') === 'business' ? 'business' : 'plus'
       const interval = form.get('interval') === 'annual' ? 'annual' : 'monthly'
       return onwards(
-        (await billing.startCheckout(actor, { plan: plan.name, interval })).url,
+        (await billing.checkout(actor, { plan, interval })).url,
         'Continue to the payment page',
       )
     }),
     handlers.accountForm('/account/plan/portal', { verified: true }, async ({ actor }) => {
-      if (!billing) throw errors.notFound('page')
-      return onwards((await billing.openPortal(actor)).url, 'Continue to the billing portal')
+      return onwards((await billing.portal(actor)).url, 'Continue to the billing portal')
     }),
   ]
 }

@@ -27,3 +27,7 @@ create table view_batches (
   id text primary key,
   folded_at timestamptz not null default now()
 );
+
+-- A version goes live with quick compression; a job compresses it harder afterwards.
+alter table versions add column refined_at timestamptz;
+create index versions_unrefined on versions (created_at) where refined_at is null and dropped_at is null;

@@ -1,0 +1,92 @@
+/** The MCP endpoint: streamable HTTP, both protocol eras, bearer tokens only. */
+import { Readable } from 'node:stream'
+import type { ReadableStream } from 'node:stream/web'
+import { createMcpHandler } from '@modelcontextprotocol/server'
+import { errors } from '../../shared/errors.ts'
+import type { Log } from '../../shared/log.ts'
+import { API_TOKEN_PREFIX, OAUTH_TOKEN_PREFIX, type Access } from '../accounts/access.ts'
+import type { Actor } from '../accounts/actor.ts'
+import { json } from '../http/reply.ts'
+import type { Method, Reply, Request, Route } from '../http/route.ts'
+import type { OAuth } from '../oauth/oauth.ts'
+import { createToolServer, type ToolServices } from './tools.ts'
+
+/** A page of 10 MB as JSON text, and some. */
+const MAX_BODY_BYTES = 16_000_000
+
+interface McpDeps {
+  services: ToolServices
+  access: Pick<Access, 'tokenActor'>
+  oauth: Pick<OAuth, 'actorOf'>
+  baseUrl: string
+  log: Log
+}
+
+export function mcpRoutes({ services, access, oauth, baseUrl, log }: McpDeps): Route[] {
+  const resource = `${baseUrl}/mcp`
+  const handler = createMcpHandler(({ authInfo }) => createToolServer(authInfo!.extra!['actor'] as Actor, services), {
+    maxRequestBodySize: MAX_BODY_BYTES,
+    onerror: (error) => log.debug({ err: error }, 'mcp'),
+  })
+
+  async function actorOf(request: Request): Promise<Actor | undefined> {
+    const token = /^bearer +(\S+)$/i.exec(request.header('authorization') ?? '')?.[1]
+    if (token?.startsWith(API_TOKEN_PREFIX) && !token.startsWith(OAUTH_TOKEN_PREFIX))
+      return access.tokenActor(token, request.ip)
+    return token === undefined ? undefined : oauth.actorOf(token, resource, request.ip)
+  }
+
+  /** RFC 9728 §5.1: tells the client where to ask for a token. */
+  function unauthorized(request: Request): Reply {
+    const problem =
+      request.header('authorization') === undefined
+        ? ''
+        : ' error="invalid_token", error_description="The token is not valid here.",'
+    const challenge = `Bearer${problem} resource_metadata="${baseUrl}/.well-known/oauth-protected-resource/mcp", scope="mcp"`
+    const error = errors.unauthorized('Connect with OAuth, or send an API token as a bearer token.')
+    return json(401, error.toBody(), { 'www-authenticate': challenge })
+  }
+
+  async function handle(request: Request): Promise<Reply> {
+    // A web page on another origin must not drive a local client's session (DNS rebinding).
+    const origin = request.header('origin')
+    if (origin !== undefined && origin !== baseUrl)
+      throw errors.forbidden('Browsers may not call this address from another origin.')
+    const actor = await actorOf(request)
+    if (!actor) return unauthorized(request)
+    if (!actor.emailVerified) throw errors.emailNotVerified()
+    const response = await handler.fetch(await toWebRequest(request, baseUrl), {
+      authInfo: { token: '', clientId: '', scopes: ['mcp'], extra: { actor } },
+    })
+    return toReply(response)
+  }
+
+  return (['GET', 'POST', 'DELETE'] satisfies Method[]).map((method) => ({ method, path: '/mcp', handle }))
+}
+
+async function toWebRequest(request: Request, baseUrl: string): Promise<globalThis.Request> {
+  const headers = new Headers()
+  for (const name of [
+    'content-type',
+    'accept',
+    'mcp-protocol-version',
+    'mcp-session-id',
+    'mcp-method',
+    'mcp-name',
+    'last-event-id',
+  ]) {
+    const value = request.header(name)
+    if (value !== undefined) headers.set(name, value)
+  }
+  const body = request.method === 'POST' ? new Uint8Array(await request.bytes(MAX_BODY_BYTES)) : null
+  return new globalThis.Request(`${baseUrl}/mcp`, { method: request.method, headers, body, signal: request.signal })
+}
+
+function toReply(response: Response): Reply {
+  const headers = { 'cache-control': 'no-store', ...Object.fromEntries(response.headers) }
+  return {
+    status: response.status,
+    headers,
+    ...(response.body ? { body: Readable.fromWeb(response.body as ReadableStream) } : {}),
+  }
+}

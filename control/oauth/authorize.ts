@@ -1,0 +1,88 @@
+/** The authorization endpoint: a person, signed in, says yes or no. Works without JavaScript. */
+import { errors } from '../../shared/errors.ts'
+import type { Access } from '../accounts/access.ts'
+import type { Csrf } from '../accounts/csrf.ts'
+import type { Dashboard } from '../dashboard/dashboard.ts'
+import { seeOther } from '../http/reply.ts'
+import type { Reply, Request, Route } from '../http/route.ts'
+import type { Organisations } from '../organisations/organisations.ts'
+import { UntrustedRequest, type AuthorizationRequest, type OAuth } from './oauth.ts'
+import { paths } from './routes.ts'
+
+interface AuthorizeDeps {
+  oauth: OAuth
+  access: Pick<Access, 'sessionActor'>
+  csrf: Pick<Csrf, 'requireCsrf'>
+  consent: Dashboard['consent']
+  organisations: Pick<Organisations, 'list'>
+}
+
+/** What the form sends back, so that the decision is checked against the request anew. */
+const REQUEST_FIELDS = [
+  'response_type',
+  'client_id',
+  'redirect_uri',
+  'state',
+  'scope',
+  'resource',
+  'code_challenge',
+  'code_challenge_method',
+]
+
+export function authorizeRoutes({ oauth, access, csrf, consent, organisations }: AuthorizeDeps): Route[] {
+  /** Checks the parameters; errors that the client may hear go back to it at once. */
+  async function checked(parameters: URLSearchParams): Promise<{ request: AuthorizationRequest } | { reply: Reply }> {
+    const outcome = await oauth.checkRequest(parameters).catch((error: unknown) => {
+      throw error instanceof UntrustedRequest ? errors.invalidRequest(error.message) : error
+    })
+    if ('request' in outcome) return outcome
+    const { error, redirectUri, state } = outcome
+    return {
+      reply: seeOther(oauth.redirect(redirectUri, { error: error.code, error_description: error.message, state })),
+    }
+  }
+
+  async function ask(request: Request): Promise<Reply> {
+    const outcome = await checked(request.query)
+    if ('reply' in outcome) return outcome.reply
+    const actor = await access.sessionActor(request)
+    if (!actor) return seeOther(`/signin?next=${encodeURIComponent(`${paths.authorize}?${request.query}`)}`)
+    if (!actor.emailVerified) throw errors.emailNotVerified()
+    const organisation = (await organisations.list(actor)).find((candidate) => candidate.id === actor.orgId)
+    const target = new URL(outcome.request.redirectUri)
+    return consent(request, {
+      clientName: outcome.request.client.name,
+      redirectHost: target.host || target.protocol,
+      redirectSource: target.protocol.startsWith('http') ? target.origin : target.protocol,
+      organisation: organisation?.name ?? actor.orgId,
+      email: actor.email,
+      scopes: outcome.request.scopes,
+      action: paths.authorize,
+      hidden: Object.fromEntries(
+        REQUEST_FIELDS.flatMap((name) => (request.query.has(name) ? [[name, request.query.get(name)!]] : [])),
+      ),
+    })
+  }
+
+  async function decide(request: Request): Promise<Reply> {
+    const form = await request.form()
+    csrf.requireCsrf(request, form)
+    const actor = await access.sessionActor(request)
+    if (!actor) throw errors.unauthorized('Your session has ended. Start again from your app.')
+    const parameters = new URLSearchParams(
+      REQUEST_FIELDS.flatMap((name) => (form.has(name) ? [[name, form.get(name)!]] : [])),
+    )
+    const outcome = await checked(parameters)
+    if ('reply' in outcome) return outcome.reply
+    if (form.get('decision') === 'allow') return seeOther(await oauth.allow(actor, outcome.request))
+    const { redirectUri, state } = outcome.request
+    return seeOther(
+      oauth.redirect(redirectUri, { error: 'access_denied', error_description: 'The person said no.', state }),
+    )
+  }
+
+  return [
+    { method: 'GET', path: paths.authorize, handle: ask },
+    { method: 'POST', path: paths.authorize, handle: decide },
+  ]
+}

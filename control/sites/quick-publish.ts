@@ -1,0 +1,79 @@
+/**
+ * Content in hand, one call to a live address: creates the site or updates the one that has the slug.
+ * MCP tools, pasted text and templates come through here.
+ */
+import { Readable } from 'node:stream'
+import { errors } from '../../shared/errors.ts'
+import { plans } from '../../shared/plans.ts'
+import type { Actor } from '../accounts/actor.ts'
+import type { Publishing, PreparedVersion } from '../publishing/contract.ts'
+import type { SiteView, VersionView } from './schemas.ts'
+import type { Propagated, Sites } from './sites.ts'
+import type { Versions } from './versions.ts'
+
+export type QuickContent =
+  | { readonly kind: 'text'; readonly format: 'html' | 'markdown'; readonly content: string }
+  | { readonly kind: 'files'; readonly files: readonly { readonly path: string; readonly bytes: Buffer }[] }
+
+export interface QuickPublishInput {
+  readonly content: QuickContent
+  readonly slug?: string | undefined
+  readonly title?: string | undefined
+  readonly password?: string | undefined
+  readonly message?: string | undefined
+}
+
+export interface QuickPublished {
+  readonly site: SiteView
+  readonly version: VersionView
+  readonly created: boolean
+}
+
+export type QuickPublish = ReturnType<typeof createQuickPublish>
+
+export function createQuickPublish({
+  sites,
+  versions,
+  publishing,
+}: {
+  sites: Pick<Sites, 'create' | 'delete' | 'findBySlug' | 'get' | 'patch'>
+  versions: Pick<Versions, 'publish'>
+  publishing: Pick<Publishing, 'receive'>
+}) {
+  return async (actor: Actor, input: QuickPublishInput): Promise<Propagated<QuickPublished>> => {
+    if (input.password !== undefined && !plans[actor.plan].password) throw errors.planFeature('Password protection')
+    // Content first: what cannot be published must not leave an empty site behind.
+    const prepared = await prepare(publishing, plans[actor.plan].uploadBytes, input)
+    const existing = input.slug === undefined ? undefined : await sites.findBySlug(actor, input.slug)
+    const site = existing ?? (await sites.create(actor, { slug: input.slug, name: input.title })).value
+    try {
+      // The password comes before the content: it is never public in between.
+      if (input.password !== undefined) await sites.patch(actor, site.id, { password: input.password })
+      const { value: version, pending } = await versions.publish(actor, site.id, prepared, { message: input.message })
+      return { value: { site: await sites.get(actor, site.id), version, created: existing === undefined }, pending }
+    } catch (error) {
+      if (!existing) await sites.delete(actor, site.id)
+      throw error
+    }
+  }
+}
+
+async function prepare(
+  publishing: Pick<Publishing, 'receive'>,
+  capBytes: number,
+  { content, title }: QuickPublishInput,
+): Promise<PreparedVersion> {
+  const intake = publishing.receive({ capBytes })
+  try {
+    if (content.kind === 'text')
+      await intake.addSingle(
+        content.format === 'html' ? 'index.html' : 'index.md',
+        Readable.from([Buffer.from(content.content)]),
+        { title },
+      )
+    else for (const file of content.files) await intake.addFile(file.path, Readable.from([file.bytes]))
+    return await intake.finish({ title })
+  } finally {
+    await intake.abort()
+  }
+}
