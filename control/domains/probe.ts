@@ -131,12 +131,10 @@ const SPECIAL_NETWORKS: readonly (readonly [string, number])[] = [
 
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address)
-  return family !== 0 && !specialNetworks().check(address, family === 6 ? 'ipv6' : 'ipv4')
-}
-
-function specialNetworks(): BlockList {
+  if (family === 0) return false
+  // A list of its own per family: Node would compare an IPv4 address with ::ffff:0:0/96, too.
   const list = new BlockList()
-  for (const [network, prefix] of SPECIAL_NETWORKS)
-    list.addSubnet(network, prefix, network.includes(':') ? 'ipv6' : 'ipv4')
-  return list
+  const type = family === 6 ? 'ipv6' : 'ipv4'
+  for (const [network, prefix] of SPECIAL_NETWORKS) if (isIP(network) === family) list.addSubnet(network, prefix, type)
+  return !list.check(address, type)
 }

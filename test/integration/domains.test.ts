@@ -1,0 +1,349 @@
+/** Custom domains from claim to certificate: real Postgres, Redis, ACME server and DNS; an edge stands in. */
+import { randomBytes } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createAcmeSource } from '../../certs/issue.ts'
+import { createIssuer, type Issuer } from '../../certs/renew.ts'
+import type { Actor } from '../../control/accounts/actor.ts'
+import { createDomains, type Domains } from '../../control/domains/domains.ts'
+import { createDomainWatch, type DomainWatch } from '../../control/domains/watch.ts'
+import { createEvents, type Events } from '../../control/events/publish.ts'
+import { systemClock } from '../../shared/clock.ts'
+import { keys } from '../../shared/keys.ts'
+import { silentLog } from '../../shared/log.ts'
+import type { PlanName } from '../../shared/plans.ts'
+import type { RouteRecord } from '../../shared/route-record.ts'
+import { createSecrets } from '../../shared/secrets.ts'
+import { startEdgeStandIn, type EdgeStandIn } from '../support/edge-stand-in.ts'
+import { freePorts, startPebble, type Pebble } from '../support/pebble.ts'
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+import { startTestRedis, type TestRedis } from '../support/redis.ts'
+
+const secrets = createSecrets('a test key of at least thirty-two characters')
+const soon = { timeout: 15_000, interval: 30 }
+
+let database: TestDatabase
+let server: TestRedis
+let pebble: Pebble
+let redis: Redis
+let challengePort: number
+let domains: Domains
+let events: Events
+let watch: DomainWatch
+let edge: EdgeStandIn | undefined
+let issuer: Issuer
+
+beforeAll(async () => {
+  ;[challengePort] = (await freePorts(1)) as [number]
+  ;[database, server, pebble] = await Promise.all([
+    createTestDatabase(),
+    startTestRedis(),
+    startPebble({ challengePort }),
+  ])
+  redis = new Redis(server.url)
+  const { sql } = database
+  const config = {
+    sitesDomain: 'sites.test',
+    serviceHost: 'dropway.test',
+    dnsResolver: pebble.dnsResolver,
+    acmeDirectoryUrl: pebble.directoryUrl,
+    caaIdentities: ['our-ca.test'],
+    challengePort,
+    allowPrivateAddresses: true,
+    publicAddresses: ['192.0.2.10'],
+    domainCheckMs: 150,
+  }
+  domains = createDomains({
+    sql,
+    redis,
+    secrets,
+    clock: systemClock,
+    log: silentLog,
+    config,
+    audit: async () => {},
+    propagate: () => events.propagate(),
+  })
+  events = createEvents({
+    sql,
+    redis,
+    clock: systemClock,
+    log: silentLog,
+    republishers: [domains.republishCertificates],
+  })
+  events.start()
+  watch = createDomainWatch({ domains, redis, log: silentLog, checkMs: config.domainCheckMs })
+  watch.start()
+  const acme = { directoryUrl: pebble.directoryUrl, email: undefined, caFile: pebble.caFile }
+  const source = createAcmeSource({ redis, secrets, log: silentLog, acme })
+  issuer = createIssuer({ redis, secrets, clock: systemClock, log: silentLog, source, tickMs: 200 })
+  issuer.start()
+})
+afterAll(async () => {
+  await Promise.all([watch.stop(), issuer.stop(), events.stop()])
+  redis.disconnect()
+  await Promise.all([database.close(), server.stop(), pebble.stop()])
+})
+
+async function openEdge(): Promise<void> {
+  edge = await startEdgeStandIn({
+    redisUrl: server.url,
+    id: `edge-${randomBytes(3).toString('hex')}`,
+    challengePort,
+    onMessage(message) {
+      if (message.kind === 'domain') issuer.onDomain(message.name, message.value.includes('true'))
+      if (message.kind === 'certificate') issuer.onCertificate(message.name)
+    },
+  })
+}
+beforeEach(openEdge)
+afterEach(() => edge?.stop())
+
+let counter = 0
+async function newAccount(plan: PlanName): Promise<{ actor: Actor; siteId: string; slug: string; target: string }> {
+  const { sql } = database
+  const n = ++counter
+  const [userId, orgId, siteId, slug, dnsTarget] = [`usr_${n}`, `org_${n}`, `st_${n}`, `slug-${n}`, `t-${n}`]
+  await sql`insert into users ${sql({ id: userId, email: `u${n}@example.com`, password_hash: '', email_verified_at: new Date() })}`
+  await sql`insert into organisations ${sql({ id: orgId, name: '', plan, owner_id: userId })}`
+  await sql`insert into sites ${sql({ id: siteId, org_id: orgId, slug, dns_target: dnsTarget })}`
+  const actor: Actor = {
+    userId,
+    email: `u${n}@example.com`,
+    emailVerified: true,
+    isStaff: false,
+    orgId,
+    role: 'owner',
+    plan,
+    via: { kind: 'token', tokenId: 'tok' },
+    ip: '127.0.0.1',
+  }
+  return { actor, siteId, slug, target: `${dnsTarget}.sites.test` }
+}
+
+async function routeOf(host: string): Promise<(Pick<RouteRecord, 'kind'> & { to?: string }) | undefined> {
+  const text = await redis.hget(keys.routes, host)
+  return text === null ? undefined : (JSON.parse(text) as RouteRecord)
+}
+
+/** The record that was shown, and an address behind it. */
+async function setCname(domain: string, target: string): Promise<void> {
+  await pebble.dns.a(target, '127.0.0.1')
+  await pebble.dns.cname(domain, target)
+}
+
+describe('from claim to certificate', () => {
+  test('awaiting_dns → issuing → active, then served at the address of the drop', async () => {
+    const { actor, siteId, slug, target } = await newAccount('plus')
+    const added = await domains.add(actor, siteId, { domain: 'Shop.Path.test' })
+    expect(added).toMatchObject({
+      domain: 'shop.path.test',
+      state: 'awaiting_dns',
+      certificate: null,
+      redirect_to: null,
+      pair: null,
+    })
+    expect(added.record).toEqual({ type: 'CNAME', name: 'shop.path.test', value: target })
+    await expect
+      .poll(() => domains.get(actor, siteId, 'shop.path.test'), soon)
+      .toMatchObject({ state: 'awaiting_dns', reason: 'no_record' })
+    expect(await routeOf('shop.path.test')).toBeUndefined()
+
+    await setCname('shop.path.test', target)
+    await expect
+      .poll(() => domains.get(actor, siteId, 'shop.path.test'), soon)
+      .toMatchObject({ state: 'active', reason: null })
+    const active = await domains.get(actor, siteId, 'shop.path.test')
+    expect(Date.parse(active.certificate!.not_after)).toBeGreaterThan(Date.now())
+    await expect.poll(() => routeOf('shop.path.test'), soon).toMatchObject({ kind: 'alias', to: `${slug}.sites.test` })
+    await expect
+      .poll(() => edge!.seen.some(({ kind, name }) => kind === 'certificate' && name === 'shop.path.test'), soon)
+      .toBe(true)
+  })
+
+  test('an apex is proven by TXT, brings its www along, and the two redirect', async () => {
+    const { actor, siteId, slug } = await newAccount('plus')
+    const added = await domains.add(actor, siteId, { domain: 'apex.test' })
+    expect(added.pair).toMatchObject({ domain: 'www.apex.test', redirect_to: 'apex.test' })
+    expect(added.record).toMatchObject({ type: 'TXT', name: '_dropway.apex.test' })
+    expect(added.records).toContainEqual({ type: 'A', name: 'apex.test', value: '192.0.2.10' })
+
+    await pebble.dns.a('apex.test', '127.0.0.1')
+    await expect
+      .poll(() => domains.check(actor, siteId, 'apex.test'), soon)
+      .toMatchObject({ state: 'awaiting_dns', reason: 'txt_missing' })
+    await pebble.dns.txt('_dropway.apex.test', added.record.value)
+    await setCname('www.apex.test', added.pair!.record.value)
+    await expect
+      .poll(() => domains.get(actor, siteId, 'apex.test'), soon)
+      .toMatchObject({ state: 'active', pair: { state: 'active' } })
+    expect(await routeOf('apex.test')).toMatchObject({ kind: 'alias', to: `${slug}.sites.test` })
+    expect(await routeOf('www.apex.test')).toMatchObject({ kind: 'redirect', to: 'apex.test' })
+  })
+
+  test.each([
+    ['wrong-target.test', 'wrong_target', () => setCname('x.wrong-target.test', 'elsewhere.test')],
+    ['servfail.test', 'servfail', () => pebble.dns.servfail('x.servfail.test')],
+  ])('%s: %s, and it recovers by itself', async (zone, reason, breakDns) => {
+    const { actor, siteId, target } = await newAccount('plus')
+    await breakDns()
+    await domains.add(actor, siteId, { domain: `x.${zone}` })
+    await expect
+      .poll(() => domains.get(actor, siteId, `x.${zone}`), soon)
+      .toMatchObject({ state: 'awaiting_dns', reason })
+    const { detail, next_check_at } = await domains.get(actor, siteId, `x.${zone}`)
+    expect(detail).toContain(`x.${zone}`)
+    expect(Date.parse(next_check_at!)).toBeGreaterThan(0)
+    await pebble.dns.clear(`x.${zone}`)
+    await setCname(`x.${zone}`, target)
+    await expect
+      .poll(() => domains.get(actor, siteId, `x.${zone}`), soon)
+      .toMatchObject({ state: 'active', reason: null })
+  })
+
+  test('a CAA record that names another CA is found before the CA is asked', async () => {
+    const { actor, siteId, target } = await newAccount('plus')
+    await setCname('x.caa.test', target)
+    await pebble.dns.caa('caa.test', { tag: 'issue', value: 'other-ca.test' })
+    const orders = await pebble.orders()
+    await domains.add(actor, siteId, { domain: 'x.caa.test' })
+    await expect
+      .poll(() => domains.get(actor, siteId, 'x.caa.test'), soon)
+      .toMatchObject({ state: 'awaiting_dns', reason: 'caa_forbids' })
+    expect(await pebble.orders()).toBe(orders)
+    await pebble.dns.clear('caa.test')
+    await expect.poll(() => domains.get(actor, siteId, 'x.caa.test'), soon).toMatchObject({ state: 'active' })
+  })
+
+  test('a closed challenge port is found before the CA is asked', async () => {
+    const { actor, siteId, target } = await newAccount('plus')
+    await edge!.stop()
+    await setCname('x.closed.test', target)
+    const orders = await pebble.orders()
+    await domains.add(actor, siteId, { domain: 'x.closed.test' })
+    await expect
+      .poll(() => domains.get(actor, siteId, 'x.closed.test'), soon)
+      .toMatchObject({ state: 'issuing', reason: 'challenge_unreachable' })
+    expect(await pebble.orders()).toBe(orders)
+    await openEdge()
+    await expect.poll(() => domains.get(actor, siteId, 'x.closed.test'), soon).toMatchObject({ state: 'active' })
+  })
+
+  test('a served domain whose DNS breaks is failing, still served, and recovers', async () => {
+    const { actor, siteId, target } = await newAccount('plus')
+    await setCname('x.breaks.test', target)
+    await domains.add(actor, siteId, { domain: 'x.breaks.test' })
+    await expect.poll(() => domains.get(actor, siteId, 'x.breaks.test'), soon).toMatchObject({ state: 'active' })
+    await pebble.dns.clear('x.breaks.test')
+    expect(await domains.check(actor, siteId, 'x.breaks.test')).toMatchObject({ state: 'failing', reason: 'no_record' })
+    expect(await routeOf('x.breaks.test')).toMatchObject({ kind: 'alias' })
+    await setCname('x.breaks.test', target)
+    await expect
+      .poll(() => domains.get(actor, siteId, 'x.breaks.test'), soon)
+      .toMatchObject({ state: 'active', reason: null })
+  })
+
+  test('removing it ends the route and the certificate; a deleted drop gives its domains up', async () => {
+    const { actor, siteId, target } = await newAccount('business')
+    for (const domain of ['a.removed.test', 'b.removed.test']) {
+      await setCname(domain, target)
+      await domains.add(actor, siteId, { domain })
+    }
+    await expect.poll(() => domains.list(actor, siteId), soon).toMatchObject([{ state: 'active' }, { state: 'active' }])
+    await domains.remove(actor, siteId, 'a.removed.test')
+    expect(await routeOf('a.removed.test')).toMatchObject({ kind: 'none' })
+    await expect.poll(() => redis.hget(keys.certificates, 'a.removed.test'), soon).toBeNull()
+    await expect(domains.get(actor, siteId, 'a.removed.test')).rejects.toMatchObject({ status: 404 })
+
+    await database.sql.begin((sql) => domains.routesOf(sql, { id: siteId, slug: 'x', deleted_at: new Date() }))
+    await events.propagate()
+    expect(await routeOf('b.removed.test')).toMatchObject({ kind: 'none' })
+    await expect.poll(() => redis.hget(keys.certificates, 'b.removed.test'), soon).toBeNull()
+  })
+
+  test('an empty Redis gets its certificates back without a new order, and nothing rests in clear', async () => {
+    const { actor, siteId, target } = await newAccount('plus')
+    await setCname('x.healed.test', target)
+    await domains.add(actor, siteId, { domain: 'x.healed.test' })
+    await expect.poll(() => domains.get(actor, siteId, 'x.healed.test'), soon).toMatchObject({ state: 'active' })
+    await domains.mirror.copyState()
+    const sealed = await redis.hget(keys.certificates, 'x.healed.test')
+    const orders = await pebble.orders()
+    await redis.flushall()
+    await expect.poll(() => redis.hget(keys.certificates, 'x.healed.test'), soon).toBe(sealed)
+    await issuer.tick()
+    expect(await pebble.orders()).toBe(orders)
+    expect(await redis.get(keys.acmeAccount)).not.toBeNull()
+    const rows =
+      await database.sql`select certificates::text as text from certificates union all select acme_account::text from acme_account`
+    expect(rows.length).toBeGreaterThan(1)
+    expect(JSON.stringify(rows)).not.toMatch(/PRIVATE KEY|BEGIN/)
+  })
+})
+
+describe('whose name it is', () => {
+  test('a held domain is blocked for others until a TXT record proves it; then it moves', async () => {
+    const first = await newAccount('plus')
+    const second = await newAccount('plus')
+    await setCname('x.moves.test', first.target)
+    await domains.add(first.actor, first.siteId, { domain: 'x.moves.test' })
+    await expect
+      .poll(() => domains.get(first.actor, first.siteId, 'x.moves.test'), soon)
+      .toMatchObject({ state: 'active' })
+
+    await domains.add(second.actor, second.siteId, { domain: 'x.moves.test' })
+    const blocked = await domains.check(second.actor, second.siteId, 'x.moves.test')
+    expect(blocked).toMatchObject({
+      state: 'blocked',
+      reason: 'held_elsewhere',
+      record: { type: 'TXT' },
+      certificate: null,
+    })
+    expect(await routeOf('x.moves.test')).toMatchObject({ to: `${first.slug}.sites.test` })
+
+    await pebble.dns.txt(blocked.record.name, blocked.record.value)
+    await expect
+      .poll(() => domains.check(second.actor, second.siteId, 'x.moves.test'), soon)
+      .toMatchObject({ state: 'active' })
+    expect(await routeOf('x.moves.test')).toMatchObject({ kind: 'alias', to: `${second.slug}.sites.test` })
+    expect(await domains.get(first.actor, first.siteId, 'x.moves.test')).toMatchObject({
+      state: 'blocked',
+      reason: 'held_elsewhere',
+    })
+  })
+
+  test('plans: none on free, one on Plus with its pair, races included; another account sees nothing', async () => {
+    const free = await newAccount('free')
+    await expect(domains.add(free.actor, free.siteId, { domain: 'a.caps.test' })).rejects.toMatchObject({
+      status: 403,
+      code: 'plan_feature',
+    })
+    const plus = await newAccount('plus')
+    const results = await Promise.allSettled(
+      ['one.test', 'two.test', 'three.test'].map((domain) => domains.add(plus.actor, plus.siteId, { domain })),
+    )
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    for (const result of results)
+      if (result.status === 'rejected') expect(result.reason).toMatchObject({ status: 403, code: 'plan_limit' })
+    expect(await domains.list(plus.actor, plus.siteId)).toHaveLength(1)
+    await expect(domains.list(free.actor, plus.siteId)).rejects.toMatchObject({ status: 404 })
+    await expect(domains.add(plus.actor, plus.siteId, { domain: 'sites.test' })).rejects.toMatchObject({ status: 400 })
+  })
+
+  test('when the plan ends domains stop, when it returns they come back', async () => {
+    const { actor, siteId, target } = await newAccount('plus')
+    await setCname('x.plan.test', target)
+    await domains.add(actor, siteId, { domain: 'x.plan.test' })
+    await expect.poll(() => domains.get(actor, siteId, 'x.plan.test'), soon).toMatchObject({ state: 'active' })
+    await database.sql.begin((sql) => domains.stop(sql, actor.orgId))
+    await events.propagate()
+    expect(await domains.get(actor, siteId, 'x.plan.test')).toMatchObject({
+      state: 'blocked',
+      reason: 'plan_ended',
+      next_check_at: null,
+    })
+    expect(await routeOf('x.plan.test')).toMatchObject({ kind: 'none' })
+    await database.sql.begin((sql) => domains.resume(sql, actor.orgId))
+    await expect.poll(() => domains.get(actor, siteId, 'x.plan.test'), soon).toMatchObject({ state: 'active' })
+    await expect.poll(() => routeOf('x.plan.test'), soon).toMatchObject({ kind: 'alias' })
+  })
+})

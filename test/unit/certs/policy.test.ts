@@ -1,0 +1,78 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { afterFailure, hurried, MAX_FAILURES_PER_HOUR, renewalDueAt, spreadOf } from '../../../certs/policy.ts'
+import type { RetryState } from '../../../shared/certificate-retry.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/clock.ts'
+
+const refused = { reason: 'ca_refused', message: 'no' } as const
+
+test('attempts follow at 0, 1, 10 and 100 minutes, then daily', () => {
+  let state: RetryState | undefined
+  let nowMs = 1_000_000
+  const pauses: number[] = []
+  for (let attempt = 0; attempt < 6; attempt++) {
+    state = afterFailure(state, nowMs, refused)
+    pauses.push((state.next_attempt_ms - nowMs) / MINUTE_MS)
+    nowMs = state.next_attempt_ms
+  }
+  expect(pauses).toEqual([1, 10, 100, 1440, 1440, 1440])
+})
+
+test('a CA that was away for days is asked again within half an hour', () => {
+  let state: RetryState | undefined
+  let nowMs = 0
+  for (let attempt = 0; attempt < 50; attempt++) {
+    state = afterFailure(state, nowMs, { reason: 'ca_unavailable', message: 'connect ECONNREFUSED' })
+    expect(state.next_attempt_ms - nowMs).toBeLessThanOrEqual(30 * MINUTE_MS)
+    nowMs = state.next_attempt_ms
+  }
+})
+
+test('whoever hurries however often, no hour sees more than five failures', () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 20 * MINUTE_MS }), { minLength: 5, maxLength: 60 }), (pauses) => {
+      let state: RetryState | undefined
+      let nowMs = 0
+      const failures: number[] = []
+      for (const pause of pauses) {
+        nowMs += pause
+        if (state) state = hurried(state, nowMs)
+        if (state && nowMs < state.next_attempt_ms) continue
+        failures.push(nowMs)
+        state = afterFailure(state, nowMs, refused)
+      }
+      for (const at of failures) {
+        expect(failures.filter((other) => other > at - HOUR_MS && other <= at).length).toBeLessThanOrEqual(
+          MAX_FAILURES_PER_HOUR,
+        )
+      }
+    }),
+  )
+})
+
+test.each([
+  ['90 days', 90, 30],
+  ['45 days', 45, 15],
+  ['6 days', 6, 3],
+])('a certificate of %s is renewed when the right part of its life is left', (_, days, leftDays) => {
+  const lifetime = { notBeforeMs: 0, notAfterMs: days * DAY_MS }
+  const earliest = renewalDueAt(lifetime, 0)
+  const latest = renewalDueAt(lifetime, 1)
+  expect((lifetime.notAfterMs - earliest) / DAY_MS).toBeCloseTo(leftDays)
+  expect(latest).toBeGreaterThan(earliest)
+  expect(latest).toBeLessThan(lifetime.notAfterMs)
+})
+
+test('a window that the CA suggests comes first', () => {
+  const lifetime = { notBeforeMs: 0, notAfterMs: 90 * DAY_MS }
+  const window = { startMs: 10 * DAY_MS, endMs: 12 * DAY_MS }
+  expect(renewalDueAt(lifetime, 0, window)).toBe(window.startMs)
+  expect(renewalDueAt(lifetime, 0.5, window)).toBe(11 * DAY_MS)
+})
+
+test('every edge spreads a name alike, and names differ', () => {
+  expect(spreadOf('a.example')).toBe(spreadOf('a.example'))
+  const spreads = Array.from({ length: 1000 }, (_, index) => spreadOf(`site-${index}.example`))
+  expect(Math.min(...spreads)).toBeLessThan(0.05)
+  expect(Math.max(...spreads)).toBeGreaterThan(0.95)
+})
