@@ -10,6 +10,7 @@ import { authRoutes } from './pages/auth.ts'
 import { landingRoutes } from './pages/landing.ts'
 import { previewRoutes } from './pages/preview.ts'
 import { publicRoutes } from './pages/public.ts'
+import { siteDomainsRoutes } from './pages/site-domains.ts'
 import { siteSettingsRoutes } from './pages/site-settings.ts'
 import { sitesRoutes } from './pages/sites.ts'
 import { staffRoutes } from './pages/staff.ts'
@@ -47,6 +48,7 @@ export function createDashboard(services: DashboardServices): Dashboard {
       ...templateRoutes(services, handlers),
       ...sitesRoutes(services, handlers),
       ...siteSettingsRoutes(services, handlers),
+      ...siteDomainsRoutes(services, handlers),
       ...accountRoutes(services, handlers),
       ...staffRoutes(services, handlers),
     ],

@@ -13,6 +13,7 @@ const MESSAGES: ReadonlyMap<string, Flash> = new Map([
   ['deleted', { tone: 'good', text: 'Deleted. The address says that it is gone.' }],
   ['published', { tone: 'good', text: 'Published.' }],
   ['added', { tone: 'good', text: 'Added.' }],
+  ['checked', { tone: 'good', text: 'Checked. This is what we found.' }],
   ['removed', { tone: 'good', text: 'Removed.' }],
   ['revoked', { tone: 'good', text: 'Revoked. It does not work any more.' }],
   ['invited', { tone: 'good', text: 'The invitation is on its way.' }],

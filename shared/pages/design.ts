@@ -72,6 +72,7 @@ export const standaloneCss = `
 body.standalone{display:grid;grid-template-rows:auto 1fr auto;gap:var(--space-5);padding:var(--space-5) clamp(1rem,5vw,3rem)}
 .standalone main{align-self:center;justify-self:center;width:100%;max-width:30rem;display:grid;gap:var(--space-4);padding-block:var(--space-5)}
 .standalone main>*{min-width:0}
+.standalone .art{color:var(--accent);margin-bottom:var(--space-2)}.standalone .art svg{width:8.5rem;height:auto}
 .standalone h1{font-size:clamp(1.75rem,1.4rem + 1.8vw,2.5rem)}
 .standalone .code{font:600 var(--text-s)/1 var(--mono);letter-spacing:.06em;color:var(--accent)}
 .standalone .lead{font-size:var(--text-l);color:var(--ink-soft)}
@@ -79,7 +80,13 @@ body.standalone{display:grid;grid-template-rows:auto 1fr auto;gap:var(--space-5)
 .standalone .button{width:fit-content}.standalone form .button{width:100%}
 `
 
-/** Our comments and line breaks in the style sheets are for us; visitors get them without. */
+/** Our comments and spaces in the style sheets are for us; visitors get them without. */
 export function compact(css: string): string {
-  return css.replace(/\/\*[\s\S]*?\*\//g, '').replace(/\n+/g, '')
+  return css
+    .replace(/\/\*[\s\S]*?\*\//g, '')
+    .replace(/\s+/g, ' ')
+    .replace(/ ?([{};]) ?/g, '$1')
+    .replace(/([:,]) /g, '$1')
+    .replaceAll(';}', '}')
+    .trim()
 }

@@ -5,10 +5,12 @@
 import { createHash } from 'node:crypto'
 import { brandLink } from './brand.ts'
 import { baseCss, compact, controlsCss, standaloneCss, tokensCss } from './design.ts'
-import { html, raw, type Content } from './html.ts'
+import { html, raw, type Content, type Html } from './html.ts'
 
 export interface StandalonePage {
   readonly title: string
+  /** A small drawing at the top, for the eye only. */
+  readonly art?: Html
   /** Small line above the heading, e.g. `410`. */
   readonly code?: string
   readonly heading: string
@@ -54,6 +56,7 @@ function renderStandalone(page: StandalonePage, css: string): string {
 <body class="standalone">
 <header>${brandLink(page.home)}</header>
 <main>
+${page.art && html`<div class="art" aria-hidden="true">${page.art}</div>`}
 ${page.code !== undefined && html`<p class="code">${page.code}</p>`}
 <h1>${page.heading}</h1>
 <p class="lead">${page.lead}</p>

@@ -27,10 +27,7 @@ export function planRoutes({ sites, billing }: DashboardServices, handlers: Hand
     handlers.accountForm('/account/plan/checkout', { verified: true }, async ({ actor, form }) => {
       const plan = form.get('plan') === 'business' ? 'business' : 'plus'
       const interval = form.get('interval') === 'annual' ? 'annual' : 'monthly'
-      return onwards(
-        (await billing.checkout(actor, { plan, interval })).url,
-        'Continue to the payment page',
-      )
+      return onwards((await billing.checkout(actor, { plan, interval })).url, 'Continue to the payment page')
     }),
     handlers.accountForm('/account/plan/portal', { verified: true }, async ({ actor }) => {
       return onwards((await billing.portal(actor)).url, 'Continue to the billing portal')

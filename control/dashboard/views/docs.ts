@@ -61,7 +61,7 @@ curl -H "Authorization: Bearer $DROPWAY_TOKEN" ${baseUrl}/api/v1/me</code></pre>
 
 function endpointBlock({ method, path, id, operation }: Endpoint, baseUrl: string): Html {
   const body = Object.entries(operation.requestBody?.content ?? {})[0]
-  const [status, success] = Object.entries(operation.responses).find(([code]) => /^2/.test(code)) ?? []
+  const [status, success] = Object.entries(operation.responses).find(([code]) => code.startsWith('2')) ?? []
   const output = success?.content?.['application/json']?.schema
   return html`<article class="operation" id="${id}">
 <h3><span class="verb">${method}</span> ${path}</h3>

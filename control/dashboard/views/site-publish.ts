@@ -30,8 +30,7 @@ ${view.template !== undefined && html`<p class="notice">Made from a template. <a
 <form class="form card" method="post" action="/sites/${site.id}/publish" enctype="multipart/form-data" data-publish data-site="${site.id}">
 ${csrfField(viewer)}<h2>${live ? 'Publish a new version' : 'Publish the first version'}</h2>
 ${problemNotice(view.problem)}
-${publishFields({ text: view.text ?? '' })}
-${textField({ name: 'message', label: 'Message', maxlength: 500, hint: 'Optional: what changed, for the list of versions.' })}
+${publishFields({ text: view.text ?? '', extra: textField({ name: 'message', label: 'Message', maxlength: 500, hint: 'Optional: what changed, for the list of versions.' }) })}
 </form>`,
   })
 }

@@ -44,8 +44,8 @@ function row(site: SiteView, recent: readonly number[], now: number): Html {
   return html`<tr>
 <td><a href="/sites/${site.id}"><strong>${nameOf(site)}</strong></a><br><a class="small soft" href="${site.url}">${shortAddress(site.url)}</a></td>
 <td>${stateTag(site.state)}${site.has_password && html` <span class="tag">Password</span>`}</td>
-<td data-label="Views"><span class="cluster">${sparkline(recent)}<span>${site.views_30d.toLocaleString('en-GB')}</span></span></td>
-<td data-label="Published">${site.published_at === null ? 'never' : timeAgo(site.published_at, now)}</td>
+<td data-label="Views"><span class="spark-row">${sparkline(recent)}<span>${site.views_30d.toLocaleString('en-GB')}</span></span></td>
+<td class="nowrap" data-label="Published">${site.published_at === null ? 'never' : timeAgo(site.published_at, now)}</td>
 </tr>
 `
 }
@@ -84,7 +84,7 @@ ${publishFields({ text: form.text ?? '' })}
 }
 
 /** The fields of every publish form: files or text, progress, and the two ends of it. */
-export function publishFields(form: { text: string }): Html {
+export function publishFields(form: { text: string; extra?: Html }): Html {
   return html`<div class="two">
 <div class="stack">${dropZone({ name: 'files', title: 'Drop a folder, a zip or files', hint: 'or choose files', multiple: true })}
 <p class="cluster" data-folder hidden><button class="button small" type="button" data-choose-folder>Choose a folder</button></p>
@@ -93,6 +93,7 @@ export function publishFields(form: { text: string }): Html {
 </div>
 <div class="stack"><div class="preview-frame" data-preview><iframe class="preview" name="preview" title="Preview" sandbox="allow-scripts allow-forms" src="/preview"></iframe></div></div>
 </div>
+${form.extra}
 <div class="stack" data-progress hidden><progress max="100" value="0" aria-label="Upload"></progress><p class="hint" role="status"></p><p class="cluster"><button class="button small" type="button" data-cancel>Cancel</button></p></div>
 <div class="cluster"><button class="button primary">Publish</button><button class="button" formaction="/preview" formtarget="preview" formnovalidate>Preview the text</button></div>`
 }
