@@ -1,0 +1,146 @@
+/** What an operator can do, each as one function over the same services as the web server. */
+import { parseArgs } from 'node:util'
+import { PLAN_NAMES, type PlanName } from '../../shared/plans.ts'
+import { issueToken } from '../accounts/tokens.ts'
+import { transaction } from '../database/sql.ts'
+import type { Services } from '../services.ts'
+import { findAccount, makeStaff } from './queries.ts'
+
+/** A mistake in how the command was called, shown with the help. */
+export class UsageError extends Error {}
+
+export interface Command {
+  readonly usage: string
+  readonly summary: string
+  /** Returns what is printed as JSON. */
+  run(services: Services, args: readonly string[]): Promise<unknown>
+}
+
+/** Recorded as the actor of what is done here. */
+const OPERATOR = { system: 'operator' }
+
+const createAccount: Command = {
+  usage: 'create-account --email <e-mail> [--plan <plan>] [--verified] [--token] [--password <password>] [--staff]',
+  summary: 'creates an account; --token prints an API token, once',
+  async run(services, args) {
+    const { email, plan, verified, token, password, staff } = options(args, {
+      email: { type: 'string' },
+      plan: { type: 'string', default: 'free' },
+      verified: { type: 'boolean', default: false },
+      token: { type: 'boolean', default: false },
+      password: { type: 'string' },
+      staff: { type: 'boolean', default: false },
+    })
+    const planName = parsePlan(plan)
+    if (token && !verified) throw new UsageError('--token needs --verified: only a verified account can have a token.')
+    const account = await services.accounts.createAccount({ email: required('--email', email), password, verified })
+    if (staff) await makeStaff(services.sql, account.userId)
+    if (planName !== 'free') await changePlan(services, account.orgId, planName)
+    const owner = { userId: account.userId, orgId: account.orgId, emailVerified: verified }
+    const issued = token ? await issueToken(services.sql, owner, 'operator') : undefined
+    return {
+      email: account.email,
+      user_id: account.userId,
+      org_id: account.orgId,
+      plan: planName,
+      ...(issued ? { token: issued.token } : {}),
+    }
+  },
+}
+
+const setPlan: Command = {
+  usage: 'set-plan --email <e-mail> --plan <plan>',
+  summary: 'to free: as a cancellation taking effect; to a paid plan: as subscribing again',
+  async run(services, args) {
+    const { email, plan } = options(args, { email: { type: 'string' }, plan: { type: 'string' } })
+    const planName = parsePlan(required('--plan', plan))
+    const account = await findAccount(services.sql, required('--email', email))
+    if (!account) throw new UsageError(`There is no account ${email}.`)
+    await changePlan(services, account.org_id, planName)
+    return { ...account, plan: planName }
+  },
+}
+
+const takedown: Command = {
+  usage: 'takedown <slug> --reason <text>',
+  summary: 'removes a drop from its address (410) and tells its owner why',
+  async run(services, args) {
+    const { slug, reason } = slugAnd(args, { reason: { type: 'string' } })
+    return { slug, state: 'removed', ...(await services.trust.takedown(OPERATOR, slug, required('--reason', reason))) }
+  },
+}
+
+const restore: Command = {
+  usage: 'restore <slug>',
+  summary: 'undoes a takedown',
+  async run(services, args) {
+    const { slug } = slugAnd(args, {})
+    return { slug, state: 'restored', ...(await services.trust.restore(OPERATOR, slug)) }
+  },
+}
+
+/** Its clock is already set to --now by main.ts: services read the time from their clock only. */
+const runLifecycle: Command = {
+  usage: 'run-lifecycle [--now <ISO time>]',
+  summary: 'warns, expires and removes drops as if it were that time',
+  async run(services) {
+    const done = await services.lifecycle.run()
+    return { now: new Date(services.clock.now()).toISOString(), ...done, mails: await services.mailer.deliverDue() }
+  },
+}
+
+const republish: Command = {
+  usage: 'republish',
+  summary: 'writes the whole routing table to Redis again',
+  async run(services) {
+    const routes = await services.events.republish()
+    return { routes, ...(await services.events.propagate()) }
+  },
+}
+
+const certificates: Command = {
+  usage: 'certificates list',
+  summary: 'certificates of custom domains and when they end',
+  async run(services, args) {
+    if (args[0] !== 'list') throw new UsageError(`certificates ${args[0] ?? ''} is not known.`)
+    return services.domains.certificates()
+  },
+}
+
+export const commands: ReadonlyMap<string, Command> = new Map([
+  ['create-account', createAccount],
+  ['set-plan', setPlan],
+  ['takedown', takedown],
+  ['restore', restore],
+  ['run-lifecycle', runLifecycle],
+  ['republish', republish],
+  ['certificates', certificates],
+])
+
+async function changePlan(services: Services, orgId: string, plan: PlanName): Promise<void> {
+  await transaction(services.sql, (sql) => services.lifecycle.changePlan(sql, orgId, plan))
+  await services.events.propagate()
+}
+
+function parsePlan(text: string): PlanName {
+  const plan = PLAN_NAMES.find((name) => name === text && name !== 'anonymous')
+  if (!plan)
+    throw new UsageError(`--plan must be one of ${PLAN_NAMES.filter((name) => name !== 'anonymous').join(', ')}.`)
+  return plan
+}
+
+function required(name: string, value: string | undefined): string {
+  if (value === undefined || value.trim() === '') throw new UsageError(`${name} is missing.`)
+  return value
+}
+
+type OptionTable = NonNullable<Parameters<typeof parseArgs>[0]>['options'] & {}
+
+function options<const Table extends OptionTable>(args: readonly string[], table: Table) {
+  return parseArgs({ args: [...args], options: table, strict: true }).values
+}
+
+function slugAnd<const Table extends OptionTable>(args: readonly string[], table: Table) {
+  const { values, positionals } = parseArgs({ args: [...args], options: table, allowPositionals: true, strict: true })
+  return { slug: required('<slug>', positionals[0]), ...values }
+}
