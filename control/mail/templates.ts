@@ -39,6 +39,8 @@ interface Letter {
   readonly footer: string
 }
 
+const MAX_SUBJECT_CHARS = 200
+
 const UNASKED = 'If you did not ask for this, ignore this mail: nothing changes.'
 const OWNER = 'You get this mail because you own these drops on Dropway.'
 const BILLING = 'You get this mail because you pay for a plan on Dropway.'
@@ -145,8 +147,14 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
 }
 
 export function renderMail<Name extends MailTemplate>(template: Name, data: MailData[Name]): RenderedMail {
-  const letter = letters[template](data)
-  return { subject: oneLine(letter.subject), text: textOf(letter), html: asciiHtml(htmlOf(letter)) }
+  const raw = letters[template](data)
+  // What users named may hold line breaks; a header, a heading and a paragraph each are one line.
+  const letter = {
+    ...raw,
+    subject: oneLine(raw.subject).slice(0, MAX_SUBJECT_CHARS),
+    paragraphs: raw.paragraphs.map(oneLine),
+  }
+  return { subject: letter.subject, text: textOf(letter), html: asciiHtml(htmlOf(letter)) }
 }
 
 function textOf({ subject, paragraphs, action, footer }: Letter): string {
@@ -164,7 +172,7 @@ function asciiHtml(html: string): string {
 }
 
 function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').slice(0, 200)
+  return text.replace(/\s+/g, ' ').trim()
 }
 
 function countOf(drops: number): string {

@@ -61,5 +61,7 @@ export function parseName(text: string): string {
   if (name === '' || name.length > MAX_NAME_CHARS || /\p{Cc}/u.test(name)) {
     throw errors.invalidRequest(`name: use 1 to ${MAX_NAME_CHARS} characters`)
   }
+  // It stands in mails to strangers: an invitation must not carry somebody's advertisement.
+  if (/:\/\/|www\./i.test(name)) throw errors.invalidRequest('name: leave web addresses out of it')
   return name
 }
