@@ -17,13 +17,14 @@ export interface UploadFile {
   stored: boolean
 }
 
+/** Booleans travel as text: the driver would take a list of them for one. */
 export async function insertUpload(sql: Sql, upload: UploadRow, files: readonly UploadFile[]): Promise<void> {
   await sql`insert into uploads ${sql({ ...upload })}`
   await sql`
     insert into upload_files (upload_id, path, hash, size, stored)
-    select ${upload.id}, f.path, f.hash, f.size, f.stored
+    select ${upload.id}, f.path, f.hash, f.size, f.stored::boolean
     from unnest(${files.map((file) => file.path)}::text[], ${files.map((file) => file.hash)}::text[],
-                ${files.map((file) => file.size)}::bigint[], ${files.map((file) => file.stored)}::boolean[]) as f (path, hash, size, stored)`
+                ${files.map((file) => file.size)}::bigint[], ${files.map((file) => String(file.stored))}::text[]) as f (path, hash, size, stored)`
 }
 
 export async function findOpenUpload(
