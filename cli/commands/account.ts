@@ -1,6 +1,6 @@
 /** `logout` and `whoami`. */
 import type { Command } from '../command.ts'
-import { table } from '../terminal.ts'
+import { plain, table } from '../terminal.ts'
 
 export const logout: Command = {
   name: 'logout',
@@ -23,11 +23,10 @@ export const logout: Command = {
 }
 
 interface Account {
-  readonly email: string
-  readonly email_verified?: boolean
-  readonly plan?: string
-  readonly role?: string
-  readonly organisation?: { readonly name?: string }
+  readonly user: { readonly email: string; readonly email_verified: boolean }
+  readonly organisation: { readonly name: string }
+  readonly plan: string
+  readonly role: string
 }
 
 export const whoami: Command = {
@@ -38,13 +37,14 @@ export const whoami: Command = {
   async run({ api, settings, terminal }) {
     const account = await api.call<Account>('GET', '/me')
     terminal.data(account)
+    const { user, organisation, plan, role } = account
     const rows = [
-      ['E-mail', account.email_verified === false ? `${account.email} (not verified)` : account.email],
-      ['Organisation', account.organisation?.name],
-      ['Plan', account.plan],
-      ['Role', account.role],
+      ['E-mail', user.email_verified ? user.email : `${user.email} (not verified)`],
+      ['Organisation', plain(organisation.name)],
+      ['Plan', plan],
+      ['Role', role],
       ['Service', settings.url],
     ]
-    for (const line of table(rows.filter((row): row is string[] => row[1] !== undefined))) terminal.print(line)
+    for (const line of table(rows)) terminal.print(line)
   },
 }

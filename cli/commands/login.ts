@@ -27,9 +27,9 @@ export const login: Command = {
     } finally {
       loopback.close()
     }
-    const account = await api.call<{ email: string }>('GET', '/me')
-    terminal.print(`Signed in as ${account.email}.`)
-    terminal.data({ signed_in: true, email: account.email })
+    const { user } = await api.call<{ user: { email: string } }>('GET', '/me')
+    terminal.print(`Signed in as ${user.email}.`)
+    terminal.data({ signed_in: true, email: user.email })
   },
 }
 
