@@ -8,7 +8,7 @@ import { SECOND_MS } from '../shared/clock.ts'
 import { keys } from '../shared/keys.ts'
 
 /** How long a name waits when its holder was killed. */
-const DEFAULT_TTL_MS = 30 * SECOND_MS
+const DEFAULT_TTL_MS = 15 * SECOND_MS
 
 const EXTEND = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0`
 const RELEASE = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`

@@ -20,7 +20,7 @@ import { afterFailure, daysLeft, hurried, renewalDueAt, spreadOf, type Lifetime,
 import { IssueError, type CertificateSource } from './source.ts'
 import { createCertificateStore } from './store.ts'
 
-const DEFAULT_TICK_MS = 20 * SECOND_MS
+const DEFAULT_TICK_MS = 10 * SECOND_MS
 /** A CA answers slowly, not in parallel for free; a burst of new domains must not take all sockets. */
 const MAX_ORDERS_AT_ONCE = 8
 /** RFC 9773 §4.3.2: a client without other word asks every six hours. */

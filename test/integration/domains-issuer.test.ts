@@ -16,8 +16,9 @@ import { silentLog } from '../../shared/log.ts'
 import { createSecrets } from '../../shared/secrets.ts'
 import { encodeStreamMessage } from '../../shared/stream.ts'
 import { startEdgeStandIn, type EdgeStandIn } from '../support/edge-stand-in.ts'
-import { freePorts, startPebble, type Pebble } from '../support/pebble.ts'
+import { startPebble, type Pebble } from '../support/pebble.ts'
 import { startTestRedis, type TestRedis } from '../support/redis.ts'
+import { freePorts } from '../support/stack.ts'
 
 const secrets = createSecrets('a test key of at least thirty-two characters')
 let server: TestRedis

@@ -15,9 +15,10 @@ import type { PlanName } from '../../shared/plans.ts'
 import type { RouteRecord } from '../../shared/route-record.ts'
 import { createSecrets } from '../../shared/secrets.ts'
 import { startEdgeStandIn, type EdgeStandIn } from '../support/edge-stand-in.ts'
-import { freePorts, startPebble, type Pebble } from '../support/pebble.ts'
+import { startPebble, type Pebble } from '../support/pebble.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { startTestRedis, type TestRedis } from '../support/redis.ts'
+import { freePorts } from '../support/stack.ts'
 
 const secrets = createSecrets('a test key of at least thirty-two characters')
 const soon = { timeout: 15_000, interval: 30 }

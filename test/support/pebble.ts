@@ -9,6 +9,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openLocalCa } from '../../certs/local-ca.ts'
+import { freePorts } from './stack.ts'
 
 export interface PebbleOptions {
   /** Where Pebble looks for http-01 answers. */
@@ -162,20 +163,6 @@ async function fetchRoot(port: number, ca: string): Promise<string> {
   return Buffer.concat(
     await (response as AsyncIterable<Buffer> & { toArray(): Promise<Buffer[]> }).toArray(),
   ).toString()
-}
-
-/** Ports that were free a moment ago, all different. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = net.createServer().listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      return server
-    }),
-  )
-  const ports = servers.map((server) => (server.address() as net.AddressInfo).port)
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
-  return ports
 }
 
 async function listening(port: number): Promise<void> {

@@ -15,28 +15,13 @@ describe('what may be claimed', () => {
     ['shop.example.co.uk', 'shop.example.co.uk'],
   ])('%s → %s', (input, domain) => expect(rules.parseDomain(input, own)).toEqual({ domain }))
 
-  test.each([
-    ...['', '.', 'com', 'co.uk', 'github.io', 'localhost', '*.example.com', '_acme.example.com', 'a..b.com', '-a.com'],
-    ...[
-      '192.0.2.1',
-      '1.2.3.4.',
-      '::1',
-      '[::1]',
-      '0x7f.1',
-      'https://example.com',
-      'example.com/path',
-      'user@example.com',
-    ],
-    ...[
-      'example.com:443',
-      'exa mple.com',
-      'example.com%2f',
-      'dropway.example',
-      'x.dropway.example',
-      'slug.dropway.site',
-    ],
-    ...[`${'a'.repeat(64)}.com`, `${'a.'.repeat(130)}com`],
-  ])('refuses %j', (input) => expect(rules.parseDomain(input, own)).toHaveProperty('problem'))
+  test.each(
+    `. com co.uk github.io localhost *.example.com _acme.example.com a..b.com -a.com 192.0.2.1 1.2.3.4. ::1 [::1] 0x7f.1
+     https://example.com example.com/path user@example.com example.com:443 example.com%2f dropway.example
+     x.dropway.example slug.dropway.site ${'a'.repeat(64)}.com ${'a.'.repeat(130)}com`
+      .split(/\s+/)
+      .concat('', 'exa mple.com'),
+  )('refuses %j', (input) => expect(rules.parseDomain(input, own)).toHaveProperty('problem'))
 
   test('whatever is typed, a name that passes is a strict host name', () => {
     fc.assert(
