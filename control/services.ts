@@ -121,7 +121,8 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     baseUrl: config.baseUrl,
     enqueueMail,
     hooks,
-    geoHeader: config.geoHeader,
+    // Without a trusted proxy in front, the header is whatever a visitor says.
+    geoHeader: config.trustedProxies.length > 0 ? config.geoHeader : undefined,
     anonymousIdOf: browserCookie.read,
   })
   const organisations = createOrganisations({ sql, clock, baseUrl: config.baseUrl, enqueueMail, hooks })

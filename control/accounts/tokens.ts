@@ -9,7 +9,7 @@ import type { Actor } from './actor.ts'
 import { countLiveTokens, insertToken, listLiveTokens, revokeLiveToken, type TokenRow } from './queries.ts'
 
 /** More than anybody can tell apart; a loop that forgets to revoke must not fill the table. */
-export const MAX_TOKENS_PER_USER = 100
+const MAX_TOKENS_PER_USER = 100
 
 export interface IssuedToken {
   readonly id: string

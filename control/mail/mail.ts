@@ -6,7 +6,7 @@ import type { Sql } from '../database/sql.ts'
 import { insertMail } from './queries.ts'
 import { renderMail, type MailData, type MailTemplate } from './templates.ts'
 
-export interface NewMail<Name extends MailTemplate> {
+interface NewMail<Name extends MailTemplate> {
   /** Names the event: the same key never sends twice. */
   readonly eventKey: string
   readonly to: string

@@ -27,7 +27,7 @@ export function composeMessage({ id, from, to, createdAt, content }: Message): P
 }
 
 /** The same for every attempt: a receiver that gets a mail twice can tell. */
-export function messageIdOf(mailId: string, from: string): string {
+function messageIdOf(mailId: string, from: string): string {
   const domain = /@([a-z0-9.-]+)>?\s*$/i.exec(from)?.[1] ?? 'dropway.invalid'
   return `<${mailId}@${domain}>`
 }

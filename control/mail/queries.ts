@@ -46,7 +46,7 @@ export async function wasHandedOver(sql: Sql, mailId: string): Promise<boolean> 
   return rows.length === 1
 }
 
-export async function deleteHandover(sql: Sql, mailId: string): Promise<void> {
+async function deleteHandover(sql: Sql, mailId: string): Promise<void> {
   await sql`delete from mail_handovers where mail_id = ${mailId}`
 }
 

@@ -76,7 +76,7 @@ export interface Organisations {
   accept(actor: Actor, token: string): Promise<MembershipRow>
 }
 
-export interface OrganisationHooks {
+interface OrganisationHooks {
   /** Deletes the organisation's drops, domains and subscription. */
   onOrganisationDeleted(sql: Sql, orgId: string, now: Date): Promise<void>
   /** Serving depends on the owner's mailbox and last sign-in: refresh the routes. */

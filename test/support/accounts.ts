@@ -28,7 +28,7 @@ export const VISIT: Visit = {
 }
 
 /** What a hook was called with, in order. */
-export type HookCall = [name: keyof AccountHooks | 'onOwnerChanged', subject: string]
+type HookCall = [name: keyof AccountHooks | 'onOwnerChanged', subject: string]
 
 export interface SentMail extends RenderedMail {
   readonly to: string
@@ -88,8 +88,19 @@ export async function createAccountsFixture(log: Log = silentLog) {
   }
 
   return {
-    ...{ database, sql, secrets, clock, hooks, hookCalls, enqueueMail, accounts, organisations, access },
-    ...{ mailsTo, actorOf, newAccount, apiRoute: createApiRoutes(access.authenticate) },
+    database,
+    sql,
+    secrets,
+    clock,
+    hookCalls,
+    enqueueMail,
+    accounts,
+    organisations,
+    access,
+    mailsTo,
+    actorOf,
+    newAccount,
+    apiRoute: createApiRoutes(access.authenticate),
     advance: (ms: number) => void (nowMs += ms),
     close: () => database.close(),
   }
