@@ -1,4 +1,5 @@
 /** Settings of the supervisor. It reads those of both planes too, so that every wrong value is reported before anything starts. */
+// oxlint-disable-next-line no-restricted-imports -- the supervisor composes both planes on one machine
 import { readEdgeConfig, type EdgeConfig } from '../../edge/config.ts'
 import { ConfigError, EnvReader, type Env } from '../../shared/env.ts'
 import { readSharedSettings } from '../../shared/settings.ts'

@@ -24,7 +24,8 @@ const START_TIMEOUT_MS = 60_000
 export async function startPlane({ name, main, environment, graceMs, onLog }: PlaneOptions): Promise<Running> {
   const child = fork(main, {
     env: environment,
-    execArgv: [],
+    // What is experimental in Node is our decision, not the operator's news.
+    execArgv: ['--disable-warning=ExperimentalWarning'],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     // A process group of its own: Ctrl-C reaches the supervisor only, and a killed plane's workers can be found.
     detached: true,

@@ -42,7 +42,7 @@ export async function startBroker(starters: Starters): Promise<Broker> {
       server.close()
       server.closeAllConnections()
       const things = await Promise.allSettled(started.values())
-      await Promise.all(things.map((thing) => (thing.status === 'fulfilled' ? thing.value.stop() : undefined)))
+      for (const thing of things) if (thing.status === 'fulfilled') await thing.value.stop()
       await rm(folder, { recursive: true, force: true })
     },
   }
