@@ -5,6 +5,8 @@ import type { Content } from '../../shared/pages/html.ts'
 import { createStandalonePages } from '../../shared/pages/shell.ts'
 import type { StandalonePage } from '../../shared/pages/shell.ts'
 import type { ClosedPage } from '../context.ts'
+import { drawing } from './art.ts'
+import type { Drawing } from './art.ts'
 import { CLOSED_STATUS } from './state.ts'
 import { UNLOCK_PATH } from './unlock.ts'
 
@@ -26,6 +28,7 @@ export interface PageOptions {
 const render = createStandalonePages()
 
 interface ClosedText {
+  readonly art: Drawing
   readonly title: string
   readonly lead: string
   readonly advice: (options: PageOptions) => Content
@@ -36,33 +39,39 @@ interface ClosedText {
 
 const CLOSED: Readonly<Record<ClosedPage, ClosedText>> = {
   unknown: {
+    art: 'outline',
     title: 'Nothing is published here',
     lead: 'There is no drop at this address. It may be mistyped, or the drop has moved.',
     advice: ({ baseUrl }) => html`<a class="button" href="${baseUrl}/">Publish something of your own</a>`,
   },
   reserved: {
+    art: 'outline',
     title: 'Nothing here yet',
     lead: 'Somebody has reserved this address, but nothing has been published at it yet. Look in again later.',
     advice: () => html`<p class="soft">Is it yours? Upload a page and it appears here at once.</p>`,
   },
   gone: {
+    art: 'ripples',
     title: 'This drop is gone',
     lead: 'Its owner deleted it. There is no copy of it here that we could show you.',
     advice: ({ baseUrl }) => html`<a class="button" href="${baseUrl}/">Publish something of your own</a>`,
   },
   expired: {
+    art: 'clock',
     title: 'This drop has expired',
     lead: 'It was published for a limited time, and that time is over.',
     advice: ({ baseUrl }) =>
-      html`<p class="soft">Is it yours, and published from an account? <a href="${baseUrl}/login">Sign in</a> soon and it comes back.</p>`,
+      html`<p class="soft">Is it yours, and published from an account? <a href="${baseUrl}/signin">Sign in</a> soon and it comes back.</p>`,
   },
   removed: {
+    art: 'ripples',
     title: 'This drop was removed',
     lead: 'Our trust and safety team removed it, because it broke the rules of the service.',
     advice: ({ baseUrl }) =>
-      html`<p class="soft">Is it yours, and you think this is a mistake? <a href="${baseUrl}/login">Sign in</a> to see why.</p>`,
+      html`<p class="soft">Is it yours, and you think this is a mistake? <a href="${baseUrl}/signin">Sign in</a> to see why.</p>`,
   },
   unverified: {
+    art: 'letter',
     title: 'Not verified yet',
     lead: 'Whoever published this drop has not verified their e-mail address yet. It opens by itself as soon as they do.',
     advice: () => html`<p class="soft">Is it yours? Open the link in the mail that we sent you when you signed up.</p>`,
@@ -70,10 +79,11 @@ const CLOSED: Readonly<Record<ClosedPage, ClosedText>> = {
     mayBeReported: true,
   },
   paused: {
+    art: 'paused',
     title: 'This drop is paused',
     lead: 'Nothing is lost: it is only not shown at the moment, and can come back at this address.',
     advice: ({ baseUrl }) =>
-      html`<p class="soft">Is it yours? <a href="${baseUrl}/login">Sign in</a>, then renew your plan or delete drops that you no longer need.</p>`,
+      html`<p class="soft">Is it yours? <a href="${baseUrl}/signin">Sign in</a>, then renew your plan or delete drops that you no longer need.</p>`,
     retryAfterSeconds: 3600,
     mayBeReported: true,
   },
@@ -83,9 +93,11 @@ export function closedPage(page: ClosedPage, options: PageOptions): PreparedPage
   const text = CLOSED[page]
   const status = CLOSED_STATUS[page]
   return prepare(status, options.baseUrl, {
+    art: text.art,
+    host: options.host,
     title: text.title,
     lead: text.lead,
-    body: html`${addressLine(options)}${text.advice(options)}`,
+    body: text.advice(options),
     footer: text.mayBeReported && reportLine(options),
     retryAfterSeconds: text.retryAfterSeconds,
   })
@@ -94,9 +106,11 @@ export function closedPage(page: ClosedPage, options: PageOptions): PreparedPage
 /** A path that a live drop does not have, when it brings no 404.html of its own. */
 export function missingPage(options: PageOptions): PreparedPage {
   return prepare(404, options.baseUrl, {
+    art: 'outline',
+    host: options.host,
     title: 'Page not found',
     lead: 'This drop is here, but it has no page at the address that you asked for.',
-    body: html`${addressLine(options)}<a class="button" href="/">Go to its first page</a>`,
+    body: html`<a class="button" href="/">Go to its first page</a>`,
     footer: reportLine(options),
   })
 }
@@ -116,9 +130,11 @@ const UNLOCK_PROBLEMS: Readonly<Record<'wrong' | 'limited', string>> = {
 /** Works without scripts, in any browser and password manager. */
 export function unlockPage({ next, problem, retryAfterSeconds, ...options }: UnlockPageOptions): PreparedPage {
   const page = prepare(problem === 'limited' ? 429 : 401, options.baseUrl, {
+    art: 'keyhole',
+    host: options.host,
     title: 'This drop has a password',
     lead: 'Whoever published it chose who may see it. Enter the password that they gave you.',
-    body: html`${addressLine(options)}${unlockForm(next, problem)}`,
+    body: unlockForm(options.host, next, problem),
     footer: reportLine(options),
     retryAfterSeconds: problem === 'limited' ? (retryAfterSeconds ?? 60) : undefined,
     cacheControl: 'private, no-store',
@@ -127,9 +143,11 @@ export function unlockPage({ next, problem, retryAfterSeconds, ...options }: Unl
   return page
 }
 
-function unlockForm(next: string, problem: 'wrong' | 'limited' | undefined): Content {
+/** The user name is the drop: with it a password manager keeps one password for each. */
+function unlockForm(host: string, next: string, problem: 'wrong' | 'limited' | undefined): Content {
   return html`<form class="stack" method="post" action="${UNLOCK_PATH}">
 <input type="hidden" name="next" value="${next}">
+<input type="text" name="username" value="${host}" autocomplete="username" hidden>
 ${problem && html`<p class="notice bad" role="alert" id="problem">${UNLOCK_PROBLEMS[problem]}</p>`}
 <div class="field"><label for="password">Password</label>
 <input class="input" id="password" name="password" type="password" autocomplete="current-password" required autofocus${problem && html` aria-describedby="problem"`}${problem === 'wrong' && html` aria-invalid="true"`}></div>
@@ -169,7 +187,7 @@ const ERROR_TEXTS: ReadonlyMap<number, readonly [title: string, lead: string]> =
     500,
     [
       'Something failed on our side',
-      'This page could not be shown. Trying again often helps; if it does not, quote the id below to us.',
+      'This page could not be shown. It is not your fault, and trying again often helps.',
     ],
   ],
   [
@@ -202,24 +220,28 @@ export function errorPage(status: number, { baseUrl, id }: { baseUrl: string; id
   const fallback = ERROR_TEXTS.get(status >= 500 ? 500 : 400)!
   const [title, lead] = ERROR_TEXTS.get(status) ?? fallback
   return prepare(status, baseUrl, {
+    art: status >= 500 ? 'broken' : 'outline',
     title,
     lead,
-    body: id !== undefined && html`<p class="soft">Id: <code>${id}</code></p>`,
+    body: id !== undefined && html`<p class="soft">If it stays, quote this id to us: <code>${id}</code></p>`,
     retryAfterSeconds: RETRY_AFTER_SECONDS.get(status),
   })
 }
 
 interface PageContent extends Pick<StandalonePage, 'title' | 'lead' | 'body'> {
+  readonly art: Drawing
+  readonly host?: string
   readonly footer?: Content
   readonly retryAfterSeconds?: number
   readonly cacheControl?: string
 }
 
 function prepare(status: number, baseUrl: string, content: PageContent): PreparedPage {
-  const { title, lead, body, footer, retryAfterSeconds, cacheControl } = content
+  const { art, host, title, lead, body, footer, retryAfterSeconds, cacheControl } = content
   const page = render({
     title: `${title} · Dropway`,
-    code: String(status),
+    art: drawing(art),
+    code: host === undefined ? String(status) : `${status} · ${host}`,
     heading: title,
     lead,
     body,
@@ -230,10 +252,6 @@ function prepare(status: number, baseUrl: string, content: PageContent): Prepare
   headers.push(['strict-transport-security', STRICT_TRANSPORT_SECURITY])
   if (retryAfterSeconds !== undefined) headers.push(['retry-after', String(retryAfterSeconds)])
   return { status, headers, body: Buffer.from(page.body) }
-}
-
-function addressLine({ host }: PageOptions): Content {
-  return html`<p class="soft"><code>${host}</code></p>`
 }
 
 function reportLine({ baseUrl, host }: PageOptions): Content {

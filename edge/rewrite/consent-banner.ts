@@ -12,7 +12,7 @@ const SELF = '#dropway-consent#dropway-consent'
 const RULES: readonly (readonly [selector: string, declarations: string])[] = [
   [
     SELF,
-    'all:initial;position:fixed;z-index:2147483647;right:16px;bottom:calc(16px + env(safe-area-inset-bottom,0px));left:16px;box-sizing:border-box;max-width:420px;margin-left:auto;padding:20px;border:1px solid #d8e2df;border-radius:16px;background:#fff;color:#10211e;color-scheme:light;font:400 15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;box-shadow:0 1px 2px rgb(16 33 30/.06),0 16px 40px -12px rgb(16 33 30/.28)',
+    'all:initial;position:fixed;z-index:2147483647;right:12px;bottom:calc(12px + env(safe-area-inset-bottom,0px));left:12px;box-sizing:border-box;max-width:420px;margin-left:auto;padding:20px;border:1px solid #d8e2df;border-radius:16px;background:#fff;color:#10211e;color-scheme:light;font:400 15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;box-shadow:0 1px 2px rgb(16 33 30/.06),0 16px 40px -12px rgb(16 33 30/.28)',
   ],
   [`${SELF} *`, 'all:unset;box-sizing:border-box'],
   [`${SELF} h2`, 'display:block;margin:0 0 4px;font-weight:650;font-size:16px;line-height:1.35'],

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import type { Intent } from '../../../edge/context.ts'
 import { locate } from '../../../edge/locate/locate.ts'
 import { indexManifest } from '../../../edge/locate/site-index.ts'
-import { manifestOf } from './manifests.ts'
-import type { Rules } from './manifests.ts'
+import { manifestOf } from '../../support/manifests.ts'
+import type { Rules } from '../../support/manifests.ts'
 
 const FILES = ['index.html', 'about.html', 'about/index.html', 'blog/index.html', 'page.html'] as const
 const MORE = [
