@@ -63,7 +63,7 @@ export function anonymousRoutes({
       output: dropSchema,
       async run({ request }) {
         const { publisher, headers } = await admitted(request)
-        const { prepared, fields } = await receiveSingle(request, publishing, anonymous.capBytes)
+        const { prepared, fields } = await receiveSingle(request, publishing, { capBytes: anonymous.capBytes })
         const { value, pending } = await anonymous.publish(publisher, prepared, fields.get('title') ?? '')
         return new WithHeaders(value, { ...headers, ...(pending ? { 'dropway-propagation': 'pending' } : {}) })
       },

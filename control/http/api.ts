@@ -119,7 +119,7 @@ async function readBody(request: Request, schema: z.ZodType, maxBytes: number | 
 type OperationSpec = ApiRouteSpec<z.ZodType, z.ZodType, z.ZodType | undefined, Access>
 
 function describeOperation(spec: OperationSpec): Record<string, unknown> {
-  const parameters = [...spec.path.matchAll(/:([a-z_]+)/g)].map((match) => ({
+  const parameters = [...spec.path.matchAll(/:([a-z_0-9]+)/g)].map((match) => ({
     name: match[1],
     in: 'path',
     required: true,

@@ -64,7 +64,7 @@ export function openApiRoute(routes: readonly Route[], options: OpenApiOptions):
 
 /** `/api/v1/sites/:id` → `/sites/{id}`, relative to the server above. */
 function openApiPath(path: string): string {
-  return path.replace(API_PREFIX, '').replaceAll(/:([a-z_]+)/g, '{$1}')
+  return path.replace(API_PREFIX, '').replaceAll(/:([a-z_0-9]+)/g, '{$1}')
 }
 
 /** `GET /sites/{id}/versions` → `get_sites_id_versions`: stable, so that generated clients stay compatible. */

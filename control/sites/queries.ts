@@ -154,6 +154,7 @@ export interface VersionRow {
   byte_size: number
   file_count: number
   message: string
+  title: string
   report: unknown
   created_at: Date
   created_by_email: string | null
@@ -161,7 +162,7 @@ export interface VersionRow {
 
 export async function listVersions(sql: Sql, siteId: string): Promise<VersionRow[]> {
   return sql<VersionRow[]>`
-    select v.id, v.site_id, v.number, v.manifest_hash, v.byte_size, v.file_count, v.message, v.report, v.created_at, u.email as created_by_email
+    select v.id, v.site_id, v.number, v.manifest_hash, v.byte_size, v.file_count, v.message, v.title, v.report, v.created_at, u.email as created_by_email
     from versions v left join users u on u.id = v.created_by
     where v.site_id = ${siteId} and v.dropped_at is null order by v.number desc`
 }
@@ -176,6 +177,7 @@ export async function insertVersion(
     byte_size: number
     file_count: number
     message: string
+    title: string
     created_by: string | null
     created_at: Date
   },

@@ -14,11 +14,12 @@ export interface Received {
   readonly fields: ReadonlyMap<string, string>
 }
 
-type Receive = (request: Request, publishing: Pick<Publishing, 'receive'>, capBytes: number) => Promise<Received>
+type Limits = Parameters<Publishing['receive']>[0]
+type Receive = (request: Request, publishing: Pick<Publishing, 'receive'>, limits: Limits) => Promise<Received>
 
 /** One `file` field: a page or a Markdown document. */
-export const receiveSingle: Receive = (request, publishing, capBytes) =>
-  receive(request, publishing, capBytes, () => {
+export const receiveSingle: Receive = (request, publishing, limits) =>
+  receive(request, publishing, limits, () => {
     let seen = false
     return {
       async onFile(part, intake, fields) {
@@ -34,8 +35,8 @@ export const receiveSingle: Receive = (request, publishing, capBytes) =>
   })
 
 /** Shape A: `files` + `paths` in the same order, interleaved or not. Shape B: one `file` that is a .zip. */
-export const receiveBundle: Receive = (request, publishing, capBytes) =>
-  receive(request, publishing, capBytes, () => {
+export const receiveBundle: Receive = (request, publishing, limits) =>
+  receive(request, publishing, limits, () => {
     const paths: string[] = []
     const waiting: { name: (path: string) => void }[] = []
     let zips = 0
@@ -89,10 +90,10 @@ interface Reader {
 async function receive(
   request: Request,
   publishing: Pick<Publishing, 'receive'>,
-  capBytes: number,
+  limits: Limits,
   createReader: () => Reader,
 ): Promise<Received> {
-  const intake = publishing.receive({ capBytes })
+  const intake = publishing.receive(limits)
   const reader = createReader()
   const fields = new Map<string, string>()
   try {

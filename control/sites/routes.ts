@@ -47,7 +47,10 @@ export function siteRoutes({
   async function publish(request: Request, actor: Actor, receive: typeof receiveSingle) {
     const site = await sites.requireOwn(sql, actor, id(request))
     versions.requirePublishable(site)
-    const { prepared, options } = await receive(request, publishing, plans[site.plan].uploadBytes)
+    const { prepared, options } = await receive(request, publishing, {
+      capBytes: plans[site.plan].uploadBytes,
+      base: await versions.liveManifestHash(site),
+    })
     return reply(await versions.publish(actor, site.id, prepared, options))
   }
 

@@ -32,7 +32,7 @@ interface UploadsDeps {
   sql: Pool
   clock: Clock
   sites: Pick<Sites, 'requireOwn'>
-  versions: Pick<Versions, 'publish' | 'requirePublishable' | 'liveManifest'>
+  versions: Pick<Versions, 'publish' | 'requirePublishable' | 'liveManifest' | 'liveManifestHash'>
   publishing: Pick<Publishing, 'receive' | 'checkPath'>
   blobs: BlobStore
   /** Where partial blobs wait; one folder per upload. */
@@ -132,7 +132,10 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       const missing = files.filter((file) => !file.stored)
       if (missing.length > 0)
         throw errors.invalidRequest(`${missing.length} files have not arrived yet, the first is "${missing[0]!.path}".`)
-      const intake = publishing.receive({ capBytes: plans[site.plan].uploadBytes })
+      const intake = publishing.receive({
+        capBytes: plans[site.plan].uploadBytes,
+        base: await versions.liveManifestHash(site),
+      })
       try {
         for (const file of files) await intake.addStored(file.path, file.hash, file.size)
         const prepared = await intake.finish()

@@ -43,7 +43,7 @@ export type Versions = ReturnType<typeof createVersions>
 export function createVersions({ sql, clock, events, refreshRoutes, audit, publishing, sites, config }: VersionsDeps) {
   function view(
     site: Pick<SiteFacts, 'slug'>,
-    version: Omit<queries.VersionRow, 'created_by_email' | 'site_id' | 'created_at'>,
+    version: Omit<queries.VersionRow, 'created_by_email' | 'site_id' | 'created_at' | 'title'>,
   ): VersionView {
     const preview = previewHost(version.number, site.slug, config.sitesDomain)
     return {
@@ -76,6 +76,7 @@ export function createVersions({ sql, clock, events, refreshRoutes, audit, publi
       byte_size: prepared.byteSize,
       file_count: prepared.fileCount,
       message: options.message ?? '',
+      title: prepared.title,
       created_by: by,
       created_at: now,
     }
@@ -118,6 +119,11 @@ export function createVersions({ sql, clock, events, refreshRoutes, audit, publi
     const version = (await queries.listVersions(db, siteId)).find((candidate) => candidate.id === versionId)
     if (!version) throw errors.notFound('version')
     return version
+  }
+
+  async function liveManifestHash(site: Pick<SiteFacts, 'id' | 'live_version_id'>): Promise<string | undefined> {
+    const retained = await queries.retainedVersions(sql, site.id)
+    return retained.find((version) => version.id === site.live_version_id)?.manifest_hash
   }
 
   return {
@@ -180,7 +186,12 @@ export function createVersions({ sql, clock, events, refreshRoutes, audit, publi
         const site = await sites.requireOwn(db, actor, siteId)
         const promoted = await requireRetained(db, siteId, versionId)
         const now = new Date(clock.now())
-        await queries.updateSite(db, siteId, { live_version_id: promoted.id, published_at: now }, now)
+        await queries.updateSite(
+          db,
+          siteId,
+          { live_version_id: promoted.id, title: promoted.title, published_at: now },
+          now,
+        )
         await queries.recordPublish(db, {
           site_id: siteId,
           version_id: promoted.id,
@@ -223,9 +234,11 @@ export function createVersions({ sql, clock, events, refreshRoutes, audit, publi
       return count
     },
 
+    liveManifestHash,
+
     async liveManifest(siteId: string, liveVersionId: string | null): Promise<Manifest | undefined> {
-      const live = (await queries.retainedVersions(sql, siteId)).find((version) => version.id === liveVersionId)
-      return live && publishing.readManifest(live.manifest_hash)
+      const hash = await liveManifestHash({ id: siteId, live_version_id: liveVersionId })
+      return hash === undefined ? undefined : publishing.readManifest(hash)
     },
   }
 }

@@ -31,3 +31,6 @@ create table view_batches (
 -- A version goes live with quick compression; a job compresses it harder afterwards.
 alter table versions add column refined_at timestamptz;
 create index versions_unrefined on versions (created_at) where refined_at is null and dropped_at is null;
+
+-- Title of the version's landing page; the site shows that of the live one.
+alter table versions add column title text not null default '';
