@@ -75,8 +75,8 @@ export function readMarkup(bytes: Buffer, lessThan: number, inForeign: boolean):
   if (next !== SLASH) return TEXT
   const afterSlash = bytes[lessThan + 2]
   if (isLetter(afterSlash)) return readTag(bytes, lessThan, 'end')
-  // `</` at the very end of the document is text; otherwise it opens a bogus comment, or is the `</>` that vanishes.
-  return afterSlash === undefined ? TEXT : until(bytes, '>', lessThan)
+  // A bogus comment, the `</>` that vanishes, or the very end: text, but what followed it would become a comment.
+  return until(bytes, '>', lessThan)
 }
 
 function readDeclaration(bytes: Buffer, lessThan: number, inForeign: boolean): Markup {

@@ -7,6 +7,7 @@
  *                     Cache-Control: max-age=60
  *                     ! X-Frame-Options         removes a header
  */
+import { isHeaderName, isHeaderValue, maySetHeader } from '../../shared/header-policy.ts'
 import { MAX_HEADER_RULES, MAX_REDIRECT_LINE_CHARS, MAX_REDIRECT_RULES } from '../../shared/limits.ts'
 import type { HeaderRule, RedirectRule } from '../../shared/manifest.ts'
 import { compilePattern, compileTarget } from '../../shared/path-pattern.ts'
@@ -139,24 +140,6 @@ function exampleOf(from: string): string {
   return from.replace(/:([A-Za-z][A-Za-z0-9_]*)/g, 'x-$1').replace('*', 'x-splat')
 }
 
-/** Set by the service on every response, or part of how the connection works: a site cannot change them. */
-const FORBIDDEN_HEADERS: ReadonlySet<string> = new Set([
-  ...[
-    'strict-transport-security',
-    'x-content-type-options',
-    'dropway-version',
-    'location',
-    'set-cookie',
-    'set-cookie2',
-  ],
-  ...['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'host', 'date'],
-  ...['content-length', 'content-encoding', 'content-range', 'accept-ranges', 'etag', 'last-modified', 'vary', 'age'],
-  ...['alt-svc', 'clear-site-data', 'proxy-authenticate', 'www-authenticate', 'server'],
-])
-const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/
-/** Visible ASCII, spaces and tabs, and Latin-1: what a header value may hold. */
-const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
-
 export function parseHeaders(text: string): Parsed<HeaderRule> {
   const rules: HeaderRule[] = []
   const invalid: InvalidLine[] = []
@@ -200,9 +183,8 @@ function parseHeader(text: string): [string, string | null] | string {
   if (!isRemoval && colon < 0) return 'A header needs a name and a value: Cache-Control: max-age=60.'
   const name = (isRemoval ? text.slice(1) : text.slice(0, colon)).trim()
   const value = isRemoval ? null : text.slice(colon + 1).trim()
-  if (!HEADER_NAME.test(name)) return `"${name}" is not a header name.`
-  if (FORBIDDEN_HEADERS.has(name.toLowerCase())) return `${name} is set by the service and cannot be changed.`
-  if (value !== null && !HEADER_VALUE.test(value))
-    return `The value of ${name} has a character that a header cannot hold.`
+  if (!isHeaderName(name)) return `"${name}" is not a header name.`
+  if (!maySetHeader(name.toLowerCase())) return `${name} is set by the service and cannot be changed.`
+  if (value !== null && !isHeaderValue(value)) return `The value of ${name} has a character that a header cannot hold.`
   return [name.toLowerCase(), value]
 }
