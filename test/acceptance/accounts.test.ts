@@ -1,0 +1,166 @@
+/** Accounts as people meet them: forms, mails, and what happens at the address of a drop. */
+import { readdir, readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { fileForm } from '../support/api.ts'
+import { FormBrowser, formFields } from '../support/form-browser.ts'
+import { sharedStack, type Stack } from '../support/stack.ts'
+
+const PASSWORD = 'correct horse battery'
+
+let stack: Stack
+let addresses = 0
+
+beforeAll(async () => {
+  stack = await sharedStack()
+})
+
+const newBrowser = (): FormBrowser => new FormBrowser(stack, `192.0.2.${++addresses}`)
+const newEmail = (): string => `form-${process.pid}-${Date.now()}-${++addresses}@example.test`
+
+async function mailsTo(email: string): Promise<string[]> {
+  const folder = path.join(stack.dataDir, 'mail')
+  const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.eml')).toSorted()
+  const sources = await Promise.all(names.map((name) => readFile(path.join(folder, name), 'utf8')))
+  return sources.filter((source) => source.includes(`\nTo: ${email}\r`))
+}
+
+/** The link in the newest mail whose path is `at`. */
+async function linkTo(email: string, at: string): Promise<string> {
+  const pattern = new RegExp(`^https://\\S+${at}\\?token=[\\w-]+`, 'm')
+  const find = async () => (await mailsTo(email)).flatMap((source) => pattern.exec(source)?.[0] ?? []).at(-1)
+  await expect.poll(find, { timeout: 10_000 }).toBeDefined()
+  return (await find())!
+}
+
+async function signUp(browser: FormBrowser, email: string): Promise<void> {
+  const answer = await browser.send('/signup', { email, password: PASSWORD })
+  expect(answer.status).toBe(303)
+}
+
+async function newAccount(): Promise<{ browser: FormBrowser; email: string }> {
+  const [browser, email] = [newBrowser(), newEmail()]
+  await signUp(browser, email)
+  expect((await browser.open(await linkTo(email, '/verify'))).status).toBe(200)
+  return { browser, email }
+}
+
+/** By the form in the settings, which shows it once. */
+async function newToken(browser: FormBrowser): Promise<string> {
+  const page = await browser.send('/account/tokens', { name: 'from a form' })
+  return /dw_[\w-]{40}/.exec(page.text())![0]
+}
+
+describe('signing up', () => {
+  test('claims what this browser published; the address waits for the mailbox and then serves it', async () => {
+    const [browser, email] = [newBrowser(), newEmail()]
+    const published = await browser.open('/api/v1/drops', {
+      method: 'POST',
+      body: fileForm('page.html', '<h1>mine</h1>'),
+    })
+    expect(published.status).toBe(201)
+    const { id, slug } = published.json()
+    expect((await stack.visit(slug)).status).toBe(200)
+
+    await signUp(browser, email)
+    const waiting = await stack.visit(slug)
+    expect([waiting.status, waiting.header('retry-after')]).toEqual([503, expect.any(String)])
+    const listed = await browser.api('/sites')
+    expect(listed.json()).toMatchObject([{ slug }])
+    expect((await browser.api('/me')).json()).toMatchObject({ error: 'email_not_verified' })
+
+    expect((await browser.open(await linkTo(email, '/verify'))).status).toBe(200)
+    const live = await stack.visit(slug)
+    expect([live.status, live.text().includes('<h1>mine</h1>')]).toEqual([200, true])
+    expect((await browser.api('/me')).json()).toMatchObject({ user: { email, email_verified: true }, role: 'owner' })
+    // Another browser's sign-up gets nothing of it.
+    const stranger = newBrowser()
+    await signUp(stranger, newEmail())
+    expect((await stranger.api('/sites')).json()).toEqual([])
+    expect(id).toBeTypeOf('string')
+  })
+
+  test('a form from elsewhere, or without its token, is refused', async () => {
+    const browser = newBrowser()
+    const hidden = formFields((await browser.open('/signup')).text(), '/signup')
+    const body = (fields: Record<string, string>) =>
+      new URLSearchParams({ email: newEmail(), password: PASSWORD, ...fields })
+    expect(
+      (await browser.post('/signup', body(hidden), { origin: 'https://evil.test', 'sec-fetch-site': 'cross-site' }))
+        .status,
+    ).toBe(403)
+    expect((await browser.post('/signup', body({}))).status).toBe(403)
+    expect((await newBrowser().post('/signup', body(hidden))).status).toBe(403)
+    expect((await browser.post('/signup', body(hidden))).status).toBe(303)
+  })
+})
+
+describe('API tokens', () => {
+  test('work at once, and not a second longer than they should', async () => {
+    const { browser } = await newAccount()
+    const token = await newToken(browser)
+    expect((await stack.fetch('/api/v1/me', { token })).status).toBe(200)
+    expect((await browser.open('/account/tokens')).text()).not.toContain(token)
+
+    const { id } = (await browser.api('/tokens')).json()[0]
+    expect((await browser.api(`/tokens/${id}`, { method: 'DELETE' })).status).toBe(204)
+    for (let attempt = 0; attempt < 5; attempt++) {
+      const refused = await stack.fetch('/api/v1/me', { token })
+      expect([refused.status, refused.json()]).toMatchObject([401, { error: 'unauthorized' }])
+    }
+  })
+})
+
+describe('sessions', () => {
+  test('a new password ends the session of another browser', async () => {
+    const { browser, email } = await newAccount()
+    const other = newBrowser()
+    expect((await other.send('/signin', { email, password: PASSWORD })).status).toBe(303)
+    expect((await other.api('/me')).status).toBe(200)
+
+    await other.send('/reset', { email })
+    const link = await linkTo(email, '/reset')
+    const fields = formFields((await browser.open(link)).text(), '/reset/password')
+    const changed = await browser.post(
+      '/reset/password',
+      new URLSearchParams({ ...fields, password: 'another long password' }),
+    )
+    expect(changed.status).toBe(303)
+    expect((await other.api('/me')).status).toBe(401)
+    expect((await browser.api('/me')).status).toBe(200)
+    expect((await other.send('/signin', { email, password: PASSWORD })).status).toBe(401)
+  })
+
+  test('sign-in and reset say the same about an address that nobody has', async () => {
+    const { email } = await newAccount()
+    const browser = newBrowser()
+    const wordsOf = async (page: string, address: string, fields: Record<string, string>) => {
+      const answer = await browser.send(page, { email: address, ...fields })
+      return [
+        answer.status,
+        answer
+          .text()
+          .replaceAll(address, '')
+          .replace(/(name="csrf" value|nonce)="[^"]*"/g, ''),
+      ]
+    }
+    const nobody = newEmail()
+    expect(await wordsOf('/signin', email, { password: 'wrong password' })).toEqual(
+      await wordsOf('/signin', nobody, { password: 'wrong password' }),
+    )
+    expect(await wordsOf('/reset', email, {})).toEqual(await wordsOf('/reset', nobody, {}))
+  })
+})
+
+test('deleting the account takes its drops along: gone, at once', async () => {
+  const { browser, email } = await newAccount()
+  const token = await newToken(browser)
+  const { slug } = await stack.publish({ token }, '<h1>short-lived</h1>')
+  expect((await stack.visit(slug)).status).toBe(200)
+  const deleted = await browser.send('/account/data', { password: PASSWORD, confirm: email }, '/account/delete')
+  expect([200, 303]).toContain(deleted.status)
+  const gone = await stack.visit(slug)
+  expect([gone.status, gone.text()]).toEqual([410, expect.stringMatching(/gone/i)])
+  expect((await stack.fetch('/api/v1/me', { token })).status).toBe(401)
+  expect((await browser.api('/me')).status).toBe(401)
+})
