@@ -1,0 +1,326 @@
+/** The command-line client as a user runs it, against the real service. */
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { installCli, type CliResult, type InstalledCli, type RunOptions } from '../support/cli.ts'
+import { startCuttingProxy } from '../support/cutting-proxy.ts'
+import { sharedStack, type Account, type Stack } from '../support/stack.ts'
+
+let cli: InstalledCli
+let stack: Stack
+let owner: Account
+let folders = 0
+
+beforeAll(async () => {
+  ;[cli, stack] = await Promise.all([installCli(), sharedStack()])
+  await writeFile(path.join(cli.folder, 'ca.pem'), stack.ca)
+  owner = await stack.createAccount('business')
+}, 120_000)
+
+afterAll(async () => {
+  await cli.remove()
+})
+
+const serviceEnv = (): Record<string, string> => ({
+  DROPWAY_URL: stack.baseUrl,
+  DROPWAY_CA_FILE: path.join(cli.folder, 'ca.pem'),
+})
+
+/** Runs with the owner's token, unless the environment says otherwise. */
+function dropway(args: readonly string[], options: RunOptions = {}): Promise<CliResult> {
+  return cli.run(args, { ...options, env: { ...serviceEnv(), DROPWAY_TOKEN: owner.token, ...options.env } })
+}
+
+async function makeFolder(files: Readonly<Record<string, string | Buffer>>): Promise<string> {
+  const folder = path.join(cli.folder, `site-${++folders}`)
+  await mkdir(folder)
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(path.dirname(path.join(folder, name)), { recursive: true })
+    await writeFile(path.join(folder, name), content)
+  }
+  return folder
+}
+
+const slugOf = (address: string): string => new URL(address).hostname.split('.')[0]!
+
+test('help and version need no service; wrong usage is 2 and says what to do', async () => {
+  const help = await cli.run(['help'])
+  expect(help.code).toBe(0)
+  for (const name of ['deploy', 'rollback', 'DROPWAY_TOKEN', 'Exit codes']) expect(help.stdout).toContain(name)
+  expect((await cli.run(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+  expect((await cli.run(['deploy', '--help'])).stdout).toContain('--dry-run')
+  for (const args of [
+    ['bogus'],
+    ['deploy', '--bogus'],
+    ['deploy', 'a', 'b'],
+    ['password', 'sett'],
+    ['domains', 'add'],
+    ['drop'],
+  ]) {
+    const { code, stdout, stderr } = await dropway(args)
+    expect([code, stdout], args.join(' ')).toEqual([2, ''])
+    expect(stderr.trim().split('\n')).toHaveLength(1)
+  }
+  const asJson = await dropway(['deploy', 'nowhere', '--json'])
+  expect(asJson.json()).toMatchObject({ error: 'usage', detail: expect.stringContaining('does not exist') })
+})
+
+test('completion scripts are valid for their shells', async () => {
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { code, stdout } = await cli.run(['completion', shell])
+    expect(code).toBe(0)
+    expect(stdout).toContain('rollback')
+    if (shell === 'bash') execFileSync('bash', ['-n'], { input: stdout })
+  }
+})
+
+test('nobody signed in is 3, a wrong token too; a service that is away, or not trusted, is 4', async () => {
+  expect((await dropway(['list'], { env: { DROPWAY_TOKEN: '' } })).code).toBe(3)
+  const refused = await dropway(['list'], { env: { DROPWAY_TOKEN: 'dw_wrong' } })
+  expect([refused.code, refused.stdout]).toEqual([3, ''])
+  expect(refused.stderr).toContain('dropway login')
+  expect((await dropway(['list'], { env: { DROPWAY_URL: 'https://localhost:1' } })).code).toBe(4)
+  const untrusted = await dropway(['list'], { env: { DROPWAY_CA_FILE: '' } })
+  expect([untrusted.code, untrusted.stderr]).toEqual([4, expect.stringContaining('DROPWAY_CA_FILE')])
+  const byNode = await dropway(['list'], {
+    env: { DROPWAY_CA_FILE: '', NODE_EXTRA_CA_CERTS: path.join(cli.folder, 'ca.pem') },
+  })
+  expect(byNode.code).toBe(0)
+})
+
+test('whoami tells the account', async () => {
+  expect((await dropway(['whoami'])).stdout).toContain(owner.email)
+  expect((await dropway(['whoami', '--json'])).json()).toMatchObject({ user: { email: owner.email } })
+})
+
+test('deploy: the address is the last line and serves; again, nothing changes; then only what changed is sent', async () => {
+  const folder = await makeFolder({
+    'index.html': '<h1>One</h1>',
+    'css/a.css': 'b{}',
+    '.env': 'SECRET=1',
+    'skip.txt': 'x',
+    '.dropwayignore': 'skip.txt\n',
+  })
+  const first = await dropway(['deploy'], { cwd: folder })
+  expect(first.code, first.stderr).toBe(0)
+  const address = first.lines.at(-1)!
+  expect(first.stdout).toBe(`${address}\n`)
+  // oxlint-disable-next-line no-control-regex -- a log file must hold no escape codes
+  expect(first.stderr).not.toMatch(/\u001b/)
+  const slug = slugOf(address)
+  expect((await stack.visit(slug)).text()).toContain('One')
+  for (const hidden of ['/.env', '/skip.txt', '/.dropway.json', '/.dropwayignore'])
+    expect((await stack.visit(slug, hidden)).status).toBe(404)
+
+  const again = await dropway(['deploy'], { cwd: folder })
+  expect([again.code, again.stdout]).toEqual([0, `${address}\n`])
+  expect((await dropway(['versions', '--json'], { cwd: folder })).json()).toHaveLength(1)
+
+  await writeFile(path.join(folder, 'index.html'), '<h1>Two</h1><a href="nowhere.html">x</a>')
+  const changed = await dropway(['deploy', '--message', 'second try', '--json'], { cwd: folder })
+  expect(changed.json()).toMatchObject({
+    url: address,
+    unchanged: false,
+    version: { version_number: 2, message: 'second try' },
+  })
+  expect(changed.stderr).toBe('')
+  expect((await stack.visit(slug)).text()).toContain('Two')
+  await writeFile(path.join(folder, 'index.html'), '<h1>Three</h1><a href="nowhere.html">x</a>')
+  const third = await dropway(['deploy'], { cwd: folder })
+  expect(third.stderr).toMatch(/Sent 1 of 2 files/)
+  expect(third.stderr).toMatch(/Warning: .*nowhere\.html/)
+  expect(third.lines.at(-1)).toBe(address)
+
+  const rolledBack = await dropway(['rollback', '1'], { cwd: folder })
+  expect([rolledBack.code, rolledBack.lines.at(-1)]).toEqual([0, address])
+  expect((await stack.visit(slug)).text()).toContain('One')
+  const versions = await dropway(['versions', '--drop', slug])
+  expect(versions.lines).toHaveLength(3)
+  expect(versions.lines[2]).toMatch(/^1 +live/)
+  const none = await dropway(['rollback'], { cwd: folder })
+  expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('no version before')])
+  expect((await dropway(['list', '--json'])).json().map((site: { slug: string }) => site.slug)).toContain(slug)
+})
+
+test('a project publishes what it built, and its source remembers the drop', async () => {
+  const folder = await makeFolder({ 'package.json': '{}', 'index.html': 'template', 'dist/index.html': 'built' })
+  const { lines } = await dropway(['deploy'], { cwd: folder })
+  expect((await stack.visit(slugOf(lines.at(-1)!))).text()).toContain('built')
+  expect(JSON.parse(await readFile(path.join(folder, '.dropway.json'), 'utf8')).drop.slug).toBe(slugOf(lines.at(-1)!))
+  const named = await dropway(['deploy', 'dist', '--dry-run', '--json'], { cwd: folder })
+  expect(named.json()).toMatchObject({ dry_run: true, drop: slugOf(lines.at(-1)!), file_count: 1 })
+  const empty = await makeFolder({ 'readme.txt': 'x' })
+  expect((await dropway(['deploy'], { cwd: empty })).code).toBe(2)
+})
+
+test('--slug names the drop: made the first time, found from anywhere else; --spa is a setting', async () => {
+  const slug = `cli-${randomBytes(5).toString('hex')}`
+  const here = await makeFolder({ 'index.html': 'from here' })
+  const there = await makeFolder({ 'index.html': 'from there' })
+  expect((await dropway(['deploy', here, '--slug', slug, '--spa'])).code).toBe(0)
+  expect((await stack.visit(slug, '/some/route')).text()).toContain('from here')
+  expect((await dropway(['deploy', there, '--slug', slug, '--json'])).json()).toMatchObject({
+    slug,
+    version: { version_number: 2 },
+  })
+  expect((await dropway(['deploy', there, '--slug', slug, '--no-spa', '--json'])).json()).toMatchObject({
+    unchanged: true,
+  })
+  expect((await stack.visit(slug, '/some/route')).status).toBe(404)
+  const taken = await dropway(['deploy', await makeFolder({ 'index.html': 'x' }), '--slug', 'www'])
+  expect([taken.code, taken.stderr]).toEqual([1, expect.stringContaining('www')])
+})
+
+test('a page and a .zip are drops too, each its own', async () => {
+  const folder = await makeFolder({ 'notes.md': '# Hello *there*', 'other.html': '<p>other</p>' })
+  const page = await dropway(['deploy', 'notes.md'], { cwd: folder })
+  expect((await stack.visit(slugOf(page.lines.at(-1)!))).text()).toContain('<em>there</em>')
+  const other = await dropway(['deploy', 'other.html'], { cwd: folder })
+  expect(other.lines.at(-1)).not.toBe(page.lines.at(-1))
+  const again = await dropway(['deploy', 'notes.md', '--json'], { cwd: folder })
+  expect(again.json()).toMatchObject({ url: page.lines.at(-1), unchanged: true })
+  const archive = await dropway(['export', 'all.zip'], { cwd: folder })
+  expect(archive.code, archive.stderr).toBe(0)
+  expect(execFileSync('unzip', ['-l', path.join(folder, 'all.zip')]).toString()).toContain(
+    `${slugOf(page.lines.at(-1)!)}/`,
+  )
+  const single = await makeFolder({ 'index.html': 'zipped' })
+  execFileSync('python3', ['-c', 'import zipfile; zipfile.ZipFile("site.zip", "w").write("index.html")'], {
+    cwd: single,
+  })
+  const zip = await dropway(['deploy', 'site.zip'], { cwd: single })
+  expect((await stack.visit(slugOf(zip.lines.at(-1)!))).text()).toContain('zipped')
+})
+
+test('a drop of another account stays theirs', async () => {
+  const stranger = await stack.createAccount('free')
+  const folder = await makeFolder({ 'index.html': 'mine' })
+  await dropway(['deploy'], { cwd: folder })
+  const theirs = await dropway(['deploy'], { cwd: folder, env: { DROPWAY_TOKEN: stranger.token } })
+  expect([theirs.code, theirs.stderr]).toEqual([1, expect.stringContaining('.dropway.json')])
+  const large = await makeFolder({ 'index.html': 'x', 'big.bin': randomBytes(10_000_001) })
+  const refused = await dropway(['deploy', large], { env: { DROPWAY_TOKEN: stranger.token } })
+  expect([refused.code, refused.stderr]).toEqual([5, expect.stringContaining('10 MB')])
+})
+
+test('broken lines: the upload goes on where it stopped', async () => {
+  const proxy = await startCuttingProxy(stack.httpsPort)
+  try {
+    const size = 8_000_000
+    const folder = await makeFolder({ 'index.html': 'x', 'big.bin': randomBytes(size) })
+    proxy.cutAfter(3_000_000, 2)
+    const result = await dropway(['deploy', folder], { env: { DROPWAY_URL: `https://localhost:${proxy.port}` } })
+    expect(result.code, result.stderr).toBe(0)
+    expect(proxy.sent, 'what had arrived was not sent again').toBeLessThan(size * 1.6)
+    const served = await stack.visit(slugOf(result.lines.at(-1)!), '/big.bin')
+    expect(served.body.equals(await readFile(path.join(folder, 'big.bin')))).toBe(true)
+  } finally {
+    await proxy.close()
+  }
+})
+
+test('a deploy that was killed, started again, sends only the rest', async () => {
+  const proxy = await startCuttingProxy(stack.httpsPort)
+  try {
+    const env = { DROPWAY_URL: `https://localhost:${proxy.port}`, HOME: path.join(cli.folder, 'interrupted') }
+    const folder = await makeFolder({ 'index.html': 'x', 'big.bin': randomBytes(9_000_000) })
+    const stalled = proxy.stallAfter(6_000_000)
+    const kill = new AbortController()
+    const killed = dropway(['deploy', folder], { env, signal: kill.signal })
+    await stalled
+    kill.abort()
+    expect([(await killed).code, (await killed).stdout]).toEqual([-1, ''])
+    const before = proxy.sent
+    proxy.flow()
+    const resumed = await dropway(['deploy', folder], { env })
+    expect(resumed.code, resumed.stderr).toBe(0)
+    expect(proxy.sent - before).toBeLessThan(6_000_000)
+    expect((await stack.visit(slugOf(resumed.lines.at(-1)!), '/big.bin')).body).toHaveLength(9_000_000)
+  } finally {
+    await proxy.close()
+  }
+})
+
+test('in a terminal there is a progress bar, and the last line is still the address', async () => {
+  const folder = await makeFolder({ 'index.html': 'x', 'big.bin': randomBytes(2_000_000) })
+  const { code, stdout, lines } = await cli.runInTerminal(['deploy'], {
+    cwd: folder,
+    env: { ...serviceEnv(), DROPWAY_TOKEN: owner.token },
+  })
+  expect(code, stdout).toBe(0)
+  expect(stdout).toContain('of 2.0 MB')
+  expect(lines.at(-1)).toMatch(/^https:\/\/[a-z0-9-]+\.localhost:\d+$/)
+})
+
+test('drop: no account, a claim link, a QR code, the address last', async () => {
+  const folder = await makeFolder({ 'page.html': '<h1>Anonymous</h1>' })
+  const { code, stdout, stderr, lines } = await dropway(['drop', 'page.html'], {
+    cwd: folder,
+    env: { DROPWAY_TOKEN: '' },
+  })
+  expect(code, stderr).toBe(0)
+  expect(stdout).toMatch(/[▀▄█]{5}/)
+  expect(stdout).toContain(`${stack.baseUrl}/claim/`)
+  expect((await stack.visit(slugOf(lines.at(-1)!))).text()).toContain('Anonymous')
+  const json = (await dropway(['drop', 'page.html', '--json'], { cwd: folder })).json()
+  expect(json).toMatchObject({ url: expect.any(String), claim_url: expect.any(String), slug: expect.any(String) })
+  const wrong = await makeFolder({ 'x.png': 'x' })
+  expect((await dropway(['drop', 'x.png'], { cwd: wrong })).code).toBe(1)
+})
+
+test('password: read from stdin, asked for in a terminal, enforced at the address', async () => {
+  const folder = await makeFolder({ 'index.html': 'private' })
+  const slug = slugOf((await dropway(['deploy'], { cwd: folder })).lines.at(-1)!)
+  const set = await dropway(['password', 'set'], { cwd: folder, input: 'open sesame\n' })
+  expect(set.code, set.stderr).toBe(0)
+  expect((await stack.visit(slug)).status).toBe(401)
+  expect((await dropway(['password', 'clear', '--json'], { cwd: folder })).json()).toMatchObject({
+    has_password: false,
+  })
+  expect((await stack.visit(slug)).status).toBe(200)
+  const asked = await cli.runInTerminal(['password', 'set', '--drop', slug], {
+    env: { ...serviceEnv(), DROPWAY_TOKEN: owner.token },
+    input: 'another one\r',
+  })
+  expect(asked.code, asked.stdout).toBe(0)
+  expect(asked.stdout).toContain('Password:')
+  expect((await stack.visit(slug)).status).toBe(401)
+  expect((await dropway(['password', 'set'], { cwd: folder, input: '' })).code).toBe(2)
+})
+
+test('domains: the records to set, the state, and away again', async () => {
+  const folder = await makeFolder({ 'index.html': 'x' })
+  await dropway(['deploy'], { cwd: folder })
+  const domain = `www.${randomBytes(6).toString('hex')}.example`
+  const added = await dropway(['domains', 'add', domain], { cwd: folder })
+  expect(added.code, added.stderr).toBe(0)
+  expect(added.stdout).toMatch(/CNAME|ALIAS|TXT/)
+  expect((await dropway(['domains', 'list', '--json'], { cwd: folder })).json()[0]).toMatchObject({ domain })
+  expect((await dropway(['domains', 'remove', domain], { cwd: folder })).code).toBe(0)
+  expect((await dropway(['domains', 'list', '--json'], { cwd: folder })).json()).toEqual([])
+})
+
+test('mcp: messages go through stdio, one per line', async () => {
+  const message = (id: number, method: string, params: unknown = {}) =>
+    JSON.stringify({ jsonrpc: '2.0', id, method, params })
+  const initialize = message(1, 'initialize', {
+    protocolVersion: '2025-06-18',
+    capabilities: {},
+    clientInfo: { name: 'test', version: '1' },
+  })
+  const initialized = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })
+  const { code, lines, stderr } = await dropway(['mcp'], {
+    input: `${initialize}\n${initialized}\n${message(2, 'tools/list')}\n`,
+  })
+  expect([code, stderr]).toEqual([0, ''])
+  const replies = lines.map((line) => JSON.parse(line))
+  expect(replies.find((reply) => reply.id === 1).result.serverInfo).toBeDefined()
+  expect(replies.find((reply) => reply.id === 2).result.tools.map((tool: { name: string }) => tool.name)).toContain(
+    'service_publish',
+  )
+  const wrong = await dropway(['mcp'], { input: `${initialize}\n`, env: { DROPWAY_TOKEN: 'dw_wrong' } })
+  expect(JSON.parse(wrong.lines[0]!)).toMatchObject({ id: 1, error: { message: expect.any(String) } })
+  expect((await dropway(['mcp'], { env: { DROPWAY_TOKEN: '' } })).code).toBe(3)
+})

@@ -1,0 +1,99 @@
+/** The command-line client as its users have it: packed, installed into an empty folder, run by the machine's own Node. */
+import { execFile, spawn } from 'node:child_process'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+/** Ours is newer than what users have; the client must run on theirs. */
+const OWN_PATH = (process.env['PATH'] ?? '')
+  .split(path.delimiter)
+  .filter((folder) => !folder.includes('node_modules'))
+  .join(path.delimiter)
+
+export interface CliResult {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+  /** Lines of stdout without the last line break. */
+  readonly lines: readonly string[]
+  json<Value = any>(): Value // oxlint-disable-line typescript/no-explicit-any -- a test asserts the shape right after
+}
+
+export interface RunOptions {
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly input?: string
+  /** Kills the process. */
+  readonly signal?: AbortSignal
+}
+
+export interface InstalledCli {
+  /** A folder that goes away with the installation. */
+  readonly folder: string
+  run(args: readonly string[], options?: RunOptions): Promise<CliResult>
+  /** The same in a pseudo-terminal; stdout and stderr arrive together. */
+  runInTerminal(args: readonly string[], options?: RunOptions): Promise<CliResult>
+  remove(): Promise<void>
+}
+
+export async function installCli(): Promise<InstalledCli> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-cli-test-'))
+  const prefix = path.join(folder, 'installed')
+  await mkdir(prefix)
+  const packed = await pack('cli', folder)
+  // The only dependency comes along as a package too, so that no registry is asked.
+  const dependency = await pack('node_modules/uqr', folder)
+  await npm(['install', '--offline', '--no-audit', '--no-fund', '--prefix', prefix, dependency, packed], folder)
+  const bin = path.join(prefix, 'node_modules', '.bin', 'dropway')
+  const baseEnv = { PATH: OWN_PATH, HOME: path.join(folder, 'home'), TERM: 'xterm' }
+
+  return {
+    folder,
+    run: (args, options = {}) => run(bin, args, { cwd: folder, ...options, env: { ...baseEnv, ...options.env } }),
+    runInTerminal(args, options = {}) {
+      const command = [bin, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ')
+      return run('script', ['-qec', command, '/dev/null'], {
+        cwd: folder,
+        ...options,
+        env: { ...baseEnv, ...options.env },
+      })
+    },
+    remove: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+async function pack(source: string, destination: string): Promise<string> {
+  // Only our own package has something to build.
+  const scripts = source === 'cli' ? [] : ['--ignore-scripts']
+  const output = await npm(['pack', '--json', ...scripts, '--pack-destination', destination], path.join(ROOT, source))
+  const [entry] = JSON.parse(output.slice(output.indexOf('['))) as [{ filename: string }]
+  return path.join(destination, entry.filename)
+}
+
+async function npm(args: readonly string[], cwd: string): Promise<string> {
+  const { stdout } = await promisify(execFile)('npm', args, {
+    cwd,
+    env: { ...process.env, npm_config_loglevel: 'error' },
+  })
+  return stdout
+}
+
+function run(command: string, args: readonly string[], options: RunOptions): Promise<CliResult> {
+  const child = spawn(command, args, { cwd: options.cwd, env: options.env, stdio: ['pipe', 'pipe', 'pipe'] })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  options.signal?.addEventListener('abort', () => child.kill('SIGKILL'))
+  child.stdin.end(options.input ?? '')
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code) => {
+      const lines = stdout.replaceAll('\r\n', '\n').trimEnd().split('\n')
+      resolve({ code: code ?? -1, stdout, stderr, lines, json: () => JSON.parse(stdout) })
+    })
+  })
+}

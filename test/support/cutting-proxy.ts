@@ -1,0 +1,80 @@
+/** A TCP proxy whose lines break: for what must go on afterwards. */
+import { once } from 'node:events'
+import net from 'node:net'
+
+export interface CuttingProxy {
+  readonly port: number
+  /** Bytes that clients have sent so far. */
+  readonly sent: number
+  /** From now on the next `times` connections break after this many bytes from the client. */
+  cutAfter(bytes: number, times: number): void
+  /** From now on nothing passes once clients have sent this many bytes; resolves when that happens. */
+  stallAfter(bytes: number): Promise<void>
+  flow(): void
+  close(): Promise<void>
+}
+
+export async function startCuttingProxy(targetPort: number): Promise<CuttingProxy> {
+  let sent = 0
+  let limit = Number.POSITIVE_INFINITY
+  let cuts = 0
+  let stallAt = Number.POSITIVE_INFINITY
+  let stalled = (): void => {}
+  const sockets = new Set<net.Socket>()
+  const server = net.createServer((client) => {
+    const upstream = net.connect(targetPort, '127.0.0.1')
+    let seen = 0
+    for (const socket of [client, upstream]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        sockets.delete(socket)
+        client.destroy()
+        upstream.destroy()
+      })
+    }
+    client.on('data', (chunk) => {
+      seen += chunk.byteLength
+      sent += chunk.byteLength
+      if (sent > stallAt) {
+        client.pause()
+        stalled()
+        return
+      }
+      if (cuts > 0 && seen > limit) {
+        cuts--
+        client.destroy()
+        return
+      }
+      if (!upstream.write(chunk)) {
+        client.pause()
+        upstream.once('drain', () => client.resume())
+      }
+    })
+    upstream.pipe(client)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as net.AddressInfo).port,
+    get sent() {
+      return sent
+    },
+    cutAfter(bytes, times) {
+      limit = bytes
+      cuts = times
+    },
+    stallAfter(bytes) {
+      stallAt = sent + bytes
+      return new Promise((resolve) => (stalled = resolve))
+    },
+    flow() {
+      stallAt = Number.POSITIVE_INFINITY
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
