@@ -130,7 +130,7 @@ function signedInLinks(user: NonNullable<Viewer['signedIn']>, section: Page['sec
 function signedOutLinks(section: Page['section']): Content {
   return [
     navLink('/templates', 'Templates', section === 'templates'),
-    navLink('/gallery', 'Gallery', section === 'gallery'),
+    html`<li class="optional"><a href="/gallery"${section === 'gallery' ? html` aria-current="true"` : ''}>Gallery</a></li>`,
     navLink('/docs', 'Docs', section === 'docs'),
     navLink('/signin', 'Sign in', false),
     html`<li><a class="button primary small" href="/signup">Sign up</a></li>`,

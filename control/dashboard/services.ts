@@ -39,5 +39,5 @@ export interface DashboardServices {
   readonly trust: Pick<Trust, 'takedown' | 'restore' | 'report' | 'openQueue' | 'dismiss' | 'search'>
   readonly gallery: Pick<Gallery, 'list' | 'forget'>
   readonly oauth: Pick<OAuth, 'listGrants' | 'revokeGrant'>
-  readonly billing: Pick<Billing, 'isConfigured' | 'checkout' | 'portal' | 'overview'>
+  readonly billing: Pick<Billing, 'checkout' | 'portal' | 'overview'>
 }

@@ -1,5 +1,4 @@
 /** Pages whose only script is the copy button. */
-import { enableCopying, enableScriptStyles } from './elements.ts'
+import { enableCopying } from './elements.ts'
 
-enableScriptStyles()
 enableCopying(document)

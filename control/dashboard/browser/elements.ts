@@ -5,10 +5,9 @@ export function find<Kind extends Element>(root: ParentNode, selector: string, k
   return found
 }
 
-/** Copy buttons are hidden until a script is there to make them work. */
+/** Style sheets hide copy buttons where scripts are off; here they learn to work. */
 export function enableCopying(root: ParentNode): void {
   for (const button of root.querySelectorAll<HTMLButtonElement>('[data-copy]')) {
-    button.hidden = false
     button.addEventListener('click', async () => {
       await navigator.clipboard.writeText(button.dataset['copy'] ?? '')
       const label = button.textContent
@@ -16,8 +15,4 @@ export function enableCopying(root: ParentNode): void {
       setTimeout(() => (button.textContent = label), 1500)
     })
   }
-}
-
-export function enableScriptStyles(): void {
-  document.documentElement.classList.add('js')
 }

@@ -1,10 +1,9 @@
 /** Publishing from the front door: choosing or dropping a file sends it at once, pasted text goes with the button. */
-import { enableCopying, enableScriptStyles, find } from './elements.ts'
+import { enableCopying, find } from './elements.ts'
 import { watchZone } from './drop-zone.ts'
 import { errorText, send, SendError } from './send.ts'
 import { solveChallenge } from './proof-of-work.ts'
 
-enableScriptStyles()
 enableCopying(document)
 
 const form = document.querySelector<HTMLFormElement>('form[data-drop]')

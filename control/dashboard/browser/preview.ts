@@ -5,7 +5,7 @@
 const PAUSE_MS = 400
 
 export function enablePreview(form: HTMLFormElement, source: HTMLElement): void {
-  const place = form.querySelector<HTMLElement>('[data-preview]')
+  const place = document.querySelector<HTMLElement>('[data-preview]')
   if (!place) return
   let timer: number | undefined
   let count = 0

@@ -1,10 +1,9 @@
 /** Publishing to an account's drop: files, folders, zips or text, with progress, cancel and retry; live preview of text. */
 import { watchZone, type PickedFile } from './drop-zone.ts'
-import { enableCopying, enableScriptStyles, find } from './elements.ts'
+import { enableCopying, find } from './elements.ts'
 import { enablePreview } from './preview.ts'
 import { errorText, send, SendError, type Sending } from './send.ts'
 
-enableScriptStyles()
 enableCopying(document)
 
 const form = document.querySelector<HTMLFormElement>('form[data-publish]')
@@ -27,8 +26,6 @@ function enablePublishing(form: HTMLFormElement): void {
 /** A file input chooses files or a folder, never both: the button turns it into the latter for one choice. */
 function enableFolderChoice(form: HTMLFormElement, zone: HTMLElement): void {
   const input = find(zone, 'input', HTMLInputElement)
-  if (!('webkitdirectory' in input)) return
-  find(form, '[data-folder]', HTMLElement).hidden = false
   find(form, '[data-choose-folder]', HTMLButtonElement).addEventListener('click', () => {
     input.webkitdirectory = true
     input.click()

@@ -1,4 +1,5 @@
 /** `/account/plan`: what is used, and the way to pay. Money itself is the payment processor's. */
+import { ApiError } from '../../../shared/errors.ts'
 import { safeUrl, html } from '../../../shared/pages/html.ts'
 import { seeOther } from '../../http/reply.ts'
 import type { Route } from '../../http/route.ts'
@@ -18,7 +19,7 @@ export function planRoutes({ sites, billing }: DashboardServices, handlers: Hand
         usageBody(viewer, {
           plan: actor.plan,
           usage: await sites.usage(actor),
-          canPay: billing.isConfigured,
+          billing: await billing.overview(actor),
           mayManage: may(actor.role, 'manage_billing'),
         }),
         flashOf(request),
@@ -27,7 +28,13 @@ export function planRoutes({ sites, billing }: DashboardServices, handlers: Hand
     handlers.accountForm('/account/plan/checkout', { verified: true }, async ({ actor, form }) => {
       const plan = form.get('plan') === 'business' ? 'business' : 'plus'
       const interval = form.get('interval') === 'annual' ? 'annual' : 'monthly'
-      return onwards((await billing.checkout(actor, { plan, interval })).url, 'Continue to the payment page')
+      try {
+        return onwards((await billing.checkout(actor, { plan, interval })).url, 'Continue to the payment page')
+      } catch (error) {
+        const portal = error instanceof ApiError && error.code === 'subscription_exists' && error.fields['portal_url']
+        if (typeof portal !== 'string') throw error
+        return onwards(portal, 'You have a plan already: continue to the billing portal')
+      }
     }),
     handlers.accountForm('/account/plan/portal', { verified: true }, async ({ actor }) => {
       return onwards((await billing.portal(actor)).url, 'Continue to the billing portal')

@@ -100,7 +100,7 @@ function curlOf({ method, path, operation }: Endpoint, baseUrl: string): string 
   else if (type === 'application/json') parts.push('--json', `'${JSON.stringify(exampleOf(body?.schema ?? {}))}'`)
   else if (type !== undefined) parts.push('--data-binary @file')
   if (path.endsWith('/export')) parts.push('-o drops.zip')
-  parts.push(`"${baseUrl}${path.replace(/:([a-z_]+)/g, (_match, name: string) => `$${name.toUpperCase()}`)}"`)
+  parts.push(`"${baseUrl}${path.replace(/:([a-z_0-9]+)/g, (_match, name: string) => `$${name.toUpperCase()}`)}"`)
   return parts.join(' ')
 }
 

@@ -29,5 +29,5 @@ ${qrCode(drop.url)}
 
 /** A value to take away; the button appears only when a script can copy. */
 export function copyRow(value: string, label: Content): Html {
-  return html`<div class="copy"><input class="input" readonly value="${value}" aria-label="${label}"><button class="button" type="button" data-copy="${value}" hidden>Copy</button></div>`
+  return html`<div class="copy"><input class="input" readonly value="${value}" aria-label="${label}"><button class="button" type="button" data-copy="${value}">Copy</button></div>`
 }

@@ -87,7 +87,7 @@ ${publishFields({ text: form.text ?? '' })}
 export function publishFields(form: { text: string; extra?: Html }): Html {
   return html`<div class="two">
 <div class="stack">${dropZone({ name: 'files', title: 'Drop a folder, a zip or files', hint: 'or choose files', multiple: true })}
-<p class="cluster" data-folder hidden><button class="button small" type="button" data-choose-folder>Choose a folder</button></p>
+<p class="cluster" data-folder><button class="button small" type="button" data-choose-folder>Choose a folder</button></p>
 <p class="or">or paste</p>
 <div class="field"><label class="visually-hidden" for="text">HTML or Markdown</label><textarea class="input editor" id="text" name="text" spellcheck="false" placeholder="HTML or Markdown" data-preview-source>${form.text}</textarea></div>
 </div>

@@ -11,7 +11,7 @@ export function templatesPage(templates: readonly Template[]): Page {
     title: 'Templates',
     section: 'templates',
     body: html`<div class="head"><div><h1>Templates</h1><p class="lead">Fill in a form, get a good-looking page. Afterwards it is a drop like any other.</p></div></div>
-<ul class="grid plain">${templates.map(card)}</ul>`,
+<ul class="grid wide-grid plain">${templates.map(card)}</ul>`,
   }
 }
 

@@ -1,16 +1,16 @@
 /** Plan, consumption and payment. */
 import { html, type Html } from '../../../shared/pages/html.ts'
 import { isPaid, plans, type Plan, type PlanName } from '../../../shared/plans.ts'
+import type { BillingOverview } from '../../billing/billing.ts'
 import type { Sites } from '../../sites/sites.ts'
 import { csrfField, type Viewer } from '../layout.ts'
 import { planTable, priceInWords } from './plans.ts'
-import { bytesInWords, countInWords } from './words.ts'
+import { bytesInWords, countInWords, dayInWords } from './words.ts'
 
 export interface UsageView {
   readonly plan: PlanName
   readonly usage: Awaited<ReturnType<Sites['usage']>>
-  /** False: no payment processor is configured. */
-  readonly canPay: boolean
+  readonly billing: BillingOverview
   readonly mayManage: boolean
 }
 
@@ -33,11 +33,11 @@ function bar(label: string, used: number, limit: number, inWords: (value: number
 }
 
 function payment(viewer: Viewer, view: UsageView): Html {
-  if (!view.canPay)
+  if (!view.billing.configured)
     return html`<p class="notice">Payments are not configured on this service. Ask its operator to change your plan.</p>`
   if (!view.mayManage) return html`<p class="notice">The owner of the organisation manages the plan.</p>`
-  if (isPaid(view.plan)) {
-    return html`<form class="card" method="post" action="/account/plan/portal">${csrfField(viewer)}<h2>Billing</h2><p class="soft">Change or cancel the plan, update the card and find invoices in the billing portal.</p><div><button class="button primary">Open the billing portal</button></div></form>`
+  if (isPaid(view.plan) || view.billing.past_due_since !== null) {
+    return html`<form class="card" method="post" action="/account/plan/portal">${csrfField(viewer)}<h2>Billing</h2>${subscription(view.billing)}<p class="soft">Change or cancel the plan, update the card and find invoices in the billing portal.</p><div><button class="button primary">Open the billing portal</button></div></form>`
   }
   return html`<section class="section" aria-labelledby="upgrade"><h2 id="upgrade">Upgrade</h2><div class="grid">${[plans.plus, plans.business].map((plan) => upgradeCard(viewer, plan))}</div></section>`
 }
@@ -45,4 +45,11 @@ function payment(viewer: Viewer, view: UsageView): Html {
 function upgradeCard(viewer: Viewer, plan: Plan): Html {
   return html`<form class="card" method="post" action="/account/plan/checkout">${csrfField(viewer)}<input type="hidden" name="plan" value="${plan.name}"><h3>${plan.label}</h3><p class="soft">${plan.activeDrops} drops, ${bytesInWords(plan.storageBytes)}, ${countInWords(plan.customDomains, 'custom domain')}, passwords, analytics, no badge.</p>
 <div class="cluster"><button class="button primary" name="interval" value="monthly">${plan.price!.monthly} a month</button><button class="button" name="interval" value="annual">${plan.price!.annual} a year</button></div></form>`
+}
+
+function subscription({ current_period_end, cancel_at_period_end, past_due_since }: BillingOverview): Html | undefined {
+  if (past_due_since !== null)
+    return html`<p class="notice bad">The last payment did not go through. Please check your card in the portal.</p>`
+  if (current_period_end === null) return undefined
+  return html`<p>${cancel_at_period_end ? 'Cancelled; the plan stays until' : 'Paid until'} ${dayInWords(current_period_end)}.</p>`
 }
