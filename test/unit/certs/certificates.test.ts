@@ -96,3 +96,23 @@ test('contexts stay bounded while every certificate stays reachable', () => {
   expect(index.contextFor('a.test')).not.toBe(first)
   expect(index.coversHost('a.test', 'a.test')).toBe(true)
 })
+
+test('ten thousand made-up names ask for nothing, and leave room and real certificates alone', () => {
+  const asked = new Set<string>()
+  const minted: string[] = []
+  const index = createCertificateIndex({
+    fallback: ca.mint(['dropway.example']),
+    maxContexts: 100,
+    lookup: (name) => void asked.add(name),
+    mint: (name) => (name.endsWith('.localhost') ? (minted.push(name), ca.mint([name])) : undefined),
+  })
+  index.set('real.test', ca.mint(['real.test']))
+  const real = index.contextFor('real.test')
+  const fallback = index.contextFor(undefined)
+  for (let n = 0; n < 10_000; n++) expect(index.contextFor(`${n}.${(n * 7919) % 997}.unknown`)).toBe(fallback)
+  for (let n = 0; n < 300; n++) index.contextFor(`made-up-${n}.localhost`)
+  expect(index.contextFor('real.test')).toBe(real)
+  expect(minted).toHaveLength(300)
+  // Only the local replica was asked, for the name and its wildcard.
+  expect([...asked].every((name) => /unknown$|localhost$/.test(name))).toBe(true)
+})

@@ -1,0 +1,178 @@
+/**
+ * Full TLS handshakes per second and memory: one certificate, then 10,000 loaded, then 10,000 unknown names; and Caddy
+ * with as many certificates, where it is installed. The server runs in a process of its own; each handshake is new
+ * (no tickets), as a crowd of first-time visitors makes it.
+ *
+ *   npm run bench:handshake            [-- <seconds per run>]
+ */
+import { execFileSync, fork, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import net from 'node:net'
+import os from 'node:os'
+import path from 'node:path'
+import tls from 'node:tls'
+import { fileURLToPath } from 'node:url'
+import { createCertificateIndex } from '../certs/certificates.ts'
+import { openLocalCa, type LocalCa } from '../certs/local-ca.ts'
+import { systemClock } from '../shared/clock.ts'
+
+const MANY = 10_000
+const CLIENTS = 32
+
+interface Result {
+  readonly run: string
+  readonly perSecond: number
+  readonly megabytes: number
+}
+
+if (process.argv[2] === 'server') serve(process.argv[3]!, Number(process.argv[4]))
+else await main(Number(process.argv[2] ?? 5))
+
+function nameOf(index: number): string {
+  return `customer-${index}.example.test`
+}
+
+function serve(folder: string, count: number): void {
+  const ca = openLocalCa(folder, systemClock)
+  const index = createCertificateIndex({ fallback: ca.issue(['localhost']) })
+  for (let n = 0; n < count; n++) index.set(nameOf(n), ca.issue([nameOf(n)]))
+  const server = tls.createServer({
+    ...ca.issue(['localhost']),
+    SNICallback: (name, done) => done(null, index.contextFor(name)),
+  })
+  server.on('secureConnection', (socket) => socket.on('error', () => {}))
+  server.listen(0, '127.0.0.1', () => process.send!({ port: (server.address() as net.AddressInfo).port }))
+}
+
+async function main(seconds: number): Promise<void> {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'dropway-bench-handshake-'))
+  const ca = openLocalCa(folder, systemClock)
+  const results: Result[] = []
+  try {
+    for (const count of [1, MANY]) {
+      const child = fork(fileURLToPath(import.meta.url), ['server', folder, String(count)])
+      const [{ port }] = (await once(child, 'message')) as [{ port: number }]
+      results.push(await measure(`dropway, ${count} certificates`, child, port, seconds, (n) => nameOf(n % count)))
+      results.push(
+        await measure(`dropway, ${count} loaded, unknown names`, child, port, seconds, (n) => `unknown-${n}.test`),
+      )
+      child.kill()
+      await once(child, 'exit')
+    }
+    if (hasCaddy()) for (const count of [1, MANY]) results.push(await measureCaddy(folder, ca, count, seconds))
+    console.table(
+      results.map(({ run, perSecond, megabytes }) => ({
+        run,
+        'handshakes/s': Math.round(perSecond),
+        'RSS MB': Math.round(megabytes),
+      })),
+    )
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function measure(
+  run: string,
+  child: ChildProcess,
+  port: number,
+  seconds: number,
+  name: (n: number) => string,
+): Promise<Result> {
+  let next = 0
+  let done = 0
+  const endAt = performance.now() + seconds * 1000
+  await Promise.all(
+    Array.from({ length: CLIENTS }, async () => {
+      while (performance.now() < endAt) {
+        await handshake(port, name(next++))
+        done += 1
+      }
+    }),
+  )
+  return { run, perSecond: done / seconds, megabytes: residentMegabytes(child.pid!) }
+}
+
+function handshake(port: number, servername: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = tls.connect({ port, host: '127.0.0.1', servername, rejectUnauthorized: false })
+    socket.once('secureConnect', () => {
+      socket.destroy()
+      resolve()
+    })
+    socket.once('error', reject)
+  })
+}
+
+function residentMegabytes(pid: number): number {
+  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1000
+}
+
+function hasCaddy(): boolean {
+  try {
+    execFileSync('caddy', ['version'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Caddy loads every certificate of a folder; it answers unknown names with none, so only known ones are compared. */
+async function measureCaddy(folder: string, ca: LocalCa, count: number, seconds: number): Promise<Result> {
+  const certificates = path.join(folder, `caddy-${count}`)
+  mkdirSync(certificates)
+  for (let n = 0; n < count; n++) {
+    const { cert, key } = ca.issue([nameOf(n)])
+    writeFileSync(path.join(certificates, `${n}.pem`), cert + key)
+  }
+  const port = await freePort()
+  const config = {
+    admin: { disabled: true },
+    logging: { logs: { default: { level: 'ERROR' } } },
+    apps: {
+      tls: { certificates: { load_folders: [certificates] }, cache: { capacity: MANY * 2 } },
+      http: {
+        servers: {
+          bench: {
+            listen: [`127.0.0.1:${port}`],
+            automatic_https: { disable: true },
+            tls_connection_policies: [{}],
+            routes: [{ handle: [{ handler: 'static_response', body: 'ok' }] }],
+          },
+        },
+      },
+    },
+  }
+  const file = path.join(folder, 'caddy.json')
+  writeFileSync(file, JSON.stringify(config))
+  const child = spawn('caddy', ['run', '--config', file], { stdio: 'ignore', env: { ...process.env, HOME: folder } })
+  try {
+    await untilServed(port, nameOf(0))
+    return await measure(`caddy, ${count} certificates`, child, port, seconds, (n) => nameOf(n % count))
+  } finally {
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  }
+}
+
+async function untilServed(port: number, servername: string): Promise<void> {
+  for (let attempt = 0; attempt < 600; attempt++) {
+    const isUp = await handshake(port, servername).then(
+      () => true,
+      () => false,
+    )
+    if (isUp) return
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  throw new Error('Caddy did not start')
+}
+
+async function freePort(): Promise<number> {
+  const server = net.createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as net.AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
