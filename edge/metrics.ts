@@ -2,17 +2,19 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Counter, Gauge, Registry } from 'prom-client'
+import type { CertificateCounts } from '../certs/counters.ts'
 import type { Counters } from './messages.ts'
-import type { Workers } from './primary.ts'
 import type { Follower } from './store/follower.ts'
 import type { Replica } from './store/replica.ts'
 import type { ViewLedger } from './store/view-ledger.ts'
+import type { Workers } from './workers.ts'
 
 export interface MetricsDependencies {
   readonly workers: Pick<Workers, 'report' | 'restarts'>
   readonly follower: Pick<Follower, 'isFollowing' | 'position'>
   readonly ledger: Pick<ViewLedger, 'pending'>
   readonly replica: Pick<Replica, 'snapshotEpoch'>
+  readonly certificates: { read(): CertificateCounts }
 }
 
 export async function startMetrics(
@@ -45,6 +47,7 @@ async function answer(
   if (url === '/metrics') {
     const registry = new Registry()
     collect(registry, await dependencies.workers.report(), dependencies)
+    collectCertificates(registry, dependencies.certificates.read())
     return { status: 200, type: registry.contentType, body: await registry.metrics() }
   }
   if (url === '/healthz') {
@@ -116,4 +119,27 @@ function collect(
   )
   gauge('following', '1 while the change log is followed.', follower.isFollowing() ? 1 : 0)
   gauge('views_pending', 'Page views not yet in Redis.', ledger.pending())
+}
+
+function collectCertificates(registry: Registry, counts: CertificateCounts): void {
+  const name = (suffix: string): string => `dropway_certificates_${suffix}`
+  const orders = new Counter({
+    name: name('orders_total'),
+    help: 'Orders by outcome.',
+    labelNames: ['outcome'],
+    registers: [registry],
+  })
+  orders.inc({ outcome: 'issued' }, counts.issued)
+  orders.inc({ outcome: 'renewed' }, counts.renewed)
+  orders.inc({ outcome: 'revoked' }, counts.revoked)
+  for (const [reason, count] of counts.failed) orders.inc({ outcome: reason }, count)
+  const gauge = (suffix: string, help: string, value: number): void =>
+    new Gauge({ name: name(suffix), help, registers: [registry] }).set(value)
+  gauge('issue_seconds_sum', 'Time that all orders of this edge took.', counts.issueSeconds)
+  gauge('issue_seconds_last', 'Time that the last order of this edge took.', counts.lastIssueSeconds)
+  gauge('wanted', 'Custom domains that want a certificate.', counts.wanted)
+  gauge('held', 'Custom domains that have one.', counts.certificates)
+  // Without any certificate there is no nearest end.
+  if (counts.fewestDaysLeft !== undefined)
+    gauge('days_left_min', 'Days until the first certificate ends.', counts.fewestDaysLeft)
 }

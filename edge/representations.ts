@@ -16,7 +16,7 @@ import type { SiteRoute } from '../shared/route-record.ts'
 import type { Drop, Exchange, HeaderList, Intent, Snippets } from './context.ts'
 import { chooseEncoding } from './rewrite/negotiate.ts'
 import { inject } from './rewrite/inject.ts'
-import { assetHeaders } from './rewrite/headers.ts'
+import { assetHeaders, isServedAsPage } from './rewrite/headers.ts'
 import { MAX_CACHED_BYTES, type BlobCache } from './store/blob-cache.ts'
 import type { Representation } from './send/representation.ts'
 
@@ -89,7 +89,7 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
       const { route } = drop
       const { file, custom, status } = asset
       const with_ =
-        file.injection === undefined || file.size > MAX_INJECTED_BYTES
+        !isServedAsPage({ file, custom, isProtected: drop.isProtected }) || file.size > MAX_INJECTED_BYTES
           ? undefined
           : snippets.for(route, exchange.header('accept-language'))
       // Byte positions are those of the identity bytes (a range of a compressed variant helps nobody).

@@ -108,7 +108,7 @@ export function runWorker(config: EdgeConfig): void {
       const http = await plain.listen(httpPort, address)
       tell({ type: 'listening', httpsPort: https, httpPort: http })
     } catch (error) {
-      tell({ type: 'failed', message: (error as Error).message })
+      process.send!({ type: 'failed', message: (error as Error).message } satisfies ToPrimary, () => process.exit(1))
     }
   }
 

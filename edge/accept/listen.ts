@@ -29,7 +29,8 @@ export const TLS_OPTIONS = {
     'ECDHE-ECDSA-CHACHA20-POLY1305',
     'ECDHE-RSA-CHACHA20-POLY1305',
   ].join(':'),
-  honorCipherOrder: false,
+  // Ours first: AES-128 is as good as AES-256 here and a third cheaper for both sides.
+  honorCipherOrder: true,
   ecdhCurve: 'X25519:P-256:P-384',
 } as const satisfies tls.SecureContextOptions
 

@@ -1,0 +1,328 @@
+/** Running an edge: proxying to control, the plain port, views, metrics, limits, crashes and draining. */
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import http2 from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import tls from 'node:tls'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { keys } from '../../shared/keys.ts'
+import { rawH1, startEdgeFixture, type EdgeFixture, type RequestOptions } from '../support/edge-fixture.ts'
+
+let fixture: EdgeFixture
+let control: http.Server
+let onRequest: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) => response.end('ok')
+
+beforeAll(async () => {
+  control = http.createServer((request, response) => onRequest(request, response)).listen(0, '127.0.0.1')
+  await once(control, 'listening')
+  fixture = await startEdgeFixture({
+    env: { CONTROL_PORT: String((control.address() as AddressInfo).port), METRICS_PORT: '0', EDGE_WORKERS: '2' },
+  })
+  await fixture.publish('a.localhost', { 'index.html': '<html><head></head><body>a</body></html>', 'a.css': 'p{}' })
+})
+afterAll(async () => {
+  await fixture?.stop()
+  control?.closeAllConnections()
+  control?.close()
+})
+
+async function eventually(check: () => Promise<boolean>): Promise<void> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    if (await check()) return
+    await sleep(100)
+  }
+  throw new Error('it never happened')
+}
+
+const plain = (path: string, headers: Record<string, string> = {}): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    http
+      .get(
+        { port: fixture.edge.httpPort, host: '127.0.0.1', path, headers: { host: 'a.localhost', ...headers } },
+        (answer) => {
+          answer.resume()
+          resolve(answer)
+        },
+      )
+      .on('error', reject)
+  })
+
+describe.each(['h1', 'h2'] as const)('the service host over %s', (protocol) => {
+  test('control sees the request, and only our word about the visitor', async () => {
+    let seen: IncomingMessage | undefined
+    onRequest = (request, response) => {
+      seen = request
+      response.writeHead(201, { 'x-from': 'control', 'set-cookie': ['a=1', 'b=2'] })
+      response.end('made')
+    }
+    const answer = await fixture[protocol]('localhost', '/api/v1/x?y=1', {
+      method: 'POST',
+      body: 'hello',
+      headers: { 'x-forwarded-for': '6.6.6.6', forwarded: 'for=6.6.6.6', 'x-real-ip': '6.6.6.6', 'x-mine': 'kept' },
+    })
+    expect([answer.status, answer.text, answer.headers['x-from']]).toEqual([201, 'made', 'control'])
+    expect(answer.headers['set-cookie']).toBe('a=1, b=2')
+    expect(seen!.url).toBe('/api/v1/x?y=1')
+    expect(seen!.headers).toMatchObject({
+      'x-forwarded-for': '127.0.0.1',
+      'x-forwarded-proto': 'https',
+      'x-forwarded-host': 'localhost',
+      host: 'localhost',
+      'x-mine': 'kept',
+    })
+    expect(JSON.stringify(seen!.headers)).not.toContain('6.6.6.6')
+  })
+
+  test('a large upload streams through', async () => {
+    let received = 0
+    let chunks = 0
+    onRequest = (request, response) => {
+      request.on('data', (chunk: Buffer) => {
+        received += chunk.length
+        chunks += 1
+      })
+      request.on('end', () => response.end(String(received)))
+    }
+    const answer = await fixture[protocol]('localhost', '/api/v1/upload', {
+      method: 'POST',
+      body: Buffer.alloc(8_000_000, 'x'),
+    })
+    expect(answer.text).toBe('8000000')
+    expect(chunks).toBeGreaterThan(10)
+  })
+
+  test('an answer streams piece by piece', async () => {
+    onRequest = (_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write('data: 1\n\n')
+      setTimeout(() => response.end('data: 2\n\n'), 50)
+    }
+    expect((await fixture[protocol]('localhost', '/events')).text).toBe('data: 1\n\ndata: 2\n\n')
+  })
+
+  test('control gone in the middle, or at all: a page for people, JSON for programs', async () => {
+    onRequest = (request) => void request.socket.destroy()
+    const page = await fixture[protocol]('localhost', '/')
+    expect([page.status, page.headers['content-type']]).toEqual([502, 'text/html; charset=utf-8'])
+    const json = await fixture[protocol]('localhost', '/api/v1/sites')
+    expect([json.status, JSON.parse(json.text).error]).toEqual([502, 'unavailable'])
+  })
+})
+
+test('a visitor who leaves ends the work of control', async () => {
+  const left = new Promise<void>((resolve) => {
+    onRequest = (request) => void request.socket.once('close', () => resolve())
+  })
+  const session = http2.connect('https://localhost', {
+    createConnection: () =>
+      tls.connect({
+        port: fixture.edge.httpsPort,
+        host: '127.0.0.1',
+        ca: fixture.ca(),
+        servername: 'localhost',
+        ALPNProtocols: ['h2'],
+      }),
+  })
+  session.on('error', () => {})
+  const stream = session.request({ ':path': '/slow' })
+  stream.on('error', () => {})
+  await once(session, 'connect')
+  await sleep(100)
+  session.destroy()
+  await left
+})
+
+test('the plain port redirects with host and path kept, and answers challenges first', async () => {
+  const moved = await plain('/x?y=1', { host: 'a.localhost:8080' })
+  expect([moved.statusCode, moved.headers.location]).toEqual([308, 'https://a.localhost/x?y=1'])
+  expect((await plain('//evil.example/')).headers.location).toBe('https://a.localhost/evil.example/')
+  expect((await plain('/', { host: 'bad_host' })).statusCode).toBe(400)
+  expect((await plain('/.well-known/acme-challenge/tok')).statusCode).toBe(404)
+  await fixture.reached(await fixture.log({ kind: 'challenge', name: 'tok', value: 'tok.thumb' }))
+  expect((await plain('/.well-known/acme-challenge/tok')).statusCode).toBe(200)
+  await fixture.reached(await fixture.log({ kind: 'challenge', name: 'tok', value: '' }))
+  expect((await plain('/.well-known/acme-challenge/tok')).statusCode).toBe(404)
+})
+
+test('views count people who open pages, and reach Redis', async () => {
+  const key = `st_a.localhost|${new Date().toISOString().slice(0, 10)}`
+  const before = Number((await fixture.redis.hget(keys.views, key)) ?? 0)
+  const { headers } = await fixture.h2('a.localhost', '/', { headers: { 'user-agent': 'Mozilla/5.0' } })
+  await fixture.h1('a.localhost', '/', { headers: { 'user-agent': 'Mozilla/5.0', 'if-none-match': headers['etag']! } })
+  const ignored: RequestOptions[] = [
+    { headers: { 'user-agent': 'Googlebot/2.1' } },
+    { headers: { 'sec-purpose': 'prefetch;prerender' } },
+    { headers: { 'sec-fetch-mode': 'cors' } },
+    { method: 'HEAD' },
+  ]
+  for (const request of ignored) await fixture.h2('a.localhost', '/', request)
+  await fixture.h2('a.localhost', '/a.css')
+  await fixture.h2('a.localhost', '/missing')
+  await eventually(async () => Number(await fixture.redis.hget(keys.views, key)) - before >= 2)
+  await sleep(1200)
+  expect(Number(await fixture.redis.hget(keys.views, key)) - before).toBe(2)
+})
+
+test('a session ticket of one worker is good at every other', async () => {
+  const open = (session?: Buffer): tls.TLSSocket =>
+    tls
+      .connect({
+        port: fixture.edge.httpsPort,
+        host: '127.0.0.1',
+        ca: fixture.ca(),
+        servername: 'a.localhost',
+        session,
+      })
+      .resume()
+  const first = open()
+  const [ticket] = (await once(first, 'session')) as [Buffer]
+  first.destroy()
+  for (let attempt = 0; attempt < 8; attempt++) {
+    const again = open(ticket)
+    await once(again, 'secureConnect')
+    expect(again.isSessionReused()).toBe(true)
+    again.destroy()
+  }
+})
+
+test('old TLS is refused', async () => {
+  const socket = tls.connect({
+    port: fixture.edge.httpsPort,
+    host: '127.0.0.1',
+    servername: 'a.localhost',
+    rejectUnauthorized: false,
+    minVersion: 'TLSv1',
+    maxVersion: 'TLSv1.1',
+  })
+  await expect(once(socket, 'secureConnect')).rejects.toThrow()
+})
+
+test('health and metrics are summed over the workers', async () => {
+  const base = `http://127.0.0.1:${fixture.edge.metricsPort}`
+  expect(await (await fetch(`${base}/healthz`)).json()).toMatchObject({ workers: 2, following: true, snapshot: true })
+  const text = await (await fetch(`${base}/metrics`)).text()
+  expect(text).toMatch(/dropway_edge_requests_total\{status="200"\} \d+/)
+  expect(text).toContain('dropway_edge_workers 2')
+})
+
+test('a password is asked for once per browser, everywhere in the drop', async () => {
+  const { hashPassword } = await import('../../shared/password.ts')
+  const hash = await hashPassword('open sesame')
+  await fixture.publish(
+    'locked.localhost',
+    { 'index.html': 'inside', 'a.css': 'p{}' },
+    { password: { hash, generation: 1 } },
+  )
+  for (const [target, method] of [
+    ['/', 'GET'],
+    ['/a.css', 'GET'],
+    ['/missing', 'GET'],
+    ['/', 'HEAD'],
+  ] as const) {
+    const answer = await fixture.h2('locked.localhost', target, { method })
+    expect([answer.status, answer.headers['cache-control'], answer.headers['x-robots-tag']]).toEqual([
+      401,
+      'private, no-store',
+      'noindex',
+    ])
+  }
+  const post = (password: string) =>
+    fixture.h1('locked.localhost', '/.dropway/unlock', {
+      method: 'POST',
+      body: new URLSearchParams({ password, next: '/a.css' }).toString(),
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    })
+  expect((await post('wrong')).status).toBe(401)
+  const opened = await post('open sesame')
+  expect([opened.status, opened.headers['location']]).toEqual([303, '/a.css'])
+  const cookie = opened.headers['set-cookie']!.split(';')[0]!
+  expect((await fixture.h2('locked.localhost', '/', { headers: { cookie } })).text).toBe('inside')
+  await fixture.publish('locked.localhost', { 'index.html': 'inside' }, { password: { hash, generation: 2 } })
+  expect((await fixture.h2('locked.localhost', '/', { headers: { cookie } })).status).toBe(401)
+})
+
+test('a crashed worker is replaced while the port stays open', async () => {
+  const children = readFileSync(`/proc/${fixture.edge.pid}/task/${fixture.edge.pid}/children`, 'utf8')
+    .trim()
+    .split(' ')
+    .map(Number)
+  expect(children).toHaveLength(2)
+  process.kill(children[0]!, 'SIGKILL')
+  await eventually(async () => {
+    const health = (await (await fetch(`http://127.0.0.1:${fixture.edge.metricsPort}/healthz`)).json()) as {
+      workers: number
+    }
+    return health.workers === 2
+  })
+  await fixture.publish('after.localhost', { 'index.html': 'after' })
+  for (let attempt = 0; attempt < 6; attempt++) expect((await fixture.h1('after.localhost', '/')).status).toBe(200)
+})
+
+test('limits per network refuse too many requests and connections, with 429 or a closed door', async () => {
+  const limited = await fixture.startEdge({
+    REPLICA_DIR: `${fixture.dataDir}/limited`,
+    EDGE_WORKERS: '1',
+    EDGE_REQUESTS_PER_IP: '20',
+    EDGE_CONNECTIONS_PER_IP: '3',
+  })
+  const many = 'GET / HTTP/1.1\r\nhost: a.localhost\r\n\r\n'.repeat(60)
+  const text = await rawH1(
+    limited.httpsPort,
+    fixture.ca(),
+    'a.localhost',
+    `${many}GET / HTTP/1.1\r\nhost: a.localhost\r\nconnection: close\r\n\r\n`,
+  )
+  expect(text.match(/HTTP\/1\.1 200/g)!.length).toBeGreaterThanOrEqual(20)
+  expect(text).toContain('HTTP/1.1 429')
+  expect(text).toMatch(/retry-after: \d+/i)
+  const sockets = Array.from({ length: 5 }, () =>
+    tls.connect({ port: limited.httpsPort, host: '127.0.0.1', ca: fixture.ca(), servername: 'a.localhost' }),
+  )
+  const outcomes = await Promise.all(
+    sockets.map((socket) =>
+      once(socket, 'secureConnect').then(
+        () => 'open',
+        () => 'refused',
+      ),
+    ),
+  )
+  expect(outcomes.filter((outcome) => outcome === 'open')).toHaveLength(3)
+  for (const socket of sockets) socket.destroy()
+  await limited.stop()
+})
+
+test('two edges on the same port: the second says so and ends', async () => {
+  const started = fixture.startEdge({
+    REPLICA_DIR: `${fixture.dataDir}/twin`,
+    EDGE_HTTPS_PORT: String(fixture.edge.httpsPort),
+  })
+  await expect(started).rejects.toThrow(/EDGE_HTTPS_PORT \d+ cannot be used: something else is listening there/)
+})
+
+test('SIGTERM: GOAWAY, the request in flight is finished, exit code 0', async () => {
+  const edge = await fixture.startEdge({ REPLICA_DIR: `${fixture.dataDir}/draining`, EDGE_WORKERS: '1' })
+  onRequest = (_request, response) => void setTimeout(() => response.end('finished'), 800)
+  const session = http2.connect('https://localhost', {
+    createConnection: () =>
+      tls.connect({
+        port: edge.httpsPort,
+        host: '127.0.0.1',
+        ca: fixture.ca(),
+        servername: 'localhost',
+        ALPNProtocols: ['h2'],
+      }),
+  })
+  const goaway = once(session, 'goaway')
+  const stream = session.request({ ':path': '/slow' })
+  await once(session, 'connect')
+  await sleep(200)
+  const stopped = edge.stop()
+  await goaway
+  let text = ''
+  for await (const chunk of stream) text += String(chunk)
+  expect(text).toBe('finished')
+  session.close()
+  expect(await stopped).toBe(0)
+})

@@ -1,0 +1,140 @@
+/** The routing table at the edge: what happens to it when Redis stops, forgets, or comes back as another one. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, expect, test } from 'vitest'
+import { keys } from '../../shared/keys.ts'
+import { startEdgeFixture, type EdgeFixture } from '../support/edge-fixture.ts'
+
+let fixture: EdgeFixture
+afterEach(() => fixture?.stop())
+
+const statusOf = async (host: string): Promise<number> => (await fixture.h2(host, '/')).status
+
+async function eventually(check: () => Promise<boolean>): Promise<void> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    if (await check()) return
+    await sleep(100)
+  }
+  throw new Error('it never happened')
+}
+
+test('a publish is visible on every worker when it is acknowledged', async () => {
+  fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '3' } })
+  for (let version = 1; version <= 40; version++) {
+    await fixture.publish('fast.localhost', { 'index.html': `version ${version}` }, { version_number: version })
+    const answers = await Promise.all(Array.from({ length: 6 }, () => fixture.h1('fast.localhost', '/')))
+    expect(answers.map(({ text }) => text)).toEqual(Array.from({ length: 6 }, () => `version ${version}`))
+  }
+}, 60_000)
+
+test('an older revision never replaces a newer one', async () => {
+  fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
+  const route = await fixture.publish('a.localhost', { 'index.html': 'new' })
+  const old = await fixture.store({ 'index.html': 'old' })
+  await fixture.setRoute({ ...route, manifest: old }, route.revision - 1)
+  expect((await fixture.h1('a.localhost', '/')).text).toBe('new')
+})
+
+test('an unreadable entry in the log does not stop the ones behind it', async () => {
+  fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
+  await fixture.redis.xadd(keys.log, '*', 'v', '9', 'kind', 'mystery')
+  await fixture.log({ kind: 'route', name: 'x.localhost', value: '{"v":7}' })
+  await fixture.publish('a.localhost', { 'index.html': 'still here' })
+  expect(await statusOf('a.localhost')).toBe(200)
+})
+
+test('starts and serves from its file while Redis is away, and catches up when it is back', async () => {
+  fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
+  await fixture.publish('a.localhost', { 'index.html': 'kept' })
+  expect(await fixture.edge.stop()).toBe(0)
+  fixture.edge = await fixture.startEdge({ REDIS_URL: `${fixture.dataDir}/nobody.sock` })
+  expect((await fixture.h1('a.localhost', '/')).text).toBe('kept')
+  // It has had a snapshot, so it knows that this is nothing.
+  expect(await statusOf('never.localhost')).toBe(404)
+})
+
+test('without ever having had a snapshot, an unknown host is 503 and not 404', async () => {
+  fixture = await startEdgeFixture({ epoch: false, env: { EDGE_WORKERS: '1' } })
+  const answer = await fixture.h1('never.localhost', '/')
+  expect(answer.status).toBe(503)
+  expect(answer.headers['retry-after']).toBeDefined()
+  await fixture.publish('a.localhost', { 'index.html': 'early' })
+  expect(await statusOf('a.localhost')).toBe(200)
+  await fixture.redis.set(keys.epoch, 'complete')
+  await eventually(async () => (await statusOf('never.localhost')) === 404)
+})
+
+test('FLUSHALL takes nothing away; a complete new snapshot does', async () => {
+  fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
+  await fixture.publish('stays.localhost', { 'index.html': 'stays' })
+  const gone = await fixture.publish('goes.localhost', { 'index.html': 'goes' })
+  await fixture.redis.flushall()
+  await sleep(1500)
+  expect([await statusOf('stays.localhost'), await statusOf('goes.localhost')]).toEqual([200, 200])
+  // Publishing goes on while control has not republished everything yet.
+  await fixture.publish('stays.localhost', { 'index.html': 'stays' })
+  await fixture.publish('between.localhost', { 'index.html': 'between' })
+  expect([await statusOf('between.localhost'), await statusOf('goes.localhost')]).toEqual([200, 200])
+  await fixture.redis.set(keys.epoch, 'second')
+  await eventually(async () => (await statusOf('goes.localhost')) === 404)
+  expect([await statusOf('stays.localhost'), await statusOf('between.localhost')]).toEqual([200, 200])
+  expect(gone.revision).toBeGreaterThan(0)
+})
+
+test('a log that was trimmed past its position is made up for from the snapshot', async () => {
+  fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
+  await fixture.publish('a.localhost', { 'index.html': 'one' })
+  await fixture.edge.stop()
+  await fixture.publish('a.localhost', { 'index.html': 'two' })
+  await fixture.publish('b.localhost', { 'index.html': 'b' })
+  await fixture.redis.xtrim(keys.log, 'MAXLEN', 1)
+  fixture.edge = await fixture.startEdge()
+  expect((await fixture.h1('a.localhost', '/')).text).toBe('two')
+  expect(await statusOf('b.localhost')).toBe(200)
+})
+
+test('what was published while the edge was away is there when it is ready', async () => {
+  fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
+  await fixture.publish('a.localhost', { 'index.html': 'one' })
+  await fixture.edge.stop()
+  await fixture.publish('a.localhost', { 'index.html': 'two' })
+  fixture.edge = await fixture.startEdge()
+  expect((await fixture.h1('a.localhost', '/')).text).toBe('two')
+})
+
+test('a frozen Redis costs no visitor anything, and the edge follows again afterwards', async () => {
+  fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
+  await fixture.publish('a.localhost', { 'index.html': 'one' })
+  process.kill(fixture.redisServer.pid, 'SIGSTOP')
+  try {
+    const until = Date.now() + 6000
+    while (Date.now() < until) expect(await statusOf('a.localhost')).toBe(200)
+    expect(await statusOf('never.localhost')).toBe(404)
+  } finally {
+    process.kill(fixture.redisServer.pid, 'SIGCONT')
+  }
+  await eventually(async () => (await fixture.redis.smembers(keys.edges)).length > 0)
+  await eventually(() =>
+    fixture.publish('a.localhost', { 'index.html': 'two' }).then(
+      () => true,
+      () => false,
+    ),
+  )
+  expect((await fixture.h1('a.localhost', '/')).text).toBe('two')
+}, 60_000)
+
+test('two edges on one Redis both serve a publish when it is acknowledged', async () => {
+  fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
+  const second = await fixture.startEdge({ REPLICA_DIR: `${fixture.dataDir}/second` })
+  const first = fixture.edge
+  await eventually(async () => (await fixture.redis.smembers(keys.edges)).length === 2)
+  for (let version = 1; version <= 10; version++) {
+    await fixture.publish('both.localhost', { 'index.html': `v${version}` })
+    for (const edge of [first, second]) {
+      fixture.edge = edge
+      expect((await fixture.h1('both.localhost', '/')).text).toBe(`v${version}`)
+    }
+  }
+  expect(await second.stop()).toBe(0)
+  // An edge that has left is no longer waited for.
+  await fixture.publish('both.localhost', { 'index.html': 'alone' })
+}, 60_000)
