@@ -1,0 +1,139 @@
+/** Publishing without an account: the three endpoints, the cookie, the claim link, the limits and the bot check. */
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { fileForm } from '../support/api.ts'
+import { FormBrowser } from '../support/form-browser.ts'
+import { sharedStack, startStack, type OwnStack, type Stack } from '../support/stack.ts'
+import { badPages } from '../unit/trust/pages.ts'
+
+let stack: Stack
+
+beforeAll(async () => {
+  stack = await sharedStack()
+})
+
+const drop = (content: string, name = 'page.html', from = '203.0.113.10') =>
+  stack.fetch('/api/v1/drops', { body: fileForm(name, content), from })
+
+describe('POST /drops', () => {
+  test('publishes a page for seven days, with the badge', async () => {
+    const answer = await drop('<!doctype html><title>Mine</title><p>hello</p>')
+    expect(answer.status).toBe(201)
+    const made = answer.json()
+    expect(made).toMatchObject({
+      id: expect.any(String),
+      slug: expect.any(String),
+      url: `https://${made.slug}.${stack.sitesDomain}:${stack.httpsPort}`,
+      claim_url: expect.stringContaining(`${stack.baseUrl}/claim/`),
+    })
+    const days = (Date.parse(made.expires_at) - Date.now()) / 86_400_000
+    expect(days).toBeGreaterThan(6.99)
+    expect(days).toBeLessThanOrEqual(7)
+    const visit = await stack.visit(made.slug)
+    expect([visit.status, visit.text().includes('hello'), visit.text().toLowerCase().includes('dropway')]).toEqual([
+      200,
+      true,
+      true,
+    ])
+  })
+
+  test.each([
+    ['a zip', () => fileForm('site.zip', 'PK'), 400, 'unsupported_file_type'],
+    ['an image', () => fileForm('a.png', 'x'), 400, 'unsupported_file_type'],
+    ['more than 2 MB', () => fileForm('a.html', 'x'.repeat(2_000_001)), 413, 'upload_too_large'],
+    ['no file', () => new FormData(), 400, 'invalid_request'],
+  ])('%s is refused', async (_, form, status, error) => {
+    const answer = await stack.fetch('/api/v1/drops', { body: form() })
+    expect([answer.status, answer.json().error]).toEqual([status, error])
+  })
+
+  test('exactly 2 MB is accepted', async () => {
+    expect((await drop('x'.repeat(2_000_000))).status).toBe(201)
+  })
+
+  test('a page that steals credentials is refused, and its network must then prove itself', async () => {
+    const page = badPages['a bank login that posts elsewhere']!
+    const from = '203.0.113.99'
+    for (let round = 0; round < 3; round++)
+      expect((await drop(page, 'a.html', from)).json()).toMatchObject({ error: 'content_rejected' })
+    const asked = await drop('<p>harmless</p>', 'a.html', from)
+    expect([asked.status, asked.json().error]).toEqual([403, 'proof_required'])
+    const proof = solve(asked.json().challenge, asked.json().bits)
+    const proven = await stack.fetch('/api/v1/drops', {
+      from,
+      headers: { 'dropway-proof': proof },
+      body: fileForm('a.html', '<p>harmless</p>'),
+    })
+    expect(proven.status).toBe(201)
+    expect((await drop('<p>someone else</p>')).status).toBe(201)
+  })
+})
+
+describe('POST /drops-md', () => {
+  test('renders Markdown with its title', async () => {
+    const answer = await stack.fetch('/api/v1/drops-md', { json: { markdown: 'Just **text**', title: 'A <title>' } })
+    expect(answer.status).toBe(201)
+    const page = (await stack.visit(answer.json().slug)).text()
+    expect(page).toContain('<strong>text</strong>')
+    expect(page).toContain('A &lt;title&gt;')
+  })
+  test.each([[{}], [{ markdown: 1 }], [{ markdown: '' }], [{ markdown: 'x', extra: 1 }]])('%j is 400', async (json) => {
+    expect((await stack.fetch('/api/v1/drops-md', { json })).json()).toMatchObject({ error: 'invalid_request' })
+  })
+})
+
+describe('GET /drops', () => {
+  test('shows what this browser made, and nobody else', async () => {
+    const browser = new FormBrowser(stack, '203.0.113.11')
+    const made = (await browser.open('/api/v1/drops', { body: fileForm('a.html', '<title>Mine</title>') })).json()
+    expect((await browser.open('/api/v1/drops')).json()).toEqual([
+      {
+        id: made.id,
+        slug: made.slug,
+        url: made.url,
+        title: 'Mine',
+        created_at: expect.any(String),
+        expires_at: made.expires_at,
+        views: 0,
+      },
+    ])
+    expect((await stack.fetch('/api/v1/drops')).json()).toEqual([])
+    expect(
+      (await stack.fetch('/api/v1/drops', { headers: { cookie: '__Host-dropway_anonymous=forged.cookie' } })).json(),
+    ).toEqual([])
+  })
+})
+
+describe('limits', () => {
+  let limited: OwnStack
+  beforeAll(async () => {
+    limited = await startStack({ env: { ANONYMOUS_PER_HOUR: '3' } })
+  })
+  afterAll(() => limited.stop())
+
+  test('one network gets 429 with Retry-After; a neighbouring /64 does not', async () => {
+    const publish = (from: string) => limited.fetch('/api/v1/drops', { body: fileForm('a.html', 'x'), from })
+    for (let round = 0; round < 3; round++) expect((await publish(`2001:db8:1:1::${round}`)).status).toBe(201)
+    const refused = await publish('2001:db8:1:1:ffff::9')
+    expect([refused.status, refused.json().error, Number(refused.header('retry-after')) > 0]).toEqual([
+      429,
+      'rate_limited',
+      true,
+    ])
+    expect((await publish('2001:db8:1:2::1')).status).toBe(201)
+  })
+
+  test('an account is not governed by it', async () => {
+    const { token } = await limited.createAccount('plus')
+    for (let round = 0; round < 5; round++)
+      expect((await limited.fetch('/api/v1/sites', { token, json: {} })).status).toBe(201)
+  })
+})
+
+function solve(challenge: string, bits: number): string {
+  for (let nonce = 0; ; nonce++) {
+    const proof = `${challenge}:${nonce}`
+    const head = createHash('sha256').update(proof).digest().readUInt32BE(0)
+    if (Math.clz32(head) >= bits) return proof
+  }
+}

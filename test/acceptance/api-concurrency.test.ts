@@ -1,0 +1,70 @@
+/** Many callers at once: caps, version numbers and slugs hold under races; a publish is visible when its 201 arrives. */
+import { beforeAll, expect, test } from 'vitest'
+import { apiFor, fileForm } from '../support/api.ts'
+import { sharedStack, type Stack } from '../support/stack.ts'
+
+let stack: Stack
+
+beforeAll(async () => {
+  stack = await sharedStack()
+})
+
+const times = <Value>(count: number, make: (index: number) => Promise<Value>): Promise<Value[]> =>
+  Promise.all(Array.from({ length: count }, (_, index) => make(index)))
+
+test('50 creates on a free account end in exactly 3 sites', async () => {
+  const api = apiFor(stack, await stack.createAccount('free'))
+  const answers = await times(50, () => api.create())
+  expect(answers.filter((answer) => answer.status === 201)).toHaveLength(3)
+  expect(
+    new Set(
+      answers.filter((answer) => answer.status !== 201).map((answer) => `${answer.status} ${answer.json().error}`),
+    ),
+  ).toEqual(new Set(['403 plan_limit']))
+  expect((await api.list()).json()).toHaveLength(3)
+})
+
+test('50 uploads to one site get the numbers 1 to 50, without a gap', async () => {
+  const api = apiFor(stack, await stack.createAccount('business'))
+  const site = (await api.create()).json()
+  const answers = await times(50, (index) => api.upload(site.id, fileForm('a.html', `upload ${index}`)))
+  expect(answers.map((answer) => answer.json().version_number).toSorted((a, b) => a - b)).toEqual(
+    Array.from({ length: 50 }, (_, index) => index + 1),
+  )
+  const [newest] = (await api.versions(site.id)).json()
+  expect(newest).toMatchObject({ version_number: 50, live: true })
+  expect((await stack.visit(site.slug)).header('dropway-version')).toBe('50')
+})
+
+test('50 creates of one slug end in one 201', async () => {
+  const accounts = await times(5, () => stack.createAccount('plus'))
+  const slug = `race-${Date.now()}`
+  const answers = await times(50, (index) => apiFor(stack, accounts[index % 5]!).create({ slug }))
+  expect(answers.filter((answer) => answer.status === 201)).toHaveLength(1)
+  expect(answers.filter((answer) => answer.status === 409 && answer.json().error === 'slug_taken')).toHaveLength(49)
+})
+
+test('the storage cap holds when many uploads arrive together', async () => {
+  const api = apiFor(stack, await stack.createAccount('free'))
+  const sites = await times(3, async () => (await api.create()).json())
+  const answers = await times(9, (index) =>
+    api.upload(sites[index % 3].id, fileForm('a.html', `${index}`.padEnd(8_000_000, 'x'))),
+  )
+  expect(answers.filter((answer) => answer.status === 201)).toHaveLength(6)
+  expect(answers.filter((answer) => answer.status === 403 && answer.json().error === 'plan_limit')).toHaveLength(3)
+})
+
+test('500 publishes, each followed at once by a visit, show no old answer', async () => {
+  const api = apiFor(stack, await stack.createAccount('business'))
+  const sites = await times(5, async () => (await api.create()).json())
+  let stale = 0
+  await Promise.all(
+    sites.map(async (site) => {
+      for (let round = 1; round <= 100; round++) {
+        expect((await api.upload(site.id, fileForm('a.html', `round ${round}`))).status).toBe(201)
+        if (!(await stack.visit(site.slug)).text().startsWith(`round ${round}`)) stale++
+      }
+    }),
+  )
+  expect(stale).toBe(0)
+})
