@@ -15,15 +15,19 @@ const SERVICE_HEADERS: ReadonlySet<string> = new Set(
    public-key-pins-report-only`.split(/\s+/),
 )
 
-const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
-/** RFC 9110 §5.5, without bytes beyond ASCII, which intermediaries do not agree on. */
-const FIELD_VALUE = /^[\t\x20-\x7e]*$/
+const NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/
+/** RFC 9110 §5.5: visible ASCII, space and tab, and Latin-1, which Node sends as it is. */
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** `name` in lower case. */
-export function maySetHeader(name: string): boolean {
-  return TOKEN.test(name) && !SERVICE_HEADERS.has(name) && !name.startsWith('dropway-')
+export function isHeaderName(name: string): boolean {
+  return NAME.test(name)
 }
 
 export function isHeaderValue(value: string): boolean {
-  return FIELD_VALUE.test(value)
+  return VALUE.test(value)
+}
+
+/** `name` in lower case, and a header name at all. */
+export function maySetHeader(name: string): boolean {
+  return isHeaderName(name) && !SERVICE_HEADERS.has(name) && !name.startsWith('dropway-')
 }

@@ -1,14 +1,14 @@
 /**
  * The consent banner. Trackers that set cookies wait in `start()` until the visitor agrees. The answer is kept in
- * the browser for this drop (`dropway-consent` in localStorage). A page can offer to change it with a link to
- * `#cookie-settings`, and hear of it by the event `dropway:consent`.
+ * the browser for this drop (`dw-consent` in localStorage). A page can offer to change it with a link to
+ * `#cookie-settings`, and hear of it by the event `dw:consent`.
  */
 import { consentTexts } from './consent-texts.ts'
 import type { Language } from './language.ts'
 import { scriptValue } from './script-text.ts'
 
 /** Beats the page's own style sheet by `!important` and a doubled id; a reset first, so that nothing leaks in. */
-const SELF = '#dropway-consent#dropway-consent'
+const SELF = '#dw-consent#dw-consent'
 const RULES: readonly (readonly [selector: string, declarations: string])[] = [
   [
     SELF,
@@ -50,16 +50,16 @@ export function important(rules: readonly (readonly [string, string])[]): string
 /** `start`: statements that begin the trackers which wait. Expects `w` (window) and `load` in scope. */
 export function consentScript(language: Language, start: string): string {
   const text = scriptValue({ ...consentTexts[language], lang: language })
-  return `var d=w.document,key="dropway-consent",t=${text},box=null,begun=false;
+  return `var d=w.document,key="dw-consent",t=${text},box=null,begun=false;
 function read(){try{return w.localStorage.getItem(key)}catch(e){return null}}
 function begin(){if(begun)return;begun=true;${start}}
 function forget(){d.cookie.split(";").forEach(function(c){var n=c.split("=")[0].trim();if(/^(_ga|_fbp$|_fbc$|ph_)/.test(n))w.location.hostname.split(".").forEach(function(_,i,a){d.cookie=n+"=; Max-Age=0; Path=/; Domain="+a.slice(i).join(".")+"; Secure";d.cookie=n+"=; Max-Age=0; Path=/; Secure"})});w.location.reload()}
-function choose(v){try{w.localStorage.setItem(key,v)}catch(e){}box.remove();box=null;w.dispatchEvent(new CustomEvent("dropway:consent",{detail:v}));if(v==="granted")begin();else if(begun)forget()}
+function choose(v){try{w.localStorage.setItem(key,v)}catch(e){}box.remove();box=null;w.dispatchEvent(new CustomEvent("dw:consent",{detail:v}));if(v==="granted")begin();else if(begun)forget()}
 function make(n,text,into,set){var e=d.createElement(n);if(text)e.textContent=text;for(var k in set)e.setAttribute(k,set[k]);into.appendChild(e);return e}
 function show(){if(box||!d.body||d.body.tagName!=="BODY")return;box=d.createElement("div");
-var set={id:"dropway-consent",role:"dialog","aria-modal":"false","aria-labelledby":"dropway-consent-title","aria-describedby":"dropway-consent-text",lang:t.lang,dir:"ltr",tabindex:"-1"};
+var set={id:"dw-consent",role:"dialog","aria-modal":"false","aria-labelledby":"dw-consent-title","aria-describedby":"dw-consent-text",lang:t.lang,dir:"ltr",tabindex:"-1"};
 for(var k in set)box.setAttribute(k,set[k]);
-make("h2",t.title,box,{id:"dropway-consent-title"});make("p",t.text,box,{id:"dropway-consent-text"});
+make("h2",t.title,box,{id:"dw-consent-title"});make("p",t.text,box,{id:"dw-consent-text"});
 var row=make("div","",box);
 make("button",t.reject,row,{type:"button"}).addEventListener("click",function(){choose("denied")});
 make("button",t.accept,row,{type:"button"}).addEventListener("click",function(){choose("granted")});

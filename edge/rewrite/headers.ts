@@ -46,6 +46,17 @@ export function assetHeaders(facts: AssetFacts): HeaderList {
   return [...headers]
 }
 
+/** Whether the answer is a page: `_headers` may show an HTML file as plain text, and then nothing is added to it. */
+export function isServedAsPage({
+  file,
+  custom,
+  isProtected,
+}: Pick<AssetFacts, 'file' | 'custom' | 'isProtected'>): boolean {
+  if (file.injection === undefined) return false
+  const type = isProtected ? undefined : custom.find(([name]) => name === 'content-type')?.[1]
+  return type == null || /^\s*text\/html\s*(?:;|$)/i.test(type)
+}
+
 /** Redirects of a drop: they may change with the next version, so they are never kept for long. */
 export function redirectHeaders(location: string, facts: DropFacts): HeaderList {
   const headers = new Map<string, string>([

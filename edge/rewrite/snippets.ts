@@ -14,6 +14,8 @@ import type { Tracker } from './trackers.ts'
 
 /** About 5 kB each; what is forgotten is made again in some 50 µs. */
 const MAX_CACHED = 2000
+const MAX_UNDERSTOOD = 1000
+const MAX_UNDERSTOOD_CHARS = 200
 
 export interface SnippetSource {
   /** Undefined when nothing is added to the pages of this drop. */
@@ -31,6 +33,8 @@ interface Settings {
 
 export function createSnippets({ baseUrl }: { baseUrl: string }): SnippetSource {
   const made = new LRUCache<string, Snippets>({ max: MAX_CACHED })
+  /** Browsers send a few thousand different texts; parsing one costs more than the rest of the look-up. */
+  const understood = new LRUCache<string, Language>({ max: MAX_UNDERSTOOD })
   /** Routes are replaced, never changed: their settings are read once. */
   const known = new WeakMap<SiteRoute, Settings>()
 
@@ -40,12 +44,19 @@ export function createSnippets({ baseUrl }: { baseUrl: string }): SnippetSource 
     return settings
   }
 
+  function languageOf(acceptLanguage = ''): Language {
+    if (acceptLanguage.length > MAX_UNDERSTOOD_CHARS) return chooseLanguage(acceptLanguage)
+    let language = understood.get(acceptLanguage)
+    if (language === undefined) understood.set(acceptLanguage, (language = chooseLanguage(acceptLanguage)))
+    return language
+  }
+
   return {
     for(route, acceptLanguage) {
       if (!route.badge && route.analytics === null) return undefined
       const settings = settingsOf(route)
       if (settings.badgeHost === undefined && settings.trackers.length === 0 && !settings.hasBanner) return undefined
-      const language = settings.hasBanner ? chooseLanguage(acceptLanguage) : 'en'
+      const language = settings.hasBanner ? languageOf(acceptLanguage) : 'en'
       const key = `${language} ${settings.key}`
       let snippets = made.get(key)
       if (!snippets) made.set(key, (snippets = makeSnippets(settings, language, baseUrl)))

@@ -87,7 +87,7 @@ function publishPlain(html: string | Buffer): string {
 
 /** The parsed document without what we added, and where that was. */
 const READ = `(() => {
-  const isOurs = (node) => node.nodeType === 1 && (/dropway-(badge|consent)/.test(node.outerHTML.slice(0, 60)) || (node.tagName === 'STYLE' && node.textContent.includes('#dropway-')) || (node.tagName === 'SCRIPT' && (node.textContent.includes('plausible.io') || node.src.includes('plausible.io'))))
+  const isOurs = (node) => node.nodeType === 1 && (/dropway-badge|dw-consent/.test(node.outerHTML.slice(0, 60)) || (node.tagName === 'STYLE' && /#dropway-badge|#dw-consent/.test(node.textContent)) || (node.tagName === 'SCRIPT' && (node.textContent.includes('plausible.io') || node.src.includes('plausible.io'))))
   const places = []
   for (const node of [...document.querySelectorAll('style,script,dropway-badge')].filter(isOurs)) {
     places.push(node.tagName.toLowerCase() + ' in ' + (document.head.contains(node) ? 'head' : document.body.contains(node) ? 'body' : 'nowhere'))
@@ -254,17 +254,17 @@ describe('consent', () => {
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     await expect.poll(() => [...hosts].sort()).toEqual([...WAITING, 'plausible.io'].sort())
-    expect(await page.locator('#dropway-consent').count()).toBe(0)
+    expect(await page.locator('#dw-consent').count()).toBe(0)
 
     await page.reload()
-    expect(await page.locator('#dropway-consent').count()).toBe(0)
+    expect(await page.locator('#dw-consent').count()).toBe(0)
     expect(await page.locator('script[src^="https:"]').count()).toBe(4)
 
     // A link to #cookie-settings asks again.
     await page.evaluate(() => (location.hash = '#cookie-settings'))
     await page.getByRole('button', { name: 'Ablehnen' }).click()
     await page.waitForFunction(() => document.querySelectorAll('script[src^="https:"]').length === 1)
-    expect(await page.evaluate(() => localStorage.getItem('dropway-consent'))).toBe('denied')
+    expect(await page.evaluate(() => localStorage.getItem('dw-consent'))).toBe('denied')
     await fresh.close()
   })
 
@@ -276,7 +276,7 @@ describe('consent', () => {
     await page.getByRole('button', { name: 'Reject' }).click()
     const hosts = await requested(page, () => page.reload())
     expect([...hosts]).toEqual(['plausible.io'])
-    expect(await page.locator('#dropway-consent').count()).toBe(0)
+    expect(await page.locator('#dw-consent').count()).toBe(0)
     expect(await page.evaluate(() => document.cookie)).toBe('')
     await fresh.close()
   })
@@ -319,7 +319,7 @@ describe("a page's own policy", () => {
         page.goto(via[way](policy, snippetsFor({ ...plausible, consent_banner: 'on' }))),
       )
       expect([...hosts]).toEqual(['plausible.io'])
-      expect(await page.locator('#dropway-consent').evaluate((node) => getComputedStyle(node).position)).toBe('fixed')
+      expect(await page.locator('#dw-consent').evaluate((node) => getComputedStyle(node).position)).toBe('fixed')
       expect(await page.locator('#dropway-badge').evaluate((node) => getComputedStyle(node).position)).toBe('fixed')
       // The page's own inline script is as allowed or as blocked as it was.
       const own = await page.evaluate(() => (window as { own?: number }).own ?? 0)

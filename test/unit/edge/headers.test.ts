@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Snippets } from '../../../edge/context.ts'
-import { assetHeaders, redirectHeaders } from '../../../edge/rewrite/headers.ts'
+import { assetHeaders, isServedAsPage, redirectHeaders } from '../../../edge/rewrite/headers.ts'
 import type { AssetFacts } from '../../../edge/rewrite/headers.ts'
 import { fileOf } from '../../support/manifests.ts'
 
@@ -135,7 +135,7 @@ describe('_headers', () => {
 
   test('cannot break the message', () => {
     expect(headers({ custom: [['x-a', 'a\r\nset-cookie: b']] })).toEqual(headers())
-    expect(headers({ custom: [['x-a', 'ü']] })).toEqual(headers())
+    expect(headers({ custom: [['x-a', '\u{1F600}']] })).toEqual(headers())
   })
 
   test('a policy is extended by what the snippets need, and only then', () => {
@@ -143,6 +143,16 @@ describe('_headers', () => {
     expect(headers({ custom })['content-security-policy']).toBe("script-src 'self'")
     expect(headers({ custom, snippets })['content-security-policy']).toBe("script-src 'self' 'sha256-x'")
   })
+})
+
+test('an HTML file that _headers shows as something else is no page', () => {
+  const page = { file: fileOf('page.html'), custom: [], isProtected: false }
+  expect(isServedAsPage(page)).toBe(true)
+  expect(isServedAsPage({ ...page, custom: [['content-type', 'text/html;charset=windows-1252']] })).toBe(true)
+  expect(isServedAsPage({ ...page, custom: [['content-type', 'text/plain']] })).toBe(false)
+  expect(isServedAsPage({ ...page, custom: [['content-type', 'text/plain']], isProtected: true })).toBe(true)
+  expect(isServedAsPage({ ...page, custom: [['content-type', null]] })).toBe(true)
+  expect(isServedAsPage({ ...page, file: fileOf('app.js') })).toBe(false)
 })
 
 test('a redirect is never kept for long, nor by others on a protected drop', () => {

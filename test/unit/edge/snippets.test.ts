@@ -73,7 +73,7 @@ describe('what is added', () => {
 })
 
 describe('the consent banner', () => {
-  const hasBanner = (analytics: Analytics): boolean => headOf(analytics).includes('dropway-consent')
+  const hasBanner = (analytics: Analytics): boolean => headOf(analytics).includes('dw-consent')
 
   test.each<[Analytics, boolean]>([
     [ga, true],
@@ -87,6 +87,10 @@ describe('the consent banner', () => {
   ])('%j: %s', (analytics, expected) => {
     expect(hasBanner(analytics)).toBe(expected)
     expect(make(analytics)!.variesByLanguage).toBe(expected)
+  })
+
+  test('does not advertise the service: the badge does that, and only where the plan shows it', () => {
+    expect(headOf({ ...ga, ...meta, ...posthog, ...plausible })).not.toMatch(/dropway/i)
   })
 
   test('speaks twelve languages, in ASCII, so that the charset of the page does not matter', () => {
