@@ -10,7 +10,8 @@ export class StartRefused extends Error {}
 export function prepareDataDir(dataDir: string): void {
   try {
     makeDirectory(dataDir)
-    accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK)
+    // The slash makes it fail on anything but a directory.
+    accessSync(`${dataDir}/`, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
     throw new StartRefused(
       `DATA_DIR ${dataDir} cannot be used: ${reasonOf(error)}. Set DATA_DIR to a directory that you can write to.`,

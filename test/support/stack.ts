@@ -100,7 +100,7 @@ interface Description {
 }
 
 export async function startStack({ env = {}, workers = 1 }: StackOptions = {}): Promise<OwnStack> {
-  const dataDir = await mkdtemp(path.join(os.tmpdir(), 'dropway-test-stack-'))
+  const dataDir = env['DATA_DIR'] ?? (await mkdtemp(path.join(os.tmpdir(), 'dropway-test-stack-')))
   const description: Description = { dataDir, env: await stackEnvironment(dataDir, workers, env) }
   const output: string[] = []
   let supervisor = await startSupervisor(description, output)
@@ -279,7 +279,7 @@ async function expectStatus(status: number, answer: Promise<Answer>): Promise<An
 }
 
 /** Runs one of our programs to its end, with an environment of its own. */
-function run(args: readonly string[], env: Readonly<Record<string, string>>): Promise<CommandResult> {
+export function run(args: readonly string[], env: Readonly<Record<string, string>>): Promise<CommandResult> {
   return new Promise((resolve) => {
     execFile(process.execPath, args, { cwd: ROOT, env, maxBuffer: 64_000_000 }, (error, stdout, stderr) => {
       resolve({ code: error ? Number(error.code ?? 1) : 0, stdout, stderr })

@@ -1,0 +1,147 @@
+/** Who may import whom (DESIGN: two planes that meet in shared/ only). The lint rules say the same at the import. */
+import { globSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const EDGE_STEPS = ['accept', 'classify', 'gate', 'locate', 'rewrite', 'send']
+
+interface Import {
+  readonly from: string
+  /** Path from the root for our own files, the package or `node:` name otherwise. */
+  readonly to: string
+  readonly isOwn: boolean
+  readonly isType: boolean
+}
+
+const imports: readonly Import[] = globSync('{shared,certs,edge,control,cli,test/acceptance}/**/*.ts', {
+  cwd: ROOT,
+  exclude: (name) => name.includes('node_modules') || name.includes('dist'),
+}).flatMap(importsOf)
+
+function importsOf(from: string): Import[] {
+  const source = readFileSync(path.join(ROOT, from), 'utf8')
+  const statements = source.matchAll(/^(?:import|export)\s+(type\s)?(?:[\w*{}\s,$]+\sfrom\s)?\s*['"]([^'"]+)['"]/gm)
+  const calls = source.matchAll(/\bimport\((\s*)['"]([^'"]+)['"]/g)
+  return [...statements, ...calls].map(([, type = '', specifier]) => {
+    const isOwn = specifier!.startsWith('.')
+    const to = isOwn ? path.normalize(path.join(path.dirname(from), specifier!)) : specifier!
+    return { from, to, isOwn, isType: type.trim() === 'type' }
+  })
+}
+
+const folderOf = (file: string) => file.split('/')[0]!
+const stepOf = (file: string) =>
+  folderOf(file) === 'edge' ? EDGE_STEPS.find((step) => file.startsWith(`edge/${step}/`)) : undefined
+const capabilityOf = (file: string) => /^control\/([^/]+)\//.exec(file)?.[1]
+const isData = (file: string) => !file.endsWith('.ts')
+
+/** Each rule names what it forbids; `except` holds the exceptions with their reason. */
+const rules: readonly {
+  readonly rule: string
+  forbids(imported: Import): boolean
+  readonly except?: readonly string[]
+}[] = [
+  {
+    rule: 'shared stands on Node, zod and itself; log.ts on pino, the S3 store on aws4fetch',
+    forbids: ({ from, to, isOwn }) =>
+      folderOf(from) === 'shared' &&
+      (isOwn
+        ? folderOf(to) !== 'shared'
+        : !to.startsWith('node:') &&
+          to !== 'zod' &&
+          !(to === 'pino' && from === 'shared/log.ts') &&
+          !(to === 'aws4fetch' && from.startsWith('shared/blobs/'))),
+  },
+  {
+    rule: 'certs imports shared',
+    forbids: ({ from, to, isOwn }) =>
+      isOwn && folderOf(from) === 'certs' && !['certs', 'shared'].includes(folderOf(to)),
+  },
+  {
+    rule: 'cli imports shared',
+    forbids: ({ from, to, isOwn }) => isOwn && folderOf(from) === 'cli' && !['cli', 'shared'].includes(folderOf(to)),
+  },
+  {
+    rule: 'edge imports shared and certs',
+    forbids: ({ from, to, isOwn }) =>
+      isOwn && folderOf(from) === 'edge' && !['edge', 'shared', 'certs'].includes(folderOf(to)),
+  },
+  {
+    rule: 'a step of the edge imports itself, context.ts, types of config.ts, store/ and shared; accept also certs',
+    forbids({ from, to, isOwn, isType }) {
+      const step = stepOf(from)
+      if (step === undefined || !isOwn) return false
+      const allowed =
+        to.startsWith(`edge/${step}/`) ||
+        to === 'edge/context.ts' ||
+        (isType && to === 'edge/config.ts') ||
+        to.startsWith('edge/store/') ||
+        folderOf(to) === 'shared'
+      return !allowed && !(step === 'accept' && folderOf(to) === 'certs')
+    },
+  },
+  {
+    rule: 'control imports shared',
+    forbids: ({ from, to, isOwn }) =>
+      isOwn && folderOf(from) === 'control' && !['control', 'shared'].includes(folderOf(to)),
+    // The supervisor composes both planes on one machine.
+    except: ['control/supervisor/config.ts → edge/config.ts'],
+  },
+  {
+    rule: "a capability calls another's service, never its queries or routes",
+    forbids({ from, to, isOwn }) {
+      const capability = capabilityOf(from)
+      return (
+        isOwn &&
+        capability !== undefined &&
+        capabilityOf(to) !== undefined &&
+        capabilityOf(to) !== capability &&
+        /\/(queries|routes)\.ts$/.test(to)
+      )
+    },
+  },
+  {
+    rule: 'only control/http knows the web server',
+    forbids: ({ from, to }) => to === 'hyper-express' && !from.startsWith('control/http/'),
+  },
+  {
+    rule: 'rules and locate do no I/O',
+    forbids: ({ from, to }) =>
+      (/^control\/[^/]+\/rules\.ts$/.test(from) || from.startsWith('edge/locate/')) &&
+      /^node:(fs|http|https|http2|tls|dns|child_process|timers|worker_threads)/.test(to),
+  },
+  {
+    rule: 'acceptance tests know no source file',
+    forbids: ({ from, to, isOwn }) => isOwn && from.startsWith('test/acceptance/') && folderOf(to) !== 'test',
+  },
+]
+
+test.each(rules)('$rule', ({ forbids, except = [] }) => {
+  const broken = imports
+    .filter((imported) => !isData(imported.from) && forbids(imported))
+    .map(({ from, to }) => `${from} → ${to}`)
+  expect(broken.filter((each) => !except.includes(each))).toEqual([])
+})
+
+test('the imports are really read', () => {
+  expect(imports.length).toBeGreaterThan(500)
+  expect(imports).toContainEqual({
+    from: 'control/supervisor/config.ts',
+    to: 'edge/config.ts',
+    isOwn: true,
+    isType: false,
+  })
+})
+
+test('only config readers and entry points read the environment', () => {
+  const allowed = /(^|\/)(config|main|settings)\.ts$|^cli\/|^control\/dashboard\/browser\//
+  const readers = globSync('{shared,certs,edge,control}/**/*.ts', { cwd: ROOT }).filter(
+    (file) =>
+      !allowed.test(file) &&
+      !file.includes('node_modules') &&
+      /\bprocess\.env\b/.test(readFileSync(path.join(ROOT, file), 'utf8')),
+  )
+  expect(readers).toEqual([])
+})
