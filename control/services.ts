@@ -187,6 +187,8 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
       { name: 'views', run: () => foldViews({ sql, redis }) },
       { name: 'lifecycle', run: () => lifecycle.run() },
       { name: 'uploads', run: () => uploads.sweep() },
+      { name: 'accounts', run: () => accounts.sweep() },
+      { name: 'mail', run: () => mailer.sweep() },
       { name: 'oauth', run: () => oauth.sweep() },
       { name: 'billing', run: () => billing.reconcile() },
       { name: 'compression', run: () => versions.refineDue() },

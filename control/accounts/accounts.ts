@@ -1,5 +1,5 @@
 /** Accounts: who somebody is, and everything that happens to that. See contract.ts for the promises. */
-import type { Clock } from '../../shared/clock.ts'
+import { DAY_MS, type Clock } from '../../shared/clock.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Pool } from '../database/sql.ts'
 import type { Request } from '../http/route.ts'
@@ -9,11 +9,16 @@ import type { AccountHooks, Accounts } from './contract.ts'
 import { createEmailChange } from './email-change.ts'
 import { createLinks } from './links.ts'
 import { createPasswords } from './passwords.ts'
+import { sweepAccounts } from './queries.ts'
 import { SESSION_COOKIE } from './session-cookie.ts'
+import { aliveAt } from './sessions.ts'
 import { createSigningIn } from './signing-in.ts'
 import { createSigningUp } from './signing-up.ts'
 import { createThrottle } from './throttle.ts'
 import { createVerification } from './verification.ts'
+
+/** A link opened long after its end is still told apart from a wrong one. */
+const KEEP_DEAD_LINKS_MS = 30 * DAY_MS
 
 export interface AccountsOptions {
   readonly sql: Pool
@@ -45,6 +50,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
       anonymousId: anonymousIdOf(request),
       sessionSecret: request.cookie(SESSION_COOKIE),
     }),
+    sweep: () => sweepAccounts(sql, aliveAt(deps.now()), new Date(clock.now() - KEEP_DEAD_LINKS_MS)),
     ...createSigningUp(deps),
     ...createSigningIn(deps),
     ...createVerification(deps),

@@ -78,6 +78,9 @@ export interface Accounts {
   /** Removes the account, its sessions, tokens, own organisations and their drops (410 gone at once). */
   deleteAccount(actor: Actor, input: { password: string }): Promise<{ setCookie: string }>
 
+  /** Removes what has run out: sessions, links, counters. A job. */
+  sweep(): Promise<void>
+
   /** For the operator's command: creates an account without a browser. */
   createAccount(input: {
     email: string

@@ -288,6 +288,9 @@ export async function refundAttempt(sql: Sql, key: string): Promise<void> {
   await sql`update throttles set count = count - 1 where key = ${key} and count > 0`
 }
 
-export async function purgeAttempts(sql: Sql, now: Date): Promise<void> {
-  await sql`delete from throttles where resets_at <= ${now}`
+/** What has run out and what nobody asks for any more. */
+export async function sweepAccounts(sql: Sql, alive: { now: Date; seenAfter: Date }, linksBefore: Date): Promise<void> {
+  await sql`delete from sessions where expires_at <= ${alive.now} or last_seen_at <= ${alive.seenAfter}`
+  await sql`delete from account_links where expires_at <= ${linksBefore}`
+  await sql`delete from throttles where resets_at <= ${alive.now}`
 }

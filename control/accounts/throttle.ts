@@ -3,7 +3,7 @@ import type { Clock } from '../../shared/clock.ts'
 import { errors } from '../../shared/errors.ts'
 import { hashSecret } from '../../shared/secrets.ts'
 import type { Sql } from '../database/sql.ts'
-import { countAttempt, forgetAttempts, purgeAttempts, refundAttempt } from './queries.ts'
+import { countAttempt, forgetAttempts, refundAttempt } from './queries.ts'
 import { ALLOWANCES, type AllowanceName } from './rules.ts'
 
 export interface Throttle {
@@ -17,19 +17,10 @@ export interface Throttle {
   refund(name: AllowanceName, subject: string): Promise<void>
 }
 
-/** One in so many attempts also sweeps out counters that have run out. */
-const PURGE_EVERY = 200
-
 export function createThrottle({ sql, clock }: { sql: Sql; clock: Clock }): Throttle {
-  let untilPurge = PURGE_EVERY
-
   async function count(name: AllowanceName, subject: string): Promise<{ over: boolean; retryAfterMs: number }> {
     const { limit, windowMs } = ALLOWANCES[name]
     const now = clock.now()
-    if (--untilPurge <= 0) {
-      untilPurge = PURGE_EVERY
-      await purgeAttempts(sql, new Date(now))
-    }
     const row = await countAttempt(sql, keyOf(name, subject), {
       now: new Date(now),
       resetsAt: new Date(now + windowMs),

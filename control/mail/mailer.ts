@@ -12,12 +12,13 @@
  * the same Message-ID is better than a loss. What remains is a kill in the instant between 2 and the write.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Clock } from '../../shared/clock.ts'
+import { DAY_MS, type Clock } from '../../shared/clock.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Secrets } from '../../shared/secrets.ts'
 import { transaction, type Pool, type Sql } from '../database/sql.ts'
 import { sealContext } from './mail.ts'
 import {
+  deleteSettledMails,
   insertHandover,
   lockDueMail,
   MAIL_CHANNEL,
@@ -33,6 +34,8 @@ import type { RenderedMail } from './templates.ts'
 
 /** Each holds a database connection while it sends; one more is needed for the note. */
 const DEFAULT_SENDERS = 2
+/** Their event keys keep a second mail away; no event comes back after so long. */
+const KEEP_SETTLED_MS = 400 * DAY_MS
 /** For retries, and for news lost while the connection to Postgres was down. */
 const POLL_INTERVAL_MS = 5000
 
@@ -40,6 +43,8 @@ export interface Mailer {
   start(): void
   /** Waits for mails that are being sent. */
   stop(): Promise<void>
+  /** Forgets mails that were settled long ago. A job. */
+  sweep(): Promise<void>
   /** Sends everything that is due; resolves how many were settled. */
   deliverDue(): Promise<number>
 }
@@ -147,6 +152,7 @@ export function createMailer({
 
   return {
     deliverDue,
+    sweep: () => deleteSettledMails(sql, new Date(clock.now() - KEEP_SETTLED_MS)),
     start() {
       if (stopping && !stopping.signal.aborted) return
       stopping = new AbortController()

@@ -65,3 +65,7 @@ export async function markMailFailed(sql: Sql, mailId: string, now: Date, error:
   await sql`update mails set attempts = attempts + 1, failed_at = ${now}, sealed = '', last_error = ${error} where id = ${mailId}`
   await deleteHandover(sql, mailId)
 }
+
+export async function deleteSettledMails(sql: Sql, before: Date): Promise<void> {
+  await sql`delete from mails where coalesce(sent_at, failed_at) < ${before}`
+}

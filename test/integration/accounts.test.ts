@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createAccess } from '../../control/accounts/access.ts'
 import { accountRoutes } from '../../control/accounts/routes.ts'
 import { SESSION_COOKIE, SESSION_IDLE_MS, SESSION_LIFETIME_MS } from '../../control/accounts/session-cookie.ts'
 import { issueToken, listTokens, revokeToken } from '../../control/accounts/tokens.ts'
+import { createApiRoutes } from '../../control/http/api.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../shared/clock.ts'
+import { silentLog } from '../../shared/log.ts'
 import {
   BASE_URL,
   callRoute,
@@ -120,6 +123,12 @@ describe('from sign-up to a revoked token', () => {
 })
 
 describe('credentials of the REST API', () => {
+  let session: string
+  beforeAll(async () => {
+    const { email } = await fixture.newAccount()
+    session = secretOf(await fixture.accounts.signIn({ email, password: PASSWORD }, VISIT))
+  })
+
   test.each([
     ['nothing', {}],
     ['another scheme', { headers: { authorization: 'Basic abc' } }],
@@ -145,20 +154,15 @@ describe('credentials of the REST API', () => {
     ['an opaque origin', { origin: 'null' }, 401],
     ['no evidence', {}, 401],
   ])('a session with %s', async (_, headers: Record<string, string>, status) => {
-    const actor = await fixture.newAccount()
-    const signedIn = await fixture.accounts.signIn({ email: actor.email, password: PASSWORD }, VISIT)
-    expect((await callRoute(routes, 'GET', '/api/v1/me', withSession(secretOf(signedIn), headers))).status).toBe(status)
+    expect((await callRoute(routes, 'GET', '/api/v1/me', withSession(session, headers))).status).toBe(status)
   })
 
   test('an OAuth token counts when it carries the scope of this API', async () => {
     const actor = await fixture.newAccount()
-    const { createAccess } = await import('../../control/accounts/access.ts')
-    const { createApiRoutes } = await import('../../control/http/api.ts')
     const oauth = async (token: string) => ({
       ...actor,
       via: { kind: 'oauth' as const, grantId: 'g', scopes: [token.slice(4)] },
     })
-    const { silentLog } = await import('../../shared/log.ts')
     const access = createAccess({ ...fixture, log: silentLog, baseUrl: BASE_URL, oauth })
     const own = accountRoutes({ ...fixture, apiRoute: createApiRoutes(access.authenticate) })
     expect((await callRoute(own, 'GET', '/api/v1/me', bearer('dwo_cli'))).status).toBe(200)
@@ -308,6 +312,25 @@ describe('links in mails', () => {
   })
 })
 
+test('what has run out is swept away, and nothing else', async () => {
+  const actor = await fixture.newAccount()
+  const count = async () => {
+    const [row] = await fixture.sql`
+      select (select count(*)::int from sessions where user_id = ${actor.userId}) as sessions,
+        (select count(*)::int from account_links where user_id = ${actor.userId}) as links,
+        (select count(*)::int from throttles) as throttles`
+    return [row!['sessions'], row!['links'], row!['throttles']]
+  }
+  await fixture.accounts.sweep()
+  expect(await count()).toEqual([1, 1, 1])
+  fixture.advance(SESSION_IDLE_MS)
+  await fixture.accounts.sweep()
+  expect(await count()).toEqual([0, 1, 0])
+  fixture.advance(60 * DAY_MS)
+  await fixture.accounts.sweep()
+  expect(await count()).toEqual([0, 0, 0])
+})
+
 describe('the account itself', () => {
   test('a new password ends the other sessions and keeps this one under a new secret', async () => {
     const actor = await fixture.newAccount()
@@ -387,11 +410,10 @@ describe('throttling', () => {
 
   test('a success wipes the slate', async () => {
     const { email } = await fixture.newAccount()
-    for (let round = 0; round < 2; round++) {
-      for (let attempt = 0; attempt < 9; attempt++)
-        await refusal(fixture.accounts.signIn({ email, password: 'wrong password' }, VISIT))
-      expect(await refusal(fixture.accounts.signIn({ email, password: PASSWORD }, VISIT))).toBe('accepted')
-    }
+    const tryWith = (password: string) => refusal(fixture.accounts.signIn({ email, password }, VISIT))
+    for (let attempt = 0; attempt < 9; attempt++) await tryWith('wrong password')
+    expect(await tryWith(PASSWORD)).toBe('accepted')
+    for (let attempt = 0; attempt < 2; attempt++) expect(await tryWith('wrong password')).toBe('wrong_credentials')
   })
 
   test('reset mails stop silently, verification mails with 429', async () => {
