@@ -58,14 +58,14 @@ describe('a pattern', () => {
     [`/${Array.from({ length: 20 }, (_, index) => `:p${index}`).join('/')}`, /more than 16/],
   ])('%s is refused with a reason', (from, reason) => expect(match(from, '/')).toMatch(reason))
 
-  test('never throws, and takes linear time on a hostile path', () => {
+  test('never throws', () => {
     fc.assert(fc.property(fc.string(), fc.string(), (from, path) => void match(`/${from}`, `/${path}`)))
-    const path = `/${'a/'.repeat(50_000)}`
-    const startedAt = performance.now()
-    match('/*/:a/:b/:c/:d/z', path)
-    match('/:a/*a/:b/z', path)
-    // Quadratic time would take minutes; the bound is only there to tell the two apart.
-    expect(performance.now() - startedAt).toBeLessThan(5000)
+  })
+
+  // Backtracking would need hours for these; then the test ends by its time limit.
+  test.each(['/*/:a/:b/:c/:d/z', '/:a/*a/:b/z', '/*a/z'])('%s takes linear time on a hostile path', (from) => {
+    expect(match(from, `/${'a/'.repeat(50_000)}`)).toBeUndefined()
+    expect(match(from, `/${'a'.repeat(100_000)}`)).toBeUndefined()
   })
 })
 
