@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createCsrf } from '../../control/accounts/csrf.ts'
 import { SESSION_COOKIE } from '../../control/accounts/session-cookie.ts'
 import { issueToken } from '../../control/accounts/tokens.ts'
-import { ApiError } from '../../shared/errors.ts'
+import type { ApiError } from '../../shared/errors.ts'
 import { BASE_URL, createAccountsFixture, fakeRequest, PASSWORD, secretOf, VISIT } from '../support/accounts.ts'
 
 let fixture: Awaited<ReturnType<typeof createAccountsFixture>>

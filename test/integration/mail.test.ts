@@ -247,13 +247,13 @@ describe('without a mail server', () => {
     expect((await stat(path.join(folder, names[0]!))).mode & 0o777).toBe(0o600)
     expect(await readFile(path.join(folder, names[0]!), 'utf8')).toContain('\nhttps://dropway.test/verify?token=abc')
 
-    const listed = String((await list!.handle(fakeRequest({}))).body)
+    const listed = (await list!.handle(fakeRequest({}))).body as string
     expect(listed.indexOf('Join Zoë &amp; &lt;Söhne&gt; on Dropway')).toBeGreaterThan(0)
     const request = fakeRequest({ params: { id: names[1]!.replace('.eml', '') } })
-    const shown = String((await show!.handle(request)).body)
+    const shown = (await show!.handle(request)).body
     expect(shown).toContain('publish with Zoë &amp; &lt;Söhne&gt; as member')
     expect(shown).toContain('<a href="https://dropway.test/invitation?token=def">')
-    expect(String((await showHtml!.handle(request)).body)).toContain('Zo&#235; &amp; &lt;S&#246;hne&gt;')
+    expect((await showHtml!.handle(request)).body).toContain('Zo&#235; &amp; &lt;S&#246;hne&gt;')
     for (const id of ['../secret', 'mail_none', '']) {
       await expect(Promise.resolve().then(() => show!.handle(fakeRequest({ params: { id } })))).rejects.toMatchObject({
         status: 404,

@@ -154,6 +154,7 @@ export async function callRoute(
   method: string,
   pattern: string,
   request: Omit<FakeRequest, 'method'>,
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts the shape right after
 ): Promise<{ status: number; body: any }> {
   const route = routes.find((candidate) => candidate.method === method && candidate.path === pattern)
   if (!route) throw new Error(`no route ${method} ${pattern}`)
