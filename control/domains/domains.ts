@@ -9,7 +9,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { decodeRetryState } from '../../shared/certificate-retry.ts'
-import { MINUTE_MS, type Clock } from '../../shared/clock.ts'
+import { MINUTE_MS, SECOND_MS, type Clock } from '../../shared/clock.ts'
 import { errors } from '../../shared/errors.ts'
 import { siteHost } from '../../shared/hosts.ts'
 import { newId } from '../../shared/ids.ts'
@@ -32,6 +32,8 @@ import type { AddDomain, DomainView, SingleDomainView } from './schemas.ts'
 /** A control that dies during a check leaves the domain to others after this long. */
 const CHECK_LEASE_MS = 2 * MINUTE_MS
 const CHECKS_AT_ONCE = 8
+/** Whoever presses the button again and again sees the last result; DNS does not change that fast. */
+const MIN_MANUAL_PAUSE_MS = SECOND_MS
 
 export interface DomainsDeps {
   sql: Pool
@@ -302,7 +304,8 @@ export function createDomains({ sql, redis, secrets, clock, log, config, audit, 
     async check(actor: Actor, siteId: string, domain: string): Promise<DomainView> {
       const row = await requireDomain(sql, actor, siteId, domain)
       const pair = (await queries.listDomains(sql, siteId)).filter((other) => other.redirect_to === row.domain)
-      await Promise.all([row, ...pair].map(({ id }) => check(id)))
+      const isFresh = (one: DomainRow): boolean => clock.now() - (one.checked_at?.getTime() ?? 0) < MIN_MANUAL_PAUSE_MS
+      await Promise.all([row, ...pair].filter((one) => !isFresh(one)).map(({ id }) => check(id)))
       await propagate()
       return viewOf(siteId, row.domain)
     },

@@ -235,7 +235,9 @@ describe('from claim to certificate', () => {
     await domains.add(actor, siteId, { domain: 'x.breaks.test' })
     await expect.poll(() => domains.get(actor, siteId, 'x.breaks.test'), soon).toMatchObject({ state: 'active' })
     await pebble.dns.clear('x.breaks.test')
-    expect(await domains.check(actor, siteId, 'x.breaks.test')).toMatchObject({ state: 'failing', reason: 'no_record' })
+    await expect
+      .poll(() => domains.check(actor, siteId, 'x.breaks.test'), soon)
+      .toMatchObject({ state: 'failing', reason: 'no_record' })
     expect(await routeOf('x.breaks.test')).toMatchObject({ kind: 'alias' })
     await setCname('x.breaks.test', target)
     await expect

@@ -1,0 +1,82 @@
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { openLocalCa, type LocalCa } from '../../../certs/local-ca.ts'
+import { openServiceCertificate, serviceCertificateNames } from '../../../certs/service-certificate.ts'
+import type { CertificateBundle } from '../../../shared/certificate-bundle.ts'
+import { systemClock } from '../../../shared/clock.ts'
+import { silentLog } from '../../../shared/log.ts'
+
+let folder: string
+let ca: LocalCa
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  folder = mkdtempSync(path.join(tmpdir(), 'dropway-service-'))
+  ca = openLocalCa(folder, systemClock)
+})
+afterEach(() => {
+  vi.useRealTimers()
+  rmSync(folder, { recursive: true })
+})
+
+const names = { serviceHost: 'dropway.example', sitesDomain: 'sites.example' }
+
+function write(bundle: CertificateBundle): { certFile: string; keyFile: string } {
+  const files = { certFile: path.join(folder, 'wildcard.pem'), keyFile: path.join(folder, 'wildcard.key') }
+  for (const [file, text] of [
+    [files.certFile, bundle.cert],
+    [files.keyFile, bundle.key],
+  ] as const) {
+    writeFileSync(`${file}.new`, text)
+    renameSync(`${file}.new`, file)
+  }
+  return files
+}
+
+test('files are served, and served anew when both were replaced; a pair that does not match never is', () => {
+  const first = ca.issue(['*.sites.example'])
+  const files = write(first)
+  const service = openServiceCertificate({
+    source: { kind: 'files', ...files },
+    names,
+    clock: systemClock,
+    log: silentLog,
+  })
+  const seen: string[] = []
+  const stop = service.watch(({ cert }) => seen.push(cert))
+  expect(service.current()).toEqual(first)
+  vi.advanceTimersByTime(10_000)
+  expect(seen).toEqual([])
+
+  const second = ca.issue(['*.sites.example'])
+  write({ cert: second.cert, key: first.key })
+  vi.advanceTimersByTime(10_000)
+  expect(seen).toEqual([])
+  expect(service.current()).toEqual(first)
+
+  write(second)
+  vi.advanceTimersByTime(10_000)
+  expect(seen).toEqual([second.cert])
+  expect(service.current()).toEqual(second)
+  stop()
+})
+
+test('files that are missing or wrong stop the start', () => {
+  const source = {
+    kind: 'files',
+    certFile: path.join(folder, 'none.pem'),
+    keyFile: path.join(folder, 'none.key'),
+  } as const
+  expect(() => openServiceCertificate({ source, names, clock: systemClock, log: silentLog })).toThrow(/none\.pem/)
+})
+
+test('the names of the service, and of one machine', () => {
+  expect(serviceCertificateNames(names)).toEqual(['dropway.example', 'sites.example', '*.sites.example'])
+  expect(serviceCertificateNames({ serviceHost: 'localhost', sitesDomain: 'localhost' })).toEqual([
+    'localhost',
+    '*.localhost',
+    '127.0.0.1',
+    '::1',
+  ])
+})
