@@ -60,7 +60,11 @@ export async function inspectArchive(file: string, capBytes: number): Promise<Ar
 /** Whatever goes wrong while reading an archive is the archive's fault: the disk was read before this point. */
 function asRejection(error: unknown): unknown {
   if (error instanceof ApiError || (error as NodeJS.ErrnoException).syscall !== undefined) return error
-  return errors.archiveRejected(`The archive cannot be read: ${(error as Error).message}.`)
+  return errors.archiveRejected(`The archive cannot be read: ${sentence((error as Error).message)}`)
+}
+
+function sentence(text: string): string {
+  return text.endsWith('.') ? text : `${text}.`
 }
 
 function openDirectory(archive: ArchiveFile): Promise<ZipFile> {
@@ -89,12 +93,15 @@ async function readEntries(zip: ZipFile, archive: ArchiveFile): Promise<JudgedEn
 
 async function readDirectory(zip: ZipFile): Promise<{ name: string; entry: Entry }[]> {
   const listed: { name: string; entry: Entry }[] = []
+  let files = 0
   for (let number = 1; number <= zip.entryCount; number++) {
     const entry = await nextEntry(zip, number)
     const name = nameOf(entry, number)
     const problem = pathProblem(withoutSlash(name)) ?? entryProblem(entry, isFolderName(name))
     if (problem) throw rejected(name, problem)
     listed.push({ name, entry })
+    if (!isFolderName(name)) files++
+    if (files > MAX_BUNDLE_FILES) throw tooMany(`Entry ${quotePath(name)} is one too many`)
   }
   return listed
 }
@@ -138,7 +145,7 @@ function nextEntry(zip: ZipFile, number: number): Promise<Entry> {
   return new Promise((resolve, reject) => {
     const onError = (error: Error): void => {
       zip.off('entry', onEntry)
-      reject(errors.archiveRejected(`Entry number ${number} cannot be read: ${error.message}.`))
+      reject(errors.archiveRejected(`Entry number ${number} cannot be read: ${sentence(error.message)}`))
     }
     const onEntry = (entry: Entry): void => {
       zip.off('error', onError)
@@ -254,7 +261,6 @@ function refuseClashes(entries: readonly JudgedEntry[]): void {
     if (!entry.isPublished) continue
     const problem = folders.has(entry.path) ? 'is both a file and a folder' : paths.add(entry.path)
     if (problem) throw rejected(entry.path, problem)
-    if (paths.size > MAX_BUNDLE_FILES) throw tooMany(`Entry ${quotePath(entry.path)} is one too many`)
   }
 }
 

@@ -1,0 +1,145 @@
+/**
+ * A distant blob store with a bounded directory of copies in front of it, shared by all processes of a machine.
+ * A blob never changes, so a copy is never stale:
+ *
+ *   hit:     the copy, without a word to the distant store
+ *   miss:    the distant store answers; one fetch per blob also makes the copy
+ *   writing: the distant store first (that is what durable means), then the copy
+ *   full:    the copies that were used longest ago go, down to four fifths of the bound
+ *   failing: a copy that cannot be written (disk full) is done without; a copy that cannot be read is a miss
+ */
+import { Readable } from 'node:stream'
+import type { BlobStore, StoredBlob } from './blob-store.ts'
+
+export interface CachedStoreOptions {
+  readonly distant: BlobStore
+  /** A directory store that holds nothing but copies. */
+  readonly copies: BlobStore
+  readonly maxBytes: number
+}
+
+/** The directory is measured again after this share of the bound has been added to it. */
+const MEASURE_SHARE = 1 / 20
+const KEEP_SHARE = 4 / 5
+/** A use is noted at most this often: it costs a write to the disk. */
+const NOTE_USE_MS = 10 * 60 * 1000
+const MAX_NOTED_USES = 100_000
+
+export function createCachedBlobStore({ distant, copies, maxBytes }: CachedStoreOptions): BlobStore {
+  const fetching = new Map<string, Promise<Buffer>>()
+  const usedAt = new Map<string, number>()
+  /** Start as if due: copies of an earlier process count too. */
+  let addedBytes = maxBytes
+  let trimming: Promise<void> | undefined
+
+  async function addCopy(bytes: Uint8Array): Promise<void> {
+    // A copy that would push out a large part of the others is not worth it.
+    if (bytes.length > maxBytes / 4) return
+    await copies.put(bytes).catch(() => undefined)
+    addedBytes += bytes.length
+    if (addedBytes < maxBytes * MEASURE_SHARE || trimming) return
+    addedBytes = 0
+    trimming = trim(copies, maxBytes)
+      .catch(() => undefined)
+      .finally(() => (trimming = undefined))
+  }
+
+  function noteUse(hash: string): void {
+    const now = Date.now()
+    if ((usedAt.get(hash) ?? 0) > now - NOTE_USE_MS) return
+    if (usedAt.size >= MAX_NOTED_USES) usedAt.clear()
+    usedAt.set(hash, now)
+    copies.keep(hash).catch(() => undefined)
+  }
+
+  function fetchOnce(hash: string): Promise<Buffer> {
+    let running = fetching.get(hash)
+    if (!running) {
+      running = distant
+        .read(hash)
+        .then(async (bytes) => {
+          await addCopy(bytes)
+          return bytes
+        })
+        .finally(() => fetching.delete(hash))
+      fetching.set(hash, running)
+    }
+    return running
+  }
+
+  async function read(hash: string): Promise<Buffer> {
+    try {
+      const bytes = await copies.read(hash)
+      noteUse(hash)
+      return bytes
+    } catch {
+      return fetchOnce(hash)
+    }
+  }
+
+  /** A large blob is passed on while it arrives; whether it is worth a copy is for `read` to decide. */
+  async function* bytesOf(hash: string, range?: { start: number; end: number }): AsyncGenerator<Uint8Array> {
+    if (await copies.has(hash).catch(() => false)) {
+      noteUse(hash)
+      yield* copies.stream(hash, range)
+    } else if (range) yield* distant.stream(hash, range)
+    else yield* copyWhileStreaming(hash)
+  }
+
+  async function* copyWhileStreaming(hash: string): AsyncGenerator<Uint8Array> {
+    const copy = await copies.writer().catch(() => undefined)
+    let isWhole = false
+    try {
+      for await (const chunk of distant.stream(hash) as AsyncIterable<Uint8Array>) {
+        await copy?.write(chunk).catch(() => undefined)
+        yield chunk
+      }
+      isWhole = true
+    } finally {
+      if (isWhole)
+        await copy
+          ?.finish()
+          .then(({ size }) => (addedBytes += size))
+          .catch(() => copy.abort())
+      else await copy?.abort().catch(() => undefined)
+    }
+  }
+
+  return {
+    async put(bytes) {
+      const stored = await distant.put(bytes)
+      await addCopy(bytes)
+      return stored
+    },
+    writer: () => distant.writer(),
+    read,
+    stream: (hash, range) => Readable.from(bytesOf(hash, range)),
+    has: (hash) => distant.has(hash),
+    keep: (hash) => distant.keep(hash),
+    async remove(hash) {
+      await distant.remove(hash)
+      await copies.remove(hash)
+    },
+    async discard(hash, modifiedAt) {
+      const isRemoved = await distant.discard(hash, modifiedAt)
+      if (isRemoved) await copies.remove(hash)
+      return isRemoved
+    },
+    list: () => distant.list(),
+    async sweep(olderThanMs) {
+      return (await distant.sweep(olderThanMs)) + (await copies.sweep(olderThanMs))
+    },
+  }
+}
+
+/** Removes the copies that were used longest ago. Other processes may do the same at the same time: no harm. */
+async function trim(copies: BlobStore, maxBytes: number): Promise<void> {
+  const found: Required<StoredBlob>[] = []
+  for await (const blob of copies.list()) found.push(blob)
+  let total = found.reduce((sum, blob) => sum + blob.size, 0)
+  if (total <= maxBytes) return
+  for (const blob of found.toSorted((a, b) => a.modifiedAt - b.modifiedAt)) {
+    if (total <= maxBytes * KEEP_SHARE) return
+    if (await copies.discard(blob.hash, blob.modifiedAt)) total -= blob.size
+  }
+}

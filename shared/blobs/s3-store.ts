@@ -1,0 +1,182 @@
+/**
+ * Blobs in an S3-compatible bucket: `<prefix>ab/<hash>`. What comes back is checked against its name. A blob that streams
+ * in is written to a local draft first: its hash, which is its name, is only known at the end.
+ *
+ * An object has no way to be removed only if untouched; `discard` looks first and leaves a gap of one request. Whoever
+ * keeps a blob renews objects that are older than KEEP_WINDOW_MS, so the grace period of garbage collection must be longer.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { openAsBlob } from 'node:fs'
+import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { Readable } from 'node:stream'
+import type { ReadableStream } from 'node:stream/web'
+import { BlobMissing, isBlobHash, type BlobStore, type BlobWriter, type StoredBlob } from './blob-store.ts'
+import { createS3Client, type S3Client, type S3Settings } from './s3-client.ts'
+
+/** Renewing copies the object; younger ones need none. */
+const KEEP_WINDOW_MS = 60 * 60 * 1000
+
+export function createS3BlobStore(settings: S3Settings, draftsDir: string): BlobStore {
+  const s3 = createS3Client(settings)
+
+  async function modifiedAt(hash: string): Promise<number | undefined> {
+    const answer = await s3({ method: 'HEAD', key: keyOf(hash) })
+    if (answer.status === 404) return undefined
+    requireOk(answer, 'HEAD')
+    return Date.parse(answer.headers.get('last-modified') ?? '') || 0
+  }
+
+  async function keep(hash: string): Promise<boolean> {
+    const at = await modifiedAt(hash)
+    if (at === undefined) return false
+    if (at > Date.now() - KEEP_WINDOW_MS) return true
+    const source = `/${settings.bucket}/${settings.prefix}${keyOf(hash)}`
+    const headers = { 'x-amz-copy-source': source, 'x-amz-metadata-directive': 'REPLACE' }
+    const answer = await s3({ method: 'PUT', key: keyOf(hash), headers })
+    if (answer.status === 404) return false
+    await finishAnswer(answer, 'copy')
+    return true
+  }
+
+  async function upload(hash: string, size: number, body: Uint8Array<ArrayBuffer> | Blob): Promise<StoredBlob> {
+    if (!(await keep(hash))) {
+      // The service compares the bytes with the hash it was promised.
+      const headers = { 'x-amz-content-sha256': hash, 'content-length': String(size) }
+      await finishAnswer(await s3({ method: 'PUT', key: keyOf(hash), headers, body }), 'PUT')
+    }
+    return { hash, size }
+  }
+
+  async function fetchBlob(hash: string, range?: { start: number; end: number }): Promise<Response> {
+    const headers = range && { range: `bytes=${range.start}-${range.end}` }
+    const answer = await s3({ method: 'GET', key: keyOf(hash), ...(headers && { headers }) })
+    if (answer.status === 404) throw new BlobMissing(hash)
+    requireOk(answer, 'GET')
+    return answer
+  }
+
+  return {
+    put: (bytes) => upload(sha256(bytes), bytes.length, new Uint8Array(bytes)),
+    writer: () => createDraft(draftsDir, async (draft, blob) => upload(blob.hash, blob.size, await openAsBlob(draft))),
+    has: async (hash) => (await modifiedAt(hash)) !== undefined,
+    keep,
+    async read(hash) {
+      const bytes = Buffer.from(await (await fetchBlob(hash)).arrayBuffer())
+      if (sha256(bytes) !== hash) throw new Error(`blob ${hash} came back with other bytes`)
+      return bytes
+    },
+    stream: (hash, range) =>
+      Readable.from(range ? plainBytes(fetchBlob(hash, range)) : verifiedBytes(fetchBlob(hash), hash)),
+    async remove(hash) {
+      const answer = await s3({ method: 'DELETE', key: keyOf(hash) })
+      if (answer.status !== 404) await finishAnswer(answer, 'DELETE')
+    },
+    async discard(hash, knownAt) {
+      if ((await modifiedAt(hash)) !== knownAt) return false
+      await finishAnswer(await s3({ method: 'DELETE', key: keyOf(hash) }), 'DELETE')
+      return true
+    },
+    list: () => listObjects(s3, settings.prefix),
+    sweep: (olderThanMs) => sweepDrafts(draftsDir, olderThanMs),
+  }
+}
+
+function keyOf(hash: string): string {
+  if (!isBlobHash(hash)) throw new Error(`not a blob hash: ${JSON.stringify(hash)}`)
+  return `${hash.slice(0, 2)}/${hash}`
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}
+
+function requireOk(answer: Response, operation: string): void {
+  if (!answer.ok) throw new Error(`the S3 store answered ${answer.status} to ${operation}`)
+}
+
+/** Reads the answer to its end, so that the connection can be used again. */
+async function finishAnswer(answer: Response, operation: string): Promise<void> {
+  const text = await answer.text()
+  if (!answer.ok) throw new Error(`the S3 store answered ${answer.status} to ${operation}: ${text.slice(0, 200)}`)
+}
+
+async function* plainBytes(answering: Promise<Response>): AsyncGenerator<Uint8Array> {
+  const { body } = await answering
+  if (body) yield* Readable.fromWeb(body as ReadableStream<Uint8Array>)
+}
+
+async function* verifiedBytes(answering: Promise<Response>, hash: string): AsyncGenerator<Uint8Array> {
+  const digest = createHash('sha256')
+  for await (const chunk of plainBytes(answering)) {
+    digest.update(chunk)
+    yield chunk
+  }
+  if (digest.digest('hex') !== hash) throw new Error(`blob ${hash} came back with other bytes`)
+}
+
+async function createDraft(
+  folder: string,
+  adopt: (draft: string, blob: StoredBlob) => Promise<StoredBlob>,
+): Promise<BlobWriter> {
+  await mkdir(folder, { recursive: true })
+  const draft = path.join(folder, randomBytes(12).toString('hex'))
+  const file = await open(draft, 'wx')
+  const digest = createHash('sha256')
+  let size = 0
+  const abort = async (): Promise<void> => {
+    // Closing twice rejects; the draft must go all the same.
+    await file.close().catch(() => undefined)
+    await rm(draft, { force: true })
+  }
+  return {
+    async write(chunk) {
+      digest.update(chunk)
+      size += chunk.length
+      await file.writeFile(chunk)
+    },
+    async finish() {
+      await file.close()
+      const stored = await adopt(draft, { hash: digest.digest('hex'), size })
+      await rm(draft, { force: true })
+      return stored
+    },
+    abort,
+  }
+}
+
+async function sweepDrafts(folder: string, olderThanMs: number): Promise<number> {
+  const names = await readdir(folder).catch(() => [])
+  let removed = 0
+  for (const name of names) {
+    const facts = await stat(path.join(folder, name)).catch(() => undefined)
+    if (!facts || facts.mtimeMs > Date.now() - olderThanMs) continue
+    await rm(path.join(folder, name), { force: true })
+    removed++
+  }
+  return removed
+}
+
+/** The answer is XML of a fixed shape, written by a machine: hashes, dates and numbers need no parser. */
+async function* listObjects(s3: S3Client, prefix: string): AsyncIterable<Required<StoredBlob>> {
+  let continuation: string | undefined
+  do {
+    const query = {
+      'list-type': '2',
+      prefix,
+      ...(continuation !== undefined && { 'continuation-token': continuation }),
+    }
+    const answer = await s3({ method: 'GET', query })
+    const xml = await answer.text()
+    requireOk(answer, 'list')
+    for (const [, object = ''] of xml.matchAll(/<Contents>([\s\S]*?)<\/Contents>/g)) {
+      const hash = /<Key>[^<]*\/([0-9a-f]{64})<\/Key>/.exec(object)?.[1]
+      if (hash === undefined) continue
+      const size = Number(/<Size>(\d+)<\/Size>/.exec(object)?.[1])
+      // Seconds, as `last-modified` has them, so that `discard` can compare.
+      const at = Date.parse(/<LastModified>([^<]*)<\/LastModified>/.exec(object)?.[1] ?? '')
+      yield { hash, size, modifiedAt: Math.floor(at / 1000) * 1000 }
+    }
+    continuation = /<NextContinuationToken>([^<]*)<\/NextContinuationToken>/.exec(xml)?.[1]
+  } while (continuation !== undefined)
+}

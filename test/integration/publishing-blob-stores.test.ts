@@ -1,0 +1,248 @@
+/** One contract, every store: a directory, S3, and S3 with copies in front of it. */
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import os from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { BlobMissing, type BlobStore } from '../../shared/blobs/blob-store.ts'
+import { createCachedBlobStore } from '../../shared/blobs/cached-store.ts'
+import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
+import { openBlobStore, parseS3Url } from '../../shared/blobs/open.ts'
+import { createS3BlobStore } from '../../shared/blobs/s3-store.ts'
+
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+const ABSENT = 'a'.repeat(64)
+
+interface S3rver {
+  run(): Promise<{ port: number }>
+  close(): Promise<void>
+}
+const S3rver = createRequire(import.meta.url)('s3rver') as new (options: object) => S3rver
+
+let root: string
+let server: S3rver
+let s3Url: string
+
+beforeAll(async () => {
+  root = await mkdtemp(path.join(os.tmpdir(), 'dropway-blobs-'))
+  server = new S3rver({
+    port: 0,
+    address: '127.0.0.1',
+    silent: true,
+    directory: path.join(root, 's3'),
+    configureBuckets: [{ name: 'bucket', configs: [] }],
+  })
+  const { port } = await server.run()
+  s3Url = `s3://S3RVER:S3RVER@bucket/site-blobs?endpoint=http://127.0.0.1:${port}&cache=${path.join(root, 'cache')}`
+})
+afterAll(async () => {
+  await server.close()
+  await rm(root, { recursive: true, force: true })
+})
+
+const stores: Record<string, () => BlobStore> = {
+  'a directory': () => openBlobStore({ url: `file:${path.join(root, 'directory')}` }),
+  S3: () => createS3BlobStore(parseS3Url(s3Url).settings, path.join(root, 'drafts')),
+  'S3 behind a cache': () => openBlobStore({ url: s3Url }),
+}
+
+describe.each(Object.entries(stores))('%s', (_, open) => {
+  let store: BlobStore
+  beforeEach(() => {
+    store = open()
+  })
+
+  test('bytes come back under their hash', async () => {
+    const bytes = randomBytes(100_000)
+    const stored = await store.put(bytes)
+    expect(stored).toMatchObject({ hash: sha256(bytes), size: bytes.length })
+    expect((await store.read(stored.hash)).equals(bytes)).toBe(true)
+    expect(await store.has(stored.hash)).toBe(true)
+  })
+
+  test('the empty blob is a blob', async () => {
+    const { hash } = await store.put(new Uint8Array())
+    expect(await store.read(hash)).toHaveLength(0)
+    expect(await Array.fromAsync(store.stream(hash))).toEqual([])
+  })
+
+  test('storing twice stores once, and only the first is new', async () => {
+    const bytes = randomBytes(50)
+    const first = await store.put(bytes)
+    const second = await store.put(bytes)
+    expect(second).toEqual({ hash: first.hash, size: first.size })
+    const found = await Array.fromAsync(store.list())
+    expect(found.filter((blob) => blob.hash === first.hash)).toHaveLength(1)
+  })
+
+  test('the same bytes from twenty writers at once', async () => {
+    const bytes = randomBytes(10_000)
+    const stored = await Promise.all(Array.from({ length: 20 }, () => store.put(bytes)))
+    expect(new Set(stored.map((blob) => blob.hash))).toEqual(new Set([sha256(bytes)]))
+    expect((await store.read(sha256(bytes))).equals(bytes)).toBe(true)
+  })
+
+  test('a writer takes chunks', async () => {
+    const bytes = randomBytes(300_000)
+    const writer = await store.writer()
+    for (let at = 0; at < bytes.length; at += 7000) await writer.write(bytes.subarray(at, at + 7000))
+    const { hash, size } = await writer.finish()
+    expect({ hash, size }).toEqual({ hash: sha256(bytes), size: bytes.length })
+    expect((await store.read(hash)).equals(bytes)).toBe(true)
+  })
+
+  test('an aborted writer leaves nothing, and may be aborted twice', async () => {
+    const bytes = randomBytes(1000)
+    const writer = await store.writer()
+    await writer.write(bytes)
+    await writer.abort()
+    await writer.abort()
+    expect(await store.has(sha256(bytes))).toBe(false)
+  })
+
+  test('streams whole blobs and ranges, both ends inclusive', async () => {
+    const bytes = randomBytes(200_000)
+    const { hash } = await store.put(bytes)
+    expect(Buffer.concat(await Array.fromAsync(store.stream(hash))).equals(bytes)).toBe(true)
+    const middle = Buffer.concat(await Array.fromAsync(store.stream(hash, { start: 1000, end: 1999 })))
+    expect(middle.equals(bytes.subarray(1000, 2000))).toBe(true)
+  })
+
+  test('a missing blob is a BlobMissing, however it is asked for', async () => {
+    await expect(store.read(ABSENT)).rejects.toBeInstanceOf(BlobMissing)
+    await expect(Array.fromAsync(store.stream(ABSENT))).rejects.toBeInstanceOf(BlobMissing)
+    expect(await store.has(ABSENT)).toBe(false)
+    expect(await store.keep(ABSENT)).toBe(false)
+    expect(await store.discard(ABSENT, 0)).toBe(false)
+    await store.remove(ABSENT)
+  })
+
+  test('a name that is no hash never becomes a path', async () => {
+    for (const name of ['../../etc/passwd', '', 'A'.repeat(64), `${ABSENT}/`]) {
+      await expect(async () => store.read(name)).rejects.toThrow('not a blob hash')
+    }
+  })
+
+  test('removes, and lists what is there with size and age', async () => {
+    const { hash } = await store.put(randomBytes(123))
+    const listed = (await Array.fromAsync(store.list())).find((blob) => blob.hash === hash)
+    expect(listed).toMatchObject({ size: 123 })
+    expect(Math.abs(Date.now() - listed!.modifiedAt)).toBeLessThan(600_000)
+    await store.remove(hash)
+    expect(await store.has(hash)).toBe(false)
+  })
+
+  test('discards what is as old as it was listed', async () => {
+    const { hash } = await store.put(randomBytes(10))
+    const listed = (await Array.fromAsync(store.list())).find((blob) => blob.hash === hash)!
+    expect(await store.discard(hash, listed.modifiedAt - 5000)).toBe(false)
+    expect(await store.has(hash)).toBe(true)
+    expect(await store.discard(hash, listed.modifiedAt)).toBe(true)
+    expect(await store.has(hash)).toBe(false)
+  })
+})
+
+describe('a directory', () => {
+  test('does not discard a blob that somebody kept or stored again', async () => {
+    const store = createDirectoryBlobStore(path.join(root, 'kept'))
+    const kept = await store.put(randomBytes(10))
+    await store.keep(kept.hash)
+    expect(await store.discard(kept.hash, kept.modifiedAt!)).toBe(false)
+    const bytes = randomBytes(10)
+    const again = await store.put(bytes)
+    await store.put(bytes)
+    expect(await store.discard(again.hash, again.modifiedAt!)).toBe(false)
+    expect(await store.has(again.hash)).toBe(true)
+    expect(await readdir(path.join(root, 'kept', 'tmp'))).toEqual([])
+  })
+
+  test('sweeps the drafts of writers that died, and no others', async () => {
+    const folder = path.join(root, 'swept')
+    const store = createDirectoryBlobStore(folder)
+    const alive = await store.writer()
+    await writeFile(path.join(folder, 'tmp', 'dead'), 'x')
+    await utimes(path.join(folder, 'tmp', 'dead'), 0, 0)
+    expect(await store.sweep(60_000)).toBe(1)
+    await alive.write(Buffer.from('y'))
+    await alive.finish()
+    expect(await readdir(path.join(folder, 'tmp'))).toEqual([])
+  })
+})
+
+describe('the cache in front of a distant store', () => {
+  function cached(maxBytes: number): { store: BlobStore; distant: BlobStore; copies: BlobStore } {
+    const distant = createDirectoryBlobStore(path.join(root, `distant-${randomBytes(4).toString('hex')}`))
+    const copies = createDirectoryBlobStore(path.join(root, `copies-${randomBytes(4).toString('hex')}`))
+    return { store: createCachedBlobStore({ distant, copies, maxBytes }), distant, copies }
+  }
+
+  test('asks once for a blob that many want at the same time', async () => {
+    const { store, distant } = cached(1_000_000)
+    const { hash } = await distant.put(randomBytes(1000))
+    const read = vi.spyOn(distant, 'read')
+    await Promise.all(Array.from({ length: 50 }, () => store.read(hash)))
+    await store.read(hash)
+    expect(read).toHaveBeenCalledTimes(1)
+  })
+
+  test('a failed fetch is not remembered', async () => {
+    const { store, distant } = cached(1_000_000)
+    const { hash } = await distant.put(randomBytes(1000))
+    vi.spyOn(distant, 'read').mockRejectedValueOnce(new Error('network'))
+    await expect(store.read(hash)).rejects.toThrow('network')
+    expect(await store.read(hash)).toHaveLength(1000)
+  })
+
+  test('stays within its bound', async () => {
+    const { store, distant, copies } = cached(100_000)
+    for (let count = 0; count < 60; count++) {
+      const { hash } = await distant.put(randomBytes(10_000))
+      await store.read(hash)
+    }
+    await vi.waitFor(async () => {
+      const total = (await Array.fromAsync(copies.list())).reduce((sum, blob) => sum + blob.size, 0)
+      expect(total).toBeLessThanOrEqual(110_000)
+      expect(total).toBeGreaterThan(0)
+    })
+  })
+
+  test('serves on when copies cannot be written', async () => {
+    const { store, distant, copies } = cached(1_000_000)
+    const full = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
+    vi.spyOn(copies, 'put').mockRejectedValue(full)
+    vi.spyOn(copies, 'writer').mockRejectedValue(full)
+    const bytes = randomBytes(5000)
+    const { hash } = await distant.put(bytes)
+    expect((await store.read(hash)).equals(bytes)).toBe(true)
+    expect(Buffer.concat(await Array.fromAsync(store.stream(hash))).equals(bytes)).toBe(true)
+  })
+
+  test('a blob that was streamed to its end is there the next time', async () => {
+    const { store, distant } = cached(1_000_000)
+    const { hash } = await distant.put(randomBytes(5000))
+    await Array.fromAsync(store.stream(hash))
+    vi.spyOn(distant, 'stream').mockImplementation(() => expect.fail('asked the distant store'))
+    expect(Buffer.concat(await Array.fromAsync(store.stream(hash)))).toHaveLength(5000)
+  })
+})
+
+describe('S3', () => {
+  test('bytes that changed on the way are not served', async () => {
+    const store = stores['S3']!()
+    const { hash } = await store.put(randomBytes(1000))
+    const objects = await readdir(path.join(root, 's3', 'bucket'), { recursive: true })
+    const object = objects.find((name) => name.includes(`${hash}.`) && name.endsWith('_object'))!
+    const file = path.join(root, 's3', 'bucket', object)
+    expect((await stat(file)).size).toBe(1000)
+    await writeFile(file, randomBytes(1000))
+    await expect(store.read(hash)).rejects.toThrow('other bytes')
+    await expect(Array.fromAsync(store.stream(hash))).rejects.toThrow('other bytes')
+  })
+
+  test('a wrong setting is told without the secret', () => {
+    expect(() => openBlobStore({ url: 's3://key:hush@bucket' })).toThrow(/endpoint/)
+    expect(() => openBlobStore({ url: 's3://key:hush@bucket' })).not.toThrow(/hush/)
+    expect(() => openBlobStore({ url: 'ftp://x' })).toThrow(/BLOB_STORE/)
+  })
+})
