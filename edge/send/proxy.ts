@@ -3,6 +3,8 @@
  * leaves first ends the other side too. What a visitor says about their own address is never passed on.
  */
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import net from 'node:net'
+import { once } from 'node:events'
 import httpProxy from 'http-proxy'
 import type { Exchange } from '../context.ts'
 
@@ -27,9 +29,14 @@ const NOT_RETURNED = ['connection', 'keep-alive', 'proxy-connection', 'transfer-
 
 /** Until control's headers arrive; exports and long publishes take a while. */
 const ANSWER_MS = 120_000
+/** Between two pieces of an answer. */
+const SILENCE_MS = 600_000
 /** A control that refused a connection is passed over for this long. */
 const AVOID_MS = 1000
 const MAX_SOCKETS = 512
+const MAX_ATTEMPTS = 3
+/** Have no body and change nothing: may be tried again when no answer has begun. */
+const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 export interface ProxyFailure {
   readonly status: 502 | 504
@@ -49,8 +56,10 @@ export interface ProxyDependencies {
 }
 
 export function createProxy({ controlUrls, publicHost, onAnswer }: ProxyDependencies): Proxy {
-  const agent = new http.Agent({ keepAlive: true, maxSockets: MAX_SOCKETS, scheduling: 'lifo' })
-  const proxy = httpProxy.createProxyServer({ agent, xfwd: false, changeOrigin: false, proxyTimeout: ANSWER_MS })
+  const pooled = new http.Agent({ keepAlive: true, maxSockets: MAX_SOCKETS, scheduling: 'lifo' })
+  // A kept connection may end just as a request goes out on it. Reading can be tried again; writing must not be.
+  const fresh = new http.Agent({ keepAlive: false, maxSockets: MAX_SOCKETS })
+  const proxy = httpProxy.createProxyServer({ xfwd: false, changeOrigin: false, proxyTimeout: ANSWER_MS })
   const timedOut = new WeakSet<object>()
   const exchanges = new WeakMap<object, Exchange>()
   const avoidUntil = new Map<string, number>()
@@ -73,9 +82,14 @@ export function createProxy({ controlUrls, publicHost, onAnswer }: ProxyDependen
     })
   })
   proxy.on('proxyRes', (answer, request, response) => {
+    const keepAlive = answer.headers['keep-alive']
     for (const name of NOT_RETURNED) delete answer.headers[name]
+    // The pool must know how long control keeps a connection, the visitor must not: http-proxy copies in between.
+    if (keepAlive !== undefined) queueMicrotask(() => void (answer.headers['keep-alive'] = keepAlive))
     // HTTP/2 has no reason phrase; Node would warn about one.
     if (!(response instanceof http.ServerResponse)) answer.statusMessage = ''
+    // From here on silence is an event stream that has nothing to say.
+    answer.setTimeout(SILENCE_MS)
     // An answer that breaks off must not look whole.
     answer.once('error', () => response.destroy())
     const exchange = exchanges.get(request)
@@ -85,18 +99,31 @@ export function createProxy({ controlUrls, publicHost, onAnswer }: ProxyDependen
   function attempt(
     pair: { request: IncomingMessage; response: ServerResponse },
     tried: Set<string>,
+    attempts: number,
     onFailure: (failure: ProxyFailure) => void,
   ): void {
-    const target = nextTarget(tried)!
+    const { request, response } = pair
+    const isReading = READING.has(request.method!)
+    const target = nextTarget(tried) ?? controlUrls[0]!
     tried.add(target)
-    proxy.web(pair.request, pair.response, { target }, (error: NodeJS.ErrnoException) => {
-      if (pair.response.headersSent || pair.response.destroyed) return void pair.response.destroy()
-      const isAway = error.code === 'ECONNREFUSED'
-      if (isAway) avoidUntil.set(target, performance.now() + AVOID_MS)
-      // Nothing was sent yet, so a second control may try; a body that was already read cannot be sent again.
-      if (isAway && !hasBody(pair.request) && nextTarget(tried) !== undefined) return attempt(pair, tried, onFailure)
-      onFailure({ status: timedOut.has(pair.request) ? 504 : 502, error })
+    proxy.web(request, response, { target, agent: isReading ? pooled : fresh }, (error: NodeJS.ErrnoException) => {
+      if (response.headersSent || response.destroyed) return void response.destroy()
+      if (error.code === 'ECONNREFUSED') avoidUntil.set(target, performance.now() + AVOID_MS)
+      const mayRetry = isReading && !timedOut.has(request) && attempts < MAX_ATTEMPTS
+      if (mayRetry && (error.code === 'ECONNRESET' || nextTarget(tried) !== undefined))
+        return attempt(pair, error.code === 'ECONNRESET' ? new Set() : tried, attempts + 1, onFailure)
+      onFailure({ status: timedOut.has(request) ? 504 : 502, error })
     })
+  }
+
+  /** A body is read only once, so with several controls the one that gets it is known to be there before. */
+  async function avoidAbsent(): Promise<void> {
+    const tried = new Set<string>()
+    for (let target = nextTarget(tried); target !== undefined; target = nextTarget(tried)) {
+      if (await isListening(target)) return
+      tried.add(target)
+      avoidUntil.set(target, performance.now() + AVOID_MS)
+    }
   }
 
   return {
@@ -104,9 +131,26 @@ export function createProxy({ controlUrls, publicHost, onAnswer }: ProxyDependen
       const pair = exchange.forProxy()
       exchanges.set(pair.request, exchange)
       rewriteRequest(exchange, pair.request, publicHost)
-      attempt(pair, new Set(), onFailure)
+      if (READING.has(exchange.method) || controlUrls.length === 1) return attempt(pair, new Set(), 1, onFailure)
+      void avoidAbsent().then(() => attempt(pair, new Set(), 1, onFailure))
     },
-    close: () => agent.destroy(),
+    close() {
+      pooled.destroy()
+      fresh.destroy()
+    },
+  }
+}
+
+async function isListening(target: string): Promise<boolean> {
+  const { hostname, port } = new URL(target)
+  const socket = net.connect(Number(port || 80), hostname)
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
   }
 }
 
@@ -135,13 +179,5 @@ function connectionNames(connection: string | undefined): Set<string> {
       .toLowerCase()
       .split(',')
       .map((name) => name.trim()),
-  )
-}
-
-function hasBody(request: IncomingMessage): boolean {
-  return (
-    request.headers['content-length'] !== undefined ||
-    request.headers['transfer-encoding'] !== undefined ||
-    !['GET', 'HEAD', 'DELETE', 'OPTIONS'].includes(request.method ?? '')
   )
 }

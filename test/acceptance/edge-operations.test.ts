@@ -8,7 +8,7 @@ import tls from 'node:tls'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { keys } from '../../shared/keys.ts'
-import { rawH1, startEdgeFixture, type EdgeFixture, type RequestOptions } from '../support/edge-fixture.ts'
+import { rawH1, requestH2, startEdgeFixture, type EdgeFixture, type RequestOptions } from '../support/edge-fixture.ts'
 
 let fixture: EdgeFixture
 let control: http.Server
@@ -109,6 +109,22 @@ describe.each(['h1', 'h2'] as const)('the service host over %s', (protocol) => {
     const json = await fixture[protocol]('localhost', '/api/v1/sites')
     expect([json.status, JSON.parse(json.text).error]).toEqual([502, 'unavailable'])
   })
+})
+
+test('with several controls, one that is away costs no request', async () => {
+  const port = (control.address() as AddressInfo).port
+  const edge = await fixture.startEdge({
+    REPLICA_DIR: `${fixture.dataDir}/several`,
+    EDGE_WORKERS: '1',
+    CONTROL_URLS: `http://127.0.0.1:9,http://127.0.0.1:${port}`,
+  })
+  onRequest = (request, response) => void request.resume().on('end', () => response.end(request.method))
+  for (const method of ['GET', 'POST', 'POST', 'GET', 'DELETE', 'POST']) {
+    const body = method === 'POST' ? 'x'.repeat(100_000) : undefined
+    const answer = await requestH2(edge.httpsPort, fixture.ca(), 'localhost', '/api/v1/x', { method, body })
+    expect([answer.status, answer.text]).toEqual([200, method])
+  }
+  await edge.stop()
 })
 
 test('a visitor who leaves ends the work of control', async () => {
