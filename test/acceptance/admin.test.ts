@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startStack, type OwnStack } from '../support/stack.ts'
+
+const DAY_MS = 86_400_000
+
+let stack: OwnStack
+beforeAll(async () => {
+  // Its own: moving the clock of the lifecycle would expire the drops of other tests.
+  stack = await startStack()
+})
+afterAll(() => stack?.stop())
+
+async function admin<Result>(...args: string[]): Promise<Result> {
+  const { code, stdout, stderr } = await stack.admin(...args)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return JSON.parse(stdout) as Result
+}
+
+test('create-account prints the account and a token that works', async () => {
+  const account = await stack.createAccount('plus', { email: 'Ann@example.test', password: 'correct horse battery' })
+  expect(account).toEqual({
+    email: expect.stringMatching(/^ann@example\.test$/i),
+    user_id: expect.stringMatching(/^usr_/),
+    org_id: expect.stringMatching(/^org_/),
+    plan: 'plus',
+    token: expect.stringMatching(/^dw_/),
+  })
+  expect((await stack.fetch('/api/v1/me', { token: account.token })).status).toBe(200)
+})
+
+test('a taken e-mail, an unknown plan, a token for an unverified account: refused in one sentence', async () => {
+  await stack.createAccount('free', { email: 'taken@example.test' })
+  for (const [args, message] of [
+    [['--email', 'TAKEN@example.test'], /^There is an account with this e-mail already\./],
+    [
+      ['--email', 'new@example.test', '--plan', 'gold'],
+      /^--plan must be one of free, plus, business, starter, pro\.\n$/,
+    ],
+    [['--email', 'new@example.test', '--token'], /^--token needs --verified/],
+    [[], /^--email is missing\.\n$/],
+    [['--colour', 'red'], /^Unknown option '--colour'/],
+  ] as const) {
+    const { code, stdout, stderr } = await stack.admin('create-account', ...args)
+    expect(stderr).toMatch(message)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  }
+})
+
+test('takedown and restore show at the address when the command returns', async () => {
+  const site = await stack.publish(await stack.createAccount(), '<p>doubtful</p>')
+  await admin('takedown', site.slug, '--reason', 'phishing')
+  expect((await stack.visit(site.slug)).status).toBe(410)
+  await admin('restore', site.slug)
+  expect((await stack.visit(site.slug)).status).toBe(200)
+})
+
+test('takedown of a drop that is not there fails', async () => {
+  const { code, stderr } = await stack.admin('takedown', 'no-such-drop', '--reason', 'phishing')
+  expect(stderr).toMatch(/^There is no such drop/)
+  expect(code).toBe(1)
+})
+
+test('set-plan to free pauses drops beyond the cap, and back to a paid plan resumes them', async () => {
+  const account = await stack.createAccount('plus')
+  const sites = await Promise.all(Array.from({ length: 5 }, (_, index) => stack.publish(account, `<p>${index}</p>`)))
+  const statuses = async () =>
+    (await Promise.all(sites.map(({ slug }) => stack.visit(slug)))).map(({ status }) => status).toSorted()
+
+  await admin('set-plan', '--email', account.email, '--plan', 'free')
+  expect(await statuses()).toEqual([200, 200, 200, 503, 503])
+  await admin('set-plan', '--email', account.email, '--plan', 'plus')
+  expect(await statuses()).toEqual([200, 200, 200, 200, 200])
+})
+
+test('run-lifecycle --now expires free drops as if it were then; paid ones stay', async () => {
+  const free = await stack.publish(await stack.createAccount('free'), '<p>free</p>')
+  const paid = await stack.publish(await stack.createAccount('plus'), '<p>paid</p>')
+  const later = new Date(Date.now() + 31 * DAY_MS).toISOString()
+  const result = await admin<{ now: string; expired: number; mails: number }>('run-lifecycle', '--now', later)
+  expect(result.now.slice(0, 16)).toBe(later.slice(0, 16))
+  expect(result.expired).toBeGreaterThanOrEqual(1)
+  expect((await stack.visit(free.slug)).status).toBe(410)
+  expect((await stack.visit(paid.slug)).status).toBe(200)
+})
+
+test('republish counts the routes it wrote, and everything is still served', async () => {
+  const site = await stack.publish(await stack.createAccount('plus'), '<p>here</p>')
+  expect((await admin<{ routes: number }>('republish')).routes).toBeGreaterThanOrEqual(1)
+  expect((await stack.visit(site.slug)).status).toBe(200)
+})
+
+test('certificates list is a list', async () => {
+  expect(await admin('certificates', 'list')).toEqual([])
+})
+
+test('help names every command, an unknown one fails', async () => {
+  const { code, stdout } = await stack.admin('help')
+  expect(code).toBe(0)
+  for (const name of ['create-account', 'set-plan', 'takedown', 'restore', 'run-lifecycle', 'republish', 'doctor']) {
+    expect(stdout).toContain(`  ${name}`)
+  }
+  expect(await stack.admin('explode')).toMatchObject({ code: 1, stdout: '', stderr: '"explode" is not a command.\n' })
+})
