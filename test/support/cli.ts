@@ -26,6 +26,8 @@ export interface RunOptions {
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
   readonly input?: string
+  /** What to type once it is asked for; given everything that was printed so far, until it answers. */
+  respond?(output: string): Promise<string> | undefined
   /** Kills the process. */
   readonly signal?: AbortSignal
 }
@@ -85,10 +87,26 @@ function run(command: string, args: readonly string[], options: RunOptions): Pro
   const child = spawn(command, args, { cwd: options.cwd, env: options.env, stdio: ['pipe', 'pipe', 'pipe'] })
   let stdout = ''
   let stderr = ''
-  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
-  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  let responded = false
+  function respond(): void {
+    const answer = responded ? undefined : options.respond?.(stdout + stderr)
+    if (answer === undefined) return
+    responded = true
+    void answer.then((text) => child.stdin.write(text))
+  }
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString()
+    respond()
+  })
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString()
+    respond()
+  })
+  // It may end without reading what was typed.
+  child.stdin.on('error', () => {})
   options.signal?.addEventListener('abort', () => child.kill('SIGKILL'))
-  child.stdin.end(options.input ?? '')
+  // A terminal stays open as long as somebody sits at it.
+  if (options.respond === undefined) child.stdin.end(options.input ?? '')
   return new Promise((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code) => {
