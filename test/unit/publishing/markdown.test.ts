@@ -36,7 +36,7 @@ describe('CommonMark', () => {
       expect(renderBody(markdown, 'plain').html).toBe(html)
       const full = withoutDecoration(renderBody(markdown).html)
       if (ADDITIONS_DIFFER.has(number)) expect(full).not.toBe(html)
-    else expect(full).toBe(html)
+      else expect(full).toBe(html)
     },
   )
 })

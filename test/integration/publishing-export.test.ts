@@ -1,0 +1,130 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import yauzl from 'yauzl'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Manifest } from '../../shared/manifest.ts'
+import { collectGarbage } from '../../control/publishing/collect-garbage.ts'
+import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
+import { chunksOf, startPublishing, type PublishingFixture } from '../support/publishing.ts'
+
+let fixture: PublishingFixture
+beforeAll(async () => {
+  fixture = await startPublishing()
+})
+afterAll(() => fixture.close())
+
+async function unzip(bytes: Buffer): Promise<Map<string, Buffer>> {
+  const zip = await yauzl.fromBufferPromise(bytes)
+  const files = new Map<string, Buffer>()
+  for await (const entry of zip.eachEntry())
+    files.set(entry.fileName, await buffer(await zip.openReadStreamPromise(entry)))
+  return files
+}
+
+async function publish(files: Record<string, string | Buffer>, single = false): Promise<Manifest> {
+  const intake = fixture.publishing.receive({ capBytes: 50_000_000 })
+  for (const [name, content] of Object.entries(files)) {
+    await (single ? intake.addSingle(name, chunksOf(content), {}) : intake.addFile(name, chunksOf(content)))
+  }
+  return fixture.publishing.readManifest((await intake.finish()).manifestHash)
+}
+
+describe('export', () => {
+  test('holds every file as it was uploaded, in a folder per drop, and the metadata', async () => {
+    const picture = randomBytes(200_000)
+    const site = await publish({ 'index.html': '<p>1', 'a/pic.png': picture, _redirects: '/a /b', '.empty': '' })
+    const note = await publish({ 'note.md': '# Hi' }, true)
+    async function* sites() {
+      yield { slug: 'site', manifest: site, metadata: { slug: 'site', name: 'Site' } }
+      yield { slug: 'note', manifest: note, metadata: { slug: 'note', name: '' } }
+    }
+    const files = await unzip(await buffer(fixture.publishing.exportZip(sites())))
+    expect([...files.keys()].toSorted()).toEqual(
+      [
+        'dropway-export.json',
+        'note/note.md',
+        'site/.empty',
+        'site/_redirects',
+        'site/a/pic.png',
+        'site/index.html',
+      ].toSorted(),
+    )
+    expect(files.get('site/a/pic.png')!.equals(picture)).toBe(true)
+    expect(files.get('note/note.md')!.toString()).toBe('# Hi')
+    expect(JSON.parse(files.get('dropway-export.json')!.toString())).toMatchObject({
+      sites: [{ slug: 'site' }, { slug: 'note' }],
+    })
+  })
+
+  test('nothing published gives an archive that opens', async () => {
+    const none = Readable.from([]) as AsyncIterable<never>
+    expect([...(await unzip(await buffer(fixture.publishing.exportZip(none)))).keys()]).toEqual(['dropway-export.json'])
+  })
+
+  test('reads no further than somebody takes it', async () => {
+    let asked = 0
+    const manifest = await publish({ 'index.html': '<p>1', 'big.bin': randomBytes(2_000_000) })
+    async function* sites() {
+      for (; asked < 100; asked++) yield { slug: `s${asked}`, manifest, metadata: {} }
+    }
+    const stream = fixture.publishing.exportZip(sites())
+    for await (const _ of stream) break
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(asked).toBeLessThan(5)
+    expect(stream.destroyed).toBe(true)
+  })
+
+  test('a blob that is lost breaks the archive instead of shortening it', async () => {
+    const manifest = await publish({ 'index.html': '<p>1', 'lost.bin': randomBytes(100) })
+    const lost = new Map(manifest.files).get('lost.bin')!
+    await fixture.blobs.remove(lost.hash)
+    async function* sites() {
+      yield { slug: 's', manifest, metadata: {} }
+    }
+    await expect(buffer(fixture.publishing.exportZip(sites()))).rejects.toThrow(lost.hash)
+  })
+})
+
+describe('garbage collection', () => {
+  test('removes what is old and unreferenced, and nothing else', async () => {
+    const root = await mkdtemp(path.join(os.tmpdir(), 'dropway-garbage-'))
+    try {
+      const blobs = createDirectoryBlobStore(root)
+      const now = Date.now()
+      const store = async (age: number): Promise<string> => {
+        const { hash } = await blobs.put(randomBytes(20))
+        const at = new Date(now - age)
+        await utimes(path.join(root, hash.slice(0, 2), hash), at, at)
+        return hash
+      }
+      const [oldOrphan, oldNeeded, youngOrphan, keptOrphan] = [
+        await store(100_000),
+        await store(100_000),
+        await store(10),
+        await store(100_000),
+      ]
+      await writeFile(path.join(root, 'tmp', 'dead'), 'x')
+      await utimes(path.join(root, 'tmp', 'dead'), 0, 0)
+      const removed = await collectGarbage({
+        blobs,
+        graceMs: 50_000,
+        now,
+        isReferenced: async (hashes) => {
+          // Somebody publishes these bytes again while the database is asked.
+          await blobs.keep(keptOrphan)
+          return new Set(hashes.filter((hash) => hash === oldNeeded))
+        },
+      })
+      expect(removed).toBe(1)
+      const left = (await Array.fromAsync(blobs.list())).map((blob) => blob.hash)
+      expect(left.toSorted()).toEqual([oldNeeded, youngOrphan, keptOrphan].toSorted())
+      expect(left).not.toContain(oldOrphan)
+    } finally {
+      await rm(root, { recursive: true, force: true })
+    }
+  })
+})

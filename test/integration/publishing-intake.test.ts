@@ -1,0 +1,275 @@
+import { createHash } from 'node:crypto'
+import zlib from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Intake, PreparedVersion } from '../../control/publishing/contract.ts'
+import type { ManifestFile } from '../../shared/manifest.ts'
+import { chunksOf, startPublishing, type PublishingFixture } from '../support/publishing.ts'
+
+const CAP_BYTES = 10_000_000
+
+let fixture: PublishingFixture
+beforeAll(async () => {
+  fixture = await startPublishing()
+})
+afterAll(() => fixture.close())
+
+async function publish(
+  fill: (intake: Intake) => Promise<void>,
+  options: { capBytes?: number; base?: string } = {},
+): Promise<PreparedVersion> {
+  const intake = fixture.publishing.receive({ capBytes: CAP_BYTES, ...options })
+  try {
+    await fill(intake)
+    return await intake.finish()
+  } finally {
+    await intake.abort()
+  }
+}
+
+function publishFiles(
+  files: Record<string, string | Buffer>,
+  options: { base?: string } = {},
+): Promise<PreparedVersion> {
+  return publish(async (intake) => {
+    for (const [path, content] of Object.entries(files)) await intake.addFile(path, chunksOf(content))
+  }, options)
+}
+
+async function filesOf(prepared: PreparedVersion): Promise<Map<string, ManifestFile>> {
+  return new Map((await fixture.publishing.readManifest(prepared.manifestHash)).files)
+}
+
+describe('a single file', () => {
+  test('a page is served as written, as the landing page', async () => {
+    const html = '<!doctype html><title>Hello</title><p>world'
+    const prepared = await publish((intake) => intake.addSingle('My page.HTM', chunksOf(html), {}))
+    expect(prepared).toMatchObject({ byteSize: html.length, fileCount: 1, title: 'Hello', report: { warnings: [] } })
+    const file = (await filesOf(prepared)).get('index.html')!
+    expect(file).toMatchObject({ type: 'text/html; charset=utf-8', injection: { head: 35, body: html.length } })
+    expect((await fixture.publishing.readBlob(prepared.landingHash)).toString()).toBe(html)
+    for (const hash of prepared.blobs) expect(await fixture.blobs.has(hash)).toBe(true)
+  })
+
+  test('Markdown is rendered, and its source is kept', async () => {
+    const prepared = await publish((intake) => intake.addSingle('notes.md', chunksOf('# Notes\n\ntext'), {}))
+    const file = (await filesOf(prepared)).get('index.html')!
+    expect(prepared).toMatchObject({ byteSize: 13, fileCount: 1, title: 'Notes' })
+    expect(file.source).toMatchObject({ path: 'notes.md', size: 13 })
+    expect((await fixture.blobs.read(file.source!.hash)).toString()).toBe('# Notes\n\ntext')
+    expect(prepared.blobs).toContain(file.source!.hash)
+  })
+
+  test('a title that comes after the file counts', async () => {
+    const intake = fixture.publishing.receive({ capBytes: CAP_BYTES })
+    await intake.addSingle('notes.markdown', chunksOf('# Notes'), {})
+    expect((await intake.finish({ title: 'Given' })).title).toBe('Given')
+  })
+
+  test.each(['a.txt', 'a.php', 'html', '.html', 'a.html.exe', 'a.zip'])('%s is not taken', async (name) => {
+    await expect(publish((intake) => intake.addSingle(name, chunksOf('x'), {}))).rejects.toMatchObject({
+      status: 400,
+      code: 'unsupported_file_type',
+    })
+  })
+
+  test.each([
+    ['an empty file', (intake: Intake) => intake.addSingle('a.html', chunksOf(''), {})],
+    ['nothing at all', async () => undefined],
+    ['a name with a line break', (intake: Intake) => intake.addSingle('a\n.html', chunksOf('x'), {})],
+    [
+      'two files',
+      async (intake: Intake) => {
+        await intake.addSingle('a.html', chunksOf('x'), {})
+        await intake.addSingle('b.html', chunksOf('x'), {})
+      },
+    ],
+  ])('%s is refused', async (_, fill) => {
+    const before = await fixture.leftovers()
+    await expect(publish(fill)).rejects.toMatchObject({ status: 400, code: 'invalid_request' })
+    expect(await fixture.leftovers()).toEqual(before)
+  })
+
+  test('hostile Markdown is ended after its time, and the next document is rendered', async () => {
+    const impatient = await startPublishing({ markdownTimeoutMs: 1500 })
+    try {
+      const intake = impatient.publishing.receive({ capBytes: CAP_BYTES })
+      await intake.addSingle('bad.md', chunksOf('*a **a '.repeat(60_000)), {})
+      await expect(intake.finish()).rejects.toMatchObject({
+        status: 400,
+        code: 'invalid_request',
+        message: expect.stringContaining('too long'),
+      })
+      await intake.abort()
+      expect(await impatient.leftovers()).toEqual([])
+      const next = impatient.publishing.receive({ capBytes: CAP_BYTES })
+      await next.addSingle('good.md', chunksOf('# Good'), {})
+      expect((await next.finish()).title).toBe('Good')
+    } finally {
+      await impatient.close()
+    }
+  })
+})
+
+describe('files with paths', () => {
+  test('types, variants, hashed names, rules and a report', async () => {
+    const script = 'const greeting = "hello";\n'.repeat(200)
+    const prepared = await publishFiles({
+      'index.html': '<title>Site</title><script src="assets/app-BX3k9f2a.js"></script><img src="nope.png">',
+      'assets/app-BX3k9f2a.js': script,
+      'pic.png': Buffer.alloc(3000, 7),
+      _redirects: '/old /new 301\nnonsense\n',
+      _headers: '/*\n  X-A: 1\n',
+    })
+    const manifest = await fixture.publishing.readManifest(prepared.manifestHash)
+    expect(prepared).toMatchObject({ fileCount: 5, title: 'Site' })
+    expect(manifest.redirects).toEqual([{ from: '/old', to: '/new', status: 301, force: false, line: 1 }])
+    expect(manifest.headers).toEqual([{ from: '/*', set: [['x-a', '1']], line: 1 }])
+    expect(manifest.unserved.map(([path]) => path)).toEqual(['_headers', '_redirects'])
+    const files = new Map(manifest.files)
+    const app = files.get('assets/app-BX3k9f2a.js')!
+    expect(app).toMatchObject({ immutable: true, type: 'text/javascript; charset=utf-8' })
+    expect(zlib.brotliDecompressSync(await fixture.blobs.read(app.encodings!.br!.hash)).toString()).toBe(script)
+    expect(zlib.gunzipSync(await fixture.blobs.read(app.encodings!.gzip!.hash)).toString()).toBe(script)
+    expect(files.get('pic.png')).toEqual({ hash: expect.any(String), size: 3000, type: 'image/png' })
+    expect(prepared.report.warnings.map(({ code, path, line }) => ({ code, path, line }))).toEqual([
+      { code: 'invalid_rule', path: '_redirects', line: 2 },
+      { code: 'missing_file', path: 'index.html', line: undefined },
+    ])
+  })
+
+  test('names may follow their bytes', async () => {
+    const prepared = await publish(async (intake) => {
+      const first = await intake.addUnnamed(chunksOf('<p>1'))
+      const second = await intake.addUnnamed(chunksOf('two'))
+      second.name('b.txt')
+      first.name('index.html')
+    })
+    expect([...(await filesOf(prepared)).keys()]).toEqual(['b.txt', 'index.html'])
+  })
+
+  test.each(['../x', '/x', 'a\\b', 'a//b', 'C:x', ''])('the path %j is refused', async (path) => {
+    expect(() => fixture.publishing.checkPath(path)).toThrow(expect.objectContaining({ status: 400 }))
+    await expect(publishFiles({ 'index.html': 'x', [path]: 'y' })).rejects.toMatchObject({
+      status: 400,
+      code: 'invalid_request',
+    })
+  })
+
+  test('a path that appears twice is refused', async () => {
+    const twice = publish(async (intake) => {
+      await intake.addFile('index.html', chunksOf('1'))
+      await intake.addFile('index.html', chunksOf('2'))
+    })
+    await expect(twice).rejects.toMatchObject({ status: 400, message: expect.stringContaining('twice') })
+  })
+
+  test('without index.html it says where one is', async () => {
+    await expect(publishFiles({ 'dist/index.html': 'x', 'package.json': '{}' })).rejects.toMatchObject({
+      code: 'missing_index',
+      message: expect.stringContaining('"dist/"'),
+    })
+  })
+
+  test('the cap counts the upload as a whole, while it is read', async () => {
+    const before = await fixture.leftovers()
+    let sent = 0
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      for (;;) {
+        sent += 100_000
+        yield Buffer.alloc(100_000, sent % 251)
+      }
+    }
+    const tooMuch = publish(
+      async (intake) => {
+        await intake.addFile('index.html', chunksOf(Buffer.alloc(600_000, 'a')))
+        await intake.addFile('b.txt', endless())
+      },
+      { capBytes: 1_000_000 },
+    )
+    await expect(tooMuch).rejects.toMatchObject({ status: 413, code: 'upload_too_large' })
+    expect(sent).toBeLessThanOrEqual(600_000)
+    expect(await fixture.leftovers()).toEqual(before)
+  })
+
+  test('a failing upload takes back only what nobody else stored meanwhile', async () => {
+    const shared = 'shared between two uploads'
+    const failing = fixture.publishing.receive({ capBytes: CAP_BYTES })
+    await failing.addFile('a.txt', chunksOf(shared))
+    await failing.addFile('b.txt', chunksOf('only in the failing upload'))
+    const prepared = await publishFiles({ 'index.html': 'x', 'a.txt': shared })
+    await failing.abort()
+    for (const hash of prepared.blobs) expect(await fixture.blobs.has(hash)).toBe(true)
+    expect(await fixture.blobs.has(createHash('sha256').update('only in the failing upload').digest('hex'))).toBe(false)
+  })
+})
+
+describe('charsets', () => {
+  test.each([
+    ['declared otherwise', Buffer.from('<meta charset="iso-8859-1"><p>\xe9', 'latin1'), 'text/html'],
+    ['declared otherwise although it is ASCII', Buffer.from('<meta charset="windows-1251"><p>a'), 'text/html'],
+    ['not declared and not UTF-8', Buffer.from('<p>\xe9', 'latin1'), 'text/html'],
+    ['UTF-8, declared or not', Buffer.from('<p>é'), 'text/html; charset=utf-8'],
+  ])('a page that is %s', async (_, bytes, type) => {
+    expect((await filesOf(await publishFiles({ 'index.html': bytes }))).get('index.html')!.type).toBe(type)
+  })
+
+  test('a UTF-16 page is served as it is, without places for snippets', async () => {
+    const bytes = Buffer.from('\ufeff<p>hello</p>', 'utf16le')
+    expect((await filesOf(await publishFiles({ 'index.html': bytes }))).get('index.html')).toEqual({
+      hash: expect.any(String),
+      size: bytes.length,
+      type: 'text/html',
+    })
+  })
+})
+
+describe('changed files only', () => {
+  test('what the live version knows is taken over, and the manifest is the same as if all had been sent', async () => {
+    const site = {
+      'index.html': `<title>T</title>${'<p>text</p>'.repeat(100)}`,
+      'a.js': 'let a = 1;\n'.repeat(100),
+      'b.css': 'a{}',
+    }
+    const first = await publishFiles(site)
+    const changed = { ...site, 'b.css': 'b{}' }
+    const whole = await publishFiles(changed)
+    const partial = await publish(
+      async (intake) => {
+        for (const [path, file] of await filesOf(first))
+          if (path !== 'b.css') await intake.addStored(path, file.hash, file.size)
+        await intake.addFile('b.css', chunksOf('b{}'))
+      },
+      { base: first.manifestHash },
+    )
+    expect(partial).toEqual(whole)
+  })
+
+  test('a file that never arrived is named', async () => {
+    const missing = publish(async (intake) => {
+      await intake.addFile('index.html', chunksOf('x'))
+      await intake.addStored('lost.txt', 'f'.repeat(64), 5)
+    })
+    await expect(missing).rejects.toMatchObject({ status: 400, message: expect.stringContaining('lost.txt') })
+  })
+})
+
+describe('refining', () => {
+  test('serves the same bytes in smaller variants, and a second time there is nothing to do', async () => {
+    const text = Array.from(
+      { length: 3000 },
+      (_, index) => `line ${index * 7919} of a text, ${index % 13} words\n`,
+    ).join('')
+    const prepared = await publishFiles({ 'index.html': '<p>x', 'a.txt': text })
+    const refined = (await fixture.publishing.refine(prepared.manifestHash))!
+    const [before, after] = [await filesOf(prepared), await filesOf({ ...prepared, ...refined })]
+    expect(after.get('a.txt')!.encodings!.br!.size).toBeLessThan(before.get('a.txt')!.encodings!.br!.size)
+    expect({ ...after.get('a.txt'), encodings: 0 }).toEqual({ ...before.get('a.txt'), encodings: 0 })
+    expect(refined.blobs).toEqual(
+      expect.arrayContaining([refined.manifestHash, after.get('a.txt')!.encodings!.br!.hash]),
+    )
+    expect(
+      zlib.brotliDecompressSync(await fixture.blobs.read(after.get('a.txt')!.encodings!.br!.hash)).toString(),
+    ).toBe(text)
+    expect(await fixture.publishing.refine(refined.manifestHash)).toBeUndefined()
+  })
+})

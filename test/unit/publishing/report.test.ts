@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest'
+import { scanHtml } from '../../../control/publishing/html-scan.ts'
+import { cssLinks, htmlLinks } from '../../../control/publishing/links.ts'
+import { MAX_WARNINGS, writeReport } from '../../../control/publishing/report.ts'
+import { parseSiteRules } from '../../../control/publishing/site-rules.ts'
+
+/** Path → content; the report of a site that consists of exactly these. */
+function report(site: Record<string, string>, spaces: { redirects?: string } = {}) {
+  const files = Object.keys(site).map((path) => ({ path, hash: path, size: site[path]!.length }))
+  return writeReport({
+    files,
+    linksOf: ({ path }) => {
+      if (path.endsWith('.html')) return htmlLinks(path, scanHtml(Buffer.from(site[path]!)))
+      return path.endsWith('.css') ? cssLinks(path, site[path]!) : undefined
+    },
+    rules: parseSiteRules({ redirects: spaces.redirects ?? '', headers: '' }),
+  }).warnings
+}
+
+describe('links and assets', () => {
+  test('what is there is not mentioned, however it is written', () => {
+    const page = `<a href="/">1</a><a href="about">2</a><a href="about/">3</a><a href="./blog/">4</a><a href="/blog">5</a>
+      <a href="blog/index.html?x#y">6</a><a href="#top">7</a><img src="a%20b.png"><a href="mailto:x@y">8</a>
+      <a href="https://example.com/missing">9</a><img src="data:image/png;base64,AA"><a href="//example.com/x">10</a>
+      <link rel=canonical href="https://me.example/"><a href="javascript:void 0">11</a><a href="tel:1">12</a>`
+    expect(
+      report({ 'index.html': page, 'about.html': '', 'blog/index.html': '<a href="../about">', 'a b.png': '' }),
+    ).toEqual([])
+  })
+
+  test('missing pages and files are told apart, with the page they are on', () => {
+    const warnings = report({
+      'index.html': '<a href="/nowhere">x</a>',
+      'sub/a.html': '<img src="pic.png"><script src="/app.js"></script>',
+    })
+    expect(warnings.map(({ code, path }) => [code, path])).toEqual([
+      ['missing_page', 'index.html'],
+      ['missing_file', 'sub/a.html'],
+      ['missing_file', 'sub/a.html'],
+    ])
+    expect(warnings[1]!.message).toContain('/sub/pic.png')
+  })
+
+  test('wrong letter case says how it is written', () => {
+    const [warning] = report({ 'index.html': '<img src="Images/Logo.PNG">', 'images/logo.png': '' })
+    expect(warning).toMatchObject({
+      code: 'wrong_case',
+      path: 'index.html',
+      message: expect.stringContaining('/images/logo.png'),
+    })
+  })
+
+  test('a redirect rule answers for a missing file', () => {
+    expect(report({ 'index.html': '<a href="/old/x">' }, { redirects: '/old/* /:splat' })).toEqual([])
+  })
+
+  test('a base element moves relative links', () => {
+    expect(report({ 'index.html': '<base href="/docs/"><a href="a.html">', 'docs/a.html': '' })).toEqual([])
+  })
+
+  test('stylesheets', () => {
+    const css =
+      '/* url(no.png) */ a{background:url("bg.png")} @import "more.css"; b{src:url(../font.woff2)} c{fill:url(#g)}'
+    const warnings = report({ 'index.html': '', 'css/a.css': css, 'font.woff2': '' })
+    expect(warnings.map(({ message }) => message)).toEqual([
+      expect.stringContaining('/css/bg.png'),
+      expect.stringContaining('/css/more.css'),
+    ])
+  })
+
+  test('things that work on the publisher’s machine only, and things that browsers block', () => {
+    const page =
+      '<script src="http://localhost:3000/a.js"></script><img src="http://example.com/a.png"><a href="http://example.com">ok</a><img src="file:///tmp/a.png"><a href="http://127.0.0.1/">x</a><a href="http://localhost.example/">ok</a>'
+    expect(report({ 'index.html': page }).map(({ code }) => code)).toEqual([
+      'local_reference',
+      'local_reference',
+      'local_reference',
+      'insecure_reference',
+    ])
+  })
+})
+
+describe('files', () => {
+  test.each(['.env', 'config/.env.local', '.git/config', 'keys/id_rsa', 'server.pem', '.npmrc', 'backup.sql'])(
+    '%s looks like a secret',
+    (path) => {
+      expect(report({ 'index.html': '', [path]: '' })).toMatchObject([{ code: 'public_secret', path }])
+    },
+  )
+  test.each(['.env.example', 'environment.js', 'git.html', 'keys.html', 'talk.keynote'])('%s does not', (path) => {
+    expect(report({ 'index.html': '', [path]: '' })).toEqual([])
+  })
+  test('a repository is one mistake', () => {
+    expect(report({ 'index.html': '', '.git/config': '', '.git/HEAD': '' })).toHaveLength(1)
+  })
+  test('a project instead of its output', () => {
+    expect(report({ 'index.html': '', 'package.json': '', 'dist/index.html': '' })).toMatchObject([
+      { code: 'nested_index', message: expect.stringContaining('dist/') },
+    ])
+  })
+  test('bad rules keep their line', () => {
+    expect(report({ 'index.html': '' }, { redirects: '\nnonsense' })).toMatchObject([
+      { code: 'invalid_rule', path: '_redirects', line: 2 },
+    ])
+  })
+})
+
+test('a site with a thousand mistakes gets a report that can be read, and secrets come first', () => {
+  const links = Array.from({ length: 1000 }, (_, index) => `<a href="/missing-${index}">`).join('')
+  const warnings = report({ 'index.html': links, '.env': '' })
+  expect(warnings.length).toBeLessThanOrEqual(MAX_WARNINGS)
+  expect(warnings[0]!.code).toBe('public_secret')
+  expect(warnings.at(-1)!.code).toBe('more_warnings')
+})
