@@ -35,8 +35,6 @@ export interface Progress {
   finish(): void
 }
 
-export type Uploader = ReturnType<typeof createUploader>
-
 export function createUploader({ api, configDir }: { api: ApiClient; configDir: string }) {
   return {
     /** Resumes the unfinished upload of the same files, or starts one. */

@@ -565,7 +565,9 @@ test('hundreds of random requests: never a 5xx, never a hang', async () => {
   }
   for (let round = 0; round < 10; round++) {
     const requests = Array.from({ length: 40 }, one)
-    const answers = await Promise.all(requests.map((request) => exchange(port, request.bytes, request.complete ? 5000 : 250)))
+    const answers = await Promise.all(
+      requests.map((request) => exchange(port, request.bytes, request.complete ? 5000 : 250)),
+    )
     for (const [index, answer] of answers.entries()) {
       const { bytes, complete } = requests[index]!
       expect(statusOf(answer), bytes.toString('latin1')).toBeLessThan(500)

@@ -24,10 +24,10 @@ const routes: Route[] = [
 ]
 
 test('the document lists the API, not the pages, with path parameters, schemas and security', () => {
-  const document = openApiDocument(routes, { baseUrl: 'https://dropway.example', version: '1.2.3' }) as Record<
-    string,
-    any
-  > // oxlint-disable-line typescript/no-explicit-any -- walks an open JSON document
+  // Written and read again, as a client gets it.
+  const document = JSON.parse(
+    JSON.stringify(openApiDocument(routes, { baseUrl: 'https://dropway.example', version: '1.2.3' })),
+  )
   expect(document['openapi']).toBe('3.1.0')
   expect(document['servers']).toEqual([{ url: 'https://dropway.example/api/v1' }])
   expect(Object.keys(document['paths'])).toEqual(['/sites/{id}'])
