@@ -3,15 +3,16 @@
  * The result is JSON on stdout; a failure is a sentence on stderr and a non-zero exit.
  */
 import { once } from 'node:events'
+import { enableCompileCache } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock, type Clock } from '../../shared/clock.ts'
+import { compileCacheDir } from '../../shared/compile-cache.ts'
 import { ConfigError } from '../../shared/env.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { silentLog } from '../../shared/log.ts'
 import { readControlConfig, type ControlConfig } from '../config.ts'
-import { createServices, type Services } from '../services.ts'
+import type { Services } from '../services.ts'
 import { commands, UsageError, type Command } from './commands.ts'
-import { runDoctor } from './doctor.ts'
 
 const CONNECT_TIMEOUT_MS = 3000
 
@@ -21,7 +22,10 @@ async function main(args: readonly string[]): Promise<number> {
     process.stdout.write(help())
     return 0
   }
-  if (name === 'doctor') return await runDoctor(process.env, process.stdout, { json: rest.includes('--json') })
+  if (name === 'doctor') {
+    const { runDoctor } = await import('./doctor.ts')
+    return await runDoctor(process.env, process.stdout, { json: rest.includes('--json') })
+  }
   const command = commands.get(name)
   if (!command) throw new UsageError(`"${name}" is not a command.`)
   const { clock, rest: ownArguments } = takeClock(rest)
@@ -31,6 +35,9 @@ async function main(args: readonly string[]): Promise<number> {
 
 async function runCommand(command: Command, args: readonly string[], clock: Clock): Promise<void> {
   const config = readControlConfig(process.env)
+  enableCompileCache(compileCacheDir(config.dataDir))
+  // Imported now: most of the time of a command is spent on loading this.
+  const { createServices } = await import('../services.ts')
   const services = createServices({ config, clock, log: silentLog })
   try {
     await requireServices(services, config)

@@ -6,6 +6,7 @@
  *
  * Whatever ends in between is started again.
  */
+import { compileCacheDir } from '../../shared/compile-cache.ts'
 import { forgetLocalServices, noteLocalServices } from '../../shared/local-services.ts'
 import type { SupervisorConfig } from './config.ts'
 import { openLogFile } from './log-file.ts'
@@ -64,11 +65,12 @@ export async function startStack(config: SupervisorConfig, report: Report): Prom
     }
     const main =
       name === 'control' ? new URL('../main.ts', import.meta.url) : new URL('../../edge/main.ts', import.meta.url)
-    return () =>
-      startPlane({ name, main, graceMs, onLog, environment: { ...config.environment, ...serviceAddresses() } })
+    return () => startPlane({ name, main, graceMs, onLog, environment: planeEnvironment() })
   }
 
-  const serviceAddresses = () => ({
+  const planeEnvironment = () => ({
+    NODE_COMPILE_CACHE: compileCacheDir(config.dataDir),
+    ...config.environment,
     ...(postgres ? { DATABASE_URL: postgres.url } : {}),
     ...(redis ? { REDIS_URL: redis.url } : {}),
   })

@@ -146,6 +146,8 @@ async function stackEnvironment(dataDir: string, workers: number, extra: Readonl
   return {
     PATH: process.env['PATH'] ?? '',
     HOME: os.homedir(),
+    // One for all stacks: each starts in half the time.
+    NODE_COMPILE_CACHE: path.join(ROOT, 'node_modules', '.cache', 'dropway-tests'),
     DATA_DIR: dataDir,
     EDGE_HTTPS_PORT: String(httpsPort),
     EDGE_HTTP_PORT: String(httpPort),
