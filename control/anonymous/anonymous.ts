@@ -137,7 +137,8 @@ export function createAnonymous({
       url: addressOf(config, siteHost(site.slug, config.sitesDomain)),
       id: site.id,
       slug: site.slug,
-      claim_url: `${config.baseUrl}/claim/${claimSecret}`,
+      // In the query, never in the path: access logs keep paths.
+      claim_url: `${config.baseUrl}/claim?token=${claimSecret}`,
       expires_at: site.expires_at!.toISOString(),
     }
     return { value: drop, ...(await events.propagate()) }

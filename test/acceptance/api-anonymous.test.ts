@@ -24,7 +24,7 @@ describe('POST /drops', () => {
       id: expect.any(String),
       slug: expect.any(String),
       url: `https://${made.slug}.${stack.sitesDomain}:${stack.httpsPort}`,
-      claim_url: expect.stringContaining(`${stack.baseUrl}/claim/`),
+      claim_url: expect.stringContaining(`${stack.baseUrl}/claim?token=`),
     })
     const days = (Date.parse(made.expires_at) - Date.now()) / 86_400_000
     expect(days).toBeGreaterThan(6.99)

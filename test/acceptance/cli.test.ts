@@ -262,7 +262,7 @@ test('drop: no account, a claim link, a QR code, the address last', async () => 
   })
   expect(code, stderr).toBe(0)
   expect(stdout).toMatch(/[▀▄█]{5}/)
-  expect(stdout).toContain(`${stack.baseUrl}/claim/`)
+  expect(stdout).toContain(`${stack.baseUrl}/claim?token=`)
   expect((await stack.visit(slugOf(lines.at(-1)!))).text()).toContain('Anonymous')
   const json = (await dropway(['drop', 'page.html', '--json'], { cwd: folder })).json()
   expect(json).toMatchObject({ url: expect.any(String), claim_url: expect.any(String), slug: expect.any(String) })

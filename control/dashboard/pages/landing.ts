@@ -79,8 +79,8 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
       },
     },
     handlers.page('/drop', () => seeOther('/')),
-    handlers.page('/claim/:token', async ({ request, viewer, actor }) => {
-      const token = request.params['token']!
+    handlers.page('/claim', async ({ request, viewer, actor }) => {
+      const token = request.query.get('token') ?? ''
       const drop = await anonymous.findClaim(token)
       if (!drop) {
         return messagePage({
@@ -93,8 +93,8 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
         actor && (await services.organisations.list(actor)).find((entry) => entry.id === actor.orgId)?.name
       return claimPage(viewer, { token, drop, organisation })
     }),
-    handlers.form('/claim/:token', async ({ request, actor }) => {
-      const { siteId } = await anonymous.claimLink(requireActor(actor, { verified: false }), request.params['token']!)
+    handlers.form('/claim', async ({ actor, form }) => {
+      const { siteId } = await anonymous.claimLink(requireActor(actor, { verified: false }), form.get('token') ?? '')
       return seeOther(`/sites/${siteId}?done=claimed`)
     }),
   ]

@@ -155,7 +155,7 @@ export function claimPage(
   claim: { token: string; drop: { url: string; title: string }; organisation: string | undefined },
 ): Page {
   const signedIn = viewer.signedIn !== undefined
-  const here = `/claim/${claim.token}`
+  const here = `/claim?token=${claim.token}`
   return {
     title: 'Claim a drop',
     body: html`<div class="narrow section"><div class="stack"><h1>Claim this drop</h1>
@@ -163,7 +163,7 @@ export function claimPage(
 <div class="card"><strong>${claim.drop.title || shortAddress(claim.drop.url)}</strong><a href="${claim.drop.url}">${shortAddress(claim.drop.url)}</a></div>
 ${
   signedIn
-    ? html`<form method="post" action="${here}" class="form">${csrfField(viewer)}<button class="button primary">Claim it for ${claim.organisation ?? 'my account'}</button></form>`
+    ? html`<form method="post" action="/claim" class="form">${csrfField(viewer)}<input type="hidden" name="token" value="${claim.token}"><button class="button primary">Claim it for ${claim.organisation ?? 'my account'}</button></form>`
     : html`<p class="cluster"><a class="button primary" href="/signup${nextQuery(here)}">Sign up and claim it</a><a class="button" href="/signin${nextQuery(here)}">Sign in</a></p>`
 }</div>`,
   }
