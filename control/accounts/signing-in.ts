@@ -53,11 +53,11 @@ export function createSigningIn({ sql, hooks, throttle, now }: Deps): SigningIn 
 
   return {
     async signIn(input, visit) {
-      const { id } = await checkCredentials(parseEmail(input.email), input.password, visit.ip)
+      const checked = await checkCredentials(parseEmail(input.email), input.password, visit.ip)
       const signedIn = await transaction(sql, async (locked) => {
         // Deleted, or given another password, while the hash was computed.
-        const user = await lockUser(locked, id)
-        if (!user) throw errors.wrongCredentials()
+        const user = await lockUser(locked, checked.id)
+        if (user?.passwordHash !== checked.passwordHash) throw errors.wrongCredentials()
         return enter(locked, user, visit, now(), hooks)
       })
       await hooks.propagate()
