@@ -7,8 +7,8 @@ export default defineConfig({
     pool: 'forks',
     // Most files wait for sockets and processes, so a few more than there are cores keep two cores busy.
     maxWorkers: 3,
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
     teardownTimeout: 30_000,
     reporters: process.env['CI'] ? ['default', './test/support/plain-reporter.ts'] : ['default'],
   },

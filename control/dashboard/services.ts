@@ -37,7 +37,7 @@ export interface DashboardServices {
   readonly botCheck: Pick<BotCheck, 'startToken'>
   readonly domains: Pick<Domains, 'list' | 'add' | 'check' | 'remove'>
   readonly trust: Pick<Trust, 'takedown' | 'restore' | 'report' | 'openQueue' | 'dismiss' | 'search'>
-  readonly gallery: Pick<Gallery, 'list' | 'forget'>
+  readonly gallery: Pick<Gallery, 'list'>
   readonly oauth: Pick<OAuth, 'listGrants' | 'revokeGrant'>
   readonly billing: Pick<Billing, 'checkout' | 'portal' | 'overview'>
 }

@@ -1,5 +1,5 @@
 /** The public gallery: drops whose owners want to be seen. */
-import { MINUTE_MS, type Clock } from '../../shared/clock.ts'
+import { SECOND_MS, type Clock } from '../../shared/clock.ts'
 import { siteHost } from '../../shared/hosts.ts'
 import { addressOf } from '../../shared/settings.ts'
 import type { ControlConfig } from '../config.ts'
@@ -17,8 +17,8 @@ export interface GalleryEntry {
 export type GalleryOrder = 'newest' | 'popular'
 
 const SIZE = 60
-/** Fresh for a minute; while a refresh fails the old list stays. */
-const FRESH_MS = MINUTE_MS
+/** Long enough to shield Postgres from a crowd, short enough that a drop made private leaves at once. While a refresh fails the old list stays. */
+const FRESH_MS = 2 * SECOND_MS
 
 export type Gallery = ReturnType<typeof createGallery>
 
@@ -54,10 +54,6 @@ export function createGallery({
       })
       cached.set(order, { at: clock.now(), entries })
       return entries
-    },
-    /** A change of a site's visibility shows at once on this control, within a minute on the others. */
-    forget(): void {
-      cached.clear()
     },
   }
 }

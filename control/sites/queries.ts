@@ -34,12 +34,6 @@ export async function listSites(sql: Sql, orgId: string): Promise<SiteFacts[]> {
     select ${siteFacts(sql)} from ${siteSource(sql)} where s.org_id = ${orgId} and s.deleted_at is null order by s.created_at desc, s.id desc`
 }
 
-export async function listAnonymousSites(sql: Sql, anonymousId: string): Promise<SiteFacts[]> {
-  return sql<SiteFacts[]>`
-    select ${siteFacts(sql)} from ${siteSource(sql)}
-    where s.anonymous_id = ${anonymousId} and s.org_id is null and s.deleted_at is null order by s.created_at desc`
-}
-
 export async function siteIdsOfOwner(sql: Sql, userId: string): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     select s.id from sites s join organisations o on o.id = s.org_id where o.owner_id = ${userId} and s.deleted_at is null order by s.id`
@@ -110,11 +104,6 @@ export async function takeSlug(sql: Sql, slug: string, siteId: string, now: Date
 
 export async function releaseSlug(sql: Sql, slug: string, kind: 'former' | 'tombstone', freeAt: Date): Promise<void> {
   await sql`update slugs set kind = ${kind}, free_at = ${freeAt} where slug = ${slug}`
-}
-
-export async function formerSlugs(sql: Sql, siteId: string): Promise<string[]> {
-  const rows = await sql<{ slug: string }[]>`select slug from slugs where site_id = ${siteId} and kind = 'former'`
-  return rows.map((row) => row.slug)
 }
 
 /** A deleted site's former slugs are gone with it. */
@@ -228,11 +217,14 @@ export async function ownBlobs(sql: Sql, orgId: string, hashes: readonly string[
   return new Set(rows.map((row) => row.hash))
 }
 
-/** Of these hashes, those that a retained version or an open upload needs. */
+/**
+ * Of these hashes, those that a retained version or an open upload needs. A version dropped within the last day counts:
+ * an edge may not have heard of its successor yet, and an upload under way may take over what it knows.
+ */
 export async function referencedBlobs(sql: Sql, hashes: readonly string[], now: Date): Promise<Set<string>> {
   const rows = await sql<{ hash: string }[]>`
     select distinct b.hash from version_blobs b join versions v on v.id = b.version_id
-    where v.dropped_at is null and b.hash = any(${hashes as string[]})
+    where (v.dropped_at is null or v.dropped_at > ${now}::timestamptz - interval '1 day') and b.hash = any(${hashes as string[]})
     union
     select distinct f.hash from upload_files f join uploads u on u.id = f.upload_id
     where u.finished_at is null and u.expires_at > ${now} and f.hash = any(${hashes as string[]})`

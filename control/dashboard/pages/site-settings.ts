@@ -19,7 +19,7 @@ const CARDS: Readonly<Record<string, (form: URLSearchParams) => SitePatch>> = {
   analytics: (form) => ({ analytics: analyticsOf(form) }),
 }
 
-export function siteSettingsRoutes({ sites, gallery, config }: DashboardServices, handlers: Handlers): Route[] {
+export function siteSettingsRoutes({ sites, config }: DashboardServices, handlers: Handlers): Route[] {
   async function show({ request, viewer, actor }: AccountVisit, flash?: Page['flash']): Promise<Answer> {
     const site = await sites.get(actor, request.params['id']!)
     return siteSettingsPage(viewer, {
@@ -39,7 +39,6 @@ export function siteSettingsRoutes({ sites, gallery, config }: DashboardServices
           const patchOf = Object.hasOwn(CARDS, card) ? CARDS[card] : undefined
           if (!patchOf) throw errors.notFound('setting')
           await sites.patch(visit.actor, id, patchOf(visit.form))
-          gallery.forget()
           return seeOther(`/sites/${id}/settings?done=saved`)
         },
         (problem) => show(visit, { tone: 'bad', text: problemText(problem) }),
@@ -52,7 +51,6 @@ export function siteSettingsRoutes({ sites, gallery, config }: DashboardServices
           if (visit.form.get('confirm')?.trim() !== site.slug)
             throw errors.invalidRequest(`Type “${site.slug}” exactly to delete this drop.`)
           await sites.delete(visit.actor, site.id)
-          gallery.forget()
           return seeOther('/sites?done=deleted')
         },
         (problem) => {

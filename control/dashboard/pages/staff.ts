@@ -7,13 +7,11 @@ import type { Handlers } from '../handlers.ts'
 import type { DashboardServices } from '../services.ts'
 import { staffPage } from '../views/staff.ts'
 
-export function staffRoutes({ trust, gallery, clock }: DashboardServices, handlers: Handlers): Route[] {
+export function staffRoutes({ trust, clock }: DashboardServices, handlers: Handlers): Route[] {
   const staffForm = (path: string, act: Parameters<Handlers['accountForm']>[2]): Route =>
     handlers.accountForm(path, { verified: true }, async (visit) => {
       if (!visit.actor.isStaff) throw errors.notFound('page')
-      const answer = await act(visit)
-      gallery.forget()
-      return answer
+      return act(visit)
     })
 
   return [

@@ -1,0 +1,166 @@
+/** Every move in the specification's state table, as a visitor sees it before and after. The clock is moved by `run-lifecycle --now`. */
+import { readdir, readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { apiFor, fileForm } from '../support/api.ts'
+import { FormBrowser } from '../support/form-browser.ts'
+import { startStack, type Account, type OwnStack } from '../support/stack.ts'
+
+const DAY_MS = 86_400_000
+const PASSWORD = 'correct horse battery'
+
+let stack: OwnStack
+
+beforeAll(async () => {
+  stack = await startStack({ env: { JOB_INTERVAL: '1h' } })
+})
+afterAll(() => stack.stop())
+
+async function admin(...args: string[]): Promise<Record<string, unknown>> {
+  const result = await stack.admin(...args)
+  expect(result.stderr + result.code).toBe('0')
+  return JSON.parse(result.stdout)
+}
+
+const runAfter = (days: number, from = Date.now()) =>
+  admin('run-lifecycle', '--now', new Date(from + days * DAY_MS).toISOString())
+
+async function newDrop(account: Account, content = '<h1>here</h1>') {
+  const api = apiFor(stack, account)
+  const site = (await api.create()).json()
+  await api.upload(site.id, fileForm('a.html', content))
+  return site as { id: string; slug: string }
+}
+
+async function statusOf(slug: string): Promise<[number, string]> {
+  const answer = await stack.visit(slug)
+  return [answer.status, answer.text().toLowerCase()]
+}
+
+async function mailsTo(email: string): Promise<string[]> {
+  const folder = path.join(stack.dataDir, 'mail')
+  const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.eml'))
+  const sources = await Promise.all(names.map((name) => readFile(path.join(folder, name), 'utf8')))
+  return sources
+    .filter((source) => source.includes(`\nTo: ${email}\r`))
+    .map((source) => /^Subject: (.*)\r$/m.exec(source)![1]!)
+}
+
+async function signIn(account: Account): Promise<void> {
+  const browser = new FormBrowser(stack, '198.51.100.5')
+  expect((await browser.send('/signin', { email: account.email, password: PASSWORD })).status).toBe(303)
+}
+
+test('anonymous, live → 7 days after the upload → expired (410); nothing resets it', async () => {
+  const made = (await stack.fetch('/api/v1/drops', { body: fileForm('a.html', 'mine') })).json()
+  expect((await statusOf(made.slug))[0]).toBe(200)
+  await runAfter(6.9)
+  expect((await statusOf(made.slug))[0]).toBe(200)
+  await runAfter(7.1)
+  expect(await statusOf(made.slug)).toEqual([410, expect.stringContaining('expired')])
+})
+
+describe('a free drop', () => {
+  let account: Account
+  let drop: { id: string; slug: string }
+
+  beforeAll(async () => {
+    account = await stack.createAccount('free', { password: PASSWORD })
+    drop = await newDrop(account)
+  })
+
+  test('warns its owner 7 days and 1 day before, once each, however often the job runs', async () => {
+    for (const days of [22, 23.5, 23.6, 28, 29.5, 29.6]) await runAfter(days)
+    await expect.poll(() => mailsTo(account.email), { timeout: 15_000 }).toHaveLength(2)
+    expect((await statusOf(drop.slug))[0]).toBe(200)
+  })
+
+  test('expires 30 days after the owner was last seen (410); visitors do not matter', async () => {
+    await stack.visit(drop.slug)
+    await runAfter(30.1)
+    expect(await statusOf(drop.slug)).toEqual([410, expect.stringContaining('expired')])
+    expect((await apiFor(stack, account).get(drop.id)).json()).toMatchObject({ state: 'expired' })
+    const refused = await apiFor(stack, account).upload(drop.id, fileForm('a.html', 'new'))
+    expect([refused.status, refused.json().error]).toEqual([409, 'expired'])
+  })
+
+  test('comes back when the owner signs in before the final removal', async () => {
+    await signIn(account)
+    expect((await statusOf(drop.slug))[0]).toBe(200)
+    expect((await apiFor(stack, account).get(drop.id)).json()).toMatchObject({ state: 'live' })
+  })
+
+  test('is removed for good when the recovery window passes', async () => {
+    await runAfter(30.1)
+    await runAfter(59)
+    expect(await statusOf(drop.slug)).toEqual([410, expect.stringContaining('expired')])
+    await runAfter(60.2)
+    expect((await statusOf(drop.slug))[0]).toBe(410)
+    await signIn(account)
+    expect((await statusOf(drop.slug))[0]).toBe(410)
+    expect((await apiFor(stack, account).list()).json()).toEqual([])
+  })
+})
+
+describe('plans', () => {
+  test('paid drops have no clock; when the plan ends the newest 3 stay, the others pause; re-subscribing resumes them', async () => {
+    const account = await stack.createAccount('plus', { password: PASSWORD })
+    const drops: { id: string; slug: string }[] = []
+    for (let index = 0; index < 5; index++) drops.push(await newDrop(account, `<p>drop ${index}</p>`))
+    const states = async () => Promise.all(drops.map(async (drop) => (await statusOf(drop.slug))[0]))
+    await runAfter(400)
+    expect(await states()).toEqual([200, 200, 200, 200, 200])
+    expect((await stack.visit(drops[4]!.slug)).text()).not.toContain('dropway')
+
+    await admin('set-plan', '--email', account.email, '--plan', 'free')
+    expect(await states()).toEqual([503, 503, 200, 200, 200])
+    expect((await statusOf(drops[0]!.slug))[1]).toContain('paused')
+    expect((await stack.visit(drops[0]!.slug)).header('retry-after')).toBeDefined()
+    expect((await stack.visit(drops[4]!.slug)).text()).toContain('dropway')
+    expect((await apiFor(stack, account).create()).json()).toMatchObject({ error: 'plan_limit' })
+
+    await apiFor(stack, account).delete(drops[4]!.id)
+    expect(await states()).toEqual([503, 200, 200, 200, 410])
+
+    await admin('set-plan', '--email', account.email, '--plan', 'business')
+    expect(await states()).toEqual([200, 200, 200, 200, 410])
+  })
+
+  test('a password stays in force when the plan ends', async () => {
+    const account = await stack.createAccount('plus')
+    const drop = await newDrop(account)
+    await apiFor(stack, account).patch(drop.id, { password: 'secret' })
+    await admin('set-plan', '--email', account.email, '--plan', 'free')
+    expect((await statusOf(drop.slug))[0]).toBe(401)
+  })
+})
+
+describe('trust and safety', () => {
+  test('takedown → 410 removed, with a mail and no way to publish; restore → live', async () => {
+    const account = await stack.createAccount('plus')
+    const drop = await newDrop(account)
+    await admin('takedown', drop.slug, '--reason', 'phishing')
+    expect(await statusOf(drop.slug)).toEqual([410, expect.stringContaining('removed')])
+    expect((await apiFor(stack, account).upload(drop.id, fileForm('a.html', 'x'))).status).toBe(403)
+    await expect.poll(() => mailsTo(account.email), { timeout: 15_000 }).toHaveLength(1)
+    await admin('restore', drop.slug)
+    expect((await statusOf(drop.slug))[0]).toBe(200)
+  })
+
+  test('a takedown of nothing fails with a sentence', async () => {
+    const result = await stack.admin('takedown', 'no-such-drop', '--reason', 'x')
+    expect([result.code !== 0, result.stderr.length > 0]).toEqual([true, true])
+  })
+})
+
+test('the gallery shows drops whose owners want it, and drops them when they are protected', async () => {
+  const account = await stack.createAccount('plus')
+  const drop = await newDrop(account, '<title>Look at me</title>')
+  const api = apiFor(stack, account)
+  const slugs = async () => (await stack.fetch('/api/v1/gallery')).json().map((entry: { slug: string }) => entry.slug)
+  expect(await slugs()).not.toContain(drop.slug)
+  await api.patch(drop.id, { gallery: true })
+  await expect.poll(slugs, { timeout: 10_000 }).toContain(drop.slug)
+  await api.patch(drop.id, { password: 'secret' })
+  await expect.poll(slugs, { timeout: 10_000 }).not.toContain(drop.slug)
+})
