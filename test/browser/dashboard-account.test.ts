@@ -1,0 +1,181 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { launchBrowser } from '../support/browser.ts'
+import {
+  mailedLink,
+  newEmail,
+  openVisitor,
+  PASSWORD,
+  signIn,
+  signUp,
+  type Visitor,
+} from '../support/dashboard-visitor.ts'
+import { sharedStack, type Account, type Stack } from '../support/stack.ts'
+
+let stack: Stack
+let browser: Browser
+
+beforeAll(async () => {
+  stack = await sharedStack()
+  browser = await launchBrowser()
+})
+afterAll(() => browser.close())
+
+describe.each([{ javaScript: true }, { javaScript: false }])('with JavaScript $javaScript', ({ javaScript }) => {
+  test('sign up, verify, sign out, sign in', async () => {
+    const visitor = await openVisitor(browser, stack, { javaScript, width: 360 })
+    const { page } = visitor
+    await visitor.goto('/')
+    await page.getByRole('link', { name: 'Sign up' }).click()
+    const email = await signUp(visitor)
+    await page.getByText('Your drops stay hidden').waitFor()
+    await page.goto(await mailedLink(stack, email, '/verify'))
+    await page.getByRole('heading', { name: 'Your address is verified' }).waitFor()
+    await visitor.goto('/account')
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+    await visitor.goto('/sites')
+    expect(new URL(page.url()).pathname).toBe('/signin')
+    await page.getByLabel('E-mail').fill(email)
+    await page.getByLabel('Password').fill('wrong password')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    expect(await page.getByRole('alert').innerText()).not.toBe('')
+    expect(await page.getByLabel('E-mail').inputValue()).toBe(email)
+    await page.getByLabel('Password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.waitForURL(/\/sites/)
+    await visitor.close()
+  })
+
+  test('a token is shown once, works, and is revoked', async () => {
+    const account = await stack.createAccount('free', { password: PASSWORD })
+    const visitor = await openVisitor(browser, stack, { javaScript })
+    const { page } = visitor
+    await signIn(visitor, account.email)
+    await page.getByRole('link', { name: 'Account' }).click()
+    await page.getByRole('link', { name: 'API tokens' }).click()
+    await page.getByLabel('Name').fill('CI <b>token</b>')
+    await page.getByRole('button', { name: 'Create token' }).click()
+    const token = await page.locator('#token').innerText()
+    expect(token).toMatch(/^dw_/)
+    expect((await stack.fetch('/api/v1/sites', { token })).status).toBe(200)
+    await visitor.goto('/account/tokens')
+    expect(await page.content()).not.toContain(token)
+    await page.getByRole('button', { name: 'Revoke CI <b>token</b>' }).click()
+    await page.getByText('Revoked.').waitFor()
+    expect((await stack.fetch('/api/v1/sites', { token })).status).toBe(401)
+    await visitor.close()
+  })
+})
+
+test('a forgotten password is replaced by the link in the mail', async () => {
+  const account = await stack.createAccount('free', { password: PASSWORD })
+  const visitor = await openVisitor(browser, stack)
+  const { page } = visitor
+  await visitor.goto('/signin')
+  await page.getByRole('link', { name: 'Forgot your password?' }).click()
+  await page.getByLabel('E-mail').fill(account.email)
+  await page.getByRole('button', { name: 'Send the link' }).click()
+  await page.getByRole('heading', { name: 'Look into your mailbox' }).waitFor()
+  const link = await mailedLink(stack, account.email, '/reset')
+  await page.goto(link)
+  await page.getByLabel('New password').fill('a whole new password')
+  await page.getByRole('button', { name: 'Set password' }).click()
+  await page.getByText('Your password is changed.').waitFor()
+  await page.goto(link)
+  expect(await page.getByRole('heading', { level: 1 }).innerText()).toContain('does not work any more')
+  await visitor.close()
+})
+
+describe('everything about an account', () => {
+  let account: Account
+  let visitor: Visitor
+
+  beforeAll(async () => {
+    account = await stack.createAccount('free', { password: PASSWORD })
+    visitor = await openVisitor(browser, stack)
+    await signIn(visitor, account.email)
+  })
+
+  test('sessions are listed and ended', async () => {
+    const other = await openVisitor(browser, stack)
+    await signIn(other, account.email)
+    await visitor.goto('/account/sessions')
+    const { page } = visitor
+    expect(await page.getByText('This browser').count()).toBe(1)
+    await page.getByRole('button', { name: 'Sign it out' }).first().click()
+    await page.getByText('Revoked.').waitFor()
+    await other.goto('/sites')
+    expect(new URL(other.page.url()).pathname).toBe('/signin')
+    await other.close()
+  })
+
+  test('plan, usage and the honest word about payments', async () => {
+    await visitor.goto('/account/plan')
+    const { page } = visitor
+    expect(await page.getByRole('progressbar', { name: 'Active drops' }).isVisible()).toBe(true)
+    expect(await page.getByText('Payments are not configured').isVisible()).toBe(true)
+  })
+
+  test('an organisation is created, somebody invited, and the invitation accepted', async () => {
+    const { page } = visitor
+    await visitor.goto('/account/organisation')
+    await page.locator('#create').fill('Night <i>Shift</i>')
+    await page.getByRole('button', { name: 'Create' }).click()
+    await page.getByText('You act for this organisation now.').waitFor()
+    const guest = newEmail()
+    await page.getByLabel('E-mail').fill(guest)
+    await page.getByRole('button', { name: 'Send the invitation' }).click()
+    await page.getByText('The invitation is on its way.').waitFor()
+
+    const invited = await openVisitor(browser, stack, { width: 360, scheme: 'dark' })
+    await invited.page.goto(await mailedLink(stack, guest, '/invitation'))
+    await invited.page.getByRole('link', { name: 'Sign up' }).first().click()
+    await invited.page.getByLabel('E-mail').fill(guest)
+    await invited.page.getByLabel('Password').fill(PASSWORD)
+    await invited.page.getByRole('button', { name: 'Sign up' }).click()
+    await invited.page.getByRole('button', { name: 'Accept the invitation' }).click()
+    await invited.page.getByText('You have joined the organisation.').waitFor()
+    await invited.close()
+
+    await visitor.goto('/account/organisation')
+    expect(await page.getByRole('row', { name: new RegExp(guest) }).innerText()).toContain('member')
+    await page.getByRole('button', { name: `Remove: ${guest}` }).click()
+    await page.getByText('Removed.').waitFor()
+  })
+
+  test('the audit log tells what happened', async () => {
+    await visitor.goto('/account/log')
+    expect(await visitor.page.getByText('member.removed').isVisible()).toBe(true)
+  })
+
+  test('the password changes and the session goes on', async () => {
+    const { page } = visitor
+    await visitor.goto('/account')
+    await page.getByLabel('Current password').fill('wrong one here')
+    await page.getByLabel('New password').fill('another good password')
+    await page.getByRole('button', { name: 'Change password' }).click()
+    expect(await page.getByRole('alert').innerText()).not.toBe('')
+    await page.getByLabel('Current password').fill(PASSWORD)
+    await page.getByLabel('New password').fill('another good password')
+    await page.getByRole('button', { name: 'Change password' }).click()
+    await page.getByText('Your password is changed.').waitFor()
+  })
+
+  test('everything can be exported, then the account deleted', async () => {
+    const site = await stack.publish(account, '<title>Mine</title>mine')
+    const { page } = visitor
+    await visitor.goto('/account/data')
+    // The organisation made above is the current one; the drop belongs to the personal one.
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: /zip of everything/ }).click(),
+    ])
+    expect(await download.failure()).toBeNull()
+    await page.getByLabel(/^Type/).fill(account.email)
+    await page.locator('input[name=password]').fill('another good password')
+    await page.getByRole('button', { name: 'Delete my account' }).click()
+    await page.getByRole('heading', { name: 'Your account is deleted' }).waitFor()
+    expect((await stack.visit(site.slug)).status).toBe(410)
+    await visitor.close()
+  })
+})

@@ -1,0 +1,302 @@
+/** What every page promises: readable for everybody, light, still, and closed to strangers. */
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { seriousViolations } from '../support/accessibility.ts'
+import { launchBrowser } from '../support/browser.ts'
+import { keepScreenshot, newEmail, openVisitor, PASSWORD, signIn } from '../support/dashboard-visitor.ts'
+import { sharedStack, type Stack } from '../support/stack.ts'
+
+const MAX_PAGE_BYTES = 100_000
+
+let stack: Stack
+let browser: Browser
+let email: string
+let sitePages: string[]
+
+beforeAll(async () => {
+  stack = await sharedStack()
+  browser = await launchBrowser()
+  email = newEmail()
+  const created = await stack.admin(
+    'create-account',
+    '--email',
+    email,
+    '--plan',
+    'plus',
+    '--verified',
+    '--staff',
+    '--token',
+    '--password',
+    PASSWORD,
+  )
+  const account = JSON.parse(created.stdout) as { token: string }
+  const site = await stack.publish(account, '<title>Pages</title><a href="gone.html">x</a>')
+  await stack.publish(account, '<title>Pages</title>second', site)
+  await stack.fetch(`/api/v1/sites/${site.id}/domains`, { token: account.token, json: { domain: 'pages.example.com' } })
+  const versions = (await stack.fetch(`/api/v1/sites/${site.id}/versions`, { token: account.token })).json<
+    { version_id: string }[]
+  >()
+  sitePages = ['', '/versions', `/versions/${versions[1]!.version_id}`, '/views', '/settings', '/domains'].map(
+    (page) => `/sites/${site.id}${page}`,
+  )
+})
+afterAll(() => browser.close())
+
+const PUBLIC_PAGES = [
+  '/',
+  '/docs',
+  '/gallery',
+  '/report',
+  '/templates',
+  '/templates/cv',
+  '/signup',
+  '/signin',
+  '/reset',
+  '/no-such-page',
+  '/claim/unknown',
+  '/verify?token=unknown',
+]
+const ACCOUNT_PAGES = [
+  '/sites',
+  '/sites/new',
+  '/account',
+  '/account/sessions',
+  '/account/tokens',
+  '/account/apps',
+  '/account/organisation',
+  '/account/plan',
+  '/account/log',
+  '/account/data',
+  '/staff',
+  '/signout',
+]
+
+const VIEWS = [
+  { width: 360, scheme: 'dark' },
+  { width: 1280, scheme: 'light' },
+  { width: 360, scheme: 'light' },
+  { width: 1280, scheme: 'dark' },
+] as const
+
+describe.each(VIEWS)('at $width px, $scheme', ({ width, scheme }) => {
+  test.each(['strangers', 'account holders'])(
+    'every page for %s is accessible, fits, and loads nothing from elsewhere',
+    async (who) => {
+      const visitor = await openVisitor(browser, stack, { width, scheme })
+      const { page } = visitor
+      if (who === 'account holders') await signIn(visitor, email)
+      const foreign: string[] = []
+      page.on('request', (request) => {
+        if (!request.url().startsWith(stack.baseUrl) && !request.url().startsWith('data:')) foreign.push(request.url())
+      })
+      const found: string[] = []
+      for (const path of who === 'strangers' ? PUBLIC_PAGES : [...ACCOUNT_PAGES, ...sitePages]) {
+        await visitor.goto(path)
+        for (const violation of await seriousViolations(page)) found.push(`${path}: ${violation}`)
+        if (!(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')))
+          found.push(`${path}: scrolls sideways`)
+        if ((await page.getByRole('heading', { level: 1 }).count()) !== 1) found.push(`${path}: not exactly one h1`)
+        const name =
+          path
+            .replace(/st_\w+|v_\w+/g, 'x')
+            .replace(/\?.*/, '')
+            .replaceAll('/', '-')
+            .slice(1) || 'landing'
+        await keepScreenshot(page, `${name}-${width}-${scheme}`)
+      }
+      expect(found).toEqual([])
+      expect(foreign).toEqual([])
+      expect(visitor.problems).toEqual([])
+      await visitor.close()
+    },
+    60_000,
+  )
+})
+
+test('at 320 px nothing scrolls sideways', async () => {
+  const visitor = await openVisitor(browser, stack, { width: 320 })
+  await signIn(visitor, email)
+  const wide: string[] = []
+  for (const path of [...PUBLIC_PAGES, ...ACCOUNT_PAGES, ...sitePages]) {
+    await visitor.goto(path)
+    if (!(await visitor.page.evaluate('document.documentElement.scrollWidth <= innerWidth'))) wide.push(path)
+  }
+  expect(wide).toEqual([])
+  await visitor.close()
+}, 40_000)
+
+test('a page weighs at most 100 kB, and nothing moves while it loads', async () => {
+  const visitor = await openVisitor(browser, stack)
+  const { page } = visitor
+  await signIn(visitor, email)
+  await page.addInitScript(
+    `window.shifts = 0; new PerformanceObserver((list) => { for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifts += entry.value }).observe({ type: 'layout-shift', buffered: true })`,
+  )
+  const session = await visitor.context.newCDPSession(page)
+  await session.send('Network.enable')
+  await session.send('Network.setCacheDisabled', { cacheDisabled: true })
+  let bytes = 0
+  session.on('Network.loadingFinished', (event) => (bytes += event.encodedDataLength))
+  for (const path of [...PUBLIC_PAGES, '/sites', ...sitePages]) {
+    bytes = 0
+    await page.goto(path, { waitUntil: 'load' })
+    expect(bytes, path).toBeGreaterThan(0)
+    expect(bytes, path).toBeLessThanOrEqual(MAX_PAGE_BYTES)
+    expect(await page.evaluate('window.shifts'), path).toBeLessThan(0.02)
+  }
+  await visitor.close()
+}, 40_000)
+
+test('everything can be reached by keyboard from the top, with a visible focus', async () => {
+  const visitor = await openVisitor(browser, stack)
+  const { page } = visitor
+  await visitor.goto('/')
+  await page.keyboard.press('Tab')
+  expect(await focusedText(page)).toBe('Skip to the content')
+  await page.keyboard.press('Enter')
+  await page.keyboard.press('Tab')
+  expect(await page.evaluate(`document.activeElement.matches('input[type=file]')`)).toBe(true)
+  expect(await page.evaluate(`getComputedStyle(document.querySelector('.drop')).outlineStyle`)).toBe('solid')
+  await visitor.close()
+})
+
+async function focusedText(page: Page): Promise<unknown> {
+  return page.evaluate('document.activeElement.textContent')
+}
+
+describe('security', () => {
+  const PAGES = ['/', '/signin', '/docs', '/templates', '/no-such-page']
+
+  test.each(PAGES)('%s carries a strict policy with a fresh nonce and cannot be framed', async (path) => {
+    const [first, second] = await Promise.all([stack.fetch(path), stack.fetch(path)])
+    const policy = first!.header('content-security-policy')!
+    expect(policy).toContain("default-src 'none'")
+    expect(policy).toContain("frame-ancestors 'none'")
+    expect(policy).toMatch(/script-src 'nonce-[\w-]{20,}'/)
+    expect(policy).not.toContain('unsafe')
+    expect(policy).not.toBe(second!.header('content-security-policy'))
+    expect(first!.header('x-content-type-options')).toBe('nosniff')
+    expect(first!.header('cache-control')).toBe('no-store')
+  })
+
+  test('scripts and styles have hashed names and may be kept for ever', async () => {
+    const page = (await stack.fetch('/')).text()
+    const assets = [...page.matchAll(/\/assets\/[\w.-]+/g)].map(([asset]) => asset)
+    expect(assets.length).toBeGreaterThanOrEqual(3)
+    for (const asset of assets) {
+      const answer = await stack.fetch(asset)
+      expect(answer.status).toBe(200)
+      expect(answer.header('cache-control')).toContain('immutable')
+    }
+    expect((await stack.fetch('/assets/landing.000000000000.js')).status).toBe(404)
+  })
+
+  test('a form without its token, with a stranger’s token, or from another origin is refused', async () => {
+    const visitor = await openVisitor(browser, stack)
+    await signIn(visitor, email)
+    const cookies = (await visitor.context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
+    await visitor.goto('/account/tokens')
+    const csrf = await visitor.page.locator('input[name=csrf]').first().inputValue()
+    const strangers = await stack.fetch('/signup')
+    const foreign = /name="csrf" value="([^"]+)"/.exec(strangers.text())![1]!
+    const post = (fields: Record<string, string>, headers: Record<string, string> = {}) =>
+      stack.fetch('/account/tokens', {
+        method: 'POST',
+        body: new URLSearchParams(fields).toString(),
+        headers: { 'content-type': 'application/x-www-form-urlencoded', cookie: cookies, ...headers },
+      })
+    expect((await post({ name: 'x' })).status).toBe(403)
+    expect((await post({ name: 'x', csrf: foreign })).status).toBe(403)
+    expect((await post({ name: 'x', csrf }, { origin: `https://evil.${stack.sitesDomain}` })).status).toBe(403)
+    expect((await post({ name: 'x', csrf }, { 'sec-fetch-site': 'cross-site' })).status).toBe(403)
+    expect((await post({ name: 'kept', csrf }, { origin: stack.baseUrl })).status).toBe(201)
+    await visitor.close()
+  })
+
+  test('every form on every page carries the token', async () => {
+    const visitor = await openVisitor(browser, stack, { javaScript: false })
+    await signIn(visitor, email)
+    for (const path of [...PUBLIC_PAGES, ...ACCOUNT_PAGES, ...sitePages]) {
+      await visitor.goto(path)
+      const forms = visitor.page.locator('form[method=post]')
+      const tokens = visitor.page.locator('form[method=post] > input[name=csrf]')
+      expect(await tokens.count(), path).toBe(await forms.count())
+    }
+    await visitor.close()
+  }, 40_000)
+
+  test('what is previewed runs as a stranger: no cookie, no access to the dashboard', async () => {
+    const visitor = await openVisitor(browser, stack)
+    const { page } = visitor
+    await signIn(visitor, email)
+    await visitor.goto('/sites/new')
+    await page
+      .getByRole('textbox', { name: 'HTML or Markdown' })
+      .fill(
+        '<!doctype html><p id="out"></p><script>let text = "origin " + origin; try { parent.document.title = "taken" } catch { text += ", parent closed" } try { text += document.cookie } catch { text += ", no cookies" } document.querySelector("#out").textContent = text</script>',
+      )
+    const out = page.frameLocator('[data-preview] iframe').locator('#out')
+    await out.getByText('parent closed').waitFor()
+    expect(await out.innerText()).toBe('origin null, parent closed, no cookies')
+    expect(await page.title()).not.toBe('taken')
+    await visitor.close()
+  })
+
+  test('signing in leads only to pages of ours', async () => {
+    const visitor = await openVisitor(browser, stack)
+    const { page } = visitor
+    for (const next of ['https://evil.example/', '//evil.example', '/\\evil.example', 'javascript:alert(1)']) {
+      await visitor.context.clearCookies()
+      await visitor.goto(`/signin?next=${encodeURIComponent(next)}`)
+      await page.getByLabel('E-mail').fill(email)
+      await page.getByLabel('Password').fill(PASSWORD)
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.waitForURL(/\/sites/)
+      expect(new URL(page.url()).origin).toBe(stack.baseUrl)
+    }
+    await visitor.close()
+  })
+})
+
+describe('pages at a drop’s address look and read alike', () => {
+  test.each(VIEWS.slice(0, 2))(
+    'at $width px, $scheme',
+    async ({ width, scheme }) => {
+      const account = await stack.createAccount('plus')
+      const locked = await stack.publish(account, '<title>Locked</title>x')
+      await stack.fetch(`/api/v1/sites/${locked.id}`, {
+        token: account.token,
+        method: 'PATCH',
+        json: { password: 'open sesame' },
+      })
+      const deleted = await stack.publish(account, '<title>Deleted</title>x')
+      await stack.fetch(`/api/v1/sites/${deleted.id}`, { token: account.token, method: 'DELETE' })
+      const removed = await stack.publish(account, '<title>Removed</title>x')
+      await stack.admin('takedown', removed.slug, '--reason', 'a test')
+      const pages = [
+        { name: 'unlock', url: locked.url, status: 401 },
+        { name: 'gone', url: deleted.url, status: 410 },
+        { name: 'removed', url: removed.url, status: 410 },
+        {
+          name: 'missing',
+          url: `https://nothing-here-${Date.now()}.${stack.sitesDomain}:${stack.httpsPort}/`,
+          status: 404,
+        },
+      ]
+      const visitor = await openVisitor(browser, stack, { width, scheme })
+      for (const { name, url, status } of pages) {
+        const response = await visitor.page.goto(url)
+        expect(response!.status(), name).toBe(status)
+        expect(await seriousViolations(visitor.page), name).toEqual([])
+        expect(await visitor.page.getByRole('link', { name: 'Dropway' }).first().isVisible()).toBe(true)
+        await keepScreenshot(visitor.page, `drop-${name}-${width}-${scheme}`)
+      }
+      await visitor.page.goto(locked.url)
+      await visitor.page.getByLabel('Password').fill('open sesame')
+      await visitor.page.getByRole('button').click()
+      await visitor.page.waitForFunction(`document.title === 'Locked'`)
+      await visitor.close()
+    },
+    40_000,
+  )
+})

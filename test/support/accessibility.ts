@@ -1,0 +1,26 @@
+/** axe-core in a page that is open: what it calls serious or critical, as sentences. */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Page } from 'playwright-core'
+
+interface AxeResult {
+  readonly violations: readonly {
+    readonly id: string
+    readonly impact: string | null
+    readonly help: string
+    readonly nodes: readonly { readonly html: string }[]
+  }[]
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+export async function seriousViolations(page: Page): Promise<string[]> {
+  // Through the debugger, not through the page: its policy would refuse a script of ours.
+  await page.evaluate(AXE)
+  const result = (await page.evaluate(
+    `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'], iframes: false })`,
+  )) as AxeResult
+  return result.violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, help, nodes }) => `${id}: ${help} (${nodes.map((node) => node.html.slice(0, 120)).join(' | ')})`)
+}

@@ -1,0 +1,109 @@
+/** A person at the dashboard: a browser context of its own against the real stack, and what people do there. */
+import { randomBytes, randomInt } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { Stack } from './stack.ts'
+
+export const PASSWORD = 'correct horse battery'
+
+export interface VisitorOptions {
+  readonly width?: number
+  readonly scheme?: 'light' | 'dark'
+  readonly javaScript?: boolean
+}
+
+export interface Visitor {
+  readonly page: Page
+  readonly context: BrowserContext
+  /** Errors of scripts and refusals by the content security policy. */
+  readonly problems: readonly string[]
+  goto(path: string): Promise<void>
+  close(): Promise<void>
+}
+
+/** Each comes from an address of its own, so that limits per network do not meet other tests. */
+export async function openVisitor(browser: Browser, stack: Stack, options: VisitorOptions = {}): Promise<Visitor> {
+  const { width = 1280, scheme = 'light', javaScript = true } = options
+  const context = await browser.newContext({
+    viewport: { width, height: width < 600 ? 740 : 860 },
+    colorScheme: scheme,
+    javaScriptEnabled: javaScript,
+    ignoreHTTPSErrors: true,
+    baseURL: stack.baseUrl,
+    extraHTTPHeaders: { 'x-forwarded-for': `198.51.${randomInt(1, 255)}.${randomInt(1, 255)}` },
+  })
+  const page = await context.newPage()
+  page.setDefaultTimeout(10_000)
+  const problems: string[] = []
+  page.on('pageerror', (error) => problems.push(error.message))
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !/status of 4\d\d/.test(message.text())) problems.push(message.text())
+  })
+  return {
+    page,
+    context,
+    problems,
+    goto: async (target) => void (await page.goto(target)),
+    close: () => context.close(),
+  }
+}
+
+export function newEmail(): string {
+  return `person-${randomBytes(6).toString('hex')}@example.test`
+}
+
+export async function signUp({ page }: Pick<Visitor, 'page'>, email = newEmail()): Promise<string> {
+  await page.goto('/signup')
+  await fillSignUp(page, email)
+  return email
+}
+
+export async function fillSignUp(page: Page, email: string): Promise<void> {
+  await page.getByLabel('E-mail').fill(email)
+  await page.getByLabel('Password').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Sign up' }).click()
+  await page.waitForURL(/\/(?:sites|claim|invitation)/)
+}
+
+export async function signIn({ page }: Pick<Visitor, 'page'>, email: string, password = PASSWORD): Promise<void> {
+  await page.goto('/signin')
+  await page.getByLabel('E-mail').fill(email)
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.waitForURL(/\/sites/)
+}
+
+/** The newest link of a kind (`/verify`, `/reset`, …) that was mailed to an address. */
+export async function mailedLink(stack: Stack, email: string, kind: string): Promise<string> {
+  const folder = path.join(stack.dataDir, 'mail')
+  for (let attempt = 0; attempt < 50; attempt++) {
+    for (const file of readMails(folder)) {
+      const mail = readFileSync(path.join(folder, file), 'utf8')
+        .replace(/=\r?\n/g, '')
+        .replaceAll('=3D', '=')
+      const link = new RegExp(`https://[^\\s"<]+${kind}\\?token=[\\w-]+`).exec(mail)?.[0]
+      if (mail.includes(email) && link !== undefined) return link
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  throw new Error(`no mail with a ${kind} link came for ${email}`)
+}
+
+function readMails(folder: string): string[] {
+  try {
+    return readdirSync(folder).toSorted().toReversed()
+  } catch {
+    // The folder appears with the first mail.
+    return []
+  }
+}
+
+const OUTPUT = fileURLToPath(new URL('../output/screenshots/', import.meta.url))
+
+/** Kept as test output, so that a person can look at what the tests saw. */
+export async function keepScreenshot(page: Page, name: string): Promise<void> {
+  mkdirSync(OUTPUT, { recursive: true })
+  await page.screenshot({ path: path.join(OUTPUT, `${name}.png`), fullPage: true })
+}
