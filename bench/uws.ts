@@ -30,32 +30,54 @@ async function serveHyperExpress(): Promise<number> {
   return server.port
 }
 
-async function measure(kind: string): Promise<number> {
+interface Figures {
+  readonly perSecond: number
+  /** Of the server alone; tells the truth also on a machine that is busy with other things. */
+  readonly cpuMicrosPerRequest: number
+}
+
+async function measure(kind: string): Promise<Figures> {
   const child = fork(import.meta.filename, ['--serve', kind])
   const [port] = (await once(child, 'message')) as [number]
   const url = `http://127.0.0.1:${port}/api/v1/sites/st_0123456789`
-  await autocannon({ url, connections: 32, duration: 1 })
-  const result = await autocannon({ url, connections: 32, duration: SECONDS })
+  const load = (duration: number) => autocannon({ url, connections: 32, duration })
+  const cpuMicros = async (): Promise<number> => {
+    child.send('cpu')
+    return ((await once(child, 'message')) as [number])[0]
+  }
+  await load(1)
+  const before = await cpuMicros()
+  const result = await load(SECONDS)
+  const spent = (await cpuMicros()) - before
   child.kill()
   if (result.non2xx > 0 || result.errors > 0)
     throw new Error(`${kind}: ${result.non2xx} bad replies, ${result.errors} errors`)
-  return result.requests.average
+  return { perSecond: result.requests.average, cpuMicrosPerRequest: spent / result.requests.total }
 }
 
-function best(figures: readonly number[]): number {
-  return Math.max(...figures)
+function report(name: string, figures: readonly Figures[]): { perSecond: number; cpu: number } {
+  const perSecond = Math.max(...figures.map((one) => one.perSecond))
+  const cpu = Math.min(...figures.map((one) => one.cpuMicrosPerRequest))
+  console.log(`${name.padEnd(16)} ${perSecond.toFixed(0).padStart(6)} requests/s  ${cpu.toFixed(1)} µs CPU per request`)
+  return { perSecond, cpu }
 }
 
 if (process.argv[2] === '--serve') {
-  process.send!(await (process.argv[3] === 'bare' ? serveBare() : serveHyperExpress()))
+  const port = await (process.argv[3] === 'bare' ? serveBare() : serveHyperExpress())
+  process.on('message', () => {
+    const { user, system } = process.cpuUsage()
+    process.send!(user + system)
+  })
+  process.send!(port)
 } else {
-  const bare: number[] = []
-  const hyper: number[] = []
+  const bare: Figures[] = []
+  const hyper: Figures[] = []
   for (let round = 0; round < ROUNDS; round++) {
     bare.push(await measure('bare'))
     hyper.push(await measure('hyper-express'))
   }
-  console.log(`bare node:http   ${best(bare).toFixed(0)} requests/s  (${bare.map((n) => n.toFixed(0)).join(', ')})`)
-  console.log(`hyper-express    ${best(hyper).toFixed(0)} requests/s  (${hyper.map((n) => n.toFixed(0)).join(', ')})`)
-  console.log(`share            ${(best(hyper) / best(bare)).toFixed(2)}`)
+  const [reference, ours] = [report('bare node:http', bare), report('hyper-express', hyper)]
+  console.log(
+    `share            ${(ours.perSecond / reference.perSecond).toFixed(2)} by requests/s, ${(reference.cpu / ours.cpu).toFixed(2)} by CPU`,
+  )
 }
