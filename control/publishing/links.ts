@@ -22,7 +22,6 @@ const MAX_LINKS_PER_FILE = 500
 const MACHINE_LOCAL =
   /^(?:file:|(?:https?:|wss?:)?\/\/(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1\])(?=[:/?#]|$))/i
 const NAVIGATION: ReadonlySet<string> = new Set(['a', 'area', 'form'])
-/** `<link>` kinds that load nothing from the drop. */
 
 export function htmlLinks(path: string, scan: HtmlScan): PageLinks {
   const sorter = new LinkSorter(baseOf(path, scan.base))
@@ -61,8 +60,8 @@ class LinkSorter {
     const url = raw.trim()
     if (url === '' || url.startsWith('#') || this.#count >= MAX_LINKS_PER_FILE) return
     if (MACHINE_LOCAL.test(url)) this.#machineLocal.add(url)
-    else if (/^http:\/\//i.test(url)) isPage || this.#insecure.add(url)
-    else this.#addLocal(url, isPage)
+    else if (!/^http:\/\//i.test(url)) this.#addLocal(url, isPage)
+    else if (!isPage) this.#insecure.add(url)
   }
 
   get links(): PageLinks {

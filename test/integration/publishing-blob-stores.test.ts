@@ -10,6 +10,7 @@ import { createCachedBlobStore } from '../../shared/blobs/cached-store.ts'
 import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
 import { openBlobStore, parseS3Url } from '../../shared/blobs/open.ts'
 import { createS3BlobStore } from '../../shared/blobs/s3-store.ts'
+import { collect } from '../support/publishing.ts'
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 const ABSENT = 'a'.repeat(64)
@@ -64,7 +65,7 @@ describe.each(Object.entries(stores))('%s', (_, open) => {
   test('the empty blob is a blob', async () => {
     const { hash } = await store.put(new Uint8Array())
     expect(await store.read(hash)).toHaveLength(0)
-    expect(await Array.fromAsync(store.stream(hash))).toEqual([])
+    expect(await collect(store.stream(hash))).toEqual([])
   })
 
   test('storing twice stores once, and only the first is new', async () => {
@@ -72,7 +73,7 @@ describe.each(Object.entries(stores))('%s', (_, open) => {
     const first = await store.put(bytes)
     const second = await store.put(bytes)
     expect(second).toEqual({ hash: first.hash, size: first.size })
-    const found = await Array.fromAsync(store.list())
+    const found = await collect(store.list())
     expect(found.filter((blob) => blob.hash === first.hash)).toHaveLength(1)
   })
 
@@ -104,14 +105,14 @@ describe.each(Object.entries(stores))('%s', (_, open) => {
   test('streams whole blobs and ranges, both ends inclusive', async () => {
     const bytes = randomBytes(200_000)
     const { hash } = await store.put(bytes)
-    expect(Buffer.concat(await Array.fromAsync(store.stream(hash))).equals(bytes)).toBe(true)
-    const middle = Buffer.concat(await Array.fromAsync(store.stream(hash, { start: 1000, end: 1999 })))
+    expect(Buffer.concat(await collect(store.stream(hash))).equals(bytes)).toBe(true)
+    const middle = Buffer.concat(await collect(store.stream(hash, { start: 1000, end: 1999 })))
     expect(middle.equals(bytes.subarray(1000, 2000))).toBe(true)
   })
 
   test('a missing blob is a BlobMissing, however it is asked for', async () => {
     await expect(store.read(ABSENT)).rejects.toBeInstanceOf(BlobMissing)
-    await expect(Array.fromAsync(store.stream(ABSENT))).rejects.toBeInstanceOf(BlobMissing)
+    await expect(collect(store.stream(ABSENT))).rejects.toBeInstanceOf(BlobMissing)
     expect(await store.has(ABSENT)).toBe(false)
     expect(await store.keep(ABSENT)).toBe(false)
     expect(await store.discard(ABSENT, 0)).toBe(false)
@@ -126,7 +127,7 @@ describe.each(Object.entries(stores))('%s', (_, open) => {
 
   test('removes, and lists what is there with size and age', async () => {
     const { hash } = await store.put(randomBytes(123))
-    const listed = (await Array.fromAsync(store.list())).find((blob) => blob.hash === hash)
+    const listed = (await collect(store.list())).find((blob) => blob.hash === hash)
     expect(listed).toMatchObject({ size: 123 })
     expect(Math.abs(Date.now() - listed!.modifiedAt)).toBeLessThan(600_000)
     await store.remove(hash)
@@ -135,7 +136,7 @@ describe.each(Object.entries(stores))('%s', (_, open) => {
 
   test('discards what is as old as it was listed', async () => {
     const { hash } = await store.put(randomBytes(10))
-    const listed = (await Array.fromAsync(store.list())).find((blob) => blob.hash === hash)!
+    const listed = (await collect(store.list())).find((blob) => blob.hash === hash)!
     expect(await store.discard(hash, listed.modifiedAt - 5000)).toBe(false)
     expect(await store.has(hash)).toBe(true)
     expect(await store.discard(hash, listed.modifiedAt)).toBe(true)
@@ -201,7 +202,7 @@ describe('the cache in front of a distant store', () => {
       await store.read(hash)
     }
     await vi.waitFor(async () => {
-      const total = (await Array.fromAsync(copies.list())).reduce((sum, blob) => sum + blob.size, 0)
+      const total = (await collect(copies.list())).reduce((sum, blob) => sum + blob.size, 0)
       expect(total).toBeLessThanOrEqual(110_000)
       expect(total).toBeGreaterThan(0)
     })
@@ -215,15 +216,15 @@ describe('the cache in front of a distant store', () => {
     const bytes = randomBytes(5000)
     const { hash } = await distant.put(bytes)
     expect((await store.read(hash)).equals(bytes)).toBe(true)
-    expect(Buffer.concat(await Array.fromAsync(store.stream(hash))).equals(bytes)).toBe(true)
+    expect(Buffer.concat(await collect(store.stream(hash))).equals(bytes)).toBe(true)
   })
 
   test('a blob that was streamed to its end is there the next time', async () => {
     const { store, distant } = cached(1_000_000)
     const { hash } = await distant.put(randomBytes(5000))
-    await Array.fromAsync(store.stream(hash))
+    await collect(store.stream(hash))
     vi.spyOn(distant, 'stream').mockImplementation(() => expect.fail('asked the distant store'))
-    expect(Buffer.concat(await Array.fromAsync(store.stream(hash)))).toHaveLength(5000)
+    expect(Buffer.concat(await collect(store.stream(hash)))).toHaveLength(5000)
   })
 })
 
@@ -237,7 +238,7 @@ describe('S3', () => {
     expect((await stat(file)).size).toBe(1000)
     await writeFile(file, randomBytes(1000))
     await expect(store.read(hash)).rejects.toThrow('other bytes')
-    await expect(Array.fromAsync(store.stream(hash))).rejects.toThrow('other bytes')
+    await expect(collect(store.stream(hash))).rejects.toThrow('other bytes')
   })
 
   test('a wrong setting is told without the secret', () => {

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Manifest } from '../../shared/manifest.ts'
 import { collectGarbage } from '../../control/publishing/collect-garbage.ts'
 import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
-import { chunksOf, startPublishing, type PublishingFixture } from '../support/publishing.ts'
+import { chunksOf, collect, startPublishing, type PublishingFixture } from '../support/publishing.ts'
 
 let fixture: PublishingFixture
 beforeAll(async () => {
@@ -120,7 +120,7 @@ describe('garbage collection', () => {
         },
       })
       expect(removed).toBe(1)
-      const left = (await Array.fromAsync(blobs.list())).map((blob) => blob.hash)
+      const left = (await collect(blobs.list())).map((blob) => blob.hash)
       expect(left.toSorted()).toEqual([oldNeeded, youngOrphan, keptOrphan].toSorted())
       expect(left).not.toContain(oldOrphan)
     } finally {

@@ -40,3 +40,9 @@ export async function* chunksOf(content: string | Uint8Array, chunkBytes = 65_53
   const bytes = Buffer.from(content)
   for (let at = 0; at < bytes.length; at += chunkBytes) yield bytes.subarray(at, at + chunkBytes)
 }
+
+export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const all: Item[] = []
+  for await (const item of items) all.push(item)
+  return all
+}

@@ -43,7 +43,6 @@ export interface RawZipOptions {
   zip64?: { count?: number; directoryStart?: number; signature?: number }
 }
 
-const STORED = 0
 const DEFLATED = 8
 const UTF8 = 0x0800
 

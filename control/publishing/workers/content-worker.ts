@@ -13,7 +13,7 @@ const blobs = openBlobStore(blobStore)
 // On Linux "process 0" is the calling thread, so that only this one steps back.
 if (isBackground && process.platform === 'linux') os.setPriority(0, os.constants.priority.PRIORITY_LOW)
 
-serveJobs((job: ContentJob) => {
+serveJobs((job: ContentJob): Promise<unknown> => {
   switch (job.kind) {
     case 'analyse':
       return Promise.all(job.files.map((file) => analyse(blobs, file)))

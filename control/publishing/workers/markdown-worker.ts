@@ -3,4 +3,4 @@ import { renderMarkdown } from '../markdown.ts'
 import type { MarkdownJob } from './jobs.ts'
 import { serveJobs } from './serve.ts'
 
-serveJobs((job: MarkdownJob) => renderMarkdown(job.source, job))
+serveJobs(async (job: MarkdownJob) => renderMarkdown(job.source, job))

@@ -3,13 +3,13 @@ import { parentPort } from 'node:worker_threads'
 import { ApiError } from '../../../shared/errors.ts'
 import type { JobReply } from './pool.ts'
 
-export function serveJobs<Job>(perform: (job: Job) => Promise<unknown> | unknown): void {
+export function serveJobs<Job>(perform: (job: Job) => Promise<unknown>): void {
   const port = parentPort
   if (!port) throw new Error('must run in a worker thread')
   port.on('message', async (job: Job) => port.postMessage(await answer(perform, job)))
 }
 
-async function answer<Job>(perform: (job: Job) => Promise<unknown> | unknown, job: Job): Promise<JobReply> {
+async function answer<Job>(perform: (job: Job) => Promise<unknown>, job: Job): Promise<JobReply> {
   try {
     return { kind: 'result', result: await perform(job) }
   } catch (error) {
