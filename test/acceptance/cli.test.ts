@@ -3,18 +3,21 @@ import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { installCli, type CliResult, type InstalledCli, type RunOptions } from '../support/cli.ts'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { openCli, type CliResult, type Cli, type RunOptions } from '../support/cli.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
 
-let cli: InstalledCli
+// Every step is a process of its own.
+vi.setConfig({ testTimeout: 60_000 })
+
+let cli: Cli
 let stack: Stack
 let owner: Account
 let folders = 0
 
 beforeAll(async () => {
-  ;[cli, stack] = await Promise.all([installCli(), sharedStack()])
+  ;[cli, stack] = await Promise.all([openCli(), sharedStack()])
   await writeFile(path.join(cli.folder, 'ca.pem'), stack.ca)
   owner = await stack.createAccount('business')
 }, 120_000)
@@ -46,21 +49,18 @@ async function makeFolder(files: Readonly<Record<string, string | Buffer>>): Pro
 const slugOf = (address: string): string => new URL(address).hostname.split('.')[0]!
 
 test('help and version need no service; wrong usage is 2 and says what to do', async () => {
-  const help = await cli.run(['help'])
+  const [help, version, deployHelp] = await Promise.all([
+    cli.run(['help']),
+    cli.run(['--version']),
+    cli.run(['deploy', '--help']),
+  ])
   expect(help.code).toBe(0)
   for (const name of ['deploy', 'rollback', 'DROPWAY_TOKEN', 'Exit codes']) expect(help.stdout).toContain(name)
-  expect((await cli.run(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
-  expect((await cli.run(['deploy', '--help'])).stdout).toContain('--dry-run')
-  for (const args of [
-    ['bogus'],
-    ['deploy', '--bogus'],
-    ['deploy', 'a', 'b'],
-    ['password', 'sett'],
-    ['domains', 'add'],
-    ['drop'],
-  ]) {
-    const { code, stdout, stderr } = await dropway(args)
-    expect([code, stdout], args.join(' ')).toEqual([2, ''])
+  expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+  expect(deployHelp.stdout).toContain('--dry-run')
+  const wrong = ['bogus', 'deploy --bogus', 'deploy a b', 'password sett', 'domains add', 'drop']
+  for (const { code, stdout, stderr } of await Promise.all(wrong.map((line) => dropway(line.split(' '))))) {
+    expect([code, stdout], stderr).toEqual([2, ''])
     expect(stderr.trim().split('\n')).toHaveLength(1)
   }
   const asJson = await dropway(['deploy', 'nowhere', '--json'])
@@ -68,26 +68,27 @@ test('help and version need no service; wrong usage is 2 and says what to do', a
 })
 
 test('completion scripts are valid for their shells', async () => {
-  for (const shell of ['bash', 'zsh', 'fish']) {
-    const { code, stdout } = await cli.run(['completion', shell])
+  const scripts = await Promise.all(['bash', 'zsh', 'fish'].map((shell) => cli.run(['completion', shell])))
+  for (const { code, stdout } of scripts) {
     expect(code).toBe(0)
     expect(stdout).toContain('rollback')
-    if (shell === 'bash') execFileSync('bash', ['-n'], { input: stdout })
   }
+  execFileSync('bash', ['-n'], { input: scripts[0]!.stdout })
 })
 
 test('nobody signed in is 3, a wrong token too; a service that is away, or not trusted, is 4', async () => {
-  expect((await dropway(['list'], { env: { DROPWAY_TOKEN: '' } })).code).toBe(3)
-  const refused = await dropway(['list'], { env: { DROPWAY_TOKEN: 'dw_wrong' } })
-  expect([refused.code, refused.stdout]).toEqual([3, ''])
-  expect(refused.stderr).toContain('dropway login')
-  expect((await dropway(['list'], { env: { DROPWAY_URL: 'https://localhost:1' } })).code).toBe(4)
-  const untrusted = await dropway(['list'], { env: { DROPWAY_CA_FILE: '' } })
+  const [nobody, refused, away, untrusted, trustedByNode] = await Promise.all([
+    dropway(['list'], { env: { DROPWAY_TOKEN: '' } }),
+    dropway(['list'], { env: { DROPWAY_TOKEN: 'dw_wrong' } }),
+    dropway(['list'], { env: { DROPWAY_URL: 'https://localhost:1' } }),
+    dropway(['list'], { env: { DROPWAY_CA_FILE: '' } }),
+    dropway(['list'], { env: { DROPWAY_CA_FILE: '', NODE_EXTRA_CA_CERTS: path.join(cli.folder, 'ca.pem') } }),
+  ])
+  expect(nobody.code).toBe(3)
+  expect([refused.code, refused.stdout, refused.stderr]).toEqual([3, '', expect.stringContaining('dropway login')])
+  expect(away.code).toBe(4)
   expect([untrusted.code, untrusted.stderr]).toEqual([4, expect.stringContaining('DROPWAY_CA_FILE')])
-  const byNode = await dropway(['list'], {
-    env: { DROPWAY_CA_FILE: '', NODE_EXTRA_CA_CERTS: path.join(cli.folder, 'ca.pem') },
-  })
-  expect(byNode.code).toBe(0)
+  expect(trustedByNode.code).toBe(0)
 })
 
 test('whoami tells the account', async () => {

@@ -4,19 +4,19 @@ import path from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { launchBrowser } from '../support/browser.ts'
-import { installCli, type CliResult, type InstalledCli } from '../support/cli.ts'
+import { openCli, type CliResult, type Cli } from '../support/cli.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
 
 const PASSWORD = 'correct horse battery staple'
 
-let cli: InstalledCli
+let cli: Cli
 let stack: Stack
 let account: Account
 let browser: Browser
 let env: Record<string, string>
 
 beforeAll(async () => {
-  ;[cli, stack, browser] = await Promise.all([installCli(), sharedStack(), launchBrowser()])
+  ;[cli, stack, browser] = await Promise.all([openCli(), sharedStack(), launchBrowser()])
   account = await stack.createAccount('plus', { password: PASSWORD })
   await writeFile(path.join(cli.folder, 'ca.pem'), stack.ca)
   // What the client opens as "the browser": it only notes the address.

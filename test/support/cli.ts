@@ -5,6 +5,8 @@ import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { inject } from 'vitest'
+import { askBroker, type SharedThing } from './broker.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** Ours is newer than what users have; the client must run on theirs. */
@@ -32,8 +34,8 @@ export interface RunOptions {
   readonly signal?: AbortSignal
 }
 
-export interface InstalledCli {
-  /** A folder that goes away with the installation. */
+export interface Cli {
+  /** A folder of this test file's own, with the user's home in it. */
   readonly folder: string
   run(args: readonly string[], options?: RunOptions): Promise<CliResult>
   /** The same in a pseudo-terminal; stdout and stderr arrive together. */
@@ -41,27 +43,36 @@ export interface InstalledCli {
   remove(): Promise<void>
 }
 
-export async function installCli(): Promise<InstalledCli> {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-cli-test-'))
-  const prefix = path.join(folder, 'installed')
-  await mkdir(prefix)
+/** Packed and installed once per run: two builds at a time would overwrite each other. */
+export async function installSharedCli(): Promise<SharedThing<{ bin: string }>> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-test-cli-'))
   const packed = await pack('cli', folder)
   // The only dependency comes along as a package too, so that no registry is asked.
   const dependency = await pack('node_modules/uqr', folder)
+  const prefix = path.join(folder, 'installed')
+  await mkdir(prefix)
   await npm(['install', '--offline', '--no-audit', '--no-fund', '--prefix', prefix, dependency, packed], folder)
-  const bin = path.join(prefix, 'node_modules', '.bin', 'dropway')
-  const baseEnv = { PATH: OWN_PATH, HOME: path.join(folder, 'home'), TERM: 'xterm' }
+  return {
+    description: { bin: path.join(prefix, 'node_modules', '.bin', 'dropway') },
+    stop: () => rm(folder, { recursive: true, force: true }),
+  }
+}
 
+export async function openCli(): Promise<Cli> {
+  const { bin } = await askBroker<{ bin: string }>(inject('broker'), 'cli')
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-test-home-'))
+  const baseEnv = { PATH: OWN_PATH, HOME: path.join(folder, 'home'), TERM: 'xterm' }
+  const complete = (options: RunOptions): RunOptions => ({
+    cwd: folder,
+    ...options,
+    env: { ...baseEnv, ...options.env },
+  })
   return {
     folder,
-    run: (args, options = {}) => run(bin, args, { cwd: folder, ...options, env: { ...baseEnv, ...options.env } }),
+    run: (args, options = {}) => run(bin, args, complete(options)),
     runInTerminal(args, options = {}) {
       const command = [bin, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ')
-      return run('script', ['-qec', command, '/dev/null'], {
-        cwd: folder,
-        ...options,
-        env: { ...baseEnv, ...options.env },
-      })
+      return run('script', ['-qec', command, '/dev/null'], complete(options))
     },
     remove: () => rm(folder, { recursive: true, force: true }),
   }
