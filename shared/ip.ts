@@ -1,4 +1,4 @@
-/** Addresses of callers: which ones may speak for others, and how they are counted in limits. */
+/** Addresses: which callers may speak for others, how they are counted in limits, and which ones are public. */
 import { BlockList, isIP } from 'node:net'
 
 /** `::ffff:192.0.2.1`, an IPv4 caller on a dual-stack socket, counts as 192.0.2.1. */
@@ -14,6 +14,10 @@ export function isLoopback(ip: string): boolean {
 
 /** Addresses and networks (`10.0.0.0/8`, `2001:db8::/32`) of proxies whose word we take. Wrong entries are left out. */
 export function trustedNetworks(entries: readonly string[]): BlockList {
+  return blockListOf(entries)
+}
+
+function blockListOf(entries: readonly string[]): BlockList {
   const list = new BlockList()
   for (const entry of entries) addEntry(list, entry)
   return list
@@ -67,4 +71,45 @@ function expandIpv6(address: string): string[] {
   const groups = before.length + after.length + (address.includes('.') ? 1 : 0)
   const zeros = tail === undefined ? [] : Array.from({ length: Math.max(0, 8 - groups) }, () => '0')
   return [...before, ...zeros, ...after].map((group) => group.toLowerCase().replace(/^0+(?=.)/, ''))
+}
+
+/** Everything that is not the public internet: RFC 6890 and its successors, and what embeds IPv4. */
+const SPECIAL_NETWORKS: readonly string[] = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+  '::/96',
+  '::ffff:0:0/96',
+  '64:ff9b::/96',
+  '64:ff9b:1::/48',
+  '100::/64',
+  '2001::/23',
+  '2001:db8::/32',
+  '2002::/16',
+  '3fff::/20',
+  '5f00::/16',
+  'fc00::/7',
+  'fe80::/10',
+  'ff00::/8',
+]
+
+/** An address of the public internet: a stranger may send us there. */
+export function isPublicAddress(address: string): boolean {
+  const family = isIP(address)
+  if (family === 0) return false
+  // A list of its own per family: Node would compare an IPv4 address with ::ffff:0:0/96, too.
+  const ofFamily = SPECIAL_NETWORKS.filter((network) => network.includes(':') === (family === 6))
+  return !blockListOf(ofFamily).check(address, family === 6 ? 'ipv6' : 'ipv4')
 }

@@ -5,9 +5,9 @@
  */
 import { randomBytes } from 'node:crypto'
 import http from 'node:http'
-import { BlockList, isIP } from 'node:net'
 import type { Redis } from 'ioredis'
 import { SECOND_MS } from '../../shared/clock.ts'
+import { isPublicAddress } from '../../shared/ip.ts'
 import { keys, LOG_LENGTH } from '../../shared/keys.ts'
 import { everyEdgeReached } from '../../shared/live-edges.ts'
 import { encodeStreamMessage } from '../../shared/stream.ts'
@@ -95,46 +95,4 @@ function fetchBody(address: string, port: number, domain: string, path: string):
     )
     request.once('error', () => resolve(undefined))
   })
-}
-
-/** Everything that is not the public internet: RFC 6890 and its successors. */
-const SPECIAL_NETWORKS: readonly (readonly [string, number])[] = [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.88.99.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 4],
-  ['240.0.0.0', 4],
-  ['::', 96],
-  ['::ffff:0:0', 96],
-  ['64:ff9b::', 96],
-  ['64:ff9b:1::', 48],
-  ['100::', 64],
-  ['2001::', 23],
-  ['2001:db8::', 32],
-  ['2002::', 16],
-  ['3fff::', 20],
-  ['5f00::', 16],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['ff00::', 8],
-]
-
-export function isPublicAddress(address: string): boolean {
-  const family = isIP(address)
-  if (family === 0) return false
-  // A list of its own per family: Node would compare an IPv4 address with ::ffff:0:0/96, too.
-  const list = new BlockList()
-  const type = family === 6 ? 'ipv6' : 'ipv4'
-  for (const [network, prefix] of SPECIAL_NETWORKS) if (isIP(network) === family) list.addSubnet(network, prefix, type)
-  return !list.check(address, type)
 }

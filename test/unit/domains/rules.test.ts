@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isPublicAddress } from '../../../control/domains/probe.ts'
 import * as rules from '../../../control/domains/rules.ts'
 import type { RetryState } from '../../../shared/certificate-retry.ts'
 import { isHostname } from '../../../shared/hosts.ts'
+import { isPublicAddress } from '../../../shared/ip.ts'
 
 const own = { serviceHost: 'dropway.example', sitesDomain: 'dropway.site' }
 
