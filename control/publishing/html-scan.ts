@@ -46,8 +46,8 @@ const HEAD_TAGS: ReadonlySet<string> = new Set(
   'html head meta title link style script noscript base template basefont bgsound noframes'.split(' '),
 )
 
-/** End tags that end the head; any other one is ignored there. */
-const HEAD_ENDING_END_TAGS: ReadonlySet<string> = new Set(['head', 'body', 'html', 'br'])
+/** End tags that start the body; others, `</head>` aside, are ignored before it. */
+const BODY_STARTING_END_TAGS: ReadonlySet<string> = new Set(['body', 'html', 'br'])
 
 /** Start tags after which a frameset can no longer replace the body (the "frameset-ok" flag). */
 const FRAMESET_BARS: ReadonlySet<string> = new Set(
@@ -97,6 +97,8 @@ class PageScanner {
   #head: number | undefined
   #lastBodyEnd: number | undefined
   #lastHtmlEnd: number | undefined
+  /** Before the body starts a frameset is always taken; afterwards only while "frameset-ok" holds. */
+  #bodyStarted = false
   #framesetOk = true
   #isFrameset = false
   /** Open templates; what is inserted inside one is never shown. */
@@ -175,7 +177,13 @@ class PageScanner {
 
   #visibleText(at: number): void {
     this.#framesetOk = false
+    this.#startBody(at)
+  }
+
+  #startBody(at: number): void {
+    if (this.#templates > 0) return
     this.#endHead(at)
+    this.#bodyStarted = true
   }
 
   #endHead(at: number): void {
@@ -189,7 +197,8 @@ class PageScanner {
       return
     }
     if (this.#templates > 0) return
-    if (HEAD_ENDING_END_TAGS.has(tag.name)) this.#endHead(tag.start)
+    if (tag.name === 'head') this.#endHead(tag.start)
+    if (BODY_STARTING_END_TAGS.has(tag.name)) this.#startBody(tag.start)
     if (tag.name === 'br') this.#framesetOk = false
     if (tag.name === 'body') this.#lastBodyEnd = tag.start
     if (tag.name === 'html') this.#lastHtmlEnd = tag.start
@@ -206,8 +215,8 @@ class PageScanner {
   }
 
   #buildPage(tag: Tag): void {
-    if (!HEAD_TAGS.has(tag.name)) this.#endHead(tag.start)
-    if (tag.name === 'frameset' && this.#framesetOk && this.#templates === 0) this.#isFrameset = true
+    if (tag.name === 'frameset') this.#frameset(tag)
+    else if (!this.#staysInHead(tag.name)) this.#startBody(tag.start)
     if (this.#barsFrameset(tag)) this.#framesetOk = false
     switch (tag.name) {
       case 'svg':
@@ -224,6 +233,17 @@ class PageScanner {
         this.#base ??= this.#value(tag, 'href')
         break
     }
+  }
+
+  #frameset(tag: Tag): void {
+    if (this.#templates > 0) return
+    this.#endHead(tag.start)
+    if (!this.#bodyStarted || this.#framesetOk) this.#isFrameset = true
+  }
+
+  /** After `</head>` elements of the head still go there, except for noscript. */
+  #staysInHead(name: string): boolean {
+    return HEAD_TAGS.has(name) && !(name === 'noscript' && this.#head !== undefined)
   }
 
   #barsFrameset(tag: Tag): boolean {

@@ -25,7 +25,7 @@ import type { PublishingWorkers } from './workers/workers.ts'
  * New bytes that are compressed before a version goes live, smallest files first; the rest follows when it is refined.
  * It is what two cores do in about a tenth of a second, and more than most sites have.
  */
-const QUICK_COMPRESSION_BYTES = 4_000_000
+const QUICK_COMPRESSION_BYTES = 3_000_000
 /** Unchanged pages that are read again for their links: enough for a hand-made site, little for a large one. */
 const RECHECKED_BYTES = 2_000_000
 /** Larger rule files are not written by hand; each has at most a few thousand lines. */

@@ -45,11 +45,13 @@ function bounded(warnings: readonly Warning[]): Warning[] {
   return kept
 }
 
-const SECRET_FILES: readonly { pattern: RegExp; what: string }[] = [
+const SECRET_FILES: readonly { pattern: RegExp; what: string; maxBytes?: number }[] = [
   { pattern: /(?:^|\/)\.env(?:\.(?!example$|sample$|template$)[^/]*)?$/i, what: 'a file of environment variables' },
   { pattern: /(?:^|\/)\.git\//, what: 'part of a git repository' },
   { pattern: /(?:^|\/)(?:id_rsa|id_dsa|id_ecdsa|id_ed25519)$/, what: 'a private SSH key' },
-  { pattern: /\.(?:pem|key|p12|pfx|keystore|jks)$/i, what: 'a key or certificate' },
+  { pattern: /\.(?:pem|p12|pfx|keystore|jks)$/i, what: 'a key or certificate' },
+  // A presentation of a well-known program has the same ending, but never this size.
+  { pattern: /\.key$/i, what: 'a private key', maxBytes: 20_000 },
   {
     pattern: /(?:^|\/)\.(?:npmrc|netrc|pgpass|htpasswd|aws\/credentials|docker\/config\.json)$/,
     what: 'a file of credentials',
@@ -60,8 +62,8 @@ const SECRET_FILES: readonly { pattern: RegExp; what: string }[] = [
 function secretWarnings(files: readonly StoredFile[]): Warning[] {
   const warnings: Warning[] = []
   let isGitReported = false
-  for (const { path } of files) {
-    const secret = SECRET_FILES.find(({ pattern }) => pattern.test(path))
+  for (const { path, size } of files) {
+    const secret = SECRET_FILES.find(({ pattern, maxBytes = Infinity }) => size <= maxBytes && pattern.test(path))
     if (!secret) continue
     // A repository is hundreds of files and one mistake.
     if (/(?:^|\/)\.git\//.test(path)) {

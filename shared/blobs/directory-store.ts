@@ -6,7 +6,7 @@
  * either nothing, a temporary file (swept later), or the complete blob.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { createReadStream } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
@@ -55,6 +55,8 @@ export function createDirectoryBlobStore(root: string): BlobStore {
   }
 
   async function keep(hash: string): Promise<boolean> {
+    // Most bytes are new. The kernel knows that at once, where a failing utimes would cost an error with its stack.
+    if (!existsSync(pathOf(root, hash))) return false
     const now = new Date()
     return existing(utimes(pathOf(root, hash), now, now))
   }

@@ -81,14 +81,23 @@ describe('links and assets', () => {
 })
 
 describe('files', () => {
-  test.each(['.env', 'config/.env.local', '.git/config', 'keys/id_rsa', 'server.pem', '.npmrc', 'backup.sql'])(
-    '%s looks like a secret',
-    (path) => {
-      expect(report({ 'index.html': '', [path]: '' })).toMatchObject([{ code: 'public_secret', path }])
-    },
-  )
+  test.each([
+    '.env',
+    'config/.env.local',
+    '.git/config',
+    'keys/id_rsa',
+    'server.pem',
+    'tls.key',
+    '.npmrc',
+    'backup.sql',
+  ])('%s looks like a secret', (path) => {
+    expect(report({ 'index.html': '', [path]: '' })).toMatchObject([{ code: 'public_secret', path }])
+  })
   test.each(['.env.example', 'environment.js', 'git.html', 'keys.html', 'talk.keynote'])('%s does not', (path) => {
     expect(report({ 'index.html': '', [path]: '' })).toEqual([])
+  })
+  test('a presentation is no key', () => {
+    expect(report({ 'index.html': '', 'talk.key': 'x'.repeat(30_000) })).toEqual([])
   })
   test('a repository is one mistake', () => {
     expect(report({ 'index.html': '', '.git/config': '', '.git/HEAD': '' })).toHaveLength(1)
