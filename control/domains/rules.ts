@@ -169,7 +169,7 @@ export function decide(facts: CheckFacts): Decision {
     return { state: 'blocked', reason: 'held_elsewhere', holds: false, wanted: false }
 
   const hasCertificate = facts.certificateEndsMs !== undefined && facts.certificateEndsMs > nowMs
-  const wasServed = facts.state === 'active' || facts.state === 'failing'
+  const wasServed = isServed(facts.state)
   if (verdict.kind === 'problem') {
     if (wasServed && hasCertificate) return { state: 'failing', reason: verdict.reason, holds: undefined, wanted: true }
     return { state: 'awaiting_dns', reason: verdict.reason, holds: undefined, wanted: false }
@@ -204,8 +204,23 @@ const FOUND_BY_CHECK: ReadonlySet<string> = new Set<DomainReason>([
   'challenge_wrong',
 ])
 
-export function mayHurry(before: string | null, after: Decision): boolean {
-  return after.state === 'issuing' && after.wanted && before !== null && FOUND_BY_CHECK.has(before)
+export interface HurryFacts {
+  readonly before: DomainReason | null
+  readonly decision: Decision
+  readonly retry: RetryState | undefined
+  /** The owner asked for this check. */
+  readonly isAsked: boolean
+}
+
+/**
+ * Shall the CA be asked before the retry schedule says so? When the owner wants it, or when an obstacle of our own
+ * finding is gone; not because the CA's last complaint is still the last.
+ */
+export function mayHurry({ before, decision, retry, isAsked }: HurryFacts): boolean {
+  if (!retry || !decision.wanted) return false
+  const isFree = decision.reason === null || decision.reason === retry.reason
+  const wasObstructed = before !== null && before !== retry.reason && FOUND_BY_CHECK.has(before)
+  return isFree && (isAsked || wasObstructed)
 }
 
 /** Pauses between checks of a domain that is not ready, as multiples of the first (10 s → 10 s … 1 h). */
@@ -226,6 +241,10 @@ export function pauseBeforeNextCheck(
   return decision.state === 'awaiting_dns' && ageMs > PATIENCE_MS ? Math.max(pause, DAY_MS) : pause
 }
 
+export function isServed(state: DomainState): boolean {
+  return state === 'active' || state === 'failing'
+}
+
 export interface RoutedDomain {
   readonly domain: string
   readonly redirect_to: string | null
@@ -235,7 +254,7 @@ export interface RoutedDomain {
 
 /** What the edges answer at the domain; undefined while it is not served. */
 export function routeOfDomain(row: RoutedDomain, siteAddress: string): NewRoute | undefined {
-  if (!row.holds || (row.state !== 'active' && row.state !== 'failing')) return undefined
+  if (!row.holds || !isServed(row.state)) return undefined
   return row.redirect_to === null
     ? { kind: 'alias', host: row.domain, to: siteAddress }
     : { kind: 'redirect', host: row.domain, to: row.redirect_to }

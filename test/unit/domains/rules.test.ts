@@ -112,6 +112,26 @@ describe('what a check decides', () => {
   ])('%s', (_, change, expected) => expect(rules.decide({ ...facts, ...change })).toMatchObject(expected))
 })
 
+describe('when the CA is asked before its time', () => {
+  const retry: RetryState = {
+    attempts: 4,
+    next_attempt_ms: 0,
+    reason: 'challenge_unreachable',
+    last_error: '',
+    failures_ms: [],
+  }
+  const decision: rules.Decision = { state: 'issuing', reason: 'challenge_unreachable', holds: true, wanted: true }
+  const facts: rules.HurryFacts = { before: 'challenge_unreachable', decision, retry, isAsked: false }
+  test.each<[string, Partial<rules.HurryFacts>, boolean]>([
+    ['its last complaint stands', {}, false],
+    ['the owner asks', { isAsked: true }, true],
+    ['DNS was wrong and is right now', { before: 'wrong_target' }, true],
+    ['something is still in the way', { isAsked: true, decision: { ...decision, reason: 'caa_forbids' } }, false],
+    ['nothing has failed yet', { isAsked: true, retry: undefined }, false],
+    ['no certificate is wanted', { isAsked: true, decision: { ...decision, wanted: false } }, false],
+  ])('%s', (_, change, expected) => expect(rules.mayHurry({ ...facts, ...change })).toBe(expected))
+})
+
 describe('what DNS proves', () => {
   const claim = { domain: 'www.example.com', target: 't-1.dropway.site', verify_token: 'abc' }
   const nothing: rules.DnsFindings = { cnames: [], addresses: [], hasProof: false, failure: undefined, caa: 'allows' }
