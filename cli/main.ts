@@ -42,6 +42,10 @@ type Process = Pick<NodeJS.Process, 'argv' | 'env' | 'stdin' | 'stdout' | 'stder
 
 export async function main(process: Process): Promise<ExitCode> {
   const words = process.argv.slice(2)
+  // `dropway list | head`: the reader has gone, which is no failure of ours.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+  })
   const terminal = createTerminal(process, words.includes('--json'))
   try {
     await dispatch(process, terminal, words)
