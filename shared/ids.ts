@@ -3,7 +3,21 @@ import { randomBytes } from 'node:crypto'
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 
-export type IdPrefix = 'st' | 'v' | 'usr' | 'org' | 'tok' | 'ses' | 'inv' | 'dom' | 'upl' | 'cli' | 'rep' | 'err' | 'mail' | 'edge'
+export type IdPrefix =
+  | 'st'
+  | 'v'
+  | 'usr'
+  | 'org'
+  | 'tok'
+  | 'ses'
+  | 'inv'
+  | 'dom'
+  | 'upl'
+  | 'cli'
+  | 'rep'
+  | 'err'
+  | 'mail'
+  | 'edge'
 
 export function newId(prefix: IdPrefix, now = Date.now()): string {
   let time = now

@@ -40,7 +40,15 @@ export const fileSchema = z.strictObject({
 export const redirectRuleSchema = z.strictObject({
   from: z.string(),
   to: z.string(),
-  status: z.union([z.literal(200), z.literal(301), z.literal(302), z.literal(303), z.literal(307), z.literal(308), z.literal(404)]),
+  status: z.union([
+    z.literal(200),
+    z.literal(301),
+    z.literal(302),
+    z.literal(303),
+    z.literal(307),
+    z.literal(308),
+    z.literal(404),
+  ]),
   /** `!`: wins over a real file. */
   force: z.boolean(),
   line: z.int().positive(),

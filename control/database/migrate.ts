@@ -14,7 +14,9 @@ export async function migrate(pool: Pool): Promise<string[]> {
   try {
     await connection`select pg_advisory_lock(${LOCK_ID})`
     await connection`create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())`
-    const done = new Set((await connection<{ name: string }[]>`select name from schema_migrations`).map((row) => row.name))
+    const done = new Set(
+      (await connection<{ name: string }[]>`select name from schema_migrations`).map((row) => row.name),
+    )
     for (const name of (await readdir(FOLDER)).filter((file) => file.endsWith('.sql')).toSorted()) {
       if (done.has(name)) continue
       const text = await readFile(new URL(name, FOLDER), 'utf8')
