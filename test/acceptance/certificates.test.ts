@@ -98,10 +98,24 @@ test('a removed domain is no longer served, and its certificate is given up', as
   expect((await stack.visit(site.slug)).status).toBe(200)
 }, 60_000)
 
+test('an operator sees which certificates there are, and when they end', async () => {
+  await addDomain('listed.customer.test')
+  const { code, stdout } = await stack.admin('certificates', 'list')
+  expect(code).toBe(0)
+  const listed = (JSON.parse(stdout) as { name: string; not_after: string }[]).find(
+    ({ name }) => name === 'listed.customer.test',
+  )
+  expect(Date.parse(listed!.not_after)).toBeGreaterThan(Date.now())
+  expect(stdout).not.toMatch(/PRIVATE|s1\./)
+}, 60_000)
+
 test('refusals name their reason', async () => {
   const free = await stack.createAccount('free')
   const own = await stack.publish(free, '<p>free')
-  const answer = await stack.fetch(`/api/v1/sites/${own.id}/domains`, { token: free.token, json: { domain: 'a.example.test' } })
+  const answer = await stack.fetch(`/api/v1/sites/${own.id}/domains`, {
+    token: free.token,
+    json: { domain: 'a.example.test' },
+  })
   expect([answer.status, answer.json().error]).toEqual([403, 'plan_feature'])
   for (const domain of ['localhost', 'x.localhost', '127.0.0.1', 'com', 'not a name']) {
     expect((await api('', { json: { domain } })).status, domain).toBe(400)
@@ -131,7 +145,8 @@ async function subjectOf(servername: string): Promise<string> {
 
 async function statusWith({ servername, host }: { servername: string; host: string }): Promise<number> {
   const session = http2.connect(`https://${servername}`, {
-    createConnection: () => tls.connect({ port: stack.httpsPort, host: '127.0.0.1', servername, ca: root, ALPNProtocols: ['h2'] }),
+    createConnection: () =>
+      tls.connect({ port: stack.httpsPort, host: '127.0.0.1', servername, ca: root, ALPNProtocols: ['h2'] }),
   })
   const stream = session.request({ ':authority': `${host}:${stack.httpsPort}` })
   const [headers] = await new Promise<[http2.IncomingHttpHeaders]>((resolve, reject) =>
