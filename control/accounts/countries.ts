@@ -17,9 +17,10 @@ const KNOWN: ReadonlySet<string> = new Set(COUNTRIES)
 const EURO_COUNTRIES = `AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK AD MC SM VA ME`
 const POUND_COUNTRIES = `GB GG IM JE`
 
-export type Currency = 'eur' | 'gbp' | 'usd'
+export const CURRENCIES = ['eur', 'gbp', 'usd'] as const
+export type Currency = (typeof CURRENCIES)[number]
 
-const CURRENCIES: ReadonlyMap<string, Currency> = new Map([
+const CURRENCY_OF: ReadonlyMap<string, Currency> = new Map([
   ...EURO_COUNTRIES.split(' ').map((country) => [country, 'eur'] as const),
   ...POUND_COUNTRIES.split(' ').map((country) => [country, 'gbp'] as const),
 ])
@@ -27,7 +28,7 @@ const CURRENCIES: ReadonlyMap<string, Currency> = new Map([
 const DEFAULT_COUNTRY = 'US'
 
 export function currencyOf(country: string): Currency {
-  return CURRENCIES.get(country) ?? 'usd'
+  return CURRENCY_OF.get(country) ?? 'usd'
 }
 
 /** What the trusted proxy saw, else what the form says, else the region of the preferred language. */

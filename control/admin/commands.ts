@@ -1,7 +1,9 @@
 /** What an operator can do, each as one function over the same services as the web server. */
 import { parseArgs } from 'node:util'
 import { PLAN_NAMES, type PlanName } from '../../shared/plans.ts'
+import { CURRENCIES } from '../accounts/countries.ts'
 import { issueToken } from '../accounts/tokens.ts'
+import { setUpStripe, WEBHOOK_EVENTS } from '../billing/setup.ts'
 import { transaction } from '../database/sql.ts'
 import type { Services } from '../services.ts'
 import { findAccount, makeStaff } from './queries.ts'
@@ -107,6 +109,16 @@ const certificates: Command = {
   },
 }
 
+const stripeSetup: Command = {
+  usage: 'stripe-setup',
+  summary: 'creates the products, prices and billing portals in the Stripe account; again: changes nothing',
+  async run({ stripe, config }) {
+    if (!stripe) throw new UsageError('STRIPE_SECRET_KEY is not set. Set it to a secret key of your Stripe account.')
+    const done = await setUpStripe(stripe, CURRENCIES)
+    return { ...done, webhook: { url: `${config.baseUrl}/stripe/webhook`, events: WEBHOOK_EVENTS } }
+  },
+}
+
 export const commands: ReadonlyMap<string, Command> = new Map([
   ['create-account', createAccount],
   ['set-plan', setPlan],
@@ -115,6 +127,7 @@ export const commands: ReadonlyMap<string, Command> = new Map([
   ['run-lifecycle', runLifecycle],
   ['republish', republish],
   ['certificates', certificates],
+  ['stripe-setup', stripeSetup],
 ])
 
 async function changePlan(services: Services, orgId: string, plan: PlanName): Promise<void> {

@@ -3,33 +3,29 @@
  * by asking Stripe for the subscription whenever an event names it, so that neither order nor repetition matters.
  */
 import type Stripe from 'stripe'
-import { DAY_MS, HOUR_MS, MINUTE_MS, type Clock } from '../../shared/clock.ts'
-import { ApiError, errors } from '../../shared/errors.ts'
+import { DAY_MS, MINUTE_MS, type Clock } from '../../shared/clock.ts'
+import { errors } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
-import { plans } from '../../shared/plans.ts'
 import type { Actor } from '../accounts/actor.ts'
-import { recordAudit } from '../audit/audit.ts'
-import { transaction, type Pool, type Sql } from '../database/sql.ts'
+import type { Pool, Sql } from '../database/sql.ts'
 import type { Events } from '../events/publish.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import type { EnqueueMail } from '../mail/mail.ts'
 import { requirePermission } from '../organisations/rules.ts'
+import { createCheckouts, type Wanted } from './checkouts.ts'
+import { createExclusive } from './exclusive.ts'
 import * as queries from './queries.ts'
-import {
-  effectivePlan,
-  formatAmount,
-  isEntitled,
-  lookupKeyOf,
-  parseLookupKey,
-  type Interval,
-  type SoldPlan,
-} from './rules.ts'
+import { graceEnd, hasEnded, isEntitled, isLive } from './rules.ts'
+import { portalConfiguration } from './setup.ts'
+import { idempotencyKey, idOf, paymentsNotConfigured, readEvent, subscriptionOf } from './stripe.ts'
+import { createSubscriptions } from './subscriptions.ts'
 
-/** A missing payment is usually an expired card: time to mend it before anything changes for visitors. */
-const PAST_DUE_GRACE_MS = 7 * DAY_MS
-/** Lost webhooks are healed within the hour. */
-const RECONCILE_AFTER_MS = 45 * MINUTE_MS
-const CHECKOUT_LIFETIME_MS = HOUR_MS
+/** What one run of the reconciliation takes on; the next run follows soon. */
+const RECONCILE_BATCH = 100
+/** A check that failed is made again after this. */
+const RETRY_AFTER_MS = 5 * MINUTE_MS
+/** Stripe repeats an event for three days. */
+const KEEP_EVENTS_MS = 30 * DAY_MS
 
 export interface BillingOverview {
   readonly configured: boolean
@@ -40,321 +36,226 @@ export interface BillingOverview {
   readonly current_period_end: string | null
   readonly cancel_at_period_end: boolean
   readonly past_due_since: string | null
+  /** Until when a plan stays although its payment is missing. */
+  readonly grace_ends_at: string | null
 }
 
-interface BillingDeps {
-  sql: Pool
-  clock: Clock
-  log: Log
-  baseUrl: string
+export interface BillingDeps {
+  readonly sql: Pool
+  readonly clock: Clock
+  readonly log: Log
+  readonly baseUrl: string
   /** Undefined when payments are not configured. */
-  stripe: Stripe | undefined
-  webhookSecret: string | undefined
-  lifecycle: Pick<Lifecycle, 'changePlan'>
-  events: Pick<Events, 'propagate'>
-  enqueueMail: EnqueueMail
+  readonly stripe: Stripe | undefined
+  readonly webhookSecret: string | undefined
+  readonly lifecycle: Pick<Lifecycle, 'changePlan'>
+  readonly events: Pick<Events, 'propagate'>
+  readonly enqueueMail: EnqueueMail
 }
 
 export type Billing = ReturnType<typeof createBilling>
 
-export function createBilling({
-  sql,
-  clock,
-  log,
-  baseUrl,
-  stripe,
-  webhookSecret,
-  lifecycle,
-  events,
-  enqueueMail,
-}: BillingDeps) {
+export function createBilling(deps: BillingDeps) {
+  const { sql, clock, log, baseUrl, stripe, webhookSecret, events } = deps
   const now = (): Date => new Date(clock.now())
   const billingPage = `${baseUrl}/account/plan`
+  const exclusive = createExclusive(sql)
+  const subscriptions = createSubscriptions({ ...deps, billingPage })
+  const checkouts = createCheckouts({ clock, billingPage, subscriptions })
 
   function client(): Stripe {
-    if (!stripe) throw new ApiError(503, 'payments_not_configured', 'Payments are not configured on this installation.')
+    if (!stripe) throw paymentsNotConfigured('Payments are not configured on this installation.')
     return stripe
   }
 
-  const entitled = (row: queries.SubscriptionRow): boolean =>
-    isEntitled({ status: row.status, pastDueSince: row.past_due_since?.getTime() }, clock.now(), PAST_DUE_GRACE_MS)
-
   async function requireOrganisation(db: Sql, orgId: string): Promise<queries.OrganisationRow> {
-    const organisation = await queries.lockOrganisation(db, orgId)
-    if (!organisation) throw errors.notFound('organisation')
+    const organisation = await queries.findOrganisation(db, orgId)
+    if (!organisation || organisation.is_deleted) throw errors.notFound('organisation')
     return organisation
   }
 
-  async function ensureCustomer(db: Sql, organisation: queries.OrganisationRow): Promise<string> {
-    const known = await queries.customerOf(db, organisation.id)
-    if (known) return known
-    const customer = await client().customers.create(
-      { email: organisation.email, name: organisation.name, metadata: { org_id: organisation.id } },
-      { idempotencyKey: `customer:${organisation.id}` },
-    )
-    await queries.insertCustomer(db, organisation.id, customer.id)
-    return customer.id
+  /** Remembered before anything is bought: whatever happens later, the next attempt is the same customer's. */
+  function ensureCustomer(orgId: string): Promise<string> {
+    return exclusive(orgId, async (db) => {
+      const known = await queries.customerOf(db, orgId)
+      if (known) return known
+      const organisation = await requireOrganisation(db, orgId)
+      const parameters = { email: organisation.email, name: organisation.name, metadata: { org_id: orgId } }
+      const customer = await client().customers.create(parameters, {
+        idempotencyKey: idempotencyKey('customer', parameters),
+      })
+      await queries.insertCustomer(db, orgId, customer.id)
+      return customer.id
+    })
   }
 
-  async function portalUrl(customer: string): Promise<string> {
-    return (await client().billingPortal.sessions.create({ customer, return_url: billingPage })).url
+  async function portalUrl(customer: string, currency: string): Promise<string> {
+    const configuration = await portalConfiguration(client(), currency)
+    const session = await client().billingPortal.sessions.create({
+      customer,
+      return_url: billingPage,
+      ...(configuration ? { configuration: configuration.id } : {}),
+    })
+    return session.url
   }
 
-  async function priceOf(plan: SoldPlan, interval: Interval, currency: string): Promise<string> {
-    const key = lookupKeyOf(plan, interval, currency)
-    const prices = await client().prices.list({ lookup_keys: [key], active: true, limit: 1 })
-    if (!prices.data[0])
-      throw new ApiError(
-        503,
-        'payments_not_configured',
-        `Stripe has no price "${key}". Run: npm run admin -- stripe-setup`,
-      )
-    return prices.data[0].id
-  }
-
-  /** A checkout that is still open and wants the same is used again; another one is closed first. */
-  async function reuseCheckout(
+  /** An open checkout that wants the same is used again; any other is closed first. */
+  async function enterCheckout(
     db: Sql,
     orgId: string,
-    plan: SoldPlan,
-    interval: Interval,
-  ): Promise<string | undefined> {
+    customer: string,
+    wanted: Wanted,
+  ): Promise<{ url?: string; currency: string; changed: boolean }> {
     const open = await queries.openCheckout(db, orgId)
-    if (!open) return undefined
-    const session = await client().checkout.sessions.retrieve(open.session_id)
-    if (session.status === 'complete') await applyOf(db, orgId, idOf(session.subscription))
-    if (session.status !== 'open') return undefined
-    if (open.plan === plan && open.billing_interval === interval) return open.url
-    await client().checkout.sessions.expire(open.session_id)
-    return undefined
-  }
-
-  async function startCheckout(
-    db: Sql,
-    organisation: queries.OrganisationRow,
-    plan: SoldPlan,
-    interval: Interval,
-  ): Promise<string> {
-    const customer = await ensureCustomer(db, organisation)
-    const expiresAt = new Date(clock.now() + CHECKOUT_LIFETIME_MS)
-    const session = await client().checkout.sessions.create(
-      {
-        mode: 'subscription',
-        customer,
-        client_reference_id: organisation.id,
-        line_items: [{ price: await priceOf(plan, interval, organisation.currency), quantity: 1 }],
-        automatic_tax: { enabled: true },
-        tax_id_collection: { enabled: true },
-        customer_update: { address: 'auto', name: 'auto' },
-        subscription_data: { metadata: { org_id: organisation.id } },
-        expires_at: Math.floor(expiresAt.getTime() / 1000),
-        success_url: `${billingPage}?checkout=done`,
-        cancel_url: billingPage,
-      },
-      { idempotencyKey: `checkout:${organisation.id}:${plan}:${interval}:${Math.floor(clock.now() / MINUTE_MS)}` },
-    )
-    await queries.saveCheckout(db, {
-      org_id: organisation.id,
-      session_id: session.id,
-      url: session.url!,
-      plan,
-      billing_interval: interval,
-      expires_at: expiresAt,
-    })
-    return session.url!
-  }
-
-  /** Asks Stripe for the subscription and makes the organisation's plan follow. The caller holds the organisation's lock. */
-  async function applyOf(db: Sql, orgId: string, subscriptionId: string | undefined): Promise<void> {
-    if (subscriptionId === undefined) return
-    const subscription = await client().subscriptions.retrieve(subscriptionId)
-    const item = subscription.items.data[0]
-    const bought = parseLookupKey(item?.price.lookup_key ?? null)
-    if (!item || !bought) return log.warn({ subscription: subscriptionId }, 'a subscription without one of our prices')
-    const before = (await queries.subscriptionsOf(db, orgId)).find((row) => row.id === subscriptionId)
-    await queries.saveSubscription(db, {
-      id: subscriptionId,
-      org_id: orgId,
-      plan: bought.plan,
-      billing_interval: bought.interval,
-      status: subscription.status,
-      current_period_end: new Date(item.current_period_end * 1000),
-      cancel_at_period_end: subscription.cancel_at_period_end,
-      past_due_since: subscription.status === 'past_due' ? (before?.past_due_since ?? now()) : null,
-      checked_at: now(),
-    })
-    if (subscription.status !== 'incomplete') await queries.deleteCheckout(db, orgId)
-    await follow(db, orgId)
-  }
-
-  async function follow(db: Sql, orgId: string): Promise<void> {
+    const settled = open && (await checkouts.settle(db, client(), open))
     const organisation = await requireOrganisation(db, orgId)
-    const rows = await queries.subscriptionsOf(db, orgId)
-    const plan = effectivePlan(rows.map((row) => ({ plan: row.plan, isEntitled: entitled(row) })))
-    if (plan === organisation.plan) return
-    await lifecycle.changePlan(db, orgId, plan)
-    await recordAudit(db, {
-      orgId,
-      actor: { system: 'stripe' },
-      action: 'billing.plan_changed',
-      subject: plan,
-      detail: { from: organisation.plan },
-    })
+    const outcome = { currency: organisation.currency, changed: settled?.changed ?? false }
+    const isSubscribed = async () => (await queries.subscriptionsOf(db, orgId)).some((row) => isLive(row.status))
+    const fits = open?.plan === wanted.plan && open.billing_interval === wanted.interval
+    if (settled?.isOpen && fits && !(await isSubscribed())) return { ...outcome, url: open!.url }
+    if (settled?.isOpen) outcome.changed = await checkouts.close(db, client(), open!)
+    if (await isSubscribed()) return outcome
+    return { ...outcome, url: await checkouts.start(db, client(), organisation, customer, wanted) }
   }
 
-  async function act(db: Sql, event: Stripe.Event): Promise<void> {
-    const subject = event.data.object as { customer?: unknown; client_reference_id?: string | null }
-    const customer = idOf(subject.customer as string | { id: string } | null)
-    const orgId = subject.client_reference_id ?? (customer && (await queries.organisationOfCustomer(db, customer)))
-    if (!orgId || !(await queries.lockOrganisation(db, orgId)))
-      return log.warn({ event: event.id }, 'an event of nobody we know')
-    switch (event.type) {
-      case 'checkout.session.completed':
-        return applyOf(db, orgId, idOf(event.data.object.subscription))
-      case 'customer.subscription.created':
-      case 'customer.subscription.updated':
-      case 'customer.subscription.deleted':
-      case 'customer.subscription.paused':
-      case 'customer.subscription.resumed':
-        return applyOf(db, orgId, event.data.object.id)
-      case 'invoice.paid':
-        await applyOf(db, orgId, subscriptionOf(event.data.object))
-        return sendReceipt(db, orgId, event.data.object)
-      case 'invoice.payment_failed':
-        await applyOf(db, orgId, subscriptionOf(event.data.object))
-        return sendPastDue(db, orgId, event.data.object)
-      default:
-        return undefined
+  /** True when the plan changed. */
+  async function act(db: Sql, orgId: string, event: Stripe.Event): Promise<boolean> {
+    const id = subscriptionNamedBy(event)
+    if (event.type === 'checkout.session.completed') await queries.deleteCheckout(db, event.data.object.id)
+    const changed = id !== undefined && (await subscriptions.apply(db, client(), orgId, id))
+    if (event.type === 'invoice.paid' && id !== undefined) await subscriptions.receipt(db, orgId, id, event.data.object)
+    return changed
+  }
+
+  /** Nobody is left who could cancel: the subscription of a deleted organisation ends here. */
+  async function endIfAbandoned(db: Sql, orgId: string, id: string): Promise<void> {
+    const organisation = await queries.findOrganisation(db, orgId)
+    const row = (await queries.subscriptionsOf(db, orgId)).find((candidate) => candidate.id === id)
+    if (organisation?.is_deleted && row && !hasEnded(row.status)) await client().subscriptions.cancel(id)
+  }
+
+  const reconcileSubscription = (orgId: string, id: string): Promise<boolean> =>
+    exclusive(orgId, async (db) => {
+      await endIfAbandoned(db, orgId, id)
+      return subscriptions.apply(db, client(), orgId, id)
+    })
+
+  const reconcileCheckout = (orgId: string): Promise<boolean> =>
+    exclusive(orgId, async (db) => {
+      const open = await queries.openCheckout(db, orgId)
+      if (!open) return false
+      const organisation = await queries.findOrganisation(db, orgId)
+      if (organisation?.is_deleted) return checkouts.close(db, client(), open)
+      return (await checkouts.settle(db, client(), open)).changed
+    })
+
+  /** One that fails does not keep the others waiting; it is due again soon. */
+  async function attempt(about: object, work: () => Promise<boolean>): Promise<boolean> {
+    try {
+      return await work()
+    } catch (error) {
+      log.warn({ err: error, ...about }, 'Stripe could not be asked; it is asked again')
+      return false
     }
   }
 
-  async function sendReceipt(db: Sql, orgId: string, invoice: Stripe.Invoice): Promise<void> {
-    if (invoice.amount_paid === 0) return
-    const organisation = await requireOrganisation(db, orgId)
-    await enqueueMail(db, {
-      eventKey: `receipt:${invoice.id}`,
-      to: organisation.email,
-      template: 'receipt',
-      data: {
-        plan: plans[organisation.plan].label,
-        amount: formatAmount(invoice.amount_paid, invoice.currency),
-        paidAt: new Date((invoice.status_transitions?.paid_at ?? invoice.created) * 1000),
-        periodEnd: new Date((invoice.lines.data[0]?.period.end ?? invoice.period_end) * 1000),
-        invoiceLink: invoice.hosted_invoice_url ?? undefined,
-        billingLink: billingPage,
-      },
-    })
-  }
-
-  async function sendPastDue(db: Sql, orgId: string, invoice: Stripe.Invoice): Promise<void> {
-    const organisation = await requireOrganisation(db, orgId)
-    await enqueueMail(db, {
-      eventKey: `past_due:${invoice.id}`,
-      to: organisation.email,
-      template: 'past_due',
-      data: {
-        plan: plans[organisation.plan].label,
-        amount: formatAmount(invoice.amount_due, invoice.currency),
-        billingLink: billingPage,
-      },
-    })
-  }
-
-  /** In its own transaction, under the organisation's lock. */
-  async function reconcileOne(orgId: string, subscriptionId: string | undefined): Promise<void> {
-    await transaction(sql, async (db) => {
-      if (await queries.lockOrganisation(db, orgId)) await applyOf(db, orgId, subscriptionId)
-    })
-  }
-
-  async function reconcileCheckout(checkout: queries.CheckoutRow): Promise<void> {
-    const session = await client().checkout.sessions.retrieve(checkout.session_id)
-    if (session.status === 'complete') return reconcileOne(checkout.org_id, idOf(session.subscription))
-    if (session.status === 'expired') await queries.deleteCheckout(sql, checkout.org_id)
-  }
-
   return {
-    isConfigured: stripe !== undefined,
-
     /** Where to pay. 409 with the portal's address when there is a subscription already. */
-    async checkout(actor: Actor, wanted: { plan: SoldPlan; interval: Interval }): Promise<{ url: string }> {
+    async checkout(actor: Actor, wanted: Wanted): Promise<{ url: string }> {
       if (!actor.emailVerified) throw errors.emailNotVerified()
       requirePermission(actor.role, 'manage_billing')
       client()
-      const outcome = await transaction(sql, async (db) => {
-        const organisation = await requireOrganisation(db, actor.orgId)
-        const reused = await reuseCheckout(db, actor.orgId, wanted.plan, wanted.interval)
-        if ((await queries.subscriptionsOf(db, actor.orgId)).some(entitled))
-          return { customer: (await queries.customerOf(db, actor.orgId))! }
-        return { url: reused ?? (await startCheckout(db, organisation, wanted.plan, wanted.interval)) }
-      })
-      if (outcome.customer !== undefined) throw errors.subscriptionExists(await portalUrl(outcome.customer))
+      const customer = await ensureCustomer(actor.orgId)
+      const outcome = await exclusive(actor.orgId, (db) => enterCheckout(db, actor.orgId, customer, wanted))
+      if (outcome.changed) await events.propagate()
+      if (outcome.url === undefined) throw errors.subscriptionExists(await portalUrl(customer, outcome.currency))
       return { url: outcome.url }
     },
 
     async portal(actor: Actor): Promise<{ url: string }> {
       requirePermission(actor.role, 'manage_billing')
+      client()
       const customer = await queries.customerOf(sql, actor.orgId)
       if (!customer) throw errors.invalidRequest('There is no subscription yet. Choose a plan first.')
-      return { url: await portalUrl(customer) }
+      const { currency } = await requireOrganisation(sql, actor.orgId)
+      return { url: await portalUrl(customer, currency) }
     },
 
-    async overview(actor: Actor): Promise<BillingOverview> {
-      const [organisation] = await sql<
-        { plan: string; currency: string }[]
-      >`select plan, currency from organisations where id = ${actor.orgId}`
+    /** Somebody is back from the payment page. What its address says counts nothing; Stripe is asked. */
+    async returned(actor: Actor): Promise<void> {
+      if (!stripe) return
+      if (await attempt({ org: actor.orgId }, () => reconcileCheckout(actor.orgId))) await events.propagate()
+    },
+
+    async overview(actor: Pick<Actor, 'orgId'>): Promise<BillingOverview> {
+      const organisation = await requireOrganisation(sql, actor.orgId)
       const rows = await queries.subscriptionsOf(sql, actor.orgId)
-      const current = rows.find(entitled) ?? rows.at(-1)
+      const current =
+        rows.find((row) => isEntitled(row, clock.now())) ?? rows.find((row) => isLive(row.status)) ?? rows.at(-1)
+      const grace = current?.past_due_since ? new Date(graceEnd(current.past_due_since.getTime())) : null
       return {
         configured: stripe !== undefined,
-        plan: organisation!.plan,
-        currency: organisation!.currency,
+        plan: organisation.plan,
+        currency: organisation.currency,
         status: current?.status ?? null,
         interval: current?.billing_interval ?? null,
-        current_period_end: current?.current_period_end?.toISOString() ?? null,
-        cancel_at_period_end: current?.cancel_at_period_end ?? false,
+        current_period_end: (current?.ends_at ?? current?.current_period_end)?.toISOString() ?? null,
+        cancel_at_period_end: current?.ends_at != null,
         past_due_since: current?.past_due_since?.toISOString() ?? null,
+        grace_ends_at: grace?.toISOString() ?? null,
       }
     },
 
-    /** The raw body, because the signature is over its bytes. An event is acted on once, whatever its order. */
+    /**
+     * An event is acted on once, in the transaction that remembers it. A failure of any kind is an error here, so that
+     * Stripe sends the event again.
+     */
     async webhook(rawBody: Buffer, signature: string | undefined): Promise<void> {
-      const event = verify(client(), rawBody, signature, webhookSecret)
-      await transaction(sql, async (db) => {
-        if (await queries.claimEvent(db, event.id, now())) await act(db, event)
-      })
-      await events.propagate()
+      if (webhookSecret === undefined) throw paymentsNotConfigured('STRIPE_WEBHOOK_SECRET is not set.')
+      const event = readEvent(client(), { rawBody, signature, secret: webhookSecret, now: clock.now() })
+      if (subscriptionNamedBy(event) === undefined) return
+      // Most repetitions end here, without waiting for anybody; the claim below decides.
+      if (await queries.wasActedOn(sql, event.id)) return
+      const customer = idOf((event.data.object as { customer?: string | { id: string } | null }).customer)
+      const orgId = customer && (await queries.organisationOfCustomer(sql, customer))
+      if (!orgId) return log.warn({ event: event.id }, 'an event of nobody we know')
+      const changed = await exclusive(
+        orgId,
+        async (db) => (await queries.claimEvent(db, event.id, now())) && act(db, orgId, event),
+      )
+      if (changed) await events.propagate()
     },
 
-    /** Heals lost webhooks and ends the grace of missing payments. */
+    /** Heals lost events, ends the grace of missing payments and the subscriptions of deleted organisations. */
     async reconcile(): Promise<void> {
       if (!stripe) return
-      for (const checkout of await queries.listCheckouts(sql)) await reconcileCheckout(checkout)
-      for (const stale of await queries.staleSubscriptions(sql, new Date(clock.now() - RECONCILE_AFTER_MS)))
-        await reconcileOne(stale.org_id, stale.id)
-      await events.propagate()
+      const again = new Date(clock.now() + RETRY_AFTER_MS)
+      let changed = false
+      for (const { org_id } of await queries.takeDueCheckouts(sql, now(), again, RECONCILE_BATCH))
+        changed = (await attempt({ org: org_id }, () => reconcileCheckout(org_id))) || changed
+      for (const { org_id, id } of await queries.takeDueSubscriptions(sql, now(), again, RECONCILE_BATCH))
+        changed = (await attempt({ subscription: id }, () => reconcileSubscription(org_id, id))) || changed
+      await queries.forgetEvents(sql, new Date(clock.now() - KEEP_EVENTS_MS))
+      if (changed) await events.propagate()
     },
   }
 }
 
-function verify(
-  stripe: Stripe,
-  rawBody: Buffer,
-  signature: string | undefined,
-  secret: string | undefined,
-): Stripe.Event {
-  if (secret === undefined) throw new ApiError(503, 'payments_not_configured', 'STRIPE_WEBHOOK_SECRET is not set.')
-  try {
-    return stripe.webhooks.constructEvent(rawBody, signature ?? '', secret)
-  } catch {
-    throw errors.invalidRequest('The signature of this webhook is missing, wrong or too old.')
+/** The subscription that an event is about; undefined for every event that does not concern us. */
+function subscriptionNamedBy(event: Stripe.Event): string | undefined {
+  switch (event.type) {
+    case 'checkout.session.completed':
+      return idOf(event.data.object.subscription)
+    case 'customer.subscription.created':
+    case 'customer.subscription.updated':
+    case 'customer.subscription.deleted':
+    case 'customer.subscription.paused':
+    case 'customer.subscription.resumed':
+      return event.data.object.id
+    case 'invoice.paid':
+    case 'invoice.payment_failed':
+      return subscriptionOf(event.data.object)
+    default:
+      return undefined
   }
-}
-
-function idOf(reference: string | { id: string } | null | undefined): string | undefined {
-  return typeof reference === 'string' ? reference : (reference?.id ?? undefined)
-}
-
-function subscriptionOf(invoice: Stripe.Invoice): string | undefined {
-  return idOf(invoice.parent?.subscription_details?.subscription)
 }

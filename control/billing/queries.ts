@@ -2,19 +2,23 @@ import type { PlanName } from '../../shared/plans.ts'
 import type { Sql } from '../database/sql.ts'
 
 export interface OrganisationRow {
-  id: string
-  name: string
-  plan: PlanName
-  currency: string
-  country: string
-  email: string
-  owner_id: string
+  readonly id: string
+  readonly name: string
+  readonly plan: PlanName
+  readonly currency: string
+  readonly email: string
+  readonly is_deleted: boolean
 }
 
-export async function lockOrganisation(sql: Sql, orgId: string): Promise<OrganisationRow | undefined> {
+/** One piece of billing work per organisation, whichever control does it. Publishing does not wait for it. */
+export async function lockBilling(sql: Sql, orgId: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`billing:${orgId}`}, 0))`
+}
+
+export async function findOrganisation(sql: Sql, orgId: string): Promise<OrganisationRow | undefined> {
   const [row] = await sql<OrganisationRow[]>`
-    select o.id, o.name, o.plan, o.currency, o.country, u.email, o.owner_id from organisations o join users u on u.id = o.owner_id
-    where o.id = ${orgId} and o.deleted_at is null for update of o`
+    select o.id, o.name, o.plan, o.currency, u.email, o.deleted_at is not null as is_deleted
+    from organisations o join users u on u.id = o.owner_id where o.id = ${orgId}`
   return row
 }
 
@@ -29,16 +33,23 @@ export async function organisationOfCustomer(sql: Sql, customerId: string): Prom
 }
 
 export async function insertCustomer(sql: Sql, orgId: string, customerId: string): Promise<void> {
-  await sql`insert into billing_customers (org_id, customer_id) values (${orgId}, ${customerId}) on conflict (org_id) do nothing`
+  await sql`insert into billing_customers (org_id, customer_id) values (${orgId}, ${customerId})`
+}
+
+export async function checkoutsStarted(sql: Sql, orgId: string): Promise<number> {
+  const [row] = await sql<
+    { checkouts_started: number }[]
+  >`select checkouts_started from billing_customers where org_id = ${orgId}`
+  return row?.checkouts_started ?? 0
 }
 
 export interface CheckoutRow {
-  org_id: string
-  session_id: string
-  url: string
-  plan: string
-  billing_interval: string
-  expires_at: Date
+  readonly org_id: string
+  readonly session_id: string
+  readonly url: string
+  readonly plan: string
+  readonly billing_interval: string
+  readonly check_at: Date
 }
 
 export async function openCheckout(sql: Sql, orgId: string): Promise<CheckoutRow | undefined> {
@@ -46,45 +57,67 @@ export async function openCheckout(sql: Sql, orgId: string): Promise<CheckoutRow
   return row
 }
 
-export async function listCheckouts(sql: Sql): Promise<CheckoutRow[]> {
-  return sql<CheckoutRow[]>`select * from billing_checkouts`
-}
-
 export async function saveCheckout(sql: Sql, checkout: CheckoutRow): Promise<void> {
-  await sql`insert into billing_checkouts ${sql({ ...checkout })} on conflict (org_id) do update
-    set session_id = excluded.session_id, url = excluded.url, plan = excluded.plan, billing_interval = excluded.billing_interval, expires_at = excluded.expires_at`
+  await sql`insert into billing_checkouts ${sql({ ...checkout })}`
+  await sql`update billing_customers set checkouts_started = checkouts_started + 1 where org_id = ${checkout.org_id}`
 }
 
-export async function deleteCheckout(sql: Sql, orgId: string): Promise<void> {
-  await sql`delete from billing_checkouts where org_id = ${orgId}`
+/** By its own name: a newer checkout of the organisation stays. */
+export async function deleteCheckout(sql: Sql, sessionId: string): Promise<void> {
+  await sql`delete from billing_checkouts where session_id = ${sessionId}`
 }
 
 export interface SubscriptionRow {
-  id: string
-  org_id: string
-  plan: PlanName
-  billing_interval: string
-  status: string
-  current_period_end: Date | null
-  cancel_at_period_end: boolean
-  past_due_since: Date | null
-  checked_at: Date
+  readonly id: string
+  readonly org_id: string
+  readonly plan: PlanName
+  readonly billing_interval: string
+  readonly status: string
+  readonly current_period_end: Date | null
+  readonly ends_at: Date | null
+  readonly past_due_since: Date | null
+  readonly check_at: Date | null
 }
 
 export async function subscriptionsOf(sql: Sql, orgId: string): Promise<SubscriptionRow[]> {
-  return sql<SubscriptionRow[]>`select * from subscriptions where org_id = ${orgId} order by id`
+  return sql<SubscriptionRow[]>`
+    select * from subscriptions where org_id = ${orgId} order by current_period_end nulls first, id`
 }
 
 export async function saveSubscription(sql: Sql, subscription: SubscriptionRow): Promise<void> {
   await sql`insert into subscriptions ${sql({ ...subscription })} on conflict (id) do update
-    set plan = excluded.plan, billing_interval = excluded.billing_interval, status = excluded.status, current_period_end = excluded.current_period_end,
-        cancel_at_period_end = excluded.cancel_at_period_end, past_due_since = excluded.past_due_since, checked_at = excluded.checked_at`
+    set plan = excluded.plan, billing_interval = excluded.billing_interval, status = excluded.status,
+        current_period_end = excluded.current_period_end, ends_at = excluded.ends_at,
+        past_due_since = excluded.past_due_since, check_at = excluded.check_at`
 }
 
-/** Subscriptions that may still change and that nobody has looked at for a while. */
-export async function staleSubscriptions(sql: Sql, before: Date): Promise<{ id: string; org_id: string }[]> {
-  return sql<{ id: string; org_id: string }[]>`
-    select id, org_id from subscriptions where checked_at < ${before} and status not in ('canceled', 'incomplete_expired') order by checked_at limit 200`
+interface Due {
+  readonly org_id: string
+  readonly id: string
+}
+
+/**
+ * Takes what is to be asked about now, and at once what belongs to a deleted organisation.
+ * Others find it again only if nothing comes of it until `again`.
+ */
+export async function takeDueSubscriptions(sql: Sql, now: Date, again: Date, limit: number): Promise<Due[]> {
+  return sql<Due[]>`
+    update subscriptions set check_at = ${again} where id in (
+      select s.id from subscriptions s join organisations o on o.id = s.org_id
+      where s.check_at <= ${now} or (o.deleted_at is not null and s.check_at > ${again})
+      order by s.check_at limit ${limit} for update of s skip locked)
+    returning id, org_id`
+}
+
+export async function takeDueCheckouts(sql: Sql, now: Date, again: Date, limit: number): Promise<Due[]> {
+  return sql<Due[]>`
+    update billing_checkouts set check_at = ${again} where org_id in (
+      select org_id from billing_checkouts where check_at <= ${now} order by check_at limit ${limit} for update skip locked)
+    returning session_id as id, org_id`
+}
+
+export async function wasActedOn(sql: Sql, eventId: string): Promise<boolean> {
+  return (await sql`select 1 from stripe_events where id = ${eventId}`).length === 1
 }
 
 /** False when the event was acted on before. */
@@ -92,4 +125,8 @@ export async function claimEvent(sql: Sql, eventId: string, now: Date): Promise<
   const rows =
     await sql`insert into stripe_events (id, at) values (${eventId}, ${now}) on conflict do nothing returning id`
   return rows.length === 1
+}
+
+export async function forgetEvents(sql: Sql, before: Date): Promise<void> {
+  await sql`delete from stripe_events where at < ${before}`
 }

@@ -19,6 +19,7 @@ const overviewSchema = z.object({
   current_period_end: z.iso.datetime().nullable(),
   cancel_at_period_end: z.boolean(),
   past_due_since: z.iso.datetime().nullable(),
+  grace_ends_at: z.iso.datetime().nullable(),
 })
 
 export function billingRoutes({ apiRoute, billing }: { apiRoute: ApiRouteFactory; billing: Billing }): Route[] {

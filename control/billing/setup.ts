@@ -1,51 +1,120 @@
-/** Creates the products and prices in a Stripe account. Running it again changes nothing. */
+/** Creates the products, prices and portals in a Stripe account. Running it again changes nothing. */
 import type Stripe from 'stripe'
 import { plans } from '../../shared/plans.ts'
-import { INTERVALS, lookupKeyOf, SOLD_PLANS, type Interval, type SoldPlan } from './rules.ts'
+import { INTERVALS, lookupKeyOf, productOf, SOLD_PLANS, type Interval, type SoldPlan } from './rules.ts'
+import { isMissing } from './stripe.ts'
 
-export async function setUpStripe(
-  stripe: Stripe,
-  currencies: readonly string[],
-): Promise<{ created: string[]; existing: string[] }> {
-  const created: string[] = []
-  const existing: string[] = []
-  for (const plan of SOLD_PLANS) {
-    const product = await ensureProduct(stripe, plan)
-    for (const interval of INTERVALS) {
-      for (const currency of currencies) {
-        const key = lookupKeyOf(plan, interval, currency)
-        const isNew = await ensurePrice(stripe, { key, product, plan, interval, currency })
-        ;(isNew ? created : existing).push(key)
-      }
-    }
-  }
-  return { created, existing }
+/** What /stripe/webhook must be sent. */
+export const WEBHOOK_EVENTS = [
+  'checkout.session.completed',
+  'customer.subscription.created',
+  'customer.subscription.updated',
+  'customer.subscription.deleted',
+  'customer.subscription.paused',
+  'customer.subscription.resumed',
+  'invoice.paid',
+  'invoice.payment_failed',
+] as const
+
+/** Metadata of a portal: which currency its prices are in. A portal shows one price per product and interval. */
+const PORTAL_CURRENCY = 'dropway_currency'
+
+export interface SetUp {
+  readonly created: readonly string[]
+  readonly existing: readonly string[]
+  /** Prices whose amount is not the plan table's: an amount cannot be changed, only a new price made in Stripe. */
+  readonly differing: readonly string[]
 }
 
-async function ensureProduct(stripe: Stripe, plan: SoldPlan): Promise<string> {
-  const id = `dropway_${plan}`
-  const known = await stripe.products.retrieve(id).catch((error: { code?: string }) => {
-    if (error.code !== 'resource_missing') throw error
-  })
-  return (known ?? (await stripe.products.create({ id, name: `Dropway ${plans[plan].label}` }))).id
+export async function setUpStripe(stripe: Stripe, currencies: readonly string[]): Promise<SetUp> {
+  const done = { created: [] as string[], existing: [] as string[], differing: [] as string[] }
+  for (const plan of SOLD_PLANS) await ensureProduct(stripe, plan, done)
+  for (const currency of currencies) {
+    const products: { product: string; prices: string[] }[] = []
+    for (const plan of SOLD_PLANS) {
+      const prices: string[] = []
+      for (const interval of INTERVALS) prices.push(await ensurePrice(stripe, { plan, interval, currency }, done))
+      products.push({ product: productOf(plan), prices })
+    }
+    await ensurePortal(stripe, currency, products, done)
+  }
+  return done
+}
+
+/** Where customers of that currency may change their plan; undefined: Stripe's default portal. */
+export async function portalConfiguration(
+  stripe: Stripe,
+  currency: string,
+): Promise<Stripe.BillingPortal.Configuration | undefined> {
+  const { data } = await stripe.billingPortal.configurations.list({ active: true, limit: 100 })
+  return data.find(({ metadata }) => metadata?.[PORTAL_CURRENCY] === currency)
+}
+
+type Done = { created: string[]; existing: string[]; differing: string[] }
+
+async function ensureProduct(stripe: Stripe, plan: SoldPlan, done: Done): Promise<void> {
+  const id = productOf(plan)
+  try {
+    await stripe.products.retrieve(id)
+    done.existing.push(id)
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    await stripe.products.create({ id, name: `Dropway ${plans[plan].label}` })
+    done.created.push(id)
+  }
 }
 
 async function ensurePrice(
   stripe: Stripe,
-  wanted: { key: string; product: string; plan: SoldPlan; interval: Interval; currency: string },
-): Promise<boolean> {
-  const found = await stripe.prices.list({ lookup_keys: [wanted.key], limit: 1 })
-  if (found.data.length > 0) return false
-  await stripe.prices.create(
-    {
-      product: wanted.product,
-      lookup_key: wanted.key,
-      currency: wanted.currency,
-      unit_amount: plans[wanted.plan].price![wanted.interval] * 100,
-      recurring: { interval: wanted.interval === 'monthly' ? 'month' : 'year' },
-      tax_behavior: 'exclusive',
+  { plan, interval, currency }: { plan: SoldPlan; interval: Interval; currency: string },
+  done: Done,
+): Promise<string> {
+  const key = lookupKeyOf(plan, interval, currency)
+  const amount = plans[plan].price![interval] * 100
+  const found = (await stripe.prices.list({ lookup_keys: [key], active: true, limit: 1 })).data[0]
+  if (found) {
+    ;(found.unit_amount === amount ? done.existing : done.differing).push(key)
+    return found.id
+  }
+  const price = await stripe.prices.create({
+    product: productOf(plan),
+    lookup_key: key,
+    // An archived price may still hold the name.
+    transfer_lookup_key: true,
+    currency,
+    unit_amount: amount,
+    recurring: { interval: interval === 'monthly' ? 'month' : 'year' },
+    tax_behavior: 'exclusive',
+  })
+  done.created.push(key)
+  return price.id
+}
+
+async function ensurePortal(
+  stripe: Stripe,
+  currency: string,
+  products: { product: string; prices: string[] }[],
+  done: Done,
+): Promise<void> {
+  const name = `portal_${currency}`
+  if (await portalConfiguration(stripe, currency)) {
+    done.existing.push(name)
+    return
+  }
+  await stripe.billingPortal.configurations.create({
+    metadata: { [PORTAL_CURRENCY]: currency },
+    features: {
+      customer_update: { enabled: true, allowed_updates: ['address', 'email', 'name', 'tax_id'] },
+      invoice_history: { enabled: true },
+      payment_method_update: { enabled: true },
+      subscription_cancel: { enabled: true, mode: 'at_period_end' },
+      subscription_update: {
+        enabled: true,
+        default_allowed_updates: ['price'],
+        proration_behavior: 'always_invoice',
+        products,
+      },
     },
-    { idempotencyKey: `price:${wanted.key}` },
-  )
-  return true
+  })
+  done.created.push(name)
 }

@@ -1,5 +1,7 @@
-/** The Stripe client, pointed at Stripe or at whatever STRIPE_API_BASE names. */
+/** The Stripe client, pointed at Stripe or at whatever STRIPE_API_BASE names, and how to read what it says. */
+import { createHash } from 'node:crypto'
 import Stripe from 'stripe'
+import { ApiError, errors } from '../../shared/errors.ts'
 
 const TIMEOUT_MS = 10_000
 
@@ -17,4 +19,37 @@ export function createStripe(secretKey: string, apiBase: string | undefined): St
         }
       : {}),
   })
+}
+
+/** The signature is over the bytes as they came, and over the time, so that an old one cannot be played again. */
+export function readEvent(
+  stripe: Stripe,
+  { rawBody, signature, secret, now }: { rawBody: Buffer; signature: string | undefined; secret: string; now: number },
+): Stripe.Event {
+  try {
+    return stripe.webhooks.constructEvent(rawBody, signature ?? '', secret, undefined, undefined, now)
+  } catch {
+    throw errors.invalidRequest('The signature of this webhook is missing, wrong or too old.')
+  }
+}
+
+/** The same wish gives the same key, so that a wish repeated after a crash is not granted twice. */
+export function idempotencyKey(name: string, parameters: object): string {
+  return `${name}:${createHash('sha256').update(JSON.stringify(parameters)).digest('hex').slice(0, 32)}`
+}
+
+export function isMissing(error: unknown): boolean {
+  return error instanceof Stripe.errors.StripeInvalidRequestError && error.code === 'resource_missing'
+}
+
+export function idOf(reference: string | { id: string } | null | undefined): string | undefined {
+  return typeof reference === 'string' ? reference : reference?.id
+}
+
+export function subscriptionOf(invoice: Stripe.Invoice): string | undefined {
+  return idOf(invoice.parent?.subscription_details?.subscription)
+}
+
+export function paymentsNotConfigured(detail: string): ApiError {
+  return new ApiError(503, 'payments_not_configured', detail)
 }

@@ -18,7 +18,8 @@ export interface MailData {
     invoiceLink: string | undefined
     billingLink: string
   }
-  past_due: { plan: string; amount: string; billingLink: string }
+  /** `until`: the plan stays that long without the payment. */
+  past_due: { plan: string; amount: string; until: Date; billingLink: string }
   takedown: { url: string; reason: string; contact: string }
   account_deleted: { email: string }
 }
@@ -118,11 +119,11 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     action: invoiceLink ? { label: 'Open the invoice', url: invoiceLink } : { label: 'Open billing', url: billingLink },
     footer: BILLING,
   }),
-  past_due: ({ plan, amount, billingLink }) => ({
+  past_due: ({ plan, amount, until, billingLink }) => ({
     subject: 'Your payment did not go through',
     paragraphs: [
-      `We could not collect ${amount} for Dropway ${plan}. Your plan stays active while we try again.`,
-      'Please check your card.',
+      `We could not collect ${amount} for Dropway ${plan}. Your plan stays active until ${formatDay(until)} while we try again.`,
+      'Please check your card. Without a payment the account then returns to the free plan; nothing is deleted.',
     ],
     action: { label: 'Check my card', url: billingLink },
     footer: BILLING,

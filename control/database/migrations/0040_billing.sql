@@ -1,7 +1,9 @@
 -- Stripe is the truth about payments; these rows remember what it last said.
 create table billing_customers (
   org_id text primary key references organisations (id),
-  customer_id text not null unique
+  customer_id text not null unique,
+  -- Part of the idempotency key of the next checkout: a repeated attempt is the same one, a later one is not.
+  checkouts_started integer not null default 0
 );
 
 -- The one open checkout of an organisation: a second click leads to the same page, so two tabs cannot buy twice.
@@ -11,8 +13,9 @@ create table billing_checkouts (
   url text not null,
   plan text not null,
   billing_interval text not null,
-  expires_at timestamptz not null
+  check_at timestamptz not null
 );
+create index billing_checkouts_due on billing_checkouts (check_at);
 
 create table subscriptions (
   id text primary key,
@@ -21,15 +24,19 @@ create table subscriptions (
   billing_interval text not null,
   status text not null,
   current_period_end timestamptz,
-  cancel_at_period_end boolean not null default false,
+  -- When a cancellation takes effect; null while it renews.
+  ends_at timestamptz,
   -- Since when a payment is missing; the grace period counts from here.
   past_due_since timestamptz,
-  checked_at timestamptz not null
+  -- When to ask Stripe again, whether or not an event came; null when it has ended for good.
+  check_at timestamptz
 );
 create index subscriptions_org on subscriptions (org_id);
+create index subscriptions_due on subscriptions (check_at) where check_at is not null;
 
 -- Event ids that were acted on, in the transaction that acted.
 create table stripe_events (
   id text primary key,
-  at timestamptz not null default now()
+  at timestamptz not null
 );
+create index stripe_events_at on stripe_events (at);

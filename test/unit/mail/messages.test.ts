@@ -16,7 +16,7 @@ const samples: { [Name in MailTemplate]: MailData[Name] } = {
   invitation: { link, organisation: 'Acme', inviter: 'ada@example.com', role: 'admin' },
   expiring: { days: 7, drops: [{ name: 'cv', url: 'https://cv.dropway.test', expiresAt: at }], signInLink: link },
   receipt: { plan: 'Plus', amount: 'EUR 12.00', paidAt: at, periodEnd: at, invoiceLink: link, billingLink: link },
-  past_due: { plan: 'Plus', amount: 'EUR 12.00', billingLink: link },
+  past_due: { plan: 'Plus', amount: 'EUR 12.00', until: at, billingLink: link },
   takedown: { url: 'https://x.dropway.test', reason: 'phishing', contact: 'https://dropway.test/report' },
   account_deleted: { email: 'ada@example.com' },
 }
