@@ -80,7 +80,8 @@ export function createVersions({ sql, clock, events, refreshRoutes, audit, publi
       created_by: by,
       created_at: now,
     }
-    await queries.insertVersion(db, version, prepared.report, prepared.blobs)
+    const report = reportFor(prepared.report, options.spaFallback ?? site.spa_fallback)
+    await queries.insertVersion(db, version, report, prepared.blobs)
     await queries.dropOldVersions(db, site.id, plans[site.plan].versionsKept, now)
     await queries.updateSite(
       db,
@@ -96,7 +97,7 @@ export function createVersions({ sql, clock, events, refreshRoutes, audit, publi
     )
     await queries.recordPublish(db, { site_id: site.id, version_id: version.id, kind: 'upload', user_id: by, at: now })
     await refreshRoutes(db, site.id)
-    return view(site, { ...version, report: prepared.report })
+    return view(site, { ...version, report })
   }
 
   async function requireLiveVersion(db: Sql, site: SiteFacts, ifVersion: number | undefined): Promise<void> {
@@ -241,6 +242,11 @@ export function createVersions({ sql, clock, events, refreshRoutes, audit, publi
       return hash === undefined ? undefined : publishing.readManifest(hash)
     },
   }
+}
+
+/** A client-routed app answers paths that no file has: links to them are fine. */
+function reportFor({ warnings }: PreparedVersion['report'], isClientRouted: boolean): PublishReport {
+  return { warnings: warnings.filter((warning) => !isClientRouted || warning.code !== 'missing_page') }
 }
 
 export function compareManifests(from: Manifest | undefined, to: Manifest): Changes {
