@@ -50,6 +50,9 @@ async function main(): Promise<void> {
   process.exit()
 }
 
+/** One Ctrl-C arrives twice: from the terminal, and from npm, which passes its own on. */
+const SAME_SIGNAL_MS = 500
+
 interface StopSignals {
   readonly requested: boolean
   readonly first: Promise<void>
@@ -58,19 +61,19 @@ interface StopSignals {
 }
 
 function onStopSignal(): StopSignals {
-  let count = 0
+  let firstAt: number | undefined
   const first = Promise.withResolvers<void>()
   const second = Promise.withResolvers<void>()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
-      count++
-      if (count === 1) first.resolve()
-      else second.resolve()
+      firstAt ??= Date.now()
+      first.resolve()
+      if (Date.now() - firstAt > SAME_SIGNAL_MS) second.resolve()
     })
   }
   return {
     get requested() {
-      return count > 0
+      return firstAt !== undefined
     },
     first: first.promise,
     second: second.promise,

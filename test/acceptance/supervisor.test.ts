@@ -85,7 +85,10 @@ test(
   async () => {
     // A path too long for a unix socket, which must be no hindrance.
     const home = await mkdtemp(path.join(os.tmpdir(), 'dropway-test-long-'))
-    const stack = await startStack({ env: { DATA_DIR: path.join(home, 'd'.repeat(100), 'e'.repeat(40)) } })
+    const stack = await startStack({
+      npm: true,
+      env: { DATA_DIR: path.join(home, 'd'.repeat(100), 'e'.repeat(40)) },
+    })
     await sleep(2500)
     expect(stack.output.at(-1)).toBe(`ready ${stack.baseUrl}`)
 

@@ -100,8 +100,11 @@ async function requestHttp2({ url, target, method, headers, body, ca, timeoutMs 
     stream.setTimeout(timeoutMs, () =>
       stream.destroy(new Error(`no answer from ${url.host}${target} within ${timeoutMs} ms`)),
     )
+    // A server that dies closes the stream without an error.
+    const closed = once(stream, 'close').then(() => Promise.reject(new Error(`${url.host} closed before it answered`)))
+    closed.catch(() => {})
     stream.end(body)
-    const [received] = (await Promise.race([once(stream, 'response'), failed])) as [http2.IncomingHttpHeaders]
+    const [received] = (await Promise.race([once(stream, 'response'), failed, closed])) as [http2.IncomingHttpHeaders]
     const chunks = await Promise.race([stream.toArray(), failed])
     const { ':status': status, ...rest } = received
     return answer(Number(status), rest, Buffer.concat(chunks as Buffer[]))

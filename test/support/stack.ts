@@ -92,6 +92,8 @@ export interface StackOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Edge workers; 1 unless told otherwise. */
   readonly workers?: number
+  /** Start it as people do, with `npm start`; signals then go to npm. */
+  readonly npm?: boolean
 }
 
 interface Description {
@@ -99,11 +101,11 @@ interface Description {
   readonly env: Readonly<Record<string, string>>
 }
 
-export async function startStack({ env = {}, workers = 1 }: StackOptions = {}): Promise<OwnStack> {
+export async function startStack({ env = {}, workers = 1, npm = false }: StackOptions = {}): Promise<OwnStack> {
   const dataDir = env['DATA_DIR'] ?? (await mkdtemp(path.join(os.tmpdir(), 'dropway-test-stack-')))
   const description: Description = { dataDir, env: await stackEnvironment(dataDir, workers, env) }
   const output: string[] = []
-  let supervisor = await startSupervisor(description, output)
+  let supervisor = await startSupervisor(description, output, npm)
 
   async function end(): Promise<number> {
     if (supervisor.exitCode === null && supervisor.signalCode === null) {
@@ -121,7 +123,7 @@ export async function startStack({ env = {}, workers = 1 }: StackOptions = {}): 
     },
     async restart() {
       await end()
-      supervisor = await startSupervisor(description, output)
+      supervisor = await startSupervisor(description, output, npm)
     },
     async stop() {
       const code = await end()
@@ -176,12 +178,9 @@ export async function freePorts(count: number): Promise<number[]> {
   return ports
 }
 
-async function startSupervisor({ env }: Description, output: string[]): Promise<ChildProcess> {
-  const child = spawn(process.execPath, ['control/supervisor/main.ts'], {
-    cwd: ROOT,
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
+async function startSupervisor({ env }: Description, output: string[], npm: boolean): Promise<ChildProcess> {
+  const [program, args] = npm ? ['npm', ['start']] : [process.execPath, ['control/supervisor/main.ts']]
+  const child = spawn(program, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const ready = new Promise<void>((resolve, reject) => {
     const follow = (line: string) => {
       output.push(line)
