@@ -31,11 +31,11 @@ test.each(TEMPLATES)(
     await visitor.goto('/templates')
     await page.getByRole('link', { name: new RegExp(`^${name}`) }).click()
     await page.getByLabel(field).fill('Zoë <b>Quill</b>')
-    await page.frameLocator('[data-preview] iframe').getByText('Zoë <b>Quill</b>').first().waitFor()
+    await page.frameLocator('[data-preview] iframe').locator('body').getByText('Zoë <b>Quill</b>').first().waitFor()
     await keepScreenshot(page, `template-${name.toLowerCase().replaceAll(' ', '-')}-${width}-${scheme}`)
     await page.getByRole('button', { name: 'Publish' }).click()
     await page.waitForURL(/done=published/)
-    const url = await page.getByLabel('Address').inputValue()
+    const url = await page.getByRole('textbox', { name: 'Address' }).inputValue()
     const slug = new URL(url).hostname.split('.')[0]!
     expect((await stack.visit(slug)).text()).toContain('Zoë &lt;b&gt;Quill&lt;/b&gt;')
 

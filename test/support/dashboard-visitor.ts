@@ -102,8 +102,16 @@ function readMails(folder: string): string[] {
 
 const OUTPUT = fileURLToPath(new URL('../output/screenshots/', import.meta.url))
 
+/** The rest of a very long page looks like its beginning. */
+const MAX_SCREENSHOT_PX = 2400
+
 /** Kept as test output, so that a person can look at what the tests saw. */
 export async function keepScreenshot(page: Page, name: string): Promise<void> {
   mkdirSync(OUTPUT, { recursive: true })
-  await page.screenshot({ path: path.join(OUTPUT, `${name}.png`), fullPage: true })
+  const size = (await page.evaluate('[innerWidth, document.documentElement.scrollHeight]')) as [number, number]
+  await page.screenshot({
+    path: path.join(OUTPUT, `${name}.png`),
+    fullPage: true,
+    clip: { x: 0, y: 0, width: size[0], height: Math.min(size[1], MAX_SCREENSHOT_PX) },
+  })
 }

@@ -18,10 +18,21 @@ export function enablePreview(form: HTMLFormElement, source: HTMLElement): void 
     place.replaceChildren(frame)
     post(form, frame.name)
   }
-  source.addEventListener('input', () => {
+  const refreshSoon = (): void => {
     clearTimeout(timer)
     timer = setTimeout(refresh, PAUSE_MS)
-  })
+  }
+  source.addEventListener('input', refreshSoon)
+  // Somebody may have typed before this script arrived.
+  if (isEdited(form)) refreshSoon()
+}
+
+function isEdited(form: HTMLFormElement): boolean {
+  return [...form.elements].some(
+    (field) =>
+      (field instanceof HTMLTextAreaElement || (field instanceof HTMLInputElement && field.type !== 'file')) &&
+      field.value !== field.defaultValue,
+  )
 }
 
 /** Posts the text fields of the form, without its files. */

@@ -6,7 +6,7 @@ export interface ConsentRequest {
   readonly clientName: string
   /** Host that the browser is sent back to. */
   readonly redirectHost: string
-  /** Origin or scheme source for the form-action of the page, e.g. `http://127.0.0.1:5123` or `cursor:`. */
+  /** Scheme for the form-action of the page, e.g. `https:` or `cursor:`. */
   readonly redirectSource: string
   readonly organisation: string
   readonly email: string

@@ -48,9 +48,9 @@ function memberRow(viewer: Viewer, { current, userId, now }: OrganisationView, m
     may(current.role, member.role === 'member' ? 'manage_members' : 'manage_admins')
   const hidden = html`${csrfField(viewer)}<input type="hidden" name="user" value="${member.userId}">`
   return html`<tr><td>${member.email}${isSelf && ' (you)'}<br><span class="small soft">since ${timeAgo(member.joinedAt, now)}</span></td><td data-label="Role">${member.role}</td><td class="right"><div class="cluster">
-${mayChange && may(current.role, 'manage_admins') && html`<form method="post" action="/account/organisation/role">${hidden}<input type="hidden" name="role" value="${member.role === 'admin' ? 'member' : 'admin'}"><button class="button small">Make ${member.role === 'admin' ? 'member' : 'admin'}<span class="visually-hidden">: ${member.email}</span></button></form>`}
-${!isSelf && may(current.role, 'transfer') && !current.personal && html`<form method="post" action="/account/organisation/transfer">${hidden}<button class="button small">Make owner<span class="visually-hidden">: ${member.email}</span></button></form>`}
-${(mayChange || (isSelf && member.role !== 'owner')) && html`<form method="post" action="/account/organisation/remove">${hidden}<button class="button small danger">${isSelf ? 'Leave' : 'Remove'}<span class="visually-hidden">: ${member.email}</span></button></form>`}
+${mayChange && may(current.role, 'manage_admins') && html`<form method="post" action="/account/organisation/role">${hidden}<input type="hidden" name="role" value="${member.role === 'admin' ? 'member' : 'admin'}"><button class="button small">Make ${member.role === 'admin' ? 'member' : 'admin'}<span class="visually-hidden"> ${member.email}</span></button></form>`}
+${!isSelf && may(current.role, 'transfer') && !current.personal && html`<form method="post" action="/account/organisation/transfer">${hidden}<button class="button small">Make owner<span class="visually-hidden"> ${member.email}</span></button></form>`}
+${(mayChange || (isSelf && member.role !== 'owner')) && html`<form method="post" action="/account/organisation/remove">${hidden}<button class="button small danger">${isSelf ? 'Leave' : 'Remove'}<span class="visually-hidden"> ${member.email}</span></button></form>`}
 </div></td></tr>`
 }
 
