@@ -21,7 +21,7 @@ import { START_OF_LOG, type Change, type Replica } from './replica.ts'
 
 /** One round trip's worth of log; a slow edge must not hold a huge reply in memory. */
 const LOG_BATCH = 1000
-const SNAPSHOT_PAGE = 1000
+const SNAPSHOT_PAGE = 5000
 const RECONNECT_MS = 250
 
 export interface FollowerDependencies {
@@ -90,13 +90,17 @@ export function startFollower({ edgeId, replica, connect, announce, log }: Follo
     log.info({ epoch, hosts: hosts.size }, 'snapshot applied')
   }
 
+  /** The next page is on its way while this one is written. */
   async function scan(key: string, take: (page: [string, string][]) => Promise<void>): Promise<void> {
-    let cursor = '0'
-    do {
-      const [next, flat] = await commands.hscan(key, cursor, 'COUNT', SNAPSHOT_PAGE)
+    const page = (cursor: string): Promise<[string, string[]]> => commands.hscan(key, cursor, 'COUNT', SNAPSHOT_PAGE)
+    let [cursor, flat] = await page('0')
+    for (;;) {
+      const next = cursor === '0' ? undefined : page(cursor)
+      next?.catch(() => {})
       await take(pairs(flat))
-      cursor = next
-    } while (cursor !== '0')
+      if (next === undefined) return
+      ;[cursor, flat] = await next
+    }
   }
 
   /** Brings the replica to a position from which the log can be followed without a gap; returns it. */

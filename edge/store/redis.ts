@@ -1,5 +1,6 @@
 /** Connections of the primary to Redis: they fail fast and never queue, so that an outage is noticed, not waited for. */
-import { Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
+import { openRedis } from '../../shared/redis.ts'
 
 const COMMAND_TIMEOUT_MS = 2000
 const CONNECT_TIMEOUT_MS = 2000
@@ -15,7 +16,7 @@ export const BLOCK_MS = 2000
 export type RedisUse = 'commands' | 'blocking' | 'background'
 
 export function connectRedis(url: string, use: RedisUse): Redis {
-  const redis = new Redis(url, {
+  const redis = openRedis(url, {
     lazyConnect: true,
     enableOfflineQueue: false,
     connectTimeout: CONNECT_TIMEOUT_MS,

@@ -7,7 +7,6 @@ import type { AddressInfo } from 'node:net'
 import tls from 'node:tls'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { keys } from '../../shared/keys.ts'
 import { rawH1, requestH2, startEdgeFixture, type EdgeFixture, type RequestOptions } from '../support/edge-fixture.ts'
 
 let fixture: EdgeFixture
@@ -163,8 +162,7 @@ test('the plain port redirects with host and path kept, and answers challenges f
 })
 
 test('views count people who open pages, and reach Redis', async () => {
-  const key = `st_a.localhost|${new Date().toISOString().slice(0, 10)}`
-  const before = Number((await fixture.redis.hget(keys.views, key)) ?? 0)
+  const before = await fixture.viewsToday('st_a.localhost')
   const { headers } = await fixture.h2('a.localhost', '/', { headers: { 'user-agent': 'Mozilla/5.0' } })
   await fixture.h1('a.localhost', '/', { headers: { 'user-agent': 'Mozilla/5.0', 'if-none-match': headers['etag']! } })
   const ignored: RequestOptions[] = [
@@ -176,9 +174,9 @@ test('views count people who open pages, and reach Redis', async () => {
   for (const request of ignored) await fixture.h2('a.localhost', '/', request)
   await fixture.h2('a.localhost', '/a.css')
   await fixture.h2('a.localhost', '/missing')
-  await eventually(async () => Number(await fixture.redis.hget(keys.views, key)) - before >= 2)
+  await eventually(async () => (await fixture.viewsToday('st_a.localhost')) - before >= 2)
   await sleep(1200)
-  expect(Number(await fixture.redis.hget(keys.views, key)) - before).toBe(2)
+  expect((await fixture.viewsToday('st_a.localhost')) - before).toBe(2)
 })
 
 test('a session ticket of one worker is good at every other', async () => {
@@ -224,8 +222,7 @@ test('health and metrics are summed over the workers', async () => {
 })
 
 test('a password is asked for once per browser, everywhere in the drop', async () => {
-  const { hashPassword } = await import('../../shared/password.ts')
-  const hash = await hashPassword('open sesame')
+  const hash = await fixture.hashPassword('open sesame')
   await fixture.publish(
     'locked.localhost',
     { 'index.html': 'inside', 'a.css': 'p{}' },

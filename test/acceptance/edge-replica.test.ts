@@ -1,7 +1,6 @@
 /** The routing table at the edge: what happens to it when Redis stops, forgets, or comes back as another one. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
-import { keys } from '../../shared/keys.ts'
 import { startEdgeFixture, type EdgeFixture } from '../support/edge-fixture.ts'
 
 let fixture: EdgeFixture
@@ -36,7 +35,7 @@ test('an older revision never replaces a newer one', async () => {
 
 test('an unreadable entry in the log does not stop the ones behind it', async () => {
   fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
-  await fixture.redis.xadd(keys.log, '*', 'v', '9', 'kind', 'mystery')
+  await fixture.addEntry('v', '9', 'kind', 'mystery')
   await fixture.log({ kind: 'route', name: 'x.localhost', value: '{"v":7}' })
   await fixture.publish('a.localhost', { 'index.html': 'still here' })
   expect(await statusOf('a.localhost')).toBe(200)
@@ -59,7 +58,7 @@ test('without ever having had a snapshot, an unknown host is 503 and not 404', a
   expect(answer.headers['retry-after']).toBeDefined()
   await fixture.publish('a.localhost', { 'index.html': 'early' })
   expect(await statusOf('a.localhost')).toBe(200)
-  await fixture.redis.set(keys.epoch, 'complete')
+  await fixture.setEpoch('complete')
   await eventually(async () => (await statusOf('never.localhost')) === 404)
 })
 
@@ -74,7 +73,7 @@ test('FLUSHALL takes nothing away; a complete new snapshot does', async () => {
   await fixture.publish('stays.localhost', { 'index.html': 'stays' })
   await fixture.publish('between.localhost', { 'index.html': 'between' })
   expect([await statusOf('between.localhost'), await statusOf('goes.localhost')]).toEqual([200, 200])
-  await fixture.redis.set(keys.epoch, 'second')
+  await fixture.setEpoch('second')
   await eventually(async () => (await statusOf('goes.localhost')) === 404)
   expect([await statusOf('stays.localhost'), await statusOf('between.localhost')]).toEqual([200, 200])
   expect(gone.revision).toBeGreaterThan(0)
@@ -86,7 +85,7 @@ test('a log that was trimmed past its position is made up for from the snapshot'
   await fixture.edge.stop()
   await fixture.publish('a.localhost', { 'index.html': 'two' })
   await fixture.publish('b.localhost', { 'index.html': 'b' })
-  await fixture.redis.xtrim(keys.log, 'MAXLEN', 1)
+  await fixture.trimLog(1)
   fixture.edge = await fixture.startEdge()
   expect((await fixture.h1('a.localhost', '/')).text).toBe('two')
   expect(await statusOf('b.localhost')).toBe(200)
@@ -112,7 +111,7 @@ test('a frozen Redis costs no visitor anything, and the edge follows again after
   } finally {
     process.kill(fixture.redisServer.pid, 'SIGCONT')
   }
-  await eventually(async () => (await fixture.redis.smembers(keys.edges)).length > 0)
+  await eventually(async () => (await fixture.edgeIds()).length > 0)
   await eventually(() =>
     fixture.publish('a.localhost', { 'index.html': 'two' }).then(
       () => true,
@@ -126,7 +125,7 @@ test('two edges on one Redis both serve a publish when it is acknowledged', asyn
   fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
   const second = await fixture.startEdge({ REPLICA_DIR: `${fixture.dataDir}/second` })
   const first = fixture.edge
-  await eventually(async () => (await fixture.redis.smembers(keys.edges)).length === 2)
+  await eventually(async () => (await fixture.edgeIds()).length === 2)
   for (let version = 1; version <= 10; version++) {
     await fixture.publish('both.localhost', { 'index.html': `v${version}` })
     for (const edge of [first, second]) {

@@ -15,6 +15,7 @@ import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
 import { keys } from '../../shared/keys.ts'
 import { everyEdgeReached } from '../../shared/live-edges.ts'
 import { encodeManifest, type Manifest, type ManifestFile } from '../../shared/manifest.ts'
+import { hashPassword } from '../../shared/password.ts'
 import { encodeRouteRecord, type RouteRecord, type SiteRoute } from '../../shared/route-record.ts'
 import { encodeStreamMessage, type StreamMessage } from '../../shared/stream.ts'
 import { startTestRedis, type TestRedis } from './redis.ts'
@@ -82,6 +83,15 @@ export interface EdgeFixture {
   /** Writes one message to the change log without waiting; returns its position. */
   log(message: Omit<StreamMessage, 'v'>): Promise<string>
   reached(position: string): Promise<boolean>
+  /** What control does last when everything is published. */
+  setEpoch(epoch: string): Promise<void>
+  trimLog(entries: number): Promise<void>
+  /** Anything at all in the change log. */
+  addEntry(...fields: string[]): Promise<void>
+  edgeIds(): Promise<string[]>
+  /** Views of a site today that have arrived in Redis. */
+  viewsToday(siteId: string): Promise<number>
+  hashPassword(password: string): Promise<string>
   h1(host: string, target: string, options?: RequestOptions): Promise<Answer>
   h2(host: string, target: string, options?: RequestOptions): Promise<Answer>
   startEdge(env?: Record<string, string>): Promise<EdgeProcess>
@@ -199,6 +209,13 @@ export async function startEdgeFixture(options: FixtureOptions = {}): Promise<Ed
     setRoute,
     log,
     reached,
+    setEpoch: async (epoch) => void (await redis.set(keys.epoch, epoch)),
+    trimLog: async (entries) => void (await redis.xtrim(keys.log, 'MAXLEN', entries)),
+    addEntry: async (...fields) => void (await redis.xadd(keys.log, '*', ...fields)),
+    edgeIds: () => redis.smembers(keys.edges),
+    viewsToday: async (siteId) =>
+      Number((await redis.hget(keys.views, `${siteId}|${new Date().toISOString().slice(0, 10)}`)) ?? 0),
+    hashPassword,
     h1: (host, target, request = {}) => requestH1(fixture.edge.httpsPort, fixture.ca(), host, target, request),
     h2: (host, target, request = {}) => requestH2(fixture.edge.httpsPort, fixture.ca(), host, target, request),
     startEdge,

@@ -1,0 +1,168 @@
+/**
+ * A routing table of a million hosts: how long it takes to load, what it takes on disk and in memory, how fast a host
+ * is found, and how soon a publish is visible on two edges.
+ *
+ *   npm run bench:routes [-- --routes 1000000] [--publishes 200]
+ */
+import { mkdirSync, statSync, writeFileSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { openReplica } from '../edge/store/replica.ts'
+import { createRoutes } from '../edge/store/routes.ts'
+import { keys } from '../shared/keys.ts'
+import { everyEdgeReached } from '../shared/live-edges.ts'
+import { encodeRouteRecord } from '../shared/route-record.ts'
+import { encodeStreamMessage } from '../shared/stream.ts'
+import { startEdgeFixture, type EdgeFixture, type EdgeProcess } from '../test/support/edge-fixture.ts'
+import { processTree, residentMb } from './processes.ts'
+
+const PAGE = 5000
+const LOOKUPS = 50_000
+const HOT_HOSTS = 1000
+
+const { values } = parseArgs({
+  options: { routes: { type: 'string', default: '1000000' }, publishes: { type: 'string', default: '200' } },
+})
+const count = Number(values.routes)
+const manifest = 'ab'.repeat(32)
+const hostOf = (index: number): string => `drop-${index.toString(36)}.localhost`
+
+const fixture = await startEdgeFixture({
+  startEdge: false,
+  epoch: false,
+  env: { EDGE_WORKERS: '1', EDGE_REQUESTS_PER_IP: '10000000' },
+})
+try {
+  await fixture.redis.set(keys.epoch, 'empty')
+  const empty = await fixture.startEdge({ REPLICA_DIR: `${fixture.dataDir}/empty` })
+  const emptyMb = workerMb(empty)
+  await empty.stop()
+
+  await fillRedis()
+  const startedAt = performance.now()
+  const edge = await fixture.startEdge({ LOG_LEVEL: 'info' })
+  fixture.edge = edge
+  await untilSnapshot(edge)
+  const loadSeconds = (performance.now() - startedAt) / 1000
+  await visitMany(fixture)
+  const loadedMb = workerMb(edge)
+  const second = await fixture.startEdge({ REPLICA_DIR: `${fixture.dataDir}/second`, LOG_LEVEL: 'info' })
+  await untilSnapshot(second)
+
+  const result = {
+    routes: count,
+    loadSeconds,
+    fileMb: statSync(path.join(fixture.dataDir, 'edge', 'replica', 'data.mdb')).size / 1e6,
+    workerMbEmpty: emptyMb,
+    workerMbOverEmpty: loadedMb - emptyMb,
+    ...lookUps(),
+    ...(await publishLatency()),
+  }
+  process.stdout.write(
+    `${Object.entries(result)
+      .map(([name, value]) => `${name.padEnd(20)}${Math.round(value * 1000) / 1000}`)
+      .join('\n')}\n`,
+  )
+  mkdirSync(path.join(import.meta.dirname, 'results'), { recursive: true })
+  const record = {
+    measuredAt: new Date().toISOString(),
+    node: process.version,
+    machine: `${os.arch()}, ${os.availableParallelism()} cores`,
+    ...result,
+  }
+  writeFileSync(path.join(import.meta.dirname, 'results', 'routes.json'), `${JSON.stringify(record, undefined, 2)}\n`)
+} finally {
+  await fixture.stop()
+}
+
+function record(index: number, revision: number): string {
+  return encodeRouteRecord({
+    v: 1,
+    kind: 'site',
+    host: hostOf(index),
+    revision,
+    site_id: `st_${index}`,
+    state: 'live',
+    manifest,
+    version_number: 3,
+    versions: [
+      [3, manifest],
+      [2, manifest],
+      [1, manifest],
+    ],
+    expires_at: null,
+    password: null,
+    spa_fallback: false,
+    badge: true,
+    analytics: null,
+  })
+}
+
+async function fillRedis(): Promise<void> {
+  for (let start = 0; start < count; start += PAGE) {
+    const fields = Array.from({ length: Math.min(PAGE, count - start) }, (_, offset) => [
+      hostOf(start + offset),
+      record(start + offset, start + offset + 1),
+    ])
+    await fixture.redis.hset(keys.routes, ...fields.flat())
+  }
+  await fixture.redis.set(keys.epoch, 'full')
+}
+
+async function untilSnapshot(edge: EdgeProcess): Promise<void> {
+  while (!edge.output().includes('snapshot applied')) await sleep(20)
+}
+
+/** Requests to many hosts, so that the worker has touched the file and filled its cache. */
+async function visitMany({ h2 }: EdgeFixture): Promise<void> {
+  for (let index = 0; index < 200; index++) await h2(hostOf(Math.floor((index / 200) * count)), '/')
+}
+
+function workerMb(edge: EdgeProcess): number {
+  return residentMb(processTree(edge.pid)[1]!)
+}
+
+function lookUps(): { coldMicroseconds: number; warmMicroseconds: number } {
+  const replica = openReplica(path.join(fixture.dataDir, 'edge', 'replica'), { readOnly: true })
+  const routes = createRoutes(replica)
+  const random = (): string => hostOf(Math.floor(Math.random() * count))
+  const cold = Array.from({ length: LOOKUPS }, random)
+  const coldMicroseconds = timed(cold.length, () => cold.forEach((host) => void routes.get(host)))
+  const hot = cold.slice(-HOT_HOSTS)
+  const warmMicroseconds = timed(hot.length * 100, () => {
+    for (let round = 0; round < 100; round++) hot.forEach((host) => void routes.get(host))
+  })
+  void replica.close()
+  return { coldMicroseconds, warmMicroseconds }
+}
+
+/** CPU time, so that a busy machine does not count. */
+function timed(times: number, work: () => void): number {
+  const before = process.cpuUsage()
+  work()
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / times
+}
+
+/** From the write of the record until both edges have acknowledged it. */
+async function publishLatency(): Promise<{ publishP50Ms: number; publishP99Ms: number }> {
+  const samples: number[] = []
+  for (let round = 0; round < Number(values.publishes); round++) {
+    const value = record(round, count + round + 10)
+    const startedAt = performance.now()
+    const [, [, position]] = (await fixture.redis
+      .multi()
+      .hset(keys.routes, hostOf(round), value)
+      .xadd(keys.log, '*', ...encodeStreamMessage({ kind: 'route', name: hostOf(round), value }))
+      .exec()) as [unknown, [unknown, string]]
+    if (!(await everyEdgeReached(fixture.redis, position, 5000))) throw new Error('not acknowledged')
+    samples.push(performance.now() - startedAt)
+  }
+  samples.sort((a, b) => a - b)
+  return {
+    publishP50Ms: samples[Math.floor(samples.length / 2)]!,
+    publishP99Ms: samples[Math.floor(samples.length * 0.99)]!,
+  }
+}

@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest'
+import { evaluate, type Outcome, type Preconditions } from '../../../edge/send/preconditions.ts'
+
+const NOW = Date.parse('2026-01-01T00:00:00Z')
+const file = { etag: '"a"', size: 100 }
+const nothing: Preconditions = {
+  method: 'GET',
+  ifMatch: undefined,
+  ifUnmodifiedSince: undefined,
+  ifNoneMatch: undefined,
+  ifRange: undefined,
+  range: undefined,
+}
+const ask = (asked: Partial<Preconditions>): Outcome => evaluate({ ...nothing, ...asked }, file, NOW)
+const ranges = (...list: [number, number][]): Outcome => ({
+  kind: 'ranges',
+  ranges: list.map(([start, end]) => ({ start, end })),
+})
+
+describe('conditions, in the order of RFC 9110 §13.2.2', () => {
+  test.each<[Partial<Preconditions>, Outcome['kind']]>([
+    [{}, 'whole'],
+    [{ ifMatch: '"a"' }, 'whole'],
+    [{ ifMatch: '*' }, 'whole'],
+    [{ ifMatch: '"b", "a"' }, 'whole'],
+    [{ ifMatch: '"b"' }, 'precondition-failed'],
+    [{ ifMatch: 'W/"a"' }, 'precondition-failed'],
+    [{ ifMatch: '"b"', ifNoneMatch: '"a"' }, 'precondition-failed'],
+    [{ ifNoneMatch: '"a"' }, 'not-modified'],
+    [{ ifNoneMatch: 'W/"a"' }, 'not-modified'],
+    [{ ifNoneMatch: '"b", W/"a"' }, 'not-modified'],
+    [{ ifNoneMatch: '*' }, 'not-modified'],
+    [{ ifNoneMatch: '"b"' }, 'whole'],
+    [{ ifNoneMatch: '"a"', range: 'bytes=0-1' }, 'not-modified'],
+    [{ ifUnmodifiedSince: 'Wed, 31 Dec 2025 00:00:00 GMT' }, 'precondition-failed'],
+    [{ ifUnmodifiedSince: 'Fri, 02 Jan 2026 00:00:00 GMT' }, 'whole'],
+    [{ ifUnmodifiedSince: 'nonsense' }, 'whole'],
+    [{ ifMatch: '"a"', ifUnmodifiedSince: 'Wed, 31 Dec 2025 00:00:00 GMT' }, 'whole'],
+    [{ range: 'bytes=0-1', ifRange: '"a"' }, 'ranges'],
+    [{ range: 'bytes=0-1', ifRange: '"b"' }, 'whole'],
+    [{ range: 'bytes=0-1', ifRange: 'W/"a"' }, 'whole'],
+    [{ range: 'bytes=0-1', ifRange: 'Wed, 31 Dec 2025 00:00:00 GMT' }, 'whole'],
+    [{ range: 'bytes=0-1', method: 'HEAD' }, 'whole'],
+  ])('%j → %s', (asked, kind) => {
+    expect(ask(asked).kind).toBe(kind)
+  })
+})
+
+describe('ranges', () => {
+  test.each<[string, Outcome]>([
+    ['bytes=0-0', ranges([0, 0])],
+    ['bytes=0-', ranges([0, 99])],
+    ['bytes=-1', ranges([99, 99])],
+    ['bytes=-500', ranges([0, 99])],
+    ['bytes=50-500', ranges([50, 99])],
+    ['Bytes = 1-2', ranges([1, 2])],
+    ['bytes=0-1, 5-6', ranges([0, 1], [5, 6])],
+    ['bytes=0-1,,5-6', ranges([0, 1], [5, 6])],
+    ['bytes=200-300, 0-1', ranges([0, 1])],
+    ['bytes=100-', { kind: 'unsatisfiable' }],
+    ['bytes=-0', { kind: 'unsatisfiable' }],
+    ['bytes=', { kind: 'whole' }],
+    ['bytes=-', { kind: 'whole' }],
+    ['bytes=a-b', { kind: 'whole' }],
+    ['bytes=5-1', { kind: 'whole' }],
+    ['bytes=1.5-2', { kind: 'whole' }],
+    ['items=0-1', { kind: 'whole' }],
+    ['bytes=0-99, 0-99', { kind: 'whole' }],
+    [`bytes=${Array.from({ length: 50 }, (_, index) => `${index}-${index}`).join(',')}`, { kind: 'whole' }],
+    ['bytes=99999999999999999999-', { kind: 'whole' }],
+  ])('%s', (range, outcome) => {
+    expect(ask({ range })).toEqual(outcome)
+  })
+
+  test('nothing can be taken of nothing', () => {
+    expect(evaluate({ ...nothing, range: 'bytes=0-' }, { etag: '"a"', size: 0 }, NOW)).toEqual({
+      kind: 'unsatisfiable',
+    })
+  })
+})
