@@ -27,14 +27,10 @@ beforeAll(async () => {
   revoked = other.token
 
   unverified = new FormBrowser(stack, '198.51.100.77')
-  expect(
-    (
-      await unverified.send('/signup', {
-        email: `unverified-${Date.now()}@example.test`,
-        password: 'correct horse battery',
-      })
-    ).status,
-  ).toBe(303)
+  await unverified.send('/signup', {
+    email: `unverified-${Date.now()}@example.test`,
+    password: 'correct horse battery',
+  })
   unverifiedSite = (await unverified.api('/sites', { json: {} })).json().id
 })
 
