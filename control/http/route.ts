@@ -48,7 +48,7 @@ export interface Reply {
   readonly body?: string | Uint8Array | Readable
 }
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
 
 export interface Route {
   readonly method: Method

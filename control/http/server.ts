@@ -104,6 +104,9 @@ function register(
     case 'DELETE':
       server.delete(route.path, handler)
       return
+    case 'OPTIONS':
+      server.options(route.path, handler)
+      return
     default:
       route.method satisfies never
   }

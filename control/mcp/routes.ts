@@ -2,15 +2,16 @@
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { createMcpHandler } from '@modelcontextprotocol/server'
-import { errors } from '../../shared/errors.ts'
+import { errors, type ApiError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
-import { API_TOKEN_PREFIX, OAUTH_TOKEN_PREFIX, type Access } from '../accounts/access.ts'
+import { API_TOKEN_PREFIX, type Access } from '../accounts/access.ts'
 import type { Actor } from '../accounts/actor.ts'
 import { json } from '../http/reply.ts'
 import type { Method, Reply, Request, Route } from '../http/route.ts'
 import type { OAuth } from '../oauth/oauth.ts'
 import { createToolServer, type ToolServices } from './tools.ts'
 
+const SCOPE = 'mcp'
 /** A page of 10 MB as JSON text, and some. */
 const MAX_BODY_BYTES = 16_000_000
 
@@ -31,20 +32,26 @@ export function mcpRoutes({ services, access, oauth, baseUrl, log }: McpDeps): R
 
   async function actorOf(request: Request): Promise<Actor | undefined> {
     const token = /^bearer +(\S+)$/i.exec(request.header('authorization') ?? '')?.[1]
-    if (token?.startsWith(API_TOKEN_PREFIX) && !token.startsWith(OAUTH_TOKEN_PREFIX))
-      return access.tokenActor(token, request.ip)
-    return token === undefined ? undefined : oauth.actorOf(token, resource, request.ip)
+    if (token === undefined) return undefined
+    return token.startsWith(API_TOKEN_PREFIX)
+      ? access.tokenActor(token, request.ip)
+      : oauth.actorOf(token, resource, request.ip)
   }
 
-  /** RFC 9728 §5.1: tells the client where to ask for a token. */
+  /** RFC 6750 §3 and RFC 9728 §5.1: what is wrong, and where to ask for a token. */
+  function challenge(error: ApiError, problem?: { code: string; description: string }): Reply {
+    const parameters = [
+      ...(problem ? [`error="${problem.code}"`, `error_description="${problem.description}"`] : []),
+      `resource_metadata="${baseUrl}/.well-known/oauth-protected-resource/mcp"`,
+      `scope="${SCOPE}"`,
+    ]
+    return json(error.status, error.toBody(), { 'www-authenticate': `Bearer ${parameters.join(', ')}` })
+  }
+
   function unauthorized(request: Request): Reply {
-    const problem =
-      request.header('authorization') === undefined
-        ? ''
-        : ' error="invalid_token", error_description="The token is not valid here.",'
-    const challenge = `Bearer${problem} resource_metadata="${baseUrl}/.well-known/oauth-protected-resource/mcp", scope="mcp"`
     const error = errors.unauthorized('Connect with OAuth, or send an API token as a bearer token.')
-    return json(401, error.toBody(), { 'www-authenticate': challenge })
+    if (request.header('authorization') === undefined) return challenge(error)
+    return challenge(error, { code: 'invalid_token', description: 'The token is not valid here.' })
   }
 
   async function handle(request: Request): Promise<Reply> {
@@ -54,9 +61,14 @@ export function mcpRoutes({ services, access, oauth, baseUrl, log }: McpDeps): R
       throw errors.forbidden('Browsers may not call this address from another origin.')
     const actor = await actorOf(request)
     if (!actor) return unauthorized(request)
+    if (actor.via.kind === 'oauth' && !actor.via.scopes.includes(SCOPE))
+      return challenge(errors.forbidden(`This token lacks the scope ${SCOPE}.`), {
+        code: 'insufficient_scope',
+        description: `The scope ${SCOPE} is needed.`,
+      })
     if (!actor.emailVerified) throw errors.emailNotVerified()
     const response = await handler.fetch(await toWebRequest(request, baseUrl), {
-      authInfo: { token: '', clientId: '', scopes: ['mcp'], extra: { actor } },
+      authInfo: { token: '', clientId: '', scopes: [SCOPE], extra: { actor } },
     })
     return toReply(response)
   }

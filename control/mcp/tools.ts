@@ -1,9 +1,12 @@
 /** The tools that an assistant sees. Each is one call to a service; errors say what to do next. */
 import { McpServer } from '@modelcontextprotocol/server'
 import { z } from 'zod'
+import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
+import type { Log } from '../../shared/log.ts'
 import type { Manifest } from '../../shared/manifest.ts'
 import type { Actor } from '../accounts/actor.ts'
+import { toApiError } from '../http/failure.ts'
 import type { Publishing } from '../publishing/contract.ts'
 import type { QuickPublish, QuickPublished } from '../sites/quick-publish.ts'
 import { siteSchema, versionEntrySchema, versionSchema, warningSchema } from '../sites/schemas.ts'
@@ -15,6 +18,8 @@ export interface ToolServices {
   versions: Pick<Versions, 'list' | 'promote' | 'liveManifest'>
   quickPublish: QuickPublish
   publishing: Pick<Publishing, 'readBlob'>
+  clock: Clock
+  log: Log
 }
 
 const INSTRUCTIONS = `Dropway publishes static pages at public HTTPS addresses and keeps every upload as a version.
@@ -41,7 +46,9 @@ const publishedSchema = z.object({
 })
 
 /** A fresh server per request, bound to who is calling. */
-export function createToolServer(actor: Actor, { sites, versions, quickPublish, publishing }: ToolServices): McpServer {
+export function createToolServer(actor: Actor, services: ToolServices): McpServer {
+  const { sites, versions, quickPublish, publishing } = services
+  const answer = createAnswer(services)
   const server = new McpServer({ name: 'dropway', title: 'Dropway', version: '1.0.0' }, { instructions: INSTRUCTIONS })
 
   server.registerTool(
@@ -185,18 +192,26 @@ export function createToolServer(actor: Actor, { sites, versions, quickPublish, 
   return server
 }
 
-/** Structured result, and the same as text for clients that show only that. What the caller can mend is no fault of the tool. */
-async function answer<Result extends Record<string, unknown>>(run: () => Promise<Result>) {
-  try {
-    const structuredContent = await run()
-    return {
-      structuredContent,
-      content: [{ type: 'text' as const, text: JSON.stringify(structuredContent, undefined, 2) }],
+/**
+ * Structured result, and the same as text for clients that show only that. What the caller can mend is said in words;
+ * what is our fault is logged, and named by an id alone.
+ */
+function createAnswer({ clock, log }: Pick<ToolServices, 'clock' | 'log'>) {
+  return async <Result extends Record<string, unknown>>(run: () => Promise<Result>) => {
+    try {
+      const structuredContent = await run()
+      return { structuredContent, content: [textOf(JSON.stringify(structuredContent, undefined, 2))] }
+    } catch (error) {
+      const problem = toApiError(error, log, { method: 'POST', path: '/mcp', now: clock.now() })
+      const id = problem.fields['id']
+      const text = `${problem.code}: ${problem.message}${typeof id === 'string' ? ` ${id}` : ''}`
+      return { isError: true, content: [textOf(text)] }
     }
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error
-    return { isError: true, content: [{ type: 'text' as const, text: `${error.code}: ${error.message}` }] }
   }
+}
+
+function textOf(text: string): { type: 'text'; text: string } {
+  return { type: 'text', text }
 }
 
 function published({ site, version, created }: QuickPublished): z.infer<typeof publishedSchema> {

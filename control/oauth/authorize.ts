@@ -6,8 +6,9 @@ import type { Dashboard } from '../dashboard/dashboard.ts'
 import { seeOther } from '../http/reply.ts'
 import type { Reply, Request, Route } from '../http/route.ts'
 import type { Organisations } from '../organisations/organisations.ts'
-import { UntrustedRequest, type AuthorizationRequest, type OAuth } from './oauth.ts'
+import type { AuthorizationRequest, OAuth } from './oauth.ts'
 import { paths } from './routes.ts'
+import { UntrustedRequest } from './rules.ts'
 
 interface AuthorizeDeps {
   oauth: OAuth
@@ -29,10 +30,16 @@ const REQUEST_FIELDS = [
   'code_challenge_method',
 ]
 
+/** The organisation that the page showed: when another was chosen since, the page is shown again. */
+const SHOWN_ORGANISATION = 'organisation'
+
 export function authorizeRoutes({ oauth, access, csrf, consent, organisations }: AuthorizeDeps): Route[] {
   /** Checks the parameters; errors that the client may hear go back to it at once. */
-  async function checked(parameters: URLSearchParams): Promise<{ request: AuthorizationRequest } | { reply: Reply }> {
-    const outcome = await oauth.checkRequest(parameters).catch((error: unknown) => {
+  async function checked(
+    parameters: URLSearchParams,
+    ip: string,
+  ): Promise<{ request: AuthorizationRequest } | { reply: Reply }> {
+    const outcome = await oauth.checkRequest(parameters, ip).catch((error: unknown) => {
       throw error instanceof UntrustedRequest ? errors.invalidRequest(error.message) : error
     })
     if ('request' in outcome) return outcome
@@ -43,7 +50,7 @@ export function authorizeRoutes({ oauth, access, csrf, consent, organisations }:
   }
 
   async function ask(request: Request): Promise<Reply> {
-    const outcome = await checked(request.query)
+    const outcome = await checked(request.query, request.ip)
     if ('reply' in outcome) return outcome.reply
     const actor = await access.sessionActor(request)
     if (!actor) return seeOther(`/signin?next=${encodeURIComponent(`${paths.authorize}?${request.query}`)}`)
@@ -53,14 +60,14 @@ export function authorizeRoutes({ oauth, access, csrf, consent, organisations }:
     return consent(request, {
       clientName: outcome.request.client.name,
       redirectHost: target.host || target.protocol,
-      redirectSource: target.protocol.startsWith('http') ? target.origin : target.protocol,
+      // The scheme, not the origin: browsers hold the whole chain of redirects against the form, and clients go on
+      // from their redirect address to others.
+      redirectSource: target.protocol,
       organisation: organisation?.name ?? actor.orgId,
       email: actor.email,
       scopes: outcome.request.scopes,
       action: paths.authorize,
-      hidden: Object.fromEntries(
-        REQUEST_FIELDS.flatMap((name) => (request.query.has(name) ? [[name, request.query.get(name)!]] : [])),
-      ),
+      hidden: { ...Object.fromEntries(requestFields(request.query)), [SHOWN_ORGANISATION]: actor.orgId },
     })
   }
 
@@ -69,10 +76,9 @@ export function authorizeRoutes({ oauth, access, csrf, consent, organisations }:
     csrf.requireCsrf(request, form)
     const actor = await access.sessionActor(request)
     if (!actor) throw errors.unauthorized('Your session has ended. Start again from your app.')
-    const parameters = new URLSearchParams(
-      REQUEST_FIELDS.flatMap((name) => (form.has(name) ? [[name, form.get(name)!]] : [])),
-    )
-    const outcome = await checked(parameters)
+    const parameters = requestFields(form)
+    if (form.get(SHOWN_ORGANISATION) !== actor.orgId) return seeOther(`${paths.authorize}?${parameters}`)
+    const outcome = await checked(parameters, request.ip)
     if ('reply' in outcome) return outcome.reply
     if (form.get('decision') === 'allow') return seeOther(await oauth.allow(actor, outcome.request))
     const { redirectUri, state } = outcome.request
@@ -85,4 +91,8 @@ export function authorizeRoutes({ oauth, access, csrf, consent, organisations }:
     { method: 'GET', path: paths.authorize, handle: ask },
     { method: 'POST', path: paths.authorize, handle: decide },
   ]
+}
+
+function requestFields(parameters: URLSearchParams): URLSearchParams {
+  return new URLSearchParams([...parameters].filter(([name]) => REQUEST_FIELDS.includes(name)))
 }

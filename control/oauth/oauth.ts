@@ -6,33 +6,31 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS, type Clock } from '../../shared/clock.ts'
 import { errors } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
-import { limitKeyOfIp } from '../../shared/ip.ts'
 import { hashSecret, randomSecret } from '../../shared/secrets.ts'
 import { OAUTH_TOKEN_PREFIX } from '../accounts/access.ts'
 import type { Actor } from '../accounts/actor.ts'
 import { recordAudit } from '../audit/audit.ts'
 import { transaction, type Pool, type Sql } from '../database/sql.ts'
-import type { RateLimiter } from '../http/rate-limit.ts'
+import { createClients, type ClientsDeps } from './clients.ts'
 import * as queries from './queries.ts'
 import {
   challengePattern,
-  clientDocumentSchema,
   decideGrant,
-  isClientDocumentUrl,
   isRegisteredRedirect,
   isVerified,
   OAuthError,
-  registrationSchema,
+  requireParameters,
+  requireSameResource,
+  requireSingle,
+  requireSubset,
+  UntrustedRequest,
+  withAnswer,
   type Scope,
 } from './rules.ts'
 
 const CODE_LIFETIME_MS = MINUTE_MS
 const ACCESS_LIFETIME_MS = HOUR_MS
 const REFRESH_LIFETIME_MS = 60 * DAY_MS
-/** A registration that nobody used for this long was a probe. */
-const UNUSED_CLIENT_LIFETIME_MS = 7 * DAY_MS
-const REGISTRATIONS_PER_HOUR = 60
-const DOCUMENT_LIMITS = { maxBytes: 64 * 1024, timeoutMs: 3000 }
 const TOUCH_INTERVAL_MS = MINUTE_MS
 
 export interface AuthorizationRequest {
@@ -52,42 +50,23 @@ export interface TokenReply {
   readonly scope: string
 }
 
-interface OAuthDeps {
+interface OAuthDeps extends ClientsDeps {
   sql: Pool
   clock: Clock
   baseUrl: string
-  limiter: RateLimiter
-  /** Reads a client-id metadata document from the public internet. */
-  fetchDocument(url: string, limits: { maxBytes: number; timeoutMs: number }): Promise<Buffer>
 }
-
-/** The request cannot be answered by a redirect, because the client or its address is not known. */
-export class UntrustedRequest extends Error {}
 
 export type OAuth = ReturnType<typeof createOAuth>
 
 export function createOAuth({ sql, clock, baseUrl, limiter, fetchDocument }: OAuthDeps) {
+  const clients = createClients({ sql, clock, limiter, fetchDocument })
   const now = (): Date => new Date(clock.now())
 
-  async function findClient(clientId: string): Promise<queries.ClientRow | undefined> {
-    if (!isClientDocumentUrl(clientId)) return queries.findClient(sql, clientId)
-    const bytes = await fetchDocument(clientId, DOCUMENT_LIMITS).catch((error: Error) => {
-      throw new UntrustedRequest(`The client's metadata document could not be read: ${error.message}.`)
-    })
-    const document = clientDocumentSchema.safeParse(parseJson(bytes))
-    if (!document.success || document.data.client_id !== clientId)
-      throw new UntrustedRequest("The client's metadata document does not describe this client.")
-    return {
-      id: clientId,
-      name: document.data.client_name ?? new URL(clientId).hostname,
-      redirect_uris: document.data.redirect_uris,
-    }
-  }
-
+  /** Access tokens given out before stay good for their hour: requests under way must not fail by a refresh. */
   async function issue(db: Sql, grant: queries.GrantRow): Promise<TokenReply> {
     const access = `${OAUTH_TOKEN_PREFIX}${randomSecret()}`
     const refresh = `dwr_${randomSecret()}`
-    await queries.deleteAccessTokens(db, grant.id)
+    await queries.touchClient(db, grant.client_id, now())
     await queries.insertToken(db, {
       hash: hashSecret(access),
       grant_id: grant.id,
@@ -130,7 +109,6 @@ export function createOAuth({ sql, clock, baseUrl, limiter, fetchDocument }: OAu
         throw invalidGrant('code_verifier does not match the challenge.')
       requireSameResource(form, code.resource)
       await queries.markCodeUsed(db, hash, now())
-      await queries.touchClient(db, code.client_id, now())
       return { reply: await issue(db, code) }
     })
     if (outcome.reply) return outcome.reply
@@ -158,33 +136,8 @@ export function createOAuth({ sql, clock, baseUrl, limiter, fetchDocument }: OAu
   }
 
   return {
-    /** RFC 7591. Clients are public: no secret is handed out. */
-    async register(body: unknown, ip: string) {
-      await limiter.consume('oauth-register', limitKeyOfIp(ip), { points: REGISTRATIONS_PER_HOUR, windowSeconds: 3600 })
-      const parsed = registrationSchema.safeParse(body)
-      if (!parsed.success) {
-        const issue = parsed.error.issues[0]!
-        throw new OAuthError(
-          issue.path[0] === 'redirect_uris' ? 'invalid_redirect_uri' : 'invalid_client_metadata',
-          `${issue.path.join('.')}: ${issue.message}`,
-        )
-      }
-      const client = {
-        id: newId('cli', clock.now()),
-        name: parsed.data.client_name ?? 'Unnamed client',
-        redirect_uris: parsed.data.redirect_uris,
-      }
-      await queries.insertClient(sql, client, now())
-      return {
-        client_id: client.id,
-        client_id_issued_at: Math.floor(clock.now() / 1000),
-        client_name: client.name,
-        redirect_uris: client.redirect_uris,
-        grant_types: ['authorization_code', 'refresh_token'],
-        response_types: ['code'],
-        token_endpoint_auth_method: 'none',
-      }
-    },
+    /** RFC 7591. */
+    register: clients.register,
 
     /**
      * Checks an authorization request in two steps (RFC 6749 §4.1.2.1): until client and redirect URI are known to
@@ -192,10 +145,11 @@ export function createOAuth({ sql, clock, baseUrl, limiter, fetchDocument }: OAu
      */
     async checkRequest(
       query: URLSearchParams,
+      ip: string,
     ): Promise<
       { request: AuthorizationRequest } | { error: OAuthError; redirectUri: string; state: string | undefined }
     > {
-      const client = await findClient(query.get('client_id') ?? '')
+      const client = await clients.find(query.get('client_id') ?? '', ip)
       if (!client)
         throw new UntrustedRequest('This client is not registered, or its registration has expired. Connect it again.')
       const redirectUri =
@@ -255,31 +209,35 @@ export function createOAuth({ sql, clock, baseUrl, limiter, fetchDocument }: OAu
     },
 
     /** Adds the answer, and who gives it (RFC 9207), to the client's address. */
-    redirect(redirectUri: string, answer: Record<string, string | undefined>): string {
-      const url = new URL(redirectUri)
-      for (const [name, value] of Object.entries({ ...answer, iss: baseUrl }))
-        if (value !== undefined) url.searchParams.set(name, value)
-      return url.href
-    },
+    redirect: (redirectUri: string, answer: Record<string, string | undefined>): string =>
+      withAnswer(redirectUri, { ...answer, iss: baseUrl }),
 
     async token(form: URLSearchParams): Promise<TokenReply> {
       requireSingle(form)
+      requireParameters(form, ['grant_type', 'client_id'])
+      // RFC 6749 §5.2; a client that hears it registers anew.
+      if (!(await clients.mayExist(form.get('client_id')!)))
+        throw new OAuthError('invalid_client', 'This client is not registered, or its registration has expired.', 401)
       switch (form.get('grant_type')) {
         case 'authorization_code':
+          requireParameters(form, ['code', 'code_verifier'])
           return exchangeCode(form)
         case 'refresh_token':
+          requireParameters(form, ['refresh_token'])
           return refresh(form)
         default:
           throw new OAuthError('unsupported_grant_type', 'Use authorization_code or refresh_token.')
       }
     },
 
-    /** RFC 7009: answers alike whether or not there was such a token. */
+    /** RFC 7009: answers alike whether or not there was such a token; either kind ends the whole grant. */
     async revoke(form: URLSearchParams): Promise<void> {
-      await transaction(sql, async (db) => {
-        const token = await queries.lockToken(db, hashSecret(form.get('token') ?? ''))
-        if (token) await queries.revokeGrant(db, token.id, now())
-      })
+      requireSingle(form)
+      requireParameters(form, ['token', 'client_id'])
+      const token = await queries.findToken(sql, hashSecret(form.get('token')!))
+      if (!token) return
+      if (token.client_id !== form.get('client_id')) throw invalidGrant('The token was issued to another client.')
+      await queries.revokeGrant(sql, token.id, now())
     },
 
     /** Who a bearer token speaks for at one resource; undefined when it is unknown, expired, revoked or for another. */
@@ -294,42 +252,22 @@ export function createOAuth({ sql, clock, baseUrl, limiter, fetchDocument }: OAu
 
     listGrants: (actor: Actor) => queries.listGrants(sql, actor.userId),
 
+    /** Effective from the next request on: tokens are looked up each time. */
     async revokeGrant(actor: Actor, grantId: string): Promise<void> {
-      if (!(await queries.revokeOwnGrant(sql, actor.userId, grantId, now()))) throw errors.notFound('connected app')
-      await recordAudit(sql, { orgId: actor.orgId, actor, action: 'oauth.revoked', subject: grantId })
+      await transaction(sql, async (db) => {
+        const revoked = await queries.revokeOwnGrant(db, actor.userId, grantId, now())
+        if (!revoked) throw errors.notFound('connected app')
+        await recordAudit(db, { orgId: revoked.org_id, actor, action: 'oauth.revoked', subject: revoked.client_name })
+      })
     },
 
     async sweep(): Promise<void> {
       await queries.deleteExpired(sql, now())
-      await queries.deleteUnusedClients(sql, new Date(clock.now() - UNUSED_CLIENT_LIFETIME_MS))
+      await clients.sweep()
     },
   }
 }
 
 function invalidGrant(description: string): OAuthError {
   return new OAuthError('invalid_grant', description)
-}
-
-function requireSameResource(form: URLSearchParams, resource: string): void {
-  if (form.has('resource') && form.get('resource') !== resource)
-    throw new OAuthError('invalid_target', 'The token was granted for another resource.')
-}
-
-function requireSubset(scope: string | null, granted: readonly string[]): void {
-  if (scope !== null && scope.split(' ').some((wanted) => !granted.includes(wanted)))
-    throw new OAuthError('invalid_scope', 'A refresh cannot widen the scope.')
-}
-
-/** RFC 6749 §3.1: parameters must not be repeated. */
-function requireSingle(parameters: URLSearchParams): void {
-  const names = [...parameters.keys()]
-  if (new Set(names).size !== names.length) throw new OAuthError('invalid_request', 'A parameter is given twice.')
-}
-
-function parseJson(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString())
-  } catch {
-    return undefined
-  }
 }

@@ -21,10 +21,10 @@ export async function touchClient(sql: Sql, id: string, now: Date): Promise<void
   await sql`update oauth_clients set last_used_at = ${now} where id = ${id}`
 }
 
-/** Registrations that nobody ever used. */
-export async function deleteUnusedClients(sql: Sql, before: Date): Promise<number> {
-  const rows = await sql`delete from oauth_clients where last_used_at is null and created_at < ${before} returning id`
-  return rows.length
+/** Registrations that nobody ever used, or not for long. */
+export async function deleteUnusedClients(sql: Sql, age: { createdBefore: Date; usedBefore: Date }): Promise<void> {
+  await sql`delete from oauth_clients
+    where last_used_at < ${age.usedBefore} or (last_used_at is null and created_at < ${age.createdBefore})`
 }
 
 export interface GrantRow {
@@ -53,16 +53,20 @@ export async function listGrants(sql: Sql, userId: string): Promise<(GrantRow & 
 }
 
 /** Ends the grant; its tokens are refused from the next request on. */
-export async function revokeGrant(sql: Sql, grantId: string, now: Date): Promise<boolean> {
-  const rows =
-    await sql`update oauth_grants set revoked_at = ${now} where id = ${grantId} and revoked_at is null returning id`
-  return rows.length === 1
+export async function revokeGrant(sql: Sql, grantId: string, now: Date): Promise<void> {
+  await sql`update oauth_grants set revoked_at = ${now} where id = ${grantId} and revoked_at is null`
 }
 
-export async function revokeOwnGrant(sql: Sql, userId: string, grantId: string, now: Date): Promise<boolean> {
-  const rows =
-    await sql`update oauth_grants set revoked_at = ${now} where id = ${grantId} and user_id = ${userId} and revoked_at is null returning id`
-  return rows.length === 1
+export async function revokeOwnGrant(
+  sql: Sql,
+  userId: string,
+  grantId: string,
+  now: Date,
+): Promise<Pick<GrantRow, 'org_id' | 'client_name'> | undefined> {
+  const [row] = await sql<Pick<GrantRow, 'org_id' | 'client_name'>[]>`
+    update oauth_grants set revoked_at = ${now}
+    where id = ${grantId} and user_id = ${userId} and revoked_at is null returning org_id, client_name`
+  return row
 }
 
 export async function insertCode(
@@ -110,18 +114,23 @@ export async function lockToken(sql: Sql, hash: string): Promise<TokenRow | unde
   return row
 }
 
-export async function markTokenUsed(sql: Sql, hash: string, now: Date): Promise<void> {
-  await sql`update oauth_tokens set used_at = ${now} where hash = ${hash}`
+export async function findToken(sql: Sql, hash: string): Promise<GrantRow | undefined> {
+  const [row] = await sql<GrantRow[]>`
+    select g.* from oauth_tokens t join oauth_grants g on g.id = t.grant_id where t.hash = ${hash}`
+  return row
 }
 
-/** A refresh replaces the access tokens that were given out before. */
-export async function deleteAccessTokens(sql: Sql, grantId: string): Promise<void> {
-  await sql`delete from oauth_tokens where grant_id = ${grantId} and kind = 'access'`
+export async function markTokenUsed(sql: Sql, hash: string, now: Date): Promise<void> {
+  await sql`update oauth_tokens set used_at = ${now} where hash = ${hash}`
 }
 
 export async function deleteExpired(sql: Sql, now: Date): Promise<void> {
   await sql`delete from oauth_tokens where expires_at < ${now}`
   await sql`delete from oauth_codes where expires_at < ${now}::timestamptz - interval '1 day'`
+  // Nothing is left that could speak for these.
+  await sql`delete from oauth_grants g
+    where not exists (select 1 from oauth_tokens t where t.grant_id = g.id)
+      and not exists (select 1 from oauth_codes c where c.grant_id = g.id)`
 }
 
 export interface TokenIdentity {

@@ -1,5 +1,5 @@
 /** Discovery, registration, tokens and revocation. The consent page is authorize.ts. */
-import { errors } from '../../shared/errors.ts'
+import { ApiError, errors } from '../../shared/errors.ts'
 import { json } from '../http/reply.ts'
 import type { Reply, Request, Route } from '../http/route.ts'
 import type { OAuth } from './oauth.ts'
@@ -14,7 +14,14 @@ export const paths = {
 
 /** Browser-based clients call these endpoints from their own origin; nothing here depends on cookies. */
 const OPEN = { 'access-control-allow-origin': '*' }
-const MAX_FORM_BYTES = 16_384
+/** Clients announce their protocol version with a header of its own. */
+const PREFLIGHT = {
+  ...OPEN,
+  'access-control-allow-methods': 'GET, HEAD, POST',
+  'access-control-allow-headers': 'content-type, authorization, mcp-protocol-version',
+  'access-control-max-age': '86400',
+}
+const MAX_BODY_BYTES = 16_384
 
 export function oauthRoutes({ oauth, baseUrl }: { oauth: OAuth; baseUrl: string }): Route[] {
   /** RFC 8414. */
@@ -45,28 +52,31 @@ export function oauthRoutes({ oauth, baseUrl }: { oauth: OAuth; baseUrl: string 
     resource_documentation: `${baseUrl}/docs`,
   }
 
-  const document = (path: string, body: unknown): Route => ({
-    method: 'GET',
+  const preflight = (path: string): Route => ({
+    method: 'OPTIONS',
     path,
-    handle: () => json(200, body, { ...OPEN, 'cache-control': 'max-age=300' }),
+    handle: () => ({ status: 204, headers: PREFLIGHT }),
   })
-  const endpoint = (path: string, run: (request: Request) => Promise<Reply>): Route => ({
-    method: 'POST',
-    path,
-    handle: (request) => run(request).catch(replyOf),
-  })
+  const document = (path: string, body: unknown): Route[] => [
+    { method: 'GET', path, handle: () => json(200, body, { ...OPEN, 'cache-control': 'max-age=300' }) },
+    preflight(path),
+  ]
+  const endpoint = (path: string, wrongBody: string, run: (request: Request) => Promise<Reply>): Route[] => [
+    { method: 'POST', path, handle: (request) => run(request).catch((error) => replyOf(error, wrongBody)) },
+    preflight(path),
+  ]
 
   return [
-    document('/.well-known/oauth-authorization-server', authorizationServer),
-    document('/.well-known/oauth-protected-resource', protectedResource),
-    document('/.well-known/oauth-protected-resource/mcp', protectedResource),
-    endpoint(paths.register, async (request) =>
-      json(201, await oauth.register(await request.json(), request.ip), OPEN),
+    ...document('/.well-known/oauth-authorization-server', authorizationServer),
+    ...document('/.well-known/oauth-protected-resource', protectedResource),
+    ...document('/.well-known/oauth-protected-resource/mcp', protectedResource),
+    ...endpoint(paths.register, 'invalid_client_metadata', async (request) =>
+      json(201, await oauth.register(await request.json(MAX_BODY_BYTES), request.ip), OPEN),
     ),
-    endpoint(paths.token, async (request) =>
+    ...endpoint(paths.token, 'invalid_request', async (request) =>
       json(200, await oauth.token(await formOf(request)), { ...OPEN, pragma: 'no-cache' }),
     ),
-    endpoint(paths.revoke, async (request) => {
+    ...endpoint(paths.revoke, 'invalid_request', async (request) => {
       await oauth.revoke(await formOf(request))
       return { status: 200, headers: { ...OPEN, 'cache-control': 'no-store' } }
     }),
@@ -74,14 +84,22 @@ export function oauthRoutes({ oauth, baseUrl }: { oauth: OAuth; baseUrl: string 
 }
 
 async function formOf(request: Request): Promise<URLSearchParams> {
-  if (!/^application\/x-www-form-urlencoded\b/i.test(request.header('content-type') ?? ''))
+  // RFC 6749 §5.2: who tried to authenticate by a header hears of it in one.
+  if (request.header('authorization') !== undefined)
+    throw new OAuthError('invalid_client', 'Clients are public here: send client_id in the body and no secret.', 401)
+  if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(request.header('content-type') ?? ''))
     throw errors.unsupportedMediaType('application/x-www-form-urlencoded')
-  return new URLSearchParams(await request.text(MAX_FORM_BYTES))
+  return new URLSearchParams(await request.text(MAX_BODY_BYTES))
 }
 
-/** RFC 6749 §5.2. */
-function replyOf(error: unknown): Reply {
-  if (error instanceof OAuthError)
-    return json(error.status, { error: error.code, error_description: error.message }, OPEN)
-  throw error
+/** RFC 6749 §5.2 and RFC 7591 §3.2.2. What is our own fault is left to the server. */
+function replyOf(error: unknown, wrongBody: string): Reply {
+  if (error instanceof OAuthError) {
+    const challenge: Record<string, string> = error.status === 401 ? { 'www-authenticate': 'Basic realm="oauth"' } : {}
+    const body = { error: error.code, error_description: error.message }
+    return json(error.status, body, { ...OPEN, ...challenge, pragma: 'no-cache' })
+  }
+  if (!(error instanceof ApiError) || error.status >= 500) throw error
+  const code = error.status === 429 ? 'temporarily_unavailable' : wrongBody
+  return json(error.status, { error: code, error_description: error.message }, { ...OPEN, ...error.headers })
 }

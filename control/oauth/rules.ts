@@ -17,6 +17,9 @@ export class OAuthError extends Error {
   }
 }
 
+/** The request cannot be answered by a redirect, because the client or its address is not known. */
+export class UntrustedRequest extends Error {}
+
 /** What each resource accepts: a token is made for one resource and useless at the other (RFC 8707). */
 export function resourcesOf(baseUrl: string): ReadonlyMap<string, Scope> {
   return new Map([
@@ -45,8 +48,10 @@ export function decideGrant(
 
 /** Redirect URIs that a client may register: https, loopback http, or a private-use scheme (RFC 8252 §7). */
 export function isAcceptableRedirect(uri: string): boolean {
+  // The parser drops line breaks and turns backslashes around: what is compared and sent must be what is meant.
+  if (!/^[\x21-\x7e]+$/.test(uri) || /[#\\]/.test(uri)) return false
   const url = URL.parse(uri)
-  if (!url || url.hash !== '' || uri.includes('#') || url.username !== '' || url.password !== '') return false
+  if (!url || url.username !== '' || url.password !== '') return false
   if (url.protocol === 'https:') return true
   if (url.protocol === 'http:') return isLoopbackHost(url.hostname)
   // A private-use scheme is a reversed domain or an app name, never one that a browser runs or reads by itself.
@@ -75,21 +80,26 @@ function isLoopbackHost(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]'
 }
 
-/** Exact match; only the port of a loopback redirect is free (RFC 8252 §7.3). */
+const LOOPBACK_REDIRECT = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?(?=[/?]|$)(.*)$/
+
+/** Exact match, byte by byte; only the port of a loopback redirect is free (RFC 8252 §7.3). */
 export function isRegisteredRedirect(uri: string, registered: readonly string[]): boolean {
-  if (registered.includes(uri)) return isAcceptableRedirect(uri)
-  const url = URL.parse(uri)
-  if (!url || url.protocol !== 'http:' || !isLoopbackHost(url.hostname) || !isAcceptableRedirect(uri)) return false
-  return registered.some((candidate) => {
-    const known = URL.parse(candidate)
-    return (
-      known !== null &&
-      known.protocol === 'http:' &&
-      known.hostname === url.hostname &&
-      known.pathname === url.pathname &&
-      known.search === url.search
-    )
-  })
+  if (!isAcceptableRedirect(uri)) return false
+  if (registered.includes(uri)) return true
+  const asked = LOOPBACK_REDIRECT.exec(uri)
+  return (
+    asked !== null &&
+    registered.some((candidate) => {
+      const known = LOOPBACK_REDIRECT.exec(candidate)
+      return known !== null && known[1] === asked[1] && known[2] === asked[2]
+    })
+  )
+}
+
+/** The client's address with the answer behind whatever query it has (RFC 6749 §3.1.2: that query stays as it is). */
+export function withAnswer(redirectUri: string, answer: Readonly<Record<string, string | undefined>>): string {
+  const given = Object.entries(answer).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  return `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${new URLSearchParams(given)}`
 }
 
 /** RFC 7636 §4.1: 43 to 128 unreserved characters; S256 only. */
@@ -112,20 +122,31 @@ const redirectUris = z
   .min(1, 'needs at least one redirect URI')
   .max(10)
 
-/** RFC 7591 metadata that we look at; the rest is ignored, as the RFC says. */
+/** Shown to a person who decides by it: nothing invisible, nothing that turns the text around. */
+const clientName = z
+  .string()
+  .max(200)
+  .transform((name) => name.replaceAll(/\p{C}/gu, '').trim().slice(0, 80) || undefined)
+  .optional()
+
+/** RFC 7591 metadata that we look at; the rest is ignored or replaced, as the RFC says. */
 export const registrationSchema = z.object({
   redirect_uris: redirectUris,
-  client_name: z.string().trim().min(1).max(80).optional(),
-  grant_types: z.array(z.string()).optional(),
-  response_types: z.array(z.string()).optional(),
-  token_endpoint_auth_method: z.string().optional(),
-  scope: z.string().optional(),
+  client_name: clientName,
+  grant_types: z
+    .array(z.string())
+    .refine((types) => types.includes('authorization_code'), 'must include authorization_code')
+    .optional(),
+  response_types: z
+    .array(z.string())
+    .refine((types) => types.includes('code'), 'must include code')
+    .optional(),
 })
 
 /** A client-id metadata document: it must name its own address. */
 export const clientDocumentSchema = z.object({
   client_id: z.string(),
-  client_name: z.string().trim().min(1).max(80).optional(),
+  client_name: clientName,
   redirect_uris: redirectUris,
 })
 
@@ -138,6 +159,29 @@ export function isClientDocumentUrl(clientId: string): boolean {
     url.pathname.length > 1 &&
     url.hash === '' &&
     url.username === '' &&
+    url.password === '' &&
     url.href === clientId
   )
+}
+
+export function requireSameResource(form: URLSearchParams, resource: string): void {
+  if (form.has('resource') && form.get('resource') !== resource)
+    throw new OAuthError('invalid_target', 'The token was granted for another resource.')
+}
+
+export function requireSubset(scope: string | null, granted: readonly string[]): void {
+  if (scope !== null && scope.split(' ').some((wanted) => !granted.includes(wanted)))
+    throw new OAuthError('invalid_scope', 'A refresh cannot widen the scope.')
+}
+
+/** RFC 6749 §3.1: parameters must not be repeated. */
+export function requireSingle(parameters: URLSearchParams): void {
+  const names = [...parameters.keys()]
+  if (new Set(names).size !== names.length) throw new OAuthError('invalid_request', 'A parameter is given twice.')
+}
+
+/** RFC 6749 §3.2: an empty parameter counts as missing. */
+export function requireParameters(form: URLSearchParams, names: readonly string[]): void {
+  const missing = names.find((name) => !form.get(name))
+  if (missing !== undefined) throw new OAuthError('invalid_request', `${missing} is missing.`)
 }

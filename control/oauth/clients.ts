@@ -1,0 +1,110 @@
+/**
+ * The programs that ask for access. They are public (RFC 8252): no secret is handed out. Two kinds:
+ * 1. registered ones (RFC 7591), kept here until nobody uses them any more;
+ * 2. those that describe themselves in a document at an https address, which is then their id.
+ */
+import { LRUCache } from 'lru-cache'
+import { DAY_MS, MINUTE_MS, type Clock } from '../../shared/clock.ts'
+import { newId } from '../../shared/ids.ts'
+import { limitKeyOfIp } from '../../shared/ip.ts'
+import type { Pool } from '../database/sql.ts'
+import type { RateLimiter } from '../http/rate-limit.ts'
+import * as queries from './queries.ts'
+import { clientDocumentSchema, isClientDocumentUrl, OAuthError, registrationSchema, UntrustedRequest } from './rules.ts'
+
+/** A registration that nobody used for this long was a probe. */
+const UNUSED_LIFETIME_MS = 7 * DAY_MS
+/** Longer than the longest refresh token: nobody holds anything of such a client any more. */
+const IDLE_LIFETIME_MS = 90 * DAY_MS
+/** A person connects a few apps a day, an office behind one address some dozens. */
+const REGISTRATIONS = { points: 100, windowSeconds: 3600 }
+/** Anybody can make us fetch a stranger's document; nobody shall make us flood that stranger. */
+const DOCUMENTS = { points: 30, windowSeconds: 60 }
+const DOCUMENT_LIMITS = { maxBytes: 64 * 1024, timeoutMs: 3000 }
+/** Consent asks for the document twice, for the page and for the decision. */
+const DOCUMENT_CACHE = { max: 200, ttl: 5 * MINUTE_MS }
+
+export interface ClientsDeps {
+  sql: Pool
+  clock: Clock
+  limiter: RateLimiter
+  /** Reads a client's document from the public internet. */
+  fetchDocument(url: string, limits: { maxBytes: number; timeoutMs: number }): Promise<Buffer>
+}
+
+export function createClients({ sql, clock, limiter, fetchDocument }: ClientsDeps) {
+  const documents = new LRUCache<string, queries.ClientRow>(DOCUMENT_CACHE)
+
+  async function readDocument(clientId: string, ip: string): Promise<queries.ClientRow> {
+    const known = documents.get(clientId)
+    if (known) return known
+    await limiter.consume('oauth-document', limitKeyOfIp(ip), DOCUMENTS)
+    const bytes = await fetchDocument(clientId, DOCUMENT_LIMITS).catch((error: Error) => {
+      throw new UntrustedRequest(`The client's metadata document could not be read: ${error.message}.`)
+    })
+    const document = clientDocumentSchema.safeParse(parseJson(bytes))
+    if (!document.success || document.data.client_id !== clientId)
+      throw new UntrustedRequest("The client's metadata document does not describe this client.")
+    const client = {
+      id: clientId,
+      name: document.data.client_name ?? new URL(clientId).hostname,
+      redirect_uris: document.data.redirect_uris,
+    }
+    documents.set(clientId, client)
+    return client
+  }
+
+  return {
+    async register(body: unknown, ip: string) {
+      await limiter.consume('oauth-register', limitKeyOfIp(ip), REGISTRATIONS)
+      const parsed = registrationSchema.safeParse(body)
+      if (!parsed.success) throw refusedRegistration(parsed.error.issues[0]!)
+      const client = {
+        id: newId('cli', clock.now()),
+        name: parsed.data.client_name ?? 'Unnamed client',
+        redirect_uris: parsed.data.redirect_uris,
+      }
+      await queries.insertClient(sql, client, new Date(clock.now()))
+      return {
+        client_id: client.id,
+        client_id_issued_at: Math.floor(clock.now() / 1000),
+        client_name: client.name,
+        redirect_uris: client.redirect_uris,
+        grant_types: ['authorization_code', 'refresh_token'],
+        response_types: ['code'],
+        token_endpoint_auth_method: 'none',
+      }
+    },
+
+    /** Throws UntrustedRequest when the client's own document does not speak for it. */
+    find(clientId: string, ip: string): Promise<queries.ClientRow | undefined> {
+      return isClientDocumentUrl(clientId) ? readDocument(clientId, ip) : queries.findClient(sql, clientId)
+    },
+
+    /** Without asking anybody else: a document's address is a client as soon as somebody allowed it something. */
+    async mayExist(clientId: string): Promise<boolean> {
+      return isClientDocumentUrl(clientId) || (await queries.findClient(sql, clientId)) !== undefined
+    },
+
+    async sweep(): Promise<void> {
+      await queries.deleteUnusedClients(sql, {
+        createdBefore: new Date(clock.now() - UNUSED_LIFETIME_MS),
+        usedBefore: new Date(clock.now() - IDLE_LIFETIME_MS),
+      })
+    },
+  }
+}
+
+/** RFC 7591 §3.2.2. */
+function refusedRegistration(issue: { path: PropertyKey[]; message: string }): OAuthError {
+  const code = issue.path[0] === 'redirect_uris' ? 'invalid_redirect_uri' : 'invalid_client_metadata'
+  return new OAuthError(code, issue.path.length === 0 ? issue.message : `${issue.path.join('.')}: ${issue.message}`)
+}
+
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString())
+  } catch {
+    return undefined
+  }
+}

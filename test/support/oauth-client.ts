@@ -1,0 +1,139 @@
+/** An OAuth client and the person who decides about it, by plain requests against the real stack. */
+import { createHash, randomBytes, randomInt } from 'node:crypto'
+import type { Answer } from './client.ts'
+import { FormBrowser, formFields } from './form-browser.ts'
+import type { Account, Stack } from './stack.ts'
+
+export const PASSWORD = 'correct horse battery staple'
+export const REDIRECT = 'https://client.example/callback'
+const AUTHORIZE = '/oauth/authorize'
+
+export interface Attempt {
+  readonly clientId: string
+  readonly verifier: string
+  readonly query: Record<string, string>
+}
+
+export interface Person {
+  readonly account: Account
+  readonly browser: FormBrowser
+}
+
+/** Each test comes from addresses of its own, so that limits per address do not meet. */
+export const anyAddress = (): string => `198.18.${randomInt(256)}.${randomInt(1, 255)}`
+
+export async function signedInPerson(stack: Stack, plan: 'free' | 'plus' = 'plus'): Promise<Person> {
+  const account = await stack.createAccount(plan, { password: PASSWORD })
+  const browser = new FormBrowser(stack, anyAddress())
+  const answer = await browser.send('/signin', { email: account.email, password: PASSWORD })
+  if (answer.status !== 303) throw new Error(`signing in failed: ${answer.status}`)
+  return { account, browser }
+}
+
+export async function registerClient(stack: Stack, metadata: Record<string, unknown> = {}): Promise<Answer> {
+  const json = { client_name: 'Test client', redirect_uris: [REDIRECT], ...metadata }
+  return stack.fetch('/oauth/register', { json, from: anyAddress() })
+}
+
+/** A registered client and the parameters of a right authorization request; each can be replaced or left out. */
+export async function newAttempt(stack: Stack, changes: Record<string, string | undefined> = {}): Promise<Attempt> {
+  const { client_id: clientId } = (await registerClient(stack)).json()
+  return attemptOf(stack, clientId, changes)
+}
+
+export function attemptOf(stack: Stack, clientId: string, changes: Record<string, string | undefined> = {}): Attempt {
+  const verifier = randomBytes(32).toString('base64url')
+  const query: Record<string, string | undefined> = {
+    response_type: 'code',
+    client_id: clientId,
+    redirect_uri: REDIRECT,
+    state: 'the state & more',
+    scope: 'mcp',
+    resource: `${stack.baseUrl}/mcp`,
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+    ...changes,
+  }
+  const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  return { clientId, verifier, query: Object.fromEntries(given) }
+}
+
+export const consentAddress = ({ query }: Attempt): string => `${AUTHORIZE}?${new URLSearchParams(query)}`
+
+/** Where the person's browser is sent after the decision. */
+export async function decide(
+  { browser }: Person,
+  attempt: Attempt,
+  decision: 'allow' | 'deny' = 'allow',
+): Promise<URL> {
+  const page = await browser.open(consentAddress(attempt))
+  if (page.status !== 200) throw new Error(`no consent page: ${page.status} ${page.header('location')}`)
+  const fields = decodeFields(formFields(page.text(), AUTHORIZE))
+  const answer = await browser.post(AUTHORIZE, new URLSearchParams({ ...fields, decision }))
+  return new URL(answer.header('location') ?? '')
+}
+
+function decodeFields(fields: Record<string, string>): Record<string, string> {
+  const decode = (value: string): string => value.replaceAll('&#39;', "'").replaceAll('&quot;', '"')
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [name, decode(value).replaceAll('&amp;', '&')]),
+  )
+}
+
+export async function obtainCode(person: Person, attempt: Attempt): Promise<string> {
+  return (await decide(person, attempt)).searchParams.get('code')!
+}
+
+export function tokenRequest(stack: Stack, fields: Record<string, string>, endpoint = '/oauth/token'): Promise<Answer> {
+  return stack.fetch(endpoint, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams(fields).toString(),
+  })
+}
+
+export function exchange(
+  stack: Stack,
+  attempt: Attempt,
+  code: string,
+  changes: Record<string, string> = {},
+): Promise<Answer> {
+  return tokenRequest(stack, {
+    grant_type: 'authorization_code',
+    client_id: attempt.clientId,
+    code,
+    redirect_uri: attempt.query['redirect_uri']!,
+    code_verifier: attempt.verifier,
+    ...changes,
+  })
+}
+
+export interface Tokens {
+  readonly access_token: string
+  readonly refresh_token: string
+}
+
+export async function obtainTokens(stack: Stack, person: Person, attempt: Attempt): Promise<Tokens> {
+  return (await exchange(stack, attempt, await obtainCode(person, attempt))).json<Tokens>()
+}
+
+export function refresh(stack: Stack, { clientId }: Attempt, refreshToken: string): Promise<Answer> {
+  return tokenRequest(stack, { grant_type: 'refresh_token', client_id: clientId, refresh_token: refreshToken })
+}
+
+/** `fetch` for libraries: the real stack, with its own certificate authority. */
+export function webFetch(stack: Stack): typeof globalThis.fetch {
+  return async (input, init) => {
+    const request = new Request(input as URL, init as RequestInit)
+    const body = Buffer.from(await request.arrayBuffer())
+    const answer = await stack.fetch(request.url, {
+      method: request.method,
+      headers: Object.fromEntries(request.headers),
+      ...(body.length > 0 ? { body } : {}),
+    })
+    const headers = new Headers()
+    for (const [name, value] of Object.entries(answer.headers)) headers.set(name, String(value))
+    const isEmpty = [101, 204, 205, 304].includes(answer.status)
+    return new Response(isEmpty ? null : new Uint8Array(answer.body), { status: answer.status, headers })
+  }
+}
