@@ -1,7 +1,8 @@
 /** Settings of the control plane, read once. */
 import path from 'node:path'
 import { EnvReader, type Env } from '../shared/env.ts'
-import { localDatabaseUrl, localRedisUrl } from '../shared/local-services.ts'
+import { localDatabaseUrl } from '../shared/local-services.ts'
+import { readRedisUrl } from '../shared/redis-url.ts'
 import { readSecretKey } from '../shared/secret-key.ts'
 import { readSharedSettings, type SharedSettings } from '../shared/settings.ts'
 
@@ -50,7 +51,7 @@ export function readControlConfig(environment: Env): ControlConfig {
     ...shared,
     controlHost: env.text('CONTROL_HOST', '127.0.0.1'),
     databaseUrl: env.optional('DATABASE_URL') ?? localDatabaseUrl(shared.dataDir),
-    redisUrl: env.optional('REDIS_URL') ?? localRedisUrl(shared.dataDir),
+    redisUrl: readRedisUrl(env, shared.dataDir),
     blobStore: env.text('BLOB_STORE', `file:${path.join(shared.dataDir, 'blobs')}`),
     secretKey: readSecretKey(env, shared.dataDir),
     smtpUrl: env.optional('SMTP_URL'),

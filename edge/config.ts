@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
 import { EnvReader, type Env } from '../shared/env.ts'
-import { localRedisUrl } from '../shared/local-services.ts'
+import { readRedisUrl } from '../shared/redis-url.ts'
 import { readSecretKey } from '../shared/secret-key.ts'
 import { readSharedSettings, type SharedSettings } from '../shared/settings.ts'
 
@@ -47,7 +47,7 @@ export function readEdgeConfig(environment: Env): EdgeConfig {
     ...shared,
     workers: env.integer('EDGE_WORKERS', availableParallelism(), 1, 256),
     bindAddress: env.optional('EDGE_BIND'),
-    redisUrl: env.optional('REDIS_URL') ?? localRedisUrl(shared.dataDir),
+    redisUrl: readRedisUrl(env, shared.dataDir),
     blobStore: env.text('BLOB_STORE', `file:${path.join(shared.dataDir, 'blobs')}`),
     secretKey: readSecretKey(env, shared.dataDir),
     controlUrls: controlUrls(env, shared.controlPort),

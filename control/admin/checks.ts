@@ -3,10 +3,10 @@ import { readdirSync, statfsSync } from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import tls from 'node:tls'
-import { Redis } from 'ioredis'
 import { openBlobStore } from '../../shared/blobs/open.ts'
 import { livePositions } from '../../shared/live-edges.ts'
 import { readLocalServices } from '../../shared/local-services.ts'
+import { openRedis } from '../../shared/redis.ts'
 import type { ControlConfig } from '../config.ts'
 import { openDatabase, type Pool } from '../database/sql.ts'
 import { memoryOf } from './memory.ts'
@@ -106,7 +106,7 @@ async function askPostgres(sql: Pool): Promise<Finding[]> {
 }
 
 const redis: Check = async (config) => {
-  const client = new Redis(config.redisUrl, {
+  const client = openRedis(config.redisUrl, {
     lazyConnect: true,
     retryStrategy: () => null,
     connectTimeout: CONNECT_TIMEOUT_MS,

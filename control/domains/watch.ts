@@ -7,6 +7,7 @@ import type { Redis } from 'ioredis'
 import { SECOND_MS } from '../../shared/clock.ts'
 import { keys } from '../../shared/keys.ts'
 import type { Log } from '../../shared/log.ts'
+import { openBlocking } from '../../shared/redis.ts'
 import { decodeStreamMessage } from '../../shared/stream.ts'
 import type { Domains } from './domains.ts'
 
@@ -55,7 +56,7 @@ export function createDomainWatch({ domains, redis, log, checkMs }: DomainWatchD
 
   async function follow(): Promise<void> {
     // A connection of its own, since it blocks; its errors reach the commands.
-    blocking = redis.duplicate({ commandTimeout: 2 * BLOCK_MS, enableOfflineQueue: true })
+    blocking = openBlocking(redis, 2 * BLOCK_MS)
     blocking.on('error', () => {})
     try {
       let position = await endOfLog(blocking)

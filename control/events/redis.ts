@@ -1,11 +1,12 @@
 /** The control plane's Redis connection: fails fast, queues nothing, reconnects for ever. */
-import { Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import type { Log } from '../../shared/log.ts'
+import { openRedis } from '../../shared/redis.ts'
 
 const COMMAND_TIMEOUT_MS = 1000
 
 export function connectRedis(url: string, log: Log): Redis {
-  const redis = new Redis(url, {
+  const redis = openRedis(url, {
     enableOfflineQueue: false,
     commandTimeout: COMMAND_TIMEOUT_MS,
     connectTimeout: COMMAND_TIMEOUT_MS,

@@ -44,7 +44,7 @@ const rules: readonly {
   readonly except?: readonly string[]
 }[] = [
   {
-    rule: 'shared stands on Node, zod and itself; log.ts on pino, the S3 store on aws4fetch',
+    rule: 'shared stands on Node, zod and itself; log.ts on pino, redis.ts on ioredis, the S3 store on aws4fetch',
     forbids: ({ from, to, isOwn }) =>
       folderOf(from) === 'shared' &&
       (isOwn
@@ -52,6 +52,7 @@ const rules: readonly {
         : !to.startsWith('node:') &&
           to !== 'zod' &&
           !(to === 'pino' && from === 'shared/log.ts') &&
+          !(to === 'ioredis' && from === 'shared/redis.ts') &&
           !(to === 'aws4fetch' && from.startsWith('shared/blobs/'))),
   },
   {

@@ -1,0 +1,47 @@
+/** Opens the Redis that REDIS_URL names (redis-url.ts), alike in both planes. */
+import { Cluster, Redis, type RedisOptions } from 'ioredis'
+import { parseRedisUrl } from './redis-url.ts'
+
+export function openRedis(url: string, options: RedisOptions): Redis {
+  const location = parseRedisUrl(url)
+  if (location.kind === 'single') return new Redis(location.url, options)
+  const { servers, tls, username, password } = location
+  const shared = { ...options, ...(tls ? { tls: {} } : {}), username, password }
+  if (location.kind === 'sentinel') {
+    const { master, db } = location
+    return new Redis({
+      ...shared,
+      sentinels: [...servers],
+      name: master,
+      db,
+      enableTLSForSentinelMode: tls,
+      ...(tls ? { sentinelTLS: {} } : {}),
+      // Asking a sentinel must not outlast a command.
+      sentinelCommandTimeout: options.commandTimeout,
+      sentinelRetryStrategy: options.retryStrategy ?? null,
+    } as RedisOptions)
+  }
+  const { retryStrategy, lazyConnect, enableOfflineQueue, ...perNode } = shared
+  const cluster = new Cluster([...servers], {
+    lazyConnect,
+    enableOfflineQueue,
+    enableReadyCheck: options.enableReadyCheck ?? true,
+    clusterRetryStrategy: (attempt) => {
+      const wait = retryStrategy?.(attempt)
+      return typeof wait === 'number' ? wait : null
+    },
+    // Certificates name hosts, and a cluster tells addresses.
+    dnsLookup: tls ? (address, callback) => callback(null, address) : undefined,
+    redisOptions: perNode,
+  })
+  // Both are Commanders; what we use of Redis (commands, multi, status, connect, disconnect, events) is the same there.
+  return cluster as unknown as Redis
+}
+
+/** A second connection to the same place for commands that block; it waits for Redis instead of failing fast. */
+export function openBlocking(redis: Redis, commandTimeout: number): Redis {
+  if (!((redis as unknown) instanceof Cluster)) return redis.duplicate({ commandTimeout, enableOfflineQueue: true })
+  const cluster = redis as unknown as Cluster
+  const redisOptions = { ...cluster.options.redisOptions, commandTimeout }
+  return cluster.duplicate([], { enableOfflineQueue: true, redisOptions }) as unknown as Redis
+}

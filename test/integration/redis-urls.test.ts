@@ -1,0 +1,137 @@
+/** REDIS_URL in all its forms, against real servers: TLS, Sentinel, a cluster. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Redis } from 'ioredis'
+import { openLocalCa } from '../../certs/local-ca.ts'
+import { connectRedis as connectControl } from '../../control/events/redis.ts'
+import { connectRedis as connectEdge } from '../../edge/store/redis.ts'
+import { systemClock } from '../../shared/clock.ts'
+import { keys } from '../../shared/keys.ts'
+import { silentLog } from '../../shared/log.ts'
+import { openBlocking } from '../../shared/redis.ts'
+import { parseRedisUrl } from '../../shared/redis-url.ts'
+import { freePorts } from '../support/stack.ts'
+
+const folder = mkdtempSync(path.join(os.tmpdir(), 'dropway-redis-urls-'))
+const servers: ChildProcess[] = []
+let ports: number[] = []
+
+beforeAll(async () => {
+  ports = await freePorts(4)
+  const [tlsPort, plainPort, sentinelPort, clusterPort] = ports as [number, number, number, number]
+  const ca = openLocalCa(folder, systemClock)
+  const { cert, key } = ca.issue(['localhost', '127.0.0.1'])
+  writeFileSync(path.join(folder, 'cert.pem'), cert)
+  writeFileSync(path.join(folder, 'key.pem'), key)
+  start('--port', '0', '--tls-port', String(tlsPort), '--tls-cert-file', 'cert.pem', '--tls-key-file', 'key.pem',
+    '--tls-auth-clients', 'no', '--tls-ca-cert-file', 'ca/ca.pem') // prettier-ignore
+  start('--port', String(plainPort))
+  start(
+    '--port',
+    String(clusterPort),
+    '--cluster-enabled',
+    'yes',
+    '--cluster-config-file',
+    'nodes.conf',
+    '--cluster-announce-ip',
+    '127.0.0.1',
+  )
+  writeFileSync(
+    path.join(folder, 'sentinel.conf'),
+    `port ${sentinelPort}\nbind 127.0.0.1\nsentinel monitor fleet 127.0.0.1 ${plainPort} 1\n`,
+  )
+  servers.push(spawn('redis-server', ['sentinel.conf', '--sentinel'], { cwd: folder, stdio: 'ignore' }))
+  const cluster = new Redis(clusterPort, '127.0.0.1').on('error', () => {})
+  await cluster.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
+  while (!((await cluster.call('CLUSTER', 'INFO')) as string).includes('cluster_state:ok')) await sleep(50)
+  cluster.disconnect()
+})
+
+afterAll(async () => {
+  for (const server of servers) {
+    server.kill('SIGKILL')
+    await once(server, 'exit')
+  }
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function start(...options: string[]): void {
+  const args = ['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', ...options]
+  servers.push(spawn('redis-server', args, { cwd: folder, stdio: 'ignore' }))
+}
+
+const forms: readonly { name: string; url: () => string }[] = [
+  { name: 'one server', url: () => `redis://127.0.0.1:${ports[1]}` },
+  { name: 'Sentinel', url: () => `redis+sentinel://127.0.0.1:${ports[2]}/fleet` },
+  { name: 'a cluster', url: () => `redis+cluster://127.0.0.1:${ports[3]}` },
+]
+
+describe.each(forms)('$name', ({ url }) => {
+  test('the edge and control connect, write in one transaction, block, and come back after a cut', async () => {
+    const control = connectControl(url(), silentLog)
+    const edge = connectEdge(url(), 'background')
+    const following = connectEdge(url(), 'blocking')
+    const blocking = openBlocking(control, 10_000).on('error', () => {})
+    try {
+      if (control.status !== 'ready') await once(control, 'ready')
+      await Promise.all([edge.connect(), following.connect()])
+      const heard = blocking.xread('BLOCK', 5000, 'STREAMS', keys.log, '$')
+      const followed = following.xread('BLOCK', 2000, 'STREAMS', keys.log, '$')
+      await sleep(200)
+      await control.multi().hset(keys.routes, 'a', '1').xadd(keys.log, '*', 'x', 'y').exec()
+      expect(await edge.hget(keys.routes, 'a')).toBe('1')
+      expect((await heard)![0]![0]).toBe(keys.log)
+      expect((await followed)![0]![0]).toBe(keys.log)
+      await control.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'no').catch(() => {})
+      await expect.poll(() => control.hget(keys.routes, 'a').catch(() => ''), { timeout: 10_000 }).toBe('1')
+      await expect.poll(() => edge.hget(keys.routes, 'a').catch(() => ''), { timeout: 10_000 }).toBe('1')
+    } finally {
+      for (const client of [control, edge, following, blocking]) client.disconnect()
+    }
+  })
+})
+
+test('TLS: the certificate is checked', async () => {
+  const client = connectEdge(`rediss://localhost:${ports[0]}`, 'commands')
+  const refused = once(client, 'error')
+  await expect(client.connect()).rejects.toThrow()
+  expect(String((await refused)[0])).toMatch(/certificate/)
+  client.disconnect()
+})
+
+test.each([
+  [
+    'redis+sentinel://:s%40crt@a,b:26380/fleet/2',
+    {
+      kind: 'sentinel',
+      master: 'fleet',
+      db: 2,
+      tls: false,
+      password: 's@crt',
+      servers: [
+        { host: 'a', port: 26379 },
+        { host: 'b', port: 26380 },
+      ],
+    },
+  ],
+  [
+    'rediss+cluster://me:pw@[::1]:7000',
+    { kind: 'cluster', tls: true, username: 'me', password: 'pw', servers: [{ host: '::1', port: 7000 }] },
+  ],
+  ['rediss://cache.example:6380', { kind: 'single', url: 'rediss://cache.example:6380' }],
+  ['/run/redis.sock', { kind: 'single', url: '/run/redis.sock' }],
+])('%s', (url, location) => {
+  expect(parseRedisUrl(url)).toMatchObject(location)
+})
+
+test.each(['http://a', 'redis+sentinel://:secret@a', 'redis+cluster://:secret@a:b:c'])(
+  '%s is refused, without its secret',
+  (url) => {
+    expect(() => parseRedisUrl(url)).toThrow(/^REDIS_URL(?!.*secret)/)
+  },
+)
