@@ -86,11 +86,6 @@ export interface Snippets {
   readonly variesByLanguage: boolean
 }
 
-export interface Site {
-  readonly route: SiteRoute
-  readonly index: SiteIndex
-}
-
 /** A drop as one host shows it: its live version, or a retained one at a preview address. */
 export interface Drop {
   readonly route: SiteRoute

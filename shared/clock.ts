@@ -6,10 +6,6 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => Date.now() }
 
-export function fixedClock(ms: number): Clock {
-  return { now: () => ms }
-}
-
 export const SECOND_MS = 1000
 export const MINUTE_MS = 60 * SECOND_MS
 export const HOUR_MS = 60 * MINUTE_MS

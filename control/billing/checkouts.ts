@@ -21,8 +21,6 @@ interface CheckoutsDeps {
   readonly subscriptions: Pick<Subscriptions, 'apply'>
 }
 
-export type Checkouts = ReturnType<typeof createCheckouts>
-
 export function createCheckouts({ clock, billingPage, subscriptions }: CheckoutsDeps) {
   async function priceOf(stripe: Stripe, { plan, interval }: Wanted, currency: string): Promise<string> {
     const key = lookupKeyOf(plan, interval, currency)

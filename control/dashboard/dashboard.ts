@@ -1,5 +1,5 @@
 /** The dashboard, composed: assets once, the frame around every page, and the pages themselves. */
-import { ApiError } from '../../shared/errors.ts'
+import type { ApiError } from '../../shared/errors.ts'
 import { html } from '../../shared/pages/html.ts'
 import type { Reply, Request, Route } from '../http/route.ts'
 import { loadAssets } from './assets.ts'

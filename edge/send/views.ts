@@ -2,7 +2,6 @@
 import type { Exchange } from '../context.ts'
 
 /** Key: `<site_id>|<YYYY-MM-DD>`, as in Redis. */
-export type ViewCounts = ReadonlyMap<string, number>
 
 export interface Views {
   count(siteId: string, nowMs: number): void

@@ -32,10 +32,6 @@ export function raw(text: string): Html {
   return new Html(text)
 }
 
-export function join(parts: readonly Content[], separator: string): Html {
-  return new Html(parts.map(render).join(escape(separator)))
-}
-
 function render(value: Content): string {
   if (value instanceof Html) return value.text
   if (typeof value === 'string') return escape(value)
@@ -61,14 +57,4 @@ export function escape(text: string): string {
 export function safeUrl(text: string): string | undefined {
   const url = URL.parse(text.trim())
   return url && /^(?:https?|mailto|tel):$/.test(url.protocol) ? url.href : undefined
-}
-
-/** JSON for a `<script type="application/json">`: nothing in it can end the element or start a comment. */
-export function jsonForScript(value: unknown): Html {
-  return new Html(
-    JSON.stringify(value).replace(
-      /[<>&\u2028\u2029]/g,
-      (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-    ),
-  )
 }

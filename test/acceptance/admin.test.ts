@@ -64,7 +64,9 @@ test('set-plan to free pauses drops beyond the cap, and back to a paid plan resu
   const account = await stack.createAccount('plus')
   const sites = await Promise.all(Array.from({ length: 5 }, (_, index) => stack.publish(account, `<p>${index}</p>`)))
   const statuses = async () =>
-    (await Promise.all(sites.map(({ slug }) => stack.visit(slug)))).map(({ status }) => status).toSorted()
+    (await Promise.all(sites.map(({ slug }) => stack.visit(slug))))
+      .map(({ status }) => status)
+      .toSorted((a, b) => a - b)
 
   await admin('set-plan', '--email', account.email, '--plan', 'free')
   expect(await statuses()).toEqual([200, 200, 200, 503, 503])

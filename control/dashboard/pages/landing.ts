@@ -1,6 +1,5 @@
 /** `/` and anonymous publishing. */
-import { ApiError, errors } from '../../../shared/errors.ts'
-import { plans } from '../../../shared/plans.ts'
+import { type ApiError, errors } from '../../../shared/errors.ts'
 import { html as htmlReply, json, seeOther } from '../../http/reply.ts'
 import type { Reply, Request, Route } from '../../http/route.ts'
 import type { Publisher } from '../../anonymous/anonymous.ts'
@@ -35,7 +34,8 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
     let publisher: Publisher | undefined
     const { fields, prepared } = await receivePublishForm(request, {
       publishing: services.publishing,
-      capBytes: plans.anonymous.uploadBytes,
+      capBytes: anonymous.capBytes,
+      accepts: 'page',
       async admit(early) {
         csrf.requireCsrf(request, early)
         publisher = publisherOf(request, browser.id, early)
@@ -59,7 +59,11 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
   }
 
   return [
-    handlers.page('/', ({ viewer }) => landingPage(viewer, { stamp: stamp() })),
+    handlers.page('/', async ({ request, viewer }) => {
+      const browserId = browserCookie.read(request)
+      const drops = browserId === undefined ? [] : await anonymous.list(browserId)
+      return landingPage(viewer, { stamp: stamp(), drops, now: clock.now() })
+    }),
     {
       method: 'POST',
       path: '/drop',
@@ -71,7 +75,12 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
             isFragment(request)
               ? json(problem.status, problem.toBody(), problem.headers)
               : {
-                  ...landingPage(visit.viewer, { stamp: stamp(), problem: withoutScript(problem) }),
+                  ...landingPage(visit.viewer, {
+                    stamp: stamp(),
+                    problem: withoutScript(problem),
+                    drops: [],
+                    now: clock.now(),
+                  }),
                   status: problem.status,
                 },
         )

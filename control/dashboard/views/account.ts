@@ -139,7 +139,7 @@ function detailInWords(detail: Readonly<Record<string, unknown>>): string {
   const facts = Object.entries(detail).filter(([, value]) => value !== null && value !== '')
   return facts.length === 0
     ? ''
-    : ` (${facts.map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(', ') : typeof value === 'object' ? JSON.stringify(value) : String(value)}`).join('; ')})`
+    : ` (${facts.map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(', ') : typeof value === 'object' ? JSON.stringify(value) : `${value as string | number | boolean}`}`).join('; ')})`
 }
 
 export function dataBody(viewer: Viewer): Html {

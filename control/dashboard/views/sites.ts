@@ -97,7 +97,3 @@ ${form.extra}
 <div class="stack" data-progress hidden><progress max="100" value="0" aria-label="Upload"></progress><p class="hint" role="status"></p><p class="cluster"><button class="button small" type="button" data-cancel>Cancel</button></p></div>
 <div class="cluster"><button class="button primary">Publish</button><button class="button" formaction="/preview" formtarget="preview" formnovalidate>Preview the text</button></div>`
 }
-
-export function viewsInWords(count: number): string {
-  return countInWords(count, 'view')
-}
