@@ -5,7 +5,7 @@ import { csrfField, type Page, type Viewer } from '../layout.ts'
 import { sparkline } from './charts.ts'
 import { textField } from './form-fields.ts'
 import { dropZone } from './landing.ts'
-import { countInWords, nameOf, shortAddress, stateTag, timeAgo } from './words.ts'
+import { nameOf, shortAddress, stateTag, timeAgo } from './words.ts'
 
 export interface ListedSite {
   readonly site: SiteView
