@@ -1,0 +1,289 @@
+/** The authorization server on a real Postgres, with a clock that the test moves. */
+import { createHash, randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Actor } from '../../control/accounts/actor.ts'
+import { fetchPublic } from '../../control/http/public-fetch.ts'
+import { mcpRoutes } from '../../control/mcp/routes.ts'
+import { createOAuth, type OAuth, type TokenReply } from '../../control/oauth/oauth.ts'
+import { OAuthError, UntrustedRequest } from '../../control/oauth/rules.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../shared/clock.ts'
+import { silentLog } from '../../shared/log.ts'
+import { BASE_URL, createAccountsFixture, fakeRequest, refusal } from '../support/accounts.ts'
+
+const MCP = `${BASE_URL}/mcp`
+const REDIRECT = 'https://client.example/callback'
+const DOCUMENT = 'https://app.example/oauth/client.json'
+const IP = '203.0.113.9'
+
+let fixture: Awaited<ReturnType<typeof createAccountsFixture>>
+let oauth: OAuth
+let actor: Actor
+/** What the "internet" holds, and how often it was asked. */
+const documents = new Map<string, string>()
+const fetched: string[] = []
+
+beforeAll(async () => {
+  fixture = await createAccountsFixture()
+  actor = await fixture.newAccount()
+  oauth = createOAuth({
+    ...fixture,
+    baseUrl: BASE_URL,
+    limiter: { consume: async () => {} },
+    async fetchDocument(url) {
+      fetched.push(url)
+      const text = documents.get(url)
+      if (text === undefined) throw new Error('answered 404')
+      return Buffer.from(text)
+    },
+  })
+})
+afterAll(() => fixture.close())
+
+async function outcome(work: Promise<unknown>): Promise<string> {
+  try {
+    await work
+  } catch (error) {
+    if (error instanceof OAuthError) return error.code
+    if (error instanceof UntrustedRequest) return `untrusted: ${error.message}`
+    throw error
+  }
+  return 'accepted'
+}
+
+async function newGrant(who = actor, clientId?: string) {
+  const id = clientId ?? (await oauth.register({ redirect_uris: [REDIRECT] }, IP)).client_id
+  const verifier = randomBytes(32).toString('base64url')
+  const query = new URLSearchParams({
+    response_type: 'code',
+    client_id: id,
+    redirect_uri: REDIRECT,
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+  })
+  const checked = await oauth.checkRequest(query, IP)
+  if (!('request' in checked)) throw checked.error
+  const code = new URL(await oauth.allow(who, checked.request)).searchParams.get('code')!
+  return {
+    clientId: id,
+    code,
+    exchange: () =>
+      oauth.token(
+        new URLSearchParams({ grant_type: 'authorization_code', client_id: id, code, code_verifier: verifier }),
+      ),
+    refresh: (token: string) =>
+      oauth.token(new URLSearchParams({ grant_type: 'refresh_token', client_id: id, refresh_token: token })),
+  }
+}
+
+const speaksFor = async ({ access_token }: TokenReply): Promise<string | undefined> =>
+  (await oauth.actorOf(access_token, MCP, IP))?.userId
+
+describe('time', () => {
+  test('a code lives for a minute', async () => {
+    const grant = await newGrant()
+    fixture.advance(MINUTE_MS)
+    expect(await outcome(grant.exchange())).toBe('invalid_grant')
+  })
+
+  test('an access token lives for an hour, and its refresh token outlives it', async () => {
+    const grant = await newGrant()
+    const tokens = await grant.exchange()
+    fixture.advance(HOUR_MS - 1)
+    expect(await speaksFor(tokens)).toBe(actor.userId)
+    fixture.advance(1)
+    expect(await speaksFor(tokens)).toBeUndefined()
+    expect(await speaksFor(await grant.refresh(tokens.refresh_token))).toBe(actor.userId)
+  })
+
+  test('a refresh token expires after sixty days without use, and every use begins anew', async () => {
+    const grant = await newGrant()
+    const first = await grant.exchange()
+    fixture.advance(59 * DAY_MS)
+    const second = await grant.refresh(first.refresh_token)
+    fixture.advance(59 * DAY_MS)
+    await oauth.sweep()
+    const third = await grant.refresh(second.refresh_token)
+    fixture.advance(60 * DAY_MS)
+    expect(await outcome(grant.refresh(third.refresh_token))).toBe('invalid_grant')
+  })
+
+  test('clients that nobody uses are forgotten, and hear that they must register anew', async () => {
+    const used = await newGrant()
+    const tokens = await used.exchange()
+    const unused = (await oauth.register({ redirect_uris: [REDIRECT] }, IP)).client_id
+    fixture.advance(7 * DAY_MS + 1)
+    await oauth.sweep()
+    expect(await outcome(newGrant(actor, unused))).toMatch(/^untrusted: This client is not registered/)
+    const later = await used.refresh(tokens.refresh_token)
+    fixture.advance(91 * DAY_MS)
+    await oauth.sweep()
+    expect(await outcome(used.refresh(later.refresh_token))).toBe('invalid_client')
+  })
+
+  test('a grant that nothing speaks for any more is deleted with the sweep', async () => {
+    const grant = await newGrant()
+    await grant.exchange()
+    const count = async () =>
+      Number((await fixture.sql`select count(*) from oauth_grants where client_id = ${grant.clientId}`)[0]!['count'])
+    await oauth.sweep()
+    expect(await count()).toBe(1)
+    fixture.advance(61 * DAY_MS)
+    await oauth.sweep()
+    expect(await count()).toBe(0)
+  })
+})
+
+describe('copies', () => {
+  test('a code that is used twice ends everything that came from it', async () => {
+    const grant = await newGrant()
+    const tokens = await grant.exchange()
+    expect(await outcome(grant.exchange())).toBe('invalid_grant')
+    expect(await speaksFor(tokens)).toBeUndefined()
+    expect(await outcome(grant.refresh(tokens.refresh_token))).toBe('invalid_grant')
+  })
+
+  test('a refresh token that is used twice ends the whole chain', async () => {
+    const grant = await newGrant()
+    const first = await grant.exchange()
+    const second = await grant.refresh(first.refresh_token)
+    expect(await speaksFor(second)).toBe(actor.userId)
+    expect(await outcome(grant.refresh(first.refresh_token))).toBe('invalid_grant')
+    expect(await speaksFor(second)).toBeUndefined()
+    expect(await outcome(grant.refresh(second.refresh_token))).toBe('invalid_grant')
+  })
+
+  test.each(['exchange', 'refresh'] as const)(
+    'of many at once (%s) at most one is answered, and none survives',
+    async (kind) => {
+      const grant = await newGrant()
+      const first = kind === 'refresh' ? await grant.exchange() : undefined
+      const attempts = await Promise.allSettled(
+        Array.from({ length: 5 }, () => (first ? grant.refresh(first.refresh_token) : grant.exchange())),
+      )
+      const won = attempts.filter((attempt) => attempt.status === 'fulfilled')
+      expect(won).toHaveLength(1)
+      expect(await speaksFor(won[0]!.value)).toBeUndefined()
+      expect(await outcome(grant.refresh(won[0]!.value.refresh_token))).toBe('invalid_grant')
+    },
+  )
+
+  test('requests under way go on with the old access token while another process refreshes', async () => {
+    const grant = await newGrant()
+    const first = await grant.exchange()
+    await grant.refresh(first.refresh_token)
+    expect(await speaksFor(first)).toBe(actor.userId)
+  })
+})
+
+describe('who a token speaks for', () => {
+  test('one resource alone, and an access token alone', async () => {
+    const { access_token, refresh_token } = await (await newGrant()).exchange()
+    expect(await oauth.actorOf(access_token, `${BASE_URL}/api/v1`, IP)).toBeUndefined()
+    expect(await oauth.actorOf(refresh_token, MCP, IP)).toBeUndefined()
+    expect(await oauth.actorOf(access_token, MCP, IP)).toMatchObject({
+      userId: actor.userId,
+      orgId: actor.orgId,
+      via: { kind: 'oauth', scopes: ['mcp'] },
+    })
+  })
+
+  test('nobody once the membership has ended', async () => {
+    const member = await fixture.newAccount()
+    const tokens = await (await newGrant(member)).exchange()
+    expect(await speaksFor(tokens)).toBe(member.userId)
+    await fixture.sql`delete from memberships where user_id = ${member.userId}`
+    expect(await speaksFor(tokens)).toBeUndefined()
+  })
+
+  test('an account whose e-mail is not verified allows nothing', async () => {
+    const { client_id } = await oauth.register({ redirect_uris: [REDIRECT] }, IP)
+    const client = { id: client_id, name: 'c', redirect_uris: [REDIRECT] }
+    const request = { client, redirectUri: REDIRECT, state: undefined, challenge: '', resource: MCP, scopes: ['mcp'] }
+    expect(await refusal(oauth.allow({ ...actor, emailVerified: false }, request as never))).toBe('email_not_verified')
+  })
+
+  test('somebody else cannot revoke a grant, its owner can, and other grants stay', async () => {
+    const [kept, ended] = [await (await newGrant()).exchange(), await (await newGrant()).exchange()]
+    const stranger = await fixture.newAccount()
+    const found = await oauth.actorOf(ended.access_token, MCP, IP)
+    const grantId = found?.via.kind === 'oauth' ? found.via.grantId : ''
+    expect(await refusal(oauth.revokeGrant(stranger, grantId))).toBe('not_found')
+    expect((await oauth.listGrants(actor)).map((grant) => grant.id)).toContain(grantId)
+    await oauth.revokeGrant(actor, grantId)
+    expect((await oauth.listGrants(actor)).map((grant) => grant.id)).not.toContain(grantId)
+    expect([await speaksFor(ended), await speaksFor(kept)]).toEqual([undefined, actor.userId])
+  })
+
+  test('a token without the scope of the MCP server is told which one it lacks', async () => {
+    const { access_token } = await (await newGrant()).exchange()
+    await fixture.sql`update oauth_grants set scopes = '{}' where user_id = ${actor.userId}`
+    const routes = mcpRoutes({
+      services: {} as never,
+      access: fixture.access,
+      oauth,
+      baseUrl: BASE_URL,
+      log: silentLog,
+    })
+    const post = routes.find((route) => route.method === 'POST')!
+    const reply = await post.handle(fakeRequest({ headers: { authorization: `Bearer ${access_token}` } }))
+    expect(reply.status).toBe(403)
+    expect(reply.headers?.['www-authenticate']).toMatch(/^Bearer error="insufficient_scope", .*scope="mcp"$/)
+  })
+})
+
+test('no table holds a code or a token as it is', async () => {
+  const grant = await newGrant()
+  const { access_token, refresh_token } = await grant.exchange()
+  const tables = await fixture.sql<{ name: string }[]>`
+    select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`
+  for (const { name } of tables) {
+    const rows = JSON.stringify(await fixture.sql`select * from ${fixture.sql(name)}`)
+    for (const secret of [grant.code, access_token, refresh_token]) expect(rows, name).not.toContain(secret)
+  }
+})
+
+describe('a client that describes itself', () => {
+  const describeAs = (changes: Record<string, unknown>): void =>
+    void documents.set(DOCUMENT, JSON.stringify({ client_id: DOCUMENT, redirect_uris: [REDIRECT], ...changes }))
+
+  test('a document that is missing, is no JSON or names another client is not believed', async () => {
+    expect(await outcome(newGrant(actor, DOCUMENT))).toBe(
+      "untrusted: The client's metadata document could not be read: answered 404.",
+    )
+    for (const changes of [{ client_id: 'https://other.example/client.json' }, { redirect_uris: ['javascript:1'] }]) {
+      describeAs(changes)
+      expect(await outcome(newGrant(actor, DOCUMENT))).toMatch(/does not describe this client/)
+    }
+    documents.set(DOCUMENT, '<html>')
+    expect(await outcome(newGrant(actor, DOCUMENT))).toMatch(/does not describe this client/)
+  })
+
+  test('gets tokens as any other, and is read once for both steps', async () => {
+    describeAs({ client_name: 'Editor' })
+    fetched.length = 0
+    const tokens = await (await newGrant(actor, DOCUMENT)).exchange()
+    expect(await speaksFor(tokens)).toBe(actor.userId)
+    await newGrant(actor, DOCUMENT)
+    expect(fetched).toEqual([DOCUMENT])
+  })
+})
+
+describe('fetching a document of a stranger', () => {
+  const limits = { maxBytes: 1000, timeoutMs: 1000 }
+  test.each([
+    'https://127.0.0.1/client.json',
+    'https://localhost/client.json',
+    'https://10.1.2.3/client.json',
+    'https://169.254.169.254/latest/meta-data',
+    'https://192.168.0.1/',
+    'https://[::1]/client.json',
+    'https://[::ffff:127.0.0.1]/client.json',
+    'https://[fd00::1]/client.json',
+    'https://2130706433/client.json',
+    'https://0x7f.1/client.json',
+  ])('%s is refused as not public', (url) =>
+    expect(fetchPublic(url, limits)).rejects.toThrow(/is not a public address/),
+  )
+  test('plain http is refused', () =>
+    expect(fetchPublic('http://example.com/client.json', limits)).rejects.toThrow(/only https/))
+})
