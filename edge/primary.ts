@@ -108,12 +108,7 @@ function describe(error: NodeJS.ErrnoException): string {
   return error.code === 'EADDRINUSE' ? 'something else is listening there' : error.message
 }
 
-async function startIssuer(
-  config: EdgeConfig,
-  redis: Redis,
-  log: Log,
-  events: CertificateEvents,
-): Promise<Issuer> {
+async function startIssuer(config: EdgeConfig, redis: Redis, log: Log, events: CertificateEvents): Promise<Issuer> {
   const secrets = createSecrets(config.secretKey)
   const source = await certificateSource(config, redis, secrets, log)
   const issuer = createIssuer({ redis, secrets, clock: systemClock, log, source, events })
