@@ -26,10 +26,20 @@ export interface KeepRunningOptions {
   readonly report: Report
   /** Called after each start and each end. */
   onChange(): void
+  /** How a pause before a restart is made; it ends early when the signal is aborted. */
+  readonly pause?: (ms: number, signal: AbortSignal) => Promise<unknown>
 }
 
+const realPause = (ms: number, signal: AbortSignal) => sleep(ms, undefined, { signal }).catch(() => {})
+
 /** Starts it, failing when the first start fails; from then on a crash is followed by a restart until `stop`. */
-export async function keepRunning({ name, start, report, onChange }: KeepRunningOptions): Promise<Unit> {
+export async function keepRunning({
+  name,
+  start,
+  report,
+  onChange,
+  pause = realPause,
+}: KeepRunningOptions): Promise<Unit> {
   const stopping = new AbortController()
   let running: Running | undefined = await start()
 
@@ -44,7 +54,7 @@ export async function keepRunning({ name, start, report, onChange }: KeepRunning
       crashes = Date.now() - startedAt > HEALTHY_AFTER_MS ? 1 : crashes + 1
       const delayMs = RESTART_DELAYS_MS[Math.min(crashes, RESTART_DELAYS_MS.length) - 1]!
       report.crashed(name, delayMs)
-      await sleep(delayMs, undefined, { signal: stopping.signal }).catch(() => {})
+      await pause(delayMs, stopping.signal)
       if (stopping.signal.aborted) return
       await restart()
     }
