@@ -16,6 +16,8 @@ export interface PublishForm {
 export interface ReceiveOptions {
   readonly publishing: Pick<Publishing, 'receive'>
   readonly capBytes: number
+  /** `page`: one .html or .md and nothing else (anonymous drops); `any`: also zips and several files. */
+  readonly accepts: 'page' | 'any'
   /** Called once, with the fields that came before the first file, before any content is taken in. Throws to refuse. */
   admit(fields: URLSearchParams): Promise<void> | void
 }
@@ -23,7 +25,7 @@ export interface ReceiveOptions {
 export async function receivePublishForm(request: Request, options: ReceiveOptions): Promise<PublishForm> {
   const fields = new URLSearchParams()
   const intake = options.publishing.receive({ capBytes: options.capBytes })
-  const files = createFileTaker(intake)
+  const files = options.accepts === 'page' ? createPageTaker(intake) : createFileTaker(intake)
   let admitted = false
   const admit = async (): Promise<void> => {
     if (!admitted) await options.admit(fields)
@@ -51,11 +53,34 @@ export async function receivePublishForm(request: Request, options: ReceiveOptio
   }
 }
 
+interface FileTaker {
+  readonly count: number
+  /** The path of the next file, when the form tells it. */
+  expect(path: string): void
+  take(part: FilePart): Promise<void>
+  finish(): void
+}
+
+function createPageTaker(intake: Intake): FileTaker {
+  let count = 0
+  return {
+    get count() {
+      return count
+    },
+    expect() {},
+    async take(part) {
+      if (++count > 1) throw errors.invalidRequest('Publish one file at a time. Folders and zips need an account.')
+      await intake.addSingle(part.filename, part.stream, {})
+    },
+    finish() {},
+  }
+}
+
 /**
  * One page becomes the landing page whatever its name; a zip is unpacked; several files keep their paths.
  * Which of these it is shows only when the second file arrives, so the first page waits for its name.
  */
-function createFileTaker(intake: Intake) {
+function createFileTaker(intake: Intake): FileTaker {
   let path: string | undefined
   let first: { name(path: string): void; path: string } | undefined
   let count = 0

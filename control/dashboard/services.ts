@@ -35,9 +35,9 @@ export interface DashboardServices {
   >
   readonly browserCookie: BrowserCookie
   readonly botCheck: Pick<BotCheck, 'startToken'>
-  readonly domains: Pick<Domains, 'list' | 'add' | 'check' | 'remove'>
+  readonly domains: Pick<Domains, 'list' | 'add' | 'check' | 'remove' | 'count'>
   readonly trust: Pick<Trust, 'takedown' | 'restore' | 'report' | 'openQueue' | 'dismiss' | 'search'>
   readonly gallery: Pick<Gallery, 'list'>
   readonly oauth: Pick<OAuth, 'listGrants' | 'revokeGrant'>
-  readonly billing: Pick<Billing, 'checkout' | 'portal' | 'overview'>
+  readonly billing: Pick<Billing, 'checkout' | 'portal' | 'overview' | 'returned'>
 }

@@ -109,7 +109,7 @@ describe.each(VIEWS)('at $width px, $scheme', ({ width, scheme, scope }) => {
       expect(visitor.problems).toEqual([])
       await visitor.close()
     },
-    60_000,
+    120_000,
   )
 })
 
@@ -123,7 +123,7 @@ test('at 320 px nothing scrolls sideways', async () => {
   }
   expect(wide).toEqual([])
   await visitor.close()
-}, 40_000)
+}, 90_000)
 
 test('a page weighs at most 100 kB, and nothing moves while it loads', async () => {
   const visitor = await openVisitor(browser, stack)
@@ -145,7 +145,7 @@ test('a page weighs at most 100 kB, and nothing moves while it loads', async () 
     expect(await page.evaluate('window.shifts'), path).toBeLessThan(0.02)
   }
   await visitor.close()
-}, 40_000)
+}, 90_000)
 
 test('everything can be reached by keyboard from the top, with a visible focus', async () => {
   const visitor = await openVisitor(browser, stack)
@@ -314,6 +314,6 @@ describe('pages at a drop’s address look and read alike', () => {
       await visitor.page.waitForFunction(`document.title === 'Locked'`)
       await visitor.close()
     },
-    40_000,
+    90_000,
   )
 })

@@ -1,30 +1,42 @@
 /** `/account/plan`: what is used, and the way to pay. Money itself is the payment processor's. */
 import { ApiError } from '../../../shared/errors.ts'
 import { safeUrl, html } from '../../../shared/pages/html.ts'
+import { isPaid, plans, type PlanName } from '../../../shared/plans.ts'
+import type { Actor } from '../../accounts/actor.ts'
 import { seeOther } from '../../http/reply.ts'
 import type { Route } from '../../http/route.ts'
 import { may } from '../../organisations/rules.ts'
 import { flashOf } from '../flash.ts'
 import type { Answer, Handlers } from '../handlers.ts'
+import type { Flash } from '../layout.ts'
 import type { DashboardServices } from '../services.ts'
 import { accountPage } from '../views/account.ts'
 import { messagePage } from '../views/auth.ts'
-import { usageBody } from '../views/usage.ts'
+import { usageBody, type UsageView } from '../views/usage.ts'
 
-export function planRoutes({ sites, billing }: DashboardServices, handlers: Handlers): Route[] {
+export function planRoutes({ sites, domains, billing }: DashboardServices, handlers: Handlers): Route[] {
+  /** As of now: the payment that somebody is back from may just have changed the plan. */
+  async function viewOf(visitor: Actor): Promise<UsageView> {
+    const overview = await billing.overview(visitor)
+    const actor: Actor = { ...visitor, plan: overview.plan as PlanName }
+    return {
+      plan: actor.plan,
+      usage: await sites.usage(actor),
+      customDomains: await domains.count(actor.orgId),
+      paused: (await sites.list(actor)).filter((site) => site.state === 'paused'),
+      billing: overview,
+      mayManage: may(actor.role, 'manage_billing'),
+    }
+  }
+
   return [
-    handlers.accountPage('/account/plan', async ({ request, viewer, actor }) =>
-      accountPage(
-        '/plan',
-        usageBody(viewer, {
-          plan: actor.plan,
-          usage: await sites.usage(actor),
-          billing: await billing.overview(actor),
-          mayManage: may(actor.role, 'manage_billing'),
-        }),
-        flashOf(request),
-      ),
-    ),
+    handlers.accountPage('/account/plan', async ({ request, viewer, actor }) => {
+      const isBack = request.query.get('checkout') === 'done'
+      if (isBack) await billing.returned(actor)
+      const view = await viewOf(actor)
+      const flash = isBack ? { flash: afterCheckout(view.plan) } : flashOf(request)
+      return accountPage('/plan', usageBody(viewer, view), flash)
+    }),
     handlers.accountForm('/account/plan/checkout', { verified: true }, async ({ actor, form }) => {
       const plan = form.get('plan') === 'business' ? 'business' : 'plus'
       const interval = form.get('interval') === 'annual' ? 'annual' : 'monthly'
@@ -40,6 +52,12 @@ export function planRoutes({ sites, billing }: DashboardServices, handlers: Hand
       return onwards((await billing.portal(actor)).url, 'Continue to the billing portal')
     }),
   ]
+}
+
+function afterCheckout(plan: PlanName): Flash {
+  return isPaid(plan)
+    ? { tone: 'good', text: `Thank you. You are on ${plans[plan].label} now.` }
+    : { tone: 'warn', text: 'The payment is not confirmed yet. Your plan changes by itself as soon as it is.' }
 }
 
 /** Our policy lets no form lead to another origin, redirects included: the last step is a link of its own. */

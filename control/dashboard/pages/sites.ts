@@ -7,7 +7,7 @@ import type { Request, Route } from '../../http/route.ts'
 import type { Actor } from '../../accounts/actor.ts'
 import { flashOf } from '../flash.ts'
 import { orShow, problemText, requireActor, type Answer, type Handlers, type Visit } from '../handlers.ts'
-import { dailyViewsOf, findTemplateFill } from '../queries.ts'
+import { dailyViewsOf, findTakedownReason, findTemplateFill } from '../queries.ts'
 import { receivePublishForm } from '../received.ts'
 import type { DashboardServices } from '../services.ts'
 import { siteVersionsPage, siteChangesPage } from '../views/site-versions.ts'
@@ -79,6 +79,7 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
     const site = await sites.get(actor, siteId)
     const live = (await versions.list(actor, siteId)).find((version) => version.live)
     const fill = await findTemplateFill(sql, siteId)
+    const removedFor = site.state === 'removed' ? await findTakedownReason(sql, siteId) : undefined
     return {
       ...sitePublishPage(visit.viewer, {
         site,
@@ -86,6 +87,7 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
         ...(problem === undefined ? {} : { problem }),
         justPublished: visit.request.query.get('done') === 'published',
         template: fill?.template,
+        removedFor,
         now: clock.now(),
       }),
       ...(visit.request.query.get('done') === 'published' ? {} : flashOf(visit.request)),
@@ -124,6 +126,7 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
     receivePublishForm(request, {
       publishing,
       capBytes: plans[actor.plan].uploadBytes,
+      accepts: 'any',
       admit: (fields) => csrf.requireCsrf(request, fields),
     })
 

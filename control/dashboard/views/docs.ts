@@ -65,7 +65,7 @@ function endpointBlock({ method, path, id, operation }: Endpoint, baseUrl: strin
   const output = success?.content?.['application/json']?.schema
   return html`<article class="operation" id="${id}">
 <h3><span class="verb">${method}</span> ${path}</h3>
-<p>${operation.summary}${operation.security.length === 0 ? ' No credentials needed.' : ''}</p>
+<p>${operation.summary}${operation.security.length === 0 ? '. No credentials needed.' : '.'}</p>
 <pre tabindex="0"><code>${curlOf({ method, path, id, operation }, baseUrl)}</code></pre>
 ${body?.[1].schema && fields('Body', body[1].schema)}
 ${status !== undefined && html`<p class="small soft">Answers <code>${status}</code>${output === undefined ? '.' : ':'}</p>`}
@@ -90,6 +90,9 @@ function typeInWords(schema: Schema): string {
   return [schema.type ?? 'any'].flat().join(' or ')
 }
 
+/** Longer calls go over several lines. */
+const MAX_CURL_CHARS = 76
+
 /** A call that can be pasted: placeholders in the path stand out as upper-case words. */
 function curlOf({ method, path, operation }: Endpoint, baseUrl: string): string {
   const parts = ['curl']
@@ -97,11 +100,12 @@ function curlOf({ method, path, operation }: Endpoint, baseUrl: string): string 
   if (operation.security.length > 0) parts.push('-H "Authorization: Bearer $DROPWAY_TOKEN"')
   const [type, body] = Object.entries(operation.requestBody?.content ?? {})[0] ?? []
   if (type === 'multipart/form-data') parts.push(path.endsWith('bundle') ? '-F file=@site.zip' : '-F file=@page.html')
-  else if (type === 'application/json') parts.push('--json', `'${JSON.stringify(exampleOf(body?.schema ?? {}))}'`)
+  else if (type === 'application/json') parts.push(`--json '${JSON.stringify(exampleOf(body?.schema ?? {}))}'`)
   else if (type !== undefined) parts.push('--data-binary @file')
   if (path.endsWith('/export')) parts.push('-o drops.zip')
   parts.push(`"${baseUrl}${path.replace(/:([a-z_0-9]+)/g, (_match, name: string) => `$${name.toUpperCase()}`)}"`)
-  return parts.join(' ')
+  const line = parts.join(' ')
+  return line.length <= MAX_CURL_CHARS ? line : parts.join(' \\\n  ')
 }
 
 const EXAMPLES: Readonly<Record<string, unknown>> = {

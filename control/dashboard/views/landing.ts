@@ -4,7 +4,7 @@ import { plans } from '../../../shared/plans.ts'
 import { csrfField, type Page, type Viewer } from '../layout.ts'
 import { icon } from './charts.ts'
 import { planTable } from './plans.ts'
-import { bytesInWords } from './words.ts'
+import { bytesInWords, countInWords, shortAddress, timeAgo } from './words.ts'
 
 export interface DropForm {
   readonly text?: string
@@ -13,7 +13,20 @@ export interface DropForm {
   readonly stamp: string
 }
 
-export function landingPage(viewer: Viewer, form: DropForm): Page {
+export interface RememberedDrop {
+  readonly url: string
+  readonly title: string
+  readonly expires_at: string
+  readonly views: number
+}
+
+export interface Landing extends DropForm {
+  /** What this browser has published without an account. */
+  readonly drops: readonly RememberedDrop[]
+  readonly now: number
+}
+
+export function landingPage(viewer: Viewer, form: Landing): Page {
   return {
     title: 'Publish a page in ten seconds',
     description:
@@ -26,6 +39,7 @@ export function landingPage(viewer: Viewer, form: DropForm): Page {
 </div>
 <div id="publish">${dropForm(viewer, form)}</div>
 </div>
+${form.drops.length > 0 && rememberedDrops(form.drops, form.now)}
 ${features()}
 <section class="section" aria-labelledby="plans"><h2 id="plans">Plans</h2>${planTable()}
 <p class="soft small">Yearly plans are paid up front. VAT is added where it applies. You can export everything at any time.</p></section>`,
@@ -44,6 +58,11 @@ ${dropZone({ name: 'file', accept: '.html,.htm,.md,.markdown', title: 'Drop an H
 <div class="stack" data-progress hidden><progress max="100" value="0" aria-label="Upload"></progress><p class="hint" role="status"></p></div>
 <button class="button primary">Publish</button>
 </form>`
+}
+
+function rememberedDrops(drops: readonly RememberedDrop[], now: number): Html {
+  return html`<section class="section" aria-labelledby="yours"><div class="head"><h2 id="yours">Published from this browser</h2><a class="button small" href="/signup">Keep them: sign up</a></div>
+<ul class="grid plain">${drops.slice(0, 6).map((drop) => html`<li class="card"><a href="${drop.url}"><strong>${drop.title || shortAddress(drop.url)}</strong></a><p class="small soft">${countInWords(drop.views, 'view')}, disappears ${timeAgo(drop.expires_at, now)}</p></li>`)}</ul></section>`
 }
 
 export interface DropZone {

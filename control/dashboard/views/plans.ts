@@ -31,7 +31,7 @@ export function planTable(): Html {
 </table></div>`
 }
 
-export function priceInWords(plan: Plan): string {
+function priceInWords(plan: Plan): string {
   if (plan.name === 'anonymous') return 'no sign-up'
   if (!plan.price) return 'no longer sold'
   if (plan.price.monthly === 0) return 'free'

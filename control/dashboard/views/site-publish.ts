@@ -17,6 +17,8 @@ export interface SitePublish {
   readonly justPublished: boolean
   /** The template this drop was made with, to edit it again. */
   readonly template: string | undefined
+  /** The reason that trust and safety gave. */
+  readonly removedFor: string | undefined
   readonly now: number
 }
 
@@ -25,7 +27,8 @@ export function sitePublishPage(viewer: Viewer, view: SitePublish): Page {
   return sitePage(site, '', {
     scripts: ['publish'],
     status: view.problem === undefined ? 200 : 400,
-    body: html`${live && liveCard(view, live)}
+    body: html`${view.removedFor !== undefined && html`<p class="notice bad">Removed by our trust and safety team: ${view.removedFor}. Answer the mail we sent if you think this is a mistake.</p>`}
+${live && liveCard(view, live)}
 ${view.template !== undefined && html`<p class="notice">Made from a template. <a href="/templates/${view.template}?site=${site.id}">Edit its fields</a></p>`}
 <form class="form card" method="post" action="/sites/${site.id}/publish" enctype="multipart/form-data" data-publish data-site="${site.id}">
 ${csrfField(viewer)}<h2>${live ? 'Publish a new version' : 'Publish the first version'}</h2>

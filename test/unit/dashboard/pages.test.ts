@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { loadAssets } from '../../../control/dashboard/assets.ts'
+import { problemText, safeNext } from '../../../control/dashboard/handlers.ts'
+import { createLayout, type Viewer } from '../../../control/dashboard/layout.ts'
+import { sparkline, viewsChart } from '../../../control/dashboard/views/charts.ts'
+import { consentPage } from '../../../control/dashboard/views/consent.ts'
+import { docsPage } from '../../../control/dashboard/views/docs.ts'
+import { qrCode } from '../../../control/dashboard/views/qr.ts'
+import { bytesInWords, relativeTime } from '../../../control/dashboard/views/words.ts'
+import { errors } from '../../../shared/errors.ts'
+import type { Route } from '../../../control/http/route.ts'
+
+const viewer: Viewer = {
+  signedIn: { email: 'a@example.com', emailVerified: true, isStaff: false },
+  csrf: 'token',
+  cookies: [],
+}
+
+test.each([
+  ['/sites', '/sites'],
+  ['/claim/x?y=1', '/claim/x?y=1'],
+  ['//evil.example', '/home'],
+  ['/\\evil.example', '/home'],
+  ['/a\\b', '/home'],
+  ['https://evil.example', '/home'],
+  ['/a\r\nset-cookie: x', '/home'],
+  ['', '/home'],
+  [undefined, '/home'],
+])('after signing in, %j leads to %s', (next, expected) => {
+  expect(safeNext(next, '/home')).toBe(expected)
+})
+
+test('a refusal is said without the name of the field', () => {
+  expect(problemText(errors.invalidRequest('slug: use 3 to 63 letters'))).toBe('Use 3 to 63 letters')
+  expect(problemText(errors.notFound())).toBe('There is no such drop, or it is not yours.')
+})
+
+test.each([
+  [999, '999 B'],
+  [1000, '1 kB'],
+  [1_234_567, '1.2 MB'],
+  [500_000_000, '500 MB'],
+  [2_000_000_000, '2 GB'],
+  [Number.POSITIVE_INFINITY, 'no limit'],
+])('%d bytes are %s', (bytes, words) => {
+  expect(bytesInWords(bytes)).toBe(words)
+})
+
+test('times are told relatively', () => {
+  const now = Date.parse('2026-05-01T12:00:00Z')
+  expect(relativeTime(now - 5000, now)).toBe('just now')
+  expect(relativeTime(now - 2 * 3_600_000, now)).toBe('2 hours ago')
+  expect(relativeTime(now + 7 * 86_400_000, now)).toBe('in 7 days')
+})
+
+describe('charts', () => {
+  test('survive days without any view', () => {
+    expect(sparkline([0, 0, 0]).text).not.toContain('NaN')
+    expect(viewsChart([{ day: '2026-01-01', count: 0 }]).text).not.toContain('NaN')
+  })
+
+  test('say their total to those who cannot see them', () => {
+    expect(
+      viewsChart([
+        { day: '2026-01-01', count: 1 },
+        { day: '2026-01-02', count: 2 },
+      ]).text,
+    ).toContain('3 views in 2 days')
+  })
+})
+
+test('a QR code is one path of dark squares', () => {
+  expect(qrCode('https://calm-otter.example').text).toMatch(/<path fill="#10211e" d="M\d+ \d+h1v1h-1z/)
+})
+
+describe('assets', () => {
+  test('scripts import each other by hashed names, and types are gone', async () => {
+    const assets = loadAssets()
+    const address = assets.script('landing')
+    const reply = await assets.routes[0]!.handle({
+      params: { file: address.slice('/assets/'.length) },
+      header: () => undefined,
+    } as never)
+    const body = String(reply.body)
+    expect(body).toMatch(/from '\/assets\/send\.[0-9a-f]{12}\.js'/)
+    expect(body).not.toMatch(/\.ts'|: HTMLFormElement/)
+    expect(address).toContain(createHash('sha256').update(body).digest('hex').slice(0, 12))
+  })
+})
+
+test('the proof of work in the browser is SHA-256', async () => {
+  // Named at run time: the browser's scripts are checked by a project of their own.
+  const { sha256 } = (await import(new URL('../../../control/dashboard/browser/sha256.ts', import.meta.url).href)) as {
+    sha256(bytes: Uint8Array): Uint32Array
+  }
+  for (const text of ['', 'abc', 'x'.repeat(55), 'x'.repeat(56), 'x'.repeat(64), 'challenge:12345'.repeat(9)]) {
+    const words = [...sha256(new TextEncoder().encode(text))].map((word) => word.toString(16).padStart(8, '0')).join('')
+    expect(words).toBe(createHash('sha256').update(text).digest('hex'))
+  }
+})
+
+test('the consent page names the client as text, and its form may lead to the redirect alone', () => {
+  const render = createLayout(loadAssets())
+  const reply = render(
+    viewer,
+    consentPage(viewer, {
+      clientName: '<script>alert(1)</script>',
+      redirectHost: '127.0.0.1:7777',
+      redirectSource: 'http://127.0.0.1:7777',
+      organisation: 'Org',
+      email: 'a@example.com',
+      scopes: ['mcp', '<b>'],
+      action: '/oauth/authorize',
+      hidden: { state: '"><script>' },
+    }),
+  )
+  expect(String(reply.body)).not.toMatch(/<script>|<b>/)
+  expect(reply.headers?.['content-security-policy']).toContain("form-action 'self' http://127.0.0.1:7777;")
+  expect(String(reply.body)).toMatch(/value="allow"[\s\S]*value="deny"/)
+})
+
+test('the docs describe an operation with a call that can be pasted', () => {
+  const route: Route = {
+    method: 'POST',
+    path: '/api/v1/sites/:id/upload',
+    handle: () => ({ status: 201 }),
+    operation: {
+      summary: 'Publish <one> file',
+      tags: ['Versions'],
+      security: [{ token: [] }],
+      requestBody: { content: { 'multipart/form-data': {} } },
+      responses: {
+        201: {
+          description: 'ok',
+          content: { 'application/json': { schema: { type: 'object', properties: { url: { type: 'string' } } } } },
+        },
+      },
+    },
+  }
+  const page = docsPage(
+    [route, { method: 'GET', path: '/page', handle: () => ({ status: 200 }) }],
+    'https://dropway.example',
+  )
+  const text = String(page.body)
+  expect(text).toContain('Publish &lt;one&gt; file')
+  expect(text).toContain('-F file=@page.html')
+  expect(text).toContain('&quot;https://dropway.example/api/v1/sites/$ID/upload&quot;')
+  expect(text).not.toContain('/page<')
+})
