@@ -34,6 +34,7 @@ export async function createBillingFixture({ configured = true } = {}) {
   const client = createStripe(stripe.env['STRIPE_SECRET_KEY']!, stripe.url)
   await setUpStripe(client, CURRENCIES)
   let propagations = 0
+  let organisations = 0
   const events = { propagate: async () => ({ pending: ++propagations < 0 }) }
   const refreshRoutes = createRefreshRoutes({
     sitesDomain: config.sitesDomain,
@@ -82,6 +83,15 @@ export async function createBillingFixture({ configured = true } = {}) {
     deliverAll,
     subscriptionOf,
     propagations: () => propagations,
+
+    /** A further organisation of the same person: cheaper than a further person, whose password is hashed. */
+    async anotherOrganisation(actor: Actor): Promise<Actor> {
+      const orgId = `${actor.orgId}_${++organisations}`
+      await sql`
+        insert into organisations (id, name, personal, country, currency, owner_id, created_at)
+        select ${orgId}, name, false, country, currency, owner_id, created_at from organisations where id = ${actor.orgId}`
+      return { ...actor, orgId }
+    },
 
     /** A new account that paid; Stripe's events about it have not arrived. */
     async buyer(wanted: Wanted = PLUS): Promise<Actor> {
