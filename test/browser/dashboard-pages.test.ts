@@ -53,7 +53,7 @@ const PUBLIC_PAGES = [
   '/signin',
   '/reset',
   '/no-such-page',
-  '/claim/unknown',
+  '/claim?token=unknown',
   '/verify?token=unknown',
 ]
 const ACCOUNT_PAGES = [

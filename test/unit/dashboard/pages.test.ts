@@ -8,8 +8,14 @@ import { consentPage } from '../../../control/dashboard/views/consent.ts'
 import { docsPage } from '../../../control/dashboard/views/docs.ts'
 import { qrCode } from '../../../control/dashboard/views/qr.ts'
 import { bytesInWords, relativeTime } from '../../../control/dashboard/views/words.ts'
+import type { Html } from '../../../shared/pages/html.ts'
 import { errors } from '../../../shared/errors.ts'
-import type { Route } from '../../../control/http/route.ts'
+import type { Reply, Route } from '../../../control/http/route.ts'
+
+function textOf(reply: Reply): string {
+  if (typeof reply.body !== 'string') throw new Error('the reply is no text')
+  return reply.body
+}
 
 const viewer: Viewer = {
   signedIn: { email: 'a@example.com', emailVerified: true, isStaff: false },
@@ -82,7 +88,7 @@ describe('assets', () => {
       params: { file: address.slice('/assets/'.length) },
       header: () => undefined,
     } as never)
-    const body = String(reply.body)
+    const body = textOf(reply)
     expect(body).toMatch(/from '\/assets\/send\.[0-9a-f]{12}\.js'/)
     expect(body).not.toMatch(/\.ts'|: HTMLFormElement/)
     expect(address).toContain(createHash('sha256').update(body).digest('hex').slice(0, 12))
@@ -115,9 +121,9 @@ test('the consent page names the client as text, and its form may lead to the re
       hidden: { state: '"><script>' },
     }),
   )
-  expect(String(reply.body)).not.toMatch(/<script>|<b>/)
+  expect(textOf(reply)).not.toMatch(/<script>|<b>/)
   expect(reply.headers?.['content-security-policy']).toContain("form-action 'self' http://127.0.0.1:7777;")
-  expect(String(reply.body)).toMatch(/value="allow"[\s\S]*value="deny"/)
+  expect(textOf(reply)).toMatch(/value="allow"[\s\S]*value="deny"/)
 })
 
 test('the docs describe an operation with a call that can be pasted', () => {
@@ -142,7 +148,7 @@ test('the docs describe an operation with a call that can be pasted', () => {
     [route, { method: 'GET', path: '/page', handle: () => ({ status: 200 }) }],
     'https://dropway.example',
   )
-  const text = String(page.body)
+  const text = (page.body as Html).text
   expect(text).toContain('Publish &lt;one&gt; file')
   expect(text).toContain('-F file=@page.html')
   expect(text).toContain('&quot;https://dropway.example/api/v1/sites/$ID/upload&quot;')
