@@ -59,5 +59,6 @@ export function formFields(page: string, action: string): Record<string, string>
 }
 
 function attribute(tag: string, name: string): string {
-  return new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1] ?? ''
+  const value = new RegExp(` ${name}="([^"]*)"`).exec(tag)?.[1] ?? ''
+  return value.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&amp;', '&')
 }

@@ -68,16 +68,9 @@ export async function decide(
 ): Promise<URL> {
   const page = await browser.open(consentAddress(attempt))
   if (page.status !== 200) throw new Error(`no consent page: ${page.status} ${page.header('location')}`)
-  const fields = decodeFields(formFields(page.text(), AUTHORIZE))
+  const fields = formFields(page.text(), AUTHORIZE)
   const answer = await browser.post(AUTHORIZE, new URLSearchParams({ ...fields, decision }))
   return new URL(answer.header('location') ?? '')
-}
-
-function decodeFields(fields: Record<string, string>): Record<string, string> {
-  const decode = (value: string): string => value.replaceAll('&#39;', "'").replaceAll('&quot;', '"')
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [name, decode(value).replaceAll('&amp;', '&')]),
-  )
 }
 
 export async function obtainCode(person: Person, attempt: Attempt): Promise<string> {
