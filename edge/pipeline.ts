@@ -86,7 +86,7 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
         return whenReady(representations.of(drop, intent, exchange), (file) =>
           whenReady(sendFile(exchange, intent.status, file, clock.now()), (sent) => {
             const isPage = file.isPage && intent.status === 200 && sent !== 'other'
-            if (isPage && isView(exchange)) views.count(drop.route.site_id, clock.now())
+            if (isPage && !drop.isPreview && isView(exchange)) views.count(drop.route.site_id, clock.now())
           }),
         )
       case 'redirect':

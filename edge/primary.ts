@@ -26,6 +26,8 @@ import { startWorkers } from './workers.ts'
 const FIRST_SYNC_MS = 3000
 /** What a worker may take beyond the drain time before it is killed. */
 const DRAIN_GRACE_MS = 2000
+const PORT_ATTEMPTS = 8
+const PORT_RETRY_MS = 200
 
 export async function runPrimary(config: EdgeConfig, workerFile: string): Promise<void> {
   const log = createLog('edge', config.logLevel)
@@ -86,10 +88,19 @@ async function chooseAddress({ httpsPort, httpPort, bindAddress }: EdgeConfig): 
     ['EDGE_HTTPS_PORT', httpsPort],
     ['EDGE_HTTP_PORT', httpPort],
   ] as const) {
-    const problem = port === 0 ? undefined : await listenProblem(port, address)
+    const problem = port === 0 ? undefined : await lastingProblem(port, address)
     if (problem) throw new Error(`${name} ${port} cannot be used: ${describe(problem)}`)
   }
   return address
+}
+
+/** Workers of an edge that was just killed take a moment to notice. */
+async function lastingProblem(port: number, host: string): Promise<NodeJS.ErrnoException | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    const problem = await listenProblem(port, host)
+    if (problem?.code !== 'EADDRINUSE' || attempt === PORT_ATTEMPTS) return problem
+    await sleep(PORT_RETRY_MS)
+  }
 }
 
 async function listenProblem(port: number, host: string): Promise<NodeJS.ErrnoException | undefined> {

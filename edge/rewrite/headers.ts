@@ -70,6 +70,8 @@ export function redirectHeaders(location: string, facts: DropFacts): HeaderList 
 /** What stands on every answer of a drop, whatever `_headers` says. */
 function applyService(headers: Map<string, string>, { versionNumber, isProtected, isPreview }: DropFacts): void {
   if (isProtected) headers.set('cache-control', 'private, no-store')
+  // A preview is for the owner's eyes, now: nobody keeps it.
+  else if (isPreview) headers.set('cache-control', 'no-store')
   if (isProtected || isPreview) headers.set('x-robots-tag', 'noindex')
   headers.set('x-content-type-options', 'nosniff')
   headers.set('strict-transport-security', STRICT_TRANSPORT_SECURITY)

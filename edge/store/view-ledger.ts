@@ -31,7 +31,10 @@ export function startViewLedger(redis: Pick<Redis, 'multi' | 'status'>): ViewLed
       const transaction = redis.multi()
       for (const [key, count] of batch) transaction.hincrby(keys.views, key, count)
       try {
-        await transaction.exec()
+        const results = (await transaction.exec()) ?? []
+        // A command can be refused inside a transaction that as such went through (no memory left).
+        add(batch.filter((_, index) => results[index]?.[0] != null))
+        if (results.some(([error]) => error !== null)) return
       } catch {
         add(batch)
         return

@@ -278,6 +278,7 @@ describe.each(['h1', 'h2'] as const)('over %s', (protocol) => {
     const preview = await fixture[protocol](`1--${host}`, '/')
     expect(preview.text).toContain('version one')
     expect(preview.headers['x-robots-tag']).toBe('noindex')
+    expect(preview.headers['cache-control']).toBe('no-store')
     expect(preview.headers['dropway-version']).toBe('1')
     expect((await fixture[protocol](`9--${host}`, '/')).status).toBe(404)
     await fixture.setRoute({ kind: 'none', host })

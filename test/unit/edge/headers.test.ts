@@ -77,7 +77,7 @@ test('protected drops are for this visitor only, previews are not for search eng
     vary: 'cookie',
   })
   expect(headers({ isPreview: true })).toMatchObject({
-    'cache-control': 'max-age=0, must-revalidate',
+    'cache-control': 'no-store',
     'x-robots-tag': 'noindex',
   })
 })
