@@ -194,6 +194,16 @@ describe('a webhook', () => {
     expect(await fixture.planOf(actor)).toBe('plus')
   })
 
+  test('that comes again, even at the same time, is acted on once', async () => {
+    const actor = await fixture.buyer()
+    const event = fixture.stripe.undelivered.find(({ type }) => type === 'invoice.paid')!
+    const asked = fixture.stripe.calls.length
+    await Promise.all([fixture.deliver(event), fixture.deliver(event), fixture.deliver(event)])
+    await fixture.deliver(event)
+    expect(fixture.stripe.calls.slice(asked)).toHaveLength(1)
+    expect(await fixture.planOf(actor)).toBe('plus')
+  })
+
   test('that fails half-way is an error, so that Stripe sends it again, and then it works', async () => {
     const actor = await fixture.buyer()
     const [event] = fixture.stripe.undelivered

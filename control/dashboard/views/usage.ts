@@ -102,7 +102,7 @@ function upgradeCard(viewer: Viewer, plan: Plan, currency: string): Html {
 function priceOf({ plan, billing }: UsageView): string {
   const { price } = plans[plan]
   if (!price) return 'no longer sold, yours while it lasts'
-  if (price.monthly === 0) return 'free'
+  if (price.monthly === 0) return 'nothing to pay'
   return billing.interval === 'annual'
     ? `${money(price.annual, billing.currency)} a year`
     : `${money(price.monthly, billing.currency)} a month`
