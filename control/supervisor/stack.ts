@@ -1,7 +1,7 @@
 /**
  * The whole service on one machine, in order:
  *
- *   start  postgres + redis → control → edge
+ *   start  postgres → redis → control and edge side by side
  *   stop   edge (drains its visitors) → control → redis → postgres
  *
  * Whatever ends in between is started again.
@@ -28,33 +28,48 @@ const CONTROL_GRACE_MS = 15_000
 /** The edge's own drain time, plus what it needs to notice that it is over. */
 const EDGE_EXTRA_GRACE_MS = 5000
 
+type UnitName = 'postgres' | 'redis' | 'control' | 'edge'
+const STOP_ORDER: readonly UnitName[] = ['edge', 'control', 'redis', 'postgres']
+
 export async function startStack(config: SupervisorConfig, report: Report): Promise<Stack> {
-  /** In the order of the start; stopped from the last to the first. */
-  const units: Unit[] = []
+  const units = new Map<UnitName, Unit>()
+  let beingStopped: UnitName | undefined
+  let isInHurry = false
   let postgres: Postgres | undefined
   let redis: Redis | undefined
 
   const note = () => {
     const processes: Record<string, number> = { supervisor: process.pid }
-    for (const { name, pid } of units) if (pid !== undefined) processes[name] = pid
+    for (const [name, { pid }] of units) if (pid !== undefined) processes[name] = pid
     noteLocalServices(config.dataDir, { databaseUrl: postgres?.url, redisUrl: redis?.url, processes })
   }
 
-  async function add(name: string, start: () => Promise<Running>, detail?: () => string | undefined): Promise<void> {
+  async function add(name: UnitName, start: () => Promise<Running>, detail?: () => string | undefined): Promise<void> {
     const startedAt = Date.now()
     report.starting(name)
-    units.push(await keepRunning({ name, start, report, onChange: note }))
+    units.set(name, await keepRunning({ name, start, report, onChange: note }))
     note()
     report.started(name, Date.now() - startedAt, detail?.())
   }
 
   async function stop(): Promise<void> {
-    for (const unit of units.toReversed()) {
+    for (const name of STOP_ORDER) {
       const startedAt = Date.now()
-      await unit.stop()
-      report.stopped(unit.name, Date.now() - startedAt)
+      beingStopped = name
+      const stopped = units.get(name)?.stop()
+      if (isInHurry) endDraining()
+      if (!stopped) continue
+      await stopped
+      report.stopped(name, Date.now() - startedAt)
     }
     forgetLocalServices(config.dataDir)
+  }
+
+  /** Only the planes drain; the services end quickly by themselves and must end orderly. */
+  function endDraining(): void {
+    if (beingStopped !== 'edge' && beingStopped !== 'control') return
+    const pid = units.get(beingStopped)?.pid
+    if (pid !== undefined && isAlive(pid)) process.kill(pid, 'SIGKILL')
   }
 
   const plane = (name: 'control' | 'edge', graceMs: number) => {
@@ -87,19 +102,22 @@ export async function startStack(config: SupervisorConfig, report: Report): Prom
         (redis = await startRedis({ dataDir, searchPath, onLog, standInPort: portOf(redis?.url) }))
       await add('redis', start, () => redis?.engine)
     }
-    await add('control', plane('control', CONTROL_GRACE_MS))
-    await add('edge', plane('edge', config.edgeDrainMs + EDGE_EXTRA_GRACE_MS))
+    // Neither needs the other to get ready; together they are ready sooner.
+    const planes = await Promise.allSettled([
+      add('control', plane('control', CONTROL_GRACE_MS)),
+      add('edge', plane('edge', config.edgeDrainMs + EDGE_EXTRA_GRACE_MS)),
+    ])
+    for (const outcome of planes) if (outcome.status === 'rejected') throw outcome.reason
   } catch (error) {
     await stop()
     throw error
   }
-  return { stop, hurry: () => endPlanes(units) }
-}
-
-/** Only the planes drain; the services end quickly by themselves and must end orderly. */
-function endPlanes(units: readonly Unit[]): void {
-  for (const { name, pid } of units) {
-    if (pid !== undefined && (name === 'control' || name === 'edge') && isAlive(pid)) process.kill(pid, 'SIGKILL')
+  return {
+    stop,
+    hurry() {
+      isInHurry = true
+      endDraining()
+    },
   }
 }
 
