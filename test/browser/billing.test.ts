@@ -64,8 +64,6 @@ async function keepViews(name: string): Promise<void> {
   for (const [width, scheme] of [
     [1280, 'light'],
     [360, 'dark'],
-    [360, 'light'],
-    [1280, 'dark'],
   ] as const) {
     await page.setViewportSize({ width, height: 860 })
     // Colours fade from one scheme to the other; a picture in between shows neither.
