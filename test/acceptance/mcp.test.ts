@@ -1,0 +1,240 @@
+/** The MCP server as assistants meet it: every tool, in both protocol eras, and what it says when something is wrong. */
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import path from 'node:path'
+import type { Client } from '@modelcontextprotocol/client'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { connectWithToken, type Era } from '../support/mcp-client.ts'
+import { sharedStack, type Account, type Stack } from '../support/stack.ts'
+
+let stack: Stack
+let account: Account
+let stranger: Account
+
+beforeAll(async () => {
+  stack = await sharedStack()
+  ;[account, stranger] = await Promise.all([stack.createAccount('plus'), stack.createAccount('free')])
+})
+
+const newSlug = (): string => `mcp-${randomBytes(5).toString('hex')}`
+
+/** The client checks every structured result against the tool's output schema by itself. */
+// oxlint-disable-next-line typescript/no-explicit-any -- a test asserts the shape right after
+async function call(client: Client, name: string, args: Record<string, unknown> = {}): Promise<any> {
+  const result = await client.callTool({ name, arguments: args })
+  expect(result.isError, JSON.stringify(result.content)).toBeFalsy()
+  expect(JSON.parse((result.content[0] as { text: string }).text)).toEqual(result.structuredContent)
+  return result.structuredContent
+}
+
+async function complaint(client: Client, name: string, args: Record<string, unknown>): Promise<string> {
+  const result = await client.callTool({ name, arguments: args })
+  expect(result.isError).toBe(true)
+  return (result.content[0] as { text: string }).text
+}
+
+describe.each<Era>(['legacy', 'modern'])('a client of the %s era', (era) => {
+  let client: Client
+  beforeAll(async () => {
+    client = await connectWithToken(stack, account.token, era)
+    // Output schemas are known from here on.
+    await client.listTools()
+  })
+
+  test('finds the tools with schemas for both directions and hints about what they do', async () => {
+    const { tools } = await client.listTools()
+    expect(tools.map((tool) => tool.name).toSorted()).toEqual([
+      'service_delete',
+      'service_list',
+      'service_promote',
+      'service_publish',
+      'service_publish_files',
+      'service_read',
+      'service_versions',
+    ])
+    for (const tool of tools) {
+      expect(tool.description, tool.name).toBeTruthy()
+      expect(tool.outputSchema?.type, tool.name).toBe('object')
+      expect(tool.annotations?.readOnlyHint, tool.name).toBeTypeOf('boolean')
+    }
+    const publish = tools.find((tool) => tool.name === 'service_publish')!
+    expect(Object.keys(publish.inputSchema.properties!)).toEqual(['content', 'format', 'slug', 'title', 'password'])
+    expect(publish.inputSchema.required).toEqual(['content'])
+    expect(tools.find((tool) => tool.name === 'service_delete')!.annotations?.destructiveHint).toBe(true)
+    expect(client.getInstructions()).toContain('service_publish')
+  })
+
+  test('publishes, updates, reads, lists, promotes and deletes; visitors see each step at once', async () => {
+    const slug = newSlug()
+    const first = await call(client, 'service_publish', { content: '<h1>One</h1>', slug, title: 'Drop one' })
+    expect(first).toMatchObject({ slug, created: true, warnings: [], version: { version_number: 1 } })
+    expect(first.url).toBe(`https://${slug}.${stack.sitesDomain}:${stack.httpsPort}/`.replace(/\/$/, ''))
+    expect((await stack.visit(slug)).text()).toContain('<h1>One</h1>')
+
+    const second = await call(client, 'service_publish', { content: '# Two\n\n- a\n- b', format: 'markdown', slug })
+    expect(second).toMatchObject({ id: first.id, url: first.url, created: false, version: { version_number: 2 } })
+    expect((await stack.visit(slug)).text()).toContain('<li>a</li>')
+
+    const read = await call(client, 'service_read', { id: first.id, path: 'index.md' })
+    expect(read).toMatchObject({ drop: { id: first.id, slug }, content: '# Two\n\n- a\n- b' })
+    expect((await call(client, 'service_read', { id: first.id })).files.length).toBeGreaterThan(0)
+
+    const { versions } = await call(client, 'service_versions', { id: first.id })
+    expect(versions.map((version: { version_number: number }) => version.version_number)).toEqual([2, 1])
+    await call(client, 'service_promote', { id: first.id, version_id: first.version.version_id })
+    expect((await stack.visit(slug)).text()).toContain('<h1>One</h1>')
+
+    const { drops } = await call(client, 'service_list')
+    expect(drops.map((drop: { id: string }) => drop.id)).toContain(first.id)
+    expect(await call(client, 'service_delete', { id: first.id })).toEqual({ deleted: true, id: first.id })
+    expect((await stack.visit(slug)).status).toBe(410)
+    expect((await call(client, 'service_list')).drops.map((drop: { id: string }) => drop.id)).not.toContain(first.id)
+  })
+
+  test('publishes several files at once, binary ones too, and says what is wrong with them', async () => {
+    const bytes = randomBytes(2000)
+    const files = [
+      { path: 'index.html', content: '<img src="logo.png"><a href="missing.html">x</a>' },
+      { path: 'logo.png', content: bytes.toString('base64'), encoding: 'base64' },
+    ]
+    const { slug, warnings } = await call(client, 'service_publish_files', { files, slug: newSlug() })
+    expect((await stack.visit(slug, '/logo.png')).body.equals(bytes)).toBe(true)
+    expect(JSON.stringify(warnings)).toContain('missing.html')
+  })
+
+  test('with a password the page is closed from the first moment', async () => {
+    const { slug } = await call(client, 'service_publish', { content: '<p>inside</p>', password: 'open sesame' })
+    const page = await stack.visit(slug)
+    expect([page.status, page.text().includes('inside')]).toEqual([401, false])
+  })
+
+  test('large content goes through; what is too large is refused with words', async () => {
+    const content = `<p>${'Grüße '.repeat(1_000_000)}</p>`
+    const { slug } = await call(client, 'service_publish', { content, slug: newSlug() })
+    expect((await stack.visit(slug)).text()).toContain('Grüße Grüße')
+    await expect(call(client, 'service_publish', { content: 'x'.repeat(16_500_000) })).rejects.toThrow(/larger than/)
+  }, 60_000)
+})
+
+describe('errors tell an assistant what to do', () => {
+  let mine: Client
+  let theirs: Client
+  beforeAll(async () => {
+    mine = await connectWithToken(stack, account.token, 'modern')
+    theirs = await connectWithToken(stack, stranger.token, 'modern')
+  })
+
+  test.each<[string, string, Record<string, unknown>, RegExp]>([
+    ['a reserved slug', 'service_publish', { content: 'x', slug: 'www' }, /^slug_reserved: .*Choose another/],
+    ['a slug that is none', 'service_publish', { content: 'x', slug: 'No Slug!' }, /^invalid_request: .*slug/],
+    [
+      'files without an index',
+      'service_publish_files',
+      { files: [{ path: 'a.txt', content: '' }] },
+      /^missing_index: /,
+    ],
+    [
+      'a path that leaves the folder',
+      'service_publish_files',
+      { files: [{ path: '../x', content: '' }] },
+      /^invalid_request: The path/,
+    ],
+    ['a drop that is not there', 'service_read', { id: 'st_unknown' }, /^not_found: /],
+    ['a missing argument', 'service_publish', {}, /content/],
+    ['a wrong format', 'service_publish', { content: 'x', format: 'pdf' }, /format/],
+  ])('%s', async (_, tool, args, expected) => expect(await complaint(mine, tool, args)).toMatch(expected))
+
+  test('the slug of somebody else, and the drop of somebody else', async () => {
+    const { slug, id } = await call(mine, 'service_publish', { content: '<p>mine</p>', slug: newSlug() })
+    expect(await complaint(theirs, 'service_publish', { content: 'x', slug })).toBe(
+      `slug_taken: The slug "${slug}" is taken. Choose another.`,
+    )
+    for (const tool of ['service_read', 'service_versions', 'service_delete'])
+      expect(await complaint(theirs, tool, { id })).toMatch(/^not_found: /)
+    expect((await stack.visit(slug)).text()).toContain('mine')
+  })
+
+  test('what the plan does not hold', async () => {
+    expect(await complaint(theirs, 'service_publish', { content: 'x', password: 'secret' })).toMatch(/^plan_feature: /)
+    expect((await call(theirs, 'service_list')).drops).toEqual([])
+  })
+
+  test('a file that is too large or is not there cannot be read back', async () => {
+    const { id } = await call(mine, 'service_publish', { content: `<p>${'x'.repeat(300_000)}</p>`, slug: newSlug() })
+    expect(await complaint(mine, 'service_read', { id, path: 'index.html' })).toMatch(/larger than/)
+    expect(await complaint(mine, 'service_read', { id, path: 'other.html' })).toMatch(/^not_found: /)
+  })
+})
+
+describe('the endpoint', () => {
+  const headers = { accept: 'application/json, text/event-stream' }
+  const json = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+
+  test('without a token, or with a wrong one: 401 that says where to get one', async () => {
+    const without = await stack.fetch('/mcp', { json, headers })
+    const wrong = await stack.fetch('/mcp', { json, headers, token: 'dw_wrong' })
+    expect([without.status, wrong.status]).toEqual([401, 401])
+    const metadata = `resource_metadata="${stack.baseUrl}/.well-known/oauth-protected-resource/mcp", scope="mcp"`
+    expect(without.header('www-authenticate')).toBe(`Bearer ${metadata}`)
+    expect(wrong.header('www-authenticate')).toMatch(/^Bearer error="invalid_token", /)
+    expect(wrong.header('www-authenticate')).toContain(metadata)
+  })
+
+  test('a page of another origin is refused although it has a token; our own origin is not', async () => {
+    const from = (origin: string) =>
+      stack.fetch('/mcp', { json, token: account.token, headers: { ...headers, origin } })
+    for (const origin of ['https://evil.example', `https://evil.localhost:${stack.httpsPort}`, 'null'])
+      expect((await from(origin)).status, origin).toBe(403)
+    expect((await from(stack.baseUrl)).status).toBe(200)
+  })
+
+  test('a session of the dashboard is no credential here', async () => {
+    const answer = await stack.fetch('/mcp', { json, headers: { ...headers, cookie: '__Host-dropway_session=x' } })
+    expect(answer.status).toBe(401)
+  })
+
+  test.each(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'PUT'])(
+    '%s is answered with 405 and what is allowed',
+    async (method) => {
+      const answer = await stack.fetch('/mcp', { method, headers, token: account.token })
+      expect(answer.status).toBe(405)
+      expect(answer.header('allow')).toContain('POST')
+    },
+  )
+
+  test('what is no JSON-RPC is refused', async () => {
+    const send = (body: string, type = 'application/json') =>
+      stack.fetch('/mcp', { body, token: account.token, headers: { ...headers, 'content-type': type } })
+    expect((await send('{')).status).toBe(400)
+    expect((await send('{"hello":1}')).status).toBe(400)
+    expect((await send(JSON.stringify(json), 'text/plain')).status).toBe(415)
+  })
+})
+
+describe('the inspector', () => {
+  const launcher = path.resolve('node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js')
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts the shape right after
+  function inspect(...args: string[]): Promise<any> {
+    const connection = ['--server-url', `${stack.baseUrl}/mcp`, '--transport', 'http']
+    const authorization = ['--header', `Authorization: Bearer ${account.token}`]
+    const env = { PATH: process.env['PATH']!, HOME: stack.dataDir, NODE_EXTRA_CA_CERTS: `${stack.dataDir}/ca/ca.pem` }
+    return new Promise((resolve, reject) => {
+      execFile(
+        process.execPath,
+        [launcher, '--cli', ...connection, ...authorization, '--format', 'json', ...args],
+        { env },
+        (error, stdout, stderr) => (error ? reject(new Error(`${stdout}\n${stderr}`)) : resolve(JSON.parse(stdout))),
+      )
+    })
+  }
+
+  test('lists the tools without a complaint about their schemas, and calls one', async () => {
+    const [listed, called] = await Promise.all([
+      inspect('--method', 'tools/list', '--strict'),
+      inspect('--method', 'tools/call', '--tool-name', 'service_publish', '--tool-arg', 'content=<h1>Inspected</h1>'),
+    ])
+    expect(JSON.stringify(listed)).toContain('service_publish_files')
+    const slug = /"slug":\s*"([^"]+)"/.exec(JSON.stringify(called).replaceAll('\\', ''))![1]!
+    expect((await stack.visit(slug)).text()).toContain('<h1>Inspected</h1>')
+  })
+})
