@@ -23,7 +23,7 @@ import postgres from 'postgres'
 import { findPostgresBinaries } from './postgres-binaries.ts'
 import { endProcess, isAlive, workingDirectoryOf, type StopStep } from './processes.ts'
 import { canReach, serviceUser, type ServiceUser } from './service-user.ts'
-import { socketFolder } from './sockets.ts'
+import { releaseSocketFolder, socketFolder } from './sockets.ts'
 
 export interface PostgresOptions {
   /** Holds the cluster (`postgres/`) and, where the path is short enough, the socket (`postgres-socket/`). */
@@ -74,7 +74,8 @@ export async function startPostgres({ dataDir, durable = true, onLog = () => {} 
 
   await endLeftOver(cluster.directory)
   if (!existsSync(cluster.directory)) await createCluster(cluster, durable)
-  const socketDirectory = socketFolder(path.join(home, 'postgres-socket'), SOCKET_NAME, user)
+  const usualPlace = path.join(home, 'postgres-socket')
+  const socketDirectory = socketFolder(usualPlace, SOCKET_NAME, user)
   removeStaleSocket(socketDirectory)
   const server = await startServer(cluster, socketDirectory, durable, onLog)
   await createDatabase(socketDirectory)
@@ -83,7 +84,10 @@ export async function startPostgres({ dataDir, durable = true, onLog = () => {} 
     url: socketDirectory,
     pid: server.pid!,
     exited: exitOf(server),
-    stop: () => endProcess(server.pid!, STOP_STEPS),
+    async stop() {
+      await endProcess(server.pid!, STOP_STEPS)
+      releaseSocketFolder(socketDirectory, usualPlace)
+    },
   }
 }
 

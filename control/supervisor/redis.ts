@@ -10,7 +10,7 @@ import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { endProcess, isAlive, workingDirectoryOf, type StopStep } from './processes.ts'
-import { socketFolder } from './sockets.ts'
+import { releaseSocketFolder, socketFolder } from './sockets.ts'
 
 export interface RedisOptions {
   /** Holds the append-only file (`redis/`) and, where the path is short enough, the socket (`redis.sock`). */
@@ -73,7 +73,8 @@ async function startServer(
   const pidFile = path.join(directory, 'redis.pid')
   await endLeftOver(pidFile, directory)
 
-  const socket = path.join(socketFolder(home, SOCKET_NAME), SOCKET_NAME)
+  const folder = socketFolder(home, SOCKET_NAME)
+  const socket = path.join(folder, SOCKET_NAME)
   rmSync(socket, { force: true })
   const settings = {
     port: '0',
@@ -104,7 +105,10 @@ async function startServer(
     pid: server.pid!,
     engine: path.basename(program),
     exited: exitOf(server),
-    stop: () => endProcess(server.pid!, STOP_STEPS),
+    async stop() {
+      await endProcess(server.pid!, STOP_STEPS)
+      releaseSocketFolder(folder, home)
+    },
   }
 }
 

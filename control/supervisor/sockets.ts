@@ -1,6 +1,6 @@
 /** Where a service puts its unix socket. The kernel takes at most 107 bytes of path. */
 import { createHash } from 'node:crypto'
-import { chmodSync, chownSync, lstatSync, mkdirSync } from 'node:fs'
+import { chmodSync, chownSync, lstatSync, mkdirSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { canReach, type ServiceUser } from './service-user.ts'
@@ -17,6 +17,11 @@ export function socketFolder(preferred: string, socketName: string, user?: Servi
   if (!fits || !canReach(user, path.dirname(preferred))) return shortFolder(preferred, user)
   giveTo(user, preferred)
   return preferred
+}
+
+/** After the service has stopped: a short folder is not left lying about; the next start makes it again. */
+export function releaseSocketFolder(folder: string, preferred: string): void {
+  if (folder !== preferred) rmSync(folder, { recursive: true, force: true })
 }
 
 function shortFolder(preferred: string, user?: ServiceUser): string {
