@@ -2,9 +2,23 @@
  * Everything derived from SECRET_KEY. One master key, one derived key per purpose (HKDF), so that
  * a value made for one purpose can never be replayed for another.
  */
-import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto'
 
-export type Purpose = 'seal' | 'unlock-cookie' | 'anonymous-cookie' | 'csrf' | 'claim' | 'tls-tickets' | 'proof-of-work' | 'propagation'
+export type Purpose =
+  | 'seal'
+  | 'unlock-cookie'
+  | 'anonymous-cookie'
+  | 'csrf'
+  | 'tls-tickets'
+  | 'proof-of-work'
 
 export interface Secrets {
   /** Authenticated encryption (AES-256-GCM); `context` must be given again to open it. */
@@ -25,7 +39,8 @@ export function createSecrets(secretKey: string): Secrets {
     if (!bytes) derived.set(purpose, (bytes = Buffer.from(hkdfSync('sha256', secretKey, 'dropway', purpose, 32))))
     return bytes
   }
-  const sign = (purpose: Purpose, text: string): string => createHmac('sha256', key(purpose)).update(text).digest('base64url')
+  const sign = (purpose: Purpose, text: string): string =>
+    createHmac('sha256', key(purpose)).update(text).digest('base64url')
   return {
     key,
     sign,
