@@ -226,8 +226,15 @@ export async function startEdgeFixture(options: FixtureOptions = {}): Promise<Ed
       rmSync(dataDir, { recursive: true, force: true })
     },
   }
-  if (options.startEdge !== false) fixture.edge = await startEdge()
-  return fixture
+  if (options.startEdge === false) return fixture
+  try {
+    fixture.edge = await startEdge()
+    return fixture
+  } catch (error) {
+    // Nobody gets a fixture that they could stop.
+    await fixture.stop()
+    throw error
+  }
 }
 
 async function spawnEdge(env: Record<string, string>): Promise<EdgeProcess> {
