@@ -156,6 +156,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     redis,
     secrets,
     limiter,
+    blobs,
     publishing,
     enqueueMail,
     mailer,

@@ -6,7 +6,9 @@ import { issueToken } from '../accounts/tokens.ts'
 import { setUpStripe, WEBHOOK_EVENTS } from '../billing/setup.ts'
 import { transaction } from '../database/sql.ts'
 import type { Services } from '../services.ts'
+import { takeBackup, type BackupContext } from './backup.ts'
 import { findAccount, makeStaff } from './queries.ts'
+import { RestoreRefused, restoreBackup } from './restore.ts'
 
 /** A mistake in how the command was called, shown with the help. */
 export class UsageError extends Error {}
@@ -73,12 +75,39 @@ const takedown: Command = {
 }
 
 const restore: Command = {
-  usage: 'restore <slug>',
-  summary: 'undoes a takedown',
+  usage: 'restore <slug> | restore --backup <directory> [--snapshot <name>]',
+  summary: 'undoes a takedown; or brings a backup back into an installation that is empty',
   async run(services, args) {
+    const table = { backup: { type: 'string' }, snapshot: { type: 'string' } } as const
+    if (args.includes('--backup')) return restoreInstallation(services, options(args, table))
     const { slug } = slugAnd(args, {})
     return { slug, state: 'restored', ...(await services.trust.restore(OPERATOR, slug)) }
   },
+}
+
+async function restoreInstallation(services: Services, from: { backup?: string; snapshot?: string }): Promise<unknown> {
+  try {
+    const done = await restoreBackup(backupContext(services), required('--backup', from.backup), from.snapshot)
+    const routes = await services.events.republish()
+    return { restored: done.path, taken_at: done.takenAt, routes, ...(await services.events.propagate()) }
+  } catch (error) {
+    throw error instanceof RestoreRefused ? new UsageError(error.message) : error
+  }
+}
+
+const backup: Command = {
+  usage: 'backup <directory>',
+  summary: 'copies everything of one moment: tables, content, certificates; again into the same directory: what is new',
+  async run(services, args) {
+    const [directory] = parseArgs({ args: [...args], allowPositionals: true, strict: true }).positionals
+    const done = await takeBackup(backupContext(services), required('<directory>', directory))
+    const rows = done.tables.reduce((sum, table) => sum + table.rows, 0)
+    return { snapshot: done.path, taken_at: done.takenAt, rows, blobs: done.blobs }
+  },
+}
+
+function backupContext({ sql, blobs, secrets, config, clock }: Services): BackupContext {
+  return { sql, blobs, secrets, dataDir: config.dataDir, sitesDomain: config.sitesDomain, now: clock.now() }
 }
 
 /** Its clock is already set to --now by main.ts: services read the time from their clock only. */
@@ -124,6 +153,7 @@ export const commands: ReadonlyMap<string, Command> = new Map([
   ['set-plan', setPlan],
   ['takedown', takedown],
   ['restore', restore],
+  ['backup', backup],
   ['run-lifecycle', runLifecycle],
   ['republish', republish],
   ['certificates', certificates],

@@ -1,0 +1,79 @@
+/** Certificates, the ACME account and counters come back too; a damaged backup changes nothing. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { takeBackup, type BackupContext } from '../../control/admin/backup.ts'
+import { restoreBackup } from '../../control/admin/restore.ts'
+import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
+import { createSecrets } from '../../shared/secrets.ts'
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+
+let folder: string
+let from: TestDatabase
+let to: TestDatabase
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-backup-rows-'))
+  ;[from, to] = await Promise.all([createTestDatabase(), createTestDatabase()])
+})
+
+afterAll(async () => {
+  await Promise.all([from.close(), to.close()])
+  await rm(folder, { recursive: true, force: true })
+})
+
+function contextOf({ sql }: TestDatabase, name: string): BackupContext {
+  return {
+    sql,
+    blobs: createDirectoryBlobStore(path.join(folder, `${name}-blobs`)),
+    secrets: createSecrets('k'.repeat(32)),
+    dataDir: path.join(folder, name),
+    sitesDomain: 'drops.test',
+    now: Date.now(),
+  }
+}
+
+test('every row of every table, and sequences that go on behind them', async () => {
+  const rows = {
+    certificates: {
+      name: 'www.example.test',
+      sealed: 's1.abc\ttab\nline\\N',
+      not_before: new Date(0),
+      not_after: new Date(1),
+    },
+    acme_account: { only_row: true, sealed: 's1.account' },
+    certificate_retries: { name: 'x.test', state: from.sql.json({ attempts: 2 }) },
+    throttles: { key: 'a "quoted" key', count: 3, resets_at: new Date(5) },
+  }
+  for (const [table, row] of Object.entries(rows)) await from.sql`insert into ${from.sql(table)} ${from.sql(row)}`
+  await from.sql`insert into audit_log (actor, action, subject) values ('operator', 'test', 'x')`
+  await from.sql`insert into routes (host, record, revision) values ('a.drops.test', ${from.sql.json({ revision: 7 })}, 7)`
+  const directory = path.join(folder, 'backup')
+  await takeBackup(contextOf(from, 'from'), directory)
+  await restoreBackup(contextOf(to, 'to'), directory, undefined)
+
+  for (const table of Object.keys(rows)) {
+    const read = ({ sql }: TestDatabase) => sql`select * from ${sql(table)}`
+    expect([...(await read(to))]).toEqual([...(await read(from))])
+  }
+  const [route] = await to.sql`select revision, record from routes`
+  expect(route!['revision']).toBeGreaterThan(1_000_000)
+  expect(route!['record']).toEqual({ revision: route!['revision'] })
+  const [next] = await to.sql`insert into audit_log (actor, action, subject) values ('a', 'b', 'c') returning id`
+  expect(next!['id']).toBe(2)
+})
+
+test('a damaged backup leaves the installation as it was', async () => {
+  const empty = await createTestDatabase()
+  try {
+    const directory = path.join(folder, 'damaged')
+    const { path: snapshot } = await takeBackup(contextOf(from, 'from'), directory)
+    await writeFile(path.join(snapshot, 'tables', 'throttles.gz'), gzipSync('{"key":"k"}\n'))
+    await expect(restoreBackup(contextOf(empty, 'empty'), directory, undefined)).rejects.toThrow()
+    expect(await empty.sql`select name from certificates`).toHaveLength(0)
+  } finally {
+    await empty.close()
+  }
+})
