@@ -14,6 +14,7 @@ export type IdPrefix =
   | 'dom'
   | 'upl'
   | 'cli'
+  | 'grt'
   | 'rep'
   | 'err'
   | 'mail'

@@ -159,6 +159,7 @@ export function createOAuth({ sql, clock, baseUrl, limiter, fetchDocument }: OAu
       const state = query.get('state') ?? undefined
       try {
         requireSingle(query)
+        requireParameters(query, ['response_type'])
         if (query.get('response_type') !== 'code')
           throw new OAuthError('unsupported_response_type', 'Use response_type=code.')
         if (query.get('code_challenge_method') !== 'S256' || !challengePattern.test(query.get('code_challenge') ?? ''))
@@ -179,7 +180,7 @@ export function createOAuth({ sql, clock, baseUrl, limiter, fetchDocument }: OAu
       if (!actor.emailVerified) throw errors.emailNotVerified()
       const code = randomSecret()
       const grant = {
-        id: newId('cli', clock.now()),
+        id: newId('grt', clock.now()),
         client_id: request.client.id,
         client_name: request.client.name,
         user_id: actor.userId,

@@ -168,6 +168,7 @@ describe('authorization requests', () => {
     ['plain', { code_challenge_method: 'plain' }, 'invalid_request'],
     ['a challenge without a method, which means plain', { code_challenge_method: undefined }, 'invalid_request'],
     ['a challenge that is no hash', { code_challenge: 'short' }, 'invalid_request'],
+    ['no response type', { response_type: undefined }, 'invalid_request'],
     ['an implicit grant', { response_type: 'token' }, 'unsupported_response_type'],
     ['a scope that does not exist', { scope: 'admin' }, 'invalid_scope'],
     ['a scope of another resource', { scope: 'cli' }, 'invalid_scope'],
@@ -259,7 +260,7 @@ describe('consent', () => {
   })
 
   test.each<[string, (fields: Record<string, string>) => Record<string, string>, Record<string, string>]>([
-    ['without the token of the form', ({ csrf: _, ...fields }) => fields, {}],
+    ['without the token of the form', (fields) => ({ ...fields, csrf: '' }), {}],
     ['with a token of its own', (fields) => ({ ...fields, csrf: 'x'.repeat(43) }), {}],
     ['from another origin', (fields) => fields, { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }],
     ['from a drop next door', (fields) => fields, { origin: 'https://evil.localhost', 'sec-fetch-site': 'same-site' }],
