@@ -4,7 +4,7 @@
  * `startStack()` is yours alone: kill what you like in it, and stop it.
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -164,18 +164,27 @@ async function stackEnvironment(dataDir: string, workers: number, extra: Readonl
   }
 }
 
-/** Asked for all at once, so that they differ. */
+/** Below the range from which the system gives ports to outgoing connections, which would take them in between. */
+const PORT_RANGE = { first: 10_000, count: 22_000 }
+
+/** Held all at once, so that they differ. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = net.createServer().listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      return server
-    }),
-  )
+  const servers: net.Server[] = []
+  while (servers.length < count) {
+    const server = await holdPort(PORT_RANGE.first + randomInt(PORT_RANGE.count))
+    if (server) servers.push(server)
+  }
   const ports = servers.map((server) => (server.address() as net.AddressInfo).port)
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
   return ports
+}
+
+async function holdPort(port: number): Promise<net.Server | undefined> {
+  const server = net.createServer()
+  return new Promise((resolve) => {
+    server.once('error', () => resolve(undefined))
+    server.listen(port, '127.0.0.1', () => resolve(server))
+  })
 }
 
 async function startSupervisor({ env }: Description, output: string[], npm: boolean): Promise<ChildProcess> {
@@ -204,7 +213,8 @@ function readProcesses(dataDir: string): Record<string, number> {
   return JSON.parse(readFileSync(path.join(dataDir, 'services.json'), 'utf8')).processes
 }
 
-function attach({ dataDir, env }: Description): Stack {
+/** What one can do with a stack that runs with this environment. */
+export function attach({ dataDir, env }: Description): Stack {
   const httpsPort = Number(env['EDGE_HTTPS_PORT'])
   const baseUrl = env['BASE_URL'] ?? `https://localhost:${httpsPort}`
   const sitesDomain = env['SITES_DOMAIN'] ?? 'localhost'
