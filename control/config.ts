@@ -1,5 +1,5 @@
 /** Settings of the control plane, read once. */
-import path from 'node:path'
+import { readBlobStore } from '../shared/blobs/location.ts'
 import { EnvReader, type Env } from '../shared/env.ts'
 import { localDatabaseUrl } from '../shared/local-services.ts'
 import { readRedisUrl } from '../shared/redis-url.ts'
@@ -50,17 +50,17 @@ export function readControlConfig(environment: Env): ControlConfig {
   return env.finish({
     ...shared,
     controlHost: env.text('CONTROL_HOST', '127.0.0.1'),
-    databaseUrl: env.optional('DATABASE_URL') ?? localDatabaseUrl(shared.dataDir),
+    databaseUrl: env.url('DATABASE_URL', ['postgres', 'postgresql']) ?? localDatabaseUrl(shared.dataDir),
     redisUrl: readRedisUrl(env, shared.dataDir),
-    blobStore: env.text('BLOB_STORE', `file:${path.join(shared.dataDir, 'blobs')}`),
+    blobStore: readBlobStore(env, shared.dataDir),
     secretKey: readSecretKey(env, shared.dataDir),
-    smtpUrl: env.optional('SMTP_URL'),
+    smtpUrl: env.url('SMTP_URL', ['smtp', 'smtps']),
     mailFrom: env.text('MAIL_FROM', `Dropway <no-reply@${shared.serviceHost}>`),
     stripeSecretKey: env.optional('STRIPE_SECRET_KEY'),
     stripeWebhookSecret: env.optional('STRIPE_WEBHOOK_SECRET'),
-    stripeApiBase: env.optional('STRIPE_API_BASE'),
-    dnsResolver: env.optional('DNS_RESOLVER'),
-    acmeDirectoryUrl: env.optional('ACME_DIRECTORY_URL'),
+    stripeApiBase: env.url('STRIPE_API_BASE', ['https', 'http']),
+    dnsResolver: env.ipAndPort('DNS_RESOLVER'),
+    acmeDirectoryUrl: env.url('ACME_DIRECTORY_URL', ['https']),
     caaIdentities: env.list('CAA_IDENTITIES'),
     // Where the secure port is not 443 the plain one is not 80 either: one machine, or a test.
     challengePort: env.port('CHALLENGE_PORT', shared.publicPort === undefined ? 80 : shared.httpPort),

@@ -1,6 +1,7 @@
 /** Settings of the edge, read once. */
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
+import { readBlobStore } from '../shared/blobs/location.ts'
 import { EnvReader, type Env } from '../shared/env.ts'
 import { readRedisUrl } from '../shared/redis-url.ts'
 import { readSecretKey } from '../shared/secret-key.ts'
@@ -48,7 +49,7 @@ export function readEdgeConfig(environment: Env): EdgeConfig {
     workers: env.integer('EDGE_WORKERS', availableParallelism(), 1, 256),
     bindAddress: env.optional('EDGE_BIND'),
     redisUrl: readRedisUrl(env, shared.dataDir),
-    blobStore: env.text('BLOB_STORE', `file:${path.join(shared.dataDir, 'blobs')}`),
+    blobStore: readBlobStore(env, shared.dataDir),
     secretKey: readSecretKey(env, shared.dataDir),
     controlUrls: controlUrls(env, shared.controlPort),
     replicaDir: env.text('REPLICA_DIR', path.join(shared.dataDir, 'edge', 'replica')),
@@ -62,13 +63,19 @@ export function readEdgeConfig(environment: Env): EdgeConfig {
       requestsPerSecond: env.integer('EDGE_REQUESTS_PER_IP', 2000, 1, 10_000_000),
     },
     drainMs: env.durationMs('EDGE_DRAIN', '30s'),
-    sitesCertFile: env.optional('SITES_CERT_FILE'),
-    sitesKeyFile: env.optional('SITES_KEY_FILE'),
-    acmeDirectoryUrl: env.optional('ACME_DIRECTORY_URL'),
+    ...wildcardFiles(env),
+    acmeDirectoryUrl: env.url('ACME_DIRECTORY_URL', ['https']),
     acmeEmail: env.optional('ACME_EMAIL'),
-    acmeCaFile: env.optional('ACME_CA_FILE'),
-    dnsResolver: env.optional('DNS_RESOLVER'),
+    acmeCaFile: env.file('ACME_CA_FILE'),
+    dnsResolver: env.ipAndPort('DNS_RESOLVER'),
   })
+}
+
+/** One without the other would silently mean the local CA. */
+function wildcardFiles(env: EnvReader): Pick<EdgeConfig, 'sitesCertFile' | 'sitesKeyFile'> {
+  const isHalf = (env.optional('SITES_CERT_FILE') === undefined) !== (env.optional('SITES_KEY_FILE') === undefined)
+  if (isHalf) env.problem('SITES_CERT_FILE and SITES_KEY_FILE must be set together', undefined)
+  return { sitesCertFile: env.file('SITES_CERT_FILE'), sitesKeyFile: env.file('SITES_KEY_FILE') }
 }
 
 function controlUrls(env: EnvReader, controlPort: number): string[] {

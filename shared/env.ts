@@ -2,6 +2,8 @@
  * Reads settings from the environment once. Each reader notes its problem instead of throwing,
  * so that a wrong set-up is reported whole, in one message.
  */
+import { accessSync, constants } from 'node:fs'
+import { isIP } from 'node:net'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from './clock.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
@@ -88,6 +90,35 @@ export class EnvReader {
     const url = URL.parse(raw)
     if (url && /^https?:$/.test(url.protocol) && url.pathname === '/' && !url.search && !url.hash) return url.origin
     return this.problem(`${name} must be an origin such as https://dropway.example, not "${raw}"`, fallback)
+  }
+
+  /** An address with one of these schemes. The message does not repeat it: it may hold a password. */
+  url(name: string, schemes: readonly string[]): string | undefined {
+    const raw = this.optional(name)
+    if (raw === undefined || schemes.some((scheme) => raw.startsWith(`${scheme}://`) && raw.length > scheme.length + 3))
+      return raw
+    return this.problem(`${name} must begin with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`, undefined)
+  }
+
+  /** Path of a file that this process can read. */
+  file(name: string): string | undefined {
+    const raw = this.optional(name)
+    if (raw === undefined) return undefined
+    try {
+      accessSync(raw, constants.R_OK)
+      return raw
+    } catch {
+      return this.problem(`${name} must be a file that can be read, not "${raw}"`, undefined)
+    }
+  }
+
+  /** An IP address with or without a port: `127.0.0.1:53`, `[::1]:53`. Node resolves no names with the name of a resolver. */
+  ipAndPort(name: string): string | undefined {
+    const raw = this.optional(name)
+    if (raw === undefined || isIP(raw) !== 0) return raw
+    const match = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(raw)
+    if (match && isIP(match[1] ?? match[2]!) !== 0 && Number(match[3]) <= 65_535) return raw
+    return this.problem(`${name} must be an address such as 127.0.0.1:53, not "${raw}"`, undefined)
   }
 
   list(name: string): string[] {

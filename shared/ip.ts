@@ -23,6 +23,12 @@ function blockListOf(entries: readonly string[]): BlockList {
   return list
 }
 
+export function isNetwork(entry: string): boolean {
+  const list = new BlockList()
+  addEntry(list, entry)
+  return list.rules.length > 0
+}
+
 function addEntry(list: BlockList, entry: string): void {
   const [address = '', bits] = entry.split('/')
   const version = isIP(address)

@@ -2,6 +2,7 @@
 import path from 'node:path'
 import type { EnvReader } from './env.ts'
 import { isHostname } from './hosts.ts'
+import { isNetwork } from './ip.ts'
 
 export interface SharedSettings {
   /** Origin of the service itself, e.g. https://localhost:8443. */
@@ -36,8 +37,17 @@ export function readSharedSettings(env: EnvReader): SharedSettings {
     httpPort: env.port('EDGE_HTTP_PORT', 8080),
     controlPort: env.port('CONTROL_PORT', 8787),
     logLevel: env.oneOf('LOG_LEVEL', ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'], 'info'),
-    trustedProxies: env.list('TRUSTED_PROXIES'),
+    trustedProxies: readTrustedProxies(env),
   }
+}
+
+function readTrustedProxies(env: EnvReader): string[] {
+  const entries = env.list('TRUSTED_PROXIES')
+  for (const entry of entries) {
+    if (!isNetwork(entry))
+      env.problem(`TRUSTED_PROXIES must list addresses and networks such as 10.0.0.0/8, not "${entry}"`, undefined)
+  }
+  return entries
 }
 
 /** The public address of a host that we serve: `https://<host>[:port]`. */

@@ -8,7 +8,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { BlobMissing, type BlobStore } from '../../shared/blobs/blob-store.ts'
 import { createCachedBlobStore } from '../../shared/blobs/cached-store.ts'
 import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
-import { openBlobStore, parseS3Url } from '../../shared/blobs/open.ts'
+import { parseS3Url } from '../../shared/blobs/location.ts'
+import { openBlobStore } from '../../shared/blobs/open.ts'
 import { createS3BlobStore } from '../../shared/blobs/s3-store.ts'
 import { collect } from '../support/publishing.ts'
 

@@ -1,0 +1,67 @@
+/** Where the blobs are, as BLOB_STORE says it. Opening the store is open.ts's business. */
+import { createHash } from 'node:crypto'
+import os from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { EnvReader } from '../env.ts'
+import type { S3Settings } from './s3-client.ts'
+
+const MB = 1_000_000
+const DEFAULT_CACHE_MB = 2000
+
+export type ParsedLocation =
+  | { readonly kind: 'directory'; readonly directory: string }
+  | { readonly kind: 's3'; readonly settings: S3Settings; readonly cacheDir: string; readonly cacheBytes: number }
+
+/** Throws with a message that does not repeat the secret. */
+export function parseBlobStoreUrl(text: string): ParsedLocation {
+  if (text.startsWith('file:')) return { kind: 'directory', directory: directoryOf(text) }
+  if (text.startsWith('s3:')) return parseS3Url(text)
+  throw new Error('BLOB_STORE must be file:<directory> or s3://key:secret@bucket?endpoint=…')
+}
+
+/** BLOB_STORE, else a directory of this machine. */
+export function readBlobStore(env: EnvReader, dataDir: string): string {
+  const url = env.text('BLOB_STORE', `file:${path.join(dataDir, 'blobs')}`)
+  try {
+    parseBlobStoreUrl(url)
+  } catch (error) {
+    env.problem((error as Error).message, undefined)
+  }
+  return url
+}
+
+/** `file:///var/blobs` and, more leniently, `file:./data/blobs`. */
+function directoryOf(url: string): string {
+  return url.startsWith('file://') ? fileURLToPath(url) : path.resolve(url.slice('file:'.length))
+}
+
+export function parseS3Url(text: string): ParsedLocation & { kind: 's3' } {
+  const url = URL.parse(text)
+  const endpoint = URL.parse(url?.searchParams.get('endpoint') ?? '')
+  if (!url || url.hostname === '' || !endpoint || !/^https?:$/.test(endpoint.protocol)) {
+    throw new Error('BLOB_STORE must look like s3://key:secret@bucket?endpoint=https://…')
+  }
+  const prefix = url.pathname.replace(/^\/+|\/+$/g, '')
+  return {
+    kind: 's3',
+    settings: {
+      endpoint: endpoint.origin,
+      bucket: url.hostname,
+      prefix: prefix === '' ? '' : `${prefix}/`,
+      region: url.searchParams.get('region') ?? 'us-east-1',
+      accessKeyId: decodeURIComponent(url.username),
+      secretAccessKey: decodeURIComponent(url.password),
+    },
+    cacheDir: path.resolve(url.searchParams.get('cache') ?? defaultCacheDir(url)),
+    cacheBytes: Number(url.searchParams.get('cache_mb') ?? DEFAULT_CACHE_MB) * MB,
+  }
+}
+
+/** One per bucket and machine: copies are the same for every process. */
+function defaultCacheDir(url: URL): string {
+  const id = createHash('sha256')
+    .update(`${url.hostname}${url.pathname}${url.searchParams.get('endpoint')}`)
+    .digest('hex')
+  return path.join(os.tmpdir(), `dropway-blobs-${id.slice(0, 16)}`)
+}

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest'
+import { readControlConfig } from '../../../control/config.ts'
+import { readEdgeConfig } from '../../../edge/config.ts'
+import type { ConfigError, Env } from '../../../shared/env.ts'
+
+const sound: Env = { DATA_DIR: '/tmp', SECRET_KEY: 'k'.repeat(32) }
+
+function problems(environment: Env): string[] {
+  const found: string[] = []
+  for (const read of [readControlConfig, readEdgeConfig]) {
+    try {
+      read({ ...sound, ...environment })
+    } catch (error) {
+      found.push(...(error as ConfigError).problems)
+    }
+  }
+  return found
+}
+
+test.each([
+  ['BLOB_STORE', 'somewhere'],
+  ['BLOB_STORE', 's3://bucket'],
+  ['DATABASE_URL', 'mysql://db'],
+  ['REDIS_URL', 'http://redis'],
+  ['TRUSTED_PROXIES', '10.0.0.0/8,proxy'],
+  ['TRUSTED_PROXIES', '10.0.0.0/33'],
+  ['SITES_CERT_FILE', '/nowhere/site.pem'],
+  ['ACME_CA_FILE', '/nowhere/ca.pem'],
+  ['ACME_DIRECTORY_URL', 'acme'],
+  ['SMTP_URL', 'mail.example'],
+  ['DNS_RESOLVER', 'resolver:port'],
+  ['STRIPE_API_BASE', 'stripe'],
+  ['SITES_DOMAIN', 'bad domain'],
+  ['ANONYMOUS_LIFETIME', '7'],
+  ['FREE_IDLE_LIFETIME', '-3d'],
+  ['EDGE_WORKERS', '0'],
+])('%s=%s is named in the message', (name, value) => {
+  expect(problems({ [name]: value }).some((problem) => problem.includes(name))).toBe(true)
+})
+
+test('a certificate without its key does not silently mean the local authority', () => {
+  expect(problems({ SITES_CERT_FILE: import.meta.filename })).toEqual([
+    'SITES_CERT_FILE and SITES_KEY_FILE must be set together',
+  ])
+})
+
+test('no message repeats a password', () => {
+  const text = problems({ DATABASE_URL: 'mysql://u:hunter2@db', BLOB_STORE: 's3://key:hunter2@bucket' }).join('\n')
+  expect(text).not.toContain('hunter2')
+})
+
+test.each([
+  { TRUSTED_PROXIES: '10.0.0.0/8, ::1,192.0.2.1', DNS_RESOLVER: '[::1]:53' },
+  { DATABASE_URL: 'postgresql://u@db/x', SMTP_URL: 'smtps://u:p@mail:465', DNS_RESOLVER: '127.0.0.1:8053' },
+  { BLOB_STORE: 's3://k:s@bucket?endpoint=https://s3.example', ACME_DIRECTORY_URL: 'https://ca/dir' },
+  { SITES_CERT_FILE: import.meta.filename, SITES_KEY_FILE: import.meta.filename, ACME_CA_FILE: import.meta.filename },
+])('%j is accepted', (environment) => {
+  expect(problems(environment)).toEqual([])
+})
