@@ -28,6 +28,8 @@ import { siteRoutes } from './sites/routes.ts'
 
 /** Requests under way may finish for this long after SIGTERM. */
 const CLOSE_GRACE_MS = 10_000
+/** Before that, edges are told to choose another control; what they chose a moment ago still arrives. */
+const CLOSE_NOTICE_MS = 300
 
 export function createApp(options: { config: ControlConfig; clock: Clock; log: Log }) {
   const { config, clock, log } = options
@@ -54,9 +56,9 @@ export function createApp(options: { config: ControlConfig; clock: Clock; log: L
       jobs.start()
       return server.listen(config.controlPort, config.controlHost)
     },
-    /** Phases: no new requests → requests finished → jobs ended → connections closed. */
+    /** Phases: edges are told → no new requests → requests finished → jobs ended → connections closed. */
     async stop(): Promise<void> {
-      await server.close(CLOSE_GRACE_MS)
+      await server.close(CLOSE_GRACE_MS, CLOSE_NOTICE_MS)
       await jobs.stop()
       await services.close()
     },

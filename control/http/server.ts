@@ -3,6 +3,7 @@
  * handles it, and whatever was returned or thrown goes out as a reply.
  */
 import type { BlockList } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Server, type Request as ServerRequest, type Response as ServerResponse } from 'hyper-express'
 import type { Clock } from '../../shared/clock.ts'
 import { errors, type ApiError } from '../../shared/errors.ts'
@@ -19,8 +20,11 @@ import { send } from './send.ts'
 export interface HttpServer {
   /** Resolves with the port, which the system chooses when it was 0. */
   listen(port: number, host: string): Promise<number>
-  /** Stops accepting, lets requests under way finish for `graceMs`, then cuts them. */
-  close(graceMs: number): Promise<void>
+  /**
+   * Says at /healthz that it is about to stop, and answers all the same for `noticeMs`, so that edges choose another
+   * control; then stops accepting, lets requests under way finish for `graceMs`, and cuts them.
+   */
+  close(graceMs: number, noticeMs?: number): Promise<void>
 }
 
 export interface HttpServerOptions {
@@ -56,6 +60,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     }
   }
 
+  server.get(
+    '/healthz',
+    serve('/healthz', () => json(closing ? 503 : 200, { status: closing ? 'closing' : 'ok' })),
+  )
   for (const route of options.routes)
     register(
       server,
@@ -72,8 +80,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       await server.listen(port, host)
       return server.port
     },
-    async close(graceMs) {
+    async close(graceMs, noticeMs = 0) {
       closing = true
+      await sleep(noticeMs)
       const timer = setTimeout(() => server.force_close(), graceMs)
       await server.shutdown()
       clearTimeout(timer)

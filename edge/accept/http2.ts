@@ -24,6 +24,9 @@ const MAX_SETTINGS_ENTRIES = 32
 const MAX_OUTSTANDING_PINGS = 10
 const MAX_HEADER_PAIRS = 128
 const GOAWAY_GRACE_MS = 1000
+/** What was sent before the visitor heard of the end still arrives (RFC 9113 §6.8): one long round trip. */
+const LAST_REQUESTS_MS = 500
+const HIGHEST_STREAM_ID = 2 ** 31 - 1
 
 export interface Http2Side {
   take(socket: TLSSocket, connection: Connection): void
@@ -63,7 +66,7 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
     session.setTimeout(IDLE_MS, () => endIdle(session))
     session.setLocalWindowSize(SESSION_WINDOW_BYTES)
     session.on('close', () => sessions.delete(session))
-    if (draining) session.close()
+    if (draining) closeGently(session)
   })
   // Broken sessions and streams are the visitor's affair; unheard they would end the process.
   server.on('sessionError', () => {})
@@ -81,7 +84,7 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
     },
     drain() {
       draining = true
-      for (const session of sessions) session.close()
+      for (const session of sessions) closeGently(session)
     },
     destroy() {
       for (const session of sessions) session.destroy()
@@ -91,6 +94,13 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
 }
 
 function ignore(): void {}
+
+/** First the news that no more requests should come, then, a round trip later, the refusal of those that do. */
+function closeGently(session: http2.ServerHttp2Session): void {
+  if (session.destroyed) return
+  session.goaway(http2.constants.NGHTTP2_NO_ERROR, HIGHEST_STREAM_ID)
+  setTimeout(() => session.close(), LAST_REQUESTS_MS).unref()
+}
 
 /** Silent for too long: GOAWAY. A reader who stopped reading is cut off; what control answers may take its time. */
 function endIdle(session: KnownSession): void {

@@ -3,8 +3,6 @@
  * leaves first ends the other side too. What a visitor says about their own address is never passed on.
  */
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
-import net from 'node:net'
-import { once } from 'node:events'
 import httpProxy from 'http-proxy'
 import type { Exchange } from '../context.ts'
 
@@ -33,6 +31,8 @@ const ANSWER_MS = 120_000
 const SILENCE_MS = 600_000
 /** A control that refused a connection is passed over for this long. */
 const AVOID_MS = 1000
+/** For a control to say that it takes requests. */
+const READY_MS = 1000
 const MAX_SOCKETS = 512
 const MAX_ATTEMPTS = 3
 /** Have no body and change nothing: may be tried again when no answer has begun. */
@@ -101,10 +101,11 @@ export function createProxy({ controlUrls, publicHost, onAnswer }: ProxyDependen
     tried: Set<string>,
     attempts: number,
     onFailure: (failure: ProxyFailure) => void,
+    preferred?: string,
   ): void {
     const { request, response } = pair
     const isReading = READING.has(request.method!)
-    const target = nextTarget(tried) ?? controlUrls[0]!
+    const target = preferred ?? nextTarget(tried) ?? controlUrls[0]!
     tried.add(target)
     proxy.web(request, response, { target, agent: isReading ? pooled : fresh }, (error: NodeJS.ErrnoException) => {
       if (response.headersSent || response.destroyed) return void response.destroy()
@@ -116,14 +117,15 @@ export function createProxy({ controlUrls, publicHost, onAnswer }: ProxyDependen
     })
   }
 
-  /** A body is read only once, so with several controls the one that gets it is known to be there before. */
-  async function avoidAbsent(): Promise<void> {
+  /** Writing is never tried twice, so with several controls the one that gets it has just said that it is there to stay. */
+  async function readyTarget(): Promise<string | undefined> {
     const tried = new Set<string>()
     for (let target = nextTarget(tried); target !== undefined; target = nextTarget(tried)) {
-      if (await isListening(target)) return
+      if (await isReady(target, pooled)) return target
       tried.add(target)
       avoidUntil.set(target, performance.now() + AVOID_MS)
     }
+    return undefined
   }
 
   return {
@@ -132,7 +134,7 @@ export function createProxy({ controlUrls, publicHost, onAnswer }: ProxyDependen
       exchanges.set(pair.request, exchange)
       rewriteRequest(exchange, pair.request, publicHost)
       if (READING.has(exchange.method) || controlUrls.length === 1) return attempt(pair, new Set(), 1, onFailure)
-      void avoidAbsent().then(() => attempt(pair, new Set(), 1, onFailure))
+      void readyTarget().then((target) => attempt(pair, new Set(), 1, onFailure, target))
     },
     close() {
       pooled.destroy()
@@ -141,17 +143,16 @@ export function createProxy({ controlUrls, publicHost, onAnswer }: ProxyDependen
   }
 }
 
-async function isListening(target: string): Promise<boolean> {
-  const { hostname, port } = new URL(target)
-  const socket = net.connect(Number(port || 80), hostname)
-  try {
-    await once(socket, 'connect')
-    return true
-  } catch {
-    return false
-  } finally {
-    socket.destroy()
-  }
+/** A control that is about to stop says 503 here while it still answers everything else. */
+function isReady(target: string, agent: http.Agent): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = http.get(`${target}/healthz`, { agent, timeout: READY_MS }, (answer) => {
+      answer.resume()
+      resolve(answer.statusCode! < 500)
+    })
+    probe.on('timeout', () => probe.destroy(new Error('no answer')))
+    probe.on('error', () => resolve(false))
+  })
 }
 
 /** http-proxy reads method, url and headers from the request: they are replaced by what control may see. */
