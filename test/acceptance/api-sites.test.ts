@@ -369,7 +369,5 @@ test('the usage report counts against the caps of the plan', async () => {
 test('the API describes itself', async () => {
   const document = (await stack.fetch('/api/v1/openapi.json')).json()
   expect(document.openapi).toMatch(/^3\.1/)
-  expect(Object.keys(document.paths)).toEqual(
-    expect.arrayContaining(['/sites', '/sites/{id}', '/drops']),
-  )
+  expect(Object.keys(document.paths)).toEqual(expect.arrayContaining(['/sites', '/sites/{id}', '/drops']))
 })
