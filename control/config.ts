@@ -44,13 +44,19 @@ export interface ControlConfig extends SharedSettings {
   readonly anonymousPerHour: number
 }
 
+/** `postgres://…`, or the directory of a unix socket. */
+function readDatabaseUrl(env: EnvReader): string | undefined {
+  const given = env.optional('DATABASE_URL')
+  return given?.startsWith('/') ? given : env.url('DATABASE_URL', ['postgres', 'postgresql'])
+}
+
 export function readControlConfig(environment: Env): ControlConfig {
   const env = new EnvReader(environment)
   const shared = readSharedSettings(env)
   return env.finish({
     ...shared,
     controlHost: env.text('CONTROL_HOST', '127.0.0.1'),
-    databaseUrl: env.url('DATABASE_URL', ['postgres', 'postgresql']) ?? localDatabaseUrl(shared.dataDir),
+    databaseUrl: readDatabaseUrl(env) ?? localDatabaseUrl(shared.dataDir),
     redisUrl: readRedisUrl(env, shared.dataDir),
     blobStore: readBlobStore(env, shared.dataDir),
     secretKey: readSecretKey(env, shared.dataDir),
