@@ -107,12 +107,23 @@ async function fillRedis(): Promise<void> {
       record(start + offset, start + offset + 1),
     ])
     await fixture.redis.hset(keys.routes, ...fields.flat())
+    progress(`routes in Redis: ${Math.min(start + PAGE, count)}`)
   }
   await fixture.redis.set(keys.epoch, 'full')
 }
 
 async function untilSnapshot(edge: EdgeProcess): Promise<void> {
-  while (!edge.output().includes('snapshot applied')) await sleep(20)
+  while (!edge.output().includes('snapshot applied')) {
+    await sleep(20)
+    if (edge.process.exitCode !== null) throw new Error(edge.output())
+    const read = [...edge.output().matchAll(/"hosts":(\d+)/g)].at(-1)?.[1]
+    if (read !== undefined) progress(`routes at the edge: ${read}`)
+  }
+}
+
+/** On one line of a terminal; a log file gets none of it. */
+function progress(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r${text.padEnd(60)}`)
 }
 
 /** Requests to many hosts, so that the worker has touched the file and filled its cache. */

@@ -15,13 +15,15 @@ import type { Redis } from 'ioredis'
 import { EDGE_HEARTBEAT_MS, EDGE_TTL_MS, keys } from '../../shared/keys.ts'
 import type { Log } from '../../shared/log.ts'
 import { decodeRouteRecord } from '../../shared/route-record.ts'
-import { compareStreamIds, decodeStreamMessage, type StreamMessage } from '../../shared/stream.ts'
+import { compareStreamIds, decodeStreamMessage } from '../../shared/stream.ts'
 import { BLOCK_MS } from './redis.ts'
-import { START_OF_LOG, type Change, type Replica } from './replica.ts'
+import { START_OF_LOG, type Change, type Entry, type Kind, type Replica } from './replica.ts'
 
 /** One round trip's worth of log; a slow edge must not hold a huge reply in memory. */
 const LOG_BATCH = 1000
 const SNAPSHOT_PAGE = 5000
+/** Whoever waits for a large snapshot wants to see it grow. */
+const REPORT_HOSTS = 100_000
 const RECONNECT_MS = 250
 
 export interface FollowerDependencies {
@@ -68,8 +70,8 @@ export function startFollower({ edgeId, replica, connect, announce, log }: Follo
   }
   const timer = setInterval(() => void heartbeat().catch(() => {}), EDGE_HEARTBEAT_MS)
 
-  async function publish(messages: readonly StreamMessage[], position: string): Promise<void> {
-    const changes = await replica.apply(messages, { position })
+  async function publish(entries: readonly Entry[], position: string): Promise<void> {
+    const changes = await replica.apply(entries, { position })
     if (changes.length > 0) await announce(changes)
     acknowledged = position
     await acknowledge()
@@ -78,12 +80,14 @@ export function startFollower({ edgeId, replica, connect, announce, log }: Follo
   async function loadSnapshot(epoch: string): Promise<void> {
     const [tip] = await commands.xrevrange(keys.log, '+', '-', 'COUNT', 1)
     const hosts = new Set<string>()
+    let reported = 0
     await scan(keys.routes, async (page) => {
       for (const [host] of page) hosts.add(host)
-      await replica.apply(decodeAll(page, 'route', log), {})
+      await replica.apply(readSnapshot('route', page), {})
+      if (hosts.size >= reported + REPORT_HOSTS) log.info({ hosts: (reported = hosts.size) }, 'reading the snapshot')
     })
     // Certificates are only ever added: losing one from Redis is no reason to stop serving a domain.
-    await scan(keys.certificates, async (page) => void (await replica.apply(decodeAll(page, 'certificate', log), {})))
+    await scan(keys.certificates, async (page) => void (await replica.apply(readSnapshot('certificate', page), {})))
     if ((await commands.get(keys.epoch)) !== epoch) throw new Error('the snapshot changed while it was read')
     await replica.completeSnapshot(hosts, { epoch, position: tip?.[0] ?? START_OF_LOG })
     await announce(undefined)
@@ -102,6 +106,30 @@ export function startFollower({ edgeId, replica, connect, announce, log }: Follo
       ;[cursor, flat] = await next
     }
   }
+
+  /** What cannot be read is reported and skipped; it must not stop what stands behind it. */
+  function readEach<Item extends readonly [string, unknown]>(
+    items: readonly Item[],
+    read: (item: Item) => Entry,
+  ): Entry[] {
+    return items.flatMap((item) => {
+      try {
+        return [read(item)]
+      } catch (error) {
+        log.error({ err: error, entry: item[0] }, 'an unreadable entry in Redis is skipped')
+        return []
+      }
+    })
+  }
+
+  const readSnapshot = (kind: 'route' | 'certificate', page: readonly [string, string][]): Entry[] =>
+    readEach(page, ([name, value]) => readEntry(kind, name, value))
+
+  const readLog = (entries: readonly [string, string[]][]): Entry[] =>
+    readEach(entries, ([, fields]) => {
+      const { kind, name, value } = decodeStreamMessage(fields)
+      return readEntry(kind, name, value)
+    })
 
   /** Brings the replica to a position from which the log can be followed without a gap; returns it. */
   async function reconcile(): Promise<string> {
@@ -126,7 +154,7 @@ export function startFollower({ edgeId, replica, connect, announce, log }: Follo
       const entries = reply?.[0]?.[1] ?? []
       if (entries.length === 0) continue
       position = entries.at(-1)![0]
-      await publish(decodeEntries(entries, log), position)
+      await publish(readLog(entries), position)
       // So far behind that the log may have been trimmed under us.
       if (entries.length === LOG_BATCH) {
         const [first] = await commands.xrange(keys.log, '-', '+', 'COUNT', 1)
@@ -210,22 +238,10 @@ function pairs(flat: readonly string[]): [string, string][] {
   return list
 }
 
-/** A message that cannot be read is reported and skipped; it must not stop the ones behind it. */
-function decodeEntries(entries: readonly (readonly [string, readonly string[]])[], log: Log): StreamMessage[] {
-  return entries.flatMap(([id, fields]) => {
-    try {
-      const message = decodeStreamMessage(fields)
-      if (message.kind === 'route') decodeRouteRecord(message.value)
-      return [message]
-    } catch (error) {
-      log.error({ err: error, entry: id }, 'unreadable entry in the change log')
-      return []
-    }
-  })
-}
-
-function decodeAll(page: readonly [string, string][], kind: 'route' | 'certificate', log: Log): StreamMessage[] {
-  return page.flatMap(([name, value]) =>
-    decodeEntries([[name, ['v', '1', 'kind', kind, 'name', name, 'value', value]]], log),
-  )
+/** Throws when it is not what the contract says. */
+function readEntry(kind: Kind, name: string, value: string): Entry {
+  if (kind !== 'route') return { kind, name, value }
+  const record = decodeRouteRecord(value)
+  if (record.host !== name) throw new Error(`the record of ${record.host} stands under another name`)
+  return { kind, name, record }
 }

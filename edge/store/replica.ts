@@ -6,6 +6,7 @@ import { mkdirSync } from 'node:fs'
 import { open, type Database } from 'lmdb'
 import type { RouteRecord } from '../../shared/route-record.ts'
 import type { StreamMessage } from '../../shared/stream.ts'
+import { fromStored, STORED_FORMAT, toStored, type StoredRoute } from './stored-route.ts'
 
 /** How far this copy has come: the life of the Redis data set and the log position in it. */
 export interface Progress {
@@ -20,6 +21,12 @@ export interface Change {
   readonly kind: Kind
   readonly name: string
 }
+
+/** A message whose content has been read and found good. */
+export type Entry =
+  | { readonly kind: 'route'; readonly name: string; readonly record: RouteRecord }
+  /** An empty value removes. */
+  | { readonly kind: Exclude<Kind, 'route'>; readonly name: string; readonly value: string }
 
 export const START_OF_LOG = '0-0'
 
@@ -40,10 +47,10 @@ export interface Replica {
   /** A reader sees the newest commit of the primary from here on. */
   refresh(): void
   /**
-   * Applies messages and the progress they stand for in one transaction; returns what really changed.
+   * Applies entries and the progress they stand for in one transaction; returns what really changed.
    * An older revision of a route never replaces a newer one.
    */
-  apply(messages: readonly StreamMessage[], progress: Partial<Progress>): Promise<Change[]>
+  apply(entries: readonly Entry[], progress: Partial<Progress>): Promise<Change[]>
   /** Ends a reconciliation: forgets hosts that the snapshot did not name, and says which. */
   completeSnapshot(hosts: ReadonlySet<string>, progress: Progress): Promise<Change[]>
   close(): Promise<void>
@@ -60,25 +67,32 @@ export function openReplica(dir: string, options: { readOnly: boolean }): Replic
     separateFlushed: true,
   })
   const table = (name: string): Database<string, string> => root.openDB<string, string>(name, { encoding: 'string' })
-  const routes = table('routes')
+  const routes = root.openDB<StoredRoute, string>('routes', { encoding: 'msgpack' })
   const meta = table('meta')
   const others = { certificate: table('certificates'), domain: table('domains'), challenge: table('challenges') }
 
-  const write = (message: StreamMessage): Change | undefined => {
-    const { kind, name, value } = message
+  if (!options.readOnly && meta.get('format') !== STORED_FORMAT) {
+    routes.clearSync()
+    meta.clearSync()
+    meta.putSync('format', STORED_FORMAT)
+  }
+
+  const write = (entry: Entry): Change | undefined => {
+    const { kind, name } = entry
     if (Buffer.byteLength(name) > MAX_NAME_BYTES) return undefined
     if (kind === 'route') {
-      if (!isNewer(value, routes.get(name))) return undefined
-      void routes.put(name, value)
-    } else if (value === '') void others[kind].remove(name)
-    else void others[kind].put(name, value)
+      const known = routes.get(name)
+      if (known !== undefined && known[0] >= entry.record.revision) return undefined
+      void routes.put(name, toStored(entry.record))
+    } else if (entry.value === '') void others[kind].remove(name)
+    else void others[kind].put(name, entry.value)
     return { kind, name }
   }
 
   return {
     route(host) {
-      const text = routes.get(host)
-      return text === undefined ? undefined : (JSON.parse(text) as RouteRecord)
+      const stored = routes.get(host)
+      return stored === undefined ? undefined : fromStored(host, stored)
     },
     value: (kind, name) => others[kind].get(name),
     entries: (kind) => others[kind].getRange({ snapshot: false }).map(({ key, value }) => ({ name: key, value })),
@@ -86,11 +100,11 @@ export function openReplica(dir: string, options: { readOnly: boolean }): Replic
     snapshotEpoch: () => meta.get('snapshot'),
     progress: () => ({ epoch: meta.get('epoch') ?? '', position: meta.get('position') ?? START_OF_LOG }),
     refresh: () => root.resetReadTxn(),
-    async apply(messages, progress) {
+    async apply(entries, progress) {
       return root.transaction(() => {
         const changes: Change[] = []
-        for (const message of messages) {
-          const change = write(message)
+        for (const entry of entries) {
+          const change = write(entry)
           if (change) changes.push(change)
         }
         for (const [key, value] of Object.entries(progress)) void meta.put(key, value)
@@ -98,7 +112,7 @@ export function openReplica(dir: string, options: { readOnly: boolean }): Replic
       })
     },
     async completeSnapshot(hosts, progress) {
-      const forgotten = [...routes.getKeys()].filter((host) => !hosts.has(host))
+      const forgotten = [...routes.getKeys().filter((host) => !hosts.has(host))]
       return root.transaction(() => {
         for (const host of forgotten) void routes.remove(host)
         for (const [key, value] of Object.entries(progress)) void meta.put(key, value)
@@ -111,13 +125,4 @@ export function openReplica(dir: string, options: { readOnly: boolean }): Replic
       await root.close()
     },
   }
-}
-
-/** Records were validated by the follower before they came here; nobody validates them again. */
-function isNewer(encoded: string, known: string | undefined): boolean {
-  return known === undefined || revisionOf(known) < revisionOf(encoded)
-}
-
-function revisionOf(encoded: string): number {
-  return (JSON.parse(encoded) as RouteRecord).revision
 }
