@@ -1,5 +1,6 @@
 /** Anonymous drops: publish without an account, find them again, claim them. */
 import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { HOUR_MS, type Clock } from '../../shared/clock.ts'
 import { ApiError, errors } from '../../shared/errors.ts'
 import { siteHost } from '../../shared/hosts.ts'
@@ -92,10 +93,11 @@ export function createAnonymous({
     const window = { windowSeconds: HOUR_MS / 1000 }
     await limiter.consume('anonymous-ip', network, { points: config.anonymousPerHour, ...window })
     await limiter.consume('anonymous-browser', publisher.anonymousId, { points: config.anonymousPerHour, ...window })
-    const { verdict, challenge } = botCheck.check(
+    const { verdict, waitMs, challenge } = botCheck.check(
       { ...publisher.signals, recentRejections: rejections.count(network) },
       clock.now(),
     )
+    if (verdict === 'wait') await sleep(waitMs)
     if (verdict === 'reject')
       throw errors.contentRejected('This looks like an automated submission. Sign in to publish.')
     if (verdict === 'prove')

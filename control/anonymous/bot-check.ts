@@ -1,6 +1,7 @@
 /**
  * The invisible bot check. People and plain tools within their limits never notice it: a filled honeypot is refused,
- * and only suspicious traffic is asked for a proof of work, which our page solves by itself.
+ * a form that is sent faster than anybody types is held for a moment, and only suspicious traffic is asked for a proof
+ * of work, which our page solves by itself.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { MINUTE_MS, HOUR_MS } from '../../shared/clock.ts'
@@ -13,18 +14,18 @@ export interface Signals {
   readonly started: string | undefined
   /** `<challenge>:<nonce>`. */
   readonly proof: string | undefined
-  /** A browser sends Origin or Sec-Fetch-Site; curl and agents do not. */
+  /** Our form, or a page of another site: these must show `started`. Tools and scripts of our own pages need not. */
   readonly isBrowser: boolean
   /** How often this network's content was refused lately. */
   readonly recentRejections: number
 }
 
-export type BotVerdict = 'pass' | 'reject' | 'prove'
+export type BotVerdict = 'pass' | 'wait' | 'reject' | 'prove'
 
 /** Nobody reads the page, picks a file and sends it faster than this. */
 const MIN_FORM_MS = 700
 const MAX_FORM_AGE_MS = 24 * HOUR_MS
-const SUSPICIOUS_REJECTIONS = 3
+const SUSPICIOUS_REJECTIONS = 5
 /** About a quarter of a second in a browser. */
 const PROOF_BITS = 16
 const PROOF_LIFETIME_MS = 10 * MINUTE_MS
@@ -38,14 +39,19 @@ export function assess(
   if (facts.isProven) return 'pass'
   if (signals.recentRejections >= SUSPICIOUS_REJECTIONS) return 'prove'
   if (!signals.isBrowser) return 'pass'
-  const elapsed = facts.startedAt === undefined ? undefined : facts.now - facts.startedAt
-  return elapsed !== undefined && elapsed >= MIN_FORM_MS && elapsed <= MAX_FORM_AGE_MS ? 'pass' : 'prove'
+  if (facts.startedAt === undefined) return 'prove'
+  const elapsed = facts.now - facts.startedAt
+  if (elapsed < 0 || elapsed > MAX_FORM_AGE_MS) return 'prove'
+  return elapsed < MIN_FORM_MS ? 'wait' : 'pass'
 }
 
 export interface BotCheck {
   /** Goes into the page as a hidden field. */
   startToken(now: number): string
-  check(signals: Signals, now: number): { verdict: BotVerdict; challenge?: { challenge: string; bits: number } }
+  check(
+    signals: Signals,
+    now: number,
+  ): { verdict: BotVerdict; waitMs?: number; challenge?: { challenge: string; bits: number } }
 }
 
 export function createBotCheck(secrets: Pick<Secrets, 'sign' | 'verify'>): BotCheck {
@@ -77,11 +83,9 @@ export function createBotCheck(secrets: Pick<Secrets, 'sign' | 'verify'>): BotCh
   return {
     startToken: (now) => signed(`form:${now}`),
     check(signals, now) {
-      const verdict = assess(signals, {
-        startedAt: startedAt(signals.started),
-        isProven: isProven(signals.proof, now),
-        now,
-      })
+      const started = startedAt(signals.started)
+      const verdict = assess(signals, { startedAt: started, isProven: isProven(signals.proof, now), now })
+      if (verdict === 'wait') return { verdict, waitMs: started! + MIN_FORM_MS - now }
       if (verdict !== 'prove') return { verdict }
       return {
         verdict,

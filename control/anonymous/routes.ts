@@ -1,11 +1,16 @@
 /** REST: /api/v1/drops… – no credentials. */
 import { z } from 'zod'
+import { isCrossOrigin } from '../accounts/same-origin.ts'
+import type { ControlConfig } from '../config.ts'
 import { WithHeaders, type ApiRouteFactory } from '../http/api.ts'
 import type { Request, Route } from '../http/route.ts'
 import type { Publishing } from '../publishing/contract.ts'
 import { receiveSingle } from '../sites/receive.ts'
 import type { Anonymous, Publisher } from './anonymous.ts'
 import type { BrowserCookie } from './browser-cookie.ts'
+
+/** JSON may write a byte of the text as six (`\\u0001`); the cap itself is counted on the text. */
+const JSON_OVERHEAD = 6
 
 const dropSchema = z.object({
   url: z.string(),
@@ -37,16 +42,18 @@ export function anonymousRoutes({
   anonymous,
   publishing,
   browserCookie,
+  config,
 }: {
   apiRoute: ApiRouteFactory
   anonymous: Anonymous
   publishing: Pick<Publishing, 'receive'>
   browserCookie: BrowserCookie
+  config: Pick<ControlConfig, 'baseUrl'>
 }): Route[] {
   /** Who publishes, admitted by the limits and the bot check, and the cookie to remember them by. */
   async function admitted(request: Request): Promise<{ publisher: Publisher; headers: Record<string, string> }> {
     const { id, setCookie } = browserCookie.readOrCreate(request)
-    const publisher = { ip: request.ip, anonymousId: id, signals: signalsOf(request) }
+    const publisher = { ip: request.ip, anonymousId: id, signals: signalsOf(request, config.baseUrl) }
     await anonymous.admit(publisher)
     return { publisher, headers: setCookie === undefined ? {} : { 'set-cookie': setCookie } }
   }
@@ -76,6 +83,7 @@ export function anonymousRoutes({
       summary: 'Publish Markdown without an account',
       status: 201,
       body: markdownSchema,
+      maxBodyBytes: anonymous.capBytes * JSON_OVERHEAD,
       output: dropSchema,
       async run({ request, body }) {
         const { publisher, headers } = await admitted(request)
@@ -104,11 +112,11 @@ export function anonymousRoutes({
 }
 
 /** Our page sends what it knows as headers; tools send none of them. */
-export function signalsOf(request: Request): Publisher['signals'] {
+function signalsOf(request: Request, baseUrl: string): Publisher['signals'] {
   return {
     honeypot: request.header('dropway-website'),
     started: request.header('dropway-form-started'),
     proof: request.header('dropway-proof'),
-    isBrowser: request.header('sec-fetch-site') !== undefined || request.header('origin') !== undefined,
+    isBrowser: isCrossOrigin(request, baseUrl),
   }
 }

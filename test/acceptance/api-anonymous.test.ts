@@ -54,7 +54,7 @@ describe('POST /drops', () => {
   test('a page that steals credentials is refused, and its network must then prove itself', async () => {
     const page = badPages['a bank login that posts elsewhere']!
     const from = '203.0.113.99'
-    for (let round = 0; round < 3; round++)
+    for (let round = 0; round < 5; round++)
       expect((await drop(page, 'a.html', from)).json()).toMatchObject({ error: 'content_rejected' })
     const asked = await drop('<p>harmless</p>', 'a.html', from)
     expect([asked.status, asked.json().error]).toEqual([403, 'proof_required'])
@@ -69,7 +69,26 @@ describe('POST /drops', () => {
   })
 })
 
+describe('callers with an Origin', () => {
+  const publish = (headers: Record<string, string>) =>
+    stack.fetch('/api/v1/drops-md', { json: { markdown: 'x' }, headers })
+
+  test('our own pages publish like any tool', async () => {
+    expect((await publish({ origin: stack.baseUrl, 'sec-fetch-site': 'same-origin' })).status).toBe(201)
+  })
+  test('a page of another site must prove itself', async () => {
+    const answer = await publish({ origin: 'https://elsewhere.test', 'sec-fetch-site': 'cross-site' })
+    expect([answer.status, answer.json().error]).toEqual([403, 'proof_required'])
+  })
+})
+
 describe('POST /drops-md', () => {
+  test('takes 2 MB of text, however long its JSON is, and not more', async () => {
+    const publish = (markdown: string) => stack.fetch('/api/v1/drops-md', { json: { markdown } })
+    // Six bytes of JSON for each of these.
+    expect((await publish('\u0001'.repeat(300_000))).status).toBe(201)
+    expect((await publish('x'.repeat(2_000_001))).status).toBe(413)
+  })
   test('renders Markdown with its title', async () => {
     const answer = await stack.fetch('/api/v1/drops-md', { json: { markdown: 'Just **text**', title: 'A <title>' } })
     expect(answer.status).toBe(201)

@@ -12,12 +12,21 @@ test.each([
   ['a plain tool passes', tool, 'pass'],
   ['a person at our page passes', browser, 'pass'],
   ['a filled honeypot is refused', { ...browser, honeypot: 'https://spam.test' }, 'reject'],
-  ['a form sent at once must prove', { ...browser, started: check.startToken(NOW - 10) }, 'prove'],
+  ['a form sent at once is held', { ...browser, started: check.startToken(NOW - 10) }, 'wait'],
+  ['a form from the future must prove', { ...browser, started: check.startToken(NOW + 10) }, 'prove'],
+  ['a form of yesterday must prove', { ...browser, started: check.startToken(NOW - 90_000_000) }, 'prove'],
   ['a browser that never saw our page must prove', { ...browser, started: undefined }, 'prove'],
   ['a forged start must prove', { ...browser, started: `form:${NOW - 5000}.forged` }, 'prove'],
-  ['a network with refused pages must prove', { ...tool, recentRejections: 3 }, 'prove'],
+  ['a network with refused pages must prove', { ...tool, recentRejections: 5 }, 'prove'],
 ])('%s', (_, signals, verdict) => {
   expect(check.check(signals, NOW).verdict).toBe(verdict)
+})
+
+test('a form is held until a person could have sent it', () => {
+  expect(check.check({ ...browser, started: check.startToken(NOW - 10) }, NOW)).toEqual({
+    verdict: 'wait',
+    waitMs: 690,
+  })
 })
 
 test('solved work is accepted until it expires, and only ours', () => {
