@@ -10,6 +10,8 @@ import { createWorkerPool, JobCrashed, JobTimeout, type WorkerPool } from './poo
 
 /** The specification's examples take a millisecond; only hostile nesting takes longer than this. */
 const MARKDOWN_TIMEOUT_MS = 3000
+/** Plain prose takes three seconds for a megabyte on an idle core, and the machine may be busy. */
+const MARKDOWN_TIMEOUT_MS_PER_KB = 12
 /** Generous: a batch is a few megabytes, but the machine may be busy. */
 const CONTENT_TIMEOUT_MS = 60_000
 /** br 11 takes six seconds for a full batch of an idle core, longer on a busy one. */
@@ -59,7 +61,7 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
     width,
     renderMarkdown: (job) =>
       markdown
-        .run<RenderedPage>(job, { timeoutMs: options.markdownTimeoutMs ?? MARKDOWN_TIMEOUT_MS })
+        .run<RenderedPage>(job, { timeoutMs: options.markdownTimeoutMs ?? markdownTimeoutMs(job) })
         .catch((error: unknown) => Promise.reject(markdownError(error))),
     analyse: (files) => run<AnalyseResult>({ kind: 'analyse', files }),
     refine: (files) => background.run<AnalyseResult>({ kind: 'analyse', files }, { timeoutMs: REFINE_TIMEOUT_MS }),
@@ -67,6 +69,10 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
     extract: (archive, entries) => run<ExtractResult>({ kind: 'extract', archive, entries }),
     close: async () => void (await Promise.all([content.close(), background.close(), markdown.close()])),
   }
+}
+
+function markdownTimeoutMs({ source }: MarkdownJob): number {
+  return MARKDOWN_TIMEOUT_MS + Math.ceil(source.length / 1000) * MARKDOWN_TIMEOUT_MS_PER_KB
 }
 
 /** A page that cannot be rendered in time or memory is the publisher's to change. */
