@@ -22,7 +22,7 @@ export const analyticsSchema = z.strictObject({
   meta_pixel: z.strictObject({ pixel_id: z.string().regex(/^\d{5,20}$/, 'must be 5 to 20 digits') }).optional(),
   posthog: z
     .strictObject({
-      project_key: z.string().regex(/^phc_[A-Za-z0-9]{10,80}$/, 'must look like phc_…'),
+      project_key: z.string().regex(/^phc_\w{1,80}$/, 'must look like phc_…'),
       host: httpsOrigin.optional(),
     })
     .optional(),

@@ -30,6 +30,12 @@ export class ApiError extends Error {
 export const errors = {
   invalidRequest: (detail: string) => new ApiError(400, 'invalid_request', detail),
   invalidJson: (detail = 'The body is not valid JSON.') => new ApiError(400, 'invalid_json', detail),
+  unsupportedBundle: (name: string) =>
+    new ApiError(
+      400,
+      'unsupported_file_type',
+      `"${name}" is not a .zip. Send one .zip in "file", or single files in "files" with "paths".`,
+    ),
   unsupportedFileType: (name: string) =>
     new ApiError(
       400,

@@ -54,8 +54,7 @@ export const receiveBundle: Receive = (request, publishing, limits) =>
       },
       async onFile(part, intake) {
         if (part.name === 'file') {
-          if (!part.filename.toLowerCase().endsWith('.zip'))
-            throw errors.invalidRequest('The field "file" takes a .zip; send single files in "files" with "paths".')
+          if (!part.filename.toLowerCase().endsWith('.zip')) throw errors.unsupportedBundle(part.filename)
           if (++zips > 1 || files > 0)
             throw errors.invalidRequest('Send either one .zip in "file", or "files" with "paths".')
           return intake.addZip(part.stream)

@@ -53,7 +53,7 @@ const CLOSED: Readonly<Record<ClosedPage, ClosedText>> = {
   gone: {
     art: 'ripples',
     title: 'This drop is gone',
-    lead: 'Its owner deleted it. There is no copy of it here that we could show you.',
+    lead: 'It was deleted: by its owner, or long after it expired. There is no copy of it here that we could show you.',
     advice: ({ baseUrl }) => html`<a class="button" href="${baseUrl}/">Publish something of your own</a>`,
   },
   expired: {
