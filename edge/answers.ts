@@ -14,14 +14,14 @@ export interface Answers {
   closed(exchange: Exchange, page: ClosedPage): void
   /** Nothing at this path of a drop. */
   missing(exchange: Exchange, drop: Drop): void
-  error(exchange: Exchange, status: number, id?: string): void
+  error(exchange: Exchange, status: number, about?: { drop?: Drop; id?: string }): void
   /** The unlock page; with an outcome: again, after an attempt. */
   locked(exchange: Exchange, drop: Drop, form?: Buffer, outcome?: Exclude<UnlockOutcome, { kind: 'unlocked' }>): void
-  unlocked(exchange: Exchange, outcome: Extract<UnlockOutcome, { kind: 'unlocked' }>): void
+  unlocked(exchange: Exchange, drop: Drop, outcome: Extract<UnlockOutcome, { kind: 'unlocked' }>): void
   redirect(exchange: Exchange, drop: Drop, status: number, location: string): void
   /** The whole host has another name now. */
   moved(exchange: Exchange, host: string): void
-  methods(exchange: Exchange): void
+  methods(exchange: Exchange, drop: Drop): void
   /** Control is away: JSON where programs ask, a page where people do. */
   unavailable(exchange: Exchange, failure: ProxyFailure): void
 }
@@ -56,12 +56,12 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
         keep(`missing ${exchange.host}`, () => missingPage({ baseUrl, host: exchange.host })),
         versionOf(drop),
       ),
-    error(exchange, status, id) {
+    error(exchange, status, { drop, id } = {}) {
       const page =
         id === undefined
           ? keep(`error ${status}`, () => errorPage(status, { baseUrl }))
           : errorPage(status, { baseUrl, id })
-      send(exchange, page, status === 405 ? ALLOW : [])
+      send(exchange, page, [...(status === 405 ? ALLOW : []), ...(drop ? versionOf(drop) : [])])
     },
     locked(exchange, drop, form, outcome) {
       const next = form === undefined ? exchange.target : new URLSearchParams(form.toString()).get('next')
@@ -69,12 +69,10 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
       const page = { baseUrl, host: exchange.host, next: safeNext(next), problem: outcome?.kind, retryAfterSeconds }
       send(exchange, unlockPage(page), versionOf(drop))
     },
-    unlocked: (exchange, { location, setCookie }) =>
-      exchange.send(
-        303,
-        ['location', location, 'set-cookie', setCookie, 'cache-control', 'private, no-store', ...SAFE, ...EMPTY],
-        undefined,
-      ),
+    unlocked(exchange, drop, { location, setCookie }) {
+      const own = ['location', location, 'set-cookie', setCookie, 'cache-control', 'private, no-store']
+      exchange.send(303, [...own, ...SAFE, ...versionOf(drop), ...EMPTY], undefined)
+    },
     redirect: (exchange, drop, status, location) =>
       exchange.send(status, [...redirectHeaders(location, drop).flat(), ...EMPTY], undefined),
     moved(exchange, host) {
@@ -85,7 +83,7 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
         undefined,
       )
     },
-    methods: (exchange) => exchange.send(204, [...ALLOW, ...SAFE], undefined),
+    methods: (exchange, drop) => exchange.send(204, [...ALLOW, ...SAFE, ...versionOf(drop)], undefined),
     unavailable(exchange, { status, error }) {
       const id = newId('err')
       log.warn({ id, err: error, status }, 'control did not answer')
@@ -99,8 +97,9 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
   }
 }
 
+/** Nothing before the first upload. */
 function versionOf(drop: Drop): HeaderList {
-  return ['dropway-version', String(drop.versionNumber)]
+  return drop.route.manifest === null ? [] : ['dropway-version', String(drop.versionNumber)]
 }
 
 function isProgram(target: string): boolean {

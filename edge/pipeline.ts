@@ -65,8 +65,8 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
   function visit(exchange: Exchange, drop: Drop): Done {
     const { route } = drop
     const isAttempt = exchange.method === 'POST' && isUnlockPath(exchange.target)
-    if (exchange.method === 'OPTIONS') return answers.methods(exchange)
-    if (!isReading(exchange) && !isAttempt) return answers.error(exchange, 405)
+    if (exchange.method === 'OPTIONS') return answers.methods(exchange, drop)
+    if (!isReading(exchange) && !isAttempt) return answers.error(exchange, 405, { drop })
 
     const verdict = checkState(route, clock.now())
     if (verdict.kind === 'closed') return answers.closed(exchange, verdict.page)
@@ -94,7 +94,7 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
       case 'missing':
         return answers.missing(exchange, drop)
       case 'malformed':
-        return answers.error(exchange, 400)
+        return answers.error(exchange, 400, { drop })
       default:
         return intent satisfies never
     }
@@ -102,16 +102,16 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
 
   async function attemptUnlock(exchange: Exchange, drop: Drop): Promise<void> {
     const form = await exchange.readForm(MAX_FORM_BYTES)
-    if (form === undefined) return answers.error(exchange, 413)
+    if (form === undefined) return answers.error(exchange, 413, { drop })
     const outcome = await unlock.attempt(drop.route, exchange, form)
-    if (outcome.kind === 'unlocked') return answers.unlocked(exchange, outcome)
+    if (outcome.kind === 'unlocked') return answers.unlocked(exchange, drop, outcome)
     return answers.locked(exchange, drop, form, outcome)
   }
 
   const report = createFailureReport(log)
   const fail = (exchange: Exchange, error: unknown): void => {
     const id = report(exchange, error)
-    if (!exchange.isAnswered) answers.error(exchange, 500, id)
+    if (!exchange.isAnswered) answers.error(exchange, 500, { id })
   }
 
   return (exchange) => {

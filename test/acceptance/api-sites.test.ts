@@ -188,6 +188,7 @@ describe('uploads', () => {
       'invalid_request',
     ],
     ['something that is no zip', fileForm('site.zip', 'not a zip'), 'archive_rejected'],
+    ['another archive', fileForm('site.tar.gz', 'x'), 'unsupported_file_type'],
     ['an empty body', new FormData(), 'invalid_request'],
   ])('a bundle with %s is refused', async (_, form, error) => {
     const site = await newSite()

@@ -72,10 +72,20 @@ const rows: Row[] = [
   { target: '/any/route', host: 'spa.localhost', status: 200, text: 'app' },
   { target: '/x.js', host: 'spa.localhost', status: 404, request: { headers: { 'sec-fetch-dest': 'script' } } },
   { target: '/', host: 'nobody.localhost', status: 404, text: 'Nothing is published here' },
-  { target: '/', request: { method: 'POST' }, status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } },
+  {
+    target: '/',
+    request: { method: 'POST' },
+    status: 405,
+    headers: { allow: 'GET, HEAD, OPTIONS', 'dropway-version': '1' },
+  },
   { target: '/missing', request: { method: 'DELETE' }, status: 405 },
   { target: '/', host: 'nobody.localhost', request: { method: 'PUT' }, status: 405 },
-  { target: '/', request: { method: 'OPTIONS' }, status: 204, headers: { allow: 'GET, HEAD, OPTIONS' } },
+  {
+    target: '/',
+    request: { method: 'OPTIONS' },
+    status: 204,
+    headers: { allow: 'GET, HEAD, OPTIONS', 'dropway-version': '1' },
+  },
   { target: `/${'a'.repeat(9000)}`, status: 414 },
   // Ranges and conditions.
   {
