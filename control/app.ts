@@ -11,6 +11,7 @@ import { billingRoutes } from './billing/routes.ts'
 import type { ControlConfig } from './config.ts'
 import { createDashboard, type Dashboard } from './dashboard/dashboard.ts'
 import { migrate } from './database/migrate.ts'
+import { createDatabaseWatch } from './database/watch.ts'
 import { domainRoutes } from './domains/routes.ts'
 import { galleryRoutes } from './gallery/routes.ts'
 import { createApiRoutes } from './http/api.ts'
@@ -36,11 +37,13 @@ export function createApp(options: { config: ControlConfig; clock: Clock; log: L
   const services = createServices(options)
   const dashboard = createDashboard(services)
   const routes = allRoutes(services, dashboard)
+  const databaseWatch = createDatabaseWatch({ url: config.databaseUrl, log })
   const server = createHttpServer({
     routes,
     log,
     clock,
     trustedProxies: config.trustedProxies,
+    guard: databaseWatch.guard,
     notFound: dashboard.notFound,
     errorPage: dashboard.errorPage,
   })
@@ -50,6 +53,7 @@ export function createApp(options: { config: ControlConfig; clock: Clock; log: L
     async start(): Promise<number> {
       const applied = await migrate(services.sql)
       if (applied.length > 0) log.info({ applied }, 'migrated')
+      databaseWatch.start()
       services.events.start()
       services.mailer.start()
       services.domainWatch.start()
@@ -60,6 +64,7 @@ export function createApp(options: { config: ControlConfig; clock: Clock; log: L
     async stop(): Promise<void> {
       await server.close(CLOSE_GRACE_MS, CLOSE_NOTICE_MS)
       await jobs.stop()
+      await databaseWatch.stop()
       await services.close()
     },
   }

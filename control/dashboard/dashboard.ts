@@ -35,7 +35,7 @@ export function createDashboard(services: DashboardServices): Dashboard {
   /** The frame needs the session; when even that fails the page still has to appear. */
   async function show(request: Request, page: Parameters<typeof handlers.reply>[1]): Promise<Reply> {
     const visit = await handlers.visit(request).catch(() => undefined)
-    return handlers.reply(visit?.viewer ?? { signedIn: undefined, csrf: '', cookies: [] }, page)
+    return handlers.reply(visit?.viewer ?? NOBODY, page)
   }
 
   return {
@@ -63,13 +63,17 @@ export function createDashboard(services: DashboardServices): Dashboard {
         }),
       ),
     async errorPage(request, problem) {
-      const reply = await show(request, errorPageOf(problem))
+      // With the database away the session cannot be asked for, and must not be waited for.
+      const isAway = problem.status === 503
+      const reply = isAway ? handlers.reply(NOBODY, errorPageOf(problem)) : await show(request, errorPageOf(problem))
       return { ...reply, headers: { ...reply.headers, ...problem.headers } }
     },
     consent: (request, asked) =>
       handlers.visit(request).then(({ viewer }) => handlers.reply(viewer, consentPage(viewer, asked))),
   }
 }
+
+const NOBODY = { signedIn: undefined, csrf: '', cookies: [] }
 
 const TITLES: ReadonlyMap<number, string> = new Map([
   [401, 'Please sign in'],

@@ -15,6 +15,8 @@ export function openDatabase({ url, maxConnections }: DatabaseOptions): Pool {
     max: maxConnections,
     idle_timeout: 60,
     connect_timeout: 2,
+    // Seconds between attempts. The default grows to twenty: too long for callers who wait for it to be back.
+    backoff: () => 0.1 + Math.random() * 0.2,
     onnotice: () => {},
     types: {
       // Sizes and counts fit a double exactly; nobody wants strings.

@@ -33,6 +33,8 @@ export interface HttpServerOptions {
   readonly clock: Clock
   /** Addresses and networks whose X-Forwarded-For is believed; loopback always is: it is our own edge. */
   readonly trustedProxies: readonly string[]
+  /** Wraps the work of every request; may give up on it with an error. */
+  guard?<Result>(work: () => Promise<Result> | Result): Promise<Result>
   /** Answers an unknown path outside the API. */
   notFound?(request: Request): Promise<Reply> | Reply
   /** Shows an error to a person, outside the API. */
@@ -60,10 +62,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     }
   }
 
-  server.get(
-    '/healthz',
-    serve('/healthz', () => json(closing ? 503 : 200, { status: closing ? 'closing' : 'ok' })),
-  )
+  server.get('/healthz', (_request, response) => {
+    response.status(closing ? 503 : 200).json({ status: closing ? 'closing' : 'ok' })
+  })
   for (const route of options.routes)
     register(
       server,
@@ -133,7 +134,8 @@ async function answer(
   let request: Request | undefined
   try {
     request = new IncomingRequest(serverRequest, response, trusted, pattern)
-    return await handle(request)
+    const incoming = request
+    return await (options.guard ? options.guard(() => handle(incoming)) : handle(incoming))
   } catch (error) {
     if (response.completed || error instanceof CallerLeft) return undefined
     const about = { method: serverRequest.method, path: serverRequest.path, now: options.clock.now() }

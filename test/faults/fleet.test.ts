@@ -32,7 +32,7 @@ test('edges are replaced one by one under load: no failed request, no lost publi
   const published = await publishing.stop()
   const report = traffic.take()
   figures('rolling restart of edges', report, published)
-  expect(report.failures).toEqual([])
+  expect(report.failures.slice(0, 5)).toEqual([])
   expect(published).toMatchObject({ failures: [], stale: 0, lost: [] })
   expect(fleet.edges).toHaveLength(2)
 })
@@ -44,7 +44,7 @@ test('controls are restarted one by one under load: every publish is answered 20
   const published = await publishing.stop()
   const report = traffic.take()
   figures('rolling restart of controls', report, published)
-  expect(report.failures).toEqual([])
+  expect(report.failures.slice(0, 5)).toEqual([])
   expect(published).toMatchObject({ failures: [], stale: 0, lost: [] })
 })
 
