@@ -35,6 +35,8 @@ export interface Page {
   /** Origins that a form of this page may lead to, besides our own (an OAuth client's redirect). */
   readonly formTargets?: readonly string[]
   readonly headers?: Readonly<Record<string, string>>
+  /** Where signing in or up from the navigation leads back to: a path of ours. */
+  readonly next?: string | undefined
 }
 
 export interface Flash {
@@ -98,7 +100,7 @@ ${(page.scripts ?? []).map((name) => html`<script type="module" src="${assets.sc
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
-${header(viewer, page.section)}
+${header(viewer, page)}
 <main id="content" class="page" tabindex="-1">
 ${viewer.signedIn && !viewer.signedIn.emailVerified && verifyNotice(viewer)}
 ${page.flash && html`<div class="notice ${page.flash.tone}" role="${page.flash.tone === 'bad' ? 'alert' : 'status'}">${page.flash.text}</div>`}
@@ -110,10 +112,10 @@ ${footer()}
 `
 }
 
-function header(viewer: Viewer, section: Page['section']): Html {
+function header(viewer: Viewer, { section, next }: Page): Html {
   return html`<header class="top"><div class="top-inner">
 ${brandLink('/')}
-<nav aria-label="Main"><ul class="nav">${viewer.signedIn ? signedInLinks(viewer.signedIn, section) : signedOutLinks(section)}</ul></nav>
+<nav aria-label="Main"><ul class="nav">${viewer.signedIn ? signedInLinks(viewer.signedIn, section) : signedOutLinks(section, next)}</ul></nav>
 </div></header>`
 }
 
@@ -127,14 +129,18 @@ function signedInLinks(user: NonNullable<Viewer['signedIn']>, section: Page['sec
   ]
 }
 
-function signedOutLinks(section: Page['section']): Content {
+function signedOutLinks(section: Page['section'], next: string | undefined): Content {
   return [
     navLink('/templates', 'Templates', section === 'templates'),
     html`<li class="optional"><a href="/gallery"${section === 'gallery' ? html` aria-current="true"` : ''}>Gallery</a></li>`,
     navLink('/docs', 'Docs', section === 'docs'),
-    navLink('/signin', 'Sign in', false),
-    html`<li><a class="button primary small" href="/signup">Sign up</a></li>`,
+    navLink(`/signin${nextQuery(next)}`, 'Sign in', false),
+    html`<li><a class="button primary small" href="/signup${nextQuery(next)}">Sign up</a></li>`,
   ]
+}
+
+export function nextQuery(next: string | undefined): string {
+  return next === undefined ? '' : `?next=${encodeURIComponent(next)}`
 }
 
 function navLink(href: string, label: string, current: boolean): Html {

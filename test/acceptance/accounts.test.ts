@@ -80,6 +80,16 @@ describe('signing up', () => {
     expect(id).toBeTypeOf('string')
   })
 
+  test('whoever comes by a claim link gets back to it, by any link to sign up or in', async () => {
+    const published = await stack.fetch('/api/v1/drops', { body: fileForm('page.html', '<h1>found</h1>') })
+    const { claim_url: claimUrl } = published.json()
+    const claim = new URL(claimUrl)
+    const page = await newBrowser().open(claim.pathname + claim.search)
+    const links = [...page.text().matchAll(/href="(\/sign(?:up|in)[^"]*)"/g)].map((match) => match[1])
+    expect(links).toHaveLength(4)
+    for (const link of links) expect(link).toContain(`?next=${encodeURIComponent(claim.pathname + claim.search)}`)
+  })
+
   test('a form from elsewhere, or without its token, is refused', async () => {
     const browser = newBrowser()
     const hidden = formFields((await browser.open('/signup')).text(), '/signup')

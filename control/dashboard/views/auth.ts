@@ -1,7 +1,7 @@
 /** Sign-up, sign-in, password reset, verification, claiming. Plain forms: no script is needed for any of them. */
 import { html, type Content } from '../../../shared/pages/html.ts'
 import { MIN_PASSWORD_CHARS } from '../../accounts/rules.ts'
-import { csrfField, type Page, type Viewer } from '../layout.ts'
+import { csrfField, nextQuery, type Page, type Viewer } from '../layout.ts'
 import { problemNotice, textField } from './form-fields.ts'
 import { countInWords, shortAddress } from './words.ts'
 
@@ -25,11 +25,13 @@ function authPage(
     button: string
     below?: Content
     status?: number
+    next?: string | undefined
   },
 ): Page {
   return {
     title,
     status: form.status ?? 200,
+    next: form.next,
     body: html`<div class="narrow section">
 <div class="stack"><h1>${title}</h1>${form.lead !== undefined && html`<p class="soft">${form.lead}</p>`}</div>
 <form class="form" method="post" action="${form.action}">${csrfField(viewer)}${problemNotice(form.problem)}${form.fields}<button class="button primary">${form.button}</button></form>
@@ -40,11 +42,11 @@ ${form.below !== undefined && html`<div class="soft">${form.below}</div>`}
 
 const nextField = (next: string | undefined): Content =>
   next !== undefined && html`<input type="hidden" name="next" value="${next}">`
-const nextQuery = (next: string | undefined): string => (next === undefined ? '' : `?next=${encodeURIComponent(next)}`)
 
 export function signUpPage(viewer: Viewer, form: AuthForm): Page {
   return authPage(viewer, 'Create your account', {
     action: '/signup',
+    next: form.next,
     status: form.problem === undefined ? 200 : 400,
     problem: form.problem,
     lead: form.waiting
@@ -78,6 +80,7 @@ export function signUpPage(viewer: Viewer, form: AuthForm): Page {
 export function signInPage(viewer: Viewer, form: AuthForm & { status?: number }): Page {
   return authPage(viewer, 'Sign in', {
     action: '/signin',
+    next: form.next,
     status: form.status ?? 200,
     problem: form.problem,
     fields: [
@@ -158,6 +161,7 @@ export function claimPage(
   const here = `/claim?token=${claim.token}`
   return {
     title: 'Claim a drop',
+    next: here,
     body: html`<div class="narrow section"><div class="stack"><h1>Claim this drop</h1>
 <p class="soft">It becomes part of your account, with its address and its content.</p></div>
 <div class="card"><strong>${claim.drop.title || shortAddress(claim.drop.url)}</strong><a href="${claim.drop.url}">${shortAddress(claim.drop.url)}</a></div>
