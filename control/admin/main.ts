@@ -42,7 +42,8 @@ async function runCommand(command: Command, args: readonly string[], clock: Cloc
   try {
     await requireServices(services, config)
     const result = await command.run(services, args)
-    process.stdout.write(`${JSON.stringify(result, undefined, 2)}\n`)
+    // One line for programs, which may read only the last one; people see it spread out.
+    process.stdout.write(`${JSON.stringify(result, undefined, process.stdout.isTTY ? 2 : 0)}\n`)
     if ((result as { pending?: boolean }).pending) {
       process.stderr.write('No edge has confirmed the change yet; it will be served as soon as one can reach Redis.\n')
     }

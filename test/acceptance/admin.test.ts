@@ -13,6 +13,8 @@ afterAll(() => stack?.stop())
 async function admin<Result>(...args: string[]): Promise<Result> {
   const { code, stdout, stderr } = await stack.admin(...args)
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  // Programs may read only the last line, below what npm prints.
+  expect(stdout.trim().split('\n')).toHaveLength(1)
   return JSON.parse(stdout) as Result
 }
 
