@@ -90,6 +90,8 @@ async function toWebRequest(request: Request, baseUrl: string): Promise<globalTh
     const value = request.header(name)
     if (value !== undefined) headers.set(name, value)
   }
+  // `*/*` and silence take both kinds of answer; the SDK wants to read their names.
+  if (/^$|\*\/\*/.test(request.header('accept') ?? '')) headers.set('accept', 'application/json, text/event-stream')
   const body = request.method === 'POST' ? new Uint8Array(await request.bytes(MAX_BODY_BYTES)) : null
   return new globalThis.Request(`${baseUrl}/mcp`, { method: request.method, headers, body, signal: request.signal })
 }

@@ -188,6 +188,13 @@ describe('the endpoint', () => {
     expect((await from(stack.baseUrl)).status).toBe(200)
   })
 
+  test.each<Record<string, string>>([{}, { accept: '*/*' }])(
+    'a client that takes anything is answered: %j',
+    async (anything) => {
+      expect((await stack.fetch('/mcp', { json, headers: anything, token: account.token })).status).toBe(200)
+    },
+  )
+
   test('a session of the dashboard is no credential here', async () => {
     const answer = await stack.fetch('/mcp', { json, headers: { ...headers, cookie: '__Host-dropway_session=x' } })
     expect(answer.status).toBe(401)
