@@ -21,6 +21,8 @@ export interface EdgeConfig extends SharedSettings {
   readonly replicaDir: string
   /** Undefined: no metrics listener. */
   readonly metricsPort: number | undefined
+  /** Loopback, or a private address when whoever collects them is another machine. */
+  readonly metricsHost: string
   /** Share of requests that get a line in the access log. */
   readonly accessLogSample: number
   readonly blobCacheBytes: number
@@ -55,6 +57,7 @@ export function readEdgeConfig(environment: Env): EdgeConfig {
     replicaDir: env.text('REPLICA_DIR', path.join(shared.dataDir, 'edge', 'replica')),
     // Off unless asked for: two stacks on one machine must not fight for a port.
     metricsPort: env.optional('METRICS_PORT') === undefined ? undefined : env.port('METRICS_PORT', 0),
+    metricsHost: env.text('METRICS_HOST', '127.0.0.1'),
     accessLogSample: env.ratio('ACCESS_LOG_SAMPLE', 0),
     blobCacheBytes: env.integer('EDGE_CACHE_MB', 128, 1, 65_536) * 1_000_000,
     limits: {

@@ -18,7 +18,7 @@ export interface MetricsDependencies {
 }
 
 export async function startMetrics(
-  port: number,
+  { port, host }: { port: number; host: string },
   dependencies: MetricsDependencies,
 ): Promise<{ port: number; close(): void }> {
   const server = http.createServer((request, response) => {
@@ -29,7 +29,7 @@ export async function startMetrics(
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(port, '127.0.0.1', resolve)
+    server.listen(port, host, resolve)
   })
   return {
     port: (server.address() as AddressInfo).port,

@@ -56,7 +56,10 @@ export async function runPrimary(config: EdgeConfig, workerFile: string): Promis
   const metrics =
     config.metricsPort === undefined
       ? undefined
-      : await startMetrics(config.metricsPort, { workers, follower, ledger, replica, certificates })
+      : await startMetrics(
+          { port: config.metricsPort, host: config.metricsHost },
+          { workers, follower, ledger, replica, certificates },
+        )
   log.info({ ...ports, metricsPort: metrics?.port, workers: config.workers }, 'ready')
   process.send?.({ ready: true, ...ports, metricsPort: metrics?.port })
 

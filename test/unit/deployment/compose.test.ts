@@ -1,27 +1,61 @@
+/** No container engine runs here: what can be wrong about the files is checked instead. */
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { z } from 'zod'
 import { readControlConfig } from '../../../control/config.ts'
 import { readEdgeConfig } from '../../../edge/config.ts'
 
 const ROOT = new URL('../../../', import.meta.url)
-const source = readFileSync(new URL('docker-compose.yml', ROOT), 'utf8')
+const read = (file: string): string => readFileSync(new URL(file, ROOT), 'utf8')
 
-interface Service {
-  readonly command?: readonly string[]
-  readonly environment: Readonly<Record<string, string>>
-}
+/** The part of the compose specification that we use, and nothing else: a mistyped key is refused. */
+const service = z.strictObject({
+  image: z.string().regex(/^[a-z0-9./-]+(:[\w.-]+)?$/),
+  build: z.strictObject({ context: z.literal('.'), dockerfile: z.string() }).optional(),
+  command: z.array(z.string()).optional(),
+  entrypoint: z.array(z.string()).optional(),
+  environment: z.record(z.string(), z.string()).optional(),
+  volumes: z.array(z.string().regex(/^[^:]+:\/[^:]*(:ro)?$/)).optional(),
+  ports: z.array(z.string().regex(/^(127\.0\.0\.1:)?\d+:\d+$/)).optional(),
+  depends_on: z
+    .record(z.string(), z.strictObject({ condition: z.enum(['service_healthy', 'service_completed_successfully']) }))
+    .optional(),
+  healthcheck: z
+    .strictObject({
+      test: z.tuple([z.literal('CMD')], z.string()),
+      interval: z.string().regex(/^\d+s$/),
+      retries: z.int().positive(),
+    })
+    .optional(),
+  restart: z.literal('unless-stopped').optional(),
+  profiles: z.array(z.string()).optional(),
+  read_only: z.boolean().optional(),
+  tmpfs: z.array(z.string()).optional(),
+  cap_drop: z.array(z.string()).optional(),
+  security_opt: z.array(z.string()).optional(),
+  stop_grace_period: z.string().optional(),
+})
+const schema = z.strictObject({
+  name: z.string(),
+  services: z.record(z.string(), service),
+  volumes: z.record(z.string(), z.null()),
+})
 
-/** As compose reads it: `${NAME:-fallback}` with nothing set. */
-const compose = parse(source.replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1'), { merge: true }) as {
-  services: Record<string, Service>
-}
+/** As compose reads it with nothing set, and without the parts that are only merged in. */
+const whole = JSON.parse(filled(JSON.stringify(parse(read('docker-compose.yml'), { merge: true })))) as object
+const compose = schema.parse(Object.fromEntries(Object.entries(whole).filter(([key]) => !key.startsWith('x-'))))
+const services = new Map(Object.entries(compose.services))
 
-test.each([
-  { plane: 'control', read: readControlConfig },
-  { plane: 'edge', read: readEdgeConfig },
-])('the settings of $plane are ones that it reads, with values it accepts', ({ plane, read }) => {
-  const { environment, command } = compose.services[plane]!
+const PLANES = [
+  { plane: 'control-1', readConfig: readControlConfig },
+  { plane: 'control-2', readConfig: readControlConfig },
+  { plane: 'edge-1', readConfig: readEdgeConfig },
+  { plane: 'edge-2', readConfig: readEdgeConfig },
+]
+
+test.each(PLANES)('the settings of $plane are ones that it reads, with values it accepts', ({ plane, readConfig }) => {
+  const { environment = {}, command } = services.get(plane)!
   const asked = new Set<string>()
   const spy = new Proxy({ ...environment, SECRET_KEY: 'k'.repeat(32) } as Record<string, string>, {
     get(values, name: string) {
@@ -29,16 +63,76 @@ test.each([
       return values[name]
     },
   })
-  expect(() => read(spy)).not.toThrow()
+  expect(() => readConfig(spy)).not.toThrow()
   expect(Object.keys(environment).filter((name) => !asked.has(name))).toEqual([])
   expect(existsSync(new URL(command![1]!, ROOT))).toBe(true)
 })
 
-test('the image holds every folder that the planes import, and nothing that is left out of the build', () => {
-  const dockerfile = readFileSync(new URL('.docker/Dockerfile', ROOT), 'utf8')
-  const ignored = readFileSync(new URL('.dockerignore', ROOT), 'utf8').split('\n')
+test.each(PLANES)('$plane runs without rights that it does not need, and is watched', ({ plane }) => {
+  const { read_only, cap_drop, security_opt, healthcheck, volumes } = services.get(plane)!
+  expect({ read_only, cap_drop, security_opt }).toEqual({
+    read_only: true,
+    cap_drop: ['ALL'],
+    security_opt: ['no-new-privileges:true'],
+  })
+  expect(healthcheck).toBeDefined()
+  // What only this one may write is its own: two edges with one replica would overwrite each other.
+  expect(volumes).toContain(`${plane}:/local`)
+})
+
+test('what is depended on exists and can be healthy; what is mounted exists', () => {
+  for (const { depends_on = {}, volumes = [] } of services.values()) {
+    for (const [name, { condition }] of Object.entries(depends_on)) {
+      expect(services.has(name)).toBe(true)
+      if (condition === 'service_healthy') expect(services.get(name)!.healthcheck).toBeDefined()
+    }
+    for (const source of volumes.map((volume) => volume.split(':')[0]!)) {
+      expect(source.startsWith('.') ? existsSync(new URL(source, ROOT)) : Object.hasOwn(compose.volumes, source)).toBe(
+        true,
+      )
+    }
+  }
+})
+
+test('hosts named in settings are services', () => {
+  for (const { plane } of PLANES) {
+    const hosts = Object.values(services.get(plane)!.environment!).flatMap((value) =>
+      [...value.matchAll(/(?:http|redis|postgres|smtp):\/\/(?:[^@/,]*@)?([a-z0-9-]+):\d+/g)].map((match) => match[1]!),
+    )
+    expect(hosts.filter((host) => !services.has(host))).toEqual([])
+    expect(hosts.length).toBeGreaterThan(1)
+  }
+})
+
+test('Prometheus asks every edge, and the dashboard shows figures that edges have', () => {
+  const { scrape_configs: jobs } = parse(read('.docker/prometheus.yml')) as {
+    scrape_configs: { static_configs: { targets: string[] }[] }[]
+  }
+  const targets = jobs.flatMap((job) => job.static_configs.flatMap((config) => config.targets))
+  expect(targets).toEqual(['edge-1:9100', 'edge-2:9100'])
+  const metrics = read('edge/metrics.ts')
+  const dashboard = JSON.parse(read('.docker/grafana/dropway.json')) as {
+    panels: { title: string; targets: { expr: string }[] }[]
+  }
+  for (const { expr } of dashboard.panels.flatMap((panel) => panel.targets)) {
+    for (const [, , name] of expr.matchAll(/dropway_(edge|certificates)_(\w+)/g))
+      expect(metrics, `${name} in ${expr}`).toContain(name)
+  }
+})
+
+test('the image holds every folder that the planes import, nothing that is left out of the build, and no root', () => {
+  const dockerfile = read('.docker/Dockerfile')
+  const ignored = read('.dockerignore').split('\n')
   for (const folder of ['shared', 'certs', 'edge', 'control']) {
     expect(dockerfile).toContain(`COPY ${folder}/ ${folder}/`)
     expect(ignored).not.toContain(folder)
   }
+  expect(dockerfile.match(/^FROM /gm)).toHaveLength(2)
+  expect(dockerfile).toMatch(/^USER node$/m)
 })
+
+/** `${NAME:-fallback}` becomes the fallback, the innermost first. */
+function filled(text: string): string {
+  const next = text.replaceAll(/\$\{\w+:-([^${}]*)\}/g, '$1')
+  return next === text ? text : filled(next)
+}
