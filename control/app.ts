@@ -32,6 +32,9 @@ const CLOSE_GRACE_MS = 10_000
 /** Before that, edges are told to choose another control; what they chose a moment ago still arrives. */
 const CLOSE_NOTICE_MS = 300
 
+/** Whoever has just published looks whether anybody came. */
+const MAX_VIEWS_INTERVAL_MS = 5000
+
 export function createApp(options: { config: ControlConfig; clock: Clock; log: Log }) {
   const { config, clock, log } = options
   const services = createServices(options)
@@ -48,6 +51,8 @@ export function createApp(options: { config: ControlConfig; clock: Clock; log: L
     errorPage: dashboard.errorPage,
   })
   const jobs = createJobs({ jobs: services.jobs, intervalMs: config.jobIntervalMs, log })
+  const viewsIntervalMs = Math.min(config.jobIntervalMs, MAX_VIEWS_INTERVAL_MS)
+  const views = createJobs({ jobs: [services.viewsJob], intervalMs: viewsIntervalMs, log })
   return {
     services,
     async start(): Promise<number> {
@@ -58,12 +63,13 @@ export function createApp(options: { config: ControlConfig; clock: Clock; log: L
       services.mailer.start()
       services.domainWatch.start()
       jobs.start()
+      views.start()
       return server.listen(config.controlPort, config.controlHost)
     },
     /** Phases: edges are told → no new requests → requests finished → jobs ended → connections closed. */
     async stop(): Promise<void> {
       await server.close(CLOSE_GRACE_MS, CLOSE_NOTICE_MS)
-      await jobs.stop()
+      await Promise.all([jobs.stop(), views.stop()])
       await databaseWatch.stop()
       await services.close()
     },

@@ -183,9 +183,10 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     stripe,
     billing,
 
+    /** Short, and looked at by people: runs often, and waits for none of the others. */
+    viewsJob: { name: 'views', run: () => foldViews({ sql, redis }) },
     /** What runs by itself, again and again. Each is safe to run on several controls at once. */
     jobs: [
-      { name: 'views', run: () => foldViews({ sql, redis }) },
       { name: 'lifecycle', run: () => lifecycle.run() },
       { name: 'uploads', run: () => uploads.sweep() },
       { name: 'accounts', run: () => accounts.sweep() },

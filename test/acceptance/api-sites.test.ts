@@ -341,6 +341,15 @@ describe('PATCH /sites/{id}', () => {
   })
 })
 
+test('views are counted for pages, and the site shows them soon', async () => {
+  const site = await newSite()
+  await api.upload(site.id, fileForm('index.html', '<p>seen</p>'))
+  await stack.visit(site.slug)
+  await stack.visit(site.slug)
+  await stack.visit(site.slug, '/missing')
+  await expect.poll(async () => (await api.get(site.id)).json().views_30d, { timeout: 15_000, interval: 200 }).toBe(2)
+})
+
 describe('DELETE /sites/{id}', () => {
   test('is immediate, permanent and branded', async () => {
     const site = await newSite()
