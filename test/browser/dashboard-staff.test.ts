@@ -65,13 +65,16 @@ test('a drop appears in the gallery when its owner wants it, and leaves it with 
   await page.getByLabel('Show it in the public gallery').check()
   await page.getByRole('button', { name: 'Save Behaviour' }).click()
   await page.getByText('Saved.').waitFor()
-  await visitor.goto('/gallery')
-  expect(await page.getByRole('link', { name: title, exact: true }).isVisible()).toBe(true)
+  // The list is kept for two seconds.
+  const shown = async (): Promise<number> => {
+    await visitor.goto('/gallery')
+    return page.getByRole('link', { name: title, exact: true }).count()
+  }
+  await expect.poll(shown, { timeout: 15_000 }).toBe(1)
   await visitor.goto(`/sites/${site.id}/settings`)
   await page.locator('input[name=password]').fill('secret enough')
   await page.getByRole('button', { name: 'Set password' }).click()
   await page.getByText('Saved.').waitFor()
-  await visitor.goto('/gallery')
-  expect(await page.getByRole('link', { name: title, exact: true }).count()).toBe(0)
+  await expect.poll(shown, { timeout: 15_000 }).toBe(0)
   await visitor.close()
 })
