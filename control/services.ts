@@ -80,7 +80,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     partialsDir: path.join(config.dataDir, 'uploads'),
   })
   const quickPublish = createQuickPublish({ sites, versions, publishing })
-  const siteExport = createSiteExport({ sql, versions, publishing })
+  const siteExport = createSiteExport({ sql, sites, versions, publishing })
   const lifecycle = createLifecycle({ sql, clock, events, refreshRoutes, sites, enqueueMail, domains, config })
   const trust = createTrust({ sql, clock, events, refreshRoutes, enqueueMail, limiter, config })
   const inspector = createInspector({ log })

@@ -61,8 +61,8 @@ export interface Publishing {
   checkPath(path: string): void
   readManifest(hash: string): Promise<Manifest>
   readBlob(hash: string): Promise<Buffer>
-  /** Streamed zip: `<slug>/<path>` with the bytes as uploaded, and nothing else. */
-  exportZip(sites: AsyncIterable<{ slug: string; manifest: Manifest }>): Readable
+  /** Streamed zip: `<slug>/<path>` with the bytes as uploaded, and the metadata as JSON. */
+  exportZip(sites: AsyncIterable<{ slug: string; manifest: Manifest; metadata: unknown }>): Readable
   /** Removes blobs that nothing references and that are older than the grace period; returns how many. */
   collectGarbage(options: {
     isReferenced(hashes: readonly string[]): Promise<Set<string>>

@@ -6,9 +6,13 @@ import type { BlobStore } from '../../shared/blobs/blob-store.ts'
 import type { Manifest } from '../../shared/manifest.ts'
 import { isCompressible, mediaTypeOf } from './types.ts'
 
+/** At the root, where no drop can be: a slug has no dot. */
+const METADATA_FILE = 'dropway-export.json'
+
 export interface ExportedSite {
   readonly slug: string
   readonly manifest: Manifest
+  readonly metadata: unknown
 }
 
 export function exportZip(blobs: BlobStore, sites: AsyncIterable<ExportedSite>): Readable {
@@ -27,12 +31,15 @@ async function addSites(
   sites: AsyncIterable<ExportedSite>,
   output: PassThrough,
 ): Promise<void> {
+  const metadata: unknown[] = []
   for await (const site of sites) {
+    metadata.push(site.metadata)
     for (const file of uploadedFiles(site.manifest)) {
       if (output.destroyed) return
       await addBlob(zip, blobs, `${site.slug}/${file.path}`, file)
     }
   }
+  zip.addBuffer(Buffer.from(JSON.stringify({ sites: metadata }, undefined, 2)), METADATA_FILE)
   zip.end()
 }
 

@@ -34,32 +34,42 @@ async function publish(files: Record<string, string | Buffer>, single = false): 
 }
 
 describe('export', () => {
-  test('holds every file as it was uploaded, in a folder per drop, and nothing else', async () => {
+  test('holds every file as it was uploaded, in a folder per drop, and the metadata', async () => {
     const picture = randomBytes(200_000)
     const site = await publish({ 'index.html': '<p>1', 'a/pic.png': picture, _redirects: '/a /b', '.empty': '' })
     const note = await publish({ 'note.md': '# Hi' }, true)
     async function* sites() {
-      yield { slug: 'site', manifest: site }
-      yield { slug: 'note', manifest: note }
+      yield { slug: 'site', manifest: site, metadata: { slug: 'site', name: 'Site' } }
+      yield { slug: 'note', manifest: note, metadata: { slug: 'note', name: '' } }
     }
     const files = await unzip(await buffer(fixture.publishing.exportZip(sites())))
     expect([...files.keys()].toSorted()).toEqual(
-      ['note/note.md', 'site/.empty', 'site/_redirects', 'site/a/pic.png', 'site/index.html'].toSorted(),
+      [
+        'dropway-export.json',
+        'note/note.md',
+        'site/.empty',
+        'site/_redirects',
+        'site/a/pic.png',
+        'site/index.html',
+      ].toSorted(),
     )
     expect(files.get('site/a/pic.png')!.equals(picture)).toBe(true)
     expect(files.get('note/note.md')!.toString()).toBe('# Hi')
+    expect(JSON.parse(files.get('dropway-export.json')!.toString())).toMatchObject({
+      sites: [{ slug: 'site' }, { slug: 'note' }],
+    })
   })
 
   test('nothing published gives an archive that opens', async () => {
     const none = Readable.from([]) as AsyncIterable<never>
-    expect([...(await unzip(await buffer(fixture.publishing.exportZip(none)))).keys()]).toEqual([])
+    expect([...(await unzip(await buffer(fixture.publishing.exportZip(none)))).keys()]).toEqual(['dropway-export.json'])
   })
 
   test('reads no further than somebody takes it', async () => {
     let asked = 0
     const manifest = await publish({ 'index.html': '<p>1', 'big.bin': randomBytes(2_000_000) })
     async function* sites() {
-      for (; asked < 100; asked++) yield { slug: `s${asked}`, manifest }
+      for (; asked < 100; asked++) yield { slug: `s${asked}`, manifest, metadata: {} }
     }
     const stream = fixture.publishing.exportZip(sites())
     for await (const _ of stream) break
