@@ -1,0 +1,93 @@
+/**
+ * Every bench in order, and one report of all of them: bench/results/report.md and report.json.
+ *
+ *   npm run bench [-- --quick] [--only edge,load]
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { parseArgs, stripVTControlCharacters } from 'node:util'
+import { commitOf, machineFacts, readResult, RESULTS, type Machine } from './report.ts'
+
+interface Bench {
+  readonly name: string
+  readonly asks: string
+  /** With --quick: enough to see that it works. */
+  readonly quick: readonly string[]
+}
+
+const BENCHES: readonly Bench[] = [
+  { name: 'edge', asks: 'What a request costs, beside nginx and Caddy', quick: ['--seconds', '1'] },
+  { name: 'routes', asks: 'A routing table of a million hosts', quick: ['--routes', '50000', '--publishes', '20'] },
+  { name: 'handshake', asks: 'TLS handshakes with ten thousand certificates', quick: ['1'] },
+  { name: 'uws', asks: 'The web server of control', quick: [] },
+  { name: 'publish', asks: 'From an upload to the 201', quick: ['--rounds', '1', '--parallel', '2'] },
+  { name: 'load', asks: 'Visitors and publishers together', quick: ['--drops', '200', '--seconds', '3'] },
+  { name: 'dashboard', asks: 'The pages of the dashboard', quick: [] },
+]
+
+interface Run {
+  readonly name: string
+  readonly asks: string
+  readonly seconds: number
+  readonly code: number
+  readonly output: string
+  readonly figures?: unknown
+}
+
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } } })
+const wanted = BENCHES.filter(({ name }) => values.only === undefined || values.only.split(',').includes(name))
+const machine = machineFacts()
+const runs: Run[] = []
+for (const [index, bench] of wanted.entries()) runs.push(await run(bench, `${index + 1}/${wanted.length}`))
+writeReport(machine, runs)
+process.exitCode = runs.some(({ code }) => code !== 0) ? 1 : 0
+
+async function run({ name, asks, quick }: Bench, progress: string): Promise<Run> {
+  const file = path.join(import.meta.dirname, `${name}.ts`)
+  const child = spawn(process.execPath, [file, ...(values.quick ? quick : [])], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const startedAt = performance.now()
+  const elapsed = (): number => Math.round((performance.now() - startedAt) / 1000)
+  const show = (text: string): void =>
+    void process.stderr.write(`${process.stderr.isTTY ? '\r' : ''}[${progress}] ${text}`)
+  show(`${name}: ${asks}${process.stderr.isTTY ? '' : '\n'}`)
+  const ticking = process.stderr.isTTY ? setInterval(() => show(`${name}: ${asks} ${elapsed()} s `), 1000) : undefined
+  let output = ''
+  let errors = ''
+  child.stdout.on('data', (chunk) => (output += String(chunk)))
+  child.stderr.on('data', (chunk) => (errors += String(chunk)))
+  const [code] = (await once(child, 'close')) as [number | null]
+  clearInterval(ticking)
+  show(`${name}: ${code === 0 ? 'done' : `failed (${code})`} in ${elapsed()} s\n`)
+  if (code !== 0) process.stderr.write(`${errors.slice(-2000)}\n`)
+  const text = stripVTControlCharacters(code === 0 ? output : output + errors.slice(-2000)).trim()
+  const kept = existsSync(path.join(RESULTS, `${name}.json`)) ? { figures: readResult(`${name}.json`) } : {}
+  return { name, asks, seconds: elapsed(), code: code ?? 1, output: text, ...kept }
+}
+
+function writeReport(facts: Machine, all: readonly Run[]): void {
+  const commit = commitOf(import.meta.dirname)
+  const head = [
+    '# Figures',
+    '',
+    `Measured ${facts.measuredAt} at commit ${commit}, Node ${facts.node}, ${facts.machine}, ${facts.memoryGb} GB,`,
+    `Linux ${facts.kernel}, load average at the start ${facts.loadAverage}${values.quick ? '; a quick run: the figures say little' : ''}.`,
+  ]
+  const parts = all.map(({ name, asks, seconds, code, output }) =>
+    [
+      `## ${asks}`,
+      '',
+      `\`npm run bench:${name}\`, ${seconds} s${code === 0 ? '' : `, failed with ${code}`}`,
+      '',
+      '```',
+      output,
+      '```',
+    ].join('\n'),
+  )
+  mkdirSync(RESULTS, { recursive: true })
+  writeFileSync(path.join(RESULTS, 'report.md'), `${[head.join('\n'), ...parts].join('\n\n')}\n`)
+  const record = { ...facts, commit, quick: values.quick, runs: all }
+  writeFileSync(path.join(RESULTS, 'report.json'), `${JSON.stringify(record, undefined, 2)}\n`)
+  process.stderr.write(`written: ${path.relative(process.cwd(), path.join(RESULTS, 'report.md'))}\n`)
+}

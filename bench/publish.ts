@@ -1,0 +1,255 @@
+/**
+ * Publishing on the whole stack: from the first byte of an upload to the 201, when every worker serves it.
+ *
+ *   npm run bench:publish [-- --rounds 5] [--parallel 10] [--only zip,redeploy,parallel,list]
+ *
+ * zip        1,000 files, 20 MB, beside `unzip` and `sha256sum` on the same bytes (bar: 3 ×)
+ * redeploy   the same site with one file changed, through /uploads (bar: 100 ms, one file sent)
+ * parallel   ten uploads of 200 MB at once: what control's memory grows by (bar: 128 MB)
+ * list       GET /sites
+ */
+import { execFileSync } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createReadStream, createWriteStream, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import https from 'node:https'
+import os from 'node:os'
+import path from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { parseArgs } from 'node:util'
+import autocannon from 'autocannon'
+import { ZipFile } from 'yazl'
+import { startStack, type Account, type OwnStack, type Published } from '../test/support/stack.ts'
+import { residentMb } from './processes.ts'
+import { keepResult, median } from './report.ts'
+
+const FILES = 1000
+const FILE_BYTES = 20_000
+const LARGE_BYTES = 200_000_000
+const SAMPLE_MS = 50
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '5' },
+    parallel: { type: 'string', default: '10' },
+    only: { type: 'string', default: 'zip,redeploy,parallel,list' },
+  },
+})
+const rounds = Number(values.rounds)
+const work = mkdtempSync(path.join(os.tmpdir(), 'dropway-bench-publish-'))
+const stack = await startStack({ workers: 1 })
+try {
+  const account = await stack.createAccount('business')
+  const benches = { zip: benchZip, redeploy: benchRedeploy, parallel: benchParallel, list: benchList }
+  const figures: Record<string, object> = {}
+  for (const [name, bench] of Object.entries(benches)) {
+    if (!values.only.split(',').includes(name)) continue
+    figures[name] = await bench(stack, account)
+    process.stdout.write(`${name.padEnd(10)}${JSON.stringify(figures[name])}\n`)
+  }
+  keepResult('publish', figures)
+} finally {
+  await stack.stop()
+  rmSync(work, { recursive: true, force: true })
+}
+
+async function benchZip({ httpsPort, ca }: OwnStack, account: Account): Promise<object> {
+  const ours: number[] = []
+  const theirs: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    const file = path.join(work, `site-${round}.zip`)
+    await writeZip(file, round)
+    const target = path.join(work, `unzipped-${round}`)
+    theirs.push(timed(() => unzipAndHash(file, target)))
+    const site = await newSite(account)
+    const startedAt = performance.now()
+    await uploadFile({ httpsPort, ca, token: account.token, site, file, name: 'site.zip' })
+    ours.push(performance.now() - startedAt)
+    await remove(account, site)
+  }
+  const [uploadMs, unzipMs] = [median(ours), median(theirs)]
+  return { uploadMs: Math.round(uploadMs), unzipAndSha256sumMs: Math.round(unzipMs), times: round2(uploadMs / unzipMs) }
+}
+
+/** Pages of words, new in every round: nothing is in the store already. */
+async function writeZip(file: string, round: number): Promise<void> {
+  const zip = new ZipFile()
+  for (let index = 0; index < FILES; index++) zip.addBuffer(pageOf(round, index), nameOf(index))
+  zip.end()
+  await pipeline(zip.outputStream, createWriteStream(file))
+}
+
+function nameOf(index: number): string {
+  return index === 0 ? 'index.html' : `pages/${index % 40}/page-${index}.html`
+}
+
+function pageOf(round: number, index: number): Buffer {
+  const words = Array.from({ length: FILE_BYTES / 20 }, (_, word) => `word${(word * 7919 + index * 31 + round) % 9973}`)
+  const text = `<!doctype html><title>${round} ${index}</title><p>${randomBytes(8).toString('hex')} ${words.join(' ')}`
+  return Buffer.from(text.padEnd(FILE_BYTES, ' and so on').slice(0, FILE_BYTES))
+}
+
+function unzipAndHash(file: string, target: string): void {
+  mkdirSync(target)
+  execFileSync('unzip', ['-q', file, '-d', target])
+  execFileSync('sh', ['-c', 'find "$0" -type f -print0 | xargs -0 sha256sum > /dev/null', target])
+}
+
+async function benchRedeploy({ httpsPort, ca, fetch }: OwnStack, account: Account): Promise<object> {
+  const { token } = account
+  const file = path.join(work, 'redeploy.zip')
+  const pages = Array.from({ length: FILES }, (_, index) => pageOf(99, index))
+  const zip = new ZipFile()
+  for (const [index, page] of pages.entries()) zip.addBuffer(page, nameOf(index))
+  zip.end()
+  await pipeline(zip.outputStream, createWriteStream(file))
+  const site = await newSite(account)
+  await uploadFile({ httpsPort, ca, token, site, file, name: 'site.zip' })
+  const times: number[] = []
+  let sent = 0
+  for (let round = 0; round < rounds * 2; round++) {
+    pages[7] = pageOf(100 + round, 7)
+    const files = pages.map((page, index) => ({ path: nameOf(index), sha256: sha256(page), size: page.length }))
+    const pageByHash = new Map(files.map((entry, index) => [entry.sha256, pages[index]!]))
+    const startedAt = performance.now()
+    const root = `/api/v1/sites/${site.id}/uploads`
+    const begun = (await fetch(root, { token, json: { files } })).json<{ upload_id: string; missing: string[] }>()
+    for (const hash of begun.missing) {
+      await fetch(`${root}/${begun.upload_id}/blobs/${hash}`, { method: 'PUT', token, body: pageByHash.get(hash)! })
+      sent++
+    }
+    const finished = await fetch(`${root}/${begun.upload_id}/finish`, { method: 'POST', token })
+    if (finished.status !== 201) throw new Error(`finish: ${finished.status} ${finished.text()}`)
+    times.push(performance.now() - startedAt)
+  }
+  await remove(account, site)
+  return {
+    medianMs: Math.round(median(times)),
+    fastestMs: Math.round(Math.min(...times)),
+    filesSentEach: sent / times.length,
+  }
+}
+
+async function benchParallel({ httpsPort, ca, pids }: OwnStack, account: Account): Promise<object> {
+  const file = path.join(work, 'large.zip')
+  await writeLargeZip(file)
+  const parallel = Number(values.parallel)
+  const sites = await Promise.all(Array.from({ length: parallel }, () => newSite(account)))
+  const control = pids()['control']!
+  const before = residentMb(control)
+  let peak = before
+  const sampling = setInterval(() => (peak = Math.max(peak, residentMb(control))), SAMPLE_MS)
+  const startedAt = performance.now()
+  await Promise.all(
+    sites.map((site) => uploadFile({ httpsPort, ca, token: account.token, site, file, name: 'large.zip' })),
+  )
+  const seconds = (performance.now() - startedAt) / 1000
+  clearInterval(sampling)
+  await Promise.all(sites.map((site) => remove(account, site)))
+  const megabytes = (parallel * statSync(file).size) / 1e6
+  return {
+    uploads: parallel,
+    seconds: round2(seconds),
+    megabytesPerSecond: Math.round(megabytes / seconds),
+    controlMbBefore: Math.round(before),
+    controlMbGrowth: Math.round(peak - before),
+  }
+}
+
+/** Bytes that do not compress, as photos and films are. */
+async function writeLargeZip(file: string): Promise<void> {
+  const part = path.join(work, 'large.bin')
+  const handle = await open(part, 'w')
+  for (let written = 0; written < LARGE_BYTES; written += 10_000_000) await handle.write(randomBytes(10_000_000))
+  await handle.close()
+  const zip = new ZipFile()
+  zip.addBuffer(Buffer.from('<!doctype html><title>large</title>'), 'index.html')
+  zip.addFile(part, 'film.bin', { compress: false })
+  zip.end()
+  await pipeline(zip.outputStream, createWriteStream(file))
+}
+
+async function benchList({ controlPort, baseUrl, ca, fetch }: OwnStack, account: Account): Promise<object> {
+  for (let index = 0; index < 20; index++) await newSite(account)
+  const headers = { authorization: `Bearer ${account.token}`, host: new URL(baseUrl).host }
+  const result = await autocannon({
+    url: `http://127.0.0.1:${controlPort}/api/v1/sites`,
+    headers,
+    connections: 32,
+    duration: 5,
+  })
+  const startedAt = performance.now()
+  for (let index = 0; index < 50; index++) await fetch('/api/v1/sites', { token: account.token, ca } as never)
+  return {
+    requestsPerSecond: Math.round(result.requests.average),
+    p99Ms: result.latency.p99,
+    failed: result.non2xx + result.errors,
+    throughEdgeEachMs: round2((performance.now() - startedAt) / 50),
+  }
+}
+
+async function newSite({ token }: Account): Promise<Published> {
+  const answer = await stack.fetch('/api/v1/sites', { token, json: {} })
+  if (answer.status !== 201) throw new Error(`create: ${answer.status} ${answer.text()}`)
+  return answer.json()
+}
+
+async function remove({ token }: Account, { id }: Published): Promise<void> {
+  await stack.fetch(`/api/v1/sites/${id}`, { method: 'DELETE', token })
+}
+
+/** Streams a file as multipart/form-data; nothing of it is held here. */
+async function uploadFile(options: {
+  httpsPort: number
+  ca: string
+  token: string
+  site: Published
+  file: string
+  name: string
+}): Promise<void> {
+  const { httpsPort, ca, token, site, file, name } = options
+  const boundary = randomBytes(12).toString('hex')
+  const head = Buffer.from(
+    `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="${name}"\r\ncontent-type: application/zip\r\n\r\n`,
+  )
+  const tail = Buffer.from(`\r\n--${boundary}--\r\n`)
+  const sent = https.request({
+    host: '127.0.0.1',
+    port: httpsPort,
+    servername: 'localhost',
+    ca,
+    agent: false,
+    method: 'POST',
+    path: `/api/v1/sites/${site.id}/upload-bundle`,
+    headers: {
+      host: `localhost:${httpsPort}`,
+      authorization: `Bearer ${token}`,
+      'content-type': `multipart/form-data; boundary=${boundary}`,
+      'content-length': String(head.length + statSync(file).size + tail.length),
+    },
+  })
+  const answered = once(sent, 'response')
+  sent.write(head)
+  for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 })) {
+    if (!sent.write(chunk)) await once(sent, 'drain')
+  }
+  sent.end(tail)
+  const [response] = (await answered) as [import('node:http').IncomingMessage]
+  const body = Buffer.concat(await response.toArray()).toString()
+  if (response.statusCode !== 201) throw new Error(`upload: ${response.statusCode} ${body}`)
+}
+
+function timed(work: () => void): number {
+  const startedAt = performance.now()
+  work()
+  return performance.now() - startedAt
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}
+
+function round2(value: number): number {
+  return Math.round(value * 100) / 100
+}

@@ -1,0 +1,57 @@
+/** Where figures are kept, and what they were measured on. */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+
+export const RESULTS = path.join(import.meta.dirname, 'results')
+
+export interface Machine {
+  readonly measuredAt: string
+  readonly node: string
+  readonly machine: string
+  readonly memoryGb: number
+  readonly kernel: string
+  /** Above the number of cores: others were working too, and latencies say little. */
+  readonly loadAverage: number
+}
+
+export function machineFacts(): Machine {
+  return {
+    measuredAt: new Date().toISOString(),
+    node: process.version,
+    machine: `${os.arch()}, ${os.availableParallelism()} cores, ${os.cpus()[0]?.model ?? 'unknown processor'}`,
+    memoryGb: Math.round(os.totalmem() / 1e8) / 10,
+    kernel: os.release(),
+    loadAverage: Math.round(os.loadavg()[0]! * 10) / 10,
+  }
+}
+
+export function keepResult(name: string, figures: object): void {
+  mkdirSync(RESULTS, { recursive: true })
+  const record = { ...machineFacts(), ...figures }
+  writeFileSync(path.join(RESULTS, `${name}.json`), `${JSON.stringify(record, undefined, 2)}\n`)
+}
+
+export function commitOf(folder: string): string {
+  try {
+    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: folder, encoding: 'utf8' }).trim()
+  } catch {
+    return 'unknown'
+  }
+}
+
+export function quantile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
+}
+
+export function median(values: readonly number[]): number {
+  return quantile(
+    values.toSorted((a, b) => a - b),
+    0.5,
+  )
+}
+
+export function readResult(file: string): unknown {
+  return JSON.parse(readFileSync(path.join(RESULTS, file), 'utf8'))
+}
