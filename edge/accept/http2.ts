@@ -24,6 +24,12 @@ const MAX_SETTINGS_ENTRIES = 32
 const MAX_OUTSTANDING_PINGS = 10
 const MAX_HEADER_PAIRS = 128
 const GOAWAY_GRACE_MS = 1000
+/**
+ * PING, SETTINGS and WINDOW_UPDATE are legal in any number. A session that says this much in this time, and neither
+ * begins a request nor has one with a body under way, floods: acknowledging a download of 1 GB/s takes a tenth of it.
+ */
+const FLOOD_BYTES = 256_000
+const FLOOD_CHECK_MS = 500
 /** What was sent before the visitor heard of the end still arrives (RFC 9113 §6.8): one long round trip. */
 const LAST_REQUESTS_MS = 500
 const HIGHEST_STREAM_ID = 2 ** 31 - 1
@@ -38,11 +44,20 @@ export interface Http2Side {
 
 const kConnection = Symbol('connection')
 const kProxied = Symbol('proxied')
-type KnownSession = http2.ServerHttp2Session & { [kConnection]?: Connection; [kProxied]?: number }
-type KnownSocket = TLSSocket & { [kConnection]?: Connection }
+const kMeter = Symbol('meter')
+const kSocket = Symbol('socket')
+type KnownSession = http2.ServerHttp2Session & { [kConnection]?: Connection; [kProxied]?: number; [kMeter]?: Meter }
+
+/** What a session has said, and how many requests it has begun, at the last check. */
+interface Meter {
+  readonly socket: TLSSocket
+  bytes: number
+  requests: number
+}
+type KnownSocket = TLSSocket & { [kConnection]?: Connection; [kSocket]?: TLSSocket }
 
 export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Http2Side {
-  const sessions = new Set<http2.ServerHttp2Session>()
+  const sessions = new Set<KnownSession>()
   const server = http2.createServer({
     settings: {
       maxConcurrentStreams: MAX_CONCURRENT_STREAMS,
@@ -59,9 +74,15 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
     streamResetBurst: RESET_BURST,
     streamResetRate: RESETS_PER_SECOND,
   })
+  const floodCheck = setInterval(() => {
+    for (const session of sessions) if (isFlooding(session)) session.destroy()
+  }, FLOOD_CHECK_MS)
+  floodCheck.unref()
   let draining = false
   server.on('session', (session: KnownSession) => {
-    session[kConnection] = (session.socket as unknown as KnownSocket)[kConnection]!
+    const socket = session.socket as unknown as KnownSocket
+    session[kConnection] = socket[kConnection]!
+    session[kMeter] = { socket: socket[kSocket]!, bytes: 0, requests: 0 }
     sessions.add(session)
     session.setTimeout(IDLE_MS, () => endIdle(session))
     session.setLocalWindowSize(SESSION_WINDOW_BYTES)
@@ -75,11 +96,14 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
     stream.on('error', ignore)
     const session = stream.session as KnownSession | undefined
     if (session === undefined) return
+    session[kMeter]!.requests += 1
     onExchange(new Http2Exchange(stream, headers, rawHeaders, session[kConnection]!, onAnswer))
   })
   return {
     take(socket: KnownSocket, connection) {
       socket[kConnection] = connection
+      // A session shows a stand-in for its socket, which does not tell what was read.
+      socket[kSocket] = socket
       server.emit('connection', socket)
     },
     drain() {
@@ -94,6 +118,16 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
 }
 
 function ignore(): void {}
+
+function isFlooding(session: KnownSession): boolean {
+  const meter = session[kMeter]!
+  const { bytesRead } = meter.socket
+  const isQuiet = bytesRead - meter.bytes < FLOOD_BYTES
+  const isAsking = meter.requests > 0 || (session[kProxied] ?? 0) > 0
+  meter.bytes = bytesRead
+  meter.requests = 0
+  return !isQuiet && !isAsking
+}
 
 /** First the news that no more requests should come, then, a round trip later, the refusal of those that do. */
 function closeGently(session: http2.ServerHttp2Session): void {
@@ -197,9 +231,23 @@ class Http2Exchange implements Exchange {
     this.#stopBody()
   }
 
-  /** Whoever still sends a body that nobody reads is told so; else flow control would hold the stream open. */
+  /** Nobody reads the body, but it must not wait for that. */
   #stopBody(): void {
-    if (!this.#stream.readableEnded) this.#stream.resume()
+    if (this.#stream.readableEnded) return
+    this.#stream.resume()
+    this.#endWithAnswer()
+  }
+
+  /**
+   * Whoever still sends a body when the whole answer is out is told to stop (RFC 9113 §8.1): flow control would hold
+   * the stream open, and the visitor waiting, for as long as both have patience.
+   */
+  #endWithAnswer(): void {
+    const stream = this.#stream
+    if (stream.endAfterHeaders) return
+    stream.once('finish', () => {
+      if (!stream.destroyed && stream.state.remoteClose === 0) stream.close(http2.constants.NGHTTP2_NO_ERROR)
+    })
   }
 
   readForm(maxBytes: number): Promise<Buffer | undefined> {
@@ -209,7 +257,12 @@ class Http2Exchange implements Exchange {
   forProxy(): { request: IncomingMessage; response: ServerResponse } {
     const session = this.#stream.session as KnownSession
     session[kProxied] = (session[kProxied] ?? 0) + 1
-    this.#stream.once('close', () => void (session[kProxied]! -= 1))
+    this.#stream.once('close', () => {
+      session[kProxied]! -= 1
+      // What was on its way when control had heard enough is no flood.
+      session[kMeter]!.requests += 1
+    })
+    this.#endWithAnswer()
     const request = new http2.Http2ServerRequest(this.#stream, this.#headers, {}, this.#rawHeaders)
     const response = new http2.Http2ServerResponse(this.#stream)
     return { request: request as unknown as IncomingMessage, response: response as unknown as ServerResponse }
