@@ -29,7 +29,9 @@ const GOAWAY_GRACE_MS = 1000
  * begins a request nor has one with a body under way, floods: acknowledging a download of 1 GB/s takes a tenth of it.
  */
 const FLOOD_BYTES = 256_000
-const FLOOD_CHECK_MS = 500
+const SESSION_CHECK_MS = 500
+/** Browsers connect ahead, and ask within ten seconds or give the connection up themselves. */
+const FIRST_REQUEST_MS = 15_000
 /** What was sent before the visitor heard of the end still arrives (RFC 9113 §6.8): one long round trip. */
 const LAST_REQUESTS_MS = 500
 const HIGHEST_STREAM_ID = 2 ** 31 - 1
@@ -51,6 +53,8 @@ type KnownSession = http2.ServerHttp2Session & { [kConnection]?: Connection; [kP
 /** What a session has said, and how many requests it has begun, at the last check. */
 interface Meter {
   readonly socket: TLSSocket
+  readonly startedAt: number
+  hasAsked: boolean
   bytes: number
   requests: number
 }
@@ -74,15 +78,22 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
     streamResetBurst: RESET_BURST,
     streamResetRate: RESETS_PER_SECOND,
   })
-  const floodCheck = setInterval(() => {
-    for (const session of sessions) if (isFlooding(session)) session.destroy()
-  }, FLOOD_CHECK_MS)
-  floodCheck.unref()
+  const sessionCheck = setInterval(() => {
+    const askedBy = performance.now() - FIRST_REQUEST_MS
+    for (const session of sessions) if (isFlooding(session) || isMute(session, askedBy)) session.destroy()
+  }, SESSION_CHECK_MS)
+  sessionCheck.unref()
   let draining = false
   server.on('session', (session: KnownSession) => {
     const socket = session.socket as unknown as KnownSocket
     session[kConnection] = socket[kConnection]!
-    session[kMeter] = { socket: socket[kSocket]!, bytes: 0, requests: 0 }
+    session[kMeter] = {
+      socket: socket[kSocket]!,
+      startedAt: performance.now(),
+      hasAsked: false,
+      bytes: 0,
+      requests: 0,
+    }
     sessions.add(session)
     session.setTimeout(IDLE_MS, () => endIdle(session))
     session.setLocalWindowSize(SESSION_WINDOW_BYTES)
@@ -97,6 +108,7 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
     const session = stream.session as KnownSession | undefined
     if (session === undefined) return
     session[kMeter]!.requests += 1
+    session[kMeter]!.hasAsked = true
     onExchange(new Http2Exchange(stream, headers, rawHeaders, session[kConnection]!, onAnswer))
   })
   return {
@@ -127,6 +139,12 @@ function isFlooding(session: KnownSession): boolean {
   meter.bytes = bytesRead
   meter.requests = 0
   return !isQuiet && !isAsking
+}
+
+/** PINGs alone keep no connection. */
+function isMute(session: KnownSession, askedBy: number): boolean {
+  const { hasAsked, startedAt } = session[kMeter]!
+  return !hasAsked && startedAt < askedBy
 }
 
 /** First the news that no more requests should come, then, a round trip later, the refusal of those that do. */
