@@ -88,7 +88,8 @@ function rangesOf(header: string, size: number): Outcome {
 }
 
 function rangeOf(spec: string, size: number): ByteRange | 'malformed' | 'outside' {
-  const match = /^(\d{0,15})-(\d{0,15})$/.exec(spec)
+  // Any number is a number (RFC 9110 §14.1.2); beyond the end it is the end.
+  const match = /^(\d{0,40})-(\d{0,40})$/.exec(spec)
   if (!match || spec === '-') return 'malformed'
   const [, first = '', last = ''] = match
   if (first === '') {

@@ -66,6 +66,7 @@ describe('ranges', () => {
     ['bytes=1.5-2', { kind: 'whole' }],
     ['items=0-1', { kind: 'whole' }],
     ['bytes=0-99, 0-99', { kind: 'whole' }],
+    ['bytes=0-18446744073709551616', { kind: 'ranges', ranges: [{ start: 0, end: 99 }] }],
     [`bytes=${Array.from({ length: 50 }, (_, index) => `${index}-${index}`).join(',')}`, { kind: 'whole' }],
     ['bytes=99999999999999999999-', { kind: 'whole' }],
   ])('%s', (range, outcome) => {
