@@ -31,14 +31,8 @@ import { createRoutes } from './store/routes.ts'
 import { createSites } from './store/sites.ts'
 
 const VIEWS_EVERY_MS = 1000
-/**
- * node:http2 makes an Error for every stream that ended well (its write completes after the stream is gone), and half
- * of its cost is the stack trace. Three frames still say where one of ours comes from.
- */
-const STACK_FRAMES = 3
 
 export function runWorker(config: EdgeConfig): void {
-  Error.stackTraceLimit = STACK_FRAMES
   const log = createLog('edge', config.logLevel)
   const clock = systemClock
   const secrets = createSecrets(config.secretKey)
