@@ -60,6 +60,15 @@ export function startFollower({ edgeId, replica, connect, announce, log }: Follo
     await commands.multi().set(keys.edge(edgeId), acknowledged, 'PX', EDGE_TTL_MS).sadd(keys.edges, edgeId).exec()
   }
 
+  /** Ids of edges that were killed; one that was only slow registers again with its next beat. */
+  const forgetGone = async (): Promise<void> => {
+    const ids = await commands.smembers(keys.edges)
+    if (ids.length === 0) return
+    const positions = await commands.mget(ids.map((id) => keys.edge(id)))
+    const gone = ids.filter((_, index) => positions[index] === null)
+    if (gone.length > 0) await commands.srem(keys.edges, ...gone)
+  }
+
   /** Whatever happens to Redis between two beats (flushed, replaced), the next one notices. */
   const heartbeat = async (): Promise<void> => {
     if (commands.status !== 'ready') return
@@ -171,6 +180,7 @@ export function startFollower({ edgeId, replica, connect, announce, log }: Follo
         await Promise.all([ready(commands), ready(blocking)])
         // Registered first: from here on control waits for this edge, also while it catches up.
         await acknowledge()
+        await forgetGone()
         const position = await reconcile()
         acknowledged = position
         await acknowledge()

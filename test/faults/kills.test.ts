@@ -39,14 +39,14 @@ function startWork(): { stop(): Promise<void> } {
   }
   async function promote(): Promise<void> {
     const answer = await fleet.fetch(`/api/v1/sites/${site.id}/versions`, { token }).catch(() => undefined)
-    if (answer?.status !== 200) return void (await sleep(50))
+    if (answer?.status !== 200) return sleep(50)
     const versions = answer.json<{ version_id: string }[]>()
     const { version_id } = versions[randomInt(Math.min(3, versions.length))]!
     await quietly(fleet.fetch(`/api/v1/sites/${site.id}/versions/${version_id}/promote`, { method: 'POST', token }))
   }
   async function createAndDelete(): Promise<void> {
     const answer = await fleet.fetch('/api/v1/sites', { token, json: {} }).catch(() => undefined)
-    if (answer?.status !== 201) return void (await sleep(50))
+    if (answer?.status !== 201) return sleep(50)
     const other = answer.json<Published>()
     await quietly(fleet.publish(account, '<p>short-lived</p>', other))
     await quietly(fleet.fetch(`/api/v1/sites/${other.id}`, { method: 'DELETE', token }))

@@ -119,17 +119,19 @@ export async function startFleet({ edges = 2, controls = 2, env = {}, dataDir }:
     return edge
   }
 
+  let stack: Stack
   try {
     await startControl(0)
     await Promise.all(Array.from({ length: controls - 1 }, (_, index) => startControl(index + 1)))
     for (let count = 0; count < edges; count++) await addEdge()
+    stack = attach({ dataDir: home, env: { ...common, EDGE_HTTPS_PORT: String(balancer.port), EDGE_HTTP_PORT: '0' } })
   } catch (error) {
     await Promise.all([...running.map((each) => each.stop()), postgres.stop(), redis.stop(), balancer.stop()])
     throw error
   }
 
   const fleet: Fleet = {
-    ...attach({ dataDir: home, env: { ...common, EDGE_HTTPS_PORT: String(balancer.port), EDGE_HTTP_PORT: '0' } }),
+    ...stack,
     edges: edgeProcesses,
     controls: controlProcesses,
     postgres,
