@@ -4,8 +4,7 @@
  *
  *   npm run bench:routes [-- --routes 1000000] [--publishes 200]
  */
-import { mkdirSync, statSync, writeFileSync } from 'node:fs'
-import os from 'node:os'
+import { statSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -17,6 +16,7 @@ import { encodeRouteRecord } from '../shared/route-record.ts'
 import { encodeStreamMessage } from '../shared/stream.ts'
 import { startEdgeFixture, type EdgeFixture, type EdgeProcess } from '../test/support/edge-fixture.ts'
 import { processTree, residentMb } from './processes.ts'
+import { keepResult } from './report.ts'
 
 const PAGE = 5000
 const LOOKUPS = 50_000
@@ -65,14 +65,7 @@ try {
       .map(([name, value]) => `${name.padEnd(20)}${Math.round(value * 1000) / 1000}`)
       .join('\n')}\n`,
   )
-  mkdirSync(path.join(import.meta.dirname, 'results'), { recursive: true })
-  const record = {
-    measuredAt: new Date().toISOString(),
-    node: process.version,
-    machine: `${os.arch()}, ${os.availableParallelism()} cores`,
-    ...result,
-  }
-  writeFileSync(path.join(import.meta.dirname, 'results', 'routes.json'), `${JSON.stringify(record, undefined, 2)}\n`)
+  keepResult('routes', result)
 } finally {
   await fixture.stop()
 }

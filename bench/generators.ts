@@ -1,0 +1,77 @@
+/** Load generators, each on its own core: they run for some seconds, or for so many requests, and say what was answered. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import os from 'node:os'
+import path from 'node:path'
+import { isInstalled } from './processes.ts'
+
+const LOAD_CORE = Math.min(1, os.availableParallelism() - 1)
+const HANDSHAKE_CLIENTS = 4
+const H1_CONNECTIONS = 32
+const H2_CONNECTIONS = 8
+const H2_STREAMS = 16
+const AUTOCANNON = path.resolve(import.meta.dirname, '../node_modules/.bin/autocannon')
+
+export interface Target {
+  readonly port: number
+  readonly host: string
+  readonly path: string
+}
+
+export const canGenerate = { h1: true, h2: isInstalled('h2load'), handshake: isInstalled('openssl') }
+
+async function run(program: string, args: readonly string[]): Promise<string> {
+  const child = spawn('taskset', ['-c', String(LOAD_CORE), program, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, NODE_TLS_REJECT_UNAUTHORIZED: '0', NODE_NO_WARNINGS: '1' },
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  await once(child, 'close')
+  return output
+}
+
+export async function loadH2(
+  target: Target,
+  length: { readonly seconds: number } | { readonly requests: number },
+): Promise<number> {
+  const output = await run('h2load', [
+    ...('seconds' in length ? ['-D', String(Math.ceil(length.seconds))] : ['-n', String(length.requests)]),
+    ...['-c', String(H2_CONNECTIONS), '-m', String(H2_STREAMS)],
+    `--connect-to=127.0.0.1:${target.port}`,
+    `https://${target.host}:${target.port}${target.path}`,
+  ])
+  const match = /status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx/.exec(output)
+  if (!match || Number(match[3]) + Number(match[4]) > 0 || Number(match[1]) === 0) throw new Error(`h2load: ${output}`)
+  return Number(match[1])
+}
+
+export function loadH1(target: Target, seconds: number): Promise<number> {
+  return isInstalled('wrk') ? loadWithWrk(target, seconds) : loadWithAutocannon(target, seconds)
+}
+
+async function loadWithWrk({ port, host, path: file }: Target, seconds: number): Promise<number> {
+  const length = ['-t', '1', '-c', String(H1_CONNECTIONS), '-d', `${Math.ceil(seconds)}s`]
+  const output = await run('wrk', [...length, '-H', `Host: ${host}`, `https://127.0.0.1:${port}${file}`])
+  const match = /(\d+) requests in/.exec(output)
+  if (!match || /Non-2xx/.test(output)) throw new Error(`wrk: ${output}`)
+  return Number(match[1])
+}
+
+async function loadWithAutocannon({ port, host, path: file }: Target, seconds: number): Promise<number> {
+  const length = ['-c', String(H1_CONNECTIONS), '-d', String(Math.ceil(seconds)), '--json', '--no-progress']
+  const output = await run(AUTOCANNON, [...length, '-H', `host: ${host}`, `https://127.0.0.1:${port}${file}`])
+  const { '2xx': good, non2xx } = JSON.parse(output.slice(output.indexOf('{'))) as { '2xx': number; non2xx: number }
+  if (good === 0 || non2xx > 0) throw new Error(`autocannon: ${output}`)
+  return good
+}
+
+export async function loadHandshakes({ port, host }: Target, seconds: number): Promise<number> {
+  const args = ['s_time', '-connect', `127.0.0.1:${port}`, '-new', '-time', String(Math.ceil(seconds))]
+  const outputs = await Promise.all(Array.from({ length: HANDSHAKE_CLIENTS }, () => run('openssl', args)))
+  return outputs.reduce((sum, output) => {
+    const match = /(\d+) connections in \d+ real seconds/.exec(output)
+    if (!match) throw new Error(`openssl s_time on ${host}: ${output}`)
+    return sum + Number(match[1])
+  }, 0)
+}
