@@ -8,7 +8,7 @@
  */
 import type { BlobStore, StoredBlob } from '../../shared/blobs/blob-store.ts'
 import { errors } from '../../shared/errors.ts'
-import { decodeManifest, encodeManifest, type Manifest } from '../../shared/manifest.ts'
+import { encodeManifest, type Manifest } from '../../shared/manifest.ts'
 import { isWorthReading, type Analysis, type AnalysisRequest } from './analyse.ts'
 import { batchesOf, inParallel } from './batches.ts'
 import { LANDING_PAGE, requireLandingPage, unwrapFolder } from './bundle.ts'
@@ -46,16 +46,17 @@ export interface Upload {
 export interface PrepareDeps {
   readonly blobs: BlobStore
   readonly workers: PublishingWorkers
+  readManifest(hash: string): Promise<Manifest>
 }
 
 export async function prepareVersion(
-  { blobs, workers }: PrepareDeps,
+  { blobs, workers, readManifest }: PrepareDeps,
   upload: Upload,
   baseHash: string | null | undefined,
 ): Promise<PreparedVersion> {
   const files = await siteFiles({ blobs, workers }, upload)
   const landing = requireLandingPage(files)
-  const base = baseHash ? decodeManifest(await blobs.read(baseHash)) : undefined
+  const base = baseHash ? await readManifest(baseHash) : undefined
   await requireClaimed(blobs, files, upload.claimed, base)
   const known = knownFacts(base)
   const analyses = await analyseFiles(workers, planAnalyses(files, known), upload.remember)
@@ -73,7 +74,7 @@ export async function prepareVersion(
   }
 }
 
-async function siteFiles(deps: PrepareDeps, upload: Upload): Promise<readonly StoredFile[]> {
+async function siteFiles(deps: Pick<PrepareDeps, 'blobs' | 'workers'>, upload: Upload): Promise<readonly StoredFile[]> {
   if (!upload.single) return upload.isArchive ? unwrapFolder(upload.files) : upload.files
   const { kind, filename, title, blob } = upload.single
   if (kind === 'html') return [{ path: LANDING_PAGE, hash: blob.hash, size: blob.size }]

@@ -90,7 +90,7 @@ describe('a single file', () => {
   })
 
   test('hostile Markdown is ended after its time, and the next document is rendered', async () => {
-    const impatient = await startPublishing({ markdownTimeoutMs: 1500 })
+    const impatient = await startPublishing({ markdownTimeoutMs: 5000 })
     try {
       const intake = impatient.publishing.receive({ capBytes: CAP_BYTES })
       await intake.addSingle('bad.md', chunksOf('*a **a '.repeat(60_000)), {})

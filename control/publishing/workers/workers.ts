@@ -9,7 +9,7 @@ import type { AnalyseResult, ContentJob, ContentWorkerData, ExtractResult, Inspe
 import { createWorkerPool, JobCrashed, JobTimeout, type WorkerPool } from './pool.ts'
 
 /** The specification's examples take a millisecond; only hostile nesting takes longer than this. */
-const MARKDOWN_TIMEOUT_MS = 3000
+const MARKDOWN_TIMEOUT_MS = 5000
 /** Plain prose takes three seconds for a megabyte on an idle core, and the machine may be busy. */
 const MARKDOWN_TIMEOUT_MS_PER_KB = 12
 /** Generous: a batch is a few megabytes, but the machine may be busy. */
