@@ -90,10 +90,10 @@ describe('a single file', () => {
   })
 
   test('hostile Markdown is ended after its time, and the next document is rendered', async () => {
-    const impatient = await startPublishing({ markdownTimeoutMs: 5000 })
+    const impatient = await startPublishing({ markdownTimeoutMs: 4000 })
     try {
       const intake = impatient.publishing.receive({ capBytes: CAP_BYTES })
-      await intake.addSingle('bad.md', chunksOf('*a **a '.repeat(60_000)), {})
+      await intake.addSingle('bad.md', chunksOf('*a **a '.repeat(130_000)), {})
       await expect(intake.finish()).rejects.toMatchObject({
         status: 400,
         code: 'invalid_request',
