@@ -95,7 +95,7 @@ async function warmUp(server: Server): Promise<void> {
 
 async function measureAll(each: Case): Promise<Row> {
   const taken = new Map<string, Measurement[]>(servers.map(({ name }) => [name, []]))
-  for (const server of servers) await run(server, each, 1)
+  for (const server of servers) await run(server, each, seconds)
   for (let round = 0; round < Number(values.rounds); round++) {
     for (const server of servers) taken.get(server.name)!.push(await measure(server, each))
   }
