@@ -273,9 +273,10 @@ describe('from claim to certificate', () => {
     const orders = await pebble.orders()
     await redis.flushall()
     await expect.poll(() => redis.hget(keys.certificates, 'x.healed.test'), soon).toBe(sealed)
+    // The account comes back last.
+    await expect.poll(() => redis.get(keys.acmeAccount), soon).not.toBeNull()
     await issuer.tick()
     expect(await pebble.orders()).toBe(orders)
-    expect(await redis.get(keys.acmeAccount)).not.toBeNull()
     const rows =
       await database.sql`select certificates::text as text from certificates union all select acme_account::text from acme_account`
     expect(rows.length).toBeGreaterThan(1)
