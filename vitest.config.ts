@@ -10,6 +10,8 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     teardownTimeout: 30_000,
+    // Patience on a busy machine, not an expectation: a poll ends as soon as it is met.
+    expect: { poll: { timeout: 15_000 } },
     reporters: process.env['CI'] ? ['default', './test/support/plain-reporter.ts'] : ['default'],
   },
 })

@@ -35,7 +35,7 @@ export async function openVisitor(browser: Browser, stack: Stack, options: Visit
     extraHTTPHeaders: { 'x-forwarded-for': `198.51.${randomInt(1, 255)}.${randomInt(1, 255)}` },
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(10_000)
+  page.setDefaultTimeout(30_000)
   const problems: string[] = []
   page.on('pageerror', (error) => problems.push(error.message))
   page.on('console', (message) => {
