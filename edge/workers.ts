@@ -16,9 +16,6 @@ const REPORT_MS = 2000
 const NODE_OPTIONS = [
   // http-proxy uses util._extend; nobody who runs an edge can do anything about that.
   '--disable-warning=DEP0060',
-  // What a request allocates is dead when it has been answered: the fewer collections, the less of it is ever copied.
-  '--min-semi-space-size=16',
-  '--max-semi-space-size=32',
 ]
 
 export interface Ports {
