@@ -25,18 +25,6 @@ export function decodeReferences(text: string): string {
   })
 }
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ESCAPES[character]!)
-}
-
 /** One line, no more than `maxChars`. */
 export function shorten(text: string, maxChars: number): string {
   const line = text.replace(/\s+/g, ' ').trim()

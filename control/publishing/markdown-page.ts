@@ -1,5 +1,5 @@
 /** The page around rendered Markdown. Everything inline: no script, no request to anywhere. */
-import { escapeHtml } from './html-text.ts'
+import { escape } from '../../shared/pages/html.ts'
 
 export function markdownPage({
   title,
@@ -14,8 +14,8 @@ export function markdownPage({
     description === ''
       ? []
       : [
-          `<meta name="description" content="${escapeHtml(description)}">`,
-          `<meta property="og:description" content="${escapeHtml(description)}">`,
+          `<meta name="description" content="${escape(description)}">`,
+          `<meta property="og:description" content="${escape(description)}">`,
         ]
   return [
     '<!doctype html>',
@@ -24,8 +24,8 @@ export function markdownPage({
     '<meta charset="utf-8">',
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
     '<meta name="color-scheme" content="light dark">',
-    `<title>${escapeHtml(title)}</title>`,
-    `<meta property="og:title" content="${escapeHtml(title)}">`,
+    `<title>${escape(title)}</title>`,
+    `<meta property="og:title" content="${escape(title)}">`,
     '<meta property="og:type" content="article">',
     '<meta name="twitter:card" content="summary">',
     ...meta,
