@@ -29,7 +29,7 @@ import { createFileSink, createSmtpSink } from './mail/sinks.ts'
 import { createOAuth } from './oauth/oauth.ts'
 import { createOrganisations } from './organisations/organisations.ts'
 import { createPublishing } from './publishing/publishing.ts'
-import { listSites, referencedBlobs, siteIdsOfOwner } from './sites/queries.ts'
+import { deleteEndedSpans, listSites, referencedBlobs, siteIdsOfOwner } from './sites/queries.ts'
 import { createQuickPublish } from './sites/quick-publish.ts'
 import { createRefreshRoutes } from './sites/routing.ts'
 import { createSiteExport } from './sites/site-export.ts'
@@ -196,12 +196,15 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
       { name: 'compression', run: () => versions.refineDue() },
       {
         name: 'blobs',
-        run: () =>
-          publishing.collectGarbage({
-            isReferenced: (hashes) => referencedBlobs(sql, hashes, new Date(clock.now())),
+        run: async () => {
+          const now = clock.now()
+          await deleteEndedSpans(sql, new Date(now))
+          return publishing.collectGarbage({
+            isReferenced: (hashes) => referencedBlobs(sql, hashes, new Date(now)),
             graceMs: BLOB_GRACE_MS,
-            now: clock.now(),
-          }),
+            now,
+          })
+        },
       },
     ],
 

@@ -5,7 +5,7 @@ import type { Sql } from '../database/sql.ts'
  * Left out: which migrations ran is compared, not copied; what waits for Redis is published whole after a restore;
  * uploads that were under way are begun again by their callers.
  */
-const NOT_COPIED = ['schema_migrations', 'outbox', 'uploads', 'upload_files']
+const NOT_COPIED = ['schema_migrations', 'outbox', 'uploads', 'upload_blobs']
 
 /** Rows in one round trip. */
 export const PAGE_ROWS = 500
@@ -76,7 +76,9 @@ export async function setSequence(sql: Sql, { name, value }: SequenceState): Pro
 /** Files, variants and manifests of every version that is kept. */
 export async function* keptBlobs(sql: Sql): AsyncGenerator<string> {
   const rows = sql<{ hash: string }[]>`
-    select distinct b.hash from version_blobs b join versions v on v.id = b.version_id where v.dropped_at is null`
+    select distinct b.hash from site_blobs b
+    join versions v on v.site_id = b.site_id and v.number between b.from_version and coalesce(b.to_version, v.number)
+    where v.dropped_at is null`
   for await (const page of rows.cursor(PAGE_ROWS)) for (const { hash } of page) yield hash
 }
 

@@ -19,9 +19,13 @@ export interface AnalysisRequest {
   readonly effort?: Effort
 }
 
-export interface Analysis extends FileFacts {
+/** What a page says about itself and about other files. */
+export interface Reading {
   readonly title?: string
-  readonly links?: PageLinks
+  readonly links?: PageLinks | undefined
+}
+
+export interface Analysis extends FileFacts, Reading {
   /** Variants that were not in the store before: an upload that fails takes them back. */
   readonly created: readonly StoredBlob[]
 }

@@ -54,9 +54,13 @@ export interface Publishing {
   receive(options: { capBytes: number; base?: string | null | undefined }): Intake
   /**
    * Compresses harder what a version serves, after it went live. Undefined when nothing gets smaller; otherwise a manifest
-   * with the same content to put in the place of the old one, and the blobs it needs.
+   * with the same content to put in the place of the old one, and the blobs it needs. `refinedHash` is the manifest of an
+   * earlier version that was refined: what has not changed since is taken from it.
    */
-  refine(manifestHash: string): Promise<{ manifestHash: string; blobs: readonly string[] } | undefined>
+  refine(
+    manifestHash: string,
+    refinedHash: string | null,
+  ): Promise<{ manifestHash: string; blobs: readonly string[] } | undefined>
   /** Throws invalid_request when a path may not be published. */
   checkPath(path: string): void
   readManifest(hash: string): Promise<Manifest>

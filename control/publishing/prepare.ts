@@ -8,13 +8,15 @@
  */
 import type { BlobStore, StoredBlob } from '../../shared/blobs/blob-store.ts'
 import { errors } from '../../shared/errors.ts'
-import { encodeManifest, type Manifest } from '../../shared/manifest.ts'
-import { isWorthReading, type Analysis, type AnalysisRequest } from './analyse.ts'
+import type { Manifest } from '../../shared/manifest.ts'
+import { isWorthReading, type Analysis, type AnalysisRequest, type Reading } from './analyse.ts'
 import { batchesOf, inParallel } from './batches.ts'
 import { LANDING_PAGE, requireLandingPage, unwrapFolder } from './bundle.ts'
 import type { PreparedVersion } from './contract.ts'
 import { blobsOf, buildManifest, factsKey, type FileFacts, type StoredFile } from './manifest-builder.ts'
+import type { Manifests } from './manifests.ts'
 import { quotePath } from './paths.ts'
+import type { Readings } from './readings.ts'
 import { writeReport } from './report.ts'
 import type { SingleKind } from './single-file.ts'
 import { parseSiteRules } from './site-rules.ts'
@@ -26,7 +28,7 @@ import type { PublishingWorkers } from './workers/workers.ts'
  * It is what two cores do in about a tenth of a second, and more than most sites have.
  */
 const QUICK_COMPRESSION_BYTES = 3_000_000
-/** Unchanged pages that are read again for their links: enough for a hand-made site, little for a large one. */
+/** Unchanged pages whose links are no longer in memory are read again: all of a hand-made site, a part of a large one. */
 const RECHECKED_BYTES = 2_000_000
 /** Larger rule files are not written by hand; each has at most a few thousand lines. */
 const MAX_RULE_FILE_BYTES = 1_000_000
@@ -46,30 +48,33 @@ export interface Upload {
 export interface PrepareDeps {
   readonly blobs: BlobStore
   readonly workers: PublishingWorkers
-  readManifest(hash: string): Promise<Manifest>
+  readonly manifests: Manifests
+  readonly readings: Readings
 }
 
 export async function prepareVersion(
-  { blobs, workers, readManifest }: PrepareDeps,
+  { blobs, workers, manifests, readings }: PrepareDeps,
   upload: Upload,
   baseHash: string | null | undefined,
 ): Promise<PreparedVersion> {
   const files = await siteFiles({ blobs, workers }, upload)
   const landing = requireLandingPage(files)
-  const base = baseHash ? await readManifest(baseHash) : undefined
+  const base = baseHash ? await manifests.read(baseHash) : undefined
   await requireClaimed(blobs, files, upload.claimed, base)
   const known = knownFacts(base)
-  const analyses = await analyseFiles(workers, planAnalyses(files, known), upload.remember)
+  const isRead = (file: StoredFile): boolean => readings.get(file) !== undefined
+  const analyses = await analyseFiles(workers, planAnalyses(files, known, isRead), upload.remember)
+  const readingOf = readingsOf(files, analyses, readings)
   const rules = await readRules(blobs, files)
   const manifest = buildManifest({ files, facts: mergeFacts(known, analyses), ...rules })
-  const stored = upload.remember(await blobs.put(encodeManifest(manifest)))
+  const stored = upload.remember(await manifests.write(manifest))
   return {
     manifestHash: stored.hash,
     byteSize: files.reduce((sum, file) => sum + (file.source?.size ?? file.size), 0),
     fileCount: files.length,
-    title: analyses.get(factsKey(landing))?.title ?? '',
+    title: readingOf.get(landing)?.title ?? '',
     blobs: [...new Set([...blobsOf(manifest), stored.hash])],
-    report: writeReport({ files, linksOf: (file) => analyses.get(factsKey(file))?.links, rules }),
+    report: writeReport({ files, linksOf: (file) => readingOf.get(file)?.links, rules }),
     landingHash: landing.hash,
   }
 }
@@ -114,18 +119,23 @@ function knownFacts(base: Manifest | undefined): Map<string, FileFacts> {
 }
 
 /** Which files to read, each content once. Pure. */
-export function planAnalyses(files: readonly StoredFile[], known: ReadonlyMap<string, FileFacts>): AnalysisRequest[] {
+export function planAnalyses(
+  files: readonly StoredFile[],
+  known: ReadonlyMap<string, FileFacts>,
+  isRead: (file: StoredFile) => boolean = () => false,
+): AnalysisRequest[] {
   const unique = new Map(
     files.filter((file) => isWorthReading(file.path, file.size)).map((file) => [factsKey(file), file]),
   )
   const requests: AnalysisRequest[] = []
   let quickBytes = 0
   let recheckedBytes = 0
-  for (const [key, { path, hash, size }] of [...unique].toSorted(([, a], [, b]) => a.size - b.size)) {
+  for (const [key, file] of [...unique].toSorted(([, a], [, b]) => a.size - b.size)) {
+    const { path, hash, size } = file
     if (!known.has(key)) {
       quickBytes += size
       requests.push({ path, hash, size, ...(quickBytes <= QUICK_COMPRESSION_BYTES && { effort: 'quick' as const }) })
-    } else if (isHtmlType(mediaTypeOf(path))) {
+    } else if (isHtmlType(mediaTypeOf(path)) && !isRead(file)) {
       recheckedBytes += size
       if (path === LANDING_PAGE || recheckedBytes <= RECHECKED_BYTES) requests.push({ path, hash, size })
     }
@@ -151,6 +161,22 @@ async function analyseFiles(
     },
   )
   return analyses
+}
+
+/** What was found just now, or by an earlier upload. */
+function readingsOf(
+  files: readonly StoredFile[],
+  analyses: ReadonlyMap<string, Analysis>,
+  readings: Readings,
+): ReadonlyMap<StoredFile, Reading> {
+  const found = new Map<StoredFile, Reading>()
+  for (const file of files) {
+    const analysis = analyses.get(factsKey(file))
+    const reading = analysis ?? readings.get(file)
+    if (reading) found.set(file, reading)
+    if (analysis) readings.set(file, analysis)
+  }
+  return found
 }
 
 /** A page that was only read again for its links keeps its variants. */

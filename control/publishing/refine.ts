@@ -2,30 +2,33 @@
  * Compresses harder what a version serves, after it went live. The result is a new manifest with the same content and
  * smaller variants; entity tags come from the identity bytes, so no visitor notices but in transfer time.
  */
-import type { BlobStore } from '../../shared/blobs/blob-store.ts'
-import { decodeManifest, encodeManifest, encodings, type Manifest, type ManifestFile } from '../../shared/manifest.ts'
+import { encodings, type Manifest, type ManifestFile } from '../../shared/manifest.ts'
 import { isWorthReading, type AnalysisRequest } from './analyse.ts'
 import { batchesOf, inParallel } from './batches.ts'
 import { blobsOf, factsKey } from './manifest-builder.ts'
+import type { Manifests } from './manifests.ts'
 import type { PublishingWorkers } from './workers/workers.ts'
 
 /** What br 11 gets of one version, smallest files first: about ten seconds of one core at low priority. */
 const BEST_BYTES = 8_000_000
 
 export interface RefineDeps {
-  readonly blobs: BlobStore
+  readonly manifests: Manifests
   readonly workers: Pick<PublishingWorkers, 'refine'>
 }
 
+type Variants = Map<string, ManifestFile['encodings']>
+
 export async function refineVersion(
-  { blobs, workers }: RefineDeps,
+  { manifests, workers }: RefineDeps,
   manifestHash: string,
+  refinedHash: string | null,
 ): Promise<{ manifestHash: string; blobs: readonly string[] } | undefined> {
-  const manifest = decodeManifest(await blobs.read(manifestHash))
-  const variants = new Map<string, ManifestFile['encodings']>()
+  const manifest = await manifests.read(manifestHash)
+  const variants = variantsOf(refinedHash === null ? undefined : await manifests.read(refinedHash))
   // One job at a time: this is not urgent, and everything else is.
   await inParallel(
-    batchesOf(planRefinement(manifest), (request) => request.size),
+    batchesOf(planRefinement(manifest, variants), (request) => request.size),
     1,
     async (batch) => {
       const analyses = await workers.refine(batch)
@@ -33,13 +36,17 @@ export async function refineVersion(
     },
   )
   const refined = withSmallerVariants(manifest, variants)
-  const stored = await blobs.put(encodeManifest(refined))
+  const stored = await manifests.write(refined)
   if (stored.hash === manifestHash) return undefined
   return { manifestHash: stored.hash, blobs: [...new Set([...blobsOf(refined), stored.hash])] }
 }
 
-/** Pure. */
-export function planRefinement(manifest: Manifest): AnalysisRequest[] {
+function variantsOf(manifest: Manifest | undefined): Variants {
+  return new Map(manifest?.files.map(([path, file]) => [factsKey({ path, hash: file.hash }), file.encodings]))
+}
+
+/** Which files to compress, each content once, leaving out what is known. Pure. */
+export function planRefinement(manifest: Manifest, known: ReadonlyMap<string, unknown>): AnalysisRequest[] {
   const files = new Map(
     manifest.files.map(([path, file]) => [
       factsKey({ path, hash: file.hash }),
@@ -47,8 +54,9 @@ export function planRefinement(manifest: Manifest): AnalysisRequest[] {
     ]),
   )
   let bytes = 0
-  return [...files.values()]
-    .filter((file) => isWorthReading(file.path, file.size))
+  return [...files]
+    .filter(([key, file]) => !known.has(key) && isWorthReading(file.path, file.size))
+    .map(([, file]) => file)
     .toSorted((a, b) => a.size - b.size)
     .map((file) => ({ ...file, effort: (bytes += file.size) <= BEST_BYTES ? 'best' : 'good' }))
 }

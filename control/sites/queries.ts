@@ -174,7 +174,23 @@ export async function insertVersion(
   blobs: readonly string[],
 ): Promise<void> {
   await sql`insert into versions ${sql({ ...version, report: sql.json(report as never) } as never)}`
-  await sql`insert into version_blobs (version_id, hash) select ${version.id}, unnest(${blobs as string[]}::text[])`
+  await spanBlobs(sql, version, blobs)
+}
+
+/** The newest version needs these blobs: ends the spans of all others, and begins those of new ones. The site is locked. */
+async function spanBlobs(
+  sql: Sql,
+  { site_id, number }: { site_id: string; number: number },
+  blobs: readonly string[],
+): Promise<void> {
+  await sql`
+    with needed as materialized (select unnest(${blobs as string[]}::text[]) as hash),
+    ended as (
+      update site_blobs set to_version = ${number - 1}
+      where site_id = ${site_id} and to_version is null and hash not in (select hash from needed))
+    insert into site_blobs (site_id, hash, from_version)
+    select ${site_id}, hash, ${number} from needed
+    where hash not in (select hash from site_blobs where site_id = ${site_id} and to_version is null)`
 }
 
 /** Drops the oldest versions beyond the newest `keep`. */
@@ -212,8 +228,10 @@ export async function dailyViews(sql: Sql, siteId: string, fromDay: string): Pro
 /** Of these hashes, those that a retained version of the organisation already names. */
 export async function ownBlobs(sql: Sql, orgId: string, hashes: readonly string[]): Promise<Set<string>> {
   const rows = await sql<{ hash: string }[]>`
-    select distinct b.hash from version_blobs b join versions v on v.id = b.version_id join sites s on s.id = v.site_id
-    where s.org_id = ${orgId} and v.dropped_at is null and b.hash = any(${hashes as string[]})`
+    select hash from unnest(${hashes as string[]}::text[]) as wanted (hash) where exists (
+      select from site_blobs b join sites s on s.id = b.site_id
+      join versions v on v.site_id = b.site_id and v.number between b.from_version and coalesce(b.to_version, v.number)
+      where b.hash = wanted.hash and s.org_id = ${orgId} and v.dropped_at is null)`
   return new Set(rows.map((row) => row.hash))
 }
 
@@ -223,32 +241,59 @@ export async function ownBlobs(sql: Sql, orgId: string, hashes: readonly string[
  */
 export async function referencedBlobs(sql: Sql, hashes: readonly string[], now: Date): Promise<Set<string>> {
   const rows = await sql<{ hash: string }[]>`
-    select distinct b.hash from version_blobs b join versions v on v.id = b.version_id
-    where (v.dropped_at is null or v.dropped_at > ${now}::timestamptz - interval '1 day') and b.hash = any(${hashes as string[]})
-    union
-    select distinct f.hash from upload_files f join uploads u on u.id = f.upload_id
-    where u.finished_at is null and u.expires_at > ${now} and f.hash = any(${hashes as string[]})`
+    select hash from unnest(${hashes as string[]}::text[]) as listed (hash) where exists (
+      select from site_blobs b
+      join versions v on v.site_id = b.site_id and v.number between b.from_version and coalesce(b.to_version, v.number)
+      where b.hash = listed.hash and (v.dropped_at is null or v.dropped_at > ${now}::timestamptz - interval '1 day'))
+    or exists (
+      select from upload_blobs f join uploads u on u.id = f.upload_id
+      where f.hash = listed.hash and u.expires_at > ${now})`
   return new Set(rows.map((row) => row.hash))
 }
 
+/** Forgets what only versions needed that were dropped more than a day ago. */
+export async function deleteEndedSpans(sql: Sql, now: Date): Promise<void> {
+  await sql`
+    delete from site_blobs b where not exists (
+      select from versions v
+      where v.site_id = b.site_id and v.number between b.from_version and coalesce(b.to_version, v.number)
+      and (v.dropped_at is null or v.dropped_at > ${now}::timestamptz - interval '1 day'))`
+}
+
+export interface UnrefinedVersion {
+  id: string
+  site_id: string
+  number: number
+  manifest_hash: string
+  /** Manifest of the newest version of the site that was refined. */
+  refined_hash: string | null
+}
+
 /** A retained version whose files are still compressed the quick way, oldest first. */
-export async function nextUnrefined(
-  sql: Sql,
-): Promise<{ id: string; site_id: string; manifest_hash: string } | undefined> {
-  const [row] = await sql<{ id: string; site_id: string; manifest_hash: string }[]>`
-    select id, site_id, manifest_hash from versions where refined_at is null and dropped_at is null order by created_at limit 1`
+export async function nextUnrefined(sql: Sql): Promise<UnrefinedVersion | undefined> {
+  const [row] = await sql<UnrefinedVersion[]>`
+    select id, site_id, number, manifest_hash,
+      (select r.manifest_hash from versions r
+       where r.site_id = v.site_id and r.refined_at is not null and r.dropped_at is null
+       order by r.number desc limit 1) as refined_hash
+    from versions v where refined_at is null and dropped_at is null order by created_at limit 1`
   return row
 }
 
+/** The blobs of the old manifest stay as long as the version: an edge may still serve from it. */
 export async function markRefined(
   sql: Sql,
-  versionId: string,
+  { id, site_id, number }: UnrefinedVersion,
   refined: { manifestHash: string; blobs: readonly string[] } | undefined,
 ): Promise<void> {
-  await sql`update versions set refined_at = now() where id = ${versionId}`
+  await sql`update versions set refined_at = now() where id = ${id}`
   if (!refined) return
-  await sql`update versions set manifest_hash = ${refined.manifestHash} where id = ${versionId}`
+  await sql`update versions set manifest_hash = ${refined.manifestHash} where id = ${id}`
   await sql`
-    insert into version_blobs (version_id, hash) select ${versionId}, unnest(${refined.blobs as string[]}::text[])
-    on conflict do nothing`
+    insert into site_blobs (site_id, hash, from_version, to_version)
+    select ${site_id}, needed.hash, ${number}, case when s.next_version_number = ${number + 1} then null else ${number}::integer end
+    from unnest(${refined.blobs as string[]}::text[]) as needed (hash) join sites s on s.id = ${site_id}
+    where not exists (
+      select from site_blobs b where b.site_id = ${site_id} and b.hash = needed.hash
+      and ${number} between b.from_version and coalesce(b.to_version, ${number}))`
 }

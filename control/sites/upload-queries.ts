@@ -14,17 +14,30 @@ export interface UploadFile {
   path: string
   hash: string
   size: number
+}
+
+export interface UploadBlob {
+  hash: string
+  size: number
   stored: boolean
 }
 
-/** Booleans travel as text: the driver would take a list of them for one. */
-export async function insertUpload(sql: Sql, upload: UploadRow, files: readonly UploadFile[]): Promise<void> {
-  await sql`insert into uploads ${sql({ ...upload })}`
+/** The list of files is one value: an upload asks for all of it, once, at the end. */
+type PackedFile = [path: string, hash: string, size: number]
+
+export async function insertUpload(
+  sql: Sql,
+  upload: UploadRow,
+  files: readonly UploadFile[],
+  missing: readonly Pick<UploadBlob, 'hash' | 'size'>[],
+): Promise<void> {
+  const packed = files.map((file): PackedFile => [file.path, file.hash, file.size])
+  await sql`insert into uploads ${sql({ ...upload, files: sql.json(packed) } as never)}`
+  if (missing.length === 0) return
   await sql`
-    insert into upload_files (upload_id, path, hash, size, stored)
-    select ${upload.id}, f.path, f.hash, f.size, f.stored::boolean
-    from unnest(${files.map((file) => file.path)}::text[], ${files.map((file) => file.hash)}::text[],
-                ${files.map((file) => file.size)}::bigint[], ${files.map((file) => String(file.stored))}::text[]) as f (path, hash, size, stored)`
+    insert into upload_blobs (upload_id, hash, size)
+    select ${upload.id}, b.hash, b.size
+    from unnest(${missing.map((blob) => blob.hash)}::text[], ${missing.map((blob) => blob.size)}::bigint[]) as b (hash, size)`
 }
 
 export async function findOpenUpload(
@@ -35,29 +48,38 @@ export async function findOpenUpload(
 ): Promise<UploadRow | undefined> {
   const [upload] = await sql<UploadRow[]>`
     select id, site_id, user_id, message, if_version, spa_fallback, expires_at from uploads
-    where id = ${uploadId} and site_id = ${siteId} and finished_at is null and expires_at > ${now}`
+    where id = ${uploadId} and site_id = ${siteId} and expires_at > ${now}`
   return upload
 }
 
-export async function findUploadFile(sql: Sql, uploadId: string, hash: string): Promise<UploadFile | undefined> {
-  const [file] = await sql<
-    UploadFile[]
-  >`select path, hash, size, stored from upload_files where upload_id = ${uploadId} and hash = ${hash} limit 1`
-  return file
+/** A blob that the upload names; one that never had to be sent counts as stored. */
+export async function findUploadBlob(sql: Sql, uploadId: string, hash: string): Promise<UploadBlob | undefined> {
+  const [blob] = await sql<UploadBlob[]>`
+    select hash, size, stored from upload_blobs where upload_id = ${uploadId} and hash = ${hash}
+    union all
+    select file ->> 1, (file ->> 2)::bigint, true from uploads, json_array_elements(files) file
+    where id = ${uploadId} and file ->> 1 = ${hash}
+    limit 1`
+  return blob
 }
 
 export async function listUploadFiles(sql: Sql, uploadId: string): Promise<UploadFile[]> {
-  return sql<
-    UploadFile[]
-  >`select path, hash, size, stored from upload_files where upload_id = ${uploadId} order by path`
+  const [row] = await sql<{ files: PackedFile[] }[]>`select files from uploads where id = ${uploadId}`
+  return (row?.files ?? []).map(([path, hash, size]) => ({ path, hash, size }))
+}
+
+export async function listMissing(sql: Sql, uploadId: string): Promise<Set<string>> {
+  const rows = await sql<{ hash: string }[]>`
+    select hash from upload_blobs where upload_id = ${uploadId} and not stored`
+  return new Set(rows.map((row) => row.hash))
 }
 
 export async function markStored(sql: Sql, uploadId: string, hash: string): Promise<void> {
-  await sql`update upload_files set stored = true where upload_id = ${uploadId} and hash = ${hash}`
+  await sql`update upload_blobs set stored = true where upload_id = ${uploadId} and hash = ${hash}`
 }
 
-export async function markFinished(sql: Sql, uploadId: string, now: Date): Promise<void> {
-  await sql`update uploads set finished_at = ${now} where id = ${uploadId}`
+export async function deleteUpload(sql: Sql, uploadId: string): Promise<void> {
+  await sql`delete from uploads where id = ${uploadId}`
 }
 
 export async function deleteExpired(sql: Sql, now: Date): Promise<string[]> {

@@ -51,10 +51,18 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
     return upload
   }
 
-  async function requireExpected(uploadId: string, hash: string): Promise<queries.UploadFile> {
-    const file = await queries.findUploadFile(sql, uploadId, hash)
-    if (!file) throw errors.notFound('file in this upload')
-    return file
+  async function requireExpected(uploadId: string, hash: string): Promise<queries.UploadBlob> {
+    const blob = await queries.findUploadBlob(sql, uploadId, hash)
+    if (!blob) throw errors.notFound('file in this upload')
+    return blob
+  }
+
+  /** Hashes that the organisation does not store yet. The live version names nearly all that it does. */
+  async function missingOf(actor: Actor, files: StartUpload['files'], live: Uploaded): Promise<Map<string, number>> {
+    const inLive = new Set(live.values())
+    const unsure = new Map(files.filter((file) => !inLive.has(file.sha256)).map((file) => [file.sha256, file.size]))
+    if (unsure.size > 0) for (const hash of await ownBlobs(sql, actor.orgId, [...unsure.keys()])) unsure.delete(hash)
+    return unsure
   }
 
   return {
@@ -65,7 +73,8 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       if (wanted.files.reduce((sum, file) => sum + file.size, 0) > cap) throw errors.uploadTooLarge(cap)
       for (const file of wanted.files) publishing.checkPath(file.path)
       requireConsistent(wanted.files)
-      const present = await ownBlobs(sql, actor.orgId, [...new Set(wanted.files.map((file) => file.sha256))])
+      const live = uploadedFiles(await versions.liveManifest(siteId, site.live_version_id))
+      const missing = await missingOf(actor, wanted.files, live)
       const id = newId('upl', clock.now())
       const expiresAt = new Date(clock.now() + UPLOAD_LIFETIME_MS)
       await transaction(sql, (db) =>
@@ -80,19 +89,14 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
             spa_fallback: wanted.spa_fallback ?? null,
             expires_at: expiresAt,
           },
-          wanted.files.map((file) => ({
-            path: file.path,
-            hash: file.sha256,
-            size: file.size,
-            stored: present.has(file.sha256),
-          })),
+          wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size })),
+          [...missing].map(([hash, size]) => ({ hash, size })),
         ),
       )
-      const live = await versions.liveManifest(siteId, site.live_version_id)
       return {
         upload_id: id,
-        missing: [...new Set(wanted.files.map((file) => file.sha256).filter((hash) => !present.has(hash)))],
-        unchanged: live !== undefined && isSameContent(live, wanted.files),
+        missing: [...missing.keys()],
+        unchanged: isSameContent(live, wanted.files),
         expires_at: expiresAt.toISOString(),
       }
     },
@@ -129,9 +133,11 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       const upload = await requireUpload(actor, siteId, uploadId)
       const site = await sites.requireOwn(sql, actor, siteId)
       const files = await queries.listUploadFiles(sql, uploadId)
-      const missing = files.filter((file) => !file.stored)
-      if (missing.length > 0)
-        throw errors.invalidRequest(`${missing.length} files have not arrived yet, the first is "${missing[0]!.path}".`)
+      const missing = await queries.listMissing(sql, uploadId)
+      if (missing.size > 0) {
+        const first = files.find((file) => missing.has(file.hash))
+        throw errors.invalidRequest(`${missing.size} files have not arrived yet, the first is "${first?.path}".`)
+      }
       const intake = publishing.receive({
         capBytes: plans[site.plan].uploadBytes,
         base: await versions.liveManifestHash(site),
@@ -144,7 +150,7 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
           ...(upload.if_version === null ? {} : { ifVersion: upload.if_version }),
           ...(upload.spa_fallback === null ? {} : { spaFallback: upload.spa_fallback }),
         })
-        await queries.markFinished(sql, uploadId, new Date(clock.now()))
+        await queries.deleteUpload(sql, uploadId)
         return published
       } finally {
         await intake.abort()
@@ -173,11 +179,18 @@ function requireConsistent(files: StartUpload['files']): void {
   }
 }
 
-/** Compares what was uploaded, not what is served: Markdown has a source. */
-function isSameContent(live: Manifest, files: StartUpload['files']): boolean {
-  const uploaded = new Map<string, string>(live.unserved.map(([name, variant]) => [name, variant.hash]))
-  for (const [name, file] of live.files) uploaded.set(file.source?.path ?? name, file.source?.hash ?? file.hash)
-  return uploaded.size === files.length && files.every((file) => uploaded.get(file.path) === file.sha256)
+/** Path → hash of what was uploaded, not of what is served: Markdown has a source. */
+type Uploaded = ReadonlyMap<string, string>
+
+function uploadedFiles(manifest: Manifest | undefined): Uploaded {
+  const uploaded = new Map<string, string>(manifest?.unserved.map(([name, variant]) => [name, variant.hash]))
+  for (const [name, file] of manifest?.files ?? [])
+    uploaded.set(file.source?.path ?? name, file.source?.hash ?? file.hash)
+  return uploaded
+}
+
+function isSameContent(live: Uploaded, files: StartUpload['files']): boolean {
+  return live.size === files.length && files.every((file) => live.get(file.path) === file.sha256)
 }
 
 async function sizeOf(file: string): Promise<number> {

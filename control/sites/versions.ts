@@ -222,12 +222,12 @@ export function createVersions({ sql, clock, events, refreshRoutes, audit, publi
     async refineDue(): Promise<number> {
       let count = 0
       for (let version = await queries.nextUnrefined(sql); version; version = await queries.nextUnrefined(sql)) {
-        const refined = await publishing.refine(version.manifest_hash)
-        const { id, site_id } = version
+        const due = version
+        const refined = await publishing.refine(due.manifest_hash, due.refined_hash)
         await transaction(sql, async (db) => {
-          await queries.lockSite(db, site_id)
-          await queries.markRefined(db, id, refined)
-          if (refined) await refreshRoutes(db, site_id)
+          await queries.lockSite(db, due.site_id)
+          await queries.markRefined(db, due, refined)
+          if (refined) await refreshRoutes(db, due.site_id)
         })
         count++
       }

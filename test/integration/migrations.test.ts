@@ -1,6 +1,8 @@
+import { readdir, readFile } from 'node:fs/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { migrate } from '../../control/database/migrate.ts'
 import { openDatabase } from '../../control/database/sql.ts'
+import { referencedBlobs } from '../../control/sites/queries.ts'
 import { createBareDatabase, type TestDatabase } from '../support/postgres.ts'
 
 let database: TestDatabase
@@ -22,3 +24,46 @@ test('a migrated database is left alone', async () => {
   await migrate(database.sql)
   expect(await migrate(database.sql)).toEqual([])
 })
+
+test('what versions and open uploads needed before blobs were kept by spans is needed afterwards', async () => {
+  const { sql } = database
+  await migrateUpTo('0061_blob_spans.sql')
+  await sql`insert into users (id, email, password_hash) values ('user', 'user@example.com', '')`
+  await sql`insert into organisations (id, name, owner_id) values ('org', 'Org', 'user')`
+  await sql`insert into sites (id, org_id, slug, dns_target, next_version_number) values ('site', 'org', 'site', 'site', 4)`
+  await sql`
+    insert into versions (id, site_id, number, manifest_hash, byte_size, file_count, dropped_at)
+    values ('v1', 'site', 1, '', 0, 0, '2020-01-01'), ('v2', 'site', 2, '', 0, 0, null), ('v3', 'site', 3, '', 0, 0, null)`
+  await sql`
+    insert into version_blobs (version_id, hash)
+    values ('v1', 'old'), ('v1', 'both'), ('v2', 'both'), ('v2', 'second'), ('v3', 'both'), ('v3', 'third')`
+  await sql`insert into uploads (id, site_id, expires_at) values ('upload', 'site', now() + interval '1 hour')`
+  await sql`
+    insert into upload_files (upload_id, path, hash, size, stored)
+    values ('upload', 'b', 'sent', 5, true), ('upload', 'a', 'sent', 5, true), ('upload', 'c', 'awaited', 7, false)`
+
+  await migrate(sql)
+
+  const hashes = ['old', 'both', 'second', 'third', 'sent', 'awaited', 'never']
+  expect(await referencedBlobs(sql, hashes, new Date())).toEqual(
+    new Set(['both', 'second', 'third', 'sent', 'awaited']),
+  )
+  const [upload] = await sql<{ files: unknown }[]>`select files from uploads`
+  expect(upload!.files).toEqual([
+    ['a', 'sent', 5],
+    ['b', 'sent', 5],
+    ['c', 'awaited', 7],
+  ])
+  const open = await sql`select hash from site_blobs where to_version is null order by hash`
+  expect(open.map(({ hash }) => hash)).toEqual(['both', 'third'])
+})
+
+/** The state of an installation just before `next` is applied. */
+async function migrateUpTo(next: string): Promise<void> {
+  const folder = new URL('../../control/database/migrations/', import.meta.url)
+  await database.sql`create table schema_migrations (name text primary key, applied_at timestamptz not null default now())`
+  for (const name of (await readdir(folder)).toSorted().filter((file) => file < next)) {
+    await database.sql.unsafe(await readFile(new URL(name, folder), 'utf8'))
+    await database.sql`insert into schema_migrations (name) values (${name})`
+  }
+}

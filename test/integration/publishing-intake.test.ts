@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import zlib from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Intake, PreparedVersion } from '../../control/publishing/contract.ts'
-import type { ManifestFile } from '../../shared/manifest.ts'
+import { encodeManifest, type ManifestFile } from '../../shared/manifest.ts'
 import { chunksOf, startPublishing, type PublishingFixture } from '../support/publishing.ts'
 
 const CAP_BYTES = 10_000_000
@@ -244,6 +244,23 @@ describe('changed files only', () => {
     expect(partial).toEqual(whole)
   })
 
+  test('the report tells of links on unchanged pages, whose target was taken away', async () => {
+    const site = { 'index.html': '<a href="/a">a</a>', 'a.html': '<a href="/b">b</a><img src="c.png">', 'b.html': 'b' }
+    const whole = await publishFiles({ ...site, 'c.png': 'png' })
+    expect(whole.report.warnings).toEqual([])
+    const partial = await publish(
+      async (intake) => {
+        for (const [path, file] of await filesOf(whole))
+          if (path !== 'c.png' && path !== 'b.html') await intake.addStored(path, file.hash, file.size)
+      },
+      { base: whole.manifestHash },
+    )
+    expect(partial.report.warnings.map(({ code, path }) => [code, path])).toEqual([
+      ['missing_page', 'a.html'],
+      ['missing_file', 'a.html'],
+    ])
+  })
+
   test('a file that never arrived is named', async () => {
     const missing = publish(async (intake) => {
       await intake.addFile('index.html', chunksOf('x'))
@@ -260,7 +277,7 @@ describe('refining', () => {
       (_, index) => `line ${index * 7919} of a text, ${index % 13} words\n`,
     ).join('')
     const prepared = await publishFiles({ 'index.html': '<p>x', 'a.txt': text })
-    const refined = (await fixture.publishing.refine(prepared.manifestHash))!
+    const refined = (await fixture.publishing.refine(prepared.manifestHash, null))!
     const [before, after] = [await filesOf(prepared), await filesOf({ ...prepared, ...refined })]
     expect(after.get('a.txt')!.encodings!.br!.size).toBeLessThan(before.get('a.txt')!.encodings!.br!.size)
     expect({ ...after.get('a.txt'), encodings: 0 }).toEqual({ ...before.get('a.txt'), encodings: 0 })
@@ -270,6 +287,36 @@ describe('refining', () => {
     expect(
       zlib.brotliDecompressSync(await fixture.blobs.read(after.get('a.txt')!.encodings!.br!.hash)).toString(),
     ).toBe(text)
-    expect(await fixture.publishing.refine(refined.manifestHash)).toBeUndefined()
+    expect(await fixture.publishing.refine(refined.manifestHash, null)).toBeUndefined()
+  })
+
+  test('takes what has not changed from a version that was refined', async () => {
+    const lines = (seed: number): string =>
+      Array.from({ length: 500 }, (_, index) => `line ${index * seed} of a text, ${index % 13} words\n`).join('')
+    const site = { 'index.html': '<p>x', 'same.txt': lines(7919), 'changed.txt': lines(104_729) }
+    const first = await publishFiles(site)
+    const firstRefined = (await fixture.publishing.refine(first.manifestHash, null))!
+    // What was refined must be served as it is in that manifest, so a mark in it shows where the new one has it from.
+    const marked = await markVariant(firstRefined.manifestHash, 'same.txt')
+    const second = await publishFiles({ ...site, 'changed.txt': lines(1_299_709) })
+    const refined = (await fixture.publishing.refine(second.manifestHash, marked.manifestHash))!
+    const after = await filesOf({ ...second, ...refined })
+    expect(after.get('same.txt')!.encodings!.br).toEqual(marked.variant)
+    expect(after.get('changed.txt')!.encodings!.br!.size).toBeLessThan(
+      (await filesOf(second)).get('changed.txt')!.encodings!.br!.size,
+    )
   })
 })
+
+async function markVariant(
+  manifestHash: string,
+  name: string,
+): Promise<{ manifestHash: string; variant: { hash: string; size: number } }> {
+  const manifest = await fixture.publishing.readManifest(manifestHash)
+  const { hash } = await fixture.blobs.put(Buffer.from('a mark'))
+  const variant = { hash, size: 6 }
+  const files = manifest.files.map(([path, file]): (typeof manifest.files)[number] =>
+    path === name ? [path, { ...file, encodings: { ...file.encodings, br: variant } }] : [path, file],
+  )
+  return { manifestHash: (await fixture.blobs.put(encodeManifest({ ...manifest, files }))).hash, variant }
+}

@@ -1,0 +1,120 @@
+/** Which blobs a site's versions need, told by spans of version numbers: held against a model that remembers each version. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { transaction } from '../../control/database/sql.ts'
+import {
+  deleteEndedSpans,
+  dropOldVersions,
+  insertVersion,
+  markRefined,
+  ownBlobs,
+  referencedBlobs,
+  updateSite,
+} from '../../control/sites/queries.ts'
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+
+const DAY_MS = 86_400_000
+const KEPT = 3
+const ALL = Array.from({ length: 12 }, (_, index) => `hash-${String(index).padStart(2, '0')}`)
+
+interface Version {
+  number: number
+  blobs: Set<string>
+  droppedAt?: number
+}
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+  await database.sql`insert into users (id, email, password_hash) values ('user', 'user@example.com', '')`
+  await database.sql`insert into organisations (id, name, owner_id) values ('org', 'Org', 'user'), ('other', 'Other', 'user')`
+})
+afterAll(() => database.close())
+
+test.each([1, 2, 3, 4, 5, 6])('publishes, refinements and retention in a random order, seed %i', async (seed) => {
+  const random = createRandom(seed)
+  const siteId = `site-${seed}`
+  const { sql } = database
+  await sql`insert into sites (id, org_id, slug, dns_target) values (${siteId}, 'org', ${siteId}, ${siteId})`
+  const versions: Version[] = []
+  let now = Date.UTC(2030, seed, 1)
+
+  async function publish(): Promise<void> {
+    const blobs = ALL.filter(() => random() < 0.5)
+    const number = versions.length + 1
+    await transaction(sql, async (db) => {
+      await insertVersion(db, versionRow(siteId, number, now), { warnings: [] }, blobs)
+      await dropOldVersions(db, siteId, KEPT, new Date(now))
+      await updateSite(db, siteId, { next_version_number: number + 1 }, new Date(now))
+    })
+    versions.push({ number, blobs: new Set(blobs) })
+    for (const version of versions) if (version.number <= number - KEPT) version.droppedAt ??= now
+  }
+
+  async function refine(): Promise<void> {
+    const version = versions[Math.floor(random() * versions.length)]
+    if (!version || version.droppedAt !== undefined) return
+    const blobs = ALL.filter(() => random() < 0.3)
+    const { number } = version
+    const row = { id: `${siteId}-${number}`, site_id: siteId, number, manifest_hash: '', refined_hash: null }
+    await transaction(sql, (db) => markRefined(db, row, { manifestHash: 'refined', blobs }))
+    for (const hash of blobs) version.blobs.add(hash)
+  }
+
+  function needed(isNeeded: (version: Version) => boolean): string[] {
+    return ALL.filter((hash) => versions.some((version) => isNeeded(version) && version.blobs.has(hash)))
+  }
+
+  for (let step = 0; step < 40; step++) {
+    now += random() * DAY_MS
+    await (random() < 0.6 ? publish() : refine())
+    if (random() < 0.2) await deleteEndedSpans(sql, new Date(now))
+    const isRetained = ({ droppedAt }: Version): boolean => droppedAt === undefined
+    const isRecent = ({ droppedAt }: Version): boolean => droppedAt === undefined || droppedAt > now - DAY_MS
+    expect([...(await ownBlobs(sql, 'org', ALL))].toSorted()).toEqual(needed(isRetained))
+    expect([...(await referencedBlobs(sql, ALL, new Date(now)))].toSorted()).toEqual(needed(isRecent))
+    expect(await ownBlobs(sql, 'other', ALL)).toEqual(new Set())
+  }
+  await sql`update versions set dropped_at = ${new Date(now)} where site_id = ${siteId} and dropped_at is null`
+  await deleteEndedSpans(sql, new Date(now + 2 * DAY_MS))
+  expect(await sql`select from site_blobs where site_id = ${siteId}`).toHaveLength(0)
+})
+
+test('a deploy writes rows for what changed only', async () => {
+  const { sql } = database
+  await sql`insert into sites (id, org_id, slug, dns_target) values ('large', 'org', 'large', 'large')`
+  const blobs = Array.from({ length: 1000 }, (_, index) => `large-${index}`)
+  await insertVersion(sql, versionRow('large', 1, 0), { warnings: [] }, blobs)
+  await insertVersion(sql, versionRow('large', 2, 0), { warnings: [] }, [...blobs.slice(1), 'large-new'])
+  expect(
+    await sql`select hash, from_version, to_version from site_blobs where site_id = 'large' and (from_version = 2 or to_version is not null) order by hash`,
+  ).toEqual([
+    { hash: 'large-0', from_version: 1, to_version: 1 },
+    { hash: 'large-new', from_version: 2, to_version: null },
+  ])
+})
+
+function versionRow(siteId: string, number: number, now: number) {
+  return {
+    id: `${siteId}-${number}`,
+    site_id: siteId,
+    number,
+    manifest_hash: '',
+    byte_size: 0,
+    file_count: 0,
+    message: '',
+    title: '',
+    created_by: null,
+    created_at: new Date(now),
+  }
+}
+
+/** The same numbers for the same seed (mulberry32). */
+function createRandom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
