@@ -1,35 +1,28 @@
 /** Certificates on several real edges that share one Redis and one real CA; control is played by the test. */
-import http from 'node:http'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
+import http2 from 'node:http2'
 import tls from 'node:tls'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startEdgeFixture, type EdgeFixture, type EdgeProcess } from '../support/edge-fixture.ts'
+import {
+  allHeard,
+  certificateAt,
+  isIssued,
+  reissue,
+  startChallengeGate,
+  wantDomain,
+  type ChallengeGate,
+} from '../support/custom-domains.ts'
+import { startEdgeFixture, streamH2, type EdgeFixture, type EdgeProcess } from '../support/edge-fixture.ts'
 import { startPebble, type Pebble } from '../support/pebble.ts'
-
-const DOMAINS = '{dropway}:domains'
-const CERTIFICATES = '{dropway}:certificates'
 
 let fixture: EdgeFixture
 let pebble: Pebble
-let gate: http.Server
-/** Where the public port 80 leads, and whether it answers. */
-let forwardTo: EdgeProcess
-let isHeld = false
-let arrivals = 0
+let gate: ChallengeGate
 
 beforeAll(async () => {
-  gate = http.createServer(async (request, response) => {
-    arrivals += 1
-    while (isHeld) await sleep(50)
-    const answer = await fetch(`http://127.0.0.1:${forwardTo.httpPort}${request.url}`).catch(() => undefined)
-    response.writeHead(answer?.status ?? 502).end(await answer?.text())
-  })
-  gate.listen(0, '127.0.0.1')
-  await once(gate, 'listening')
-  pebble = await startPebble({ challengePort: (gate.address() as AddressInfo).port, nonceReject: 50 })
+  gate = await startChallengeGate()
+  pebble = await startPebble({ challengePort: gate.port, nonceReject: 50 })
   fixture = await startEdgeFixture({
     env: {
       ACME_DIRECTORY_URL: pebble.directoryUrl,
@@ -38,47 +31,28 @@ beforeAll(async () => {
       EDGE_WORKERS: '1',
     },
   })
-  forwardTo = fixture.edge
+  gate.forwardTo = fixture.edge
 })
 afterAll(async () => {
-  isHeld = false
-  gate.closeAllConnections()
-  gate.close()
+  gate.stop()
   await Promise.all([fixture.stop(), pebble.stop()])
 })
 
-async function want(name: string): Promise<void> {
-  const value = JSON.stringify({ wanted: true })
-  await pebble.dns.a(name, '127.0.0.1')
-  await fixture.redis.hset(DOMAINS, name, value)
-  await fixture.log({ kind: 'domain', name, value })
-}
-
-/** Names of the certificate that a handshake gets. */
-async function namesAt({ httpsPort }: EdgeProcess, servername: string): Promise<string> {
-  const socket = tls.connect({ port: httpsPort, host: '127.0.0.1', servername, rejectUnauthorized: false })
-  await Promise.race([
-    once(socket, 'secureConnect'),
-    once(socket, 'close').then(() => Promise.reject(new Error('closed'))),
-  ])
-  const { subjectaltname } = socket.getPeerCertificate()
-  socket.destroy()
-  return subjectaltname ?? ''
-}
+const want = (name: string): Promise<void> => wantDomain(fixture, pebble, name)
+const namesAt = async (edge: EdgeProcess, servername: string): Promise<string> =>
+  (await certificateAt(edge.httpsPort, servername)).names
 
 test('the edge that orders is killed; another one finishes, with at most two orders, and serves it', async () => {
   const orders = await pebble.orders()
-  isHeld = true
+  gate.isHeld = true
   await want('killed.test')
-  await expect.poll(() => arrivals, { timeout: 10_000 }).toBeGreaterThan(0)
+  await expect.poll(gate.arrivals, { timeout: 10_000 }).toBeGreaterThan(0)
   const heir = await fixture.startEdge({ REPLICA_DIR: `${fixture.dataDir}/heir` })
   fixture.edge.process.kill('SIGKILL')
-  forwardTo = heir
+  gate.forwardTo = heir
   fixture.edge = heir
-  isHeld = false
-  await expect
-    .poll(() => fixture.redis.hexists(CERTIFICATES, 'killed.test'), { timeout: 60_000, interval: 200 })
-    .toBe(1)
+  gate.isHeld = false
+  await expect.poll(() => isIssued(fixture, 'killed.test'), { timeout: 60_000, interval: 200 }).toBe(true)
   expect((await pebble.orders()) - orders).toBeLessThanOrEqual(2)
   expect(await pebble.accounts()).toBe(1)
   await expect.poll(() => namesAt(heir, 'killed.test'), { timeout: 5000 }).toContain('killed.test')
@@ -88,7 +62,7 @@ test('two edges race for a name: one order, both serve it within five seconds', 
   const second = await fixture.startEdge({ REPLICA_DIR: `${fixture.dataDir}/second` })
   const orders = await pebble.orders()
   await want('race.test')
-  await expect.poll(() => fixture.redis.hexists(CERTIFICATES, 'race.test'), { timeout: 30_000, interval: 50 }).toBe(1)
+  await expect.poll(() => isIssued(fixture, 'race.test'), { timeout: 30_000, interval: 50 }).toBe(true)
   for (const edge of [fixture.edge, second]) {
     await expect.poll(() => namesAt(edge, 'race.test'), { timeout: 5000, interval: 50 }).toContain('race.test')
   }
@@ -96,35 +70,108 @@ test('two edges race for a name: one order, both serve it within five seconds', 
   await second.stop()
 }, 60_000)
 
-test('a certificate is swapped under load without one failed handshake', async () => {
+test('renewed certificates are swapped at 200 requests a second without one failed handshake', async () => {
+  await fixture.publish('swap.test', { 'index.html': '<p>served</p>' })
   await want('swap.test')
-  await expect
-    .poll(() => namesAt(fixture.edge, 'swap.test').catch(() => ''), { timeout: 20_000 })
-    .toContain('swap.test')
-  // The same bundle, sealed for this name, announced again and again: each time the worker builds its context anew.
-  const sealed = (await fixture.redis.hget(CERTIFICATES, 'swap.test'))!
-  const failures: unknown[] = []
-  let handshakes = 0
-  let isOver = false
-  const visitors = Promise.all(
-    Array.from({ length: 4 }, async () => {
-      while (!isOver) {
-        const names = await namesAt(fixture.edge, 'swap.test').catch((error: unknown) => (failures.push(error), ''))
-        if (!names.includes('swap.test')) failures.push(names)
-        handshakes += 1
-        await sleep(5)
-      }
-    }),
-  )
-  for (let swap = 0; swap < 20; swap++) {
-    await fixture.reached(await fixture.log({ kind: 'certificate', name: 'swap.test', value: sealed }))
-    await sleep(50)
+  await expect.poll(() => namesAt(fixture.edge, 'swap.test'), { timeout: 20_000 }).toContain('swap.test')
+  const ca = await pebble.rootPem()
+  const original = await certificateAt(fixture.edge.httpsPort, 'swap.test')
+  const visitors = startVisitors(fixture.edge.httpsPort, 'swap.test', ca)
+  /** From when to when visitors must have seen which certificate. */
+  const spans: { serial: string; fromMs: number; toMs: number }[] = []
+  for (let swap = 0; swap < 3; swap++) {
+    await reissue(fixture, pebble, 'swap.test')
+    await expect.poll(() => isIssued(fixture, 'swap.test'), { timeout: 30_000, interval: 20 }).toBe(true)
+    expect(await allHeard(fixture)).toBe(true)
+    const fromMs = performance.now()
+    const { serial } = await certificateAt(fixture.edge.httpsPort, 'swap.test')
+    const met = visitors.handshakes.length
+    await expect.poll(() => visitors.handshakes.length, { interval: 20 }).toBeGreaterThan(met + 80)
+    spans.push({ serial, fromMs, toMs: performance.now() })
   }
-  isOver = true
-  await visitors
+  const { handshakes } = visitors
+  const { failures, kept } = await visitors.stop()
+
   expect(failures).toEqual([])
-  expect(handshakes).toBeGreaterThan(50)
-}, 60_000)
+  const serials = new Set([original.serial, ...spans.map(({ serial }) => serial)])
+  expect(serials.size).toBe(4)
+  for (const { serial, fromMs, toMs } of spans) {
+    const seen = handshakes.filter(({ startedMs }) => startedMs >= fromMs && startedMs < toMs)
+    expect(seen.length).toBeGreaterThan(20)
+    expect(new Set(seen.map((each) => each.serial))).toEqual(new Set([serial]))
+  }
+  expect(handshakes.filter(({ serial }) => !serials.has(serial))).toEqual([])
+  // Who was there before the first swap still is.
+  expect(kept).toBeGreaterThan(20)
+}, 90_000)
+
+interface Visitors {
+  readonly handshakes: readonly { serial: string; startedMs: number }[]
+  stop(): Promise<{
+    failures: readonly string[]
+    /** Answers on the connections that stayed open all the time. */
+    kept: number
+  }>
+}
+
+/** 200 requests a second, however long each takes: most on a connection of their own, some on one that stays. */
+function startVisitors(port: number, host: string, ca: string): Visitors {
+  const failures: string[] = []
+  const handshakes: { serial: string; startedMs: number }[] = []
+  const underWay: Promise<void>[] = []
+  let kept = 0
+  const sessions = Array.from({ length: 4 }, () => connectH2(port, host, ca, failures))
+  const startedMs = performance.now()
+  const visit = async (turn: number): Promise<void> => {
+    try {
+      if (turn % 10 === 0) {
+        const { status, text } = await streamH2(sessions[(turn / 10) % sessions.length]!, host, '/')
+        if (status !== 200 || !text.includes('served')) failures.push(`${status} ${text}`)
+        kept += 1
+      } else handshakes.push(await visitOnce(port, host, ca))
+    } catch (error) {
+      failures.push(String(error))
+    }
+  }
+  const timer = setInterval(() => {
+    const due = (performance.now() - startedMs) / 5
+    while (underWay.length < due) underWay.push(visit(underWay.length))
+  }, 5)
+  return {
+    handshakes,
+    async stop() {
+      clearInterval(timer)
+      await Promise.all(underWay)
+      for (const session of sessions) session.destroy()
+      return { failures, kept }
+    },
+  }
+}
+
+function connectH2(port: number, host: string, ca: string, failures: string[]): http2.ClientHttp2Session {
+  const session = http2.connect(`https://${host}`, {
+    createConnection: () => tls.connect({ port, host: '127.0.0.1', ca, servername: host, ALPNProtocols: ['h2'] }),
+  })
+  session.on('error', (error) => failures.push(String(error)))
+  session.on('goaway', () => failures.push('goaway'))
+  return session
+}
+
+/** A whole visit on a connection of its own, by a client that checks the chain. */
+async function visitOnce(port: number, host: string, ca: string): Promise<{ serial: string; startedMs: number }> {
+  const startedMs = performance.now()
+  const socket = tls.connect({ port, host: '127.0.0.1', ca, servername: host, ALPNProtocols: ['http/1.1'] })
+  try {
+    await once(socket, 'secureConnect')
+    const serial = socket.getPeerCertificate().serialNumber
+    socket.write(`GET / HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)
+    const answer = Buffer.concat(await socket.toArray()).toString()
+    if (!/^HTTP\/1.1 200 [^]*served/.test(answer)) throw new Error(answer.slice(0, 200))
+    return { serial, startedMs }
+  } finally {
+    socket.destroy()
+  }
+}
 
 test('handshakes with a thousand unknown names start no order and leave memory flat', async () => {
   const orders = await pebble.orders()
