@@ -18,6 +18,8 @@ export function createMirror({ sql, redis, secrets, log }: { sql: Pool; redis: R
   /** Keeps a bundle that the edges announced; '' forgets it. */
   async function keep(name: string, sealed: string): Promise<void> {
     if (sealed === '') return queries.deleteCertificate(sql, name)
+    // First: a backup that has the certificate then has the account that ordered it. Redis away: `copyState` follows.
+    await copyAccount().catch(() => {})
     try {
       const facts = certificateFacts(openBundle(secrets, name, sealed).cert)
       await queries.saveCertificate(sql, {
@@ -29,6 +31,11 @@ export function createMirror({ sql, redis, secrets, log }: { sql: Pool; redis: R
     } catch (error) {
       log.warn({ err: error, domain: name }, 'a certificate in Redis cannot be read')
     }
+  }
+
+  async function copyAccount(): Promise<void> {
+    const account = await redis.get(keys.acmeAccount)
+    if (account !== null) await queries.saveAccount(sql, account)
   }
 
   /** What the log did not tell (control was away) is read from Redis itself. */
@@ -62,14 +69,14 @@ export function createMirror({ sql, redis, secrets, log }: { sql: Pool; redis: R
     /** Retry states and the account change rarely; they are copied whole. Nothing is copied from an unfinished Redis. */
     async copyState(): Promise<void> {
       if (!(await redis.exists(keys.epoch))) return
-      const [retries, account] = await Promise.all([redis.hgetall(keys.acmeRetry), redis.get(keys.acmeAccount)])
+      const retries = await redis.hgetall(keys.acmeRetry)
       const states = new Map<string, RetryState>()
       for (const [name, text] of Object.entries(retries)) {
         const state = decodeRetryState(text)
         if (state) states.set(name, state)
       }
       await transaction(sql, (db) => queries.replaceRetries(db, states))
-      if (account !== null) await queries.saveAccount(sql, account)
+      await copyAccount()
     },
 
     async republish(target: Redis): Promise<void> {
