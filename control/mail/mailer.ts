@@ -2,24 +2,26 @@
  * Sends what lies in the outbox, each mail once, with any number of controls.
  *
  * 1. A sender locks the mail's row (FOR NO KEY UPDATE SKIP LOCKED) for as long as it sends.
- * 2. Just before SMTP's final dot it notes the hand-over in a transaction of its own. The note's primary key
- *    admits one sender, even if a lost connection to Postgres has let a second one at the row.
+ * 2. Before SMTP's final dot it notes the hand-over in a transaction of its own. The note's primary key admits one
+ *    sender, even if a lost connection to Postgres has let a second one at the row. The note is committed in the tick
+ *    in which the dot is written, not before: nothing is waited for between the two.
  * 3. After the server's 250 it marks the mail sent, drops the note and commits.
  *
- * Killed before 2, nobody has the mail: the next sender sends it. Killed after 2, the dot is on its way (the
- * kernel delivers what was written): the next sender finds the note and marks the mail sent. An error that is
- * seen after 2 (the server refused, the connection broke) removes the note and tries again: a duplicate with
- * the same Message-ID is better than a loss. What remains is a kill in the instant between 2 and the write.
+ * Killed before the dot, nobody has the mail and Postgres rolls the note back: the next sender sends it. Killed after
+ * the dot, it is on its way (the kernel delivers what was written, the dot and the commit): the next sender finds the
+ * note and marks the mail sent. An error that is seen after the dot (the server refused, the connection broke) removes
+ * the note and tries again: a duplicate with the same Message-ID is better than a loss, and that is also what a kill
+ * between the two writes of one tick, or Postgres and the sender dying at once, may cost.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DAY_MS, type Clock } from '../../shared/clock.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Secrets } from '../../shared/secrets.ts'
 import { transaction, type Pool, type Sql } from '../database/sql.ts'
+import { createHandoverNote, HandedOverElsewhere } from './handover-note.ts'
 import { sealContext } from './mail.ts'
 import {
   deleteSettledMails,
-  insertHandover,
   lockDueMail,
   MAIL_CHANNEL,
   markMailFailed,
@@ -32,7 +34,7 @@ import { verdictOn } from './rules.ts'
 import type { MailSink } from './sinks.ts'
 import type { RenderedMail } from './templates.ts'
 
-/** Each holds a database connection while it sends; one more is needed for the note. */
+/** Each holds two database connections while it sends: for the mail's row and for the note. */
 const DEFAULT_SENDERS = 2
 /** Their event keys keep a second mail away; no event comes back after so long. */
 const KEEP_SETTLED_MS = 400 * DAY_MS
@@ -59,8 +61,6 @@ interface MailerDeps {
   /** Mails sent at the same time. */
   readonly senders?: number
 }
-
-class HandedOverElsewhere extends Error {}
 
 export function createMailer({
   sql,
@@ -91,16 +91,14 @@ export function createMailer({
   }
 
   async function send(locked: Sql, mail: MailRow): Promise<void> {
+    const note = createHandoverNote({ sql, mailId: mail.id, now: now() })
     try {
       const content = JSON.parse(secrets.open(mail.sealed, sealContext(mail.id)).toString('utf8')) as RenderedMail
-      await sink.deliver(
-        { id: mail.id, from: mailFrom, to: mail.recipient, createdAt: mail.createdAt, content },
-        async () => {
-          if (!(await insertHandover(sql, mail.id, now()))) throw new HandedOverElsewhere(mail.id)
-        },
-      )
+      await sink.deliver({ id: mail.id, from: mailFrom, to: mail.recipient, createdAt: mail.createdAt, content }, note)
+      await note.settle()
       await markMailSent(locked, mail.id, now())
     } catch (error) {
+      await note.settle()
       await noteFailure(locked, mail, error)
     }
   }

@@ -6,12 +6,16 @@ import nodemailer from 'nodemailer'
 import { SECOND_MS } from '../../shared/clock.ts'
 import { composeMessage, type Message } from './message.ts'
 
+export interface Handover {
+  /** Awaited before the point of no return: until then nobody has the mail. When it throws, nothing was sent. */
+  prepare(): Promise<void>
+  /** Called together with the point of no return, in one tick: from then on the receiver may have the mail. */
+  happens(): void
+}
+
 export interface MailSink {
-  /**
-   * Resolves when the mail has been taken over. `handOver` is called, and awaited, just before the point of no
-   * return: until then nobody has the mail, from then on the receiver may. When it throws, nothing was sent.
-   */
-  deliver(message: Message, handOver: () => Promise<void>): Promise<void>
+  /** Resolves when the mail has been taken over. */
+  deliver(message: Message, handover: Handover): Promise<void>
   close(): void
 }
 
@@ -22,22 +26,28 @@ export function createSmtpSink(smtpUrl: string): MailSink {
     greetingTimeout: 10 * SECOND_MS,
     socketTimeout: 30 * SECOND_MS,
   })
+  // Otherwise it would read ahead through a buffer of its own, to the end, before the server has even greeted.
+  transport.use('stream', (mail, done) => {
+    mail.message.createReadStream = () => mail.data.raw as Readable
+    done()
+  })
   return {
-    async deliver(message, handOver) {
+    async deliver(message, handover) {
       const bytes = await composeMessage(message)
       await transport.sendMail({
         envelope: { from: message.from, to: message.to },
-        raw: Readable.from(withFinalStep(bytes, handOver)),
+        raw: Readable.from(upToFinalDot(bytes, handover)),
       })
     },
     close: () => transport.close(),
   }
 }
 
-/** SMTP accepts a mail with the dot after its last line, and that dot is written when this stream ends. */
-async function* withFinalStep(bytes: Buffer, finalStep: () => Promise<void>): AsyncGenerator<Buffer> {
+/** SMTP accepts a mail with the dot after its last line, and that dot is written in the tick in which this ends. */
+async function* upToFinalDot(bytes: Buffer, handover: Handover): AsyncGenerator<Buffer> {
   yield bytes
-  await finalStep()
+  await handover.prepare()
+  handover.happens()
 }
 
 /** One file per mail, named by its id: writing it again changes nothing, so no step here is without return. */

@@ -1,9 +1,6 @@
 /** Every move in the specification's state table, as a visitor sees it before and after. The clock is moved by `run-lifecycle --now`. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { apiFor, fileForm } from '../support/api.ts'
 import { FormBrowser } from '../support/form-browser.ts'
@@ -102,34 +99,6 @@ describe('a free drop', () => {
     await signIn(account)
     expect((await statusOf(drop.slug))[0]).toBe(410)
     expect((await apiFor(stack, account).list()).json()).toEqual([])
-  })
-})
-
-describe('several runners at once, one of them killed', () => {
-  const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-
-  /** Three runs of the jobs as of a time; the first is killed in the middle. */
-  async function race(days: number): Promise<void> {
-    const now = new Date(Date.now() + days * DAY_MS).toISOString()
-    const runners = Array.from({ length: 3 }, () =>
-      spawn(process.execPath, ['control/admin/main.ts', 'run-lifecycle', '--now', now], { cwd: ROOT, env: stack.env }),
-    )
-    const ends = runners.map((runner) => once(runner, 'exit'))
-    setTimeout(() => runners[0]!.kill('SIGKILL'), 600)
-    const [, second, third] = await Promise.all(ends)
-    expect([second![0], third![0]]).toEqual([0, 0])
-  }
-
-  test('every drop expires, and every owner is warned once', async () => {
-    const accounts = await Promise.all(Array.from({ length: 3 }, () => stack.createAccount('free')))
-    const drops = await Promise.all(
-      accounts.flatMap((account) => [newDrop(account), newDrop(account), newDrop(account)]),
-    )
-    await race(23.5)
-    for (const { email } of accounts) await expect.poll(() => mailsTo(email), { timeout: 15_000 }).toHaveLength(1)
-    await race(30.5)
-    for (const { slug } of drops) expect(await statusOf(slug)).toEqual([410, expect.stringContaining('expired')])
-    for (const { email } of accounts) expect(await mailsTo(email)).toHaveLength(1)
   })
 })
 

@@ -1,24 +1,22 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
-import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { SMTPServer } from 'smtp-server'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { devMailRoutes } from '../../control/mail/dev-routes.ts'
-import { readMessage } from '../../control/mail/eml.ts'
 import { createEnqueueMail } from '../../control/mail/mail.ts'
 import { createMailer, type Mailer } from '../../control/mail/mailer.ts'
 import { createFileSink, createSmtpSink, type MailSink } from '../../control/mail/sinks.ts'
-import { transaction } from '../../control/database/sql.ts'
+import { openDatabase, transaction } from '../../control/database/sql.ts'
 import { DAY_MS, HOUR_MS, systemClock } from '../../shared/clock.ts'
 import { silentLog } from '../../shared/log.ts'
 import { createSecrets } from '../../shared/secrets.ts'
 import { fakeRequest } from '../support/accounts.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+import { startSmtpServer, type Moment } from '../support/smtp-server.ts'
 
 const SECRET_KEY = 'a secret key for tests, 32 chars or more'
 const MAIL_FROM = 'Dropway <no-reply@dropway.test>'
@@ -55,40 +53,6 @@ const enqueueTo = (to: string, eventKey = to) =>
   )
 const unsent = async () => (await database.sql`select 1 from mails where sent_at is null`).length
 
-type Moment = 'recipient' | 'received' | 'accepted'
-
-/** A real SMTP server that tells what reached it, and calls back at each moment of a delivery. */
-async function startSmtpServer(onMoment: (moment: Moment, recipient: string) => void | Promise<void> = () => {}) {
-  const received: { to: string; messageId: string; source: string }[] = []
-  let answer: Error | undefined
-  const server = new SMTPServer({
-    disabledCommands: ['AUTH', 'STARTTLS'],
-    onRcptTo({ address }, _session, callback) {
-      void Promise.resolve(onMoment('recipient', address)).then(() => callback(), callback)
-    },
-    onData(stream, session, callback) {
-      const to = session.envelope.rcptTo[0]!.address
-      void text(stream).then(async (source) => {
-        if (answer) return callback(answer)
-        received.push({ to, messageId: /^message-id: (.*)$/im.exec(source)?.[1] ?? '', source })
-        await onMoment('received', to)
-        callback()
-        await onMoment('accepted', to)
-      })
-    },
-  })
-  // A client that is killed resets its connection.
-  server.on('error', () => {})
-  server.listen(0, '127.0.0.1')
-  await once(server.server, 'listening')
-  return {
-    received,
-    url: `smtp://127.0.0.1:${(server.server.address() as AddressInfo).port}`,
-    answerWith: (error: Error | undefined) => void (answer = error),
-    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
-  }
-}
-
 describe('a mail server', () => {
   test('gets each mail once, with two mailers racing, soon after the commit', async () => {
     const smtp = await startSmtpServer()
@@ -98,7 +62,7 @@ describe('a mail server', () => {
     await Promise.all(recipients.map((to) => enqueueTo(to)))
     await expect.poll(unsent, { timeout: 10_000 }).toBe(0)
     expect(smtp.received.map((mail) => mail.to).toSorted()).toEqual(recipients.toSorted())
-    const message = readMessage(smtp.received[0]!.source)
+    const { message } = smtp.received[0]!
     expect(message.subject).toBe('Verify your e-mail address')
     expect(message.text).toContain('https://dropway.test/verify?token=secret')
     expect(message.html).toContain('href="https://dropway.test/verify?token=secret"')
@@ -186,10 +150,12 @@ describe('a control killed while it sends', () => {
     'at "%s": each mail arrives exactly once',
     async (killAt) => {
       let victim: ChildProcess | undefined
-      const smtp = await startSmtpServer(async (moment, to) => {
+      const smtp = await startSmtpServer(async ({ moment, to }) => {
         if (moment !== killAt || to !== 'victim@example.com' || !victim) return
         const dying = victim
         victim = undefined
+        // However long a server takes, the mail counts as handed over at the last byte only.
+        await sleep(200)
         const gone = once(dying, 'exit')
         dying.kill('SIGKILL')
         await gone
@@ -210,6 +176,35 @@ describe('a control killed while it sends', () => {
       await smtp.close()
     },
   )
+})
+
+test('a sender that dies after it has noted a mail and before it hands it over: the next one sends it', async () => {
+  const smtp = await startSmtpServer()
+  const noted = Promise.withResolvers<void>()
+  const dying = openDatabase({ url: database.url, maxConnections: 4 })
+  const [{ name }] = await database.sql<[{ name: string }]>`select current_database() as name`
+  const sink: MailSink = {
+    async deliver(_message, handover) {
+      await handover.prepare()
+      noted.resolve()
+      await new Promise(() => {})
+    },
+    close() {},
+  }
+  await enqueueTo('noted@example.com')
+  const mailer = createMailer({ sql: dying, sink, secrets, clock, log: silentLog, mailFrom: MAIL_FROM, senders: 1 })
+  mailer.deliverDue().catch(() => {})
+  await noted.promise
+  // Another sender does not touch it while the first one lives.
+  const other = newMailer(createSmtpSink(smtp.url))
+  expect(await other.deliverDue()).toBe(0)
+  await database.sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = ${name} and state = 'idle in transaction' and pid <> pg_backend_pid()`
+  await expect.poll(() => other.deliverDue()).toBe(1)
+  expect(smtp.received.map((mail) => mail.to)).toEqual(['noted@example.com'])
+  await dying.end({ timeout: 0 })
+  await smtp.close()
 })
 
 describe('without a mail server', () => {

@@ -52,11 +52,19 @@ export interface FleetOptions {
   readonly edges?: number
   readonly controls?: number
   readonly env?: Readonly<Record<string, string>>
+  /** What one control has for itself; asked once Postgres runs. */
+  readonly controlEnv?: (index: number, postgres: Postgres) => Promise<Readonly<Record<string, string>>>
   /** A directory instead of a new one: kept when the fleet stops. */
   readonly dataDir?: string
 }
 
-export async function startFleet({ edges = 2, controls = 2, env = {}, dataDir }: FleetOptions = {}): Promise<Fleet> {
+export async function startFleet({
+  edges = 2,
+  controls = 2,
+  env = {},
+  controlEnv = async () => ({}),
+  dataDir,
+}: FleetOptions = {}): Promise<Fleet> {
   const home = dataDir ?? (await mkdtemp(path.join(os.tmpdir(), 'dropway-fleet-')))
   await mkdir(home, { recursive: true })
   const searchPath = process.env['PATH'] ?? ''
@@ -101,6 +109,7 @@ export async function startFleet({ edges = 2, controls = 2, env = {}, dataDir }:
   const startControl = async (index: number): Promise<void> => {
     controlProcesses[index] = await launch(`control ${index}`, 'control/main.ts', {
       CONTROL_PORT: String(controlPorts[index]),
+      ...(await controlEnv(index, postgres)),
     })
   }
 
