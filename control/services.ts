@@ -51,7 +51,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
   const redis = connectRedis(config.redisUrl, log)
   const secrets = createSecrets(config.secretKey)
   const blobStore = { url: config.blobStore }
-  const blobs = openBlobStore(blobStore)
+  const blobs = openBlobStore(blobStore, (error) => log.warn({ err: error }, 'no copy of a blob kept'))
   const limiter = createRateLimiter({ redis })
   const publishing = createPublishing({ blobs, blobStore, scratchDir: path.join(config.dataDir, 'scratch') })
   const enqueueMail = createEnqueueMail({ secrets, clock })

@@ -6,16 +6,19 @@
  *   miss:    the distant store answers; one fetch per blob also makes the copy
  *   writing: the distant store first (that is what durable means), then the copy
  *   full:    the copies that were used longest ago go, down to four fifths of the bound
- *   failing: a copy that cannot be written (disk full) is done without; a copy that cannot be read is a miss
+ *   failing: a copy that cannot be written (disk full) is done without, and told now and then; one that cannot be
+ *            read is a miss
  */
 import { Readable } from 'node:stream'
-import type { BlobStore, StoredBlob } from './blob-store.ts'
+import type { BlobStore, BlobWriter, StoredBlob } from './blob-store.ts'
 
 export interface CachedStoreOptions {
   readonly distant: BlobStore
   /** A directory store that holds nothing but copies. */
   readonly copies: BlobStore
   readonly maxBytes: number
+  /** A copy could not be made; nobody notices but the distant store, which is asked more often. */
+  readonly onProblem?: (error: Error) => void
 }
 
 /** The directory is measured again after this share of the bound has been added to it. */
@@ -24,19 +27,37 @@ const KEEP_SHARE = 4 / 5
 /** A use is noted at most this often: it costs a write to the disk. */
 const NOTE_USE_MS = 10 * 60 * 1000
 const MAX_NOTED_USES = 100_000
+/** A copy that would push out a large part of the others is not worth it. */
+const MAX_COPY_SHARE = 1 / 4
+/** A full disk fails with every request; one line per minute says enough. */
+const TELL_AGAIN_MS = 60_000
 
-export function createCachedBlobStore({ distant, copies, maxBytes }: CachedStoreOptions): BlobStore {
+export function createCachedBlobStore({ distant, copies, maxBytes, onProblem }: CachedStoreOptions): BlobStore {
   const fetching = new Map<string, Promise<Buffer>>()
   const usedAt = new Map<string, number>()
   /** Start as if due: copies of an earlier process count too. */
   let addedBytes = maxBytes
   let trimming: Promise<void> | undefined
+  let toldAt = Number.NEGATIVE_INFINITY
+
+  function tell(error: unknown): void {
+    if (performance.now() - toldAt < TELL_AGAIN_MS) return
+    toldAt = performance.now()
+    onProblem?.(error as Error)
+  }
 
   async function addCopy(bytes: Uint8Array): Promise<void> {
-    // A copy that would push out a large part of the others is not worth it.
-    if (bytes.length > maxBytes / 4) return
-    await copies.put(bytes).catch(() => undefined)
-    addedBytes += bytes.length
+    if (bytes.length > maxBytes * MAX_COPY_SHARE) return
+    try {
+      await copies.put(bytes)
+      noteAdded(bytes.length)
+    } catch (error) {
+      tell(error)
+    }
+  }
+
+  function noteAdded(bytes: number): void {
+    addedBytes += bytes
     if (addedBytes < maxBytes * MEASURE_SHARE || trimming) return
     addedBytes = 0
     trimming = trim(copies, maxBytes)
@@ -87,21 +108,56 @@ export function createCachedBlobStore({ distant, copies, maxBytes }: CachedStore
   }
 
   async function* copyWhileStreaming(hash: string): AsyncGenerator<Uint8Array> {
-    const copy = await copies.writer().catch(() => undefined)
+    const copy = await openCopy()
     let isWhole = false
     try {
       for await (const chunk of distant.stream(hash) as AsyncIterable<Uint8Array>) {
-        await copy?.write(chunk).catch(() => undefined)
+        await copy.write(chunk)
         yield chunk
       }
       isWhole = true
     } finally {
-      if (isWhole)
-        await copy
-          ?.finish()
-          .then(({ size }) => (addedBytes += size))
-          .catch(() => copy.abort())
-      else await copy?.abort().catch(() => undefined)
+      await copy.end(isWhole)
+    }
+  }
+
+  /** A copy in the making. The first thing that goes wrong ends it: a copy with a gap would be served for ever. */
+  async function openCopy(): Promise<{
+    write(chunk: Uint8Array): Promise<void>
+    end(isWhole: boolean): Promise<void>
+  }> {
+    let size = 0
+    let draft: BlobWriter | undefined = await copies.writer().catch((error: unknown) => {
+      tell(error)
+      return undefined
+    })
+    const giveUp = async (): Promise<void> => {
+      const given = draft
+      draft = undefined
+      await given?.abort().catch(() => undefined)
+    }
+    const attempt = async (work: (to: BlobWriter) => Promise<unknown>): Promise<void> => {
+      if (!draft) return
+      try {
+        await work(draft)
+      } catch (error) {
+        tell(error)
+        await giveUp()
+      }
+    }
+    return {
+      async write(chunk) {
+        size += chunk.length
+        if (size > maxBytes * MAX_COPY_SHARE) await giveUp()
+        await attempt((to) => to.write(chunk))
+      },
+      async end(isWhole) {
+        if (!isWhole) return giveUp()
+        await attempt(async (to) => {
+          await to.finish()
+          noteAdded(size)
+        })
+      },
     }
   }
 

@@ -16,7 +16,8 @@ export interface BlobStoreLocation {
   readonly url: string
 }
 
-export function openBlobStore({ url }: BlobStoreLocation): BlobStore {
+/** `onProblem` hears of what costs nobody an answer, for instance a full disk below the cache. */
+export function openBlobStore({ url }: BlobStoreLocation, onProblem?: (error: Error) => void): BlobStore {
   const location = parseBlobStoreUrl(url)
   if (location.kind === 'directory') return createDirectoryBlobStore(location.directory)
   const { settings, cacheDir, cacheBytes } = location
@@ -24,5 +25,6 @@ export function openBlobStore({ url }: BlobStoreLocation): BlobStore {
     distant: createS3BlobStore(settings, path.join(cacheDir, 'drafts')),
     copies: createDirectoryBlobStore(path.join(cacheDir, 'copies')),
     maxBytes: cacheBytes,
+    ...(onProblem && { onProblem }),
   })
 }

@@ -220,6 +220,40 @@ describe('the cache in front of a distant store', () => {
     expect(Buffer.concat(await collect(store.stream(hash))).equals(bytes)).toBe(true)
   })
 
+  test('a disk that is full for a moment while a blob streams leaves no copy with a gap, and is told once', async () => {
+    const distant = createDirectoryBlobStore(path.join(root, 'distant-gap'))
+    const copies = createDirectoryBlobStore(path.join(root, 'copies-gap'))
+    const problems: Error[] = []
+    const store = createCachedBlobStore({ distant, copies, maxBytes: 10e6, onProblem: (error) => problems.push(error) })
+    const bytes = randomBytes(300_000)
+    const { hash } = await distant.put(bytes)
+    const { writer } = copies
+    vi.spyOn(copies, 'writer').mockImplementation(async () => {
+      const draft = await writer()
+      const full = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
+      vi.spyOn(draft, 'write').mockRejectedValueOnce(full)
+      return draft
+    })
+    for (let turn = 0; turn < 2; turn++)
+      expect(Buffer.concat(await collect(store.stream(hash))).equals(bytes)).toBe(true)
+    expect(await copies.has(hash)).toBe(false)
+    expect(await readdir(path.join(root, 'copies-gap', 'tmp'))).toEqual([])
+    expect(problems).toHaveLength(1)
+  })
+
+  test('stays within its bound when everything is streamed', async () => {
+    const { store, distant, copies } = cached(100_000)
+    for (let count = 0; count < 30; count++) {
+      const { hash } = await distant.put(randomBytes(20_000))
+      await collect(store.stream(hash))
+    }
+    await vi.waitFor(async () => {
+      const total = (await collect(copies.list())).reduce((sum, blob) => sum + blob.size, 0)
+      expect(total).toBeLessThanOrEqual(120_000)
+      expect(total).toBeGreaterThan(0)
+    })
+  })
+
   test('a blob that was streamed to its end is there the next time', async () => {
     const { store, distant } = cached(1_000_000)
     const { hash } = await distant.put(randomBytes(5000))
