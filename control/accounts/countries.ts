@@ -27,6 +27,13 @@ const CURRENCY_OF: ReadonlyMap<string, Currency> = new Map([
 
 const DEFAULT_COUNTRY = 'US'
 
+const names = new Intl.DisplayNames('en', { type: 'region' })
+
+/** Code and name, in the order in which people look for theirs. */
+export const COUNTRY_NAMES: readonly (readonly [code: string, name: string])[] = COUNTRIES.map(
+  (code) => [code, names.of(code) ?? code] as const,
+).toSorted(([, one], [, other]) => one.localeCompare(other, 'en'))
+
 export function currencyOf(country: string): Currency {
   return CURRENCY_OF.get(country) ?? 'usd'
 }
@@ -38,6 +45,11 @@ export function resolveCountry(hints: {
   acceptLanguage?: string | undefined
 }): string {
   return known(hints.geo) ?? known(hints.form) ?? regionOf(hints.acceptLanguage) ?? DEFAULT_COUNTRY
+}
+
+/** Does the trusted proxy say it? Then nobody is asked. */
+export function isCountry(code: string | undefined): boolean {
+  return known(code) !== undefined
 }
 
 function known(text: string | undefined): string | undefined {

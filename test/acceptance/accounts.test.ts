@@ -45,6 +45,10 @@ async function newAccount(): Promise<{ browser: FormBrowser; email: string }> {
   return { browser, email }
 }
 
+function selectedCountry(page: string): string | undefined {
+  return /<option value="(\w\w)" selected>/.exec(page)?.[1]
+}
+
 /** By the form in the settings, which shows it once. */
 async function newToken(browser: FormBrowser): Promise<string> {
   const page = await browser.send('/account/tokens', { name: 'from a form' })
@@ -78,6 +82,18 @@ describe('signing up', () => {
     await signUp(stranger, newEmail())
     expect((await stranger.api('/sites')).json()).toEqual([])
     expect(id).toBeTypeOf('string')
+  })
+
+  test('asks for the country, guesses it from the language, and takes what is chosen', async () => {
+    const [browser, email] = [newBrowser(), newEmail()]
+    const page = (await browser.open('/signup', { headers: { 'accept-language': 'de-AT,de;q=0.9' } })).text()
+    expect(selectedCountry(page)).toBe('AT')
+    const refused = await browser.send('/signup', { email, password: 'short', country: 'NZ' })
+    expect([refused.status, selectedCountry(refused.text())]).toEqual([400, 'NZ'])
+
+    expect((await browser.send('/signup', { email, password: PASSWORD, country: 'GB' })).status).toBe(303)
+    await browser.open(await linkTo(email, '/verify'))
+    expect((await browser.api('/billing')).json()).toMatchObject({ currency: 'gbp' })
   })
 
   test('whoever comes by a claim link gets back to it, by any link to sign up or in', async () => {

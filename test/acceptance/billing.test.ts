@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { FormBrowser } from '../support/form-browser.ts'
+import { FormBrowser, formFields } from '../support/form-browser.ts'
 import { sharedStack, startStack, type OwnStack } from '../support/stack.ts'
 import { startStripeStandIn, type SignedEvent, type StripeStandIn } from '../support/stripe-stand-in.ts'
 
@@ -7,7 +7,7 @@ let stripe: StripeStandIn
 let stack: OwnStack
 beforeAll(async () => {
   stripe = await startStripeStandIn()
-  stack = await startStack({ env: stripe.env })
+  stack = await startStack({ env: { ...stripe.env, GEO_COUNTRY_HEADER: 'x-country' } })
 })
 afterAll(async () => {
   await stack?.stop()
@@ -21,6 +21,21 @@ const receive = ({ body, signature }: Pick<SignedEvent, 'body' | 'signature'>) =
     headers: { 'content-type': 'application/json', 'stripe-signature': signature },
   })
 const planOf = async (token: string) => (await stack.fetch('/api/v1/billing', { token })).json().plan
+
+test('the country that the proxy names is shown, not asked for, and sets the currency', async () => {
+  const browser = new FormBrowser(stack, '198.51.100.80')
+  const headers = { 'x-country': 'GB', 'accept-language': 'de-AT' }
+  const page = (await browser.open('/signup', { headers })).text()
+  expect(/<select[^>]* disabled>/.test(page) && page.includes('<option value="GB" selected>')).toBe(true)
+  const body = new URLSearchParams({
+    ...formFields(page, '/signup'),
+    email: 'visitor@example.com',
+    password: 'correct horse battery',
+    country: 'FR',
+  })
+  expect((await browser.post('/signup', body, headers)).status).toBe(303)
+  expect((await browser.open('/account/plan')).text()).toContain('£')
+})
 
 test('before stripe-setup a checkout says what is missing', async () => {
   const { token } = await stack.createAccount()

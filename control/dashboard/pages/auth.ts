@@ -1,5 +1,6 @@
 /** Sign-up, sign-in, sign-out, verification, password reset, change of address, invitations. */
 import { ACCOUNT_PATHS } from '../../accounts/account-links.ts'
+import { isCountry, resolveCountry } from '../../accounts/countries.ts'
 import { html } from '../../../shared/pages/html.ts'
 import { seeOther } from '../../http/reply.ts'
 import type { Request, Route } from '../../http/route.ts'
@@ -24,14 +25,23 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
     return id === undefined ? 0 : (await anonymous.list(id)).length
   }
 
+  function countryOf(request: Request, chosen?: string): views.CountryChoice {
+    const { geoCountry, acceptLanguage } = accounts.visit(request)
+    return {
+      value: resolveCountry({ geo: geoCountry, form: chosen, acceptLanguage }),
+      isGiven: isCountry(geoCountry),
+    }
+  }
+
   return [
     page('/signup', async ({ request, viewer, actor }) => {
       const next = request.query.get('next') ?? undefined
       if (actor) return seeOther(safeNext(next, '/sites'))
-      return views.signUpPage(viewer, { next, waiting: await waitingDrops(request) })
+      return views.signUpPage(viewer, { next, waiting: await waitingDrops(request), country: countryOf(request) })
     }),
     form('/signup', async ({ request, viewer, form }) => {
-      const input = { email: form.get('email') ?? '', password: form.get('password') ?? '' }
+      const country = form.get('country') ?? ''
+      const input = { email: form.get('email') ?? '', password: form.get('password') ?? '', country }
       return orShow(
         async () => {
           const signedIn = await accounts.signUp(input, accounts.visit(request))
@@ -43,6 +53,7 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
             email: input.email,
             problem: problemText(problem),
             next: form.get('next') ?? undefined,
+            country: countryOf(request, country),
           }),
           status: problem.status,
         }),

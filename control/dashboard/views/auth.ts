@@ -1,8 +1,9 @@
 /** Sign-up, sign-in, password reset, verification, claiming. Plain forms: no script is needed for any of them. */
 import { html, type Content } from '../../../shared/pages/html.ts'
+import { COUNTRY_NAMES } from '../../accounts/countries.ts'
 import { MIN_PASSWORD_CHARS } from '../../accounts/rules.ts'
 import { csrfField, nextQuery, type Page, type Viewer } from '../layout.ts'
-import { problemNotice, textField } from './form-fields.ts'
+import { problemNotice, selectField, textField } from './form-fields.ts'
 import { countInWords, shortAddress } from './words.ts'
 
 export interface AuthForm {
@@ -43,7 +44,13 @@ ${form.below !== undefined && html`<div class="soft">${form.below}</div>`}
 const nextField = (next: string | undefined): Content =>
   next !== undefined && html`<input type="hidden" name="next" value="${next}">`
 
-export function signUpPage(viewer: Viewer, form: AuthForm): Page {
+export interface CountryChoice {
+  readonly value: string
+  /** Known from where the visitor is: shown, not asked for. */
+  readonly isGiven: boolean
+}
+
+export function signUpPage(viewer: Viewer, form: AuthForm & { country: CountryChoice }): Page {
   return authPage(viewer, 'Create your account', {
     action: '/signup',
     next: form.next,
@@ -70,6 +77,17 @@ export function signUpPage(viewer: Viewer, form: AuthForm): Page {
         minlength: MIN_PASSWORD_CHARS,
         autocomplete: 'new-password',
         hint: `At least ${MIN_PASSWORD_CHARS} characters.`,
+      }),
+      selectField({
+        name: 'country',
+        label: 'Country',
+        value: form.country.value,
+        options: COUNTRY_NAMES,
+        autocomplete: 'country',
+        disabled: form.country.isGiven,
+        hint: form.country.isGiven
+          ? 'From your connection. It sets the currency of paid plans.'
+          : 'Sets the currency of paid plans. It stays as it is afterwards.',
       }),
     ],
     button: 'Sign up',

@@ -64,11 +64,20 @@ export function selectField(field: {
   options: readonly (readonly [value: string, label: string])[]
   hint?: Content
   id?: string
+  autocomplete?: string
+  disabled?: boolean
 }): Html {
   const id = field.id ?? field.name
-  return html`<div class="field"><label for="${id}">${field.label}</label><select class="input" id="${id}" name="${field.name}">
+  const hintId = `${id}-hint`
+  const attributes = [
+    html` id="${id}" name="${field.name}"`,
+    field.autocomplete !== undefined && html` autocomplete="${field.autocomplete}"`,
+    field.hint !== undefined && html` aria-describedby="${hintId}"`,
+    field.disabled && html` disabled`,
+  ]
+  return html`<div class="field"><label for="${id}">${field.label}</label><select class="input"${attributes}>
 ${field.options.map(([value, label]) => html`<option value="${value}"${value === field.value ? html` selected` : ''}>${label}</option>`)}
-</select>${field.hint !== undefined && html`<span class="hint">${field.hint}</span>`}</div>`
+</select>${field.hint !== undefined && html`<span class="hint" id="${hintId}">${field.hint}</span>`}</div>`
 }
 
 export function problemNotice(problem: string | undefined): Html | undefined {
