@@ -9,13 +9,11 @@ import { Agent } from 'node:https'
 import acme from 'acme-client'
 import type { Redis } from 'ioredis'
 import type { CertificateBundle } from '../shared/certificate-bundle.ts'
-import { SECOND_MS } from '../shared/clock.ts'
-import type { Log } from '../shared/log.ts'
+import { SECOND_MS, type Clock } from '../shared/clock.ts'
 import type { Secrets } from '../shared/secrets.ts'
 import { forgetRegistration, openAccount } from './account.ts'
 import { createChallenges } from './challenges.ts'
-import type { RenewalWindow } from './policy.ts'
-import { renewalId, renewalInfoSchema } from './renewal-info.ts'
+import { parseRetryAfter, renewalId, renewalInfoSchema, type RenewalAdvice } from './renewal-info.ts'
 import { IssueError, type CertificateSource } from './source.ts'
 
 const REQUEST_TIMEOUT_MS = 15 * SECOND_MS
@@ -36,13 +34,13 @@ export interface AcmeSettings {
 export interface AcmeSourceDeps {
   readonly redis: Redis
   readonly secrets: Secrets
-  readonly log: Log
+  readonly clock: Clock
   readonly acme: AcmeSettings
 }
 
 type Order = Awaited<ReturnType<acme.Client['createOrder']>>
 
-export function createAcmeSource({ redis, secrets, log, acme: settings }: AcmeSourceDeps): CertificateSource {
+export function createAcmeSource({ redis, secrets, clock, acme: settings }: AcmeSourceDeps): CertificateSource {
   configureTransport(settings.caFile)
   const challenges = createChallenges(redis)
   let client: acme.Client | undefined
@@ -65,9 +63,9 @@ export function createAcmeSource({ redis, secrets, log, acme: settings }: AcmeSo
     return (client = newClient(settings.directoryUrl, account))
   }
 
-  async function order(name: string): Promise<CertificateBundle> {
+  async function order(name: string, replaces: string | undefined): Promise<CertificateBundle> {
     const ca = await openClient()
-    const placed = await ca.createOrder({ identifiers: [{ type: 'dns', value: name }] })
+    const placed = await placeOrder(ca, name, replaces)
     await authorize(ca, placed, name)
     const key = await acme.crypto.createPrivateEcdsaKey('P-256')
     const [, request] = await acme.crypto.createCsr({ altNames: [name] }, key)
@@ -93,10 +91,10 @@ export function createAcmeSource({ redis, secrets, log, acme: settings }: AcmeSo
   }
 
   return {
-    async obtain(name) {
-      await requireDirectory(settings.directoryUrl)
+    async obtain(name, previous) {
+      const { renewalInfo } = await requireDirectory(settings.directoryUrl)
       try {
-        return await order(name)
+        return await order(name, previous && renewalInfo !== undefined ? renewalId(previous.cert) : undefined)
       } catch (error) {
         const failure = asIssueError(error)
         if (failure.reason === 'ca_refused') {
@@ -110,14 +108,7 @@ export function createAcmeSource({ redis, secrets, log, acme: settings }: AcmeSo
       const ca = await openClient()
       await ca.revokeCertificate(cert, { reason: REASON_CESSATION })
     },
-    async suggestedWindow({ cert }) {
-      try {
-        return await readRenewalInfo(settings.directoryUrl, cert)
-      } catch (error) {
-        log.debug({ err: error }, 'the CA gave no renewal information')
-        return undefined
-      }
-    },
+    renewalAdvice: ({ cert }) => readRenewalInfo(settings.directoryUrl, cert, clock),
   }
 }
 
@@ -125,8 +116,8 @@ export function createAcmeSource({ redis, secrets, log, acme: settings }: AcmeSo
 function configureTransport(caFile: string | undefined): void {
   const defaults = acme.axios.defaults as typeof acme.axios.defaults & { acmeSettings: Record<string, number> }
   defaults.timeout = REQUEST_TIMEOUT_MS
-  // The retry schedule is ours: a CA that is away is asked again later, not for a minute on end.
-  Object.assign(defaults.acmeSettings, { retryMaxAttempts: 1, retryDefaultDelay: 1 })
+  // The retry schedule is ours. The client's own would sleep for as long as Retry-After says, with the lock in hand.
+  defaults.acmeSettings['retryMaxAttempts'] = 0
   if (caFile !== undefined) defaults.httpsAgent = new Agent({ ca: readFileSync(caFile), keepAlive: false })
 }
 
@@ -152,11 +143,27 @@ async function requireDirectory(url: string): Promise<Directory> {
   }
 }
 
-async function readRenewalInfo(directoryUrl: string, cert: string): Promise<RenewalWindow | undefined> {
+/** With the word that it replaces another (RFC 9773 §5); a CA may refuse that, not having issued the other one. */
+async function placeOrder(ca: acme.Client, name: string, replaces: string | undefined): Promise<Order> {
+  const wish: Parameters<acme.Client['createOrder']>[0] = { identifiers: [{ type: 'dns', value: name }] }
+  if (replaces === undefined) return ca.createOrder(wish)
+  try {
+    return await ca.createOrder({ ...wish, replaces } as typeof wish)
+  } catch (error) {
+    if (asIssueError(error).reason === 'ca_unavailable') throw error
+    return ca.createOrder(wish)
+  }
+}
+
+async function readRenewalInfo(directoryUrl: string, cert: string, clock: Clock): Promise<RenewalAdvice | undefined> {
   const { renewalInfo } = await requireDirectory(directoryUrl)
-  if (renewalInfo === undefined) return undefined
-  const reply = await acme.axios.get<unknown>(`${renewalInfo.replace(/\/$/, '')}/${renewalId(cert)}`)
-  return renewalInfoSchema.parse(reply.data)
+  const id = renewalId(cert)
+  if (renewalInfo === undefined || id === undefined) return undefined
+  const reply = await acme.axios.get<unknown>(`${renewalInfo.replace(/\/$/, '')}/${id}`)
+  return {
+    window: renewalInfoSchema.parse(reply.data),
+    retryAfterMs: parseRetryAfter(reply.headers['retry-after'], clock.now()),
+  }
 }
 
 /** What the CA itself says about the failed challenge, in its own words. */

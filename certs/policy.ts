@@ -14,6 +14,14 @@ export const MAX_FAILURES_PER_HOUR = 5
 /** Certificates this short-lived are renewed at half of their life: a third would leave hours for a CA's outage. */
 const SHORT_LIFETIME_MS = 10 * DAY_MS
 
+/** A CA may suggest any window; with this part of the lifetime left a certificate is renewed whatever it says. */
+const LATEST_SHARE = 0.1
+
+/** RFC 9773 §4.3.2: when to ask for its word again if it names no time, and the limits for the time that it names. */
+const ADVICE_INTERVAL_MS = 6 * HOUR_MS
+const MIN_ADVICE_INTERVAL_MS = 1 * MINUTE_MS
+const MAX_ADVICE_INTERVAL_MS = 1 * DAY_MS
+
 /** Part of the remaining window over which renewals are spread, so that a thousand domains do not fall due together. */
 const JITTER_SHARE = 0.1
 
@@ -67,10 +75,19 @@ function throttledUntil(failures: readonly number[]): number {
  * else when a third of the lifetime is left, a half when it is short. `random` (0…1) spreads renewals.
  */
 export function renewalDueAt(lifetime: Lifetime, random: number, suggested?: RenewalWindow): number {
-  if (suggested) return suggested.startMs + random * (suggested.endMs - suggested.startMs)
   const totalMs = lifetime.notAfterMs - lifetime.notBeforeMs
+  if (suggested) {
+    const chosenMs = suggested.startMs + random * (suggested.endMs - suggested.startMs)
+    return Math.min(chosenMs, lifetime.notAfterMs - totalMs * LATEST_SHARE)
+  }
   const leftMs = totalMs < SHORT_LIFETIME_MS ? totalMs / 2 : totalMs / 3
   return lifetime.notAfterMs - leftMs + random * leftMs * JITTER_SHARE
+}
+
+/** How long the CA's word on renewal stands before it is asked again. */
+export function adviceIntervalMs(retryAfterMs: number | undefined): number {
+  if (retryAfterMs === undefined) return ADVICE_INTERVAL_MS
+  return Math.min(Math.max(retryAfterMs, MIN_ADVICE_INTERVAL_MS), MAX_ADVICE_INTERVAL_MS)
 }
 
 /** A number from 0 to 1 that is always the same for a name, so that every edge finds the same time due. */

@@ -12,20 +12,27 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { certificateFacts, type CertificateBundle } from '../shared/certificate-bundle.ts'
 import type { FailureReason } from '../shared/certificate-retry.ts'
-import { HOUR_MS, SECOND_MS, type Clock } from '../shared/clock.ts'
+import { SECOND_MS, type Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
 import type { Secrets } from '../shared/secrets.ts'
 import { acquireOrderLock, type OrderLock } from './order-lock.ts'
-import { afterFailure, daysLeft, hurried, renewalDueAt, spreadOf, type Lifetime, type RenewalWindow } from './policy.ts'
+import {
+  adviceIntervalMs,
+  afterFailure,
+  daysLeft,
+  hurried,
+  renewalDueAt,
+  spreadOf,
+  type Lifetime,
+  type RenewalWindow,
+} from './policy.ts'
 import { IssueError, type CertificateSource } from './source.ts'
 import { createCertificateStore } from './store.ts'
 
 const DEFAULT_TICK_MS = 10 * SECOND_MS
 /** A CA answers slowly, not in parallel for free; a burst of new domains must not take all sockets. */
 const MAX_ORDERS_AT_ONCE = 8
-/** RFC 9773 §4.3.2: a client without other word asks every six hours. */
-const SUGGESTION_INTERVAL_MS = 6 * HOUR_MS
-const MAX_SUGGESTIONS_PER_TICK = 20
+const MAX_QUESTIONS_PER_TICK = 20
 
 /** What happened, for metrics. */
 export interface CertificateEvents {
@@ -62,7 +69,8 @@ export interface Issuer {
 
 interface Known {
   readonly lifetime: Lifetime
-  suggestion: { readonly window: RenewalWindow | undefined; readonly askedMs: number } | undefined
+  /** The CA's word on its renewal, if it gave one, and when to ask for it again. */
+  advice: { readonly window: RenewalWindow | undefined; readonly askAgainMs: number }
 }
 
 export function createIssuer(deps: IssuerDeps): Issuer {
@@ -74,12 +82,12 @@ export function createIssuer(deps: IssuerDeps): Issuer {
   let stopped = true
   let timer: NodeJS.Timeout | undefined
 
-  const isDue = (name: string, { lifetime, suggestion }: Known): boolean =>
-    clock.now() >= renewalDueAt(lifetime, spreadOf(name), suggestion?.window)
+  const isDue = (name: string, { lifetime, advice }: Known): boolean =>
+    clock.now() >= renewalDueAt(lifetime, spreadOf(name), advice.window)
 
   function note(name: string, bundle: CertificateBundle): Known {
     const { notBeforeMs, notAfterMs } = certificateFacts(bundle.cert)
-    const entry: Known = { lifetime: { notBeforeMs, notAfterMs }, suggestion: undefined }
+    const entry: Known = { lifetime: { notBeforeMs, notAfterMs }, advice: { window: undefined, askAgainMs: 0 } }
     known.set(name, entry)
     return entry
   }
@@ -115,16 +123,16 @@ export function createIssuer(deps: IssuerDeps): Issuer {
   async function provide(name: string, lock: OrderLock): Promise<void> {
     const previous = await usableBundle(name)
     if (previous) {
-      const suggestion = known.get(name)?.suggestion
+      const advice = known.get(name)?.advice
       const entry = note(name, previous)
-      entry.suggestion = suggestion
+      if (advice) entry.advice = advice
       if (!isDue(name, entry)) return
     }
     const retry = await store.retryState(name)
     if (retry && clock.now() < retry.next_attempt_ms) return
     const startedMs = performance.now()
     try {
-      const bundle = await source.obtain(name)
+      const bundle = await source.obtain(name, previous)
       if (!(await store.save(name, bundle, lock))) {
         log.warn({ domain: name }, 'a certificate came too late: another edge has taken over')
         return
@@ -189,7 +197,7 @@ export function createIssuer(deps: IssuerDeps): Issuer {
     }
     for (const name of known.keys()) if (domains.get(name) !== true) known.delete(name)
     events.surveyed?.({ certificates: known.size, wanted: wantedCount, fewestDaysLeft })
-    await askForSuggestions()
+    await askForAdvice()
   }
 
   async function learn(name: string): Promise<Known | undefined> {
@@ -197,13 +205,20 @@ export function createIssuer(deps: IssuerDeps): Issuer {
     return bundle && note(name, bundle)
   }
 
-  async function askForSuggestions(): Promise<void> {
-    const before = clock.now() - SUGGESTION_INTERVAL_MS
-    const due = [...known].filter(([, { suggestion }]) => (suggestion?.askedMs ?? 0) <= before)
-    for (const [name, entry] of due.slice(0, MAX_SUGGESTIONS_PER_TICK)) {
+  /** A failed question leaves what was said before, and ends the round: a CA that is away must not hold up the rest. */
+  async function askForAdvice(): Promise<void> {
+    const due = [...known].filter(([, { advice }]) => advice.askAgainMs <= clock.now())
+    for (const [name, entry] of due.slice(0, MAX_QUESTIONS_PER_TICK)) {
+      entry.advice = { ...entry.advice, askAgainMs: clock.now() + adviceIntervalMs(undefined) }
       const bundle = await usableBundle(name)
-      const window = bundle && (await source.suggestedWindow(bundle))
-      entry.suggestion = { window, askedMs: clock.now() }
+      if (!bundle) continue
+      try {
+        const advice = await source.renewalAdvice(bundle)
+        entry.advice = { window: advice?.window, askAgainMs: clock.now() + adviceIntervalMs(advice?.retryAfterMs) }
+      } catch (error) {
+        log.debug({ err: error, domain: name }, 'the CA gave no renewal information')
+        return
+      }
     }
   }
 

@@ -2,15 +2,15 @@
 import type { CertificateBundle } from '../shared/certificate-bundle.ts'
 import type { FailureReason } from '../shared/certificate-retry.ts'
 import type { LocalCa } from './local-ca.ts'
-import type { RenewalWindow } from './policy.ts'
+import type { RenewalAdvice } from './renewal-info.ts'
 
 export interface CertificateSource {
-  /** Throws an IssueError that says why not. */
-  obtain(name: string): Promise<CertificateBundle>
+  /** `previous` is the certificate that it is to replace. Throws an IssueError that says why not. */
+  obtain(name: string, previous?: CertificateBundle): Promise<CertificateBundle>
   /** Best effort: the domain is no longer ours. */
   revoke(bundle: CertificateBundle): Promise<void>
-  /** When the CA would like to see it renewed (ARI); undefined when it does not say. */
-  suggestedWindow(bundle: CertificateBundle): Promise<RenewalWindow | undefined>
+  /** When the CA would like to see it renewed (ARI); undefined where no CA does that. Throws when it gives no answer. */
+  renewalAdvice(bundle: CertificateBundle): Promise<RenewalAdvice | undefined>
 }
 
 export class IssueError extends Error {
@@ -25,6 +25,6 @@ export function createLocalSource(ca: LocalCa): CertificateSource {
   return {
     obtain: async (name) => ca.issue([name]),
     revoke: async () => {},
-    suggestedWindow: async () => undefined,
+    renewalAdvice: async () => undefined,
   }
 }

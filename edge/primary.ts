@@ -124,23 +124,18 @@ function describe(error: NodeJS.ErrnoException): string {
 
 async function startIssuer(config: EdgeConfig, redis: Redis, log: Log, events: CertificateEvents): Promise<Issuer> {
   const secrets = createSecrets(config.secretKey)
-  const source = await certificateSource(config, redis, secrets, log)
+  const source = await certificateSource(config, redis, secrets)
   const issuer = createIssuer({ redis, secrets, clock: systemClock, log, source, events })
   issuer.start()
   return issuer
 }
 
-async function certificateSource(
-  config: EdgeConfig,
-  redis: Redis,
-  secrets: Secrets,
-  log: Log,
-): Promise<CertificateSource> {
+async function certificateSource(config: EdgeConfig, redis: Redis, secrets: Secrets): Promise<CertificateSource> {
   const { acmeDirectoryUrl: directoryUrl, acmeEmail: email, acmeCaFile: caFile } = config
   if (directoryUrl === undefined) return createLocalSource(openLocalCa(config.dataDir, systemClock))
   // The ACME client takes a third of a second to load; an edge with a local CA never needs it.
   const { createAcmeSource } = await import('../certs/issue.ts')
-  return createAcmeSource({ redis, secrets, log, acme: { directoryUrl, email, caFile } })
+  return createAcmeSource({ redis, secrets, clock: systemClock, acme: { directoryUrl, email, caFile } })
 }
 
 function tellIssuer(issuer: Issuer, replica: Replica, changes: readonly Change[] | undefined): void {

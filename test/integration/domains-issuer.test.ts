@@ -55,13 +55,14 @@ async function startEdge(
   options: { port?: number; clock?: Clock; source?: CertificateSource; tickMs?: number; lockTtlMs?: number } = {},
 ): Promise<{ edge: EdgeStandIn; issuer: Issuer }> {
   const own = connect()
+  const clock = options.clock ?? systemClock
   const acme = { directoryUrl: pebble.directoryUrl, email: 'ops@dropway.example', caFile: pebble.caFile }
   const issuer = createIssuer({
     redis: own,
     secrets,
-    clock: options.clock ?? systemClock,
+    clock,
     log: silentLog,
-    source: options.source ?? createAcmeSource({ redis: own, secrets, log: silentLog, acme }),
+    source: options.source ?? createAcmeSource({ redis: own, secrets, clock, acme }),
     tickMs: options.tickMs ?? 100,
     ...(options.lockTtlMs === undefined ? {} : { lockTtlMs: options.lockTtlMs }),
   })
@@ -215,7 +216,7 @@ describe('with a real ACME server', () => {
 
 describe('with a CA of the test', () => {
   const bundleFor = async (): Promise<CertificateBundle> => ({ cert: 'certificate', key: 'key' })
-  const noCa = { revoke: async () => {}, suggestedWindow: async () => undefined }
+  const noCa = { revoke: async () => {}, renewalAdvice: async () => undefined }
 
   test('a holder that died is followed by another edge, and cannot store anything afterwards', async () => {
     const { promise: hang, resolve: wake } = Promise.withResolvers<CertificateBundle>()

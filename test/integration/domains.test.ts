@@ -75,7 +75,7 @@ beforeAll(async () => {
   watch = createDomainWatch({ domains, redis, log: silentLog, checkMs: config.domainCheckMs })
   watch.start()
   const acme = { directoryUrl: pebble.directoryUrl, email: undefined, caFile: pebble.caFile }
-  const source = createAcmeSource({ redis, secrets, log: silentLog, acme })
+  const source = createAcmeSource({ redis, secrets, clock: systemClock, acme })
   issuer = createIssuer({ redis, secrets, clock: systemClock, log: silentLog, source, tickMs: 200 })
   issuer.start()
 })

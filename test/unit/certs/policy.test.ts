@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { afterFailure, hurried, MAX_FAILURES_PER_HOUR, renewalDueAt, spreadOf } from '../../../certs/policy.ts'
+import {
+  adviceIntervalMs,
+  afterFailure,
+  hurried,
+  MAX_FAILURES_PER_HOUR,
+  renewalDueAt,
+  spreadOf,
+} from '../../../certs/policy.ts'
 import type { RetryState } from '../../../shared/certificate-retry.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/clock.ts'
 
@@ -68,6 +75,23 @@ test('a window that the CA suggests comes first', () => {
   const window = { startMs: 10 * DAY_MS, endMs: 12 * DAY_MS }
   expect(renewalDueAt(lifetime, 0, window)).toBe(window.startMs)
   expect(renewalDueAt(lifetime, 0.5, window)).toBe(11 * DAY_MS)
+})
+
+test('no window keeps a certificate until it ends', () => {
+  const lifetime = { notBeforeMs: 0, notAfterMs: 90 * DAY_MS }
+  const window = { startMs: 80 * DAY_MS, endMs: 1000 * DAY_MS }
+  expect(renewalDueAt(lifetime, 0, window)).toBe(80 * DAY_MS)
+  expect(renewalDueAt(lifetime, 0.5, window)).toBe(81 * DAY_MS)
+})
+
+test.each([
+  ['without a word', undefined, 6 * HOUR_MS],
+  ['as it says', 2 * HOUR_MS, 2 * HOUR_MS],
+  ['not at once', 0, MINUTE_MS],
+  ['not in the past', -HOUR_MS, MINUTE_MS],
+  ['daily at least', 30 * DAY_MS, DAY_MS],
+])('the CA is asked again %s', (_, retryAfterMs, expected) => {
+  expect(adviceIntervalMs(retryAfterMs)).toBe(expected)
 })
 
 test('every edge spreads a name alike, and names differ', () => {

@@ -1,0 +1,262 @@
+/**
+ * Renewal information (ARI, RFC 9773) over real HTTPS. The CA is Pebble, which has none; a server in front of it
+ * passes everything on, names `renewalInfo` in the directory, and answers that itself.
+ */
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import https from 'node:https'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createAcmeSource } from '../../certs/issue.ts'
+import { openLocalCa } from '../../certs/local-ca.ts'
+import { createIssuer, type Issuer } from '../../certs/renew.ts'
+import { renewalId } from '../../certs/renewal-info.ts'
+import type { CertificateSource } from '../../certs/source.ts'
+import { certificateFacts, openBundle, type CertificateBundle } from '../../shared/certificate-bundle.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, systemClock } from '../../shared/clock.ts'
+import { keys } from '../../shared/keys.ts'
+import { silentLog } from '../../shared/log.ts'
+import { createSecrets } from '../../shared/secrets.ts'
+import { encodeStreamMessage } from '../../shared/stream.ts'
+import { startEdgeStandIn, type EdgeStandIn } from '../support/edge-stand-in.ts'
+import { startPebble, type Pebble } from '../support/pebble.ts'
+import { startTestRedis, type TestRedis } from '../support/redis.ts'
+import { freePorts } from '../support/stack.ts'
+
+const NAME = 'advised.test'
+const secrets = createSecrets('a test key of at least thirty-two characters')
+let server: TestRedis
+let redis: Redis
+let pebble: Pebble
+let front: https.Server
+let source: CertificateSource
+let edge: EdgeStandIn
+let issuer: Issuer
+let nowMs: number
+const clock = { now: () => nowMs }
+
+/** What the server in front says when it is asked, and what it was asked. */
+let advise: (response: ServerResponse) => void
+let refusesReplacing: boolean
+let isBusy: boolean
+let questions: string[]
+let replaced: unknown[]
+
+beforeAll(async () => {
+  const [challengePort] = (await freePorts(1)) as [number]
+  ;[server, pebble] = await Promise.all([startTestRedis(), startPebble({ challengePort, nonceReject: 0 })])
+  redis = new Redis(server.url)
+  const { cert, key } = openLocalCa(path.dirname(path.dirname(pebble.caFile)), systemClock).issue(['127.0.0.1'])
+  front = https.createServer({ cert, key }, (request, response) => void answer(request, response))
+  front.listen(0, '127.0.0.1')
+  await once(front, 'listening')
+  await pebble.dns.a(NAME, '127.0.0.1')
+  const acme = { directoryUrl: `${origin()}/dir`, email: undefined, caFile: pebble.caFile }
+  source = createAcmeSource({ redis, secrets, clock, acme })
+  edge = await startEdgeStandIn({
+    redisUrl: server.url,
+    id: 'advised',
+    challengePort,
+    onMessage(message) {
+      if (message.kind === 'domain') issuer.onDomain(message.name, true)
+      if (message.kind === 'certificate') issuer.onCertificate(message.name)
+    },
+  })
+})
+afterAll(async () => {
+  await edge.stop()
+  redis.disconnect()
+  front.closeAllConnections()
+  front.close()
+  await Promise.all([server.stop(), pebble.stop()])
+})
+
+beforeEach(async () => {
+  nowMs = Date.now()
+  questions = []
+  replaced = []
+  refusesReplacing = false
+  isBusy = false
+  advise = windowAt(nowMs + 20 * DAY_MS)
+  issuer = createIssuer({ redis, secrets, clock, log: silentLog, source, tickMs: HOUR_MS })
+  issuer.start()
+})
+afterEach(async () => {
+  await issuer.stop()
+  await redis.del(keys.domains, keys.certificates, keys.acmeRetry)
+})
+
+const origin = (): string => `https://127.0.0.1:${(front.address() as AddressInfo).port}`
+
+/** Pebble takes the address that a request names for its own, so everything but the directory passes unchanged. */
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const body = await buffer(request)
+  if (request.url!.startsWith('/renewal-info/')) {
+    questions.push(request.url!.slice('/renewal-info/'.length))
+    return advise(response)
+  }
+  if (request.url === '/order-plz') {
+    const { payload } = JSON.parse(body.toString()) as { payload: string }
+    const wish = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { replaces?: string }
+    replaced.push(wish.replaces)
+    if (isBusy) return void response.writeHead(429, { 'retry-after': '3600' }).end('{}')
+    if (refusesReplacing && wish.replaces !== undefined) {
+      const problem = { type: 'urn:ietf:params:acme:error:alreadyReplaced', detail: 'no', status: 409 }
+      return void response.writeHead(409, { 'content-type': 'application/problem+json' }).end(JSON.stringify(problem))
+    }
+  }
+  const upstream = https.request(new URL(request.url!, pebble.directoryUrl), {
+    method: request.method,
+    headers: request.headers,
+    agent: false,
+    rejectUnauthorized: false,
+  })
+  upstream.end(body)
+  const [received] = (await once(upstream, 'response')) as [IncomingMessage]
+  if (request.url !== '/dir') return void received.pipe(response.writeHead(received.statusCode!, received.headers))
+  const directory = JSON.parse((await buffer(received)).toString()) as Record<string, unknown>
+  json(response, { ...directory, renewalInfo: `${origin()}/renewal-info` })
+}
+
+function json(response: ServerResponse, value: unknown, retryAfter?: string): void {
+  if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter)
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value))
+}
+
+/** A window of one minute. */
+function windowAt(startMs: number, retryAfter?: string): (response: ServerResponse) => void {
+  const iso = (ms: number): string => new Date(ms).toISOString()
+  const suggestedWindow = { start: iso(startMs), end: iso(startMs + MINUTE_MS) }
+  return (response) => json(response, { suggestedWindow }, retryAfter)
+}
+
+async function held(): Promise<CertificateBundle | undefined> {
+  const sealed = await redis.hget(keys.certificates, NAME)
+  return sealed === null ? undefined : openBundle(secrets, NAME, sealed)
+}
+
+async function want(): Promise<void> {
+  const value = JSON.stringify({ wanted: true })
+  await redis.hset(keys.domains, NAME, value)
+  await redis.xadd(keys.log, '*', ...encodeStreamMessage({ kind: 'domain', name: NAME, value }))
+}
+
+async function issued(): Promise<CertificateBundle> {
+  await want()
+  await expect.poll(held).toBeDefined()
+  await idle()
+  return (await held())!
+}
+
+/** One look at everything, and what it began. */
+async function look(): Promise<void> {
+  await issuer.tick()
+  await idle()
+}
+
+async function idle(): Promise<void> {
+  await expect.poll(() => redis.exists(keys.orderLock(NAME)), { interval: 10 }).toBe(0)
+}
+
+test('asks when the CA wants to be asked, renews when its window moves to the past, and says what it replaces', async () => {
+  advise = windowAt(nowMs + 20 * DAY_MS, '3600')
+  const first = await issued()
+  await look()
+  expect(questions).toEqual([renewalId(first.cert)])
+  nowMs += 59 * MINUTE_MS
+  await look()
+  expect(questions).toHaveLength(1)
+
+  // The CA has to revoke: renewed months before its time.
+  advise = windowAt(nowMs - DAY_MS)
+  nowMs += 2 * MINUTE_MS
+  await look()
+  expect(questions).toHaveLength(2)
+  await look()
+  await expect.poll(async () => (await held())!.cert).not.toBe(first.cert)
+  expect(replaced).toEqual([undefined, renewalId(first.cert)])
+})
+
+test('renews in the window, not when a third of the lifetime is left', async () => {
+  const first = await issued()
+  const { notBeforeMs, notAfterMs } = certificateFacts(first.cert)
+  const late = notAfterMs - (notAfterMs - notBeforeMs) / 5
+  advise = windowAt(late)
+  await look()
+  nowMs = late - HOUR_MS
+  await look()
+  expect((await held())!.cert).toBe(first.cert)
+  nowMs = late + 2 * MINUTE_MS
+  await look()
+  await expect.poll(async () => (await held())!.cert).not.toBe(first.cert)
+})
+
+test('a CA that refuses to hear what is replaced still issues', async () => {
+  advise = windowAt(nowMs - DAY_MS)
+  refusesReplacing = true
+  const first = await issued()
+  await look()
+  await look()
+  await expect.poll(async () => (await held())!.cert).not.toBe(first.cert)
+  expect(replaced).toEqual([undefined, renewalId(first.cert), undefined])
+})
+
+test('a failed question leaves what was said before, and is asked again after six hours', async () => {
+  const first = await issued()
+  advise = windowAt(nowMs + 8 * HOUR_MS)
+  await look()
+  advise = (response) => response.writeHead(500).end()
+  nowMs += 6 * HOUR_MS
+  await look()
+  await look()
+  expect(questions).toHaveLength(2)
+  expect((await held())!.cert).toBe(first.cert)
+  nowMs += 2 * HOUR_MS + 2 * MINUTE_MS
+  await look()
+  await expect.poll(async () => (await held())!.cert).not.toBe(first.cert)
+})
+
+const nonsense: readonly [string, (response: ServerResponse) => void][] = [
+  ['an error', (response) => response.writeHead(503, { 'retry-after': '60' }).end()],
+  ['a certificate that it does not know', (response) => response.writeHead(404).end()],
+  ['a page', (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>hello</h1>')],
+  ['half an answer', (response) => response.writeHead(200).end('{"suggestedWindow":')],
+  ['no window', (response) => json(response, {})],
+  ['dates that are none', (response) => json(response, { suggestedWindow: { start: 'soon', end: 'later' } })],
+  [
+    'a window that ends before it begins',
+    (response) => json(response, { suggestedWindow: { start: '2026-02-01T00:00:00Z', end: '2026-01-01T00:00:00Z' } }),
+  ],
+  ['a connection that breaks', (response) => response.destroy()],
+]
+test('nonsense is no advice', async () => {
+  const bundle = await issued()
+  for (const [what, reply] of nonsense) {
+    advise = reply
+    await expect(source.renewalAdvice(bundle), what).rejects.toThrow()
+  }
+})
+
+test('Retry-After in seconds, as a date, and as anything else', async () => {
+  const bundle = await issued()
+  const retryAfter = async (header?: string): Promise<number | undefined> => {
+    advise = windowAt(nowMs, header)
+    return (await source.renewalAdvice(bundle))!.retryAfterMs
+  }
+  expect(await retryAfter('120')).toBe(120 * SECOND_MS)
+  nowMs = Math.floor(nowMs / SECOND_MS) * SECOND_MS
+  expect(await retryAfter(new Date(nowMs + HOUR_MS).toUTCString())).toBe(HOUR_MS)
+  expect(await retryAfter('now and then')).toBeUndefined()
+  expect(await retryAfter()).toBeUndefined()
+})
+
+test('a CA that wants to be left alone for an hour is not waited for: the lock is free and the next try noted', async () => {
+  isBusy = true
+  await want()
+  await expect.poll(() => redis.hexists(keys.acmeRetry, NAME)).toBe(1)
+  await idle()
+  expect(replaced).toHaveLength(1)
+})
