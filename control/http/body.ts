@@ -17,7 +17,7 @@ export class CallerLeft extends Error {
  * hyper-express's own stream flows again whenever its inner buffer runs low, also while a pipe waits
  * for its destination. Reading it in paused mode keeps the pace with whoever reads this one.
  */
-export function bodyStream(request: ServerRequest): Readable {
+export function bodyStream(request: ServerRequest, onBytes: (count: number) => void): Readable {
   // hyper-express never ends the stream of a body that is not there.
   if (!hasBody(request)) return Readable.from([])
   let wanted = false
@@ -42,6 +42,7 @@ export function bodyStream(request: ServerRequest): Readable {
     while (wanted) {
       const chunk: Buffer | null = request.read()
       if (chunk === null) return
+      onBytes(chunk.byteLength)
       wanted = body.push(chunk)
     }
   }

@@ -11,22 +11,28 @@ import type { Part, Request } from './route.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
+/** What all requests of a server have in common. */
+export interface Surroundings {
+  readonly trusted: BlockList
+  onBodyBytes(count: number): void
+}
+
 export class IncomingRequest implements Request {
   readonly method: string
   readonly path: string
   readonly params: Readonly<Record<string, string>>
   readonly #request: ServerRequest
   readonly #response: ServerResponse
-  readonly #trusted: BlockList
+  readonly #surroundings: Surroundings
   #query: URLSearchParams | undefined
   #cookies: ReadonlyMap<string, string> | undefined
   #signal: AbortSignal | undefined
   #body: Readable | undefined
 
-  constructor(request: ServerRequest, response: ServerResponse, trusted: BlockList, pattern: string) {
+  constructor(request: ServerRequest, response: ServerResponse, surroundings: Surroundings, pattern: string) {
     this.#request = request
     this.#response = response
-    this.#trusted = trusted
+    this.#surroundings = surroundings
     this.method = request.method
     this.path = request.path
     this.params = decodeParams(request.path_parameters, request.path, pattern)
@@ -45,7 +51,7 @@ export class IncomingRequest implements Request {
   }
 
   get ip(): string {
-    return callerIp(this.#request.ip, this.header('x-forwarded-for'), this.#trusted)
+    return callerIp(this.#request.ip, this.header('x-forwarded-for'), this.#surroundings.trusted)
   }
 
   get signal(): AbortSignal {
@@ -85,7 +91,7 @@ export class IncomingRequest implements Request {
   }
 
   stream(): Readable {
-    return (this.#body ??= bodyStream(this.#request))
+    return (this.#body ??= bodyStream(this.#request, this.#surroundings.onBodyBytes))
   }
 
   async multipart(onPart: (part: Part) => Promise<void>): Promise<void> {

@@ -2,7 +2,6 @@
  * The web server of the control plane. Only this folder knows hyper-express: a request comes in, its route
  * handles it, and whatever was returned or thrown goes out as a reply.
  */
-import type { BlockList } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Server, type Request as ServerRequest, type Response as ServerResponse } from 'hyper-express'
 import type { Clock } from '../../shared/clock.ts'
@@ -10,10 +9,11 @@ import { errors, type ApiError } from '../../shared/errors.ts'
 import { trustedNetworks } from '../../shared/ip.ts'
 import type { Log } from '../../shared/log.ts'
 import { CallerLeft } from './body.ts'
+import { createBufferCollector } from './buffer-garbage.ts'
 import { toApiError } from './failure.ts'
 import { allowedMethods, isApiPath } from './patterns.ts'
 import { json } from './reply.ts'
-import { IncomingRequest } from './request.ts'
+import { IncomingRequest, type Surroundings } from './request.ts'
 import type { Reply, Request, Route } from './route.ts'
 import { send } from './send.ts'
 
@@ -44,7 +44,7 @@ export interface HttpServerOptions {
 type Handle = (request: Request) => Promise<Reply> | Reply
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const trusted = trustedNetworks(options.trustedProxies)
+  const surroundings = { trusted: trustedNetworks(options.trustedProxies), onBodyBytes: createBufferCollector() }
   // Caps on bodies are the routes' business: they depend on the plan.
   const server = new Server({ auto_close: false, max_body_length: Number.MAX_SAFE_INTEGER })
   let closing = false
@@ -52,7 +52,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   function serve(pattern: string, handle: Handle) {
     return async (request: ServerRequest, response: ServerResponse): Promise<void> => {
       try {
-        const reply = await answer(options, request, response, trusted, pattern, handle)
+        const reply = await answer(options, request, response, surroundings, pattern, handle)
         if (reply) await send(request, response, reply, { closing })
       } catch (error) {
         // The reply had begun, or could not be written: nothing is left to tell the caller.
@@ -127,13 +127,13 @@ async function answer(
   options: HttpServerOptions,
   serverRequest: ServerRequest,
   response: ServerResponse,
-  trusted: BlockList,
+  surroundings: Surroundings,
   pattern: string,
   handle: Handle,
 ): Promise<Reply | undefined> {
   let request: Request | undefined
   try {
-    request = new IncomingRequest(serverRequest, response, trusted, pattern)
+    request = new IncomingRequest(serverRequest, response, surroundings, pattern)
     const incoming = request
     return await (options.guard ? options.guard(() => handle(incoming)) : handle(incoming))
   } catch (error) {

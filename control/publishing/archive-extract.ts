@@ -78,18 +78,19 @@ async function inflateInto(blobs: BlobStore, archive: ArchiveFile, entry: Archiv
   const writer = await blobs.writer()
   let size = 0
   let checksum = 0
-  const store = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
-    for await (const chunk of chunks) {
-      size += chunk.length
-      if (size > entry.size) throw wrongSize(entry)
-      checksum = zlib.crc32(chunk, checksum)
-      await writer.write(chunk)
-    }
+  const store = async (chunk: Buffer): Promise<void> => {
+    size += chunk.length
+    if (size > entry.size) throw wrongSize(entry)
+    checksum = zlib.crc32(chunk, checksum)
+    await writer.write(chunk)
   }
+  const end = entry.start + entry.length
   try {
-    const packed = Readable.from(archive.chunks(entry.start, entry.start + entry.length))
-    if (entry.method === 'stored') await store(packed)
-    else await pipeline(packed, zlib.createInflateRaw(), store)
+    if (entry.method === 'stored') await archive.eachChunk(entry.start, end, store)
+    else
+      await pipeline(Readable.from(archive.chunks(entry.start, end)), zlib.createInflateRaw(), async (chunks) => {
+        for await (const chunk of chunks as AsyncIterable<Buffer>) await store(chunk)
+      })
     if (size !== entry.size) throw wrongSize(entry)
     if (checksum !== entry.crc32) throw wrongChecksum(entry)
     return await writer.finish()

@@ -72,6 +72,17 @@ export class ArchiveFile extends yauzl.RandomAccessReader {
     for (let at = start; at < end; at += WINDOW_BYTES) yield this.#readWhole(at, Math.min(WINDOW_BYTES, end - at))
   }
 
+  /** The same buffer again and again: `use` must be done with it when it resolves. */
+  async eachChunk(start: number, end: number, use: (chunk: Buffer) => Promise<void>): Promise<void> {
+    const buffer = Buffer.allocUnsafe(WINDOW_BYTES)
+    for (let at = start; at < end;) {
+      const count = readSync(this.#descriptor, buffer, 0, Math.min(WINDOW_BYTES, end - at), at)
+      if (count === 0) break
+      await use(buffer.subarray(0, count))
+      at += count
+    }
+  }
+
   closeFile(): void {
     closeSync(this.#descriptor)
   }
