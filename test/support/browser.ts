@@ -9,6 +9,8 @@ const ARGS = [
   '--disable-sync',
 ]
 
-export async function launchBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: '/usr/bin/chromium', args: ARGS })
+/** `home` is where it looks for authorities that its user trusts. */
+export async function launchBrowser({ home }: { home?: string } = {}): Promise<Browser> {
+  const env = { ...process.env, ...(home === undefined ? {} : { HOME: home }) }
+  return chromium.launch({ executablePath: '/usr/bin/chromium', args: ARGS, env })
 }

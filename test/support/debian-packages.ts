@@ -10,6 +10,7 @@ import path from 'node:path'
 const PACKAGES: readonly { readonly name: string; readonly program: string; readonly neededBy: string }[] = [
   { name: 'redis-server', program: 'redis-server', neededBy: 'everything that publishes' },
   { name: 'chromium', program: 'chromium', neededBy: 'test/browser' },
+  { name: 'libnss3-tools', program: 'certutil', neededBy: 'browsers that trust the local authority' },
   { name: 'pebble', program: 'pebble', neededBy: 'certificates by ACME' },
   { name: 'nginx', program: 'nginx', neededBy: 'bench' },
   { name: 'caddy', program: 'caddy', neededBy: 'bench' },
