@@ -52,7 +52,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
   const secrets = createSecrets(config.secretKey)
   const blobStore = { url: config.blobStore }
   const blobs = openBlobStore(blobStore, (error) => log.warn({ err: error }, 'no copy of a blob kept'))
-  const limiter = createRateLimiter({ redis })
+  const limiter = createRateLimiter({ redis, clock })
   const publishing = createPublishing({ blobs, blobStore, scratchDir: path.join(config.dataDir, 'scratch') })
   const enqueueMail = createEnqueueMail({ secrets, clock })
   const sink = config.smtpUrl ? createSmtpSink(config.smtpUrl) : createFileSink(path.join(config.dataDir, 'mail'))

@@ -1,17 +1,28 @@
 import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createRateLimiter } from '../../control/http/rate-limit.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createRateLimiter, type RateLimiter } from '../../control/http/rate-limit.ts'
+import { startRedis } from '../../control/supervisor/redis.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { startTestRedis, type TestRedis } from '../support/redis.ts'
 
+const limit = { points: 3, windowSeconds: 60 }
+/** The first second of a window. */
+const START_MS = Math.ceil(Date.now() / 60_000) * 60_000
+
 let server: TestRedis
 const clients: Redis[] = []
+let now = START_MS
+const clock = { now: () => now }
 
-function connect(): Redis {
-  const redis = new Redis(server.url, { enableOfflineQueue: false, commandTimeout: 500, lazyConnect: true })
+async function connect(url: string): Promise<Redis> {
+  const redis = new Redis(url, { enableOfflineQueue: false, commandTimeout: 300, lazyConnect: true })
   redis.on('error', () => {})
   clients.push(redis)
+  await redis.connect()
   return redis
 }
 
@@ -23,29 +34,88 @@ afterAll(async () => {
   await server.stop()
 })
 
-const limit = { points: 3, windowSeconds: 60 }
+/** How many of that many attempts are admitted, and what the last refused one is told to wait. */
+async function attempt(limiter: RateLimiter, key: string, times: number): Promise<{ admitted: number; wait: number }> {
+  let [admitted, wait] = [0, 0]
+  for (let use = 0; use < times; use++) {
+    const refused = await limiter.consume('publish', key, limit).catch((error: unknown) => error)
+    if (refused === undefined) admitted++
+    else wait = Number((refused as ApiError).headers['retry-after'])
+  }
+  return { admitted, wait }
+}
 
-test('two processes share one count, keys do not, and Retry-After is the rest of the window', async () => {
-  const [first, second] = [connect(), connect()]
-  await Promise.all([first.connect(), second.connect()])
-  const here = createRateLimiter({ redis: first })
-  const there = createRateLimiter({ redis: second })
+/** The window slides: what was used at its end still counts after it. */
+async function expectSliding(limiter: RateLimiter): Promise<void> {
   const key = randomUUID()
-  await here.consume('publish', key, limit)
-  await there.consume('publish', key, limit)
-  await here.consume('publish', key, limit)
-  const refused = await there.consume('publish', key, limit).catch((error: unknown) => error)
-  expect(refused).toBeInstanceOf(ApiError)
-  const wait = Number((refused as ApiError).headers['retry-after'])
-  expect(wait).toBeGreaterThan(50)
-  expect(wait).toBeLessThanOrEqual(60)
-  await here.consume('publish', randomUUID(), limit)
-  await here.consume('another', key, limit)
+  now = START_MS + 58_000
+  expect(await attempt(limiter, key, 5)).toEqual({ admitted: 3, wait: 22 })
+  now = START_MS + 61_000
+  expect(await attempt(limiter, key, 5)).toEqual({ admitted: 0, wait: 19 })
+  now += 19_000
+  expect(await attempt(limiter, key, 5)).toEqual({ admitted: 1, wait: 20 })
+  now += 3 * 60_000
+  expect((await attempt(limiter, key, 5)).admitted).toBe(3)
+}
+
+describe('with Redis', () => {
+  test('the window slides, and whoever waits as long as told is admitted', async () => {
+    await expectSliding(createRateLimiter({ redis: await connect(server.url), clock }))
+  })
+
+  test('also on the stand-in', async () => {
+    const dataDir = await mkdtemp(path.join(os.tmpdir(), 'dropway-stand-in-'))
+    const standIn = await startRedis({ dataDir, searchPath: '' })
+    const redis = await connect(standIn.url)
+    await expectSliding(createRateLimiter({ redis, clock }))
+    expect((await redis.keys('*')).length).toBe(1)
+    await standIn.stop()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+
+  test('processes share one count, however they race; keys and names do not', async () => {
+    now = START_MS
+    const limiters = await Promise.all(
+      Array.from({ length: 4 }, async () => createRateLimiter({ redis: await connect(server.url), clock })),
+    )
+    const key = randomUUID()
+    const outcomes = await Promise.all(limiters.map((limiter) => attempt(limiter, key, 5)))
+    expect(outcomes.reduce((sum, { admitted }) => sum + admitted, 0)).toBe(3)
+    await limiters[0]!.consume('publish', randomUUID(), limit)
+    await limiters[0]!.consume('another', key, limit)
+  })
+
+  test('what nobody uses any more is forgotten', async () => {
+    now = START_MS
+    const redis = await connect(server.url)
+    const key = randomUUID()
+    await createRateLimiter({ redis, clock }).consume('publish', key, limit)
+    const [stored] = await redis.keys(`*${key}`)
+    const ttl = await redis.pttl(stored!)
+    expect(ttl).toBeGreaterThan(60_000)
+    expect(ttl).toBeLessThanOrEqual(120_000)
+  })
 })
 
-test('without Redis each process counts for itself', async () => {
-  const limiter = createRateLimiter({ redis: connect() })
-  const key = randomUUID()
-  for (let use = 0; use < limit.points; use++) await limiter.consume('publish', key, limit)
-  await expect(limiter.consume('publish', key, limit)).rejects.toMatchObject({ status: 429 })
+describe('without Redis each process counts for itself', () => {
+  test('when it was never there', async () => {
+    const redis = new Redis(server.url, { enableOfflineQueue: false, lazyConnect: true })
+    await expectSliding(createRateLimiter({ redis, clock }))
+  })
+
+  test('while it is frozen, and together again afterwards', async () => {
+    now = START_MS
+    const redis = await connect(server.url)
+    const limiter = createRateLimiter({ redis, clock })
+    const key = randomUUID()
+    process.kill(server.pid, 'SIGSTOP')
+    try {
+      expect((await attempt(limiter, key, 4)).admitted).toBe(3)
+    } finally {
+      process.kill(server.pid, 'SIGCONT')
+    }
+    await expect.poll(() => redis.ping()).toBe('PONG')
+    await limiter.consume('publish', randomUUID(), limit)
+    expect(await redis.keys('*limit*')).not.toEqual([])
+  })
 })

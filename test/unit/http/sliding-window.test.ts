@@ -1,0 +1,41 @@
+import { randomInt } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { countsAt, hasRoom, waitForRoomMs, type Counts } from '../../../control/http/sliding-window.ts'
+
+const MINUTE = 60_000
+const limit = { points: 3, windowSeconds: 60 }
+
+test.each<[now: number, counts: Counts | undefined, expected: Counts]>([
+  [5.5 * MINUTE, undefined, { window: 5, current: 0, previous: 0 }],
+  [5.5 * MINUTE, { window: 5, current: 2, previous: 1 }, { window: 5, current: 2, previous: 1 }],
+  [6 * MINUTE, { window: 5, current: 2, previous: 1 }, { window: 6, current: 0, previous: 2 }],
+  [7 * MINUTE, { window: 5, current: 2, previous: 1 }, { window: 7, current: 0, previous: 0 }],
+])('seen at %d, %o counts as %o', (now, counts, expected) => {
+  expect(countsAt(counts, now, limit)).toEqual(expected)
+})
+
+test.each<[now: number, counts: Counts, room: boolean, waitSeconds: number]>([
+  // The last window's three still count almost whole: a fixed window would let three more through at once.
+  [6 * MINUTE + 1000, { window: 6, current: 0, previous: 3 }, false, 19],
+  [6 * MINUTE + 20_000, { window: 6, current: 0, previous: 3 }, true, 0],
+  [6 * MINUTE + 20_000, { window: 6, current: 1, previous: 3 }, false, 20],
+  // All of this window's: room comes in the next one, when a third of them is out of reach.
+  [6 * MINUTE + 30_000, { window: 6, current: 3, previous: 0 }, false, 50],
+])('at %d, %o has room: %s', (now, counts, room, waitSeconds) => {
+  expect(hasRoom(counts, now, limit)).toBe(room)
+  if (!room) expect(waitForRoomMs(counts, now, limit) / 1000).toBe(waitSeconds)
+})
+
+test('whoever waits as long as told finds room, and a moment earlier none', () => {
+  for (let round = 0; round < 2000; round++) {
+    const points = randomInt(1, 200)
+    const random = { points, windowSeconds: randomInt(1, 4000) }
+    const now = 1_750_000_000_000 + randomInt(1e9)
+    const window = Math.floor(now / (random.windowSeconds * 1000))
+    const counts = { window, current: randomInt(0, points + 1), previous: randomInt(0, points + 1) }
+    if (hasRoom(counts, now, random)) continue
+    const then = now + waitForRoomMs(counts, now, random)
+    expect(hasRoom(countsAt(counts, then, random), then, random)).toBe(true)
+    expect(hasRoom(countsAt(counts, then - 1, random), then - 1, random)).toBe(false)
+  }
+})
