@@ -1,8 +1,13 @@
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
+import { filesInNeedOf, missingPackages, TEST_FILES } from './test/support/programs.ts'
+
+/** Told by `pretest`, which has tried to install what they need. */
+const skipped = filesInNeedOf(missingPackages(), TEST_FILES, import.meta.dirname)
 
 export default defineConfig({
   test: {
-    include: ['test/{unit,integration,acceptance,browser}/**/*.test.ts'],
+    include: TEST_FILES,
+    exclude: [...configDefaults.exclude, ...skipped.keys()],
     globalSetup: 'test/support/global-setup.ts',
     pool: 'forks',
     // Most files wait for sockets and processes, so a few more than there are cores keep two cores busy.

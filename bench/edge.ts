@@ -15,7 +15,8 @@ import tls from 'node:tls'
 import { parseArgs } from 'node:util'
 import { HOST, startBare, startCaddy, startEdge, startNginx, type Server } from './edge-servers.ts'
 import { canGenerate, loadH1, loadH2, loadHandshakes, type Target } from './generators.ts'
-import { cpuMs, isInstalled } from './processes.ts'
+import { isInstalled } from '../test/support/programs.ts'
+import { cpuMs } from './processes.ts'
 import { keepResult, median } from './report.ts'
 
 const WARM_UP_PER_SECOND = 15_000

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import os from 'node:os'
 import path from 'node:path'
-import { isInstalled } from './processes.ts'
+import { isInstalled } from '../test/support/programs.ts'
 
 const LOAD_CORE = Math.min(1, os.availableParallelism() - 1)
 const HANDSHAKE_CLIENTS = 4

@@ -1,0 +1,77 @@
+/** Programs from Debian that tests and benches run, and which test files cannot run without them. */
+import { accessSync, constants, existsSync, globSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+
+export interface DebianPackage {
+  readonly name: string
+  /** Tells that the package is there, and is what tests start. */
+  readonly program: string
+}
+
+export const PACKAGES: readonly DebianPackage[] = [
+  // Without it the service runs on its stand-in; some tests want the real one, or its sentinel.
+  { name: 'redis-server', program: 'redis-server' },
+  { name: 'chromium', program: 'chromium' },
+  { name: 'libnss3-tools', program: 'certutil' },
+  { name: 'pebble', program: 'pebble' },
+  { name: 'nginx', program: 'nginx' },
+  { name: 'caddy', program: 'caddy' },
+  { name: 'nghttp2-client', program: 'h2load' },
+  { name: 'wrk', program: 'wrk' },
+  { name: 'slowhttptest', program: 'slowhttptest' },
+  { name: 'testssl.sh', program: 'testssl' },
+  { name: 'unzip', program: 'unzip' },
+]
+
+/** What `npm test` runs. */
+export const TEST_FILES = ['test/{unit,integration,acceptance,browser}/**/*.test.ts']
+
+/** Some are in directories that an ordinary user's PATH does not name. */
+const FOLDERS = [...(process.env['PATH'] ?? '').split(path.delimiter), '/usr/sbin', '/sbin', '/usr/games']
+
+export function isInstalled(program: string): boolean {
+  return FOLDERS.some((folder) => {
+    try {
+      accessSync(path.join(folder, program), constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+export function missingPackages(): DebianPackage[] {
+  return PACKAGES.filter(({ program }) => !isInstalled(program))
+}
+
+/** Test files that need one of these packages, each with the packages it needs. Paths are relative to `root`. */
+export function filesInNeedOf(
+  packages: readonly DebianPackage[],
+  patterns: readonly string[],
+  root: string,
+): Map<string, DebianPackage[]> {
+  const found = new Map<string, DebianPackage[]>()
+  if (packages.length === 0) return found
+  for (const file of globSync([...patterns], { cwd: root })) {
+    const texts = [...textsOf(path.join(root, file))]
+    const needed = packages.filter(({ program }) => texts.some((text) => runs(text, program)))
+    if (needed.length > 0) found.set(file, needed)
+  }
+  return found
+}
+
+/** Starts it by its name, or by its path. */
+function runs(text: string, program: string): boolean {
+  return text.includes(`('${program}'`) || text.includes(`/bin/${program}'`)
+}
+
+/** A file and the support modules that it imports, directly or not. The sources of the service find programs themselves. */
+function* textsOf(file: string, seen = new Set<string>()): Generator<string> {
+  if (seen.has(file) || !existsSync(file)) return
+  seen.add(file)
+  const text = readFileSync(file, 'utf8')
+  yield text
+  for (const [, target] of text.matchAll(/from '(\.[^']*\/support\/[^']+|\.\/[^']+)'/g)) {
+    yield* textsOf(path.resolve(path.dirname(file), target!), seen)
+  }
+}
