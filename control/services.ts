@@ -1,6 +1,6 @@
 /** Every capability of the control plane, composed. The HTTP server, the jobs and the admin command share this. */
 import path from 'node:path'
-import { DAY_MS, type Clock } from '../shared/clock.ts'
+import { DAY_MS, HOUR_MS, type Clock } from '../shared/clock.ts'
 import { openBlobStore } from '../shared/blobs/open.ts'
 import type { Log } from '../shared/log.ts'
 import { createSecrets } from '../shared/secrets.ts'
@@ -42,6 +42,8 @@ import { createTrust } from './trust/trust.ts'
 
 /** A blob that nothing references is kept this long: an upload that is still under way may be about to name it. */
 const BLOB_GRACE_MS = DAY_MS
+/** It lists the whole store; what it removes is at least a day old. */
+const BLOB_SWEEP_MS = HOUR_MS
 const DATABASE_CONNECTIONS = 16
 
 export type Services = ReturnType<typeof createServices>
@@ -196,6 +198,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
       { name: 'compression', run: () => versions.refineDue() },
       {
         name: 'blobs',
+        atMostEveryMs: BLOB_SWEEP_MS,
         run: async () => {
           const now = clock.now()
           await deleteEndedSpans(sql, new Date(now))

@@ -4,6 +4,8 @@ import type { Log } from '../../shared/log.ts'
 
 export interface Job {
   readonly name: string
+  /** For work that looks at everything there is: not more often than this. */
+  readonly atMostEveryMs?: number
   run(): Promise<unknown>
 }
 
@@ -11,22 +13,29 @@ export function createJobs({ jobs, intervalMs, log }: { jobs: readonly Job[]; in
   const stopping = new AbortController()
   let loop: Promise<void> = Promise.resolve()
 
-  async function runAll(): Promise<void> {
-    for (const job of jobs) {
+  const startedAt = new Map<Job, number>()
+
+  function isDue(job: Job): boolean {
+    const last = startedAt.get(job)
+    return last === undefined || performance.now() - last >= (job.atMostEveryMs ?? 0)
+  }
+
+  async function runDue(): Promise<void> {
+    for (const job of jobs.filter(isDue)) {
       if (stopping.signal.aborted) return
+      startedAt.set(job, performance.now())
       await job.run().catch((error: unknown) => log.warn({ err: error, job: job.name }, 'job failed; it runs again'))
     }
   }
 
   async function runForEver(): Promise<void> {
     while (!stopping.signal.aborted) {
-      await runAll()
+      await runDue()
       await sleep(intervalMs, undefined, { signal: stopping.signal, ref: false }).catch(() => {})
     }
   }
 
   return {
-    runAll,
     start(): void {
       loop = runForEver()
     },
