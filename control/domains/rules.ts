@@ -10,9 +10,8 @@ import type { NewRoute } from '../events/outbox.ts'
 export const domainStates = ['awaiting_dns', 'issuing', 'active', 'failing', 'blocked'] as const
 export type DomainState = (typeof domainStates)[number]
 
-/** Why a domain is not (or soon no longer) served. Stable: clients may act on them. */
-export const domainReasons = [
-  'not_checked',
+/** Reasons that a check of ours finds: when one of them goes away, a new attempt at the CA makes sense at once. */
+const foundByCheck = [
   'no_record',
   'wrong_target',
   'txt_missing',
@@ -22,6 +21,12 @@ export const domainReasons = [
   'private_address',
   'challenge_unreachable',
   'challenge_wrong',
+] as const
+
+/** Why a domain is not (or soon no longer) served. Stable: clients may act on them. */
+export const domainReasons = [
+  'not_checked',
+  ...foundByCheck,
   'dns',
   'ca_unavailable',
   'ca_refused',
@@ -191,18 +196,7 @@ function obstacleOf({ caa, probe }: CheckFacts): DomainReason | undefined {
   return probe === 'reachable' || probe === 'not_needed' ? undefined : probe
 }
 
-/** Reasons that a check of ours finds: when one of them goes away, a new attempt at the CA makes sense at once. */
-const FOUND_BY_CHECK: ReadonlySet<string> = new Set<DomainReason>([
-  'no_record',
-  'wrong_target',
-  'txt_missing',
-  'servfail',
-  'timeout',
-  'caa_forbids',
-  'private_address',
-  'challenge_unreachable',
-  'challenge_wrong',
-])
+const FOUND_BY_CHECK: ReadonlySet<string> = new Set(foundByCheck)
 
 export interface HurryFacts {
   readonly before: DomainReason | null

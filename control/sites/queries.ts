@@ -158,18 +158,7 @@ export async function listVersions(sql: Sql, siteId: string): Promise<VersionRow
 
 export async function insertVersion(
   sql: Sql,
-  version: {
-    id: string
-    site_id: string
-    number: number
-    manifest_hash: string
-    byte_size: number
-    file_count: number
-    message: string
-    title: string
-    created_by: string | null
-    created_at: Date
-  },
+  version: Omit<VersionRow, 'report' | 'created_by_email'> & { created_by: string | null },
   report: unknown,
   blobs: readonly string[],
 ): Promise<void> {
