@@ -9,16 +9,18 @@ import { Agent } from 'node:https'
 import acme from 'acme-client'
 import type { Redis } from 'ioredis'
 import type { CertificateBundle } from '../shared/certificate-bundle.ts'
+import { announceChallenge, withdrawChallenge } from '../shared/challenges.ts'
 import { SECOND_MS, type Clock } from '../shared/clock.ts'
 import type { Secrets } from '../shared/secrets.ts'
 import { forgetRegistration, openAccount } from './account.ts'
-import { createChallenges } from './challenges.ts'
 import { parseRetryAfter, renewalId, renewalInfoSchema, type RenewalAdvice } from './renewal-info.ts'
 import { IssueError, type CertificateSource } from './source.ts'
 
 const REQUEST_TIMEOUT_MS = 15 * SECOND_MS
 /** How the CA's word is awaited: from 250 ms apart to 4 s apart, about a minute in all. */
 const BACKOFF = { backoffAttempts: 20, backoffMin: 250, backoffMax: 4000 }
+/** An edge that hangs for longer loses its place in the list of live edges, or the order fails and is tried again. */
+const WAIT_FOR_EDGES_MS = 10 * SECOND_MS
 /** A CA may hand out a used nonce many times in a row when several edges ask at once. */
 const MAX_BAD_NONCE_RETRIES = 30
 /** RFC 5280 §5.3.1 cessationOfOperation. */
@@ -42,7 +44,6 @@ type Order = Awaited<ReturnType<acme.Client['createOrder']>>
 
 export function createAcmeSource({ redis, secrets, clock, acme: settings }: AcmeSourceDeps): CertificateSource {
   configureTransport(settings.caFile)
-  const challenges = createChallenges(redis)
   let client: acme.Client | undefined
 
   async function openClient(): Promise<acme.Client> {
@@ -79,13 +80,15 @@ export function createAcmeSource({ redis, secrets, clock, acme: settings }: Acme
       const challenge = authorization.challenges.find(({ type }) => type === 'http-01')
       if (!challenge) throw new IssueError('ca_refused', `the CA offers no http-01 challenge for ${name}`)
       try {
-        await challenges.announce(challenge.token, await ca.getChallengeKeyAuthorization(challenge))
+        const answer = await ca.getChallengeKeyAuthorization(challenge)
+        if (!(await announceChallenge(redis, challenge.token, answer, WAIT_FOR_EDGES_MS)))
+          throw new Error('some edge does not answer the challenge yet')
         await ca.completeChallenge(challenge)
         await ca.waitForValidStatus(challenge)
       } catch (error) {
         throw (await challengeFailure(ca, placed)) ?? error
       } finally {
-        await challenges.withdraw(challenge.token).catch(() => {})
+        await withdrawChallenge(redis, challenge.token).catch(() => {})
       }
     }
   }

@@ -10,6 +10,8 @@ export const keys = {
   certificates: `${PREFIX}certificates`,
   /** String: identifies the life of this Redis data set. Absent after FLUSHALL; set by control once everything is republished. */
   epoch: `${PREFIX}epoch`,
+  /** String: which history of Redis's own `epoch` was written into. Control's business; edges never look at it. */
+  history: `${PREFIX}history`,
   /** Stream: the lossless change log (contract 3b, stream.ts). */
   log: `${PREFIX}routes:log`,
   /** String with TTL per live edge: the log position that all of its workers serve. */
@@ -18,8 +20,6 @@ export const keys = {
   edges: `${PREFIX}edges`,
   /** Hash: `<site_id>|<day>` → page views not yet folded into Postgres. */
   views: `${PREFIX}views`,
-  /** ACME http-01: token → key authorization, with TTL. */
-  challenge: (token: string) => `${PREFIX}acme:challenge:${token}`,
   /** Lock of the one edge that orders a certificate for a name, with TTL. */
   orderLock: (name: string) => `${PREFIX}acme:lock:${name}`,
   /** The sealed ACME account key. */

@@ -33,3 +33,9 @@ export function compareStreamIds(a: string, b: string): number {
   const [bMs = '0', bSeq = '0'] = b.split('-')
   return Number(aMs) - Number(bMs) || Number(aSeq) - Number(bSeq)
 }
+
+/** The first id behind this one, where the next page begins. */
+export function nextStreamId(id: string): string {
+  const [ms = '0', seq = '0'] = id.split('-')
+  return `${ms}-${Number(seq) + 1}`
+}

@@ -6,14 +6,11 @@
 import { randomBytes } from 'node:crypto'
 import http from 'node:http'
 import type { Redis } from 'ioredis'
+import { announceChallenge, withdrawChallenge } from '../../shared/challenges.ts'
 import { SECOND_MS } from '../../shared/clock.ts'
 import { isPublicAddress } from '../../shared/ip.ts'
-import { keys, LOG_LENGTH } from '../../shared/keys.ts'
-import { everyEdgeReached } from '../../shared/live-edges.ts'
-import { encodeStreamMessage } from '../../shared/stream.ts'
 import type { ProbeResult } from './rules.ts'
 
-const TOKEN_LIFETIME_MS = 60 * SECOND_MS
 const WAIT_FOR_EDGES_MS = 2 * SECOND_MS
 const REQUEST_TIMEOUT_MS = 5 * SECOND_MS
 /** A few of many addresses tell enough. */
@@ -31,27 +28,15 @@ export interface Probe {
 }
 
 export function createProbe({ redis, challengePort, allowPrivateAddresses }: ProbeDeps): Probe {
-  const tell = (token: string, value: string): Promise<string | null> =>
-    redis.xadd(
-      keys.log,
-      'MAXLEN',
-      '~',
-      LOG_LENGTH,
-      '*',
-      ...encodeStreamMessage({ kind: 'challenge', name: token, value }),
-    )
-
   async function withToken<Result>(look: (token: string, answer: string) => Promise<Result>): Promise<Result> {
     const token = `probe-${randomBytes(16).toString('base64url')}`
     const answer = randomBytes(16).toString('base64url')
-    await redis.set(keys.challenge(token), answer, 'PX', TOKEN_LIFETIME_MS)
-    const position = await tell(token, answer)
     try {
-      if (position !== null) await everyEdgeReached(redis, position, WAIT_FOR_EDGES_MS)
+      // A slow edge is no fault of the domain: what comes back tells.
+      await announceChallenge(redis, token, answer, WAIT_FOR_EDGES_MS)
       return await look(token, answer)
     } finally {
-      await redis.del(keys.challenge(token)).catch(() => {})
-      await tell(token, '').catch(() => {})
+      await withdrawChallenge(redis, token).catch(() => {})
     }
   }
 

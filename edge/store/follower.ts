@@ -12,10 +12,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
+import { CHALLENGE_LIFETIME_MS } from '../../shared/challenges.ts'
 import { EDGE_HEARTBEAT_MS, EDGE_TTL_MS, keys } from '../../shared/keys.ts'
 import type { Log } from '../../shared/log.ts'
 import { decodeRouteRecord } from '../../shared/route-record.ts'
-import { compareStreamIds, decodeStreamMessage } from '../../shared/stream.ts'
+import { compareStreamIds, decodeStreamMessage, nextStreamId } from '../../shared/stream.ts'
 import { BLOCK_MS } from './redis.ts'
 import { START_OF_LOG, type Change, type Entry, type Kind, type Replica } from './replica.ts'
 
@@ -97,10 +98,22 @@ export function startFollower({ edgeId, replica, connect, announce, log }: Follo
     })
     // Certificates are only ever added: losing one from Redis is no reason to stop serving a domain.
     await scan(keys.certificates, async (page) => void (await replica.apply(readSnapshot('certificate', page), {})))
+    if (tip) await learnChallenges(tip[0])
     if ((await commands.get(keys.epoch)) !== epoch) throw new Error('the snapshot changed while it was read')
     await replica.completeSnapshot(hosts, { epoch, position: tip?.[0] ?? START_OF_LOG })
     await announce(undefined)
     log.info({ epoch, hosts: hosts.size }, 'snapshot applied')
+  }
+
+  /** Open challenges are in the log only: a CA that is about to look may come to an edge that has just started. */
+  async function learnChallenges(tip: string): Promise<void> {
+    let from = `${Math.max(0, Number.parseInt(tip, 10) - CHALLENGE_LIFETIME_MS)}-0`
+    for (;;) {
+      const page = await commands.xrange(keys.log, from, tip, 'COUNT', LOG_BATCH)
+      await replica.apply(readLog(page.filter(([, fields]) => isAbout('challenge', fields))), {})
+      if (page.length < LOG_BATCH) return
+      from = nextStreamId(page.at(-1)![0])
+    }
   }
 
   /** The next page is on its way while this one is written. */
@@ -246,6 +259,10 @@ function pairs(flat: readonly string[]): [string, string][] {
   const list: [string, string][] = []
   for (let index = 0; index + 1 < flat.length; index += 2) list.push([flat[index]!, flat[index + 1]!])
   return list
+}
+
+function isAbout(kind: Kind, fields: readonly string[]): boolean {
+  return fields[fields.indexOf('kind') + 1] === kind
 }
 
 /** Throws when it is not what the contract says. */

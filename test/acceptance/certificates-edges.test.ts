@@ -70,6 +70,25 @@ test('two edges race for a name: one order, both serve it within five seconds', 
   await second.stop()
 }, 60_000)
 
+test('an edge that starts while the CA looks answers the challenge too', async () => {
+  const orders = await pebble.orders()
+  const arrivals = gate.arrivals()
+  // More than one page of the log lies before the challenge.
+  await Promise.all(
+    Array.from({ length: 1500 }, (_, index) => fixture.log({ kind: 'challenge', name: `old-${index}`, value: '' })),
+  )
+  gate.isHeld = true
+  await want('joined.test')
+  await expect.poll(gate.arrivals, { timeout: 20_000 }).toBeGreaterThan(arrivals)
+  const joined = await fixture.startEdge({ REPLICA_DIR: `${fixture.dataDir}/joined` })
+  gate.forwardTo = joined
+  gate.isHeld = false
+  await expect.poll(() => isIssued(fixture, 'joined.test'), { timeout: 20_000 }).toBe(true)
+  expect((await pebble.orders()) - orders).toBe(1)
+  gate.forwardTo = fixture.edge
+  await joined.stop()
+}, 60_000)
+
 test('renewed certificates are swapped at 200 requests a second without one failed handshake', async () => {
   await fixture.publish('swap.test', { 'index.html': '<p>served</p>' })
   await want('swap.test')
