@@ -5,7 +5,9 @@
  * 2. Each row becomes HSET (snapshot) + XADD (log) in one MULTI; only then is it deleted. A crash in between
  *    publishes it twice, which is harmless: revisions make it idempotent.
  * 3. Without an epoch in Redis (new, flushed) everything is republished first, then the epoch is set.
- * 4. `propagate` resolves when every live edge has acknowledged the log position that holds the caller's rows.
+ * 4. The same when Redis has begun a new history: a replica that was promoted, or a server that was started again from
+ *    its file, may lack what the last one had confirmed, and rows of that are in the outbox no longer.
+ * 5. `propagate` resolves when every live edge has acknowledged the log position that holds the caller's rows.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -41,6 +43,8 @@ const BATCH_ROWS = 500
 const REPUBLISH_BATCH_ROWS = 1000
 const ACK_POLL_MS = 4
 const HEAL_INTERVAL_MS = 500
+/** As a script with a key, so that a cluster asks the server that has our data. */
+const READ_HISTORY = `return redis.call('INFO', 'replication')`
 
 export function createEvents({ sql, redis, clock, log, republishers = [] }: EventsDeps): Events {
   const flush = coalesced(() => flushOutbox(sql, redis, republishAll))
@@ -59,8 +63,27 @@ export function createEvents({ sql, redis, clock, log, republishers = [] }: Even
       after = rows.at(-1)!.host
     }
     for (const republishOther of republishers) await republishOther(redis)
+    const history = await historyOf(redis)
+    if (history !== undefined) await redis.set(keys.history, history)
     await redis.set(keys.epoch, randomUUID())
     return count
+  }
+
+  async function republish(): Promise<number> {
+    return transaction(sql, async (locked) => {
+      await lockPublication(locked)
+      return republishAll(locked)
+    })
+  }
+
+  /** Two controls may notice at the same time; whoever has the lock second finds it done. */
+  async function followHistory(): Promise<void> {
+    if (!(await hasNewHistory(redis))) return
+    const count = await transaction(sql, async (locked) => {
+      await lockPublication(locked)
+      return (await hasNewHistory(redis)) ? republishAll(locked) : undefined
+    })
+    if (count !== undefined) log.warn({ count }, 'Redis has begun a new history; everything is published again')
   }
 
   async function heal(): Promise<void> {
@@ -68,6 +91,7 @@ export function createEvents({ sql, redis, clock, log, republishers = [] }: Even
     while (running) {
       try {
         await flush()
+        await followHistory()
         if (failing) log.info('publication to Redis works again')
         failing = false
       } catch (error) {
@@ -89,11 +113,7 @@ export function createEvents({ sql, redis, clock, log, republishers = [] }: Even
       }
       return { pending: !(await acks.reached(position, deadline)) }
     },
-    republish: () =>
-      transaction(sql, async (locked) => {
-        await lockPublication(locked)
-        return republishAll(locked)
-      }),
+    republish,
     start() {
       running = true
       loop = heal()
@@ -103,6 +123,20 @@ export function createEvents({ sql, redis, clock, log, republishers = [] }: Even
       await Promise.race([loop, sleep(2 * HEAL_INTERVAL_MS, undefined, { ref: false })])
     },
   }
+}
+
+async function hasNewHistory(redis: Redis): Promise<boolean> {
+  const history = await historyOf(redis)
+  return history !== undefined && history !== (await redis.get(keys.history))
+}
+
+/** Undefined: this server does not say (the stand-in without scripts), and has no replicas that could be promoted. */
+async function historyOf(redis: Redis): Promise<string | undefined> {
+  const info = await redis.eval(READ_HISTORY, 1, keys.history).catch((error: unknown) => {
+    if ((error as Error).name === 'ReplyError') return ''
+    throw error
+  })
+  return /master_replid:(\w+)/.exec(String(info))?.[1]
 }
 
 /** Publishes all committed rows; returns a log position that includes them. */
