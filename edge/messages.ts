@@ -1,4 +1,5 @@
 /** What the primary and its workers say to each other. */
+import type { UnlockAttempt } from './gate/unlock.ts'
 import type { Change } from './store/replica.ts'
 
 export type ToWorker =
@@ -7,6 +8,8 @@ export type ToWorker =
   /** Drop parsed copies of these (without a list: of everything), then confirm. */
   | { readonly type: 'changed'; readonly id: number; readonly changes: readonly Change[] | undefined }
   | { readonly type: 'report'; readonly id: number }
+  /** Somebody tried a password at another worker. */
+  | { readonly type: 'attempt'; readonly attempt: UnlockAttempt }
   | { readonly type: 'drain' }
 
 export type ToPrimary =
@@ -14,6 +17,7 @@ export type ToPrimary =
   | { readonly type: 'failed'; readonly message: string }
   | { readonly type: 'confirmed'; readonly id: number }
   | { readonly type: 'views'; readonly counts: readonly (readonly [string, number])[] }
+  | { readonly type: 'attempt'; readonly attempt: UnlockAttempt }
   | { readonly type: 'report'; readonly id: number; readonly counters: Counters }
 
 /** Of one worker, since it started; gauges are of the moment. */

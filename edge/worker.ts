@@ -54,9 +54,10 @@ export function runWorker(config: EdgeConfig): void {
   delay.enable()
   let refusedConnections = 0
 
+  const unlock = createUnlock({ secrets, clock, tell: (attempt) => tell({ type: 'attempt', attempt }) })
   const pipeline = createPipeline({
     classify: createClassify({ routes, serviceHost: config.serviceHost, sitesDomain: config.sitesDomain }),
-    unlock: createUnlock({ secrets, clock }),
+    unlock,
     sites: createSites(blobs, indexManifest),
     representations: createRepresentations({ blobs, cache, snippets: createSnippets({ baseUrl: config.baseUrl }) }),
     answers: createAnswers({ baseUrl: config.baseUrl, publicPort: config.publicPort, log }),
@@ -159,6 +160,8 @@ export function runWorker(config: EdgeConfig): void {
             eventLoopDelayP99Ms: delay.percentile(99) / 1e6,
           },
         })
+      case 'attempt':
+        return unlock.hear(message.attempt)
       case 'drain':
         return void drain()
       default:

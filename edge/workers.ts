@@ -82,6 +82,9 @@ export function startWorkers({ config, address, workerFile, log, onViews }: Work
         return worker.listening.reject(new Error(message.message))
       case 'views':
         return onViews(message.counts)
+      case 'attempt':
+        for (const other of workers) if (other !== worker) tell(other, message)
+        return undefined
       case 'confirmed':
       case 'report':
         worker.awaited.get(message.id)?.(message)

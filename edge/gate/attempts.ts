@@ -1,6 +1,6 @@
 /**
- * How often a password may be tried. Counted in memory, per worker: a visitor's request never waits for Redis.
- * A window starts with its first attempt; a right password gives its attempt back.
+ * How often a password may be tried. Counted in memory: a visitor's request never waits for Redis. A window starts with its
+ * first attempt; a right password gives its attempt back.
  */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../shared/clock.ts'

@@ -35,14 +35,29 @@ export type UnlockOutcome =
   | { readonly kind: 'wrong' }
   | { readonly kind: 'limited'; readonly retryAfterSeconds: number }
 
+/** Told to the other workers of the edge, so that all of them together allow what one does. */
+export interface UnlockAttempt {
+  readonly visitorKey: string
+  readonly dropKey: string
+  readonly isGivenBack: boolean
+}
+
 export interface Unlock {
   /** True for a drop without a password. */
   isUnlocked(route: SiteRoute, cookieHeader: string | undefined): boolean
   /** `body`: the form as posted, urlencoded `password` and `next`. */
   attempt(route: SiteRoute, visit: Visit, body: Buffer): Promise<UnlockOutcome>
+  /** Counts what another worker was asked. */
+  hear(attempt: UnlockAttempt): void
 }
 
-export function createUnlock({ secrets, clock }: { secrets: Secrets; clock: Clock }): Unlock {
+export interface UnlockDeps {
+  readonly secrets: Secrets
+  readonly clock: Clock
+  tell(attempt: UnlockAttempt): void
+}
+
+export function createUnlock({ secrets, clock, tell }: UnlockDeps): Unlock {
   const perVisitor = createAttempts(PER_VISITOR, clock)
   const perDrop = createAttempts(PER_DROP, clock)
   /** Signing is a tenth of the cost of a request; routes are replaced, never changed, so it is done once for each. */
@@ -64,7 +79,13 @@ export function createUnlock({ secrets, clock }: { secrets: Secrets; clock: Cloc
     if (visitorWaitMs !== undefined) return visitorWaitMs
     const dropWaitMs = perDrop.take(dropKey)
     if (dropWaitMs !== undefined) perVisitor.giveBack(visitorKey)
+    else tell({ visitorKey, dropKey, isGivenBack: false })
     return dropWaitMs
+  }
+
+  function giveBack(visitorKey: string, dropKey: string): void {
+    perVisitor.giveBack(visitorKey)
+    perDrop.giveBack(dropKey)
   }
 
   return {
@@ -84,9 +105,15 @@ export function createUnlock({ secrets, clock }: { secrets: Secrets; clock: Cloc
       const isRight = await isRightPassword(form.get('password'), route.password.hash)
       if (isRight === 'busy') return { kind: 'limited', retryAfterSeconds: 2 }
       if (!isRight) return { kind: 'wrong' }
-      perVisitor.giveBack(visitorKey)
-      perDrop.giveBack(route.site_id)
+      giveBack(visitorKey, route.site_id)
+      tell({ visitorKey, dropKey: route.site_id, isGivenBack: true })
       return { kind: 'unlocked', setCookie: unlockCookie(tokenOf(route)), location }
+    },
+
+    hear({ visitorKey, dropKey, isGivenBack }) {
+      if (isGivenBack) return giveBack(visitorKey, dropKey)
+      perVisitor.take(visitorKey)
+      perDrop.take(dropKey)
     },
   }
 }

@@ -256,6 +256,26 @@ test('a password is asked for once per browser, everywhere in the drop', async (
   expect((await fixture.h2('locked.localhost', '/', { headers: { cookie } })).status).toBe(401)
 })
 
+test('guesses at a password are counted over all workers together', async () => {
+  const hash = await fixture.hashPassword('open sesame')
+  await fixture.publish('guessed.localhost', { 'index.html': 'inside' }, { password: { hash, generation: 1 } })
+  const outcomes: number[] = []
+  // One after the other, each on a connection of its own: the kernel spreads them over the workers.
+  for (let guess = 0; guess < 30; guess++) {
+    const answer = await fixture.h1('guessed.localhost', '/.dropway/unlock', {
+      method: 'POST',
+      body: new URLSearchParams({ password: `guess ${guess}`, next: '/' }).toString(),
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    })
+    outcomes.push(answer.status)
+  }
+  const wrong = outcomes.filter((status) => status === 401).length
+  // A worker hears of a guess a moment after it was made; without hearing of any, the two would allow twenty.
+  expect(wrong).toBeGreaterThanOrEqual(10)
+  expect(wrong).toBeLessThanOrEqual(13)
+  expect(outcomes.filter((status) => status === 429)).toHaveLength(30 - wrong)
+})
+
 test('a crashed worker is replaced while the port stays open', async () => {
   const children = readFileSync(`/proc/${fixture.edge.pid}/task/${fixture.edge.pid}/children`, 'utf8')
     .trim()

@@ -3,7 +3,7 @@ import type { Visit } from '../../../edge/context.ts'
 import { createAttempts } from '../../../edge/gate/attempts.ts'
 import { checkState } from '../../../edge/gate/state.ts'
 import { createUnlock, safeNext } from '../../../edge/gate/unlock.ts'
-import type { Unlock, UnlockOutcome } from '../../../edge/gate/unlock.ts'
+import type { Unlock, UnlockAttempt, UnlockOutcome } from '../../../edge/gate/unlock.ts'
 import type { SiteRoute } from '../../../shared/route-record.ts'
 import { siteStates } from '../../../shared/route-record.ts'
 import { createSecrets } from '../../../shared/secrets.ts'
@@ -40,15 +40,23 @@ const OTHER_HASH = '$argon2id$v=19$m=256,t=2,p=1$b3RoZXJzYWx0$nf65EOgLrQMR/uIPnA
 
 interface Desk {
   readonly unlock: Unlock
+  /** What the other workers hear. */
+  readonly told: UnlockAttempt[]
   readonly time: { now: number }
   try(route: SiteRoute, fields: Record<string, string>, ip?: string): Promise<UnlockOutcome>
 }
 
 function desk(): Desk {
   const time = { now: NOW }
-  const unlock = createUnlock({ secrets: createSecrets('k'.repeat(32)), clock: { now: () => time.now } })
+  const told: UnlockAttempt[] = []
+  const unlock = createUnlock({
+    secrets: createSecrets('k'.repeat(32)),
+    clock: { now: () => time.now },
+    tell: (attempt) => told.push(attempt),
+  })
   return {
     unlock,
+    told,
     time,
     try(route, fields, ip = '192.0.2.1') {
       const visit: Visit = { method: 'POST', target: '/.dropway/unlock', host: route.host, ip, header: () => undefined }
@@ -92,7 +100,11 @@ describe('the password of a drop', () => {
     expect(at.unlock.isUnlocked(locked({ site_id: 'st_other' }), cookie)).toBe(false)
     expect(at.unlock.isUnlocked(locked({ password: { hash: HASH, generation: 2 } }), cookie)).toBe(false)
     expect(at.unlock.isUnlocked(locked({ password: { hash: OTHER_HASH, generation: 1 } }), cookie)).toBe(false)
-    const elsewhere = createUnlock({ secrets: createSecrets('x'.repeat(32)), clock: { now: () => NOW } })
+    const elsewhere = createUnlock({
+      secrets: createSecrets('x'.repeat(32)),
+      clock: { now: () => NOW },
+      tell: () => {},
+    })
     expect(elsewhere.isUnlocked(locked(), cookie)).toBe(false)
   })
 
@@ -139,6 +151,23 @@ describe('guessing', () => {
     const at = desk()
     for (let visit = 0; visit < 25; visit++)
       expect(await at.try(locked(), { password: 'password' })).toMatchObject({ kind: 'unlocked' })
+  })
+
+  test('at several workers counts as if they were one', async () => {
+    const [here, there] = [desk(), desk()]
+    for (let count = 0; count < 10; count++) await here.try(locked(), { password: 'no' })
+    for (const attempt of here.told) there.unlock.hear(attempt)
+    expect(await there.try(locked(), { password: 'password' })).toEqual(limited)
+    expect(await there.try(locked(), { password: 'password' }, '198.51.100.7')).toMatchObject({ kind: 'unlocked' })
+  })
+
+  test('that was right is given back at the other workers too', async () => {
+    const [here, there] = [desk(), desk()]
+    for (let count = 0; count < 20; count++) await here.try(locked(), { password: 'password' })
+    for (const attempt of here.told) there.unlock.hear(attempt)
+    for (let count = 0; count < 10; count++)
+      expect(await there.try(locked(), { password: 'no' })).toEqual({ kind: 'wrong' })
+    expect(await there.try(locked(), { password: 'no' })).toEqual(limited)
   })
 
   test('from one IPv6 network is one visitor, and a drop has a limit of its own', async () => {
