@@ -33,7 +33,6 @@ export interface EdgeConfig extends SharedSettings {
   readonly acmeDirectoryUrl: string | undefined
   readonly acmeEmail: string | undefined
   readonly acmeCaFile: string | undefined
-  readonly dnsResolver: string | undefined
 }
 
 /** Per visitor network (an IPv4 address, an IPv6 /64) and per worker. */
@@ -70,7 +69,6 @@ export function readEdgeConfig(environment: Env): EdgeConfig {
     acmeDirectoryUrl: env.url('ACME_DIRECTORY_URL', ['https']),
     acmeEmail: env.optional('ACME_EMAIL'),
     acmeCaFile: env.file('ACME_CA_FILE'),
-    dnsResolver: env.ipAndPort('DNS_RESOLVER'),
   })
 }
 
