@@ -12,14 +12,17 @@ export type Encoding = (typeof encodings)[number]
 
 const variant = z.strictObject({ hash: sha256Hex, size: z.int().nonnegative() })
 
+/** A `<meta http-equiv=content-security-policy>`: its policy, and where its content value starts and ends. */
+const metaPolicy = z.strictObject({ policy: z.string(), start: z.int().nonnegative(), end: z.int().nonnegative() })
+
 /** Byte offsets into the identity bytes where the edge may insert its snippets. */
 const injection = z.strictObject({
   /** Just before the end of the head. */
   head: z.int().nonnegative(),
   /** Just before the end of the body; null in a frameset page, which has no body. */
   body: z.int().nonnegative().nullable(),
-  /** A `<meta http-equiv=content-security-policy>`: its policy, and where its content value starts and ends. */
-  csp: z.strictObject({ policy: z.string(), start: z.int().nonnegative(), end: z.int().nonnegative() }).optional(),
+  /** All of them hold at once, so each must allow the snippets. The first manifests knew of one, without a list. */
+  csp: z.preprocess((value) => (isPlainObject(value) ? [value] : value), z.array(metaPolicy).optional()),
 })
 
 export const fileSchema = z.strictObject({
@@ -75,6 +78,10 @@ export type Manifest = z.infer<typeof manifestSchema>
 export type ManifestFile = z.infer<typeof fileSchema>
 export type RedirectRule = z.infer<typeof redirectRuleSchema>
 export type HeaderRule = z.infer<typeof headerRuleSchema>
+
+function isPlainObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
 
 export function encodeManifest(manifest: Manifest): Buffer {
   return Buffer.from(JSON.stringify(manifest))

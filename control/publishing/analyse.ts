@@ -71,7 +71,7 @@ function charsetOf(bytes: Buffer, isPage: boolean, scan: HtmlScan | undefined): 
 }
 
 function injectionOf({ head, body, csp }: HtmlScan): NonNullable<ManifestFile['injection']> {
-  return { head, body, ...(csp && { csp }) }
+  return { head, body, ...(csp.length > 0 && { csp: [...csp] }) }
 }
 
 function linksOf(path: string, mediaType: string, bytes: Buffer, scan: HtmlScan | undefined): { links?: PageLinks } {

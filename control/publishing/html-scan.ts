@@ -9,13 +9,19 @@ import { findRawTextEnd, isSpace, LESS_THAN, readMarkup, type Attribute, type Ta
 import { decodeReferences, shorten } from './html-text.ts'
 import { ForeignContent } from './html-foreign.ts'
 
+export interface MetaPolicy {
+  readonly policy: string
+  readonly start: number
+  readonly end: number
+}
+
 export interface HtmlScan {
   /** Byte offset just before the end of the head. */
   readonly head: number
   /** Byte offset just before the end of the body; null in a frameset page. */
   readonly body: number | null
-  /** The first `<meta http-equiv=content-security-policy>` of the head; offsets are those of the value inside its quotes. */
-  readonly csp?: { readonly policy: string; readonly start: number; readonly end: number }
+  /** Each `<meta http-equiv=content-security-policy>` of the head; offsets are those of the value inside its quotes. */
+  readonly csp: readonly MetaPolicy[]
   readonly title?: string
   readonly description?: string
   /** As declared by a BOM or a meta element, lower case. */
@@ -104,7 +110,7 @@ class PageScanner {
   /** Open templates; what is inserted inside one is never shown. */
   #templates = 0
   #templateStart = 0
-  #csp: HtmlScan['csp']
+  readonly #csp: MetaPolicy[] = []
   #title: string | undefined
   #description: string | undefined
   #charset: string | undefined
@@ -125,7 +131,7 @@ class PageScanner {
     return {
       head,
       body: this.#isFrameset ? null : Math.max(head, tail),
-      ...(this.#csp && { csp: this.#csp }),
+      csp: this.#csp,
       ...(this.#title && { title: this.#title }),
       ...(this.#description && { description: this.#description }),
       ...(this.#charset && { charset: this.#charset }),
@@ -276,8 +282,8 @@ class PageScanner {
   /** Only a policy in the head counts for a browser, and only a quoted one can be extended in place. */
   #contentSecurityPolicy(tag: Tag): void {
     const content = attribute(tag, 'content')
-    if (this.#csp || this.#head !== undefined || !content?.quoted) return
-    this.#csp = { policy: this.#decode(content), start: content.start, end: content.end }
+    if (this.#head !== undefined || !content?.quoted) return
+    this.#csp.push({ policy: this.#decode(content), start: content.start, end: content.end })
   }
 
   #collectLinks(tag: Tag): void {

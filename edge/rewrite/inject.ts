@@ -29,9 +29,9 @@ export function inject(bytes: Buffer, injection: Injection, snippets: Snippets):
 function editsOf(bytes: Buffer, { head, body, csp }: Injection, snippets: Snippets): Edit[] {
   const edits: Edit[] = [{ start: head, end: head, bytes: snippets.head }]
   if (body !== null) edits.push({ start: body, end: body, bytes: snippets.body })
-  if (csp) {
-    const value = attributeValue(extendPolicy(csp.policy, snippets.csp), isQuoted(bytes, csp.start))
-    edits.push({ start: csp.start, end: csp.end, bytes: Buffer.from(value) })
+  for (const { policy, start, end } of csp ?? []) {
+    const value = attributeValue(extendPolicy(policy, snippets.csp), isQuoted(bytes, start))
+    edits.push({ start, end, bytes: Buffer.from(value) })
   }
   // Equal offsets (a page without body) keep the head first: sorting is stable.
   return edits.sort((a, b) => a.start - b.start)

@@ -73,7 +73,7 @@ function publish(html: string | Buffer, snippets: Snippets, headers: Record<stri
   const { head, body, csp } = scanHtml(bytes)
   const path = `/page-${nextPath++}`
   served.set(path, {
-    body: inject(bytes, { head, body, csp }, snippets),
+    body: inject(bytes, { head, body, csp: [...csp] }, snippets),
     headers: { 'content-type': 'text/html', ...headers },
   })
   return origin + path
@@ -305,6 +305,16 @@ describe("a page's own policy", () => {
     meta: (policy: string, snippets: Snippets) =>
       publish(
         HTML.replace('<title>', `<meta http-equiv="Content-Security-Policy" content="${policy}"><title>`),
+        snippets,
+      ),
+    // Both hold: the stricter of the two must let the snippets through as well.
+    'two metas': (policy: string, snippets: Snippets) =>
+      publish(
+        HTML.replace(
+          '<title>',
+          `<meta http-equiv="Content-Security-Policy" content="${policy}">
+          <meta http-equiv="Content-Security-Policy" content="${policy}; object-src 'none'"><title>`,
+        ),
         snippets,
       ),
     header: (policy: string, snippets: Snippets) =>

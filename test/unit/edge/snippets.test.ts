@@ -202,7 +202,7 @@ describe('injection', () => {
     const end = start + value.length
     const made = inject(
       Buffer.from(text),
-      { head: text.indexOf('</head>'), body: null, csp: { policy, start, end } },
+      { head: text.indexOf('</head>'), body: null, csp: [{ policy, start, end }] },
       snippets,
     ).toString()
     expect(made).toContain(
@@ -216,7 +216,7 @@ describe('injection', () => {
 
   test('offsets that do not fit the page are an error, not a broken page', () => {
     expect(() => inject(page, { head: page.length + 1, body: null }, snippets)).toThrow(RangeError)
-    expect(() => inject(page, { head: 5, body: null, csp: { policy: '', start: 3, end: 9 } }, snippets)).toThrow(
+    expect(() => inject(page, { head: 5, body: null, csp: [{ policy: '', start: 3, end: 9 }] }, snippets)).toThrow(
       RangeError,
     )
   })

@@ -271,16 +271,17 @@ describe('facts about a page', () => {
     ['<!-- <meta charset=latin1> -->', undefined],
   ])('charset of %s', (html, charset) => expect(scan(html).charset).toBe(charset))
 
-  test('the policy of a page, with its place', () => {
-    const html = `<head><meta http-equiv="Content-Security-Policy" content="default-src &#39;self&#39;"></head>`
+  test('the policies of a page, with their places', () => {
+    const html = `<head><meta http-equiv="Content-Security-Policy" content="default-src &#39;self&#39;"><title>t</title>
+      <META content='img-src x' http-equiv='content-security-policy'></head>`
     const { csp } = scan(html)
-    expect(csp?.policy).toBe("default-src 'self'")
-    expect(html.slice(csp!.start, csp!.end)).toBe('default-src &#39;self&#39;')
+    expect(csp.map(({ policy }) => policy)).toEqual(["default-src 'self'", 'img-src x'])
+    expect(csp.map(({ start, end }) => html.slice(start, end))).toEqual(['default-src &#39;self&#39;', 'img-src x'])
   })
 
   test('a policy outside the head does not count', () => {
-    expect(scan(`<body><meta http-equiv="content-security-policy" content="x">`).csp).toBeUndefined()
-    expect(scan(`<template><meta http-equiv="content-security-policy" content="x"></template>`).csp).toBeUndefined()
+    expect(scan(`<body><meta http-equiv="content-security-policy" content="x">`).csp).toEqual([])
+    expect(scan(`<template><meta http-equiv="content-security-policy" content="x"></template>`).csp).toEqual([])
   })
 
   test('links of every kind', () => {
