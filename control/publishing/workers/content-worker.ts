@@ -8,10 +8,14 @@ import { extractEntries } from '../archive-extract.ts'
 import type { ContentJob, ContentWorkerData } from './jobs.ts'
 import { serveJobs } from './serve.ts'
 
-const { blobStore, isBackground } = workerData as ContentWorkerData
+const { blobStore, priority } = workerData as ContentWorkerData
 const blobs = openBlobStore(blobStore)
-// On Linux "process 0" is the calling thread, so that only this one steps back.
-if (isBackground && process.platform === 'linux') os.setPriority(0, os.constants.priority.PRIORITY_LOW)
+const PRIORITIES = {
+  'below normal': os.constants.priority.PRIORITY_BELOW_NORMAL,
+  low: os.constants.priority.PRIORITY_LOW,
+} as const
+// On Linux "process 0" is the calling thread, so that only this one steps back. One that stays is left as it started.
+if (priority !== 'normal' && process.platform === 'linux') os.setPriority(0, PRIORITIES[priority])
 
 serveJobs((job: ContentJob): Promise<unknown> => {
   switch (job.kind) {

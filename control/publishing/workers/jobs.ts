@@ -7,8 +7,8 @@ import type { ArchiveEntry } from '../archive-gate.ts'
 /** What a content thread is told when it starts. */
 export interface ContentWorkerData {
   readonly blobStore: BlobStoreLocation
-  /** Runs at the lowest priority. */
-  readonly isBackground: boolean
+  /** Below the event loop, Postgres and the edge where others must not notice it; low where nobody waits. */
+  readonly priority: 'normal' | 'below normal' | 'low'
 }
 
 export type ContentJob =

@@ -48,26 +48,30 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
       maxHeapMb: CONTENT_HEAP_MB,
       maxWaiting: MAX_WAITING_JOBS,
     })
-  const content = contentPool(width, { blobStore: options.blobStore, isBackground: false })
-  const background = contentPool(1, { blobStore: options.blobStore, isBackground: true })
+  const { blobStore } = options
+  const content = contentPool(width, { blobStore, priority: 'normal' })
+  // Threads of their own: somebody's page must not wait behind what other people's archives unpack to.
+  const unpacking = contentPool(width, { blobStore, priority: 'below normal' })
+  const background = contentPool(1, { blobStore, priority: 'low' })
   const markdown = createWorkerPool({
     script: new URL('./markdown-worker.ts', import.meta.url),
     size: MARKDOWN_THREADS,
     maxHeapMb: MARKDOWN_HEAP_MB,
     maxWaiting: MAX_WAITING_JOBS,
   })
-  const run = <Result>(job: ContentJob): Promise<Result> => content.run<Result>(job, { timeoutMs: CONTENT_TIMEOUT_MS })
+  const run = <Result>(pool: WorkerPool, job: ContentJob): Promise<Result> =>
+    pool.run<Result>(job, { timeoutMs: CONTENT_TIMEOUT_MS })
   return {
     width,
     renderMarkdown: (job) =>
       markdown
         .run<RenderedPage>(job, { timeoutMs: options.markdownTimeoutMs ?? markdownTimeoutMs(job) })
         .catch((error: unknown) => Promise.reject(markdownError(error))),
-    analyse: (files) => run<AnalyseResult>({ kind: 'analyse', files }),
+    analyse: (files) => run<AnalyseResult>(content, { kind: 'analyse', files }),
     refine: (files) => background.run<AnalyseResult>({ kind: 'analyse', files }, { timeoutMs: REFINE_TIMEOUT_MS }),
-    inspect: (archive, capBytes) => run<InspectResult>({ kind: 'inspect', archive, capBytes }),
-    extract: (archive, entries) => run<ExtractResult>({ kind: 'extract', archive, entries }),
-    close: async () => void (await Promise.all([content.close(), background.close(), markdown.close()])),
+    inspect: (archive, capBytes) => run<InspectResult>(unpacking, { kind: 'inspect', archive, capBytes }),
+    extract: (archive, entries) => run<ExtractResult>(unpacking, { kind: 'extract', archive, entries }),
+    close: async () => void (await Promise.all([content, unpacking, background, markdown].map((pool) => pool.close()))),
   }
 }
 
