@@ -1,14 +1,16 @@
 /**
- * Every bench in order, and one report of all of them: bench/results/report.md and report.json.
+ * Every bench in order, and one report of all of them: bench/results/report.md and report.json. A quick run leaves
+ * the figures there alone; it says where its own are.
  *
  *   npm run bench [-- --quick] [--only edge,load]
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import os from 'node:os'
 import path from 'node:path'
 import { parseArgs, stripVTControlCharacters } from 'node:util'
-import { commitOf, machineFacts, readResult, RESULTS, type Machine } from './report.ts'
+import { commitOf, machineFacts, resultSince, RESULTS, type Machine } from './report.ts'
 
 interface Bench {
   readonly name: string
@@ -19,6 +21,7 @@ interface Bench {
 
 const BENCHES: readonly Bench[] = [
   { name: 'edge', asks: 'What a request costs, beside nginx and Caddy', quick: ['--seconds', '1'] },
+  { name: 'edge-outage', asks: 'Visitors while Redis is killed or frozen', quick: ['--seconds', '2'] },
   { name: 'routes', asks: 'A routing table of a million hosts', quick: ['--routes', '50000', '--publishes', '20'] },
   { name: 'handshake', asks: 'TLS handshakes with ten thousand certificates', quick: ['1'] },
   { name: 'uws', asks: 'The web server of control', quick: [] },
@@ -39,6 +42,7 @@ interface Run {
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string' } } })
 const wanted = BENCHES.filter(({ name }) => values.only === undefined || values.only.split(',').includes(name))
 const machine = machineFacts()
+const results = values.quick ? mkdtempSync(path.join(os.tmpdir(), 'dropway-bench-quick-')) : RESULTS
 const runs: Run[] = []
 for (const [index, bench] of wanted.entries()) runs.push(await run(bench, `${index + 1}/${wanted.length}`))
 writeReport(machine, runs)
@@ -46,7 +50,11 @@ process.exitCode = runs.some(({ code }) => code !== 0) ? 1 : 0
 
 async function run({ name, asks, quick }: Bench, progress: string): Promise<Run> {
   const file = path.join(import.meta.dirname, `${name}.ts`)
-  const child = spawn(process.execPath, [file, ...(values.quick ? quick : [])], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [file, ...(values.quick ? quick : [])], {
+    env: { ...process.env, BENCH_RESULTS: results },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const sinceMs = Date.now()
   const startedAt = performance.now()
   const elapsed = (): number => Math.round((performance.now() - startedAt) / 1000)
   const show = (text: string): void =>
@@ -62,8 +70,8 @@ async function run({ name, asks, quick }: Bench, progress: string): Promise<Run>
   show(`${name}: ${code === 0 ? 'done' : `failed (${code})`} in ${elapsed()} s\n`)
   if (code !== 0) process.stderr.write(`${errors.slice(-2000)}\n`)
   const text = stripVTControlCharacters(code === 0 ? output : output + errors.slice(-2000)).trim()
-  const kept = existsSync(path.join(RESULTS, `${name}.json`)) ? { figures: readResult(`${name}.json`) } : {}
-  return { name, asks, seconds: elapsed(), code: code ?? 1, output: text, ...kept }
+  const figures = resultSince(results, name, sinceMs)
+  return { name, asks, seconds: elapsed(), code: code ?? 1, output: text, figures }
 }
 
 function writeReport(facts: Machine, all: readonly Run[]): void {
@@ -85,9 +93,9 @@ function writeReport(facts: Machine, all: readonly Run[]): void {
       '```',
     ].join('\n'),
   )
-  mkdirSync(RESULTS, { recursive: true })
-  writeFileSync(path.join(RESULTS, 'report.md'), `${[head.join('\n'), ...parts].join('\n\n')}\n`)
+  mkdirSync(results, { recursive: true })
+  writeFileSync(path.join(results, 'report.md'), `${[head.join('\n'), ...parts].join('\n\n')}\n`)
   const record = { ...facts, commit, quick: values.quick, runs: all }
-  writeFileSync(path.join(RESULTS, 'report.json'), `${JSON.stringify(record, undefined, 2)}\n`)
-  process.stderr.write(`written: ${path.relative(process.cwd(), path.join(RESULTS, 'report.md'))}\n`)
+  writeFileSync(path.join(results, 'report.json'), `${JSON.stringify(record, undefined, 2)}\n`)
+  process.stderr.write(`written: ${path.relative(process.cwd(), path.join(results, 'report.md'))}\n`)
 }

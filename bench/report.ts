@@ -1,10 +1,11 @@
 /** Where figures are kept, and what they were measured on. */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 
-export const RESULTS = path.join(import.meta.dirname, 'results')
+/** A run that only shows that everything works must not replace figures that were measured. */
+export const RESULTS = process.env['BENCH_RESULTS'] ?? path.join(import.meta.dirname, 'results')
 
 export interface Machine {
   readonly measuredAt: string
@@ -52,6 +53,9 @@ export function median(values: readonly number[]): number {
   )
 }
 
-export function readResult(file: string): unknown {
-  return JSON.parse(readFileSync(path.join(RESULTS, file), 'utf8'))
+/** What a bench has kept in this folder since that moment; undefined when it kept nothing. */
+export function resultSince(folder: string, name: string, sinceMs: number): unknown {
+  const file = path.join(folder, `${name}.json`)
+  const facts = statSync(file, { throwIfNoEntry: false })
+  return facts !== undefined && facts.mtimeMs >= sinceMs ? JSON.parse(readFileSync(file, 'utf8')) : undefined
 }

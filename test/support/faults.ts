@@ -47,11 +47,13 @@ interface PublisherOptions {
   /** Stop by itself after so many. */
   readonly count?: number
   readonly sites?: number
+  /** Between two publishes to the same site; none unless told otherwise. */
+  readonly pauseMs?: number
 }
 
 /** Publishes to a few sites again and again; each 201 is followed at once by a visit. */
 export function publishUntil(stack: Stack, account: Account, options: PublisherOptions = {}): Publisher {
-  const { count: limit = Number.POSITIVE_INFINITY, sites: parallel = 2 } = options
+  const { count: limit = Number.POSITIVE_INFINITY, sites: parallel = 2, pauseMs = 0 } = options
   const failures: string[] = []
   const last = new Map<Published, string>()
   let stopped = false
@@ -74,7 +76,10 @@ export function publishUntil(stack: Stack, account: Account, options: PublisherO
 
   async function keepPublishing(): Promise<void> {
     const site = (await stack.fetch('/api/v1/sites', { token: account.token, json: {} })).json<Published>()
-    while (!stopped && count < limit) await publishOnce(site)
+    while (!stopped && count < limit) {
+      await publishOnce(site)
+      if (pauseMs > 0) await sleep(pauseMs)
+    }
   }
 
   const loops = Promise.all(Array.from({ length: parallel }, keepPublishing))
