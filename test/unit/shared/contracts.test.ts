@@ -1,0 +1,174 @@
+/** What the planes tell each other survives the way, whatever it holds; what is of another shape or format is refused. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { fromStored, toStored } from '../../../edge/store/stored-route.ts'
+import { parseAuthority, parsePreviewHost, previewHost, siteHost, slugProblem } from '../../../shared/hosts.ts'
+import { keys } from '../../../shared/keys.ts'
+import { decodeManifest, MANIFEST_FORMAT } from '../../../shared/manifest.ts'
+import {
+  decodeRouteRecord,
+  encodeRouteRecord,
+  ROUTE_RECORD_FORMAT,
+  siteStates,
+  type RouteRecord,
+} from '../../../shared/route-record.ts'
+import {
+  compareStreamIds,
+  decodeStreamMessage,
+  encodeStreamMessage,
+  nextStreamId,
+  STREAM_FORMAT,
+} from '../../../shared/stream.ts'
+
+const hash = fc.stringMatching(/^[0-9a-f]{64}$/)
+const label = fc.stringMatching(/^[a-z0-9](?:[a-z0-9-]{0,10}[a-z0-9])?$/)
+const host = fc.array(label, { minLength: 1, maxLength: 5 }).map((labels) => labels.join('.'))
+const base = { v: fc.constant(ROUTE_RECORD_FORMAT), host, revision: fc.integer({ min: 1 }) } as const
+
+const siteRecord = fc.record({
+  ...base,
+  kind: fc.constant('site' as const),
+  site_id: fc.string({ minLength: 1 }),
+  state: fc.constantFrom(...siteStates),
+  manifest: fc.option(hash),
+  version_number: fc.nat(),
+  versions: fc.uniqueArray(fc.tuple(fc.integer({ min: 1, max: 1_000_000 }), hash), { selector: ([number]) => number }),
+  expires_at: fc.option(fc.maxSafeNat()),
+  password: fc.option(fc.record({ hash: fc.string(), generation: fc.nat() })),
+  spa_fallback: fc.boolean(),
+  badge: fc.boolean(),
+  analytics: fc.constantFrom(null, { plausible: { domain: 'example.com' }, consent_banner: 'auto' as const }),
+})
+
+/** A live manifest is mostly one of the retained ones, as it is in earnest. */
+const liveSite = siteRecord.map((site) => ({ ...site, manifest: site.versions[0]?.[1] ?? site.manifest }))
+const record: fc.Arbitrary<RouteRecord> = fc.oneof(
+  siteRecord as fc.Arbitrary<RouteRecord>,
+  liveSite as fc.Arbitrary<RouteRecord>,
+  fc.record({ ...base, kind: fc.constantFrom('alias' as const, 'redirect' as const), to: host }),
+  fc.record({ ...base, kind: fc.constant('none' as const) }),
+)
+
+describe('route records', () => {
+  test('survive encoding', () => {
+    fc.assert(fc.property(record, (route) => void expect(decodeRouteRecord(encodeRouteRecord(route))).toEqual(route)))
+  })
+
+  test('survive the replica, which keeps them packed', () => {
+    fc.assert(fc.property(record, (route) => void expect(fromStored(route.host, toStored(route))).toEqual(route)))
+  })
+
+  test('of another format, with a field too many or too few, are refused', () => {
+    fc.assert(
+      fc.property(record, fc.integer(), fc.nat(), (route, format, pick) => {
+        fc.pre(format !== ROUTE_RECORD_FORMAT)
+        const fields = Object.keys(route)
+        const { [fields[pick % fields.length]!]: _, ...fewer } = route as unknown as Record<string, unknown>
+        for (const broken of [{ ...route, v: format }, { ...route, more: 1 }, fewer])
+          expect(() => decodeRouteRecord(JSON.stringify(broken))).toThrow()
+      }),
+    )
+  })
+
+  test('never come from arbitrary JSON', () => {
+    fc.assert(fc.property(fc.json(), (text) => void expect(() => decodeRouteRecord(text)).toThrow()))
+  })
+})
+
+describe('messages on the change log', () => {
+  const message = fc.record({
+    kind: fc.constantFrom('route' as const, 'certificate' as const, 'domain' as const, 'challenge' as const),
+    name: fc.string(),
+    value: fc.string(),
+  })
+
+  test('survive the field list of a stream entry', () => {
+    fc.assert(
+      fc.property(message, (sent) => {
+        expect(decodeStreamMessage(encodeStreamMessage(sent))).toEqual({ v: STREAM_FORMAT, ...sent })
+      }),
+    )
+  })
+
+  test('of another format or kind are refused, and so are arbitrary fields', () => {
+    fc.assert(
+      fc.property(message, fc.integer(), fc.array(fc.string()), (sent, format, fields) => {
+        fc.pre(format !== STREAM_FORMAT)
+        const [, , ...rest] = encodeStreamMessage(sent)
+        expect(() => decodeStreamMessage(['v', String(format), ...rest])).toThrow()
+        expect(() => decodeStreamMessage(['v', String(STREAM_FORMAT), 'kind', `x${sent.kind}`])).toThrow()
+        expect(() => decodeStreamMessage(fields)).toThrow()
+      }),
+    )
+  })
+
+  test('have ids that are ordered, and each has a next one', () => {
+    const id = fc.tuple(fc.maxSafeNat(), fc.nat()).map(([ms, sequence]) => `${ms}-${sequence}`)
+    fc.assert(
+      fc.property(id, id, (a, b) => {
+        expect(Math.sign(compareStreamIds(a, b))).toBe(-Math.sign(compareStreamIds(b, a)) + 0)
+        expect(compareStreamIds(a, a)).toBe(0)
+        expect(compareStreamIds(a, nextStreamId(a))).toBeLessThan(0)
+      }),
+    )
+  })
+})
+
+test('a manifest of another format is refused', () => {
+  const manifest = { v: MANIFEST_FORMAT, files: [], redirects: [], headers: [], unserved: [] }
+  expect(decodeManifest(Buffer.from(JSON.stringify(manifest)))).toEqual(manifest)
+  fc.assert(
+    fc.property(fc.integer(), (format) => {
+      fc.pre(format !== MANIFEST_FORMAT)
+      expect(() => decodeManifest(Buffer.from(JSON.stringify({ ...manifest, v: format })))).toThrow()
+    }),
+  )
+})
+
+test('a manifest written when pages had one policy is read as one with a list', () => {
+  const page = (csp: unknown) => ({
+    v: MANIFEST_FORMAT,
+    files: [['index.html', { hash: 'a'.repeat(64), size: 1, type: 'text/html', injection: { head: 0, body: 0, csp } }]],
+    redirects: [],
+    headers: [],
+    unserved: [],
+  })
+  const policy = { policy: "default-src 'self'", start: 1, end: 5 }
+  expect(decodeManifest(Buffer.from(JSON.stringify(page(policy))))).toEqual(page([policy]))
+})
+
+test('every key has the hash tag, so that one transaction may touch them all on a cluster', () => {
+  const all = Object.values(keys).map((key) => (typeof key === 'function' ? key('name') : key))
+  expect(new Set(all).size).toBe(all.length)
+  for (const key of all) expect(key).toMatch(/^\{dropway\}:/)
+})
+
+describe('hosts', () => {
+  test('an authority is read whatever its case, port and final dot', () => {
+    fc.assert(
+      fc.property(host, fc.boolean(), fc.option(fc.integer({ min: 0, max: 65535 })), (name, hasDot, port) => {
+        const authority = `${name.toUpperCase()}${hasDot ? '.' : ''}${port === null ? '' : `:${port}`}`
+        expect(parseAuthority(authority)).toBe(name)
+      }),
+    )
+  })
+
+  test('whatever is sent, the result is a plain lower-case name or nothing', () => {
+    fc.assert(
+      fc.property(fc.string(), (authority) => {
+        expect(parseAuthority(authority) ?? 'nothing').toMatch(/^[a-z0-9.-]+$/)
+      }),
+    )
+  })
+
+  test('a preview address leads back to its version and site', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 999_999_999 }), label, (number, slug) => {
+        const address = previewHost(number, slug, 'example.com')
+        fc.pre(address !== undefined && slugProblem(slug) === undefined)
+        expect(parsePreviewHost(address!)).toEqual({ versionNumber: number, siteHost: siteHost(slug, 'example.com') })
+        expect(parsePreviewHost(siteHost(slug, 'example.com'))).toBeUndefined()
+      }),
+    )
+  })
+})
