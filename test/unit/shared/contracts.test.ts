@@ -51,11 +51,19 @@ const record: fc.Arbitrary<RouteRecord> = fc.oneof(
 
 describe('route records', () => {
   test('survive encoding', () => {
-    fc.assert(fc.property(record, (route) => void expect(decodeRouteRecord(encodeRouteRecord(route))).toEqual(route)))
+    fc.assert(
+      fc.property(record, (route) => {
+        expect(decodeRouteRecord(encodeRouteRecord(route))).toEqual(route)
+      }),
+    )
   })
 
   test('survive the replica, which keeps them packed', () => {
-    fc.assert(fc.property(record, (route) => void expect(fromStored(route.host, toStored(route))).toEqual(route)))
+    fc.assert(
+      fc.property(record, (route) => {
+        expect(fromStored(route.host, toStored(route))).toEqual(route)
+      }),
+    )
   })
 
   test('of another format, with a field too many or too few, are refused', () => {
@@ -71,7 +79,11 @@ describe('route records', () => {
   })
 
   test('never come from arbitrary JSON', () => {
-    fc.assert(fc.property(fc.json(), (text) => void expect(() => decodeRouteRecord(text)).toThrow()))
+    fc.assert(
+      fc.property(fc.json(), (text) => {
+        expect(() => decodeRouteRecord(text)).toThrow()
+      }),
+    )
   })
 })
 
