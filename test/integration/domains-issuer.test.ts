@@ -254,6 +254,8 @@ describe('with a CA of the test', () => {
     const { issuer } = await startEdge('schedule', { source: refusing, clock: { now: () => nowMs }, tickMs: 60_000 })
     await want('refused.test')
     await expect.poll(() => attempts.length, soon).toBe(1)
+    // The clock must not move while the failure is written down.
+    await idle()
     for (const [pause, expected] of [
       [1, 2],
       [10, 3],
@@ -302,6 +304,12 @@ function testCa(): LocalCa {
 /** Lets a tick and the orders that it began come to their end. */
 async function settle(issuer: Issuer): Promise<void> {
   await issuer.tick()
+  await idle()
+}
+
+async function idle(): Promise<void> {
+  // What the issuers have sent is answered first: a lock that was asked for is there.
+  await Promise.all(connections.map((connection) => connection.ping()))
   await expect.poll(async () => (await redis.keys(keys.orderLock('*'))).length, soon).toBe(0)
 }
 
