@@ -5,8 +5,18 @@ import { pipeline } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import type { Exchange, HeaderList } from '../context.ts'
 import type { Connection, ExchangeHandlers } from './connection.ts'
+import { resetConnection } from './raw-socket.ts'
 import { readForm } from './read-form.ts'
-import { HEADERS_MS, IDLE_MS, KEEP_ALIVE_MS, MAX_HEADER_BYTES, PROXIED_IDLE_MS, REQUEST_MS } from './timeouts.ts'
+import {
+  HEADERS_MS,
+  IDLE_MS,
+  KEEP_ALIVE_MS,
+  MAX_HEADER_BYTES,
+  PROXIED_IDLE_MS,
+  REQUEST_MS,
+  STALLED_MS,
+  STALLS_FROM_BYTES,
+} from './timeouts.ts'
 
 const CHECK_TIMEOUTS_MS = 2000
 const MAX_HEADER_LINES = 128
@@ -42,6 +52,7 @@ export function createHttp1Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
   })
   server.on('connect', (_request, socket) => refuse(socket, '405 Method Not Allowed', 'allow: GET, HEAD\r\n'))
   server.on('clientError', onClientError)
+  server.on('timeout', (socket: unknown) => endSilent(socket as TLSSocket))
   // Never listens (sockets come from the TLS side), but this is what starts its check for slow senders.
   server.emit('listening')
   return {
@@ -77,6 +88,11 @@ function refuse(socket: Duplex, status: string, headers: string): void {
   socket.end(
     `HTTP/1.1 ${status}\r\n${headers}content-length: 0\r\ncache-control: no-store\r\nconnection: close\r\n\r\n`,
   )
+}
+
+function endSilent(socket: TLSSocket): void {
+  if (socket.writableLength > 0) resetConnection(socket)
+  else socket.destroy()
 }
 
 function ignore(): void {}
@@ -146,8 +162,9 @@ class Http1Exchange implements Exchange {
     this.#stopBody()
     this.#onAnswer(this, status)
     response.writeHead(status, headers as string[])
-    if (body === undefined || this.method === 'HEAD') response.end()
-    else response.end(body)
+    if (body === undefined || this.method === 'HEAD') return void response.end()
+    if (body.length > STALLS_FROM_BYTES) this.#expectReader()
+    response.end(body)
   }
 
   stream(status: number, headers: HeaderList, source: Readable): void {
@@ -156,8 +173,14 @@ class Http1Exchange implements Exchange {
     this.#stopBody()
     this.#onAnswer(this, status)
     response.writeHead(status, headers as string[])
+    this.#expectReader()
     // An answer that breaks off must not look whole: pipeline destroys the socket.
     pipeline(source, response, ignore)
+  }
+
+  /** node:http sets its own time again after the answer. */
+  #expectReader(): void {
+    this.#request.socket.setTimeout(STALLED_MS)
   }
 
   /** A body that nobody asked for is not read: the connection ends after the answer instead. */

@@ -6,8 +6,9 @@ import { pipeline } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import type { Exchange, HeaderList } from '../context.ts'
 import type { Connection, ExchangeHandlers } from './connection.ts'
+import { resetConnection } from './raw-socket.ts'
 import { readForm } from './read-form.ts'
-import { IDLE_MS, MAX_HEADER_BYTES } from './timeouts.ts'
+import { IDLE_MS, MAX_HEADER_BYTES, STALLED_MS, STALLS_FROM_BYTES } from './timeouts.ts'
 
 const MAX_CONCURRENT_STREAMS = 128
 /** Uploads over long distances need more than the default 64 kB in flight. */
@@ -131,6 +132,13 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
 
 function ignore(): void {}
 
+/** node:http2 says so only when nothing went out on the whole session meanwhile. */
+function onStalled(this: http2.ServerHttp2Stream): void {
+  const session = this.session as KnownSession | undefined
+  this.close(http2.constants.NGHTTP2_CANCEL)
+  if (session !== undefined && !session.destroyed) endIdle(session)
+}
+
 function isFlooding(session: KnownSession): boolean {
   const meter = session[kMeter]!
   const { bytesRead } = meter.socket
@@ -157,7 +165,13 @@ function closeGently(session: http2.ServerHttp2Session): void {
 /** Silent for too long: GOAWAY. A reader who stopped reading is cut off; what control answers may take its time. */
 function endIdle(session: KnownSession): void {
   session.close()
-  if ((session[kProxied] ?? 0) === 0) setTimeout(() => session.destroy(), GOAWAY_GRACE_MS).unref()
+  if ((session[kProxied] ?? 0) > 0) return
+  const { socket } = session[kMeter]!
+  // Destroying a session that was asked to close waits for what is queued: with a reader who stopped, for ever.
+  setTimeout(() => {
+    session.destroy()
+    resetConnection(socket)
+  }, GOAWAY_GRACE_MS).unref()
 }
 
 class Http2Exchange implements Exchange {
@@ -235,6 +249,7 @@ class Http2Exchange implements Exchange {
       return
     }
     stream.respond(list)
+    if (body.length > STALLS_FROM_BYTES) this.#expectReader()
     stream.end(body)
     this.#stopBody()
   }
@@ -244,9 +259,14 @@ class Http2Exchange implements Exchange {
     if (stream.destroyed || stream.closed) return void source.destroy()
     this.#onAnswer(this, status)
     stream.respond([':status', String(status), ...headers])
+    this.#expectReader()
     // An answer that breaks off must not look whole: pipeline resets the stream.
     pipeline(source, stream, ignore)
     this.#stopBody()
+  }
+
+  #expectReader(): void {
+    this.#stream.setTimeout(STALLED_MS, onStalled)
   }
 
   /**

@@ -12,6 +12,7 @@ import { describeConnection, type ConnectionContext, type ExchangeHandlers } fro
 import { createHttp1Side } from './http1.ts'
 import { createHttp2Side } from './http2.ts'
 import type { Network, NetworkLimits } from './limits.ts'
+import { rawSocketOf } from './raw-socket.ts'
 import { HANDSHAKE_MS, IDLE_MS } from './timeouts.ts'
 
 /** TLS 1.3 has no weak suites; of TLS 1.2 only forward-secret AEAD ones remain. */
@@ -126,9 +127,4 @@ export function createTlsListener(dependencies: TlsListenerDependencies): TlsLis
       clearTimeout(timer)
     },
   }
-}
-
-/** A TLSSocket made over a net.Socket keeps it here; limits were counted on that one. */
-function rawSocketOf(socket: TLSSocket): net.Socket {
-  return (socket as unknown as { _parent: net.Socket })._parent
 }

@@ -1,0 +1,18 @@
+/** Below TLS: the socket on which limits are counted, and which alone can be ended without the visitor's consent. */
+import type net from 'node:net'
+import type { TLSSocket } from 'node:tls'
+
+/** A TLSSocket made over a net.Socket keeps it here. */
+export function rawSocketOf(socket: TLSSocket): net.Socket {
+  return (socket as unknown as { _parent: net.Socket })._parent
+}
+
+/**
+ * Ends a connection whose visitor takes nothing. An orderly end would come after what is queued, so the visitor would
+ * never see it and the kernel would keep the queue; a reset (RFC 9293 §3.10.5) gives everything back at once.
+ */
+export function resetConnection(socket: TLSSocket): void {
+  if (socket.destroyed) return
+  rawSocketOf(socket).resetAndDestroy()
+  socket.destroy()
+}
