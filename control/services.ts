@@ -150,6 +150,16 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
   })
   const csrf = createCsrf({ secrets, baseUrl: config.baseUrl })
 
+  async function collectBlobs(): Promise<number> {
+    const now = clock.now()
+    await deleteEndedSpans(sql, new Date(now))
+    return publishing.collectGarbage({
+      isReferenced: (hashes) => referencedBlobs(sql, hashes, new Date(now)),
+      graceMs: BLOB_GRACE_MS,
+      now,
+    })
+  }
+
   return {
     config,
     clock,
@@ -184,6 +194,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     oauth,
     stripe,
     billing,
+    collectBlobs,
 
     /** Short, and looked at by people: runs often, and waits for none of the others. */
     viewsJob: { name: 'views', run: () => foldViews({ sql, redis }) },
@@ -196,19 +207,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
       { name: 'oauth', run: () => oauth.sweep() },
       { name: 'billing', run: () => billing.reconcile() },
       { name: 'compression', run: () => versions.refineDue() },
-      {
-        name: 'blobs',
-        atMostEveryMs: BLOB_SWEEP_MS,
-        run: async () => {
-          const now = clock.now()
-          await deleteEndedSpans(sql, new Date(now))
-          return publishing.collectGarbage({
-            isReferenced: (hashes) => referencedBlobs(sql, hashes, new Date(now)),
-            graceMs: BLOB_GRACE_MS,
-            now,
-          })
-        },
-      },
+      { name: 'blobs', atMostEveryMs: BLOB_SWEEP_MS, run: collectBlobs },
     ],
 
     async close(): Promise<void> {

@@ -120,6 +120,15 @@ const runLifecycle: Command = {
   },
 }
 
+const sweep: Command = {
+  usage: 'sweep [--now <ISO time>]',
+  summary: 'removes blobs, half-written files and partial uploads that nothing needs any more, as the jobs do',
+  async run(services) {
+    const uploads = await services.uploads.sweep()
+    return { now: new Date(services.clock.now()).toISOString(), uploads, blobs: await services.collectBlobs() }
+  },
+}
+
 const republish: Command = {
   usage: 'republish',
   summary: 'writes the whole routing table to Redis again',
@@ -155,6 +164,7 @@ export const commands: ReadonlyMap<string, Command> = new Map([
   ['restore', restore],
   ['backup', backup],
   ['run-lifecycle', runLifecycle],
+  ['sweep', sweep],
   ['republish', republish],
   ['certificates', certificates],
   ['stripe-setup', stripeSetup],

@@ -1,14 +1,17 @@
 /**
- * Removes blobs that nothing needs. A blob is written before the transaction that refers to it, so a young one is left
+ * Removes blobs that nothing needs, and what dead writers left half-written. A blob is written before the transaction that refers to it, so a young one is left
  * alone; and one that an upload keeps at the very moment it is looked at is not as old as it was listed (`discard`).
  */
 import type { BlobStore, StoredBlob } from '../../shared/blobs/blob-store.ts'
+import { sweepDrafts } from '../../shared/blobs/drafts.ts'
 
 /** One question to the database. */
 const BATCH_BLOBS = 1000
 
 export interface GarbageOptions {
   readonly blobs: BlobStore
+  /** Where archives lie while they are read; a control that was killed leaves them there. */
+  readonly scratchDir: string
   /** Which of these hashes a version still needs. */
   isReferenced(hashes: readonly string[]): Promise<Set<string>>
   readonly graceMs: number
@@ -16,7 +19,13 @@ export interface GarbageOptions {
 }
 
 /** Returns how many blobs were removed. */
-export async function collectGarbage({ blobs, isReferenced, graceMs, now }: GarbageOptions): Promise<number> {
+export async function collectGarbage({
+  blobs,
+  scratchDir,
+  isReferenced,
+  graceMs,
+  now,
+}: GarbageOptions): Promise<number> {
   let removed = 0
   let batch: Required<StoredBlob>[] = []
 
@@ -34,6 +43,7 @@ export async function collectGarbage({ blobs, isReferenced, graceMs, now }: Garb
     if (batch.length === BATCH_BLOBS) await flush()
   }
   if (batch.length > 0) await flush()
-  await blobs.sweep(graceMs)
+  await blobs.sweep(now - graceMs)
+  await sweepDrafts(scratchDir, now - graceMs)
   return removed
 }

@@ -67,7 +67,7 @@ export interface Publishing {
   readBlob(hash: string): Promise<Buffer>
   /** Streamed zip: `<slug>/<path>` with the bytes as uploaded, and the metadata as JSON. */
   exportZip(sites: AsyncIterable<{ slug: string; manifest: Manifest; metadata: unknown }>): Readable
-  /** Removes blobs that nothing references and that are older than the grace period; returns how many. */
+  /** Removes blobs that nothing references, and half-written files, older than the grace period; returns how many blobs. */
   collectGarbage(options: {
     isReferenced(hashes: readonly string[]): Promise<Set<string>>
     graceMs: number

@@ -23,6 +23,7 @@ export interface PublishingOptions {
 
 export function createPublishing(options: PublishingOptions): Publishing {
   const { blobs } = options
+  const scratchDir = path.resolve(options.scratchDir)
   const manifests = createManifests(blobs)
   const readings = createReadings()
   const workers = createPublishingWorkers(options)
@@ -31,7 +32,7 @@ export function createPublishing(options: PublishingOptions): Publishing {
       createIntake({
         blobs,
         workers,
-        scratchDir: path.resolve(options.scratchDir),
+        scratchDir,
         capBytes,
         prepare: (upload) => prepareVersion({ blobs, workers, manifests, readings }, upload, base),
       }),
@@ -40,7 +41,7 @@ export function createPublishing(options: PublishingOptions): Publishing {
     readManifest: manifests.read,
     readBlob: (hash) => blobs.read(hash),
     exportZip: (sites) => exportZip(blobs, sites),
-    collectGarbage: (limits) => collectGarbage({ blobs, ...limits }),
+    collectGarbage: (limits) => collectGarbage({ blobs, scratchDir, ...limits }),
     close: () => workers.close(),
   }
 }

@@ -82,7 +82,13 @@ export async function deleteUpload(sql: Sql, uploadId: string): Promise<void> {
   await sql`delete from uploads where id = ${uploadId}`
 }
 
-export async function deleteExpired(sql: Sql, now: Date): Promise<string[]> {
-  const rows = await sql<{ id: string }[]>`delete from uploads where expires_at <= ${now} returning id`
-  return rows.map((row) => row.id)
+export async function deleteExpired(sql: Sql, now: Date): Promise<number> {
+  return (await sql`delete from uploads where expires_at <= ${now}`).count
+}
+
+/** Which of these are not forgotten. */
+export async function knownUploads(sql: Sql, ids: readonly string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set()
+  const rows = await sql<{ id: string }[]>`select id from uploads where id = any(${ids as string[]})`
+  return new Set(rows.map((row) => row.id))
 }

@@ -7,7 +7,7 @@
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, open, rm, stat } from 'node:fs/promises'
+import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { HOUR_MS, type Clock } from '../../shared/clock.ts'
@@ -158,11 +158,15 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       }
     },
 
-    /** Forgets uploads that were never finished, with their partial files. */
+    /** Forgets uploads whose time is over, and partial files of every upload that is forgotten, here or elsewhere. */
     async sweep(): Promise<number> {
       const expired = await queries.deleteExpired(sql, new Date(clock.now()))
-      for (const id of expired) await rm(path.join(partialsDir, id), { recursive: true, force: true })
-      return expired.length
+      const folders = await readdir(partialsDir).catch(() => [])
+      const known = await queries.knownUploads(sql, folders)
+      for (const id of folders) {
+        if (!known.has(id)) await rm(path.join(partialsDir, id), { recursive: true, force: true })
+      }
+      return expired
     },
   }
 }

@@ -24,8 +24,8 @@ export interface BlobStore {
   discard(hash: string, modifiedAt: number): Promise<boolean>
   /** Every blob, in no order; for garbage collection and backup. */
   list(): AsyncIterable<Required<StoredBlob>>
-  /** Removes temporary files of writers that died, older than the given age. */
-  sweep(olderThanMs: number): Promise<number>
+  /** Removes temporary files of writers that died: last written before that time. */
+  sweep(writtenBefore: number): Promise<number>
 }
 
 const HASH = /^[0-9a-f]{64}$/

@@ -182,8 +182,8 @@ export function createCachedBlobStore({ distant, copies, maxBytes, onProblem }: 
       return isRemoved
     },
     list: () => distant.list(),
-    async sweep(olderThanMs) {
-      return (await distant.sweep(olderThanMs)) + (await copies.sweep(olderThanMs))
+    async sweep(writtenBefore) {
+      return (await distant.sweep(writtenBefore)) + (await copies.sweep(writtenBefore))
     },
   }
 }

@@ -11,6 +11,7 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, type FileHand
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { BlobMissing, isBlobHash, type BlobStore, type BlobWriter, type StoredBlob } from './blob-store.ts'
+import { sweepDrafts } from './drafts.ts'
 
 const TEMPORARY_FOLDER = 'tmp'
 
@@ -84,7 +85,7 @@ export function createDirectoryBlobStore(root: string): BlobStore {
     discard,
     remove: (hash) => rm(pathOf(root, hash), { force: true }),
     list: () => listBlobs(root),
-    sweep: (olderThanMs) => sweepDrafts(path.join(root, TEMPORARY_FOLDER), olderThanMs),
+    sweep: (writtenBefore) => sweepDrafts(path.join(root, TEMPORARY_FOLDER), writtenBefore),
   }
 }
 
@@ -168,18 +169,6 @@ async function* listBlobs(root: string): AsyncIterable<Required<StoredBlob>> {
       if (facts) yield { hash, size: facts.size, modifiedAt: facts.mtimeMs }
     }
   }
-}
-
-async function sweepDrafts(folder: string, olderThanMs: number): Promise<number> {
-  const oldest = Date.now() - olderThanMs
-  let removed = 0
-  for (const name of await names(folder)) {
-    const facts = await statOrMissing(path.join(folder, name))
-    if (!facts || facts.mtimeMs > oldest) continue
-    await rm(path.join(folder, name), { force: true })
-    removed++
-  }
-  return removed
 }
 
 function folderOf(hash: string): string {

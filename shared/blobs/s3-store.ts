@@ -7,11 +7,12 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
-import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { mkdir, open, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { BlobMissing, isBlobHash, type BlobStore, type BlobWriter, type StoredBlob } from './blob-store.ts'
+import { sweepDrafts } from './drafts.ts'
 import { createS3Client, type S3Client, type S3Settings } from './s3-client.ts'
 
 /** Renewing copies the object; younger ones need none. */
@@ -78,7 +79,7 @@ export function createS3BlobStore(settings: S3Settings, draftsDir: string): Blob
       return true
     },
     list: () => listObjects(s3, settings.prefix),
-    sweep: (olderThanMs) => sweepDrafts(draftsDir, olderThanMs),
+    sweep: (writtenBefore) => sweepDrafts(draftsDir, writtenBefore),
   }
 }
 
@@ -143,18 +144,6 @@ async function createDraft(
     },
     abort,
   }
-}
-
-async function sweepDrafts(folder: string, olderThanMs: number): Promise<number> {
-  const names = await readdir(folder).catch(() => [])
-  let removed = 0
-  for (const name of names) {
-    const facts = await stat(path.join(folder, name)).catch(() => undefined)
-    if (!facts || facts.mtimeMs > Date.now() - olderThanMs) continue
-    await rm(path.join(folder, name), { force: true })
-    removed++
-  }
-  return removed
 }
 
 /** The answer is XML of a fixed shape, written by a machine: hashes, dates and numbers need no parser. */

@@ -1,3 +1,5 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startStack, type OwnStack } from '../support/stack.ts'
 
@@ -97,10 +99,39 @@ test('certificates list is a list', async () => {
   expect(await admin('certificates', 'list')).toEqual([])
 })
 
+test('sweep removes partial files of uploads that nobody knows, and none of an open one', async () => {
+  const { token } = await stack.createAccount()
+  const site = (await stack.fetch('/api/v1/sites', { token, json: {} })).json<{ id: string }>()
+  const files = [{ path: 'index.html', sha256: 'ab'.repeat(32), size: 1000 }]
+  const root = `/api/v1/sites/${site.id}/uploads`
+  const { upload_id } = (await stack.fetch(root, { token, json: { files } })).json<{ upload_id: string }>()
+  const part = await stack.fetch(`${root}/${upload_id}/blobs/${files[0]!.sha256}`, {
+    token,
+    method: 'PUT',
+    body: 'a part',
+  })
+  expect(part.status).toBe(400)
+  const folder = path.join(stack.dataDir, 'uploads')
+  await mkdir(path.join(folder, 'upl_forgotten'))
+  await writeFile(path.join(folder, 'upl_forgotten', 'x'), 'x')
+  expect(await admin('sweep')).toMatchObject({ blobs: 0 })
+  const left = await readdir(folder)
+  expect([left.includes(upload_id), left.includes('upl_forgotten')]).toEqual([true, false])
+})
+
 test('help names every command, an unknown one fails', async () => {
   const { code, stdout } = await stack.admin('help')
   expect(code).toBe(0)
-  for (const name of ['create-account', 'set-plan', 'takedown', 'restore', 'run-lifecycle', 'republish', 'doctor']) {
+  for (const name of [
+    'create-account',
+    'set-plan',
+    'takedown',
+    'restore',
+    'run-lifecycle',
+    'sweep',
+    'republish',
+    'doctor',
+  ]) {
     expect(stdout).toContain(`  ${name}`)
   }
   expect(await stack.admin('explode')).toMatchObject({ code: 1, stdout: '', stderr: '"explode" is not a command.\n' })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { Readable } from 'node:stream'
@@ -109,8 +109,18 @@ describe('garbage collection', () => {
       ]
       await writeFile(path.join(root, 'tmp', 'dead'), 'x')
       await utimes(path.join(root, 'tmp', 'dead'), 0, 0)
+      const scratchDir = path.join(root, 'scratch')
+      await mkdir(scratchDir)
+      for (const [name, age] of [
+        ['dead.zip', 100_000],
+        ['alive.zip', 10],
+      ] as const) {
+        await writeFile(path.join(scratchDir, name), 'x')
+        await utimes(path.join(scratchDir, name), new Date(now - age), new Date(now - age))
+      }
       const removed = await collectGarbage({
         blobs,
+        scratchDir,
         graceMs: 50_000,
         now,
         isReferenced: async (hashes) => {
@@ -123,6 +133,7 @@ describe('garbage collection', () => {
       const left = (await collect(blobs.list())).map((blob) => blob.hash)
       expect(left.toSorted()).toEqual([oldNeeded, youngOrphan, keptOrphan].toSorted())
       expect(left).not.toContain(oldOrphan)
+      expect(await readdir(scratchDir)).toEqual(['alive.zip'])
     } finally {
       await rm(root, { recursive: true, force: true })
     }
