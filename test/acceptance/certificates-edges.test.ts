@@ -1,6 +1,5 @@
 /** Certificates on several real edges that share one Redis and one real CA; control is played by the test. */
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
 import http2 from 'node:http2'
 import tls from 'node:tls'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -199,30 +198,13 @@ async function visitOnce(port: number, host: string, ca: string): Promise<{ seri
   }
 }
 
-test('handshakes with a thousand unknown names start no order and leave memory flat', async () => {
+// What they do to memory is shown by faults/certificates, which can tell it from V8's pages for garbage.
+test('handshakes with hundreds of unknown names start no order', async () => {
   const orders = await pebble.orders()
-  const burst = async (count: number, label: string): Promise<void> => {
-    for (let done = 0; done < count; done += 40) {
-      await Promise.all(
-        Array.from({ length: 40 }, (_, index) => namesAt(fixture.edge, `${label}-${done + index}.unknown.test`)),
-      )
-    }
+  for (let done = 0; done < 400; done += 40) {
+    const names = Array.from({ length: 40 }, (_, index) => `name-${done + index}.unknown.test`)
+    for (const given of await Promise.all(names.map((name) => namesAt(fixture.edge, name))))
+      expect(given).toContain('localhost')
   }
-  expect(await namesAt(fixture.edge, 'first.unknown.test')).toContain('localhost')
-  await burst(200, 'warm')
-  const before = await residentBytes(fixture.edge)
-  await burst(800, 'cold')
-  expect((await residentBytes(fixture.edge)) - before).toBeLessThan(30_000_000)
   expect(await pebble.orders()).toBe(orders)
 }, 90_000)
-
-/** Memory of the edge's workers, as the kernel counts it. */
-async function residentBytes({ pid }: EdgeProcess): Promise<number> {
-  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ')
-  const sizes = await Promise.all(
-    children.map(async (child) =>
-      Number(/VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${child}/status`, 'utf8'))?.[1]),
-    ),
-  )
-  return sizes.reduce((sum, kilobytes) => sum + kilobytes * 1024, 0)
-}
