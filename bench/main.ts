@@ -44,8 +44,12 @@ const wanted = BENCHES.filter(({ name }) => values.only === undefined || values.
 const machine = machineFacts()
 const results = values.quick ? mkdtempSync(path.join(os.tmpdir(), 'dropway-bench-quick-')) : RESULTS
 const runs: Run[] = []
-for (const [index, bench] of wanted.entries()) runs.push(await run(bench, `${index + 1}/${wanted.length}`))
-writeReport(machine, runs)
+for (const [index, bench] of wanted.entries()) {
+  runs.push(await run(bench, `${index + 1}/${wanted.length}`))
+  // After each: whoever stops it halfway keeps what was measured.
+  writeReport(machine, runs)
+}
+process.stderr.write(`written: ${path.relative(process.cwd(), path.join(results, 'report.md'))}\n`)
 process.exitCode = runs.some(({ code }) => code !== 0) ? 1 : 0
 
 async function run({ name, asks, quick }: Bench, progress: string): Promise<Run> {
@@ -97,5 +101,4 @@ function writeReport(facts: Machine, all: readonly Run[]): void {
   writeFileSync(path.join(results, 'report.md'), `${[head.join('\n'), ...parts].join('\n\n')}\n`)
   const record = { ...facts, commit, quick: values.quick, runs: all }
   writeFileSync(path.join(results, 'report.json'), `${JSON.stringify(record, undefined, 2)}\n`)
-  process.stderr.write(`written: ${path.relative(process.cwd(), path.join(results, 'report.md'))}\n`)
 }
