@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { processTree, residentMb } from '../../bench/processes.ts'
 import { startEdgeFixture, type EdgeFixture } from '../support/edge-fixture.ts'
 import { figures } from '../support/faults.ts'
@@ -70,14 +70,15 @@ describe('from many addresses', () => {
   let fixture: EdgeFixture
   let traffic: Traffic
 
-  beforeAll(async () => {
+  // An edge of its own for each: what the allocator keeps of one attack must not count as memory of the next.
+  beforeEach(async () => {
     fixture = await startEdgeFixture()
     await fixture.publish(HOST, { 'index.html': '<p>ok</p>', 'large.bin': 'y'.repeat(8_000_000) })
     traffic = startGoodVisitors(fixture)
     await sleep(2000)
   })
 
-  afterAll(async () => {
+  afterEach(async () => {
     await traffic?.stop()
     await fixture?.stop()
   })
