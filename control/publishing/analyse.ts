@@ -87,11 +87,8 @@ async function storeVariants(
 ): Promise<{ encodings?: ManifestFile['encodings']; created: StoredBlob[] }> {
   if (effort === undefined) return { created: [] }
   const encodings: NonNullable<ManifestFile['encodings']> = {}
-  const created: StoredBlob[] = []
-  for (const variant of compress(bytes, effort)) {
-    const stored = await blobs.put(variant.bytes)
-    encodings[variant.encoding] = { hash: stored.hash, size: stored.size }
-    if (stored.modifiedAt !== undefined) created.push(stored)
-  }
-  return { encodings, created }
+  const variants = compress(bytes, effort)
+  const stored = await Promise.all(variants.map((variant) => blobs.put(variant.bytes)))
+  for (const [index, { hash, size }] of stored.entries()) encodings[variants[index]!.encoding] = { hash, size }
+  return { encodings, created: stored.filter((blob) => blob.modifiedAt !== undefined) }
 }

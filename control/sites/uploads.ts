@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { HOUR_MS, type Clock } from '../../shared/clock.ts'
 import { errors } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
@@ -27,6 +27,8 @@ import type { Versions } from './versions.ts'
 
 /** Long enough for a slow line and a lunch break, shorter than the grace period of garbage collection. */
 const UPLOAD_LIFETIME_MS = 12 * HOUR_MS
+/** Most files of a site: they come in one piece, and go to the store without a partial file. */
+const MAX_WHOLE_BYTES = 256_000
 
 interface UploadsDeps {
   sql: Pool
@@ -63,6 +65,31 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
     const unsure = new Map(files.filter((file) => !inLive.has(file.sha256)).map((file) => [file.sha256, file.size]))
     if (unsure.size > 0) for (const hash of await ownBlobs(sql, actor.orgId, [...unsure.keys()])) unsure.delete(hash)
     return unsure
+  }
+
+  async function receiveWhole(uploadId: string, file: queries.UploadBlob, body: Readable): Promise<void> {
+    const { bytes, failure } = await readUpTo(file.size, body)
+    if (!failure && sha256(bytes) === file.hash) return void (await blobs.put(bytes))
+    // What arrived before a connection broke is kept for the next attempt, as it is for a large file.
+    const kept = receiveRest(uploadId, file, 0, Readable.from(bytes.length > 0 ? [bytes] : []))
+    if (!failure) return kept
+    await kept.catch(() => {})
+    throw failure
+  }
+
+  async function receiveRest(
+    uploadId: string,
+    { hash, size }: queries.UploadBlob,
+    offset: number,
+    body: Readable,
+  ): Promise<void> {
+    const partial = partialPath(uploadId, hash)
+    const arrived = await append(partial, offset, size, body)
+    if (arrived < size)
+      throw errors.invalidRequest(
+        `The file is ${size} bytes; ${arrived} have arrived. Send the rest with upload-offset: ${arrived}.`,
+      )
+    await storeVerified(blobs, partial, hash)
   }
 
   return {
@@ -119,13 +146,8 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       await requireUpload(actor, siteId, uploadId)
       const file = await requireExpected(uploadId, hash)
       if (file.stored) return
-      const partial = partialPath(uploadId, hash)
-      const arrived = await append(partial, offset, file.size, body)
-      if (arrived < file.size)
-        throw errors.invalidRequest(
-          `The file is ${file.size} bytes; ${arrived} have arrived. Send the rest with upload-offset: ${arrived}.`,
-        )
-      await storeVerified(blobs, partial, hash)
+      if (offset === 0 && file.size <= MAX_WHOLE_BYTES) await receiveWhole(uploadId, file, body)
+      else await receiveRest(uploadId, file, offset, body)
       await queries.markStored(sql, uploadId, hash)
     },
 
@@ -204,6 +226,30 @@ async function sizeOf(file: string): Promise<number> {
   )
 }
 
+/** What arrived, also when the caller went away in between. */
+async function readUpTo(maxSize: number, body: Readable): Promise<{ bytes: Buffer; failure?: Error }> {
+  const chunks: Buffer[] = []
+  let size = 0
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > maxSize) throw tooMany(maxSize)
+      chunks.push(chunk)
+    }
+    return { bytes: Buffer.concat(chunks) }
+  } catch (error) {
+    return { bytes: Buffer.concat(chunks), failure: error as Error }
+  }
+}
+
+function tooMany(announced: number): Error {
+  return errors.invalidRequest(`The file was announced with ${announced} bytes; more arrived.`)
+}
+
+function sha256(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}
+
 /** Appends at `offset`; keeps what arrived when the caller goes away. Returns the size afterwards. */
 async function append(file: string, offset: number, maxSize: number, body: Readable): Promise<number> {
   await mkdir(path.dirname(file), { recursive: true })
@@ -215,8 +261,7 @@ async function append(file: string, offset: number, maxSize: number, body: Reada
   try {
     await handle.truncate(offset)
     for await (const chunk of body as AsyncIterable<Buffer>) {
-      if (position + chunk.length > maxSize)
-        throw errors.invalidRequest(`The file was announced with ${maxSize} bytes; more arrived.`)
+      if (position + chunk.length > maxSize) throw tooMany(maxSize)
       await handle.write(chunk, 0, chunk.length, position)
       position += chunk.length
     }
