@@ -20,10 +20,14 @@ export interface Target {
 
 export const canGenerate = { h1: true, h2: isInstalled('h2load'), handshake: isInstalled('openssl') }
 
+/** Many times what is asked for: a generator that hangs must not hold up the others. */
+const MAX_RUN_MS = 180_000
+
 async function run(program: string, args: readonly string[]): Promise<string> {
   const child = spawn('taskset', ['-c', String(LOAD_CORE), program, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, NODE_TLS_REJECT_UNAUTHORIZED: '0', NODE_NO_WARNINGS: '1' },
+    timeout: MAX_RUN_MS,
   })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
