@@ -14,6 +14,9 @@ const RATE = Number(process.env['FAULT_RATE'] ?? 200)
 /** What the API may take to say that it cannot. A loaded machine adds to what is promised (2 s). */
 const API_ANSWER_MS = 2000 * Number(process.env['FAULT_SLACK'] ?? 1)
 
+/** What an outage is compared with: long enough that its slowest hundredth says something. */
+const CALM_MS = Math.max(2000, (SECONDS * 1000) / 2)
+
 let fleet: Fleet
 let account: Account
 let drops: Published[]
@@ -35,13 +38,15 @@ afterAll(async () => {
 
 beforeEach(async () => {
   traffic.take()
-  await sleep(2000)
+  await sleep(CALM_MS)
   calm = traffic.take()
 })
 
 function judge(name: string): void {
   const report = traffic.take()
-  figures(`${name} (before: p50 ${calm.p50Ms.toFixed(1)} ms, p99 ${calm.p99Ms.toFixed(1)} ms)`, report)
+  const times = (report.p99Ms / calm.p99Ms).toFixed(2)
+  const before = `before: p50 ${calm.p50Ms.toFixed(1)} ms, p99 ${calm.p99Ms.toFixed(1)} ms; p99 ${times} ×`
+  figures(`${name} (${before})`, report)
   expect(report.failures.slice(0, 5)).toEqual([])
   // They kept coming.
   expect(report.requests).toBeGreaterThan(RATE)
