@@ -78,8 +78,9 @@ export async function markStored(sql: Sql, uploadId: string, hash: string): Prom
   await sql`update upload_blobs set stored = true where upload_id = ${uploadId} and hash = ${hash}`
 }
 
-export async function deleteUpload(sql: Sql, uploadId: string): Promise<void> {
-  await sql`delete from uploads where id = ${uploadId}`
+/** False when it is gone already: somebody else has finished it. */
+export async function deleteUpload(sql: Sql, uploadId: string): Promise<boolean> {
+  return (await sql`delete from uploads where id = ${uploadId}`).count === 1
 }
 
 export async function deleteExpired(sql: Sql, now: Date): Promise<number> {

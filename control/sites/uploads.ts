@@ -167,13 +167,15 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       try {
         for (const file of files) await intake.addStored(file.path, file.hash, file.size)
         const prepared = await intake.finish()
-        const published = await versions.publish(actor, siteId, prepared, {
+        const options = {
           message: upload.message,
           ...(upload.if_version === null ? {} : { ifVersion: upload.if_version }),
           ...(upload.spa_fallback === null ? {} : { spaFallback: upload.spa_fallback }),
+        }
+        // One transaction: an upload is published once, whoever asks twice and whenever control is killed.
+        return await versions.publish(actor, siteId, prepared, options, async (db) => {
+          if (!(await queries.deleteUpload(db, uploadId))) throw errors.notFound('upload')
         })
-        await queries.deleteUpload(sql, uploadId)
-        return published
       } finally {
         await intake.abort()
         await rm(path.join(partialsDir, uploadId), { recursive: true, force: true })

@@ -82,20 +82,19 @@ export function createVersions({ sql, clock, events, refreshRoutes, audit, publi
     }
     const report = reportFor(prepared.report, options.spaFallback ?? site.spa_fallback)
     await queries.insertVersion(db, version, report, prepared.blobs)
-    await queries.dropOldVersions(db, site.id, plans[site.plan].versionsKept, now)
-    await queries.updateSite(
-      db,
-      site.id,
-      {
-        live_version_id: version.id,
-        next_version_number: version.number + 1,
-        title: prepared.title,
-        published_at: now,
-        ...(options.spaFallback === undefined ? {} : { spa_fallback: options.spaFallback }),
-      },
-      now,
-    )
-    await queries.recordPublish(db, { site_id: site.id, version_id: version.id, kind: 'upload', user_id: by, at: now })
+    const changes = {
+      live_version_id: version.id,
+      next_version_number: version.number + 1,
+      title: prepared.title,
+      published_at: now,
+      ...(options.spaFallback === undefined ? {} : { spa_fallback: options.spaFallback }),
+    }
+    // One after the other on the connection of the transaction, without waiting for the answer to each.
+    await Promise.all([
+      queries.dropOldVersions(db, site.id, plans[site.plan].versionsKept, now),
+      queries.updateSite(db, site.id, changes, now),
+      queries.recordPublish(db, { site_id: site.id, version_id: version.id, kind: 'upload', user_id: by, at: now }),
+    ])
     await refreshRoutes(db, site.id)
     return view(site, { ...version, report })
   }
@@ -146,17 +145,20 @@ export function createVersions({ sql, clock, events, refreshRoutes, audit, publi
         )
     },
 
+    /** `alongside` happens with the publish or not at all. */
     async publish(
       actor: Actor,
       siteId: string,
       prepared: PreparedVersion,
       options: PublishOptions,
+      alongside?: (db: Sql) => Promise<void>,
     ): Promise<Propagated<VersionView>> {
       const version = await transaction(sql, async (db) => {
         await queries.lockOrganisation(db, actor.orgId)
         await queries.lockSite(db, siteId)
         const site = await sites.requireOwn(db, actor, siteId)
         this.requirePublishable(site)
+        await alongside?.(db)
         const published = await commit(db, site, prepared, actor.userId, options)
         await requireStorage(db, actor.orgId, site)
         await audit(db, {

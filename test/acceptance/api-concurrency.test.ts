@@ -1,4 +1,5 @@
 /** Many callers at once: caps, version numbers and slugs hold under races; a publish is visible when its 201 arrives. */
+import { createHash } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { apiFor, fileForm } from '../support/api.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
@@ -34,6 +35,22 @@ test('50 uploads to one site get the numbers 1 to 50, without a gap', async () =
   const [newest] = (await api.versions(site.id)).json()
   expect(newest).toMatchObject({ version_number: 50, live: true })
   expect((await stack.visit(site.slug)).header('dropway-version')).toBe('50')
+})
+
+test('an upload that is finished ten times at once is published once', async () => {
+  const { token } = await stack.createAccount('plus')
+  const api = apiFor(stack, { token })
+  const site = (await api.create()).json()
+  const page = Buffer.from('<p>once</p>')
+  const sha256 = createHash('sha256').update(page).digest('hex')
+  const root = `/api/v1/sites/${site.id}/uploads`
+  const files = [{ path: 'index.html', sha256, size: page.length }]
+  const { upload_id } = (await stack.fetch(root, { token, json: { files } })).json<{ upload_id: string }>()
+  await stack.fetch(`${root}/${upload_id}/blobs/${sha256}`, { method: 'PUT', token, body: page })
+  const answers = await times(10, () => stack.fetch(`${root}/${upload_id}/finish`, { method: 'POST', token }))
+  expect(answers.map((answer) => answer.status).toSorted((a, b) => a - b)).toEqual([201, ...Array<number>(9).fill(404)])
+  expect((await api.versions(site.id)).json()).toHaveLength(1)
+  expect((await stack.visit(site.slug)).text()).toContain('once')
 })
 
 test('50 creates of one slug end in one 201', async () => {
