@@ -258,14 +258,15 @@ export interface UnrefinedVersion {
   refined_hash: string | null
 }
 
-/** A retained version whose files are still compressed the quick way, oldest first. */
-export async function nextUnrefined(sql: Sql): Promise<UnrefinedVersion | undefined> {
+/** A retained version from before that time whose files are still compressed the quick way, oldest first. */
+export async function nextUnrefined(sql: Sql, before: Date): Promise<UnrefinedVersion | undefined> {
   const [row] = await sql<UnrefinedVersion[]>`
     select id, site_id, number, manifest_hash,
       (select r.manifest_hash from versions r
        where r.site_id = v.site_id and r.refined_at is not null and r.dropped_at is null
        order by r.number desc limit 1) as refined_hash
-    from versions v where refined_at is null and dropped_at is null order by created_at limit 1`
+    from versions v where refined_at is null and dropped_at is null and created_at <= ${before}
+    order by created_at limit 1`
   return row
 }
 

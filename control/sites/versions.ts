@@ -2,7 +2,7 @@
  * Versions: publish, list, promote, compare.
  * Publish = blobs durable → one transaction (version, pointer, retention, caps, route) → published → acknowledged → reply.
  */
-import type { Clock } from '../../shared/clock.ts'
+import { MINUTE_MS, type Clock } from '../../shared/clock.ts'
 import { errors } from '../../shared/errors.ts'
 import { previewHost, siteHost } from '../../shared/hosts.ts'
 import { newId } from '../../shared/ids.ts'
@@ -19,6 +19,9 @@ import type { RefreshRoutes } from './routing.ts'
 import { stateOf, type SiteFacts } from './rules.ts'
 import type { Changes, PublishReport, VersionEntry, VersionView } from './schemas.ts'
 import type { Audit, Propagated, Sites } from './sites.ts'
+
+/** A deploy is often followed by the next one, which compressing must not slow down. */
+const REFINE_AFTER_MS = MINUTE_MS
 
 interface VersionsDeps {
   sql: Pool
@@ -223,8 +226,9 @@ export function createVersions({ sql, clock, events, refreshRoutes, audit, publi
     /** Compresses harder what has gone live since the last run. A version keeps its id, number and content. */
     async refineDue(): Promise<number> {
       let count = 0
-      for (let version = await queries.nextUnrefined(sql); version; version = await queries.nextUnrefined(sql)) {
-        const due = version
+      for (;;) {
+        const due = await queries.nextUnrefined(sql, new Date(clock.now() - REFINE_AFTER_MS))
+        if (!due) break
         const refined = await publishing.refine(due.manifest_hash, due.refined_hash)
         await transaction(sql, async (db) => {
           await queries.lockSite(db, due.site_id)
