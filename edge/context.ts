@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { HeaderRule, Manifest, ManifestFile, RedirectRule } from '../shared/manifest.ts'
 import type { PathTarget } from '../shared/path-pattern.ts'
-import type { SiteRoute } from '../shared/route-record.ts'
+import type { RouteRecord, SiteRoute } from '../shared/route-record.ts'
 
 /** One request as it arrived, the same for HTTP/1.1 and HTTP/2. */
 export interface Visit {
@@ -86,9 +86,13 @@ export interface Snippets {
   readonly variesByLanguage: boolean
 }
 
+/** A route as visits need it: manifests of retained versions are looked up when somebody asks for one. */
+export type ServedSite = Omit<SiteRoute, 'versions'>
+export type ServedRoute = ServedSite | Exclude<RouteRecord, SiteRoute>
+
 /** A drop as one host shows it: its live version, or a retained one at a preview address. */
 export interface Drop {
-  readonly route: SiteRoute
+  readonly route: ServedSite
   readonly versionNumber: number
   readonly isProtected: boolean
   readonly isPreview: boolean

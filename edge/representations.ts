@@ -12,8 +12,7 @@ import type { Readable } from 'node:stream'
 import { LRUCache } from 'lru-cache'
 import type { BlobStore } from '../shared/blobs/blob-store.ts'
 import type { Encoding, ManifestFile } from '../shared/manifest.ts'
-import type { SiteRoute } from '../shared/route-record.ts'
-import type { Drop, Exchange, HeaderList, Intent, Snippets } from './context.ts'
+import type { Drop, Exchange, HeaderList, Intent, ServedSite, Snippets } from './context.ts'
 import { chooseEncoding } from './rewrite/negotiate.ts'
 import { inject } from './rewrite/inject.ts'
 import { assetHeaders, isServedAsPage } from './rewrite/headers.ts'
@@ -42,16 +41,16 @@ export interface Representations {
 export interface RepresentationDependencies {
   readonly blobs: Pick<BlobStore, 'read' | 'stream'>
   readonly cache: BlobCache
-  readonly snippets: { for(route: SiteRoute, acceptLanguage: string | undefined): Snippets | undefined }
+  readonly snippets: { for(route: ServedSite, acceptLanguage: string | undefined): Snippets | undefined }
 }
 
 export function createRepresentations({ blobs, cache, snippets }: RepresentationDependencies): Representations {
   const prepared = new LRUCache<string, Representation>({ max: MAX_PREPARED })
-  const ids = new WeakMap<SiteRoute, string>()
+  const ids = new WeakMap<ServedSite, string>()
   let nextId = 0
 
   /** A route object is replaced, never changed: its identity stands for all of its settings. */
-  function idOf(route: SiteRoute): string {
+  function idOf(route: ServedSite): string {
     let id = ids.get(route)
     if (id === undefined) ids.set(route, (id = String(nextId++)))
     return id

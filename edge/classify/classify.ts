@@ -2,8 +2,7 @@
 import { isIP } from 'node:net'
 import { LRUCache } from 'lru-cache'
 import { parseAuthority, parsePreviewHost } from '../../shared/hosts.ts'
-import type { RouteRecord, SiteRoute } from '../../shared/route-record.ts'
-import type { Drop, Exchange } from '../context.ts'
+import type { Drop, Exchange, ServedRoute, ServedSite } from '../context.ts'
 import type { Routes } from '../store/routes.ts'
 
 /** Longer targets are refused with 414; no browser or link is that long. */
@@ -36,9 +35,9 @@ const BAD_REQUEST = refused(400)
 
 export function createClassify({ routes, serviceHost, sitesDomain }: ClassifyDependencies): Classify {
   const service = serviceHost.replace(/^\[|\]$/g, '')
-  const previews = createPreviews()
+  const previews = createPreviews(routes)
   const hosts = new LRUCache<string, string>({ max: 10_000 })
-  const targets = new WeakMap<RouteRecord, Target>()
+  const targets = new WeakMap<ServedRoute, Target>()
 
   /** Same text, same host: parsed once. */
   function hostOf(authority: string | undefined): string | undefined {
@@ -59,13 +58,13 @@ export function createClassify({ routes, serviceHost, sitesDomain }: ClassifyDep
     return ownTarget(record)
   }
 
-  function ownTarget(record: RouteRecord): Target {
+  function ownTarget(record: ServedRoute): Target {
     let target = targets.get(record)
     if (target === undefined) targets.set(record, (target = toTarget(record)))
     return target
   }
 
-  function aliasTarget(record: RouteRecord | undefined): Target {
+  function aliasTarget(record: ServedRoute | undefined): Target {
     if (record === undefined) return routes.isComplete() ? UNKNOWN : UNREADY
     return record.kind === 'alias' ? UNKNOWN : ownTarget(record)
   }
@@ -88,7 +87,7 @@ export function createClassify({ routes, serviceHost, sitesDomain }: ClassifyDep
   }
 }
 
-function toTarget(record: RouteRecord): Target {
+function toTarget(record: ServedRoute): Target {
   switch (record.kind) {
     case 'site':
       return { kind: 'site', drop: dropOf(record, false) }
@@ -102,23 +101,22 @@ function toTarget(record: RouteRecord): Target {
   }
 }
 
-function dropOf(route: SiteRoute, isPreview: boolean): Drop {
+function dropOf(route: ServedSite, isPreview: boolean): Drop {
   return { route, versionNumber: route.version_number, isProtected: route.password !== null, isPreview }
 }
 
 /** A retained version at `<number>--<slug>`: the site's route, with that version's manifest. */
-function createPreviews(): (route: SiteRoute, versionNumber: number) => Target | undefined {
-  const made = new WeakMap<SiteRoute, Map<number, Target>>()
+function createPreviews(routes: Routes): (route: ServedSite, versionNumber: number) => Target | undefined {
+  const made = new WeakMap<ServedSite, Map<number, Target>>()
   return (record, versionNumber) => {
     let ofSite = made.get(record)
     if (ofSite === undefined) made.set(record, (ofSite = new Map()))
-    let target = ofSite.get(versionNumber)
-    const version = record.versions.find(([number]) => number === versionNumber)
-    if (target === undefined && version !== undefined) {
-      const route = { ...record, manifest: version[1], version_number: versionNumber }
-      target = { kind: 'site', drop: dropOf(route, true) }
-      ofSite.set(versionNumber, target)
-    }
+    const known = ofSite.get(versionNumber)
+    if (known !== undefined) return known
+    const manifest = routes.manifestOf(record.host, versionNumber)
+    if (manifest === undefined) return undefined
+    const target: Target = { kind: 'site', drop: dropOf({ ...record, manifest, version_number: versionNumber }, true) }
+    ofSite.set(versionNumber, target)
     return target
   }
 }

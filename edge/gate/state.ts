@@ -1,6 +1,6 @@
 /** Whether a drop is open to visitors at all. The password comes after this: see unlock.ts. */
-import type { SiteRoute, SiteState } from '../../shared/route-record.ts'
-import type { ClosedPage, Verdict } from '../context.ts'
+import type { SiteState } from '../../shared/route-record.ts'
+import type { ClosedPage, ServedSite, Verdict } from '../context.ts'
 
 const OPEN: Verdict = { kind: 'open' }
 
@@ -15,7 +15,7 @@ export const CLOSED_STATUS: Readonly<Record<ClosedPage, 404 | 410 | 503>> = {
 }
 
 /** Expiry is the edge's own word: to the second, whether or not a job has tidied up yet. */
-export function checkState(route: SiteRoute, nowMs: number): Verdict {
+export function checkState(route: ServedSite, nowMs: number): Verdict {
   if (route.state !== 'live') return closed(route.state)
   if (route.expires_at !== null && nowMs >= route.expires_at) return closed('expired')
   return route.manifest === null ? closed('reserved') : OPEN

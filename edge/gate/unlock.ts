@@ -9,10 +9,9 @@ import { ApiError } from '../../shared/errors.ts'
 import { limitKeyOfIp } from '../../shared/ip.ts'
 import { MAX_PASSWORD_CHARS } from '../../shared/limits.ts'
 import { verifyPassword } from '../../shared/password.ts'
-import type { SiteRoute } from '../../shared/route-record.ts'
 import { equalTexts } from '../../shared/secrets.ts'
 import type { Secrets } from '../../shared/secrets.ts'
-import type { Visit } from '../context.ts'
+import type { ServedSite, Visit } from '../context.ts'
 import { createAttempts } from './attempts.ts'
 import type { AttemptLimit } from './attempts.ts'
 
@@ -44,9 +43,9 @@ export interface UnlockAttempt {
 
 export interface Unlock {
   /** True for a drop without a password. */
-  isUnlocked(route: SiteRoute, cookieHeader: string | undefined): boolean
+  isUnlocked(route: ServedSite, cookieHeader: string | undefined): boolean
   /** `body`: the form as posted, urlencoded `password` and `next`. */
-  attempt(route: SiteRoute, visit: Visit, body: Buffer): Promise<UnlockOutcome>
+  attempt(route: ServedSite, visit: Visit, body: Buffer): Promise<UnlockOutcome>
   /** Counts what another worker was asked. */
   hear(attempt: UnlockAttempt): void
 }
@@ -61,9 +60,9 @@ export function createUnlock({ secrets, clock, tell }: UnlockDeps): Unlock {
   const perVisitor = createAttempts(PER_VISITOR, clock)
   const perDrop = createAttempts(PER_DROP, clock)
   /** Signing is a tenth of the cost of a request; routes are replaced, never changed, so it is done once for each. */
-  const tokens = new WeakMap<SiteRoute, string>()
+  const tokens = new WeakMap<ServedSite, string>()
 
-  function tokenOf(route: SiteRoute): string {
+  function tokenOf(route: ServedSite): string {
     let token = tokens.get(route)
     if (token === undefined) {
       const { hash, generation } = route.password!

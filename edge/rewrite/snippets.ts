@@ -2,8 +2,7 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Analytics } from '../../shared/analytics.ts'
-import type { SiteRoute } from '../../shared/route-record.ts'
-import type { Snippets } from '../context.ts'
+import type { ServedSite, Snippets } from '../context.ts'
 import { badgeCss, badgeHtml } from './badge.ts'
 import { consentCss, consentScript } from './consent-banner.ts'
 import type { CspNeeds } from './csp.ts'
@@ -19,7 +18,7 @@ const MAX_UNDERSTOOD_CHARS = 200
 
 export interface SnippetSource {
   /** Undefined when nothing is added to the pages of this drop. */
-  for(route: SiteRoute, acceptLanguage: string | undefined): Snippets | undefined
+  for(route: ServedSite, acceptLanguage: string | undefined): Snippets | undefined
 }
 
 interface Settings {
@@ -36,9 +35,9 @@ export function createSnippets({ baseUrl }: { baseUrl: string }): SnippetSource 
   /** Browsers send a few thousand different texts; parsing one costs more than the rest of the look-up. */
   const understood = new LRUCache<string, Language>({ max: MAX_UNDERSTOOD })
   /** Routes are replaced, never changed: their settings are read once. */
-  const known = new WeakMap<SiteRoute, Settings>()
+  const known = new WeakMap<ServedSite, Settings>()
 
-  function settingsOf(route: SiteRoute): Settings {
+  function settingsOf(route: ServedSite): Settings {
     let settings = known.get(route)
     if (!settings) known.set(route, (settings = readSettings(route)))
     return settings
@@ -65,7 +64,7 @@ export function createSnippets({ baseUrl }: { baseUrl: string }): SnippetSource 
   }
 }
 
-function readSettings({ badge, host, analytics }: SiteRoute): Settings {
+function readSettings({ badge, host, analytics }: ServedSite): Settings {
   const trackers = trackersOf(analytics ?? {})
   const badgeHost = badge ? host : undefined
   return {

@@ -6,7 +6,8 @@ import { mkdirSync } from 'node:fs'
 import { open, type Database } from 'lmdb'
 import type { RouteRecord } from '../../shared/route-record.ts'
 import type { StreamMessage } from '../../shared/stream.ts'
-import { fromStored, STORED_FORMAT, toStored, type StoredRoute } from './stored-route.ts'
+import type { ServedRoute } from '../context.ts'
+import { fromStored, manifestOf, revisionOf, STORED_FORMAT, toStored } from './stored-route.ts'
 
 /** How far this copy has come: the life of the Redis data set and the log position in it. */
 export interface Progress {
@@ -36,8 +37,10 @@ const MAX_READERS = 512
 const MAX_NAME_BYTES = 500
 
 export interface Replica {
-  /** The record of a host as it was published, or undefined when it was never heard of. */
-  route(host: string): RouteRecord | undefined
+  /** What a host stands for, or undefined when it was never heard of. */
+  route(host: string): ServedRoute | undefined
+  /** The manifest of a version that the host's site retains. */
+  manifestOf(host: string, versionNumber: number): string | undefined
   value(kind: Exclude<Kind, 'route'>, name: string): string | undefined
   entries(kind: Exclude<Kind, 'route'>): Iterable<{ readonly name: string; readonly value: string }>
   hosts(): Iterable<string>
@@ -67,7 +70,7 @@ export function openReplica(dir: string, options: { readOnly: boolean }): Replic
     separateFlushed: true,
   })
   const table = (name: string): Database<string, string> => root.openDB<string, string>(name, { encoding: 'string' })
-  const routes = root.openDB<StoredRoute, string>('routes', { encoding: 'msgpack' })
+  const routes = root.openDB<Buffer, string>('routes', { encoding: 'binary' })
   const meta = table('meta')
   const others = { certificate: table('certificates'), domain: table('domains'), challenge: table('challenges') }
 
@@ -81,8 +84,8 @@ export function openReplica(dir: string, options: { readOnly: boolean }): Replic
     const { kind, name } = entry
     if (Buffer.byteLength(name) > MAX_NAME_BYTES) return undefined
     if (kind === 'route') {
-      const known = routes.get(name)
-      if (known !== undefined && known[0] >= entry.record.revision) return undefined
+      const known = routes.getBinaryFast(name)
+      if (known !== undefined && revisionOf(known) >= entry.record.revision) return undefined
       void routes.put(name, toStored(entry.record))
     } else if (entry.value === '') void others[kind].remove(name)
     else void others[kind].put(name, entry.value)
@@ -91,8 +94,12 @@ export function openReplica(dir: string, options: { readOnly: boolean }): Replic
 
   return {
     route(host) {
-      const stored = routes.get(host)
-      return stored === undefined ? undefined : fromStored(host, stored)
+      const stored = routes.getBinaryFast(host)
+      return stored && fromStored(host, stored)
+    },
+    manifestOf(host, versionNumber) {
+      const stored = routes.getBinaryFast(host)
+      return stored && manifestOf(stored, versionNumber)
     },
     value: (kind, name) => others[kind].get(name),
     entries: (kind) => others[kind].getRange({ snapshot: false }).map(({ key, value }) => ({ name: key, value })),

@@ -6,14 +6,16 @@
  *   absent:  not cached: a miss costs one look-up in the mapped file, and unknown hosts are endless
  */
 import { LRUCache } from 'lru-cache'
-import type { RouteRecord } from '../../shared/route-record.ts'
+import type { ServedRoute } from '../context.ts'
 import type { Replica } from './replica.ts'
 
-/** About 1 kB each when parsed: 20 MB per worker at most. */
+/** About half a kilobyte each when parsed: 10 MB per worker. */
 const MAX_PARSED_ROUTES = 20_000
 
 export interface Routes {
-  get(host: string): RouteRecord | undefined
+  get(host: string): ServedRoute | undefined
+  /** The manifest of a version that the host's site retains; read anew each time. */
+  manifestOf(host: string, versionNumber: number): string | undefined
   /** False until this machine has had a whole snapshot: then an unknown host is not known to be nothing. */
   isComplete(): boolean
   forget(host: string): void
@@ -21,7 +23,7 @@ export interface Routes {
 }
 
 export function createRoutes(replica: Replica): Routes {
-  const parsed = new LRUCache<string, RouteRecord>({ max: MAX_PARSED_ROUTES })
+  const parsed = new LRUCache<string, ServedRoute>({ max: MAX_PARSED_ROUTES })
   let complete = replica.snapshotEpoch() !== undefined
   return {
     get(host) {
@@ -32,6 +34,7 @@ export function createRoutes(replica: Replica): Routes {
       }
       return record
     },
+    manifestOf: (host, versionNumber) => replica.manifestOf(host, versionNumber),
     isComplete: () => (complete ||= replica.snapshotEpoch() !== undefined),
     forget: (host) => void parsed.delete(host),
     forgetAll: () => parsed.clear(),

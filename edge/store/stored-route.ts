@@ -1,42 +1,110 @@
 /**
- * A route record as the replica keeps it: a list instead of an object, hashes as bytes, the host only as the key. That
- * is about a third of the published JSON, and the revision stands first. Records are validated before they come here.
+ * A route record as the replica keeps it, which is read at a host's first visit and so costs every cold request:
+ *
+ *   length of the head · head: a JSON list · { number, manifest hash } of each retained version, and of the live one
+ *
+ * A visit needs one hash of them all, and only that is turned into text. The host is the key. Records are validated
+ * before they come here.
  */
 import { ROUTE_RECORD_FORMAT, siteStates, type RouteRecord, type SiteRoute } from '../../shared/route-record.ts'
+import type { ServedRoute, ServedSite } from '../context.ts'
 
-/** Changes with the contract or with the layout below; a file of another format is filled anew from the snapshot. */
-export const STORED_FORMAT = `${ROUTE_RECORD_FORMAT}.1`
+/** Changes with the contract or with the layout; a file of another format is filled anew from the snapshot. */
+export const STORED_FORMAT = `${ROUTE_RECORD_FORMAT}.2`
 
+const LENGTH_BYTES = 4
+const NUMBER_BYTES = 4
 const HASH_BYTES = 32
+const VERSION_BYTES = NUMBER_BYTES + HASH_BYTES
+/** Of a live manifest that is none of the retained ones: versions count from 1. */
+const NO_NUMBER = 0
 
-type StoredSite = [
-  revision: number,
-  kind: 'site',
-  siteId: string,
-  state: number,
-  versionNumber: number,
-  /** Numbers of the retained versions. */
-  versions: number[],
-  /** Theirs in the same order, then the live manifest's if it is none of them. */
-  hashes: Uint8Array,
-  /** Which of the hashes is live. */
-  live: number | null,
-  expiresAt: number | null,
-  password: SiteRoute['password'],
-  spaFallback: boolean,
-  badge: boolean,
-  analytics: SiteRoute['analytics'],
-]
+type Version = SiteRoute['versions'][number]
 
-export type StoredRoute =
-  | StoredSite
+type Head =
+  | [
+      revision: number,
+      kind: 'site',
+      siteId: string,
+      state: number,
+      versionNumber: number,
+      /** Which of the hashes is live. */
+      live: number | null,
+      expiresAt: number | null,
+      password: SiteRoute['password'],
+      spaFallback: boolean,
+      badge: boolean,
+      analytics: SiteRoute['analytics'],
+    ]
   | [revision: number, kind: 'alias' | 'redirect', to: string]
   | [revision: number, kind: 'none']
 
-export function toStored(record: RouteRecord): StoredRoute {
+export function toStored(record: RouteRecord): Buffer {
+  const versions = versionsOf(record)
+  const head = Buffer.from(JSON.stringify(headOf(record, versions)))
+  const length = Buffer.alloc(LENGTH_BYTES)
+  length.writeUInt32BE(head.length)
+  return Buffer.concat([length, head, ...versions.map(packed)])
+}
+
+/** `stored` may be overwritten afterwards. */
+export function fromStored(host: string, stored: Buffer): ServedRoute {
+  const end = headEnd(stored)
+  const head = readHead(stored, end)
+  const v = ROUTE_RECORD_FORMAT
+  const revision = head[0]
+  switch (head[1]) {
+    case 'site':
+      return {
+        v,
+        host,
+        revision,
+        kind: 'site',
+        site_id: head[2],
+        state: siteStates[head[3]]!,
+        manifest: head[5] === null ? null : hashAt(stored, end + head[5] * VERSION_BYTES),
+        version_number: head[4],
+        expires_at: head[6],
+        password: head[7],
+        spa_fallback: head[8],
+        badge: head[9],
+        analytics: head[10],
+      } satisfies ServedSite
+    case 'none':
+      return { v, host, revision, kind: 'none' }
+    default:
+      return { v, host, revision, kind: head[1], to: head[2] }
+  }
+}
+
+export function revisionOf(stored: Buffer): number {
+  return readHead(stored, headEnd(stored))[0]
+}
+
+/** The manifest of a retained version. */
+export function manifestOf(stored: Buffer, versionNumber: number): string | undefined {
+  if (versionNumber === NO_NUMBER) return undefined
+  for (let at = headEnd(stored); at < stored.length; at += VERSION_BYTES)
+    if (stored.readUInt32BE(at) === versionNumber) return hashAt(stored, at)
+  return undefined
+}
+
+function headOf(record: RouteRecord, versions: readonly Version[]): Head {
   switch (record.kind) {
     case 'site':
-      return storedSite(record)
+      return [
+        record.revision,
+        'site',
+        record.site_id,
+        siteStates.indexOf(record.state),
+        record.version_number,
+        record.manifest === null ? null : versions.findIndex(([, hash]) => hash === record.manifest),
+        record.expires_at,
+        record.password,
+        record.spa_fallback,
+        record.badge,
+        record.analytics,
+      ]
     case 'alias':
     case 'redirect':
       return [record.revision, record.kind, record.to]
@@ -47,58 +115,28 @@ export function toStored(record: RouteRecord): StoredRoute {
   }
 }
 
-export function fromStored(host: string, stored: StoredRoute): RouteRecord {
-  const base = { v: ROUTE_RECORD_FORMAT, host, revision: stored[0] } as const
-  switch (stored[1]) {
-    case 'site':
-      return siteOf(base, stored as StoredSite)
-    case 'none':
-      return { ...base, kind: 'none' }
-    default:
-      return { ...base, kind: stored[1], to: stored[2] as string }
-  }
+function versionsOf(record: RouteRecord): readonly Version[] {
+  if (record.kind !== 'site') return []
+  const { manifest, versions } = record
+  if (manifest === null || versions.some(([, hash]) => hash === manifest)) return versions
+  return [...versions, [NO_NUMBER, manifest]]
 }
 
-function storedSite(site: SiteRoute): StoredSite {
-  const { manifest } = site
-  const hashes = site.versions.map(([, hash]) => hash)
-  if (manifest !== null && !hashes.includes(manifest)) hashes.push(manifest)
-  return [
-    site.revision,
-    'site',
-    site.site_id,
-    siteStates.indexOf(site.state),
-    site.version_number,
-    site.versions.map(([number]) => number),
-    Buffer.from(hashes.join(''), 'hex'),
-    manifest === null ? null : hashes.indexOf(manifest),
-    site.expires_at,
-    site.password,
-    site.spa_fallback,
-    site.badge,
-    site.analytics,
-  ]
+function packed([number, hash]: Version): Buffer {
+  const bytes = Buffer.alloc(VERSION_BYTES)
+  bytes.writeUInt32BE(number)
+  bytes.write(hash, NUMBER_BYTES, 'hex')
+  return bytes
 }
 
-function siteOf(base: Pick<SiteRoute, 'v' | 'host' | 'revision'>, stored: StoredSite): SiteRoute {
-  const [, kind, site_id, state, version_number, numbers, bytes, live, ...settings] = stored
-  const [expires_at, password, spa_fallback, badge, analytics] = settings
-  const hashes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const hashAt = (index: number): string => hashes.toString('hex', index * HASH_BYTES, (index + 1) * HASH_BYTES)
-  return {
-    v: base.v,
-    host: base.host,
-    revision: base.revision,
-    kind,
-    site_id,
-    state: siteStates[state]!,
-    manifest: live === null ? null : hashAt(live),
-    version_number,
-    versions: numbers.map((number, index) => [number, hashAt(index)]),
-    expires_at,
-    password,
-    spa_fallback,
-    badge,
-    analytics,
-  }
+function headEnd(stored: Buffer): number {
+  return LENGTH_BYTES + stored.readUInt32BE()
+}
+
+function readHead(stored: Buffer, end: number): Head {
+  return JSON.parse(stored.toString('utf8', LENGTH_BYTES, end)) as Head
+}
+
+function hashAt(stored: Buffer, at: number): string {
+  return stored.toString('hex', at + NUMBER_BYTES, at + VERSION_BYTES)
 }

@@ -69,7 +69,10 @@ const records: readonly (readonly [string, RouteRecord])[] = [
 test.each(records)('%s', async (_, record) => {
   const replica = openReplica(dir, { readOnly: false })
   await replica.apply([{ kind: 'route', name: record.host, record }], {})
-  expect(replica.route(record.host)).toEqual(record)
+  const { versions = [], ...served } = { versions: undefined, ...record }
+  expect(replica.route(record.host)).toEqual(served)
+  for (const [number, manifest] of versions) expect(replica.manifestOf(record.host, number)).toBe(manifest)
+  for (const number of [0, 99]) expect(replica.manifestOf(record.host, number)).toBeUndefined()
   await replica.close()
 })
 
