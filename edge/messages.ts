@@ -27,6 +27,7 @@ export interface Counters {
   readonly http1Connections: number
   readonly http2Connections: number
   readonly networks: number
+  readonly heldBytes: number
   readonly cacheBytes: number
   readonly residentBytes: number
   readonly eventLoopDelayP99Ms: number

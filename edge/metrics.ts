@@ -103,6 +103,11 @@ function collect(
     sum((report) => report.networks),
   )
   gauge(
+    'held_bytes',
+    'Bytes of answers that wait for their readers.',
+    sum((report) => report.heldBytes),
+  )
+  gauge(
     'cache_bytes',
     'Bytes in the memory caches.',
     sum((report) => report.cacheBytes),

@@ -155,6 +155,7 @@ export function runWorker(config: EdgeConfig): void {
             http1Connections: listener.connections().http1,
             http2Connections: listener.connections().http2,
             networks: limits.size(),
+            heldBytes: listener.heldBytes(),
             cacheBytes: cache.sizeBytes(),
             residentBytes: process.memoryUsage.rss(),
             eventLoopDelayP99Ms: delay.percentile(99) / 1e6,

@@ -4,6 +4,7 @@ import type { CertificateIndex } from '../../certs/certificates.ts'
 import type { Exchange } from '../context.ts'
 import type { Addresses } from './address.ts'
 import type { Network, NetworkLimits } from './limits.ts'
+import type { Lane, Outgoing } from './outgoing.ts'
 
 export interface Connection {
   /** Address of the socket's other end. */
@@ -13,12 +14,14 @@ export interface Connection {
   isTrustedProxy(): boolean
   covers(host: string): boolean
   mayRequest(forwardedFor: string | undefined): boolean
+  readonly lane: Lane
 }
 
 export interface ConnectionContext {
   readonly addresses: Addresses
   readonly limits: NetworkLimits
   readonly certificates: Pick<CertificateIndex, 'coversHost'>
+  readonly outgoing: Outgoing
 }
 
 export function describeConnection(
@@ -27,13 +30,14 @@ export function describeConnection(
   network: Network,
   context: ConnectionContext,
 ): Connection {
-  const { addresses, limits, certificates } = context
+  const { addresses, limits, certificates, outgoing } = context
   const servername = (socket as { servername?: string | false }).servername
   const isTrusted = addresses.isTrusted(peer)
   // Browsers reuse a connection for one host, seldom for a few: the last answer is enough.
   let coveredHost: string | undefined
   return {
     peer,
+    lane: outgoing.lane(),
     visitor: (forwardedFor) => addresses.visitorOf(peer, forwardedFor),
     isTrustedProxy: () => isTrusted,
     covers(host) {

@@ -1,7 +1,6 @@
 /** HTTP/1.1 visitors. */
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex, Readable } from 'node:stream'
-import { pipeline } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import type { Exchange, HeaderList } from '../context.ts'
 import type { Connection, ExchangeHandlers } from './connection.ts'
@@ -95,8 +94,6 @@ function endSilent(socket: TLSSocket): void {
   else socket.destroy()
 }
 
-function ignore(): void {}
-
 class Http1Exchange implements Exchange {
   readonly method: string
   readonly target: string
@@ -164,7 +161,7 @@ class Http1Exchange implements Exchange {
     response.writeHead(status, headers as string[])
     if (body === undefined || this.method === 'HEAD') return void response.end()
     if (body.length > STALLS_FROM_BYTES) this.#expectReader()
-    response.end(body)
+    this.#connection.lane.end(response, body)
   }
 
   stream(status: number, headers: HeaderList, source: Readable): void {
@@ -174,8 +171,7 @@ class Http1Exchange implements Exchange {
     this.#onAnswer(this, status)
     response.writeHead(status, headers as string[])
     this.#expectReader()
-    // An answer that breaks off must not look whole: pipeline destroys the socket.
-    pipeline(source, response, ignore)
+    this.#connection.lane.pump(source, response)
   }
 
   /** node:http sets its own time again after the answer. */

@@ -2,7 +2,6 @@
 import http2 from 'node:http2'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
-import { pipeline } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import type { Exchange, HeaderList } from '../context.ts'
 import type { Connection, ExchangeHandlers } from './connection.ts'
@@ -258,7 +257,7 @@ class Http2Exchange implements Exchange {
     }
     stream.respond(list)
     if (body.length > STALLS_FROM_BYTES) this.#expectReader()
-    stream.end(body)
+    this.#connection.lane.end(stream, body)
     this.#stopBody()
   }
 
@@ -268,8 +267,7 @@ class Http2Exchange implements Exchange {
     this.#onAnswer(this, status)
     stream.respond([':status', String(status), ...headers])
     this.#expectReader()
-    // An answer that breaks off must not look whole: pipeline resets the stream.
-    pipeline(source, stream, ignore)
+    this.#connection.lane.pump(source, stream)
     this.#stopBody()
   }
 

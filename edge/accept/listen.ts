@@ -12,6 +12,7 @@ import { describeConnection, type ConnectionContext, type ExchangeHandlers } fro
 import { createHttp1Side } from './http1.ts'
 import { createHttp2Side } from './http2.ts'
 import type { Network, NetworkLimits } from './limits.ts'
+import { createOutgoing } from './outgoing.ts'
 import { rawSocketOf } from './raw-socket.ts'
 import { HANDSHAKE_MS, IDLE_MS } from './timeouts.ts'
 
@@ -52,13 +53,16 @@ export interface TlsListener {
   setTicketKeys(keys: Buffer): void
   setFallback(bundle: CertificateBundle): void
   connections(): { readonly http1: number; readonly http2: number }
+  /** Bytes of answers that their readers have not taken yet. */
+  heldBytes(): number
   /** No new connections; GOAWAY and `connection: close` to those that are there. Resolves when all have ended. */
   drain(maxMs: number): Promise<void>
 }
 
 export function createTlsListener(dependencies: TlsListenerDependencies): TlsListener {
   const { certificates, limits } = dependencies
-  const context: ConnectionContext = dependencies
+  const outgoing = createOutgoing()
+  const context: ConnectionContext = { ...dependencies, outgoing }
   const http1 = createHttp1Side(dependencies)
   const http2 = createHttp2Side(dependencies)
   let { ticketKeys } = dependencies
@@ -115,6 +119,7 @@ export function createTlsListener(dependencies: TlsListenerDependencies): TlsLis
       tlsServer.setTicketKeys(ticketKeys)
     },
     connections: () => ({ http1: http1.connections(), http2: http2.sessions() }),
+    heldBytes: outgoing.heldBytes,
     async drain(maxMs) {
       const closed = new Promise<void>((resolve) => void server.close(() => resolve()))
       http1.drain()

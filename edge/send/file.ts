@@ -1,7 +1,8 @@
 /** Sends a file: 200, 206, 304, 412 or 416. */
 import { once } from 'node:events'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { randomBytes } from 'node:crypto'
+import { pacedStream } from '../../shared/blobs/blob-store.ts'
 import type { Exchange, HeaderList } from '../context.ts'
 import { evaluate, type ByteRange } from './preconditions.ts'
 import type { Representation } from './representation.ts'
@@ -119,7 +120,7 @@ async function sendRanges(exchange: Exchange, file: Representation, ranges: read
   ]
   const { source } = file
   if ('stream' in source) {
-    exchange.stream(206, headers, Readable.from(streamParts(source.stream, ranges, heads, tail)))
+    exchange.stream(206, headers, pacedStream(streamParts(source.stream, ranges, heads, tail)))
     return 'other'
   }
   const bytes = source.bytes() ?? (await source.load())

@@ -2,7 +2,7 @@
  * Content-addressed bytes: the name of a blob is the sha256 of its content. Nobody else's path,
  * neither an archive's nor a visitor's, ever becomes a file system path.
  */
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 
 export interface BlobStore {
   /** Stores bytes durably (fsynced) before it resolves; storing the same bytes twice is free. */
@@ -46,6 +46,27 @@ export interface BlobWriter {
   /** Resolves when the blob is durable under its hash. */
   finish(): Promise<StoredBlob>
   abort(): Promise<void>
+}
+
+/** Asks for a chunk when the one before has been taken, and not earlier. */
+export function pacedStream(chunks: AsyncIterable<Uint8Array>): Readable {
+  const iterator = chunks[Symbol.asyncIterator]()
+  return new Readable({
+    highWaterMark: 0,
+    read() {
+      iterator.next().then(
+        ({ done, value }) => this.push(done ? null : value),
+        (error: Error) => this.destroy(error),
+      )
+    },
+    destroy(error, done) {
+      const ended = iterator.return?.() ?? Promise.resolve()
+      ended.then(
+        () => done(error),
+        () => done(error),
+      )
+    },
+  })
 }
 
 export class BlobMissing extends Error {

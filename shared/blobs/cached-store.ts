@@ -9,8 +9,7 @@
  *   failing: a copy that cannot be written (disk full) is done without, and told now and then; one that cannot be
  *            read is a miss
  */
-import { Readable } from 'node:stream'
-import type { BlobStore, BlobWriter, StoredBlob } from './blob-store.ts'
+import { pacedStream, type BlobStore, type BlobWriter, type StoredBlob } from './blob-store.ts'
 
 export interface CachedStoreOptions {
   readonly distant: BlobStore
@@ -169,7 +168,7 @@ export function createCachedBlobStore({ distant, copies, maxBytes, onProblem }: 
     },
     writer: () => distant.writer(),
     read,
-    stream: (hash, range) => Readable.from(bytesOf(hash, range)),
+    stream: (hash, range) => pacedStream(bytesOf(hash, range)),
     has: (hash) => distant.has(hash),
     keep: (hash) => distant.keep(hash),
     async remove(hash) {

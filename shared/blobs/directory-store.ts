@@ -6,14 +6,17 @@
  * either nothing, a temporary file (swept later), or the complete blob.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { createReadStream, existsSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
-import type { Readable } from 'node:stream'
-import { BlobMissing, isBlobHash, type BlobStore, type BlobWriter, type StoredBlob } from './blob-store.ts'
+import { BlobMissing, isBlobHash, pacedStream, type BlobStore, type BlobWriter, type StoredBlob } from './blob-store.ts'
 import { sweepDrafts } from './drafts.ts'
 
 const TEMPORARY_FOLDER = 'tmp'
+const MIN_CHUNK_BYTES = 4096
+const MAX_CHUNK_BYTES = 131_072
+/** Of what has been read so far. */
+const CHUNK_SHARE = 1 / 4
 
 export function createDirectoryBlobStore(root: string): BlobStore {
   const folders = createFolders(root)
@@ -81,7 +84,7 @@ export function createDirectoryBlobStore(root: string): BlobStore {
     keep,
     has: (hash) => existing(stat(pathOf(root, hash))),
     read: (hash) => readFile(pathOf(root, hash)).catch((error: unknown) => rethrowMissing(error, hash)),
-    stream: (hash, range) => readStream(pathOf(root, hash), hash, range),
+    stream: (hash, range) => pacedStream(chunksOf(pathOf(root, hash), hash, range)),
     discard,
     remove: (hash) => rm(pathOf(root, hash), { force: true }),
     list: () => listBlobs(root),
@@ -153,11 +156,26 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-function readStream(file: string, hash: string, range: { start: number; end: number } | undefined): Readable {
-  const stream = createReadStream(file, range)
-  const destroy = stream._destroy.bind(stream)
-  stream._destroy = (error, done) => destroy(error && isMissing(error) ? new BlobMissing(hash) : error, done)
-  return stream
+/** Nothing is read ahead, and little at first: a reader who stops holds a fraction of what they have taken. */
+async function* chunksOf(
+  file: string,
+  hash: string,
+  { start, end }: { start: number; end: number } = { start: 0, end: Number.MAX_SAFE_INTEGER },
+): AsyncGenerator<Buffer> {
+  const handle = await open(file, 'r').catch((error: unknown) => rethrowMissing(error, hash))
+  try {
+    let position = start
+    while (position <= end) {
+      const share = Math.floor((position - start) * CHUNK_SHARE)
+      const length = Math.min(Math.max(share, MIN_CHUNK_BYTES), MAX_CHUNK_BYTES, end - position + 1)
+      const { buffer, bytesRead } = await handle.read({ buffer: Buffer.allocUnsafeSlow(length), position })
+      if (bytesRead === 0) return
+      yield buffer.subarray(0, bytesRead)
+      position += bytesRead
+    }
+  } finally {
+    await handle.close()
+  }
 }
 
 async function* listBlobs(root: string): AsyncIterable<Required<StoredBlob>> {

@@ -46,6 +46,7 @@ interface Dawdler {
 
 /** The edge allows an address 512 connections at once and 200 handshakes per second. */
 const PER_ADDRESS = 100
+const OPENED_PER_TURN = 10
 const TRICKLE_MS = 1000
 const TELL_MS = 250
 const GIVE_UP_MS = 60_000
@@ -131,7 +132,9 @@ async function dawdle(options: SlowOptions): Promise<void> {
     const opening: Promise<void>[] = []
     while (opening.length < options.count) {
       const due = Math.min(options.count, ((performance.now() - startedAt) / 1000) * options.perSecond)
-      while (opening.length < due) opening.push(open(opening.length))
+      // From many machines they would not come in bursts, however late this one is.
+      const next = Math.min(due, opening.length + OPENED_PER_TURN)
+      while (opening.length < next) opening.push(open(opening.length))
       await sleep(10)
     }
     await Promise.all(opening)
