@@ -1,14 +1,15 @@
 /**
- * What visitors notice while Redis is away: an edge under a steady load, calm, then with Redis killed, calm again, then
- * with Redis frozen. Failures, and p99 beside that of the calm before.
+ * What visitors notice while Redis is away: an edge under a steady load, calm, then with Redis frozen, calm again, then
+ * with Redis killed. Failures, and p99 beside that of the calm before; the median of several rounds, because a busy host
+ * changes both by itself.
  *
- *   node bench/edge-outage.ts [--seconds 30] [--rate 400]
+ *   node bench/edge-outage.ts [--seconds 30] [--rate 400] [--rounds 3]
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { startEdgeFixture } from '../test/support/edge-fixture.ts'
+import { startEdgeFixture, type EdgeFixture } from '../test/support/edge-fixture.ts'
 import { startTraffic, type Traffic } from '../test/support/traffic.ts'
-import { keepResult } from './report.ts'
+import { keepResult, median } from './report.ts'
 
 const SLUGS = ['one', 'two', 'three', 'four']
 const WARM_UP_MS = 5000
@@ -16,12 +17,17 @@ const WARM_UP_MS = 5000
 const BAR = 1.5
 
 const { values } = parseArgs({
-  options: { seconds: { type: 'string', default: '30' }, rate: { type: 'string', default: '400' } },
+  options: {
+    seconds: { type: 'string', default: '30' },
+    rate: { type: 'string', default: '400' },
+    rounds: { type: 'string', default: '3' },
+  },
 })
 const seconds = Number(values.seconds)
+const rounds = Number(values.rounds)
 
 interface Outage {
-  readonly name: string
+  readonly name: (typeof outages)[number][0]
   readonly failures: number
   readonly requests: number
   readonly calmP99Ms: number
@@ -34,27 +40,38 @@ const outages = [
   ['killed', 'SIGKILL'],
 ] as const
 
-const fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
-try {
-  for (const slug of SLUGS) await fixture.publish(`${slug}.localhost`, { 'index.html': `<p>${slug}</p>` })
-  const traffic = startTraffic({
-    port: fixture.edge.httpsPort,
-    ca: fixture.ca(),
-    sitesDomain: 'localhost',
-    targets: SLUGS.map((slug) => ({ slug, expect: ({ status }: { status: number }) => status === 200 })),
-    perSecond: Number(values.rate),
-    requestsPerConnection: 1000,
-  })
-  await sleep(WARM_UP_MS)
-  const results: Outage[] = []
-  for (const [name, signal] of outages) results.push(await measure(traffic, name, signal))
-  await traffic.stop()
-  report(results)
-} finally {
-  await fixture.stop()
+const results: Outage[] = []
+for (let round = 0; round < rounds; round++) results.push(...(await runRound()))
+report()
+
+async function runRound(): Promise<Outage[]> {
+  const fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
+  try {
+    for (const slug of SLUGS) await fixture.publish(`${slug}.localhost`, { 'index.html': `<p>${slug}</p>` })
+    const traffic = startTraffic({
+      port: fixture.edge.httpsPort,
+      ca: fixture.ca(),
+      sitesDomain: 'localhost',
+      targets: SLUGS.map((slug) => ({ slug, expect: ({ status }: { status: number }) => status === 200 })),
+      perSecond: Number(values.rate),
+      requestsPerConnection: 1000,
+    })
+    await sleep(WARM_UP_MS)
+    const measured: Outage[] = []
+    for (const [name, signal] of outages) measured.push(await measure(fixture, traffic, name, signal))
+    await traffic.stop()
+    return measured
+  } finally {
+    await fixture.stop()
+  }
 }
 
-async function measure(traffic: Traffic, name: string, signal: 'SIGSTOP' | 'SIGKILL'): Promise<Outage> {
+async function measure(
+  fixture: EdgeFixture,
+  traffic: Traffic,
+  name: Outage['name'],
+  signal: 'SIGSTOP' | 'SIGKILL',
+): Promise<Outage> {
   traffic.take()
   await sleep(seconds * 1000)
   const calm = traffic.take()
@@ -65,14 +82,18 @@ async function measure(traffic: Traffic, name: string, signal: 'SIGSTOP' | 'SIGK
   return { name, requests, failures: failures.length + calm.failures.length, calmP99Ms: calm.p99Ms, p99Ms }
 }
 
-function report(results: readonly Outage[]): void {
-  for (const { name, requests, failures, calmP99Ms, p99Ms } of results) {
-    const ratio = p99Ms / calmP99Ms
-    const verdict = failures === 0 && ratio <= BAR ? '' : '  MISSED'
+function report(): void {
+  for (const { name, requests, failures, calmP99Ms, p99Ms } of results)
     process.stdout.write(
       `Redis ${name} for ${seconds} s: ${requests} requests, ${failures} failed, p99 ${p99Ms.toFixed(1)} ms, ` +
-        `${ratio.toFixed(2)} × ${calmP99Ms.toFixed(1)} ms before (bar ${BAR})${verdict}\n`,
+        `${(p99Ms / calmP99Ms).toFixed(2)} × ${calmP99Ms.toFixed(1)} ms before\n`,
     )
-  }
-  keepResult('edge-outage', { seconds, rate: Number(values.rate), results })
+  const ratios = outages.map(([name]) => {
+    const ofName = results.filter((result) => result.name === name)
+    const ratio = median(ofName.map(({ p99Ms, calmP99Ms }) => p99Ms / calmP99Ms))
+    const isMet = ratio <= BAR && ofName.every(({ failures }) => failures === 0)
+    process.stdout.write(`${name}: p99 ${ratio.toFixed(2)} × before (bar ${BAR})${isMet ? '' : '  MISSED'}\n`)
+    return [name, ratio] as const
+  })
+  keepResult('edge-outage', { seconds, rate: Number(values.rate), ratios: Object.fromEntries(ratios), results })
 }

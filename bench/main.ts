@@ -21,7 +21,7 @@ interface Bench {
 
 const BENCHES: readonly Bench[] = [
   { name: 'edge', asks: 'What a request costs, beside nginx and Caddy', quick: ['--seconds', '1'] },
-  { name: 'edge-outage', asks: 'Visitors while Redis is killed or frozen', quick: ['--seconds', '2'] },
+  { name: 'edge-outage', asks: 'Visitors while Redis is killed or frozen', quick: ['--seconds', '2', '--rounds', '1'] },
   { name: 'routes', asks: 'A routing table of a million hosts', quick: ['--routes', '50000', '--publishes', '20'] },
   { name: 'handshake', asks: 'TLS handshakes with ten thousand certificates', quick: ['1'] },
   { name: 'uws', asks: 'The web server of control', quick: [] },

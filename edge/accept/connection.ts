@@ -37,7 +37,7 @@ export function describeConnection(
   let coveredHost: string | undefined
   return {
     peer,
-    lane: outgoing.lane(),
+    lane: outgoing.lane(socket),
     visitor: (forwardedFor) => addresses.visitorOf(peer, forwardedFor),
     isTrustedProxy: () => isTrusted,
     covers(host) {

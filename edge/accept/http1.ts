@@ -6,16 +6,7 @@ import type { Exchange, HeaderList } from '../context.ts'
 import type { Connection, ExchangeHandlers } from './connection.ts'
 import { resetConnection } from './raw-socket.ts'
 import { readForm } from './read-form.ts'
-import {
-  HEADERS_MS,
-  IDLE_MS,
-  KEEP_ALIVE_MS,
-  MAX_HEADER_BYTES,
-  PROXIED_IDLE_MS,
-  REQUEST_MS,
-  STALLED_MS,
-  STALLS_FROM_BYTES,
-} from './timeouts.ts'
+import { HEADERS_MS, IDLE_MS, KEEP_ALIVE_MS, MAX_HEADER_BYTES, PROXIED_IDLE_MS, REQUEST_MS } from './timeouts.ts'
 
 const CHECK_TIMEOUTS_MS = 2000
 const MAX_HEADER_LINES = 128
@@ -58,6 +49,7 @@ export function createHttp1Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
     take(socket: KnownSocket, connection) {
       socket[kConnection] = connection
       sockets.add(socket)
+      connection.lane.whenStalled(() => resetConnection(socket))
       socket.once('close', () => sockets.delete(socket))
       server.emit('connection', socket)
     },
@@ -160,7 +152,6 @@ class Http1Exchange implements Exchange {
     this.#onAnswer(this, status)
     response.writeHead(status, headers as string[])
     if (body === undefined || this.method === 'HEAD') return void response.end()
-    if (body.length > STALLS_FROM_BYTES) this.#expectReader()
     this.#connection.lane.end(response, body)
   }
 
@@ -170,13 +161,7 @@ class Http1Exchange implements Exchange {
     this.#stopBody()
     this.#onAnswer(this, status)
     response.writeHead(status, headers as string[])
-    this.#expectReader()
     this.#connection.lane.pump(source, response)
-  }
-
-  /** node:http sets its own time again after the answer. */
-  #expectReader(): void {
-    this.#request.socket.setTimeout(STALLED_MS)
   }
 
   /** A body that nobody asked for is not read: the connection ends after the answer instead. */

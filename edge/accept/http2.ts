@@ -7,7 +7,7 @@ import type { Exchange, HeaderList } from '../context.ts'
 import type { Connection, ExchangeHandlers } from './connection.ts'
 import { resetConnection } from './raw-socket.ts'
 import { readForm } from './read-form.ts'
-import { IDLE_MS, MAX_HEADER_BYTES, STALLED_MS, STALLS_FROM_BYTES } from './timeouts.ts'
+import { IDLE_MS, MAX_HEADER_BYTES } from './timeouts.ts'
 
 const MAX_CONCURRENT_STREAMS = 128
 /** Uploads over long distances need more than the default 64 kB in flight. */
@@ -98,6 +98,7 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
     }
     sessions.add(session)
     session.setTimeout(IDLE_MS, () => endIdle(session))
+    session[kConnection].lane.whenStalled(() => endIdle(session))
     session.setLocalWindowSize(SESSION_WINDOW_BYTES)
     session.on('close', () => sessions.delete(session))
     if (draining) closeGently(session)
@@ -133,13 +134,6 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
 
 function ignore(): void {}
 
-/** node:http2 says so only when nothing went out on the whole session meanwhile. */
-function onStalled(this: http2.ServerHttp2Stream): void {
-  const session = this.session as KnownSession | undefined
-  this.close(http2.constants.NGHTTP2_CANCEL)
-  if (session !== undefined && !session.destroyed) endIdle(session)
-}
-
 function isFlooding(session: KnownSession): boolean {
   const meter = session[kMeter]!
   const { bytesRead } = meter.socket
@@ -171,6 +165,7 @@ function closeGently(session: http2.ServerHttp2Session): void {
 
 /** Silent for too long: GOAWAY. A reader who stopped reading is cut off; what control answers may take its time. */
 function endIdle(session: KnownSession): void {
+  if (session.destroyed) return
   session.close()
   if ((session[kProxied] ?? 0) > 0) return
   const { socket } = session[kMeter]!
@@ -256,7 +251,6 @@ class Http2Exchange implements Exchange {
       return
     }
     stream.respond(list)
-    if (body.length > STALLS_FROM_BYTES) this.#expectReader()
     this.#connection.lane.end(stream, body)
     this.#stopBody()
   }
@@ -266,13 +260,8 @@ class Http2Exchange implements Exchange {
     if (stream.destroyed || stream.closed) return void source.destroy()
     this.#onAnswer(this, status)
     stream.respond([':status', String(status), ...headers])
-    this.#expectReader()
     this.#connection.lane.pump(source, stream)
     this.#stopBody()
-  }
-
-  #expectReader(): void {
-    this.#stream.setTimeout(STALLED_MS, onStalled)
   }
 
   /**

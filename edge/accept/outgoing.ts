@@ -4,21 +4,36 @@
  * everything they asked for; so it is counted what waits for readers, over all connections of the worker:
  *
  *   plenty: a body leaves whole, in one write
- *   scarce: it leaves in pieces, and a connection has one of them under way at a time
+ *   scarce: it leaves in pieces, and a connection has one of them under way at a time; less patience
+ *
+ * A connection whose visitor hardly takes anything of an answer is given up, however the visitor keeps it: closed
+ * windows, a full buffer, a byte now and then. A paused video asks again for the rest when it goes on.
  */
 import type { Readable, Writable } from 'node:stream'
+import type { TLSSocket } from 'node:tls'
+import { rawSocketOf } from './raw-socket.ts'
+import { STALLED_CHECK_MS } from './timeouts.ts'
 
-const SCARCE_FROM_BYTES = 32_000_000
-/** One TLS record, one DATA frame. */
-const PIECE_BYTES = 16_384
+const SCARCE_FROM_BYTES = 16_000_000
+const PIECE_BYTES = 8192
+
+/** Each connection is checked every STALLED_CHECK_MS, a few of them at a time. */
+const CHECK_GROUPS = 20
+/** In a row. The kernel tells of progress only when a third of its queue has left, so one proves little. */
+const MAX_STALLED_CHECKS = 2
+const MAX_STALLED_CHECKS_WHEN_SCARCE = 1
+/** The slowest line that anybody uses carries ten times as much. */
+const MIN_TAKEN_BYTES = 4096
 
 export interface Outgoing {
-  /** For one connection. */
-  lane(): Lane
+  lane(socket: TLSSocket): Lane
   heldBytes(): number
 }
 
+/** The answers of one connection. */
 export interface Lane {
+  /** What to do when the visitor takes nothing. */
+  whenStalled(giveUp: () => void): void
   /** Sends all of the body and the end. */
   end(to: Writable, body: Buffer): void
   /**
@@ -28,27 +43,73 @@ export interface Lane {
   pump(source: Readable, to: Writable): void
 }
 
-export function createOutgoing(scarceFrom = SCARCE_FROM_BYTES): Outgoing {
-  const total: Count = { bytes: 0, scarceFrom }
-  return { lane: () => new CountedLane(total), heldBytes: () => total.bytes }
+export function createOutgoing({ scarceFrom = SCARCE_FROM_BYTES, checkMs = STALLED_CHECK_MS } = {}): Outgoing {
+  const total: Total = { bytes: 0, scarceFrom }
+  const groups = Array.from({ length: CHECK_GROUPS }, () => new Set<CountedLane>())
+  let next = 0
+  const checks = setInterval(() => {
+    for (const lane of groups[next]!) lane.check()
+    next = (next + 1) % CHECK_GROUPS
+  }, checkMs / CHECK_GROUPS)
+  checks.unref()
+  return {
+    lane(socket) {
+      const lane = new CountedLane(total, takenBytesOf(socket))
+      const group = groups[next]!
+      group.add(lane)
+      socket.once('close', () => group.delete(lane))
+      return lane
+    },
+    heldBytes: () => total.bytes,
+  }
 }
 
-interface Count {
+/** Counts what the kernel has taken on this connection so far. */
+function takenBytesOf(socket: TLSSocket): () => number {
+  const raw = rawSocketOf(socket) as unknown as {
+    readonly _handle: { readonly bytesWritten: number; readonly writeQueueSize: number } | null
+  }
+  return () => (raw._handle === null ? 0 : raw._handle.bytesWritten - raw._handle.writeQueueSize)
+}
+
+/** Of all connections of the worker. */
+interface Total {
   bytes: number
   readonly scarceFrom: number
 }
 
 class CountedLane implements Lane {
-  readonly #total: Count
+  readonly #total: Total
+  readonly #takenBytes: () => number
   #bytes = 0
   #waiting: (() => void)[] = []
+  #giveUp = (): void => {}
+  /** Since the last check there was a moment without an answer under way. */
+  #wasFree = true
+  #takenAtCheck = 0
+  #stalledChecks = 0
 
-  constructor(total: Count) {
+  constructor(total: Total, takenBytes: () => number) {
     this.#total = total
+    this.#takenBytes = takenBytes
+  }
+
+  whenStalled(giveUp: () => void): void {
+    this.#giveUp = giveUp
+  }
+
+  check(): void {
+    if (this.#bytes === 0) return
+    const taken = this.#takenBytes()
+    const isStalled = !this.#wasFree && taken - this.#takenAtCheck < MIN_TAKEN_BYTES
+    this.#wasFree = false
+    this.#takenAtCheck = taken
+    this.#stalledChecks = isStalled ? this.#stalledChecks + 1 : 0
+    if (this.#stalledChecks >= (this.#isScarce ? MAX_STALLED_CHECKS_WHEN_SCARCE : MAX_STALLED_CHECKS)) this.#giveUp()
   }
 
   end(to: Writable, body: Buffer): void {
-    if (this.#isScarce) return this.#endInPieces(new CountedAnswer(to, this), body, 0)
+    if (this.#isScarce) return this.#send(new CountedAnswer(to, this), body, () => to.end())
     const { length } = body
     this.hold(length)
     to.once('close', () => this.release(length))
@@ -62,7 +123,7 @@ class CountedLane implements Lane {
     source.on('end', () => to.end())
     source.on('data', (chunk: Buffer) => {
       source.pause()
-      this.#inTurn(() => answer.write(chunk, () => source.resume()))
+      this.#send(answer, chunk, () => source.resume())
     })
     source.resume()
   }
@@ -75,6 +136,7 @@ class CountedLane implements Lane {
   release(bytes: number): void {
     this.#bytes -= bytes
     this.#total.bytes -= bytes
+    if (this.#bytes === 0) this.#wasFree = true
     while (this.#waiting.length > 0 && this.#mayWrite) this.#waiting.shift()!()
   }
 
@@ -91,11 +153,11 @@ class CountedLane implements Lane {
     else this.#waiting.push(write)
   }
 
-  #endInPieces(answer: CountedAnswer, body: Buffer, start: number): void {
+  #send(answer: CountedAnswer, bytes: Buffer, then: () => void): void {
     this.#inTurn(() => {
-      const end = start + PIECE_BYTES
-      if (end < body.length) answer.write(body.subarray(start, end), () => this.#endInPieces(answer, body, end))
-      else answer.end(body.subarray(start))
+      const length = this.#isScarce ? PIECE_BYTES : bytes.length
+      const rest = bytes.subarray(length)
+      answer.write(bytes.subarray(0, length), rest.length > 0 ? () => this.#send(answer, rest, then) : then)
     })
   }
 }
@@ -114,22 +176,12 @@ class CountedAnswer {
 
   write(piece: Buffer, then: () => void): void {
     if (this.#to.destroyed) return
-    this.#hold(piece.length)
+    this.#bytes += piece.length
+    this.#lane.hold(piece.length)
     this.#to.write(piece, (error) => {
       this.#release(Math.min(piece.length, this.#bytes))
       if (!error) then()
     })
-  }
-
-  end(piece: Buffer): void {
-    if (this.#to.destroyed) return
-    this.#hold(piece.length)
-    this.#to.end(piece)
-  }
-
-  #hold(bytes: number): void {
-    this.#bytes += bytes
-    this.#lane.hold(bytes)
   }
 
   #release(bytes: number): void {

@@ -9,13 +9,8 @@ export const REQUEST_MS = 3_600_000
 /** Nothing at all on a connection. */
 export const IDLE_MS = 60_000
 export const KEEP_ALIVE_MS = 60_000
-/**
- * An answer is under way and the visitor takes nothing of it. Kept answers cost memory, of the kernel too; a paused
- * video asks again for the rest when it goes on. Node compares two such times, so it is noticed after 8 to 16 seconds.
- */
-export const STALLED_MS = 8000
-/** Answers up to this size fit into what the kernel takes at once: nothing to wait for. */
-export const STALLS_FROM_BYTES = 16_384
+/** How often it is looked whether visitors take their answers. */
+export const STALLED_CHECK_MS = 5000
 /** Nothing at all on a connection that control answers on: event streams, exports, long publishes. */
 export const PROXIED_IDLE_MS = 600_000
 /** The unlock form. */

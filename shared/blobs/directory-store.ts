@@ -14,7 +14,7 @@ import { sweepDrafts } from './drafts.ts'
 
 const TEMPORARY_FOLDER = 'tmp'
 const MIN_CHUNK_BYTES = 4096
-const MAX_CHUNK_BYTES = 131_072
+const MAX_CHUNK_BYTES = 32_768
 /** Of what has been read so far. */
 const CHUNK_SHARE = 1 / 4
 
@@ -165,9 +165,11 @@ async function* chunksOf(
   const handle = await open(file, 'r').catch((error: unknown) => rethrowMissing(error, hash))
   try {
     let position = start
+    let chunkBytes = MIN_CHUNK_BYTES
     while (position <= end) {
-      const share = Math.floor((position - start) * CHUNK_SHARE)
-      const length = Math.min(Math.max(share, MIN_CHUNK_BYTES), MAX_CHUNK_BYTES, end - position + 1)
+      // Doubled at most, so that there are few sizes for memory to be reused in.
+      if (chunkBytes < MAX_CHUNK_BYTES && (position - start) * CHUNK_SHARE >= 2 * chunkBytes) chunkBytes *= 2
+      const length = Math.min(chunkBytes, end - position + 1)
       const { buffer, bytesRead } = await handle.read({ buffer: Buffer.allocUnsafeSlow(length), position })
       if (bytesRead === 0) return
       yield buffer.subarray(0, bytesRead)

@@ -11,9 +11,15 @@ import net from 'node:net'
 import os from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import tls from 'node:tls'
-import { connectRawH2, FLAG, FRAME, frame, getHeaders } from './h2-frames.ts'
+import { connectRawH2, FLAG, FRAME, frame, getHeaders, uint32 } from './h2-frames.ts'
 
-export type SlowKind = 'no handshake' | 'h1 headers' | 'h2 without a request' | 'h2 headers' | 'h2 closed window'
+export type SlowKind =
+  | 'no handshake'
+  | 'h1 headers'
+  | 'h2 without a request'
+  | 'h2 headers'
+  | 'h2 closed window'
+  | 'h2 unread answers'
 
 export interface SlowOptions {
   readonly kind: SlowKind
@@ -42,11 +48,14 @@ interface Dawdler {
   endedAt?: number
   /** Says a little more. */
   trickle?(): void
+  readonly takesNothing?: boolean
 }
 
 /** The edge allows an address 512 connections at once and 200 handshakes per second. */
 const PER_ADDRESS = 100
 const OPENED_PER_TURN = 10
+/** More than kernels take. */
+const UNREAD_FILES = ['/middle.bin', '/middle.bin', '/large.bin']
 const TRICKLE_MS = 1000
 const TELL_MS = 250
 const GIVE_UP_MS = 60_000
@@ -54,7 +63,7 @@ const GIVE_UP_MS = 60_000
 const addressOf = (index: number): string =>
   `127.0.${1 + (Math.floor(index / PER_ADDRESS) >> 8)}.${1 + (Math.floor(index / PER_ADDRESS) & 255)}`
 
-type Start = (options: SlowOptions & { localAddress: string }) => Promise<Pick<Dawdler, 'socket' | 'trickle'>>
+type Start = (options: SlowOptions & { localAddress: string }) => Promise<Omit<Dawdler, 'startedAt'>>
 
 const KINDS: Readonly<Record<SlowKind, Start>> = {
   async 'no handshake'({ port, localAddress }) {
@@ -88,6 +97,17 @@ const KINDS: Readonly<Record<SlowKind, Start>> = {
     socket.write(frame(FRAME.headers, FLAG.endHeaders | FLAG.endStream, 1, getHeaders(host, '/large.bin')))
     return { socket }
   },
+  async 'h2 unread answers'({ port, ca, host, localAddress }) {
+    const { socket } = await connectRawH2({ port, ca, servername: host, localAddress })
+    socket.pause()
+    // As much as there is may come at once, and nobody fetches it.
+    socket.write(frame(FRAME.settings, 0, 0, Buffer.from([0, 4, 0x7f, 0xff, 0xff, 0xff])))
+    socket.write(frame(FRAME.windowUpdate, 0, 0, uint32(2 ** 31 - 1 - 65_535)))
+    for (const [index, file] of UNREAD_FILES.entries())
+      socket.write(frame(FRAME.headers, FLAG.endHeaders | FLAG.endStream, 2 * index + 1, getHeaders(host, file)))
+    // Who reads nothing hears of the end only when they say something.
+    return { socket, takesNothing: true, trickle: () => void socket.write(frame(FRAME.ping, 0, 0, Buffer.alloc(8))) }
+  },
 }
 
 async function dawdle(options: SlowOptions): Promise<void> {
@@ -103,7 +123,7 @@ async function dawdle(options: SlowOptions): Promise<void> {
       const dawdler: Dawdler = { socket, startedAt: performance.now(), ...rest }
       socket.on('error', () => {})
       socket.once('close', () => (dawdler.endedAt = performance.now()))
-      socket.resume()
+      if (!rest.takesNothing) socket.resume()
       dawdlers.push(dawdler)
     } catch {
       failed += 1

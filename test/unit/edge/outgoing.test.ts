@@ -1,0 +1,241 @@
+/** Answers on their way out: whole while there is plenty of room, in pieces and in turn when readers dawdle. */
+import { EventEmitter } from 'node:events'
+import { PassThrough, Readable, Writable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import type { TLSSocket } from 'node:tls'
+import { describe, expect, test, vi } from 'vitest'
+import { createOutgoing, type Lane } from '../../../edge/accept/outgoing.ts'
+
+const PIECE = 8192
+const bytes = (size: number): Buffer => Buffer.from(Array.from({ length: size }, (_, index) => index % 251))
+
+/** A visitor who takes what is written when `take` is called, and says which sizes came. */
+function visitor(): {
+  to: Writable
+  sizes: number[]
+  taken(): Buffer
+  take(): Promise<void>
+  takeAll(): Promise<void>
+} {
+  const chunks: Buffer[] = []
+  const pending: (() => void)[] = []
+  const to = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      chunks.push(chunk)
+      pending.push(() => done())
+    },
+  })
+  to.on('error', () => {})
+  const take = async (): Promise<void> => {
+    pending.shift()?.()
+    for (let round = 0; round < 3; round++) await turn()
+  }
+  return {
+    to,
+    taken: () => Buffer.concat(chunks),
+    take,
+    async takeAll() {
+      while (pending.length > 0) await take()
+    },
+    get sizes() {
+      return chunks.map(({ length }) => length)
+    },
+  }
+}
+
+/** As much of a connection as is asked for: what the kernel has taken of it, and its end. */
+function connection(): { socket: TLSSocket; take(bytes: number): void; close(): void } {
+  const handle = { bytesWritten: 0, writeQueueSize: 0 }
+  const socket = Object.assign(new EventEmitter(), { _parent: { _handle: handle } })
+  return {
+    socket: socket as unknown as TLSSocket,
+    take: (taken) => void (handle.bytesWritten += taken),
+    close: () => void socket.emit('close'),
+  }
+}
+
+describe('a body', () => {
+  test('leaves in one write while there is plenty of room, and is counted until the visitor has it', async () => {
+    const outgoing = createOutgoing({ scarceFrom: 1_000_000 })
+    const body = bytes(500_000)
+    const one = visitor()
+    outgoing.lane(connection().socket).end(one.to, body)
+    expect(one.sizes).toEqual([500_000])
+    expect(outgoing.heldBytes()).toBe(500_000)
+    await one.takeAll()
+    expect(one.to.writableFinished).toBe(true)
+    expect(outgoing.heldBytes()).toBe(0)
+  })
+
+  test('leaves in pieces when too much waits, whole and in order', async () => {
+    const outgoing = createOutgoing({ scarceFrom: 1 })
+    outgoing.lane(connection().socket).end(visitor().to, bytes(1))
+    const body = bytes(3 * PIECE + 100)
+    const one = visitor()
+    outgoing.lane(connection().socket).end(one.to, body)
+    expect(outgoing.heldBytes()).toBe(1 + PIECE)
+    await one.takeAll()
+    expect(one.sizes).toEqual([PIECE, PIECE, PIECE, 100])
+    expect(one.taken().equals(body)).toBe(true)
+    expect(one.to.writableFinished).toBe(true)
+    expect(outgoing.heldBytes()).toBe(1)
+  })
+
+  test.each([PIECE - 1, PIECE, PIECE + 1, 2 * PIECE])('of %i bytes arrives whole when too much waits', async (size) => {
+    const outgoing = createOutgoing({ scarceFrom: 0 })
+    const one = visitor()
+    outgoing.lane(connection().socket).end(one.to, bytes(size))
+    await one.takeAll()
+    expect(one.taken().equals(bytes(size))).toBe(true)
+    expect(one.to.writableFinished).toBe(true)
+  })
+})
+
+describe('when too much waits', () => {
+  test('a connection has one piece under way, whatever it asked for', async () => {
+    const outgoing = createOutgoing({ scarceFrom: 0 })
+    const lane = outgoing.lane(connection().socket)
+    const visitors = Array.from({ length: 50 }, visitor)
+    for (const { to } of visitors) lane.end(to, bytes(2 * PIECE))
+    expect(outgoing.heldBytes()).toBe(PIECE)
+    expect(visitors.filter(({ sizes }) => sizes.length > 0)).toHaveLength(1)
+    while (visitors.some(({ to }) => !to.writableFinished)) for (const one of visitors) await one.takeAll()
+    for (const one of visitors) expect(one.taken().equals(bytes(2 * PIECE))).toBe(true)
+    expect(outgoing.heldBytes()).toBe(0)
+  })
+
+  test('a reader who leaves gives back what they held, and the next gets the turn', async () => {
+    const outgoing = createOutgoing({ scarceFrom: 0 })
+    const lane = outgoing.lane(connection().socket)
+    const [first, second, third] = [visitor(), visitor(), visitor()]
+    for (const { to } of [first, second, third]) lane.end(to, bytes(PIECE))
+    second.to.destroy()
+    first.to.destroy()
+    await turn()
+    expect(third.sizes).toEqual([PIECE])
+    await third.takeAll()
+    expect(outgoing.heldBytes()).toBe(0)
+  })
+
+  test('another connection is not held up', () => {
+    const outgoing = createOutgoing({ scarceFrom: 0 })
+    outgoing.lane(connection().socket).end(visitor().to, bytes(PIECE))
+    const other = visitor()
+    outgoing.lane(connection().socket).end(other.to, bytes(PIECE))
+    expect(other.sizes).toEqual([PIECE])
+  })
+})
+
+describe('a stream', () => {
+  const sourceOf = (count: number): { source: Readable; read: () => number } => {
+    let read = 0
+    const source = new Readable({
+      highWaterMark: 0,
+      read() {
+        this.push(read === count ? null : bytes(1000 + read))
+        if (read < count) read += 1
+      },
+    })
+    return { source, read: () => read }
+  }
+
+  test.each([0, 1_000_000])('is read at the pace of its reader (scarce from %i)', async (scarceFrom) => {
+    const outgoing = createOutgoing({ scarceFrom })
+    const { source, read } = sourceOf(5)
+    const one = visitor()
+    outgoing.lane(connection().socket).pump(source, one.to)
+    for (let round = 0; round < 10; round++) await turn()
+    expect(one.sizes).toEqual([1000])
+    expect(read()).toBeLessThanOrEqual(2)
+    expect(outgoing.heldBytes()).toBe(1000)
+    await one.takeAll()
+    expect(one.taken().equals(Buffer.concat([0, 1, 2, 3, 4].map((index) => bytes(1000 + index))))).toBe(true)
+    expect(one.to.writableFinished).toBe(true)
+    expect(outgoing.heldBytes()).toBe(0)
+  })
+
+  test('that fails ends the answer with an error, not as if it were whole', async () => {
+    const source = Readable.from(
+      (async function* () {
+        yield bytes(10)
+        throw new Error('disk')
+      })(),
+    )
+    const to = new PassThrough()
+    const received = buffer(to)
+    createOutgoing().lane(connection().socket).pump(source, to)
+    await expect(received).rejects.toThrow('disk')
+  })
+
+  test('is given up when its reader leaves', async () => {
+    const outgoing = createOutgoing({ scarceFrom: 0 })
+    const { source } = sourceOf(5)
+    const one = visitor()
+    outgoing.lane(connection().socket).pump(source, one.to)
+    await turn()
+    one.to.destroy()
+    await turn()
+    expect(source.destroyed).toBe(true)
+    expect(outgoing.heldBytes()).toBe(0)
+  })
+})
+
+describe('a connection', () => {
+  const CHECK_MS = 40
+
+  function start(): { given: () => number; lane: Lane; take(bytes: number): void; close(): void } {
+    const { socket, ...rest } = connection()
+    const lane = createOutgoing({ checkMs: CHECK_MS }).lane(socket)
+    let given = 0
+    lane.whenStalled(() => (given += 1))
+    return { lane, given: () => given, ...rest }
+  }
+
+  test('is given up when its visitor takes nothing of an answer', async () => {
+    const { lane, given } = start()
+    lane.end(visitor().to, bytes(100_000))
+    await vi.waitFor(() => expect(given()).toBeGreaterThan(0))
+  })
+
+  test('is given up when its visitor takes a byte now and then', async () => {
+    const { lane, given, take } = start()
+    lane.end(visitor().to, bytes(100_000))
+    const trickle = setInterval(() => take(1), 5)
+    await vi.waitFor(() => expect(given()).toBeGreaterThan(0))
+    clearInterval(trickle)
+  })
+
+  test.each<[string, (started: ReturnType<typeof start>) => void, (started: ReturnType<typeof start>) => void]>([
+    [
+      'its visitor takes a little all the time',
+      ({ lane }) => lane.end(visitor().to, bytes(9)),
+      ({ take }) => take(500),
+    ],
+    ['nothing is under way', () => {}, () => {}],
+    [
+      'one small answer follows the other',
+      () => {},
+      ({ lane }) => {
+        const one = visitor()
+        lane.end(one.to, bytes(9))
+        void one.takeAll()
+      },
+    ],
+    [
+      'it has ended',
+      ({ lane, close }) => {
+        lane.end(visitor().to, bytes(9))
+        close()
+      },
+      () => {},
+    ],
+  ])('is kept when %s', async (_, before, meanwhile) => {
+    const started = start()
+    before(started)
+    const timer = setInterval(() => meanwhile(started), 1)
+    await sleep(8 * CHECK_MS)
+    clearInterval(timer)
+    expect(started.given()).toBe(0)
+  })
+})
