@@ -63,9 +63,10 @@ export async function findUploadBlob(sql: Sql, uploadId: string, hash: string): 
   return blob
 }
 
-export async function listUploadFiles(sql: Sql, uploadId: string): Promise<UploadFile[]> {
+/** Undefined when somebody else has finished it meanwhile. */
+export async function listUploadFiles(sql: Sql, uploadId: string): Promise<UploadFile[] | undefined> {
   const [row] = await sql<{ files: PackedFile[] }[]>`select files from uploads where id = ${uploadId}`
-  return (row?.files ?? []).map(([path, hash, size]) => ({ path, hash, size }))
+  return row?.files.map(([path, hash, size]) => ({ path, hash, size }))
 }
 
 export async function listMissing(sql: Sql, uploadId: string): Promise<Set<string>> {

@@ -155,6 +155,7 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       const upload = await requireUpload(actor, siteId, uploadId)
       const site = await sites.requireOwn(sql, actor, siteId)
       const files = await queries.listUploadFiles(sql, uploadId)
+      if (!files) throw errors.notFound('upload')
       const missing = await queries.listMissing(sql, uploadId)
       if (missing.size > 0) {
         const first = files.find((file) => missing.has(file.hash))
