@@ -57,7 +57,7 @@ export function createOutgoing({ scarceFrom = SCARCE_FROM_BYTES, checkMs = STALL
       const lane = new CountedLane(total, takenBytesOf(socket))
       const group = groups[next]!
       group.add(lane)
-      socket.once('close', () => group.delete(lane))
+      rawSocketOf(socket).once('close', () => group.delete(lane))
       return lane
     },
     heldBytes: () => total.bytes,
