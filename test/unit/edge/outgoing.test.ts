@@ -47,11 +47,11 @@ function visitor(): {
 /** As much of a connection as is asked for: what the kernel has taken of it, and its end. */
 function connection(): { socket: TLSSocket; take(bytes: number): void; close(): void } {
   const handle = { bytesWritten: 0, writeQueueSize: 0 }
-  const socket = Object.assign(new EventEmitter(), { _parent: { _handle: handle } })
+  const raw = Object.assign(new EventEmitter(), { _handle: handle })
   return {
-    socket: socket as unknown as TLSSocket,
+    socket: { _parent: raw } as unknown as TLSSocket,
     take: (taken) => void (handle.bytesWritten += taken),
-    close: () => void socket.emit('close'),
+    close: () => void raw.emit('close'),
   }
 }
 
