@@ -166,12 +166,16 @@ async function stackEnvironment(dataDir: string, workers: number, extra: Readonl
 
 /** Below the range from which the system gives ports to outgoing connections, which would take them in between. */
 const PORT_RANGE = { first: 10_000, count: 22_000 }
+const PORT_SHARES = 8
+const SHARE = Math.floor(PORT_RANGE.count / PORT_SHARES)
 
 /** Held all at once, so that they differ. */
 export async function freePorts(count: number): Promise<number[]> {
+  // Test processes run side by side: one must not take what another has just found free.
+  const shareStart = PORT_RANGE.first + (Number(process.env['VITEST_POOL_ID'] ?? 0) % PORT_SHARES) * SHARE
   const servers: net.Server[] = []
   while (servers.length < count) {
-    const server = await holdPort(PORT_RANGE.first + randomInt(PORT_RANGE.count))
+    const server = await holdPort(shareStart + randomInt(SHARE))
     if (server) servers.push(server)
   }
   const ports = servers.map((server) => (server.address() as net.AddressInfo).port)
