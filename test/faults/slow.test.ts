@@ -215,8 +215,8 @@ describe('slowhttptest', () => {
       name: 'slow read',
       mode: ['-X', '-n', '1', '-z', '32'],
       target: '/large.bin',
-      connections: CONNECTIONS,
-      most: CONNECTIONS / 2,
+      connections: UNREAD_CONNECTIONS,
+      most: UNREAD_CONNECTIONS / 2,
     },
   ]
 
