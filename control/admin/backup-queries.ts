@@ -19,7 +19,7 @@ export interface SequenceState {
 export async function tablesInOrder(sql: Sql): Promise<string[]> {
   const tables = await sql<{ name: string }[]>`
     select relname as name from pg_class
-    where relkind = 'r' and relnamespace = 'public'::regnamespace and relname <> all(${NOT_COPIED}) order by relname`
+    where relkind = 'r' and relnamespace = 'public'::regnamespace and relname::text <> all(${NOT_COPIED}) order by relname`
   const references = await sql<{ from: string; to: string }[]>`
     select a.relname as from, b.relname as to from pg_constraint c
     join pg_class a on a.oid = c.conrelid join pg_class b on b.oid = c.confrelid

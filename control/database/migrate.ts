@@ -3,29 +3,31 @@
  * An advisory lock makes it safe when two controls start at once.
  */
 import { readdir, readFile } from 'node:fs/promises'
-import type { Pool } from './sql.ts'
+import { transaction, type Pool } from './sql.ts'
 
 const LOCK_ID = 7_316_001
 const FOLDER = new URL('./migrations/', import.meta.url)
 
 export async function migrate(pool: Pool): Promise<string[]> {
-  const connection = await pool.reserve()
+  const names = (await readdir(FOLDER)).filter((file) => file.endsWith('.sql')).toSorted()
   const applied: string[] = []
-  try {
-    await connection`select pg_advisory_lock(${LOCK_ID})`
-    await connection`create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())`
-    const done = new Set(
-      (await connection<{ name: string }[]>`select name from schema_migrations`).map((row) => row.name),
-    )
-    for (const name of (await readdir(FOLDER)).filter((file) => file.endsWith('.sql')).toSorted()) {
-      if (done.has(name)) continue
-      const text = await readFile(new URL(name, FOLDER), 'utf8')
-      await connection.unsafe(`begin;\n${text}\n;insert into schema_migrations (name) values ('${name}');\ncommit;`)
-      applied.push(name)
-    }
-  } finally {
-    await connection`select pg_advisory_unlock(${LOCK_ID})`.catch(() => {})
-    connection.release()
-  }
+  for (let name = await applyNext(pool, names); name !== undefined; name = await applyNext(pool, names))
+    applied.push(name)
   return applied
+}
+
+/** Applies the first migration that was not applied yet; undefined when there is none. */
+function applyNext(pool: Pool, names: readonly string[]): Promise<string | undefined> {
+  return transaction(pool, async (sql) => {
+    // However long it takes, for whoever waits for it too.
+    await sql`set local statement_timeout = 0`
+    await sql`select pg_advisory_xact_lock(${LOCK_ID})`
+    await sql`create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())`
+    const done = new Set((await sql<{ name: string }[]>`select name from schema_migrations`).map((row) => row.name))
+    const name = names.find((candidate) => !done.has(candidate))
+    if (name === undefined) return undefined
+    await sql.unsafe(await readFile(new URL(name, FOLDER), 'utf8'))
+    await sql`insert into schema_migrations (name) values (${name})`
+    return name
+  })
 }

@@ -1,5 +1,7 @@
 /** Postgres. `Sql` is a pool or a transaction: query functions take it first, so that either passes through. */
 import postgres from 'postgres'
+import { arrayTypes } from './array-types.ts'
+import { currentCall, GivenUp } from './call.ts'
 
 export type Sql = postgres.Sql | postgres.TransactionSql
 export type Pool = postgres.Sql
@@ -18,9 +20,11 @@ export function openDatabase({ url, maxConnections }: DatabaseOptions): Pool {
     // Seconds between attempts. The default grows to twenty: too long for callers who wait for it to be back.
     backoff: () => 0.1 + Math.random() * 0.2,
     onnotice: () => {},
+    fetch_types: false,
     types: {
       // Sizes and counts fit a double exactly; nobody wants strings.
       bigint: { to: 20, from: [20], parse: Number, serialize: String },
+      ...arrayTypes,
     },
     connection: { application_name: 'dropway', statement_timeout: 30_000 },
   } as const
@@ -30,14 +34,23 @@ export function openDatabase({ url, maxConnections }: DatabaseOptions): Pool {
   return postgres({ ...options, host: socket, path: socket, database, username: 'postgres' } as never)
 }
 
-/** Runs `work` in one transaction; retries when Postgres says that a retry is safe (serialization, deadlock). */
+/**
+ * Runs `work` in one transaction; retries when Postgres says that a retry is safe (serialization, deadlock). What the
+ * caller was told has failed is rolled back.
+ */
 export async function transaction<Result>(
   pool: Pool,
   work: (sql: postgres.TransactionSql) => Promise<Result>,
 ): Promise<Result> {
+  const call = currentCall()
+  const wanted = async (sql: postgres.TransactionSql): Promise<Result> => {
+    const result = await work(sql)
+    if (call?.givenUp) throw new GivenUp()
+    return result
+  }
   for (let attempt = 1; ; attempt++) {
     try {
-      return (await pool.begin(work)) as Result
+      return (await pool.begin(wanted)) as Result
     } catch (error) {
       const code = (error as { code?: string }).code
       if (attempt >= 5 || (code !== '40001' && code !== '40P01')) throw error

@@ -8,6 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errors } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
+import { runAs, type Call } from './call.ts'
 import { openDatabase, type Pool } from './sql.ts'
 
 const PING_EVERY_MS = 400
@@ -18,7 +19,8 @@ const RETRY_MS = 200
 export interface DatabaseWatch {
   start(): void
   stop(): Promise<void>
-  /** Does the work unless Postgres is away; gives up on it, with a 503, when Postgres goes away meanwhile. */
+  /** Does the work unless Postgres is away; gives up on it, with a 503, when Postgres goes away meanwhile: nothing of it
+   *  is committed after that. */
   guard<Result>(work: () => Promise<Result> | Result): Promise<Result>
 }
 
@@ -68,12 +70,15 @@ export function createDatabaseWatch({ url, log }: { url: string; log: Log }): Da
     },
     guard(work) {
       return new Promise((resolve, reject) => {
-        const giveUp = (): void =>
+        const call: Call = { givenUp: false }
+        const giveUp = (): void => {
+          call.givenUp = true
           reject(errors.unavailable('A part of the service is not reachable right now. Try again in a moment.'))
+        }
         if (isAway) return giveUp()
         waiting.add(giveUp)
         // In a function of its own: what it throws at once is a rejection too.
-        ;(async () => work())()
+        runAs(call, async () => work())
           .then(resolve, reject)
           .finally(() => waiting.delete(giveUp))
       })

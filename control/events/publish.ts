@@ -18,6 +18,7 @@ import { livePositions } from '../../shared/live-edges.ts'
 import { PROPAGATION_WAIT_MS } from '../../shared/limits.ts'
 import type { Log } from '../../shared/log.ts'
 import { compareStreamIds, encodeStreamMessage } from '../../shared/stream.ts'
+import { runAs } from '../database/call.ts'
 import { transaction, type Pool } from '../database/sql.ts'
 import { deleteOutboxRows, lockPublication, readOutbox, routesAfter, type OutboxRow } from './queries.ts'
 
@@ -47,7 +48,8 @@ const HEAL_INTERVAL_MS = 500
 const READ_HISTORY = `return redis.call('INFO', 'replication')`
 
 export function createEvents({ sql, redis, clock, log, republishers = [] }: EventsDeps): Events {
-  const flush = coalesced(() => flushOutbox(sql, redis, republishAll))
+  // What one run publishes is news of everybody: it does not end with the call that happened to start it.
+  const flush = coalesced(() => runAs(undefined, () => flushOutbox(sql, redis, republishAll)))
   const acks = createAckWaiter(redis, clock)
   let running = false
   let loop: Promise<void> = Promise.resolve()

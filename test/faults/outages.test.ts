@@ -184,6 +184,8 @@ describe('Postgres', () => {
       for (const pid of pids) process.kill(pid, 'SIGCONT')
     }
     await publishesAgain()
+    // What was refused meanwhile did not come through after all.
+    expect(traffic.take().failures).toEqual([])
   })
 })
 
