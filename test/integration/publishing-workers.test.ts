@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { createWorkerPool, JobCrashed, JobTimeout, type WorkerPool } from '../../control/publishing/workers/pool.ts'
@@ -29,8 +30,9 @@ beforeAll(async () => {
 afterEach(() => pool.close())
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-function start(size: number, maxWaiting = 100): WorkerPool {
-  pool = createWorkerPool({ script: pathToFileURL(path.join(folder, 'thread.mjs')), size, maxHeapMb: 32, maxWaiting })
+function start(size: number, { maxWaiting = 100, idleMs }: { maxWaiting?: number; idleMs?: number } = {}): WorkerPool {
+  const script = pathToFileURL(path.join(folder, 'thread.mjs'))
+  pool = createWorkerPool({ script, size, maxHeapMb: 32, maxWaiting, ...(idleMs !== undefined && { idleMs }) })
   return pool
 }
 
@@ -66,11 +68,25 @@ test('an error of the catalogue keeps its code', async () => {
 })
 
 test('too many waiting jobs are refused with 503', async () => {
-  start(1, 1)
+  start(1, { maxWaiting: 1 })
   const running = pool.run({ wait: 100 }, { timeoutMs: 10_000 })
   const waiting = pool.run({}, { timeoutMs: 10_000 })
   await expect(pool.run({}, { timeoutMs: 10_000 })).rejects.toMatchObject({ status: 503 })
   await Promise.all([running, waiting])
+})
+
+test('a thread that nobody needs ends; work that comes later, or just then, is done by another', async () => {
+  start(1, { idleMs: 50 })
+  const run = () => pool.run<number>({ wait: 1 }, { timeoutMs: 10_000 })
+  const first = await run()
+  expect(await run()).toBe(first)
+  await sleep(200)
+  const second = await run()
+  expect(second).toBeGreaterThan(first)
+  for (let round = 0; round < 30; round++) {
+    await sleep(40 + round)
+    expect(await run()).toBeTypeOf('number')
+  }
 })
 
 test('closing ends what runs and what waits', async () => {

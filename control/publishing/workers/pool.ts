@@ -1,6 +1,7 @@
 /**
  * Worker threads for work that would hold up everybody else on the event loop. One job at a time per thread, first come
- * first served; a job that takes too long is ended together with its thread, and a new thread takes its place.
+ * first served; a job that takes too long is ended together with its thread, and a new thread takes its place. A
+ * thread that nobody needs gives its memory back by ending.
  */
 import { Worker } from 'node:worker_threads'
 import { ApiError, errors } from '../../../shared/errors.ts'
@@ -14,6 +15,8 @@ export interface PoolOptions {
   readonly maxHeapMb: number
   /** More waiting jobs than this are refused: the caller should come back later. */
   readonly maxWaiting: number
+  /** A thread that has had nothing to do for this long is ended; without it, never. */
+  readonly idleMs?: number
 }
 
 export interface WorkerPool {
@@ -38,7 +41,7 @@ interface Task {
   reject(error: Error): void
 }
 
-/** A thread and the task it is at. */
+/** A thread and the task it is at; the timer ends the task, or the idle thread. */
 interface Lane {
   readonly worker: Worker
   task: Task | undefined
@@ -73,6 +76,7 @@ export function createWorkerPool(options: PoolOptions): WorkerPool {
   }
 
   function begin(lane: Lane, task: Task): void {
+    clearTimeout(lane.timer)
     lane.task = task
     lane.timer = setTimeout(() => retire(lane, new JobTimeout(`no result after ${task.timeoutMs} ms`)), task.timeoutMs)
     lane.worker.ref()
@@ -85,11 +89,13 @@ export function createWorkerPool(options: PoolOptions): WorkerPool {
     lane.task = undefined
     // An idle thread must not keep the process alive.
     lane.worker.unref()
+    if (options.idleMs !== undefined && lanes.has(lane))
+      lane.timer = setTimeout(() => retire(lane, new JobCrashed('the thread was idle')), options.idleMs).unref()
     if (task) conclude(task)
     dispatch()
   }
 
-  /** Ends a thread that failed or took too long. It may still report an error or its exit: by then it has no task. */
+  /** Ends a thread that failed, took too long or is idle. It may still report an error or its exit: by then it has no task. */
   function retire(lane: Lane, error: Error): void {
     if (!lanes.delete(lane)) return
     void lane.worker.terminate()

@@ -20,6 +20,8 @@ const MARKDOWN_THREADS = 2
 const MARKDOWN_HEAP_MB = 256
 const CONTENT_HEAP_MB = 256
 const MAX_WAITING_JOBS = 2000
+/** A thread that has unpacked an archive holds some 50 MB; starting one takes as many milliseconds. */
+const IDLE_MS = 60_000
 
 export interface PublishingWorkers {
   renderMarkdown(job: MarkdownJob): Promise<RenderedPage>
@@ -47,6 +49,7 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
       workerData,
       maxHeapMb: CONTENT_HEAP_MB,
       maxWaiting: MAX_WAITING_JOBS,
+      idleMs: IDLE_MS,
     })
   const { blobStore } = options
   const content = contentPool(width, { blobStore, priority: 'normal' })
@@ -58,6 +61,7 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
     size: MARKDOWN_THREADS,
     maxHeapMb: MARKDOWN_HEAP_MB,
     maxWaiting: MAX_WAITING_JOBS,
+    idleMs: IDLE_MS,
   })
   const run = <Result>(pool: WorkerPool, job: ContentJob): Promise<Result> =>
     pool.run<Result>(job, { timeoutMs: CONTENT_TIMEOUT_MS })
