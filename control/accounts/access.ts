@@ -85,7 +85,7 @@ export function createAccess({ sql, clock, log, baseUrl, oauth }: AccessOptions)
         ? await tokenActor(token, request.ip)
         : undefined
     if (!actor)
-      throw errors.unauthorized('This token is not valid, or it was revoked.', {
+      throw errors.unauthorized('This token is not valid for this address, or it was revoked.', {
         'www-authenticate': 'Bearer error="invalid_token"',
       })
     return actor

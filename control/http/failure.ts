@@ -25,6 +25,9 @@ const UNREACHABLE_CODES: ReadonlySet<string> = new Set([
 const UNREACHABLE_MESSAGES =
   /^(?:Connection is closed\.|Command timed out|Stream isn't writeable|Reached the max retries per request)/
 
+/** Postgres stores any text but one with U+0000, as a value or inside JSON. No person types it, and nothing needs it. */
+const UNSTORABLE_CODES: ReadonlySet<string> = new Set(['22021', '22P05'])
+
 export function isUnreachable(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.some(isUnreachable)
   if (!(error instanceof Error)) return false
@@ -41,6 +44,8 @@ export function isUnreachable(error: unknown): boolean {
 export function toApiError(error: unknown, log: Log, about: { method: string; path: string; now: number }): ApiError {
   if (error instanceof ApiError) return error
   const { now, ...request } = about
+  if (UNSTORABLE_CODES.has((error as { code?: string } | null)?.code ?? ''))
+    return errors.invalidRequest('The request holds the character U+0000, which no text may contain. Leave it out.')
   if (isUnreachable(error)) {
     log.error({ err: error, ...request }, 'an engine is unreachable')
     return errors.unavailable('A part of the service is not reachable right now. Try again in a moment.')

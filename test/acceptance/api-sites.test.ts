@@ -364,6 +364,29 @@ describe('DELETE /sites/{id}', () => {
   })
 })
 
+/** Postgres stores every character but this one. */
+test('U+0000 in a text or an address is refused, never a failure of ours', async () => {
+  const { id } = await newSite()
+  const { token } = owner
+  const form = (name: string) => {
+    const body = fileForm('index.html', '<p>hi</p>')
+    body.append(name, 'a\0b')
+    return body
+  }
+  const answers = [
+    await api.create({ name: 'a\0b' }),
+    await api.patch(id, { name: '\0' }),
+    await stack.fetch('/api/v1/sites/st_%00', { token }),
+    await stack.fetch('/api/v1/tokens/%00', { token, method: 'DELETE' }),
+    await stack.fetch(`/api/v1/sites/${id}/upload`, { token, body: form('message') }),
+    await stack.fetch('/api/v1/drops', { body: form('title') }),
+    await stack.fetch('/api/v1/drops-md', { json: { markdown: 'x', title: 'a\0b' } }),
+    await stack.fetch('/oauth/authorize?response_type=code&client_id=a%00b'),
+  ]
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 400))
+  expect(answers[0]!.json()).toMatchObject({ error: 'invalid_request', detail: expect.stringContaining('U+0000') })
+})
+
 test('the usage report counts against the caps of the plan', async () => {
   const account = await stack.createAccount('free')
   const own = apiFor(stack, account)
