@@ -1,33 +1,19 @@
 /** Content in an S3-compatible store: published through one control, served by edges that share nothing but the bucket. */
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startFleet, type Fleet } from '../support/fleet.ts'
-
-interface S3rver {
-  run(): Promise<{ port: number }>
-  close(): Promise<void>
-}
-const S3rver = createRequire(import.meta.url)('s3rver') as new (options: object) => S3rver
+import { startTestS3, type TestS3 } from '../support/s3.ts'
 
 let folder: string
-let store: S3rver
+let store: TestS3
 let fleet: Fleet
 
 beforeAll(async () => {
   folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-s3-'))
-  store = new S3rver({
-    port: 0,
-    address: '127.0.0.1',
-    silent: true,
-    directory: path.join(folder, 's3'),
-    configureBuckets: [{ name: 'drops', configs: [] }],
-  })
-  const { port } = await store.run()
-  const storeFor = (name: string) =>
-    `s3://S3RVER:S3RVER@drops?endpoint=http://127.0.0.1:${port}&cache=${path.join(folder, name)}`
+  store = await startTestS3(path.join(folder, 's3'))
+  const storeFor = (name: string) => store.url({ cache: path.join(folder, name) })
   fleet = await startFleet({ edges: 1, controls: 1, env: { BLOB_STORE: storeFor('control') } })
   const [first] = fleet.edges
   for (const name of ['edge-a', 'edge-b']) await fleet.addEdge({ BLOB_STORE: storeFor(name) })

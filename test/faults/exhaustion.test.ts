@@ -2,7 +2,6 @@
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
@@ -11,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { processTree } from '../../bench/processes.ts'
 import { figures, seedDrops, watchDrops } from '../support/faults.ts'
 import { startFleet, type Fleet } from '../support/fleet.ts'
+import { startTestS3, type TestS3 } from '../support/s3.ts'
 import type { Account, Published } from '../support/stack.ts'
 import { startTraffic } from '../support/traffic.ts'
 
@@ -85,32 +85,18 @@ describe('a full disk', () => {
   })
 })
 
-interface S3rver {
-  run(): Promise<{ port: number }>
-  close(): Promise<void>
-}
-const S3rver = createRequire(import.meta.url)('s3rver') as new (options: object) => S3rver
-
 describe("a full disk below an edge's copies of a distant store", () => {
   let disk: string
   let folder: string
-  let store: S3rver
+  let store: TestS3
   let fleet: Fleet
   let account: Account
 
   beforeAll(async () => {
     disk = mountSmallDisk()
     folder = mkdtempSync(path.join(os.tmpdir(), 'dropway-exhaustion-'))
-    store = new S3rver({
-      port: 0,
-      address: '127.0.0.1',
-      silent: true,
-      directory: path.join(folder, 's3'),
-      configureBuckets: [{ name: 'drops', configs: [] }],
-    })
-    const { port } = await store.run()
-    const storeWith = (cache: string) =>
-      `s3://S3RVER:S3RVER@drops?endpoint=http://127.0.0.1:${port}&cache=${cache}&cache_mb=${DISK_MB - 10}`
+    store = await startTestS3(path.join(folder, 's3'))
+    const storeWith = (cache: string) => store.url({ cache, cacheMb: DISK_MB - 10 })
     fleet = await startFleet({ edges: 1, controls: 1, env: { BLOB_STORE: storeWith(path.join(folder, 'control')) } })
     const [first] = fleet.edges
     // Nothing is kept in memory beyond one page, so that the disk would be asked.

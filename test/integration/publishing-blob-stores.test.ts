@@ -1,7 +1,6 @@
 /** One contract, every store: a directory, S3, and S3 with copies in front of it. */
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -12,31 +11,19 @@ import { parseS3Url } from '../../shared/blobs/location.ts'
 import { openBlobStore } from '../../shared/blobs/open.ts'
 import { createS3BlobStore } from '../../shared/blobs/s3-store.ts'
 import { collect } from '../support/publishing.ts'
+import { startTestS3, type TestS3 } from '../support/s3.ts'
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 const ABSENT = 'a'.repeat(64)
 
-interface S3rver {
-  run(): Promise<{ port: number }>
-  close(): Promise<void>
-}
-const S3rver = createRequire(import.meta.url)('s3rver') as new (options: object) => S3rver
-
 let root: string
-let server: S3rver
+let server: TestS3
 let s3Url: string
 
 beforeAll(async () => {
   root = await mkdtemp(path.join(os.tmpdir(), 'dropway-blobs-'))
-  server = new S3rver({
-    port: 0,
-    address: '127.0.0.1',
-    silent: true,
-    directory: path.join(root, 's3'),
-    configureBuckets: [{ name: 'bucket', configs: [] }],
-  })
-  const { port } = await server.run()
-  s3Url = `s3://S3RVER:S3RVER@bucket/site-blobs?endpoint=http://127.0.0.1:${port}&cache=${path.join(root, 'cache')}`
+  server = await startTestS3(path.join(root, 's3'))
+  s3Url = server.url({ prefix: '/site-blobs', cache: path.join(root, 'cache') })
 })
 afterAll(async () => {
   await server.close()
@@ -267,9 +254,9 @@ describe('S3', () => {
   test('bytes that changed on the way are not served', async () => {
     const store = stores['S3']!()
     const { hash } = await store.put(randomBytes(1000))
-    const objects = await readdir(path.join(root, 's3', 'bucket'), { recursive: true })
+    const objects = await readdir(path.join(root, 's3', 'drops'), { recursive: true })
     const object = objects.find((name) => name.includes(`${hash}.`) && name.endsWith('_object'))!
-    const file = path.join(root, 's3', 'bucket', object)
+    const file = path.join(root, 's3', 'drops', object)
     expect((await stat(file)).size).toBe(1000)
     await writeFile(file, randomBytes(1000))
     await expect(store.read(hash)).rejects.toThrow('other bytes')
