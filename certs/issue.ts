@@ -10,7 +10,7 @@ import acme from 'acme-client'
 import type { Redis } from 'ioredis'
 import type { CertificateBundle } from '../shared/certificate-bundle.ts'
 import { announceChallenge, withdrawChallenge } from '../shared/challenges.ts'
-import { SECOND_MS, type Clock } from '../shared/clock.ts'
+import { SECOND_MS, systemClock, type Clock } from '../shared/clock.ts'
 import type { Secrets } from '../shared/secrets.ts'
 import { forgetRegistration, openAccount } from './account.ts'
 import { parseRetryAfter, renewalId, renewalInfoSchema, type RenewalAdvice } from './renewal-info.ts'
@@ -124,6 +124,16 @@ function configureTransport(caFile: string | undefined): void {
   if (caFile !== undefined) defaults.httpsAgent = new Agent({ ca: readFileSync(caFile), keepAlive: false })
 }
 
+/** A CA that is overloaded or limits us says so on any request; acme-client would drop what it says about the time. */
+acme.axios.interceptors.response.use((response) => {
+  const { status, headers, data } = response
+  if (status !== 429 && status < 500) return response
+  const detail = (data as Problem | undefined)?.detail ?? `status ${status}`
+  throw new IssueError('ca_unavailable', `the certificate authority wants us to wait: ${detail}`, {
+    retryAfterMs: parseRetryAfter(headers['retry-after'], systemClock.now()),
+  })
+})
+
 function newClient(directoryUrl: string, account: { key: string; url: string | undefined }): acme.Client {
   const client = new acme.Client({ directoryUrl, accountKey: account.key, accountUrl: account.url, ...BACKOFF })
   // Not in its types; its own 5 are too few, see above.
@@ -140,6 +150,7 @@ async function requireDirectory(url: string): Promise<Directory> {
   try {
     return (await acme.axios.get<Directory>(url)).data
   } catch (error) {
+    if (error instanceof IssueError) throw error
     throw new IssueError('ca_unavailable', `the certificate authority does not answer: ${messageOf(error)}`, {
       cause: error,
     })

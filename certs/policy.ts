@@ -8,6 +8,9 @@ export const RETRY_INTERVALS_MS: readonly number[] = [0, 1 * MINUTE_MS, 10 * MIN
 /** A CA that is away counts no failures against us, and a renewal must follow soon after its return. */
 const CA_AWAY_INTERVAL_MS = 30 * MINUTE_MS
 
+/** A CA may name any time; nobody waits for longer than this before asking again. */
+const MAX_CA_WAIT_MS = 7 * DAY_MS
+
 /** Let's Encrypt locks a name out after 5 failed validations per account and hour; we stay under it by ourselves. */
 export const MAX_FAILURES_PER_HOUR = 5
 
@@ -38,6 +41,8 @@ export interface RenewalWindow {
 export interface Failure {
   readonly reason: FailureReason
   readonly message: string
+  /** For how long the CA wants to be left alone. */
+  readonly retryAfterMs?: number | undefined
 }
 
 /** The state after one more failure. */
@@ -46,18 +51,21 @@ export function afterFailure(previous: RetryState | undefined, nowMs: number, fa
   const failures = [...recentFailures(previous, nowMs), nowMs]
   const regular = RETRY_INTERVALS_MS[Math.min(attempts, RETRY_INTERVALS_MS.length - 1)]!
   const interval = failure.reason === 'ca_unavailable' ? Math.min(regular, CA_AWAY_INTERVAL_MS) : regular
+  const notBefore = nowMs + Math.min(Math.max(failure.retryAfterMs ?? 0, 0), MAX_CA_WAIT_MS)
   return {
     attempts,
-    next_attempt_ms: Math.max(nowMs + interval, throttledUntil(failures)),
+    next_attempt_ms: Math.max(nowMs + interval, throttledUntil(failures), notBefore),
+    ...(notBefore > nowMs && { not_before_ms: notBefore }),
     reason: failure.reason,
     last_error: failure.message,
     failures_ms: failures,
   }
 }
 
-/** Somebody repaired something and asks for a new try: at once, unless the hourly throttle forbids it. */
+/** Somebody repaired something and asks for a new try: at once, unless the hourly throttle or the CA forbids it. */
 export function hurried(state: RetryState, nowMs: number): RetryState {
-  return { ...state, next_attempt_ms: Math.max(nowMs, throttledUntil(recentFailures(state, nowMs))) }
+  const throttled = throttledUntil(recentFailures(state, nowMs))
+  return { ...state, next_attempt_ms: Math.max(nowMs, throttled, state.not_before_ms ?? 0) }
 }
 
 function recentFailures(state: RetryState | undefined, nowMs: number): number[] {

@@ -149,7 +149,8 @@ export function createIssuer(deps: IssuerDeps): Issuer {
   async function fail(name: string, error: unknown): Promise<void> {
     const reason = error instanceof IssueError ? error.reason : 'internal'
     const message = error instanceof Error ? error.message : String(error)
-    const state = afterFailure(await store.retryState(name), clock.now(), { reason, message })
+    const retryAfterMs = error instanceof IssueError ? error.retryAfterMs : undefined
+    const state = afterFailure(await store.retryState(name), clock.now(), { reason, message, retryAfterMs })
     await store.saveRetryState(name, state)
     events.failed?.(name, reason)
     log.warn({ domain: name, reason, detail: message, attempts: state.attempts }, 'no certificate yet')

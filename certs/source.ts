@@ -15,9 +15,16 @@ export interface CertificateSource {
 
 export class IssueError extends Error {
   readonly reason: FailureReason
-  constructor(reason: FailureReason, message: string, options?: ErrorOptions) {
+  /** For how long the CA wants to be left alone. */
+  readonly retryAfterMs: number | undefined
+  constructor(
+    reason: FailureReason,
+    message: string,
+    { retryAfterMs, ...options }: ErrorOptions & { retryAfterMs?: number | undefined } = {},
+  ) {
     super(message, options)
     this.reason = reason
+    this.retryAfterMs = retryAfterMs
   }
 }
 

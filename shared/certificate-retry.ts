@@ -22,6 +22,8 @@ export const retryStateSchema = z.object({
   /** Failures in a row. */
   attempts: z.int().nonnegative(),
   next_attempt_ms: z.number(),
+  /** The CA does not want to be asked before this time, whoever is in a hurry. */
+  not_before_ms: z.number().optional(),
   reason: z.enum(failureReasons),
   last_error: z.string(),
   /** Times of failures within the last hour, for the throttle. */

@@ -13,9 +13,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { createAcmeSource } from '../../certs/issue.ts'
 import { openLocalCa } from '../../certs/local-ca.ts'
 import { createIssuer, type Issuer } from '../../certs/renew.ts'
+import { hurried } from '../../certs/policy.ts'
 import { renewalId } from '../../certs/renewal-info.ts'
 import type { CertificateSource } from '../../certs/source.ts'
 import { certificateFacts, openBundle, type CertificateBundle } from '../../shared/certificate-bundle.ts'
+import { decodeRetryState } from '../../shared/certificate-retry.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, systemClock } from '../../shared/clock.ts'
 import { keys } from '../../shared/keys.ts'
 import { silentLog } from '../../shared/log.ts'
@@ -253,10 +255,15 @@ test('Retry-After in seconds, as a date, and as anything else', async () => {
   expect(await retryAfter()).toBeUndefined()
 })
 
-test('a CA that wants to be left alone for an hour is not waited for: the lock is free and the next try noted', async () => {
+test('a CA that wants to be left alone for an hour is: the lock is free, the account stays, nobody hurries it', async () => {
   isBusy = true
+  const account = await redis.get(keys.acmeAccount)
   await want()
   await expect.poll(() => redis.hexists(keys.acmeRetry, NAME)).toBe(1)
   await idle()
   expect(replaced).toHaveLength(1)
+  const state = decodeRetryState(await redis.hget(keys.acmeRetry, NAME))
+  expect(state).toMatchObject({ reason: 'ca_unavailable', next_attempt_ms: nowMs + HOUR_MS })
+  expect(hurried(state!, nowMs + MINUTE_MS).next_attempt_ms).toBe(nowMs + HOUR_MS)
+  expect(await redis.get(keys.acmeAccount)).toBe(account)
 })
