@@ -3,6 +3,7 @@
  * leaves first ends the other side too. What a visitor says about their own address is never passed on.
  */
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
 import httpProxy from 'http-proxy'
 import type { Exchange } from '../context.ts'
 
@@ -13,6 +14,8 @@ const NOT_FORWARDED: ReadonlySet<string> = new Set([
   'proxy-connection',
   'te',
   'trailer',
+  // Node frames what it sends by itself.
+  'transfer-encoding',
   'upgrade',
   'http2-settings',
   'expect',
@@ -35,8 +38,13 @@ const AVOID_MS = 1000
 const READY_MS = 1000
 const MAX_SOCKETS = 512
 const MAX_ATTEMPTS = 3
-/** Have no body and change nothing: may be tried again when no answer has begun. */
+/** Change nothing: may be tried again when no answer has begun. */
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+/**
+ * The body of any other request is never passed on. Node sends that of a GET or DELETE without a length as bare bytes
+ * after the headers: on a kept connection they would be the beginning of somebody else's request.
+ */
+const WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
 
 export interface ProxyFailure {
   readonly status: 502 | 504
@@ -86,6 +94,8 @@ export function createProxy({ controlUrls, publicHost, onAnswer }: ProxyDependen
     for (const name of NOT_RETURNED) delete answer.headers[name]
     // The pool must know how long control keeps a connection, the visitor must not: http-proxy copies in between.
     if (keepAlive !== undefined) queueMicrotask(() => void (answer.headers['keep-alive'] = keepAlive))
+    // http-proxy says "keep-alive" where nothing is said; whoever wants to close would wait for it.
+    if (response instanceof http.ServerResponse && !response.shouldKeepAlive) answer.headers['connection'] = 'close'
     // HTTP/2 has no reason phrase; Node would warn about one.
     if (!(response instanceof http.ServerResponse)) answer.statusMessage = ''
     // From here on silence is an event stream that has nothing to say.
@@ -107,7 +117,8 @@ export function createProxy({ controlUrls, publicHost, onAnswer }: ProxyDependen
     const isReading = READING.has(request.method!)
     const target = preferred ?? nextTarget(tried) ?? controlUrls[0]!
     tried.add(target)
-    proxy.web(request, response, { target, agent: isReading ? pooled : fresh }, (error: NodeJS.ErrnoException) => {
+    const options = { target, agent: isReading ? pooled : fresh, ...bodyOf(request) }
+    proxy.web(request, response, options, (error: NodeJS.ErrnoException) => {
       if (response.headersSent || response.destroyed) return void response.destroy()
       if (error.code === 'ECONNREFUSED') avoidUntil.set(target, performance.now() + AVOID_MS)
       const mayRetry = isReading && !timedOut.has(request) && attempts < MAX_ATTEMPTS
@@ -143,6 +154,13 @@ export function createProxy({ controlUrls, publicHost, onAnswer }: ProxyDependen
   }
 }
 
+/** http-proxy sends the request's own body unless it is given another. */
+function bodyOf(request: IncomingMessage): { buffer?: Readable } {
+  if (WITH_BODY.has(request.method!)) return {}
+  request.resume()
+  return { buffer: Readable.from([]) }
+}
+
 /** A control that is about to stop says 503 here while it still answers everything else. */
 function isReady(target: string, agent: http.Agent): Promise<boolean> {
   return new Promise((resolve) => {
@@ -162,6 +180,10 @@ function rewriteRequest(exchange: Exchange, request: IncomingMessage, publicHost
   for (const [name, value] of Object.entries(request.headers)) {
     if (!name.startsWith(':') && !NOT_FORWARDED.has(name) && !named.has(name)) headers[name] = value
   }
+  // Nobody may take the length from a body by calling it a matter of this connection, nor announce one that is not sent.
+  const length = request.headers['content-length']
+  if (!WITH_BODY.has(exchange.method)) delete headers['content-length']
+  else if (length !== undefined) headers['content-length'] = length
   headers['host'] = exchange.authority ?? publicHost
   headers['x-forwarded-for'] = exchange.ip
   headers['x-forwarded-proto'] = 'https'
