@@ -4,26 +4,36 @@
  * everything they asked for; so it is counted what waits for readers, over all connections of the worker:
  *
  *   plenty: a body leaves whole, in one write
- *   scarce: it leaves in pieces, and a connection has one of them under way at a time; less patience
+ *   scarce: it leaves in pieces, and a connection has few of them under way at a time; less patience
  *
  * A connection whose visitor hardly takes anything of an answer is given up, however the visitor keeps it: closed
- * windows, a full buffer, a byte now and then. A paused video asks again for the rest when it goes on.
+ * windows, a full buffer, a byte now and then. What counts is what the visitor's side has acknowledged: a slow line that
+ * goes on is served to the end. A few who pause cost little and have two minutes; many who do so at once have seconds.
  */
 import type { Readable, Writable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { rawSocketOf } from './raw-socket.ts'
+import { sendQueues as kernelSendQueues, type SendQueues } from './send-queues.ts'
 import { STALLED_CHECK_MS } from './timeouts.ts'
 
 const SCARCE_FROM_BYTES = 16_000_000
 const PIECE_BYTES = 8192
+/** Of one connection when room is scarce. A paused video takes one; the pages beside it still go out. */
+const MAX_PIECES = 4
 
 /** Each connection is checked every STALLED_CHECK_MS, a few of them at a time. */
 const CHECK_GROUPS = 20
-/** In a row. The kernel tells of progress only when a third of its queue has left, so one proves little. */
-const MAX_STALLED_CHECKS = 2
+/** In a row. A program that reads 20 kB/s makes room in its kernel's buffer every twenty seconds only. */
+const MAX_STALLED_CHECKS = 24
+const MAX_STALLED_CHECKS_IN_A_CROWD = 2
 const MAX_STALLED_CHECKS_WHEN_SCARCE = 1
-/** The slowest line that anybody uses carries ten times as much. */
+/** More than this many of a worker's connections that stand still at once are no coincidence, nor are the last of them. */
+const CROWD = 32
+const CROWD_CHECKS = 6
+/** Per check. The slowest line that anybody uses carries ten times as much. */
 const MIN_TAKEN_BYTES = 4096
+/** When room is scarce, what a connection holds must be gone after this many checks at the pace that it shows. */
+const CHECKS_TO_TAKE_ALL = 24
 
 export interface Outgoing {
   lane(socket: TLSSocket): Lane
@@ -43,69 +53,147 @@ export interface Lane {
   pump(source: Readable, to: Writable): void
 }
 
-export function createOutgoing({ scarceFrom = SCARCE_FROM_BYTES, checkMs = STALLED_CHECK_MS } = {}): Outgoing {
-  const total: Total = { bytes: 0, scarceFrom }
+export function createOutgoing({
+  scarceFrom = SCARCE_FROM_BYTES,
+  checkMs = STALLED_CHECK_MS,
+  sendQueues = kernelSendQueues,
+} = {}): Outgoing {
+  const total: Total = { bytes: 0, stalledLanes: 0, crowdedFor: 0, scarceFrom }
   const groups = Array.from({ length: CHECK_GROUPS }, () => new Set<CountedLane>())
   let next = 0
   const checks = setInterval(() => {
-    for (const lane of groups[next]!) lane.check()
+    total.crowdedFor = total.stalledLanes > CROWD ? CROWD_CHECKS * CHECK_GROUPS : Math.max(0, total.crowdedFor - 1)
+    void check([...groups[next]!].filter((lane) => lane.isQuiet()))
     next = (next + 1) % CHECK_GROUPS
   }, checkMs / CHECK_GROUPS)
   checks.unref()
+
+  async function check(quiet: readonly CountedLane[]): Promise<void> {
+    if (quiet.length === 0) return
+    const queues = await sendQueues.read()
+    for (const lane of quiet) lane.judge(queues)
+  }
+
   return {
     lane(socket) {
-      const lane = new CountedLane(total, takenBytesOf(socket))
+      const lane = new CountedLane(total, kernelView(socket, sendQueues))
       const group = groups[next]!
       group.add(lane)
-      rawSocketOf(socket).once('close', () => group.delete(lane))
+      rawSocketOf(socket).once('close', () => {
+        group.delete(lane)
+        lane.leave()
+      })
       return lane
     },
     heldBytes: () => total.bytes,
   }
 }
 
-/** Counts what the kernel has taken on this connection so far. */
-function takenBytesOf(socket: TLSSocket): () => number {
+/** One connection as the kernel sees it. */
+interface KernelView {
+  /** What it has taken so far. */
+  takenBytes(): number
+  /** What the visitor's side has acknowledged of it; undefined where that is not known. */
+  acknowledgedBytes(queues: ReadonlyMap<string, number>): number | undefined
+}
+
+function kernelView(socket: TLSSocket, sendQueues: SendQueues): KernelView {
   const raw = rawSocketOf(socket) as unknown as {
-    readonly _handle: { readonly bytesWritten: number; readonly writeQueueSize: number } | null
+    readonly _handle: { readonly bytesWritten: number; readonly writeQueueSize: number; readonly fd: number } | null
   }
-  return () => (raw._handle === null ? 0 : raw._handle.bytesWritten - raw._handle.writeQueueSize)
+  const takenBytes = (): number => (raw._handle === null ? 0 : raw._handle.bytesWritten - raw._handle.writeQueueSize)
+  let inode: string | undefined
+  return {
+    takenBytes,
+    acknowledgedBytes(queues) {
+      if (raw._handle === null) return undefined
+      inode ??= sendQueues.inodeOf(raw._handle.fd)
+      const queued = inode === undefined ? undefined : queues.get(inode)
+      return queued === undefined ? undefined : takenBytes() - queued
+    },
+  }
 }
 
 /** Of all connections of the worker. */
 interface Total {
   bytes: number
+  stalledLanes: number
+  /** Looks at a group until many who stand still are forgotten. */
+  crowdedFor: number
   readonly scarceFrom: number
 }
 
 class CountedLane implements Lane {
   readonly #total: Total
-  readonly #takenBytes: () => number
+  readonly #kernel: KernelView
   #bytes = 0
+  #pieces = 0
   #waiting: (() => void)[] = []
   #giveUp = (): void => {}
   /** Since the last check there was a moment without an answer under way. */
   #wasFree = true
   #takenAtCheck = 0
+  #acknowledgedAtCheck: number | undefined
   #stalledChecks = 0
+  #hasLeft = false
 
-  constructor(total: Total, takenBytes: () => number) {
+  constructor(total: Total, kernel: KernelView) {
     this.#total = total
-    this.#takenBytes = takenBytes
+    this.#kernel = kernel
   }
 
   whenStalled(giveUp: () => void): void {
     this.#giveUp = giveUp
   }
 
-  check(): void {
-    if (this.#bytes === 0) return
-    const taken = this.#takenBytes()
-    const isStalled = !this.#wasFree && taken - this.#takenAtCheck < MIN_TAKEN_BYTES
+  /** True when the kernel must be asked what is acknowledged: it took hardly anything since the last check. */
+  isQuiet(): boolean {
+    if (this.#bytes === 0) {
+      this.#goesOn()
+      return false
+    }
+    const taken = this.#kernel.takenBytes()
+    const isQuiet = !this.#wasFree && taken - this.#takenAtCheck < this.#expectedBytes
     this.#wasFree = false
     this.#takenAtCheck = taken
-    this.#stalledChecks = isStalled ? this.#stalledChecks + 1 : 0
-    if (this.#stalledChecks >= (this.#isScarce ? MAX_STALLED_CHECKS_WHEN_SCARCE : MAX_STALLED_CHECKS)) this.#giveUp()
+    this.#proceed()
+    if (isQuiet) return true
+    this.#goesOn()
+    this.#acknowledgedAtCheck = undefined
+    // When room is scarce everybody is looked at, so that the next look has something to compare with.
+    return this.#isScarce
+  }
+
+  judge(queues: ReadonlyMap<string, number>): void {
+    // The question took a moment.
+    if (this.#bytes === 0 || this.#hasLeft) return
+    const acknowledged = this.#kernel.acknowledgedBytes(queues)
+    const before = this.#acknowledgedAtCheck
+    this.#acknowledgedAtCheck = acknowledged
+    const isKnown = acknowledged !== undefined && before !== undefined
+    if (isKnown && acknowledged - before >= this.#expectedBytes) return this.#goesOn()
+    if (this.#stalledChecks++ === 0) this.#total.stalledLanes += 1
+    if (this.#stalledChecks >= this.#patience(isKnown)) this.#giveUp()
+  }
+
+  leave(): void {
+    this.#goesOn()
+    this.#hasLeft = true
+  }
+
+  #goesOn(): void {
+    if (this.#stalledChecks > 0) this.#total.stalledLanes -= 1
+    this.#stalledChecks = 0
+  }
+
+  get #expectedBytes(): number {
+    return this.#isScarce ? Math.max(MIN_TAKEN_BYTES, this.#bytes / CHECKS_TO_TAKE_ALL) : MIN_TAKEN_BYTES
+  }
+
+  #patience(isKnown: boolean): number {
+    if (!isKnown) return MAX_STALLED_CHECKS
+    if (this.#isScarce) return MAX_STALLED_CHECKS_WHEN_SCARCE
+    return this.#total.crowdedFor > 0 ? MAX_STALLED_CHECKS_IN_A_CROWD : MAX_STALLED_CHECKS
   }
 
   end(to: Writable, body: Buffer): void {
@@ -137,6 +225,20 @@ class CountedLane implements Lane {
     this.#bytes -= bytes
     this.#total.bytes -= bytes
     if (this.#bytes === 0) this.#wasFree = true
+  }
+
+  beginPiece(bytes: number): void {
+    this.#pieces += 1
+    this.hold(bytes)
+  }
+
+  endPiece(bytes: number): void {
+    this.#pieces -= 1
+    this.release(bytes)
+    this.#proceed()
+  }
+
+  #proceed(): void {
     while (this.#waiting.length > 0 && this.#mayWrite) this.#waiting.shift()!()
   }
 
@@ -145,7 +247,7 @@ class CountedLane implements Lane {
   }
 
   get #mayWrite(): boolean {
-    return this.#bytes === 0 || !this.#isScarce
+    return this.#pieces < MAX_PIECES || !this.#isScarce
   }
 
   #inTurn(write: () => void): void {
@@ -162,30 +264,32 @@ class CountedLane implements Lane {
   }
 }
 
-/** What one answer holds of its lane is given back piece by piece, and at the latest when the answer is over. */
+/** One piece of an answer at a time; it is given back when it has left, and at the latest when the answer is over. */
 class CountedAnswer {
   readonly #to: Writable
   readonly #lane: CountedLane
-  #bytes = 0
+  #piece: number | undefined
 
   constructor(to: Writable, lane: CountedLane) {
     this.#to = to
     this.#lane = lane
-    to.once('close', () => this.#release(this.#bytes))
+    to.once('close', () => this.#done())
   }
 
   write(piece: Buffer, then: () => void): void {
     if (this.#to.destroyed) return
-    this.#bytes += piece.length
-    this.#lane.hold(piece.length)
+    this.#piece = piece.length
+    this.#lane.beginPiece(piece.length)
     this.#to.write(piece, (error) => {
-      this.#release(Math.min(piece.length, this.#bytes))
+      this.#done()
       if (!error) then()
     })
   }
 
-  #release(bytes: number): void {
-    this.#bytes -= bytes
-    this.#lane.release(bytes)
+  #done(): void {
+    if (this.#piece === undefined) return
+    const bytes = this.#piece
+    this.#piece = undefined
+    this.#lane.endPiece(bytes)
   }
 }

@@ -147,6 +147,36 @@ describe('from many addresses', () => {
   })
 })
 
+/** Slow, but honest: on a thin line the kernel takes nothing for a minute and more, and yet everything arrives. */
+describe('a thin line', () => {
+  const RATES = ['20k', '50k', '100k', '200k']
+  /** Longer than anybody who takes nothing lasts, several times over. */
+  const SECONDS = 45
+  let fixture: EdgeFixture
+
+  beforeAll(async () => {
+    fixture = await startEdgeFixture({ env: { BASE_URL: 'https://dropway.test' } })
+    await fixture.publish('localhost', { 'large.bin': 'y'.repeat(60_000_000) })
+  })
+  afterAll(() => fixture?.stop())
+
+  test.each(['--http1.1', '--http2'])('is served to the end (%s)', async (protocol) => {
+    const outcomes = await Promise.all(
+      RATES.map(async (rate) => {
+        const how = ['-sko', '/dev/null', protocol, '--limit-rate', rate, '--max-time', String(SECONDS)]
+        const url = `https://localhost:${fixture.edge.httpsPort}/large.bin`
+        const { code } = await promisify(execFile)('curl', [...how, url]).then(
+          () => ({ code: 0 }),
+          (error: { code: number }) => error,
+        )
+        return [rate, code]
+      }),
+    )
+    // curl's own word for "the time is over": nobody ended it before.
+    expect(outcomes).toEqual(RATES.map((rate) => [rate, 28]))
+  })
+})
+
 /**
  * The tool that everybody uses. It connects from one address only, so the limits per address are lifted, and one after
  * the other, so two run at once. Whether a connection is over is what the kernel says on the edge's side: the tool

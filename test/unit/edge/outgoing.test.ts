@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
 import { describe, expect, test, vi } from 'vitest'
-import { createOutgoing, type Lane } from '../../../edge/accept/outgoing.ts'
+import { createOutgoing } from '../../../edge/accept/outgoing.ts'
 
 const PIECE = 8192
 const bytes = (size: number): Buffer => Buffer.from(Array.from({ length: size }, (_, index) => index % 251))
@@ -44,13 +44,27 @@ function visitor(): {
   }
 }
 
-/** As much of a connection as is asked for: what the kernel has taken of it, and its end. */
-function connection(): { socket: TLSSocket; take(bytes: number): void; close(): void } {
-  const handle = { bytesWritten: 0, writeQueueSize: 0 }
+const INODE = '4711'
+
+/** As much of a connection as is asked for: what the kernel has taken of it, what of that is acknowledged, its end. */
+function connection(): {
+  socket: TLSSocket
+  take(bytes: number): void
+  acknowledge(bytes: number): void
+  queued(): number
+  close(): void
+} {
+  const handle = { bytesWritten: 0, writeQueueSize: 0, fd: 1 }
   const raw = Object.assign(new EventEmitter(), { _handle: handle })
+  let queued = 0
   return {
     socket: { _parent: raw } as unknown as TLSSocket,
-    take: (taken) => void (handle.bytesWritten += taken),
+    take(taken) {
+      handle.bytesWritten += taken
+      queued += taken
+    },
+    acknowledge: (bytes) => void (queued -= Math.min(bytes, queued)),
+    queued: () => queued,
     close: () => void raw.emit('close'),
   }
 }
@@ -93,13 +107,13 @@ describe('a body', () => {
 })
 
 describe('when too much waits', () => {
-  test('a connection has one piece under way, whatever it asked for', async () => {
+  test('a connection has four pieces under way, whatever it asked for', async () => {
     const outgoing = createOutgoing({ scarceFrom: 0 })
     const lane = outgoing.lane(connection().socket)
     const visitors = Array.from({ length: 50 }, visitor)
     for (const { to } of visitors) lane.end(to, bytes(2 * PIECE))
-    expect(outgoing.heldBytes()).toBe(PIECE)
-    expect(visitors.filter(({ sizes }) => sizes.length > 0)).toHaveLength(1)
+    expect(outgoing.heldBytes()).toBe(4 * PIECE)
+    expect(visitors.filter(({ sizes }) => sizes.length > 0)).toHaveLength(4)
     while (visitors.some(({ to }) => !to.writableFinished)) for (const one of visitors) await one.takeAll()
     for (const one of visitors) expect(one.taken().equals(bytes(2 * PIECE))).toBe(true)
     expect(outgoing.heldBytes()).toBe(0)
@@ -108,14 +122,26 @@ describe('when too much waits', () => {
   test('a reader who leaves gives back what they held, and the next gets the turn', async () => {
     const outgoing = createOutgoing({ scarceFrom: 0 })
     const lane = outgoing.lane(connection().socket)
-    const [first, second, third] = [visitor(), visitor(), visitor()]
-    for (const { to } of [first, second, third]) lane.end(to, bytes(PIECE))
-    second.to.destroy()
-    first.to.destroy()
+    const visitors = Array.from({ length: 6 }, visitor)
+    for (const { to } of visitors) lane.end(to, bytes(PIECE))
+    const [first, , , , fifth, sixth] = visitors
+    expect(fifth!.sizes).toEqual([])
+    fifth!.to.destroy()
+    first!.to.destroy()
     await turn()
-    expect(third.sizes).toEqual([PIECE])
-    await third.takeAll()
+    expect(sixth!.sizes).toEqual([PIECE])
+    for (const each of visitors) await each.takeAll()
     expect(outgoing.heldBytes()).toBe(0)
+  })
+
+  test('an answer that its reader does not take leaves the others of the connection their way', async () => {
+    const outgoing = createOutgoing({ scarceFrom: 0 })
+    const lane = outgoing.lane(connection().socket)
+    lane.end(visitor().to, bytes(2 * PIECE))
+    const other = visitor()
+    lane.end(other.to, bytes(3 * PIECE))
+    await other.takeAll()
+    expect(other.to.writableFinished).toBe(true)
   })
 
   test('another connection is not held up', () => {
@@ -184,33 +210,98 @@ describe('a stream', () => {
 describe('a connection', () => {
   const CHECK_MS = 40
 
-  function start(): { given: () => number; lane: Lane; take(bytes: number): void; close(): void } {
-    const { socket, ...rest } = connection()
-    const lane = createOutgoing({ checkMs: CHECK_MS }).lane(socket)
+  type Started = ReturnType<typeof start>
+
+  /** `crowd`: others of the worker, who take nothing. */
+  function start({ scarceFrom = 1_000_000, isLinux = true, crowd = 0 } = {}) {
+    const { socket, queued, ...rest } = connection()
+    const sendQueues = {
+      inodeOf: () => (isLinux ? INODE : undefined),
+      read: async () => new Map([[INODE, queued()]]),
+    }
+    const outgoing = createOutgoing({ checkMs: CHECK_MS, scarceFrom, sendQueues })
+    for (let one = 0; one < crowd; one++) outgoing.lane(connection().socket).end(visitor().to, bytes(1))
+    const lane = outgoing.lane(socket)
     let given = 0
     lane.whenStalled(() => (given += 1))
     return { lane, given: () => given, ...rest }
   }
 
+  async function expectGivenUp(started: Started, meanwhile: () => void = () => {}): Promise<void> {
+    const timer = setInterval(meanwhile, 5)
+    await vi.waitFor(() => expect(started.given()).toBeGreaterThan(0), { timeout: 3000 })
+    clearInterval(timer)
+  }
+
+  async function expectKept(started: Started, meanwhile: () => void): Promise<void> {
+    const timer = setInterval(meanwhile, 1)
+    await sleep(8 * CHECK_MS)
+    clearInterval(timer)
+    expect(started.given()).toBe(0)
+  }
+
   test('is given up when its visitor takes nothing of an answer', async () => {
-    const { lane, given } = start()
-    lane.end(visitor().to, bytes(100_000))
-    await vi.waitFor(() => expect(given()).toBeGreaterThan(0))
+    const started = start()
+    started.lane.end(visitor().to, bytes(100_000))
+    await expectGivenUp(started)
   })
 
   test('is given up when its visitor takes a byte now and then', async () => {
-    const { lane, given, take } = start()
-    lane.end(visitor().to, bytes(100_000))
-    const trickle = setInterval(() => take(1), 5)
-    await vi.waitFor(() => expect(given()).toBeGreaterThan(0))
-    clearInterval(trickle)
+    const started = start()
+    started.lane.end(visitor().to, bytes(100_000))
+    await expectGivenUp(started, () => started.take(1))
   })
 
-  test.each<[string, (started: ReturnType<typeof start>) => void, (started: ReturnType<typeof start>) => void]>([
+  test('is given up when what the kernel took is not acknowledged', async () => {
+    const started = start()
+    started.lane.end(visitor().to, bytes(100_000))
+    started.take(4_000_000)
+    await expectGivenUp(started, () => started.acknowledge(1))
+  })
+
+  test('is kept while its visitor acknowledges what the kernel took long ago', async () => {
+    const started = start()
+    started.lane.end(visitor().to, bytes(100_000))
+    started.take(4_000_000)
+    await expectKept(started, () => started.acknowledge(500))
+  })
+
+  test('that takes little for what it holds is given up when room is scarce, not before', async () => {
+    const plenty = start({ scarceFrom: 50_000_000 })
+    plenty.lane.end(visitor().to, Buffer.alloc(16_000_000))
+    plenty.take(50_000_000)
+    await expectKept(plenty, () => plenty.acknowledge(500))
+    const scarce = start({ scarceFrom: 16_000_000 })
+    scarce.lane.end(visitor().to, Buffer.alloc(16_000_000))
+    scarce.take(50_000_000)
+    await expectGivenUp(scarce, () => scarce.acknowledge(500))
+  })
+
+  test('is given time to pause, unless it is one of many', async () => {
+    const alone = start()
+    alone.lane.end(visitor().to, bytes(100_000))
+    const crowded = start({ crowd: 50 })
+    crowded.lane.end(visitor().to, bytes(100_000))
+    await expectKept(alone, () => {})
+    expect(crowded.given()).toBeGreaterThan(0)
+    await expectGivenUp(alone)
+  })
+
+  test('whose acknowledgements nobody tells of is given time too', async () => {
+    const started = start({ isLinux: false, crowd: 50 })
+    started.lane.end(visitor().to, bytes(100_000))
+    await expectKept(started, () => {})
+    await expectGivenUp(started)
+  })
+
+  test.each<[string, (started: Started) => void, (started: Started) => void]>([
     [
       'its visitor takes a little all the time',
       ({ lane }) => lane.end(visitor().to, bytes(9)),
-      ({ take }) => take(500),
+      ({ take, acknowledge }) => {
+        take(500)
+        acknowledge(500)
+      },
     ],
     ['nothing is under way', () => {}, () => {}],
     [
@@ -231,11 +322,10 @@ describe('a connection', () => {
       () => {},
     ],
   ])('is kept when %s', async (_, before, meanwhile) => {
-    const started = start()
-    before(started)
-    const timer = setInterval(() => meanwhile(started), 1)
-    await sleep(8 * CHECK_MS)
-    clearInterval(timer)
-    expect(started.given()).toBe(0)
+    for (const scarceFrom of [0, 1_000_000]) {
+      const started = start({ scarceFrom })
+      before(started)
+      await expectKept(started, () => meanwhile(started))
+    }
   })
 })
