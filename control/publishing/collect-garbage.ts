@@ -37,13 +37,13 @@ export async function collectGarbage({
     batch = []
   }
 
+  await blobs.sweep(now - graceMs)
   for await (const blob of blobs.list()) {
     if (blob.modifiedAt > now - graceMs) continue
     batch.push(blob)
     if (batch.length === BATCH_BLOBS) await flush()
   }
   if (batch.length > 0) await flush()
-  await blobs.sweep(now - graceMs)
   await sweepDrafts(scratchDir, now - graceMs)
   return removed
 }

@@ -10,8 +10,8 @@ export interface BlobStore {
   /** Streams bytes into the store; `abort` leaves nothing behind. */
   writer(): Promise<BlobWriter>
   has(hash: string): Promise<boolean>
-  /** Like `has`, and the blob counts as just written: garbage collection leaves it alone for another grace period. */
-  keep(hash: string): Promise<boolean>
+  /** The blob, if it is there; it counts as just written: garbage collection leaves it alone for another grace period. */
+  keep(hash: string): Promise<StoredBlob | undefined>
   /** The whole blob. Throws BlobMissing. */
   read(hash: string): Promise<Buffer>
   /** Bytes `start` to `end`, both inclusive; the stream errors with BlobMissing. */
@@ -24,7 +24,7 @@ export interface BlobStore {
   discard(hash: string, modifiedAt: number): Promise<boolean>
   /** Every blob, in no order; for garbage collection and backup. */
   list(): AsyncIterable<Required<StoredBlob>>
-  /** Removes temporary files of writers that died: last written before that time. */
+  /** Removes temporary files of writers that died, last written before that time; puts back what they were discarding. */
   sweep(writtenBefore: number): Promise<number>
 }
 

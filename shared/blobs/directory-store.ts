@@ -2,12 +2,16 @@
  * Blobs in a directory: `<root>/ab/<hash>`. One level of 256 folders: ten million blobs are 40,000 names per folder,
  * which a file system indexes well, and a second level would cost a new folder and its fsync for nearly every blob.
  *
- * A blob is written to `<root>/tmp/<random>`, fsynced, renamed to its hash, and the folder is fsynced. A crash leaves
- * either nothing, a temporary file (swept later), or the complete blob.
+ * A blob is written to `<root>/tmp/<random>`, fsynced, linked to its hash, and the folder is fsynced. A crash leaves
+ * either nothing, a temporary file (swept later), or the complete blob. Linking, unlike renaming, never replaces a file:
+ * of two writers of the same bytes one creates the blob and the other keeps it.
+ *
+ * A blob that is discarded is renamed to `<root>/tmp/<hash>-<random>` first, so that a crash loses nothing: `sweep` gives
+ * it its name back.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, type FileHandle } from 'node:fs/promises'
+import { link, mkdir, open, readdir, readFile, rename, rm, stat, utimes, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { BlobMissing, isBlobHash, pacedStream, type BlobStore, type BlobWriter, type StoredBlob } from './blob-store.ts'
 import { sweepDrafts } from './drafts.ts'
@@ -26,48 +30,86 @@ export function createDirectoryBlobStore(root: string): BlobStore {
     return createWriter(draft, await open(draft, 'wx'), adopt)
   }
 
-  async function draftPath(): Promise<string> {
+  async function draftPath(prefix = ''): Promise<string> {
     await folders.ensure(TEMPORARY_FOLDER)
-    return path.join(root, TEMPORARY_FOLDER, randomBytes(12).toString('hex'))
+    return path.join(root, TEMPORARY_FOLDER, prefix + randomBytes(12).toString('hex'))
   }
 
   /** Gives a draft its name, unless the bytes are there already. */
   async function adopt(draft: Draft): Promise<StoredBlob> {
     const { hash, size, file } = draft
-    if (await keep(hash)) {
+    const known = await keep(hash)
+    if (known) {
       await file.close()
       await rm(draft.path)
-      return { hash, size }
+      return known
     }
     await file.datasync()
     const { mtimeMs } = await file.stat()
     await file.close()
     await folders.ensure(folderOf(hash))
-    await rename(draft.path, pathOf(root, hash))
+    const kept = await nameOrKeep(draft.path, hash)
+    await rm(draft.path)
     await syncFolder(path.join(root, folderOf(hash)))
-    return { hash, size, modifiedAt: mtimeMs }
+    return kept ?? { hash, size, modifiedAt: mtimeMs }
   }
 
-  /** Takes the name away first and looks then: whoever wants to keep the blob meanwhile finds it gone and writes it anew. */
+  /** The blob that another writer named first; undefined when this one did. */
+  async function nameOrKeep(draft: string, hash: string): Promise<StoredBlob | undefined> {
+    while (!(await linked(draft, pathOf(root, hash)))) {
+      const kept = await keep(hash)
+      // Else it was discarded in between, and its name is free.
+      if (kept) return kept
+    }
+    return undefined
+  }
+
+  /**
+   * Takes the name away first and decides then: whoever wants to keep the blob meanwhile finds it gone and writes it
+   * anew. A blob that is known to be in use keeps its name all the time.
+   */
   async function discard(hash: string, modifiedAt: number): Promise<boolean> {
-    const removed = await draftPath()
+    const isUntouched = async (file: string): Promise<boolean> => (await statOrMissing(file))?.mtimeMs === modifiedAt
+    if (!(await isUntouched(pathOf(root, hash)))) return false
+    const removed = await draftPath(`${hash}-`)
     if (!(await existing(rename(pathOf(root, hash), removed)))) return false
-    const isUntouched = (await stat(removed)).mtimeMs === modifiedAt
-    if (isUntouched) await rm(removed)
-    else await rename(removed, pathOf(root, hash))
-    return isUntouched
+    if (!(await isUntouched(removed))) {
+      await restore(removed, hash)
+      return false
+    }
+    await rm(removed, { force: true })
+    return true
   }
 
-  async function keep(hash: string): Promise<boolean> {
+  /** For a blob that nobody needs after all no harm is done: garbage collection finds it again. */
+  async function restore(removed: string, hash: string): Promise<void> {
+    await existing(linked(removed, pathOf(root, hash)))
+    await rm(removed, { force: true })
+  }
+
+  async function sweep(writtenBefore: number): Promise<number> {
+    const temporary = path.join(root, TEMPORARY_FOLDER)
+    for (const name of await names(temporary)) {
+      const hash = name.split('-', 1)[0]!
+      if (isBlobHash(hash)) await restore(path.join(temporary, name), hash)
+    }
+    return sweepDrafts(temporary, writtenBefore)
+  }
+
+  async function keep(hash: string): Promise<StoredBlob | undefined> {
     // Most bytes are new. The kernel knows that at once, where a failing utimes would cost an error with its stack.
-    if (!existsSync(pathOf(root, hash))) return false
+    if (!existsSync(pathOf(root, hash))) return undefined
     const now = new Date()
-    return existing(utimes(pathOf(root, hash), now, now))
+    if (!(await existing(utimes(pathOf(root, hash), now, now)))) return undefined
+    // Looked at afterwards: a file that lost its name in between may have been found untouched just before.
+    const facts = await statOrMissing(pathOf(root, hash))
+    return facts && { hash, size: facts.size }
   }
 
   async function put(bytes: Uint8Array): Promise<StoredBlob> {
     const hash = createHash('sha256').update(bytes).digest('hex')
-    if (await keep(hash)) return { hash, size: bytes.length }
+    const kept = await keep(hash)
+    if (kept) return kept
     const target = await writer()
     try {
       await target.write(bytes)
@@ -88,7 +130,7 @@ export function createDirectoryBlobStore(root: string): BlobStore {
     discard,
     remove: (hash) => rm(pathOf(root, hash), { force: true }),
     list: () => listBlobs(root),
-    sweep: (writtenBefore) => sweepDrafts(path.join(root, TEMPORARY_FOLDER), writtenBefore),
+    sweep,
   }
 }
 
@@ -226,6 +268,17 @@ async function existing(operation: Promise<unknown>): Promise<boolean> {
     return true
   } catch (error) {
     if (isMissing(error)) return false
+    throw error
+  }
+}
+
+/** False when the name is taken. */
+async function linked(file: string, name: string): Promise<boolean> {
+  try {
+    await link(file, name)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
   }
 }

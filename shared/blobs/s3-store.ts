@@ -21,23 +21,28 @@ const KEEP_WINDOW_MS = 60 * 60 * 1000
 export function createS3BlobStore(settings: S3Settings, draftsDir: string): BlobStore {
   const s3 = createS3Client(settings)
 
-  async function modifiedAt(hash: string): Promise<number | undefined> {
+  async function find(hash: string): Promise<Required<StoredBlob> | undefined> {
     const answer = await s3({ method: 'HEAD', key: keyOf(hash) })
     if (answer.status === 404) return undefined
     requireOk(answer, 'HEAD')
-    return Date.parse(answer.headers.get('last-modified') ?? '') || 0
+    return {
+      hash,
+      size: Number(answer.headers.get('content-length')),
+      modifiedAt: Date.parse(answer.headers.get('last-modified') ?? '') || 0,
+    }
   }
 
-  async function keep(hash: string): Promise<boolean> {
-    const at = await modifiedAt(hash)
-    if (at === undefined) return false
-    if (at > Date.now() - KEEP_WINDOW_MS) return true
+  async function keep(hash: string): Promise<StoredBlob | undefined> {
+    const found = await find(hash)
+    if (!found) return undefined
+    const kept = { hash, size: found.size }
+    if (found.modifiedAt > Date.now() - KEEP_WINDOW_MS) return kept
     const source = `/${settings.bucket}/${settings.prefix}${keyOf(hash)}`
     const headers = { 'x-amz-copy-source': source, 'x-amz-metadata-directive': 'REPLACE' }
     const answer = await s3({ method: 'PUT', key: keyOf(hash), headers })
-    if (answer.status === 404) return false
+    if (answer.status === 404) return undefined
     await finishAnswer(answer, 'copy')
-    return true
+    return kept
   }
 
   async function upload(hash: string, size: number, body: Uint8Array<ArrayBuffer> | Blob): Promise<StoredBlob> {
@@ -60,7 +65,7 @@ export function createS3BlobStore(settings: S3Settings, draftsDir: string): Blob
   return {
     put: (bytes) => upload(sha256(bytes), bytes.length, new Uint8Array(bytes)),
     writer: () => createDraft(draftsDir, async (draft, blob) => upload(blob.hash, blob.size, await openAsBlob(draft))),
-    has: async (hash) => (await modifiedAt(hash)) !== undefined,
+    has: async (hash) => (await find(hash)) !== undefined,
     keep,
     async read(hash) {
       const bytes = Buffer.from(await (await fetchBlob(hash)).arrayBuffer())
@@ -74,7 +79,7 @@ export function createS3BlobStore(settings: S3Settings, draftsDir: string): Blob
       if (answer.status !== 404) await finishAnswer(answer, 'DELETE')
     },
     async discard(hash, knownAt) {
-      if ((await modifiedAt(hash)) !== knownAt) return false
+      if ((await find(hash))?.modifiedAt !== knownAt) return false
       await finishAnswer(await s3({ method: 'DELETE', key: keyOf(hash) }), 'DELETE')
       return true
     },

@@ -1,6 +1,6 @@
 /** One contract, every store: a directory, S3, and S3 with copies in front of it. */
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -72,6 +72,15 @@ describe.each(Object.entries(stores))('%s', (_, open) => {
     expect((await store.read(sha256(bytes))).equals(bytes)).toBe(true)
   })
 
+  test('of two writers of the same bytes, none takes away what the other has stored', async () => {
+    const bytes = randomBytes(1000)
+    const writers = [await store.writer(), await store.writer()]
+    for (const writer of writers) await writer.write(bytes)
+    for (const { hash, modifiedAt } of await Promise.all(writers.map((writer) => writer.finish())))
+      if (modifiedAt !== undefined) expect(await store.discard(hash, modifiedAt)).toBe(false)
+    expect(await store.keep(sha256(bytes))).toEqual({ hash: sha256(bytes), size: 1000 })
+  })
+
   test('a writer takes chunks', async () => {
     const bytes = randomBytes(300_000)
     const writer = await store.writer()
@@ -102,7 +111,7 @@ describe.each(Object.entries(stores))('%s', (_, open) => {
     await expect(store.read(ABSENT)).rejects.toBeInstanceOf(BlobMissing)
     await expect(collect(store.stream(ABSENT))).rejects.toBeInstanceOf(BlobMissing)
     expect(await store.has(ABSENT)).toBe(false)
-    expect(await store.keep(ABSENT)).toBe(false)
+    expect(await store.keep(ABSENT)).toBeUndefined()
     expect(await store.discard(ABSENT, 0)).toBe(false)
     await store.remove(ABSENT)
   })
@@ -144,6 +153,39 @@ describe('a directory', () => {
     expect(await store.discard(again.hash, again.modifiedAt!)).toBe(false)
     expect(await store.has(again.hash)).toBe(true)
     expect(await readdir(path.join(root, 'kept', 'tmp'))).toEqual([])
+  })
+
+  test('a blob that is kept while somebody discards it is there, or is known to be gone', async () => {
+    const store = createDirectoryBlobStore(path.join(root, 'contested'))
+    for (let round = 0; round < 100; round++) {
+      const bytes = randomBytes(10)
+      const { hash, modifiedAt } = await store.put(bytes)
+      const [isGone, kept] = await Promise.all([store.discard(hash, modifiedAt!), store.keep(hash)])
+      expect(await store.has(hash)).toBe(!isGone)
+      if (kept) expect(isGone).toBe(false)
+    }
+    expect(await readdir(path.join(root, 'contested', 'tmp'))).toEqual([])
+  })
+
+  test('nobody misses a blob that somebody fails to discard', async () => {
+    const store = createDirectoryBlobStore(path.join(root, 'in-use'))
+    const { hash } = await store.put(randomBytes(10))
+    const discarding = (async () => {
+      for (let round = 0; round < 300; round++) await store.discard(hash, 0)
+    })()
+    for (let round = 0; round < 300; round++) await store.read(hash)
+    await discarding
+  })
+
+  test('a blob whose discarder died in between gets its name back', async () => {
+    const folder = path.join(root, 'interrupted')
+    const store = createDirectoryBlobStore(folder)
+    const bytes = randomBytes(10)
+    const { hash } = await store.put(bytes)
+    await rename(path.join(folder, hash.slice(0, 2), hash), path.join(folder, 'tmp', `${hash}-0123456789ab`))
+    await store.sweep(Date.now() + 60_000)
+    expect((await store.read(hash)).equals(bytes)).toBe(true)
+    expect(await readdir(path.join(folder, 'tmp'))).toEqual([])
   })
 
   test('sweeps the drafts of writers that died, and no others', async () => {
