@@ -38,7 +38,7 @@ export interface Intake {
   /** One page or Markdown document, whatever its name, as the landing page. */
   addSingle(filename: string, bytes: AsyncIterable<Uint8Array>, options: { title?: string | undefined }): Promise<void>
   addZip(bytes: AsyncIterable<Uint8Array>): Promise<void>
-  /** A blob that is in the store already. */
+  /** A blob that is in the store already; `finish` refuses it when it is not, or has another size. */
   addStored(path: string, hash: string, size: number): Promise<void>
   /** All blobs are durable when it resolves. `title` overrides that of a Markdown document. */
   finish(options?: { title?: string | undefined }): Promise<PreparedVersion>

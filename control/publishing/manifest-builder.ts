@@ -71,12 +71,18 @@ export function isRuleFile(path: string): boolean {
 
 /** Every blob that a version needs, each once: bytes, variants, sources and rule files (the manifest itself aside). */
 export function blobsOf(manifest: Manifest): string[] {
-  const hashes = new Set<string>()
+  return [...blobSizesOf(manifest).keys()]
+}
+
+/** By hash. */
+export function blobSizesOf(manifest: Manifest): Map<string, number> {
+  const sizes = new Map<string, number>()
+  const add = ({ hash, size }: { hash: string; size: number }): unknown => sizes.set(hash, size)
   for (const [, file] of manifest.files) {
-    hashes.add(file.hash)
-    if (file.source) hashes.add(file.source.hash)
-    for (const variant of Object.values(file.encodings ?? {})) if (variant) hashes.add(variant.hash)
+    add(file)
+    if (file.source) add(file.source)
+    for (const variant of Object.values(file.encodings ?? {})) if (variant) add(variant)
   }
-  for (const [, file] of manifest.unserved) hashes.add(file.hash)
-  return [...hashes]
+  for (const [, file] of manifest.unserved) add(file)
+  return sizes
 }

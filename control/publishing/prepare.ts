@@ -13,7 +13,7 @@ import { isWorthReading, type Analysis, type AnalysisRequest, type Reading } fro
 import { batchesOf, inParallel } from './batches.ts'
 import { LANDING_PAGE, requireLandingPage, unwrapFolder } from './bundle.ts'
 import type { PreparedVersion } from './contract.ts'
-import { blobsOf, buildManifest, factsKey, type FileFacts, type StoredFile } from './manifest-builder.ts'
+import { blobSizesOf, blobsOf, buildManifest, factsKey, type FileFacts, type StoredFile } from './manifest-builder.ts'
 import type { Manifests } from './manifests.ts'
 import { quotePath } from './paths.ts'
 import type { Readings } from './readings.ts'
@@ -90,18 +90,26 @@ async function siteFiles(deps: Pick<PrepareDeps, 'blobs' | 'workers'>, upload: U
   return [{ path: LANDING_PAGE, hash: rendered.hash, size: rendered.size, source }]
 }
 
-/** Files of the live version are there; others that an upload only names are looked up, and kept from being collected. */
+/**
+ * Files of the live version are there; others that an upload only names are looked up, and kept from being collected.
+ * The size that it names must be the true one: caps and lengths of answers are counted with it.
+ */
 async function requireClaimed(
   blobs: BlobStore,
   files: readonly StoredFile[],
   claimed: ReadonlySet<string>,
   base: Manifest | undefined,
 ): Promise<void> {
-  const live = new Set(base ? blobsOf(base) : [])
-  const unsure = files.filter((file) => claimed.has(file.hash) && !live.has(file.hash))
-  await inParallel(unsure, PARALLEL_LOOKUPS, async (file) => {
-    if (!(await blobs.keep(file.hash)))
+  const live = base ? blobSizesOf(base) : new Map<string, number>()
+  const toCheck = files.filter((file) => claimed.has(file.hash) && live.get(file.hash) !== file.size)
+  await inParallel(toCheck, PARALLEL_LOOKUPS, async (file) => {
+    const stored = await blobs.keep(file.hash)
+    if (!stored)
       throw errors.invalidRequest(`The bytes of ${quotePath(file.path)} have not arrived. Send the file again.`)
+    if (stored.size !== file.size)
+      throw errors.invalidRequest(
+        `${quotePath(file.path)} was announced with ${file.size} bytes, but has ${stored.size}. Start the upload again.`,
+      )
   })
 }
 

@@ -261,6 +261,21 @@ describe('changed files only', () => {
     ])
   })
 
+  test.each(['stored', 'live'])('the size of a %s file cannot be made up', async (known) => {
+    const first = await publishFiles({ 'index.html': '<p>x', 'a.bin': Buffer.alloc(5000, known) })
+    const { hash } = (await filesOf(first)).get('a.bin')!
+    for (const size of [1, 5001]) {
+      const lying = publish(
+        async (intake) => {
+          await intake.addFile('index.html', chunksOf('<p>x'))
+          await intake.addStored('a.bin', hash, size)
+        },
+        known === 'live' ? { base: first.manifestHash } : {},
+      )
+      await expect(lying).rejects.toMatchObject({ status: 400, message: expect.stringContaining('has 5000') })
+    }
+  })
+
   test('a file that never arrived is named', async () => {
     const missing = publish(async (intake) => {
       await intake.addFile('index.html', chunksOf('x'))
