@@ -1,5 +1,5 @@
 /** Everything somebody published, as one streamed zip: bytes as they were uploaded, each read when its turn comes. */
-import { PassThrough, type Readable } from 'node:stream'
+import { addAbortSignal, PassThrough, type Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import yazl from 'yazl'
 import type { BlobStore } from '../../shared/blobs/blob-store.ts'
@@ -18,9 +18,15 @@ export interface ExportedSite {
 export function exportZip(blobs: BlobStore, sites: AsyncIterable<ExportedSite>): Readable {
   const zip = new yazl.ZipFile()
   const output = new PassThrough()
-  zip.outputStream.on('error', (error) => output.destroy(error))
+  const fail = (error: Error): unknown => output.destroy(error)
+  // A file that is not as large as the manifest says is told here; unheard it would end the process.
+  zip.on('error', fail)
+  zip.outputStream.on('error', fail)
   zip.outputStream.pipe(output)
-  addSites(zip, blobs, sites, output).catch((error: Error) => output.destroy(error))
+  // Whoever leaves early ends the file that is being read.
+  const closed = new AbortController()
+  output.once('close', () => closed.abort())
+  addSites(zip, blobs, sites, closed.signal).catch(fail)
   return output
 }
 
@@ -29,29 +35,21 @@ async function addSites(
   zip: yazl.ZipFile,
   blobs: BlobStore,
   sites: AsyncIterable<ExportedSite>,
-  output: PassThrough,
+  closed: AbortSignal,
 ): Promise<void> {
   const metadata: unknown[] = []
   for await (const site of sites) {
     metadata.push(site.metadata)
     for (const file of uploadedFiles(site.manifest)) {
-      if (output.destroyed) return
-      await addBlob(zip, blobs, `${site.slug}/${file.path}`, file)
+      if (closed.aborted) return
+      const stream = addAbortSignal(closed, blobs.stream(file.hash))
+      const name = `${site.slug}/${file.path}`
+      zip.addReadStream(stream, name, { size: file.size, compress: isCompressible(mediaTypeOf(name)) })
+      await finished(stream)
     }
   }
   zip.addBuffer(Buffer.from(JSON.stringify({ sites: metadata }, undefined, 2)), METADATA_FILE)
   zip.end()
-}
-
-async function addBlob(
-  zip: yazl.ZipFile,
-  blobs: BlobStore,
-  name: string,
-  file: { hash: string; size: number },
-): Promise<void> {
-  const stream = blobs.stream(file.hash)
-  zip.addReadStream(stream, name, { size: file.size, compress: isCompressible(mediaTypeOf(name)) })
-  await finished(stream)
 }
 
 /** What was uploaded in place of what is served: the source of a rendered page, the rule files. */

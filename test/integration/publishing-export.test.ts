@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readlink, rm, utimes, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import yauzl from 'yauzl'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Manifest } from '../../shared/manifest.ts'
 import { collectGarbage } from '../../control/publishing/collect-garbage.ts'
 import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
@@ -31,6 +31,13 @@ async function publish(files: Record<string, string | Buffer>, single = false): 
     await (single ? intake.addSingle(name, chunksOf(content), {}) : intake.addFile(name, chunksOf(content)))
   }
   return fixture.publishing.readManifest((await intake.finish()).manifestHash)
+}
+
+/** Blobs that this process holds open. */
+async function openBlobs(): Promise<string[]> {
+  const handles = await readdir('/proc/self/fd')
+  const files = await Promise.all(handles.map((handle) => readlink(`/proc/self/fd/${handle}`).catch(() => '')))
+  return files.filter((file) => /\/[0-9a-f]{64}$/.test(file))
 }
 
 describe('export', () => {
@@ -76,6 +83,24 @@ describe('export', () => {
     await new Promise((resolve) => setTimeout(resolve, 50))
     expect(asked).toBeLessThan(5)
     expect(stream.destroyed).toBe(true)
+  })
+
+  test('leaves no file open when somebody goes away', async () => {
+    const manifest = await publish({ 'index.html': '<p>1', 'a.bin': randomBytes(2_000_000) })
+    async function* sites() {
+      yield { slug: 's', manifest, metadata: {} }
+    }
+    for await (const _ of fixture.publishing.exportZip(sites())) break
+    await vi.waitFor(async () => expect(await openBlobs()).toEqual([]))
+  })
+
+  test('a blob of another size breaks the archive, and nothing else', async () => {
+    const manifest = await publish({ 'index.html': '<p>1', 'a.bin': randomBytes(100) })
+    for (const [, file] of manifest.files) file.size = 1
+    async function* sites() {
+      yield { slug: 's', manifest, metadata: {} }
+    }
+    await expect(buffer(fixture.publishing.exportZip(sites()))).rejects.toThrow('unexpected number of bytes')
   })
 
   test('a blob that is lost breaks the archive instead of shortening it', async () => {
