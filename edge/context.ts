@@ -113,8 +113,8 @@ export interface Exchange extends Visit {
   settle(host: string): void
   /** Answers with a whole body (none for HEAD, 204 and 304). */
   send(status: number, headers: HeaderList, body: Buffer | undefined): void
-  /** Answers with a stream, at the visitor's pace; destroys it when the visitor leaves. */
-  stream(status: number, headers: HeaderList, source: Readable): void
+  /** Answers with a stream of that many bytes, at the visitor's pace; destroys it when the visitor leaves. */
+  stream(status: number, headers: HeaderList, source: Readable, length: number): void
   /** The request's body; undefined when it is longer or takes longer than a form may. */
   readForm(maxBytes: number): Promise<Buffer | undefined>
   /** The pair that http-proxy works on. */

@@ -80,7 +80,10 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
     const isPage = file.injection !== undefined
     if (size > MAX_CACHED_BYTES)
       return describe(headers, size, isPage, { stream: (range) => blobs.stream(hash, range) })
-    return describe(headers, size, isPage, { bytes: () => cache.get(hash), load: () => blob(hash) })
+    return describe(headers, size, isPage, {
+      bytes: () => ofSize(cache.get(hash), size),
+      load: async () => requireSize(await blob(hash), size),
+    })
   }
 
   return {
@@ -141,6 +144,16 @@ function describe(headers: HeaderList, size: number, isPage: boolean, source: So
     always: headers.filter((_, index) => ALWAYS.has(headers[index - (index % 2)]!)),
     source,
   }
+}
+
+/** The length of an answer is the manifest's word for it; bytes that belie it are as good as missing. */
+function ofSize(bytes: Buffer | undefined, size: number): Buffer | undefined {
+  return bytes?.length === size ? bytes : undefined
+}
+
+function requireSize(bytes: Buffer, size: number): Buffer {
+  if (bytes.length !== size) throw new Error(`a blob has ${bytes.length} bytes, its manifest says ${size}`)
+  return bytes
 }
 
 function compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {

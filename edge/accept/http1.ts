@@ -155,13 +155,13 @@ class Http1Exchange implements Exchange {
     this.#connection.lane.end(response, body)
   }
 
-  stream(status: number, headers: HeaderList, source: Readable): void {
+  stream(status: number, headers: HeaderList, source: Readable, length: number): void {
     const response = this.#response
     if (response.destroyed) return void source.destroy()
     this.#stopBody()
     this.#onAnswer(this, status)
     response.writeHead(status, headers as string[])
-    this.#connection.lane.pump(source, response)
+    this.#connection.lane.pump(source, response, length)
   }
 
   /** A body that nobody asked for is not read: the connection ends after the answer instead. */

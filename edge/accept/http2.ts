@@ -255,12 +255,12 @@ class Http2Exchange implements Exchange {
     this.#stopBody()
   }
 
-  stream(status: number, headers: HeaderList, source: Readable): void {
+  stream(status: number, headers: HeaderList, source: Readable, length: number): void {
     const stream = this.#stream
     if (stream.destroyed || stream.closed) return void source.destroy()
     this.#onAnswer(this, status)
     stream.respond([':status', String(status), ...headers])
-    this.#connection.lane.pump(source, stream)
+    this.#connection.lane.pump(source, stream, length)
     this.#stopBody()
   }
 

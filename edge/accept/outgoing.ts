@@ -48,9 +48,10 @@ export interface Lane {
   end(to: Writable, body: Buffer): void
   /**
    * Hands on the next chunk when the one before has left; a pipe would fill both sides' queues first. An answer that
-   * breaks off must not look whole: it ends with a reset.
+   * breaks off must not look whole: it ends with a reset. So does one that is not as long as announced: on HTTP/1.1 what
+   * is too much would be read as the next answer, and of what is too little the next answer would be a part.
    */
-  pump(source: Readable, to: Writable): void
+  pump(source: Readable, to: Writable, length: number): void
 }
 
 export function createOutgoing({
@@ -204,12 +205,15 @@ class CountedLane implements Lane {
     to.end(body)
   }
 
-  pump(source: Readable, to: Writable): void {
+  pump(source: Readable, to: Writable, length: number): void {
     const answer = new CountedAnswer(to, this)
+    let left = length
     to.once('close', () => source.destroy())
     source.on('error', (error) => to.destroy(error))
-    source.on('end', () => to.end())
+    source.on('end', () => (left === 0 ? to.end() : to.destroy(new Error('the answer is too short'))))
     source.on('data', (chunk: Buffer) => {
+      left -= chunk.length
+      if (left < 0) return void to.destroy(new Error('the answer is too long'))
       source.pause()
       this.#send(answer, chunk, () => source.resume())
     })

@@ -56,7 +56,7 @@ function preconditionsOf(exchange: Exchange): Parameters<typeof evaluate>[0] {
 function sendWhole(exchange: Exchange, status: number, file: Representation): Sent | Promise<Sent> {
   const { source } = file
   if (exchange.method === 'HEAD') exchange.send(status, file.whole, undefined)
-  else if ('stream' in source) return sendStream(exchange, status, file.whole, source.stream(), 'content')
+  else if ('stream' in source) return sendStream(exchange, status, file.whole, source.stream(), file.size, 'content')
   else {
     const bytes = source.bytes()
     if (bytes === undefined) return source.load().then((loaded) => sent(exchange, status, file.whole, loaded))
@@ -76,23 +76,19 @@ async function sendStream(
   status: number,
   headers: HeaderList,
   source: Readable,
+  length: number,
   sent: Sent,
 ): Promise<Sent> {
   await once(source, 'readable')
-  exchange.stream(status, headers, source)
+  exchange.stream(status, headers, source, length)
   return sent
 }
 
 async function sendRange(exchange: Exchange, file: Representation, range: ByteRange): Promise<Sent> {
-  const headers = [
-    ...file.headers,
-    'content-range',
-    contentRange(range, file.size),
-    'content-length',
-    String(range.end - range.start + 1),
-  ]
+  const length = range.end - range.start + 1
+  const headers = [...file.headers, 'content-range', contentRange(range, file.size), 'content-length', String(length)]
   const { source } = file
-  if ('stream' in source) return sendStream(exchange, 206, headers, source.stream(range), 'other')
+  if ('stream' in source) return sendStream(exchange, 206, headers, source.stream(range), length, 'other')
   exchange.send(206, headers, (source.bytes() ?? (await source.load())).subarray(range.start, range.end + 1))
   return 'other'
 }
@@ -120,7 +116,7 @@ async function sendRanges(exchange: Exchange, file: Representation, ranges: read
   ]
   const { source } = file
   if ('stream' in source) {
-    exchange.stream(206, headers, pacedStream(streamParts(source.stream, ranges, heads, tail)))
+    exchange.stream(206, headers, pacedStream(streamParts(source.stream, ranges, heads, tail)), length)
     return 'other'
   }
   const bytes = source.bytes() ?? (await source.load())

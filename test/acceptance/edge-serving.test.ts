@@ -341,4 +341,37 @@ describe.each(['h1', 'h2'] as const)('over %s', (protocol) => {
     expect((await fixture[protocol](host, '/')).status).toBe(500)
     expect((await fixture[protocol]('site.localhost', '/')).status).toBe(200)
   })
+
+  test('a blob that is not as large as its manifest says is not served', async () => {
+    const host = `lying-${protocol}.localhost`
+    const small = await fixture.putBlob(Buffer.alloc(5000, 'a'))
+    const large = await fixture.putBlob(Buffer.alloc(3_000_000, 'a'))
+    const type = 'application/octet-stream'
+    const stored = await fixture.putBlob(
+      Buffer.from(
+        JSON.stringify({
+          v: 1,
+          files: [
+            ['honest.bin', { hash: small, size: 5000, type }],
+            ['short.bin', { hash: small, size: 1, type }],
+            ['long.bin', { hash: small, size: 6000, type }],
+            ['stream.bin', { hash: large, size: 2_000_000, type }],
+          ],
+          redirects: [],
+          headers: [],
+          unserved: [],
+        }),
+      ),
+    )
+    await fixture.publish(host, {}, { manifest: stored, versions: [[1, stored]] })
+    // What is in memory for one manifest must not be sent for another.
+    expect((await fixture[protocol](host, '/honest.bin')).body).toHaveLength(5000)
+    for (const name of ['short', 'long']) {
+      expect((await fixture[protocol](host, `/${name}.bin`)).status).toBe(500)
+      expect((await fixture[protocol](host, `/${name}.bin`, { headers: { range: 'bytes=0-0' } })).status).toBe(500)
+    }
+    // Begun before anybody can know: broken off instead.
+    const broken = await fixture[protocol](host, '/stream.bin').catch(() => undefined)
+    expect(broken?.body.length ?? 0).toBeLessThan(2_000_000)
+  })
 })

@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events'
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
+import { finished } from 'node:stream/promises'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
 import { describe, expect, test, vi } from 'vitest'
@@ -170,7 +171,7 @@ describe('a stream', () => {
     const outgoing = createOutgoing({ scarceFrom })
     const { source, read } = sourceOf(5)
     const one = visitor()
-    outgoing.lane(connection().socket).pump(source, one.to)
+    outgoing.lane(connection().socket).pump(source, one.to, 5010)
     for (let round = 0; round < 10; round++) await turn()
     expect(one.sizes).toEqual([1000])
     expect(read()).toBeLessThanOrEqual(2)
@@ -190,15 +191,29 @@ describe('a stream', () => {
     )
     const to = new PassThrough()
     const received = buffer(to)
-    createOutgoing().lane(connection().socket).pump(source, to)
+    createOutgoing().lane(connection().socket).pump(source, to, 20)
     await expect(received).rejects.toThrow('disk')
+  })
+
+  test.each([
+    ['longer', 15],
+    ['shorter', 25],
+  ])('that is %s than announced is not sent as if it were right', async (_, length) => {
+    const to = new PassThrough()
+    const received: Buffer[] = []
+    to.on('data', (chunk: Buffer) => received.push(chunk))
+    createOutgoing()
+      .lane(connection().socket)
+      .pump(Readable.from([bytes(10), bytes(10)]), to, length)
+    await expect(finished(to)).rejects.toThrow('the answer is too')
+    expect(Buffer.concat(received).length).toBeLessThanOrEqual(length)
   })
 
   test('is given up when its reader leaves', async () => {
     const outgoing = createOutgoing({ scarceFrom: 0 })
     const { source } = sourceOf(5)
     const one = visitor()
-    outgoing.lane(connection().socket).pump(source, one.to)
+    outgoing.lane(connection().socket).pump(source, one.to, 5010)
     await turn()
     one.to.destroy()
     await turn()
