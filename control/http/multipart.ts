@@ -8,6 +8,8 @@ import type { Part } from './route.ts'
 
 /** Fields are names and paths; content comes as files. */
 const MAX_FIELD_BYTES = 1_000_000
+/** Fields are collected in memory, all of a form: MAX_BUNDLE_FILES paths of 200 bytes. */
+const MAX_FIELDS_BYTES = 4_000_000
 /** A `files` and a `paths` part for each file, and room for the bundle rules to say what is wrong. */
 const MAX_PARTS = 2 * MAX_BUNDLE_FILES + 1000
 
@@ -32,8 +34,11 @@ export async function walkMultipart(
     previous.catch(fail)
   }
 
+  let fieldsBytes = 0
   parser.on('field', (name, value, info) => {
+    fieldsBytes += Buffer.byteLength(name) + Buffer.byteLength(value)
     if (info.nameTruncated || info.valueTruncated) fail(errors.invalidRequest(`The field "${name}" is too long.`))
+    else if (fieldsBytes > MAX_FIELDS_BYTES) fail(tooManyFields())
     else enqueue({ kind: 'field', name, value })
   })
   parser.on('file', (name, file, info) => {
@@ -62,6 +67,11 @@ function openParser(headers: Readonly<Record<string, string>>): busboy.Busboy {
   } catch (error) {
     throw malformed(error)
   }
+}
+
+function tooManyFields(): ApiError {
+  const detail = `The text fields of the form are larger than ${MAX_FIELDS_BYTES / 1_000_000} MB. Send content as files, many files as one .zip.`
+  return new ApiError(413, 'upload_too_large', detail)
 }
 
 function malformed(error: unknown): ApiError {

@@ -234,6 +234,18 @@ test('multipart: parts in order, paths and UTF-8 names kept', async () => {
   ])
 })
 
+test.each([
+  [4, 201],
+  [5, 413],
+])('multipart: %i MB of text fields are answered with %i', async (fields, status) => {
+  const { route } = collector()
+  const { url } = await start([route])
+  const form = new FormData()
+  for (let index = 0; index < fields; index++) form.append('paths', 'x'.repeat(999_000))
+  const answer = await fetch(`${url}/api/v1/upload`, { method: 'POST', body: form })
+  expect(answer.status).toBe(status)
+})
+
 test('multipart: 100 MB stream through without being held in memory', async () => {
   const { route, parts, received } = collector()
   const { url } = await start([route])

@@ -31,8 +31,7 @@ export function previewRoutes({ csrf, publishing, config }: DashboardServices, h
       method: 'POST',
       path: '/preview',
       async handle(request) {
-        const fields = await readFields(request)
-        csrf.requireCsrf(request, fields)
+        const fields = await readFields(request, (early) => csrf.requireCsrf(request, early))
         const text = fields.get('text') ?? ''
         const { viewer } = await handlers.visit(request)
         const answer = await orShow(
@@ -48,12 +47,23 @@ export function previewRoutes({ csrf, publishing, config }: DashboardServices, h
   ]
 }
 
-/** The publish form is multipart and may carry files; only its fields matter here. */
-async function readFields(request: Request): Promise<URLSearchParams> {
-  if (!/^multipart\//i.test(request.header('content-type') ?? '')) return request.form()
-  const fields = new URLSearchParams()
-  await request.multipart(async (part) => {
-    if (part.kind === 'field') fields.append(part.name, part.value)
-  })
+/**
+ * The publish form is multipart and may carry files; only its fields matter here. `admit` sees the first of them, where
+ * our forms have their token, before any other is collected.
+ */
+async function readFields(request: Request, admit: (fields: URLSearchParams) => void): Promise<URLSearchParams> {
+  const isMultipart = /^multipart\//i.test(request.header('content-type') ?? '')
+  const fields = isMultipart ? new URLSearchParams() : await request.form()
+  let isAdmitted = false
+  const admitOnce = (): void => {
+    if (!isAdmitted) admit(fields)
+    isAdmitted = true
+  }
+  if (isMultipart)
+    await request.multipart(async (part) => {
+      if (part.kind === 'field') fields.append(part.name, part.value)
+      admitOnce()
+    })
+  admitOnce()
   return fields
 }
