@@ -51,7 +51,7 @@ export function anonymousRoutes({
   config: Pick<ControlConfig, 'baseUrl'>
 }): Route[] {
   /** Who publishes, admitted by the limits and the bot check, and the cookie to remember them by. */
-  async function admitted(request: Request): Promise<{ publisher: Publisher; headers: Record<string, string> }> {
+  async function admit(request: Request): Promise<{ publisher: Publisher; headers: Record<string, string> }> {
     const { id, setCookie } = browserCookie.readOrCreate(request)
     const publisher = { ip: request.ip, anonymousId: id, signals: signalsOf(request, config.baseUrl) }
     await anonymous.admit(publisher)
@@ -66,10 +66,10 @@ export function anonymousRoutes({
       tag,
       summary: 'Publish one .html or .md file without an account',
       status: 201,
+      admit,
       consumes: 'multipart/form-data',
       output: dropSchema,
-      async run({ request }) {
-        const { publisher, headers } = await admitted(request)
+      async run({ request, admitted: { publisher, headers } }) {
         const { prepared, fields } = await receiveSingle(request, publishing, { capBytes: anonymous.capBytes })
         const { value, pending } = await anonymous.publish(publisher, prepared, fields.get('title') ?? '')
         return new WithHeaders(value, { ...headers, ...(pending ? { 'dropway-propagation': 'pending' } : {}) })
@@ -82,11 +82,11 @@ export function anonymousRoutes({
       tag,
       summary: 'Publish Markdown without an account',
       status: 201,
+      admit,
       body: markdownSchema,
       maxBodyBytes: anonymous.capBytes * JSON_OVERHEAD,
       output: dropSchema,
-      async run({ request, body }) {
-        const { publisher, headers } = await admitted(request)
+      async run({ body, admitted: { publisher, headers } }) {
         const { value, pending } = await anonymous.publishText(publisher, {
           filename: 'index.md',
           content: body.markdown,

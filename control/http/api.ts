@@ -24,12 +24,15 @@ interface ApiRouteSpec<
   Query extends z.ZodType,
   Output extends z.ZodType | undefined,
   Who extends Access,
+  Admitted,
 > {
   method: Method
   path: string
   access: Who
   summary: string
   tag: string
+  /** Called before the body is read; throws to refuse. `run` gets what it gives. */
+  admit?(request: Request): Promise<Admitted>
   body?: Body
   /** When a JSON body may be larger than MAX_JSON_BYTES. */
   maxBodyBytes?: number
@@ -43,6 +46,7 @@ interface ApiRouteSpec<
     actor: Who extends 'public' ? undefined : Actor
     body: z.output<Body>
     query: z.output<Query>
+    admitted: Admitted
   }): Promise<Output extends z.ZodType ? ApiResult<z.input<Output>> : WithHeaders<undefined> | undefined | void>
 }
 
@@ -66,16 +70,18 @@ export function createApiRoutes(authenticate: Authenticate) {
     Query extends z.ZodType = z.ZodUndefined,
     Output extends z.ZodType | undefined = undefined,
     Who extends Access = Access,
-  >(spec: ApiRouteSpec<Body, Query, Output, Who>): Route {
+    Admitted = undefined,
+  >(spec: ApiRouteSpec<Body, Query, Output, Who, Admitted>): Route {
     return {
       method: spec.method,
       path: spec.path,
       operation: describeOperation(spec as unknown as OperationSpec),
       async handle(request): Promise<Reply> {
         const actor = spec.access === 'public' ? undefined : await requireActor(authenticate, request, spec.access)
+        const admitted = await spec.admit?.(request)
         const body = spec.body ? parse(spec.body, await readBody(request, spec.body, spec.maxBodyBytes)) : undefined
         const query = spec.query ? parse(spec.query, Object.fromEntries(request.query)) : undefined
-        const result = await spec.run({ request, actor, body, query } as never)
+        const result = await spec.run({ request, actor, admitted, body, query } as never)
         const output = result instanceof WithHeaders ? result.output : result
         const headers = result instanceof WithHeaders ? result.headers : {}
         return spec.output ? json(spec.status, spec.output.parse(output), headers) : noContent(headers)
@@ -116,7 +122,7 @@ async function readBody(request: Request, schema: z.ZodType, maxBytes: number | 
   return request.json(maxBytes)
 }
 
-type OperationSpec = ApiRouteSpec<z.ZodType, z.ZodType, z.ZodType | undefined, Access>
+type OperationSpec = ApiRouteSpec<z.ZodType, z.ZodType, z.ZodType | undefined, Access, unknown>
 
 function describeOperation(spec: OperationSpec): Record<string, unknown> {
   const parameters = [...spec.path.matchAll(/:([a-z_0-9]+)/g)].map((match) => ({

@@ -89,6 +89,13 @@ describe('POST /drops-md', () => {
     expect((await publish('\u0001'.repeat(300_000))).status).toBe(201)
     expect((await publish('x'.repeat(2_000_001))).status).toBe(413)
   })
+  test('whoever is refused is refused before the body is read', async () => {
+    const answer = await stack.fetch('/api/v1/drops-md', {
+      body: 'x'.repeat(5_000_000),
+      headers: { 'content-type': 'application/json', 'dropway-website': 'https://spam.test' },
+    })
+    expect(answer.json()).toMatchObject({ error: 'content_rejected' })
+  })
   test('renders Markdown with its title', async () => {
     const answer = await stack.fetch('/api/v1/drops-md', { json: { markdown: 'Just **text**', title: 'A <title>' } })
     expect(answer.status).toBe(201)
