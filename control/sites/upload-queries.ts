@@ -84,6 +84,24 @@ export async function deleteUpload(sql: Sql, uploadId: string): Promise<boolean>
   return (await sql`delete from uploads where id = ${uploadId}`).count === 1
 }
 
+/** Keeps the newest open uploads of an organisation, as many as fit. The organisation is locked. */
+export async function dropOldestUploads(
+  sql: Sql,
+  orgId: string,
+  room: { uploads: number; bytes: number },
+  now: Date,
+): Promise<void> {
+  await sql`
+    with open as (
+      select u.id, coalesce((select sum(b.size) from upload_blobs b where b.upload_id = u.id), 0) as bytes
+      from uploads u join sites s on s.id = u.site_id where s.org_id = ${orgId} and u.expires_at > ${now}),
+    counted as (
+      select id, row_number() over newest as uploads, sum(bytes) over newest as bytes
+      from open window newest as (order by id desc))
+    delete from uploads where id in (
+      select id from counted where uploads > ${room.uploads}::bigint or bytes > ${room.bytes}::bigint)`
+}
+
 export async function deleteExpired(sql: Sql, now: Date): Promise<number> {
   return (await sql`delete from uploads where expires_at <= ${now}`).count
 }

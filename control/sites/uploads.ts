@@ -19,7 +19,7 @@ import type { Manifest } from '../../shared/manifest.ts'
 import type { Actor } from '../accounts/actor.ts'
 import { transaction, type Pool } from '../database/sql.ts'
 import type { Publishing } from '../publishing/contract.ts'
-import { ownBlobs } from './queries.ts'
+import { lockOrganisation, ownBlobs } from './queries.ts'
 import type { StartUpload, VersionView } from './schemas.ts'
 import type { Propagated, Sites } from './sites.ts'
 import * as queries from './upload-queries.ts'
@@ -27,6 +27,11 @@ import type { Versions } from './versions.ts'
 
 /** Long enough for a slow line and a lunch break, shorter than the grace period of garbage collection. */
 const UPLOAD_LIFETIME_MS = 12 * HOUR_MS
+/**
+ * Open at the same time, for each drop of the plan. Beyond it the oldest is given up: a deploy that found nothing to do,
+ * or that broke off, leaves its upload open. So are those whose bytes are more than the plan stores.
+ */
+const OPEN_UPLOADS_PER_DROP = 3
 /** Most files of a site: they come in one piece, and go to the store without a partial file. */
 const MAX_WHOLE_BYTES = 256_000
 
@@ -96,7 +101,7 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
     async start(actor: Actor, siteId: string, wanted: StartUpload) {
       const site = await sites.requireOwn(sql, actor, siteId)
       versions.requirePublishable(site)
-      const cap = plans[site.plan].uploadBytes
+      const { uploadBytes: cap, storageBytes, activeDrops } = plans[site.plan]
       if (wanted.files.reduce((sum, file) => sum + file.size, 0) > cap) throw errors.uploadTooLarge(cap)
       for (const file of wanted.files) publishing.checkPath(file.path)
       requireConsistent(wanted.files)
@@ -104,8 +109,14 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       const missing = await missingOf(actor, wanted.files, live)
       const id = newId('upl', clock.now())
       const expiresAt = new Date(clock.now() + UPLOAD_LIFETIME_MS)
-      await transaction(sql, (db) =>
-        queries.insertUpload(
+      const room = {
+        uploads: OPEN_UPLOADS_PER_DROP * activeDrops - 1,
+        bytes: storageBytes - missing.values().reduce((sum, size) => sum + size, 0),
+      }
+      await transaction(sql, async (db) => {
+        await lockOrganisation(db, actor.orgId)
+        await queries.dropOldestUploads(db, actor.orgId, room, new Date(clock.now()))
+        await queries.insertUpload(
           db,
           {
             id,
@@ -118,8 +129,8 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
           },
           wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size })),
           [...missing].map(([hash, size]) => ({ hash, size })),
-        ),
-      )
+        )
+      })
       return {
         upload_id: id,
         missing: [...missing.keys()],

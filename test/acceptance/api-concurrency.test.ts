@@ -1,5 +1,5 @@
 /** Many callers at once: caps, version numbers and slugs hold under races; a publish is visible when its 201 arrives. */
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { apiFor, fileForm } from '../support/api.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
@@ -51,6 +51,28 @@ test('an upload that is finished ten times at once is published once', async () 
   expect(answers.map((answer) => answer.status).toSorted((a, b) => a - b)).toEqual([201, ...Array<number>(9).fill(404)])
   expect((await api.versions(site.id)).json()).toHaveLength(1)
   expect((await stack.visit(site.slug)).text()).toContain('once')
+})
+
+test.each([
+  ['number', 9, 1000],
+  ['bytes', 5, 10_000_000],
+])('open uploads are bounded by their %s: a new one ends the oldest', async (_, fitting, size) => {
+  const { token } = await stack.createAccount('free')
+  const site = (await apiFor(stack, { token }).create()).json()
+  const root = `/api/v1/sites/${site.id}/uploads`
+  const start = async (): Promise<string> => {
+    const sha256 = randomBytes(32).toString('hex')
+    const answer = await stack.fetch(root, { token, json: { files: [{ path: 'index.html', sha256, size }] } })
+    expect(answer.status).toBe(201)
+    return `${root}/${answer.json<{ upload_id: string }>().upload_id}/blobs/${sha256}`
+  }
+  const isOpen = async (blob: string): Promise<boolean> => (await stack.fetch(blob, { token })).status !== 404
+  const first = await start()
+  const others = await times(fitting - 1, start)
+  expect(await isOpen(first)).toBe(true)
+  const last = await start()
+  expect(await isOpen(first)).toBe(false)
+  for (const blob of [...others, last]) expect(await isOpen(blob)).toBe(true)
 })
 
 test('50 creates of one slug end in one 201', async () => {
