@@ -3,7 +3,7 @@
  * tell the edges; and show the new state when they serve it.
  */
 import type { Redis } from 'ioredis'
-import { decodeRetryState } from '../../shared/certificate-retry.ts'
+import { decodeRetryState, type RetryState } from '../../shared/certificate-retry.ts'
 import { MINUTE_MS, type Clock } from '../../shared/clock.ts'
 import { siteHost } from '../../shared/hosts.ts'
 import { keys } from '../../shared/keys.ts'
@@ -48,11 +48,12 @@ interface Seen {
   readonly findings: rules.DnsFindings
   readonly verdict: rules.DnsVerdict
   readonly probe: rules.ProbeResult
+  readonly retry: RetryState | undefined
 }
 
 /** A decision that is shown once every edge serves what it says. */
 interface Unrevealed {
-  readonly id: string
+  readonly claim: DomainRow
   readonly decision: rules.Decision
   readonly found: string
 }
@@ -72,13 +73,15 @@ export function createChecks({ sql, redis, clock, log, config, learnCertificate,
     const findings = await doctor.examine(facts)
     const verdict = rules.judgeDns(findings, facts)
     const mayProbe = asksCa && verdict.kind === 'proven' && findings.caa === 'allows'
-    return { findings, verdict, probe: mayProbe ? await prober.probe(row.domain, findings.addresses) : 'not_needed' }
+    const probe = mayProbe ? await prober.probe(row.domain, findings.addresses) : 'not_needed'
+    const retry = decodeRetryState(await redis.hget(keys.acmeRetry, row.domain).catch(() => null))
+    return { findings, verdict, probe, retry }
   }
 
-  /** Caller has locked the name and the claim. */
+  /** Caller has locked the claim. */
   async function settle(db: Sql, row: DomainRow, seen: Seen, isAsked: boolean): Promise<Unrevealed | undefined> {
     const holder = await queries.findHolder(db, row.domain)
-    const retry = decodeRetryState(await redis.hget(keys.acmeRetry, row.domain).catch(() => null))
+    const { retry } = seen
     const decision = rules.decide({
       state: row.state,
       stopped: row.stopped_at !== null,
@@ -123,14 +126,14 @@ export function createChecks({ sql, redis, clock, log, config, learnCertificate,
     await queries.updateDomain(db, row.id, { state: 'issuing', holds, wanted: decision.wanted, next_check_at: lease })
     const route = rules.routeOfDomain({ ...row, holds, state: decision.state }, siteHost(row.slug, config.sitesDomain))
     if (route) await setRoute(db, route)
-    return { id: row.id, decision, found }
+    return { claim: row, decision, found }
   }
 
   async function reveal(unrevealed: Unrevealed | undefined): Promise<void> {
     await propagate()
     if (!unrevealed) return
     await transaction(sql, async (db) => {
-      const row = await queries.lockDomain(db, unrevealed.id)
+      const row = await queries.lockClaim(db, unrevealed.claim)
       if (row && row.holds && !row.stopped_at && row.state === 'issuing')
         await show(db, row, unrevealed.decision, unrevealed.found)
     })
@@ -156,13 +159,12 @@ export function createChecks({ sql, redis, clock, log, config, learnCertificate,
   }
 
   async function check(id: string, isAsked = false): Promise<void> {
-    const before = await queries.lockDomain(sql, id)
+    const before = await queries.findById(sql, id)
     if (!before) return
     await learnCertificate(before.domain)
     const seen = await look(before)
     const unrevealed = await transaction(sql, async (db) => {
-      await queries.lockName(db, before.domain)
-      const row = await queries.lockDomain(db, id)
+      const row = await queries.lockClaim(db, before)
       return row && settle(db, row, seen, isAsked)
     })
     await reveal(unrevealed)
@@ -174,7 +176,7 @@ export function createChecks({ sql, redis, clock, log, config, learnCertificate,
     if (!holder) return
     if (holder.state !== 'issuing') return check(holder.id)
     const unrevealed = await transaction(sql, async (db) => {
-      const row = await queries.lockDomain(db, holder.id)
+      const row = await queries.lockClaim(db, holder)
       const decision: rules.Decision = { state: 'active', reason: null, holds: true, wanted: true }
       return row?.state === 'issuing' ? apply(db, row, decision, '') : undefined
     })

@@ -13,7 +13,7 @@ import { errors } from '../../shared/errors.ts'
 import { siteHost } from '../../shared/hosts.ts'
 import { newId } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
-import { plans } from '../../shared/plans.ts'
+import { plans, type Plan } from '../../shared/plans.ts'
 import type { Secrets } from '../../shared/secrets.ts'
 import type { Actor } from '../accounts/actor.ts'
 import type { ControlConfig } from '../config.ts'
@@ -77,6 +77,10 @@ export function createDomains({ sql, redis, secrets, clock, log, config, audit, 
     if (!(await queries.isOwnSite(db, actor.orgId, siteId))) throw errors.notFound()
   }
 
+  async function lockOwnSite(db: Sql, actor: Actor, siteId: string): Promise<void> {
+    if (!(await queries.lockOwnSite(db, actor.orgId, siteId))) throw errors.notFound()
+  }
+
   async function requireDomain(db: Sql, actor: Actor, siteId: string, domain: string): Promise<DomainRow> {
     await requireOwnSite(db, actor, siteId)
     const row = await queries.findDomain(db, siteId, asTyped(domain))
@@ -121,16 +125,18 @@ export function createDomains({ sql, redis, secrets, clock, log, config, audit, 
     })
   }
 
-  async function requireRoom(db: Sql, actor: Actor, domain: string): Promise<void> {
-    const plan = plans[(await queries.lockPlan(db, actor.orgId)) ?? 'free']
+  /** Caller has locked the plan. */
+  async function requireRoom(db: Sql, actor: Actor, plan: Plan, domain: string): Promise<void> {
     if (plan.customDomains === 0) throw errors.planFeature('A custom domain')
     if (await queries.findClaim(db, actor.orgId, domain)) return
     if ((await queries.countDomains(db, actor.orgId)) >= plan.customDomains)
       throw errors.planLimit(`Your plan allows ${plan.customDomains} custom domains. Remove one, or upgrade.`)
   }
 
-  /** Everything of a domain goes: the claim, the route, the certificate. */
-  async function release(db: Sql, row: DomainRow): Promise<void> {
+  /** Everything of a domain goes: the claim, the route, the certificate, as they are by now. */
+  async function release(db: Sql, claim: DomainRow): Promise<void> {
+    const row = await queries.lockClaim(db, claim)
+    if (!row) return
     await queries.removeDomain(db, row.id, now())
     if (!row.holds) return
     if (row.wanted) await setDomainWanted(db, row.domain, false)
@@ -152,13 +158,14 @@ export function createDomains({ sql, redis, secrets, clock, log, config, audit, 
     },
 
     async add(actor: Actor, siteId: string, wanted: AddDomain): Promise<DomainView> {
-      await requireOwnSite(sql, actor, siteId)
       const parsed = rules.parseDomain(wanted.domain, config)
       if ('problem' in parsed) throw errors.invalidRequest(`domain: ${parsed.problem}`)
       const { domain } = parsed
       const pair = wanted.pair === false ? undefined : rules.pairOf(domain)
       await transaction(sql, async (db) => {
-        await requireRoom(db, actor, domain)
+        const plan = plans[(await queries.lockPlan(db, actor.orgId)) ?? 'free']
+        await lockOwnSite(db, actor, siteId)
+        await requireRoom(db, actor, plan, domain)
         await claim(db, actor, siteId, domain, null)
         const isPairFree = pair !== undefined && !(await queries.findClaim(db, actor.orgId, pair))
         if (isPairFree) await claim(db, actor, siteId, pair, domain)
@@ -169,8 +176,8 @@ export function createDomains({ sql, redis, secrets, clock, log, config, audit, 
 
     async remove(actor: Actor, siteId: string, domain: string): Promise<{ pending: boolean }> {
       await transaction(sql, async (db) => {
+        await lockOwnSite(db, actor, siteId)
         const row = await requireDomain(db, actor, siteId, domain)
-        await queries.lockName(db, row.domain)
         const all = await queries.listDomains(db, siteId)
         for (const one of all.filter((other) => other.id === row.id || other.redirect_to === row.domain))
           await release(db, one)
@@ -203,13 +210,13 @@ export function createDomains({ sql, redis, secrets, clock, log, config, audit, 
 
     mirror,
 
-    /** Routes of a site's domains, for `refreshRoutes`. A site that is gone gives its domains up. */
+    /** Routes of a locked site's domains, for `refreshRoutes`. A site that is gone gives its domains up. */
     async routesOf(db: Sql, site: { id: string; slug: string; deleted_at: Date | null }): Promise<NewRoute[]> {
-      const rows = await queries.listDomains(db, site.id)
       if (site.deleted_at) {
-        for (const row of rows) await release(db, row)
+        for (const row of await queries.listDomains(db, site.id)) await release(db, row)
         return []
       }
+      const rows = await queries.lockDomains(db, site.id)
       return rows
         .map((row) => rules.routeOfDomain(row, siteHost(site.slug, config.sitesDomain)))
         .filter((route) => route !== undefined)

@@ -45,6 +45,13 @@ export async function isOwnSite(sql: Sql, orgId: string, siteId: string): Promis
   return rows.length === 1
 }
 
+/** The same, and it stays so until the transaction ends. */
+export async function lockOwnSite(sql: Sql, orgId: string, siteId: string): Promise<boolean> {
+  const rows = await sql`
+    select 1 from sites where id = ${siteId} and org_id = ${orgId} and deleted_at is null for no key update`
+  return rows.length === 1
+}
+
 /** A pair counts once: its redirecting half is not counted. */
 export async function countDomains(sql: Sql, orgId: string): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
@@ -58,14 +65,37 @@ export async function listDomains(sql: Sql, siteId: string): Promise<DomainRow[]
     where d.site_id = ${siteId} and d.removed_at is null order by d.created_at, d.redirect_to nulls first, d.domain`
 }
 
+/** For a change of the site, which is locked: the name may be another account's from one moment to the next. */
+export async function lockDomains(sql: Sql, siteId: string): Promise<DomainRow[]> {
+  return sql<DomainRow[]>`
+    select ${columns(sql)} from ${source(sql)}
+    where d.site_id = ${siteId} and d.removed_at is null order by d.domain for update of d`
+}
+
 export async function findDomain(sql: Sql, siteId: string, domain: string): Promise<DomainRow | undefined> {
   const [row] = await sql<DomainRow[]>`
     select ${columns(sql)} from ${source(sql)} where d.site_id = ${siteId} and d.domain = ${domain} and d.removed_at is null`
   return row
 }
 
-/** Locks the claim, so that two checks of it do not interleave. */
-export async function lockDomain(sql: Sql, id: string): Promise<DomainRow | undefined> {
+export async function findById(sql: Sql, id: string): Promise<DomainRow | undefined> {
+  const [row] = await sql<DomainRow[]>`
+    select ${columns(sql)} from ${source(sql)} where d.id = ${id} and d.removed_at is null`
+  return row
+}
+
+/**
+ * The claim as it is once nobody else can change it; undefined when it is gone. Everybody locks in this order:
+ *   1. the site    its slug, its life, and the routes of all of its domains
+ *   2. the name    claims of other accounts to it, also before any of them holds it
+ *   3. the claim   a plan that ends takes the claims without their names
+ */
+export async function lockClaim(
+  sql: Sql,
+  { id, site_id, domain }: Pick<DomainRow, 'id' | 'site_id' | 'domain'>,
+): Promise<DomainRow | undefined> {
+  await sql`select id from sites where id = ${site_id} for no key update`
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`domain:${domain}`}, 0))`
   const [row] = await sql<DomainRow[]>`
     select ${columns(sql)} from ${source(sql)} where d.id = ${id} and d.removed_at is null for update of d`
   return row
@@ -81,11 +111,6 @@ export async function findHolder(sql: Sql, domain: string): Promise<DomainRow | 
   const [row] = await sql<DomainRow[]>`
     select ${columns(sql)} from ${source(sql)} where d.domain = ${domain} and d.holds and d.removed_at is null`
   return row
-}
-
-/** Claims to one name are settled one after the other, also before any of them holds it. */
-export async function lockName(sql: Sql, domain: string): Promise<void> {
-  await sql`select pg_advisory_xact_lock(hashtextextended(${`domain:${domain}`}, 0))`
 }
 
 export async function insertDomain(

@@ -2,7 +2,7 @@
 import type { Sql } from '../database/sql.ts'
 import { setRoute, type NewRoute } from '../events/outbox.ts'
 import { siteHost } from '../../shared/hosts.ts'
-import { findSite, retainedVersions, slugsOf } from './queries.ts'
+import { findSite, lockSite, retainedVersions, slugsOf } from './queries.ts'
 import { redirectRouteOf, siteRouteOf, type SiteFacts } from './rules.ts'
 
 /** Routes of a site's custom domains; handed in by the domains capability. */
@@ -20,6 +20,7 @@ export function createRefreshRoutes({
   domainRoutes: DomainRoutes
 }): RefreshRoutes {
   return async (sql, siteId) => {
+    await lockSite(sql, siteId)
     const site = await findSite(sql, siteId)
     if (!site) return
     const record = siteRouteOf(site, await retainedVersions(sql, siteId), sitesDomain, now())
