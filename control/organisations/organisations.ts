@@ -1,6 +1,7 @@
 /**
  * Organisations: tenants that own drops and plans. Everybody has a personal one; further ones are shared.
- * An organisation that the caller does not belong to answers like a missing one.
+ * An organisation that the caller does not belong to answers like a missing one; so does, for a connected app, every
+ * one but that which it was allowed to act for.
  */
 import type { Clock } from '../../shared/clock.ts'
 import { errors } from '../../shared/errors.ts'
@@ -46,13 +47,15 @@ import {
   MAX_MEMBERS,
   parseName,
   permissionToManage,
+  mayReach,
   requirePermission,
+  requireWholeAccount,
   type GivableRole,
   type Permission,
 } from './rules.ts'
 
 export interface Organisations {
-  list(actor: Pick<Actor, 'userId'>): Promise<MembershipRow[]>
+  list(actor: Actor): Promise<MembershipRow[]>
   create(actor: Actor, name: string): Promise<MembershipRow>
   rename(actor: Actor, orgId: string, name: string): Promise<MembershipRow>
   /** Its drops are gone at once. A personal organisation goes with its account only. */
@@ -97,14 +100,9 @@ export function createOrganisations({ sql, clock, baseUrl, enqueueMail, hooks }:
   const now = (): Date => new Date(clock.now())
   const throttle = createThrottle({ sql, clock })
 
-  async function membership(
-    db: Sql,
-    actor: Pick<Actor, 'userId'>,
-    orgId: string,
-    permission?: Permission,
-  ): Promise<MembershipRow> {
+  async function membership(db: Sql, actor: Actor, orgId: string, permission?: Permission): Promise<MembershipRow> {
     const found = await findMembership(db, orgId, actor.userId)
-    if (!found) throw errors.notFound('organisation')
+    if (!found || !mayReach(actor, orgId)) throw errors.notFound('organisation')
     if (permission) requirePermission(found.role, permission)
     return found
   }
@@ -138,9 +136,10 @@ export function createOrganisations({ sql, clock, baseUrl, enqueueMail, hooks }:
   }
 
   return {
-    list: (actor) => listMemberships(sql, actor.userId),
+    list: async (actor) => (await listMemberships(sql, actor.userId)).filter(({ id }) => mayReach(actor, id)),
 
     async create(actor, text) {
+      requireWholeAccount(actor)
       if (!actor.emailVerified) throw errors.emailNotVerified()
       const name = parseName(text)
       return transaction(sql, async (db) => {
@@ -302,6 +301,7 @@ export function createOrganisations({ sql, clock, baseUrl, enqueueMail, hooks }:
 
     accept: (actor, token) =>
       transaction(sql, async (db) => {
+        requireWholeAccount(actor)
         if (!(await lockPerson(db, actor.userId))) throw errors.unauthorized()
         const invitation = await findOpenInvitation(db, hashSecret(token), now())
         if (!invitation) throw errors.invalidLink('This invitation does not work any more. Ask for a new one.')

@@ -1,5 +1,5 @@
 /** Roles and what each may do. Policy is this table; everything else asks it. */
-import type { Role } from '../accounts/actor.ts'
+import type { Actor, Role } from '../accounts/actor.ts'
 import { DAY_MS } from '../../shared/clock.ts'
 import { errors } from '../../shared/errors.ts'
 import { MAX_NAME_CHARS } from '../../shared/limits.ts'
@@ -37,6 +37,16 @@ export function requirePermission(role: Role, permission: Permission): void {
       `Your role in this organisation is ${role}; this needs ${PERMISSIONS[permission].join(' or ')}.`,
     )
   }
+}
+
+/** Somebody allowed a connected app to act for one organisation; a session and an API token act for the whole account. */
+export function mayReach({ via, orgId }: Pick<Actor, 'via' | 'orgId'>, wantedOrgId: string): boolean {
+  return via.kind !== 'oauth' || orgId === wantedOrgId
+}
+
+export function requireWholeAccount({ via }: Pick<Actor, 'via'>): void {
+  if (via.kind === 'oauth')
+    throw errors.forbidden('A connected app acts for one organisation only. Do this in the dashboard.')
 }
 
 /** Roles that can be given away. Ownership is one person's and moves by transfer only. */

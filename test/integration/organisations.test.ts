@@ -205,6 +205,28 @@ describe('coming and going', () => {
   })
 })
 
+test('a connected app reaches the organisation that it was allowed for, and no other', async () => {
+  const [allowed, other] = [await newOrganisation(), (await organisations.create(people.owner, 'Other')).id]
+  const app: Actor = { ...people.owner, orgId: allowed, via: { kind: 'oauth', grantId: 'grt', scopes: ['cli'] } }
+  expect((await organisations.list(app)).map(({ id }) => id)).toEqual([allowed])
+  expect(await refusal(organisations.rename(app, allowed, 'Acme 2'))).toBe('accepted')
+  const deeds = [
+    organisations.rename(app, other, 'Mine'),
+    organisations.remove(app, other),
+    organisations.listMembers(app, other),
+    organisations.removeMember(app, people.owner.orgId, app.userId),
+    organisations.transfer(app, other, people.member.userId),
+    organisations.invite(app, other, { email: 'friend@example.com', role: 'admin' }),
+    organisations.listInvitations(app, other),
+  ]
+  expect(new Set(await Promise.all(deeds.map(refusal)))).toEqual(new Set(['not_found']))
+  expect(await refusal(organisations.create(app, 'Another'))).toBe('forbidden')
+  expect(await refusal(organisations.accept(app, 'a token'))).toBe('forbidden')
+
+  const token: Actor = { ...app, via: { kind: 'token', tokenId: 'tok' } }
+  expect(await refusal(organisations.rename(token, other, 'Mine'))).toBe('accepted')
+})
+
 describe('by API', () => {
   test('create, invite, list, read the audit log page by page', async () => {
     const routes = [...organisationRoutes(fixture), ...auditRoutes(fixture)]
