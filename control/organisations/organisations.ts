@@ -43,6 +43,7 @@ import {
 } from './queries.ts'
 import {
   INVITATION_LIFETIME_MS,
+  hasAllFree,
   MAX_FREE_ORGANISATIONS,
   MAX_MEMBERS,
   parseName,
@@ -145,7 +146,7 @@ export function createOrganisations({ sql, clock, baseUrl, enqueueMail, hooks }:
       return transaction(sql, async (db) => {
         if (!(await lockPerson(db, actor.userId))) throw errors.unauthorized()
         const owned = await listOwned(db, actor.userId)
-        if (owned.filter((organisation) => organisation.plan === 'free').length >= MAX_FREE_ORGANISATIONS) {
+        if (hasAllFree(owned)) {
           throw errors.planLimit(
             `You own ${MAX_FREE_ORGANISATIONS} organisations on the free plan. Upgrade or delete one first.`,
           )
@@ -232,11 +233,17 @@ export function createOrganisations({ sql, clock, baseUrl, enqueueMail, hooks }:
       await change(actor, orgId, 'transfer', async (db, own) => {
         if (own.personal)
           throw errors.conflict('personal_organisation', 'A personal organisation cannot be transferred.')
+        if (toUserId === actor.userId) return
+        // Whoever deletes the account at this moment inherits nothing.
+        if (!(await lockPerson(db, toUserId))) throw errors.notFound('member')
         const heir = await otherMember(db, orgId, toUserId)
-        if (heir.userId === actor.userId) return
         // The drops of an unverified owner answer 503.
         if (!heir.verified)
           throw errors.conflict('owner_not_verified', 'The new owner has to verify the e-mail address first.')
+        if (own.plan === 'free' && hasAllFree(await listOwned(db, heir.userId)))
+          throw errors.planLimit(
+            `${heir.email} owns ${MAX_FREE_ORGANISATIONS} organisations on the free plan already. Upgrade this one first.`,
+          )
         // There is one owner at any time: first down, then up.
         await setRole(db, orgId, actor.userId, 'admin')
         await setRole(db, orgId, heir.userId, 'owner')

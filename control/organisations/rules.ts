@@ -3,6 +3,7 @@ import type { Actor, Role } from '../accounts/actor.ts'
 import { DAY_MS } from '../../shared/clock.ts'
 import { errors } from '../../shared/errors.ts'
 import { MAX_NAME_CHARS } from '../../shared/limits.ts'
+import type { PlanName } from '../../shared/plans.ts'
 
 export type Permission =
   | 'publish'
@@ -62,6 +63,11 @@ export const INVITATION_LIFETIME_MS = 7 * DAY_MS
 
 /** Each comes with the drops of the free plan; without an end they would be a way round its cap. */
 export const MAX_FREE_ORGANISATIONS = 3
+
+/** Nothing more for them, founded or inherited, before one is paid for or deleted. */
+export function hasAllFree(owned: readonly { readonly plan: PlanName }[]): boolean {
+  return owned.filter(({ plan }) => plan === 'free').length >= MAX_FREE_ORGANISATIONS
+}
 
 /** Invitations are mails to strangers: their number is bounded. */
 export const MAX_MEMBERS = 100

@@ -1,6 +1,5 @@
 /** Custom domains while their drop, their name and their claim change at the same moment: real Postgres, no edges. */
 import { Redis } from 'ioredis'
-import type { TransactionSql } from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Actor } from '../../control/accounts/actor.ts'
 import { transaction, type Sql } from '../../control/database/sql.ts'
@@ -12,6 +11,7 @@ import { silentLog } from '../../shared/log.ts'
 import type { RouteRecord } from '../../shared/route-record.ts'
 import { createSecrets } from '../../shared/secrets.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+import { duringTransaction } from '../support/races.ts'
 
 let database: TestDatabase
 let redis: Redis
@@ -91,30 +91,11 @@ async function routeOf(host: string): Promise<RouteRecord | undefined> {
   return row?.record
 }
 
-/** Does the first thing, and has the others begin and wait for it; then it commits. */
-async function during(first: (sql: TransactionSql) => Promise<void>, ...others: (() => Promise<unknown>)[]) {
-  const { sql } = database
-  const started: Promise<unknown>[] = []
-  await sql.begin(async (held) => {
-    await first(held)
-    for (const other of others) {
-      started.push(other().catch((error: unknown) => error))
-      await expect.poll(waiting, { timeout: 5000, interval: 10 }).toBe(started.length)
-    }
-  })
-  return Promise.all(started)
-}
-
-async function waiting(): Promise<number> {
-  const [row] = await database.sql<{ count: number }[]>`
-    select count(*)::int as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-  return row!.count
-}
-
 test('a domain that goes live while its drop is deleted leads nowhere afterwards', async () => {
   const { actor, siteId } = await newAccount()
   await domains.add(actor, siteId, { domain: 'late.delete.test' })
-  await during(
+  await duringTransaction(
+    database.sql,
     (sql) => goLive(sql, 'late.delete.test', siteId),
     () => deleteSite(siteId),
   )
@@ -124,7 +105,8 @@ test('a domain that goes live while its drop is deleted leads nowhere afterwards
 test('the other half of a pair that goes live while the domain is removed leads nowhere afterwards', async () => {
   const { actor, siteId } = await newAccount()
   await domains.add(actor, siteId, { domain: 'pair.test' })
-  await during(
+  await duringTransaction(
+    database.sql,
     (sql) => goLive(sql, 'www.pair.test', siteId),
     () => domains.remove(actor, siteId, 'pair.test'),
   )
@@ -135,7 +117,8 @@ test('a drop that changes while a domain of it is removed does not bring the dom
   const { actor, siteId } = await newAccount()
   await domains.add(actor, siteId, { domain: 'gone.patch.test' })
   await goLive(database.sql, 'gone.patch.test', siteId)
-  await during(
+  await duringTransaction(
+    database.sql,
     async (sql) => void (await sql`select from routes where host = 'gone.patch.test' for update`),
     () => domains.remove(actor, siteId, 'gone.patch.test'),
     () => transaction(database.sql, (sql) => refreshRoutes(sql, siteId)),
@@ -148,7 +131,8 @@ test('a drop that changes while another account proves its domain does not take 
   await domains.add(loser.actor, loser.siteId, { domain: 'moves.test', pair: false })
   await domains.add(winner.actor, winner.siteId, { domain: 'moves.test', pair: false })
   await goLive(database.sql, 'moves.test', loser.siteId)
-  await during(
+  await duringTransaction(
+    database.sql,
     async (sql) => {
       await sql`update domains set holds = false, state = 'blocked' where site_id = ${loser.siteId}`
       await goLive(sql, 'moves.test', winner.siteId)
@@ -160,7 +144,8 @@ test('a drop that changes while another account proves its domain does not take 
 
 test('a domain cannot be claimed for a drop that is being deleted', async () => {
   const { actor, siteId } = await newAccount()
-  const [refusal] = await during(
+  const [refusal] = await duringTransaction(
+    database.sql,
     async (sql) => {
       await sql`select from organisations where id = ${actor.orgId} for update`
       await sql`update sites set deleted_at = now() where id = ${siteId}`

@@ -6,6 +6,8 @@ import { recordAudit } from '../../control/audit/audit.ts'
 import type { Organisations } from '../../control/organisations/organisations.ts'
 import { organisationRoutes } from '../../control/organisations/routes.ts'
 import { DAY_MS } from '../../shared/clock.ts'
+import type { Sql } from '../../control/database/sql.ts'
+import { duringTransaction } from '../support/races.ts'
 import { callRoute, createAccountsFixture, PASSWORD, refusal, VISIT } from '../support/accounts.ts'
 
 let fixture: Awaited<ReturnType<typeof createAccountsFixture>>
@@ -171,6 +173,47 @@ describe('coming and going', () => {
     await join(id, people.owner, newcomer, 'member')
     expect(await refusal(organisations.transfer(people.owner, id, newcomer.userId))).toBe('owner_not_verified')
     expect(await refusal(organisations.create(newcomer, 'Mine'))).toBe('email_not_verified')
+  })
+
+  describe('an organisation has an owner who exists, also when the heir deletes the account', () => {
+    async function heritage() {
+      const { id } = await organisations.create(people.owner, 'Acme')
+      const heir = await fixture.newAccount()
+      await join(id, people.owner, heir, 'member')
+      const lockMembershipOf = (userId: string) => (sql: Sql) =>
+        sql`select from memberships where org_id = ${id} and user_id = ${userId} for update`
+      return {
+        heir,
+        lockMembershipOf,
+        transfer: () => refusal(organisations.transfer(people.owner, id, heir.userId)),
+        leave: () => refusal(fixture.accounts.deleteAccount(heir, { password: PASSWORD })),
+        owners: () => fixture.sql`select user_id from memberships where org_id = ${id} and role = 'owner'`,
+      }
+    }
+
+    test('a moment later', async () => {
+      const { heir, lockMembershipOf, transfer, leave, owners } = await heritage()
+      const first = lockMembershipOf(people.owner.userId)
+      const outcomes = await duringTransaction(fixture.sql, first, transfer, leave)
+      expect(outcomes).toEqual(['accepted', 'organisation_has_members'])
+      expect(await owners()).toMatchObject([{ user_id: heir.userId }])
+    })
+
+    test('a moment before', async () => {
+      const { heir, lockMembershipOf, transfer, leave, owners } = await heritage()
+      const outcomes = await duringTransaction(fixture.sql, lockMembershipOf(heir.userId), leave, transfer)
+      expect(outcomes).toEqual(['accepted', 'not_found'])
+      expect(await owners()).toMatchObject([{ user_id: people.owner.userId }])
+    })
+  })
+
+  test('nobody inherits more free organisations than they could found', async () => {
+    const id = await newOrganisation()
+    const heir = people.member
+    for (const name of ['One', 'Two']) await organisations.create(heir, name)
+    expect(await refusal(organisations.transfer(people.owner, id, heir.userId))).toBe('plan_limit')
+    await fixture.sql`update organisations set plan = 'plus' where id = ${id}`
+    expect(await refusal(organisations.transfer(people.owner, id, heir.userId))).toBe('accepted')
   })
 
   test('a personal organisation stays with its account', async () => {
