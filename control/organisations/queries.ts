@@ -128,10 +128,11 @@ export async function setName(sql: Sql, orgId: string, name: string): Promise<vo
   await sql`update organisations set name = ${name} where id = ${orgId}`
 }
 
-/** The member's tokens for this organisation end with the membership. */
+/** The member's tokens and connected apps for this organisation end with the membership, also should it begin anew. */
 export async function deleteMembership(sql: Sql, orgId: string, userId: string, now: Date): Promise<void> {
   await sql`delete from memberships where org_id = ${orgId} and user_id = ${userId}`
   await sql`update api_tokens set revoked_at = ${now} where org_id = ${orgId} and user_id = ${userId} and revoked_at is null`
+  await sql`update oauth_grants set revoked_at = ${now} where org_id = ${orgId} and user_id = ${userId} and revoked_at is null`
 }
 
 export async function deleteMemberships(sql: Sql, userId: string): Promise<void> {

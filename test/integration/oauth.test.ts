@@ -195,6 +195,24 @@ describe('who a token speaks for', () => {
     expect(await speaksFor(tokens)).toBeUndefined()
   })
 
+  test('nobody after the person was removed, also when invited again; other organisations go on', async () => {
+    const { organisations } = fixture
+    const member = await fixture.newAccount()
+    const { id } = await organisations.create(actor, 'Acme')
+    const join = async () => {
+      await organisations.invite(actor, id, { email: member.email, role: 'member' })
+      fixture.advance(1)
+      await organisations.accept(member, (await fixture.mailsTo(member.email)).at(-1)!.token)
+    }
+    await join()
+    const inside = await newGrant({ ...member, orgId: id })
+    const [tokens, atHome] = [await inside.exchange(), await (await newGrant(member)).exchange()]
+    await organisations.removeMember(actor, id, member.userId)
+    await join()
+    expect([await speaksFor(tokens), await speaksFor(atHome)]).toEqual([undefined, member.userId])
+    expect(await outcome(inside.refresh(tokens.refresh_token))).toBe('invalid_grant')
+  })
+
   test('an account whose e-mail is not verified allows nothing', async () => {
     const { client_id } = await oauth.register({ redirect_uris: [REDIRECT] }, IP)
     const client = { id: client_id, name: 'c', redirect_uris: [REDIRECT] }
