@@ -50,8 +50,10 @@ export function createApp(options: { config: ControlConfig; clock: Clock; log: L
     notFound: dashboard.notFound,
     errorPage: dashboard.errorPage,
   })
-  const jobs = createJobs({ jobs: services.jobs, intervalMs: config.jobIntervalMs, log })
-  const viewsIntervalMs = Math.min(config.jobIntervalMs, MAX_VIEWS_INTERVAL_MS)
+  const intervalMs = config.jobIntervalMs
+  const jobs = createJobs({ jobs: services.jobs, intervalMs, log })
+  const compression = createJobs({ jobs: [services.compressionJob], intervalMs, log })
+  const viewsIntervalMs = Math.min(intervalMs, MAX_VIEWS_INTERVAL_MS)
   const views = createJobs({ jobs: [services.viewsJob], intervalMs: viewsIntervalMs, log })
   return {
     services,
@@ -63,13 +65,14 @@ export function createApp(options: { config: ControlConfig; clock: Clock; log: L
       services.mailer.start()
       services.domainWatch.start()
       jobs.start()
+      compression.start()
       views.start()
       return server.listen(config.controlPort, config.controlHost)
     },
     /** Phases: edges are told → no new requests → requests finished → jobs ended → connections closed. */
     async stop(): Promise<void> {
       await server.close(CLOSE_GRACE_MS, CLOSE_NOTICE_MS)
-      await Promise.all([jobs.stop(), views.stop()])
+      await Promise.all([jobs.stop(), compression.stop(), views.stop()])
       await databaseWatch.stop()
       await services.close()
     },

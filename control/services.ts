@@ -71,7 +71,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
   })
   const events = createEvents({ sql, redis, clock, log, republishers: [domains.republishCertificates] })
   const sites = createSites({ sql, clock, events, refreshRoutes, audit, config })
-  const versions = createVersions({ sql, clock, events, refreshRoutes, audit, publishing, sites, config })
+  const versions = createVersions({ sql, clock, log, events, refreshRoutes, audit, publishing, sites, config })
   const uploads = createUploads({
     sql,
     clock,
@@ -198,6 +198,8 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
 
     /** Short, and looked at by people: runs often, and waits for none of the others. */
     viewsJob: { name: 'views', run: () => foldViews({ sql, redis }) },
+    /** Takes as long as there is something to compress, which the others do not wait for. */
+    compressionJob: { name: 'compression', run: (stopping: AbortSignal) => versions.refineDue(stopping) },
     /** What runs by itself, again and again. Each is safe to run on several controls at once. */
     jobs: [
       { name: 'lifecycle', run: () => lifecycle.run() },
@@ -206,7 +208,6 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
       { name: 'mail', run: () => mailer.sweep() },
       { name: 'oauth', run: () => oauth.sweep() },
       { name: 'billing', run: () => billing.reconcile() },
-      { name: 'compression', run: () => versions.refineDue() },
       { name: 'blobs', atMostEveryMs: BLOB_SWEEP_MS, run: collectBlobs },
     ],
 

@@ -1,4 +1,7 @@
-/** What the control plane does by itself, every `jobIntervalMs`. A failing job is logged and tried again next time. */
+/**
+ * What the control plane does by itself, every `jobIntervalMs`, one after the other: what may take long gets a loop of
+ * its own. A failing job is logged and tried again next time.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../../shared/log.ts'
 
@@ -6,7 +9,8 @@ export interface Job {
   readonly name: string
   /** For work that looks at everything there is: not more often than this. */
   readonly atMostEveryMs?: number
-  run(): Promise<unknown>
+  /** A long run ends early when it is told that the control stops. */
+  run(stopping: AbortSignal): Promise<unknown>
 }
 
 export function createJobs({ jobs, intervalMs, log }: { jobs: readonly Job[]; intervalMs: number; log: Log }) {
@@ -24,7 +28,9 @@ export function createJobs({ jobs, intervalMs, log }: { jobs: readonly Job[]; in
     for (const job of jobs.filter(isDue)) {
       if (stopping.signal.aborted) return
       startedAt.set(job, performance.now())
-      await job.run().catch((error: unknown) => log.warn({ err: error, job: job.name }, 'job failed; it runs again'))
+      await job
+        .run(stopping.signal)
+        .catch((error: unknown) => log.warn({ err: error, job: job.name }, 'job failed; it runs again'))
     }
   }
 

@@ -259,15 +259,21 @@ export interface UnrefinedVersion {
 }
 
 /** A retained version from before that time whose files are still compressed the quick way, oldest first. */
-export async function nextUnrefined(sql: Sql, before: Date): Promise<UnrefinedVersion | undefined> {
+export async function nextUnrefined(sql: Sql, now: Date, before: Date): Promise<UnrefinedVersion | undefined> {
   const [row] = await sql<UnrefinedVersion[]>`
     select id, site_id, number, manifest_hash,
       (select r.manifest_hash from versions r
        where r.site_id = v.site_id and r.refined_at is not null and r.dropped_at is null
        order by r.number desc limit 1) as refined_hash
     from versions v where refined_at is null and dropped_at is null and created_at <= ${before}
+      and (refine_after is null or refine_after <= ${now})
     order by created_at limit 1`
   return row
+}
+
+/** One that fails keeps no other waiting. */
+export async function postponeRefinement(sql: Sql, versionId: string, until: Date): Promise<void> {
+  await sql`update versions set refine_after = ${until} where id = ${versionId}`
 }
 
 /** The blobs of the old manifest stay as long as the version: an edge may still serve from it. */

@@ -6,6 +6,7 @@ import { MINUTE_MS, type Clock } from '../../shared/clock.ts'
 import { errors } from '../../shared/errors.ts'
 import { previewHost, siteHost } from '../../shared/hosts.ts'
 import { newId } from '../../shared/ids.ts'
+import type { Log } from '../../shared/log.ts'
 import { plans } from '../../shared/plans.ts'
 import { addressOf } from '../../shared/settings.ts'
 import type { Manifest } from '../../shared/manifest.ts'
@@ -22,10 +23,13 @@ import type { Audit, Propagated, Sites } from './sites.ts'
 
 /** A deploy is often followed by the next one, which compressing must not slow down. */
 const REFINE_AFTER_MS = MINUTE_MS
+/** The store may be back by then; a manifest that cannot be read costs no more than a look. */
+const REFINE_RETRY_MS = 10 * MINUTE_MS
 
 interface VersionsDeps {
   sql: Pool
   clock: Clock
+  log: Log
   events: Pick<Events, 'propagate'>
   refreshRoutes: RefreshRoutes
   audit: Audit
@@ -43,7 +47,17 @@ export interface PublishOptions {
 
 export type Versions = ReturnType<typeof createVersions>
 
-export function createVersions({ sql, clock, events, refreshRoutes, audit, publishing, sites, config }: VersionsDeps) {
+export function createVersions({
+  sql,
+  clock,
+  log,
+  events,
+  refreshRoutes,
+  audit,
+  publishing,
+  sites,
+  config,
+}: VersionsDeps) {
   function view(
     site: Pick<SiteFacts, 'slug'>,
     version: Omit<queries.VersionRow, 'created_by_email' | 'site_id' | 'created_at' | 'title'>,
@@ -127,6 +141,15 @@ export function createVersions({ sql, clock, events, refreshRoutes, audit, publi
   async function liveManifestHash(site: Pick<SiteFacts, 'id' | 'live_version_id'>): Promise<string | undefined> {
     const retained = await queries.retainedVersions(sql, site.id)
     return retained.find((version) => version.id === site.live_version_id)?.manifest_hash
+  }
+
+  async function refine(due: queries.UnrefinedVersion): Promise<void> {
+    const refined = await publishing.refine(due.manifest_hash, due.refined_hash)
+    await transaction(sql, async (db) => {
+      await queries.lockSite(db, due.site_id)
+      await queries.markRefined(db, due, refined)
+      if (refined) await refreshRoutes(db, due.site_id)
+    })
   }
 
   return {
@@ -224,18 +247,19 @@ export function createVersions({ sql, clock, events, refreshRoutes, audit, publi
     },
 
     /** Compresses harder what has gone live since the last run. A version keeps its id, number and content. */
-    async refineDue(): Promise<number> {
+    async refineDue(stopping: AbortSignal): Promise<number> {
       let count = 0
-      for (;;) {
-        const due = await queries.nextUnrefined(sql, new Date(clock.now() - REFINE_AFTER_MS))
+      while (!stopping.aborted) {
+        const now = new Date(clock.now())
+        const due = await queries.nextUnrefined(sql, now, new Date(clock.now() - REFINE_AFTER_MS))
         if (!due) break
-        const refined = await publishing.refine(due.manifest_hash, due.refined_hash)
-        await transaction(sql, async (db) => {
-          await queries.lockSite(db, due.site_id)
-          await queries.markRefined(db, due, refined)
-          if (refined) await refreshRoutes(db, due.site_id)
-        })
-        count++
+        try {
+          await refine(due)
+          count++
+        } catch (error) {
+          log.warn({ err: error, version: due.id }, 'a version could not be compressed harder; it is tried again')
+          await queries.postponeRefinement(sql, due.id, new Date(clock.now() + REFINE_RETRY_MS))
+        }
       }
       if (count > 0) await events.propagate()
       return count
