@@ -69,6 +69,7 @@ export async function takeBackup(context: BackupContext, directory: string): Pro
   // be copied while publishing goes on.
   const facts = (await context.sql.begin('isolation level repeatable read read only', async (sql) => {
     await sql`set local statement_timeout = 0`
+    await sql`set local idle_in_transaction_session_timeout = 0`
     const tables = []
     for (const name of await tablesInOrder(sql)) tables.push(await dumpTable(sql, name, folder))
     return {

@@ -46,6 +46,7 @@ export async function restoreBackup(
   await refuseUnlessFit(context, facts)
   await transaction(context.sql, async (sql) => {
     await sql`set local statement_timeout = 0`
+    await sql`set local idle_in_transaction_session_timeout = 0`
     for (const { name: table, rows } of facts.tables) await fillTable(sql, folder, table, rows)
     for (const sequence of facts.sequences) await setSequence(sql, sequence)
     await raiseRevisions(sql, REVISION_LEAP)

@@ -1,5 +1,6 @@
 /** Postgres. `Sql` is a pool or a transaction: query functions take it first, so that either passes through. */
 import postgres from 'postgres'
+import { MINUTE_MS } from '../../shared/clock.ts'
 import { arrayTypes } from './array-types.ts'
 import { currentCall, GivenUp } from './call.ts'
 
@@ -11,6 +12,12 @@ export interface DatabaseOptions {
   readonly url: string
   readonly maxConnections: number
 }
+
+/**
+ * A process that vanished with its machine leaves its locks behind for no longer. Longer than anybody waits for Stripe
+ * or a mail server inside a transaction.
+ */
+const MAX_IDLE_IN_TRANSACTION_MS = 5 * MINUTE_MS
 
 export function openDatabase({ url, maxConnections }: DatabaseOptions): Pool {
   const options = {
@@ -26,7 +33,11 @@ export function openDatabase({ url, maxConnections }: DatabaseOptions): Pool {
       bigint: { to: 20, from: [20], parse: Number, serialize: String },
       ...arrayTypes,
     },
-    connection: { application_name: 'dropway', statement_timeout: 30_000 },
+    connection: {
+      application_name: 'dropway',
+      statement_timeout: 30_000,
+      idle_in_transaction_session_timeout: MAX_IDLE_IN_TRANSACTION_MS,
+    },
   } as const
   if (!url.startsWith('/')) return postgres(url, options as never)
   const [directory, database = 'dropway'] = url.split('?database=')

@@ -109,7 +109,8 @@ export function createEvents({ sql, redis, clock, log, republishers = [] }: Even
       const deadline = clock.now() + PROPAGATION_WAIT_MS
       let position: string | undefined
       while (position === undefined) {
-        position = await flush().catch(() => undefined)
+        // Another control may hold the publication lock, and have vanished with it.
+        position = await Promise.race([flush().catch(() => undefined), late(deadline - clock.now())])
         if (position === undefined && clock.now() + 50 >= deadline) return { pending: true }
         if (position === undefined) await sleep(50)
       }
@@ -125,6 +126,10 @@ export function createEvents({ sql, redis, clock, log, republishers = [] }: Even
       await Promise.race([loop, sleep(2 * HEAL_INTERVAL_MS, undefined, { ref: false })])
     },
   }
+}
+
+async function late(ms: number): Promise<undefined> {
+  await sleep(ms, undefined, { ref: false })
 }
 
 async function hasNewHistory(redis: Redis): Promise<boolean> {

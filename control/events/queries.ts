@@ -2,6 +2,8 @@ import type { RouteRecord } from '../../shared/route-record.ts'
 import type { Sql } from '../database/sql.ts'
 
 const PUBLICATION_LOCK = 7_316_002
+/** A publisher that says nothing for this long has vanished; waiting for Redis takes it a second. */
+const MAX_SILENCE_MS = 30_000
 
 export interface OutboxRow {
   id: number
@@ -12,7 +14,9 @@ export interface OutboxRow {
 
 /** Held until the transaction ends. One publisher at a time, across all controls. */
 export async function lockPublication(sql: Sql): Promise<void> {
-  await sql`select pg_advisory_xact_lock(${PUBLICATION_LOCK})`
+  await sql`
+    select set_config('idle_in_transaction_session_timeout', ${String(MAX_SILENCE_MS)}, true),
+      pg_advisory_xact_lock(${PUBLICATION_LOCK})`
 }
 
 export async function readOutbox(sql: Sql, limit: number): Promise<OutboxRow[]> {
