@@ -14,7 +14,7 @@ export interface ControlConfig extends SharedSettings {
   /** `file:<dir>` or `s3://bucket?endpoint=…`. */
   readonly blobStore: string
   readonly secretKey: string
-  /** Unset: mails are written into `<dataDir>/mail` and shown at /dev/mail. */
+  /** Unset: mails are written into `<dataDir>/mail` and shown at /dev/mail, to callers from this machine. */
   readonly smtpUrl: string | undefined
   readonly mailFrom: string
   readonly stripeSecretKey: string | undefined

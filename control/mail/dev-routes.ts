@@ -1,11 +1,15 @@
-/** `/dev/mail`: the mails of a local run, readable in the browser. Wired only while there is no mail server. */
+/**
+ * `/dev/mail`: the mails of a local run, readable in the browser. Wired only while there is no mail server, and there
+ * only for whoever sits at the machine: the mails hold links that open accounts.
+ */
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { errors } from '../../shared/errors.ts'
+import { isLoopback } from '../../shared/ip.ts'
 import { html, type Content } from '../../shared/pages/html.ts'
 import { createStandalonePages } from '../../shared/pages/shell.ts'
 import { html as htmlReply } from '../http/reply.ts'
-import type { Reply, Route } from '../http/route.ts'
+import type { Reply, Request, Route } from '../http/route.ts'
 import { readMessage, type ReadMessage } from './eml.ts'
 
 const MAX_LISTED = 200
@@ -18,7 +22,7 @@ export function devMailRoutes({ folder }: { folder: string }): Route[] {
     return { status: 200, headers: rendered.headers, body: rendered.body }
   }
 
-  return [
+  const routes: Route[] = [
     {
       method: 'GET',
       path: '/dev/mail',
@@ -61,6 +65,12 @@ export function devMailRoutes({ folder }: { folder: string }): Route[] {
       },
     },
   ]
+  return routes.map((route) => ({ ...route, handle: (request) => route.handle(requireLocal(request)) }))
+}
+
+function requireLocal(request: Request): Request {
+  if (!isLoopback(request.ip)) throw errors.notFound('address')
+  return request
 }
 
 function mailId(id: string | undefined): string {

@@ -215,8 +215,9 @@ describe('without a mail server', () => {
   afterEach(() => rm(path.dirname(folder), { recursive: true, force: true }))
 
   test('mails are files that only we can read, listed and shown at /dev/mail', async () => {
+    const ip = '127.0.0.1'
     const [list, show, showHtml] = devMailRoutes({ folder })
-    expect((await list!.handle(fakeRequest({}))).body).toContain('Nothing yet')
+    expect((await list!.handle(fakeRequest({ ip }))).body).toContain('Nothing yet')
     const enqueueAt = createEnqueueMail({ secrets, clock: systemClock })
     await enqueueAt(database.sql, {
       eventKey: 'a',
@@ -242,17 +243,30 @@ describe('without a mail server', () => {
     expect((await stat(path.join(folder, names[0]!))).mode & 0o777).toBe(0o600)
     expect(await readFile(path.join(folder, names[0]!), 'utf8')).toContain('\nhttps://dropway.test/verify?token=abc')
 
-    const listed = (await list!.handle(fakeRequest({}))).body as string
+    const listed = (await list!.handle(fakeRequest({ ip }))).body as string
     expect(listed.indexOf('Join Zoë &amp; &lt;Söhne&gt; on Dropway')).toBeGreaterThan(0)
-    const request = fakeRequest({ params: { id: names[1]!.replace('.eml', '') } })
+    const request = fakeRequest({ ip, params: { id: names[1]!.replace('.eml', '') } })
     const shown = (await show!.handle(request)).body
     expect(shown).toContain('publish with Zoë &amp; &lt;Söhne&gt; as member')
     expect(shown).toContain('<a href="https://dropway.test/invitation?token=def">')
     expect((await showHtml!.handle(request)).body).toContain('Zo&#235; &amp; &lt;S&#246;hne&gt;')
     for (const id of ['../secret', 'mail_none', '']) {
-      await expect(Promise.resolve().then(() => show!.handle(fakeRequest({ params: { id } })))).rejects.toMatchObject({
+      await expect(
+        Promise.resolve().then(() => show!.handle(fakeRequest({ ip, params: { id } }))),
+      ).rejects.toMatchObject({
         status: 404,
       })
     }
+  })
+
+  test('/dev/mail is there for the machine itself, and for nobody who visits it', async () => {
+    for (const route of devMailRoutes({ folder })) {
+      const visit = async (ip: string) => route.handle(fakeRequest({ ip, params: { id: 'mail_1' } }))
+      for (const ip of ['203.0.113.7', '192.168.1.20', '2001:db8::1'])
+        await expect(visit(ip)).rejects.toMatchObject({ status: 404, message: expect.stringContaining('address') })
+    }
+    const [list] = devMailRoutes({ folder })
+    for (const ip of ['127.0.0.1', '::1', '::ffff:127.0.0.1'])
+      expect((await list!.handle(fakeRequest({ ip }))).status).toBe(200)
   })
 })

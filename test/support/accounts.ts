@@ -118,6 +118,7 @@ interface FakeRequest {
   cookies?: Record<string, string>
   params?: Record<string, string>
   body?: unknown
+  ip?: string
 }
 
 export function fakeRequest({
@@ -127,6 +128,7 @@ export function fakeRequest({
   cookies = {},
   params = {},
   body,
+  ip = VISIT.ip,
 }: FakeRequest): Request {
   const text = body === undefined ? '' : JSON.stringify(body)
   const all = { ...headers, ...(body === undefined ? {} : { 'content-length': String(text.length) }) }
@@ -137,7 +139,7 @@ export function fakeRequest({
     params,
     header: (name) => new Map(Object.entries(all)).get(name),
     cookie: (name) => new Map(Object.entries(cookies)).get(name),
-    ip: VISIT.ip,
+    ip,
     signal: new AbortController().signal,
     json: async () => body,
     form: async () => new URLSearchParams(),
