@@ -1,5 +1,5 @@
 /** For staff: what waits for a decision, and a search to find anything else. */
-import { html, type Html } from '../../../shared/pages/html.ts'
+import { html, safeUrl, type Content, type Html } from '../../../shared/pages/html.ts'
 import type { Trust } from '../../trust/trust.ts'
 import { csrfField, type Page, type Viewer } from '../layout.ts'
 import { textField } from './form-fields.ts'
@@ -29,10 +29,16 @@ ${view.queue.length === 0 ? html`<p class="soft">Nothing waits for a decision.</
 }
 
 function queueCard(viewer: Viewer, entry: QueueEntry, now: number): Html {
-  return html`<li class="card"><div class="head"><div><h3>${entry.title || entry.slug || entry.url}</h3><p class="small"><a href="${entry.address}" rel="noopener noreferrer nofollow">${entry.address}</a></p></div><span class="tag ${entry.kind === 'report' ? 'bad' : 'warn'}">${entry.kind === 'report' ? 'Reported' : `Score ${entry.score}`}</span></div>
+  return html`<li class="card"><div class="head"><div><h3>${entry.title || entry.slug || entry.url}</h3><p class="small">${reportedAddress(entry.address)}</p></div><span class="tag ${entry.kind === 'report' ? 'bad' : 'warn'}">${entry.kind === 'report' ? 'Reported' : `Score ${entry.score}`}</span></div>
 <p>${entry.reasons.join(', ')}${entry.detail !== '' && html`<br><span class="soft">${entry.detail}</span>`}</p>
 <p class="small soft">${timeAgo(entry.created_at, now)}</p>
 <div class="cluster">${entry.slug !== null && takedownForm(viewer, entry.slug, entry.id)}<form method="post" action="/staff/dismiss">${csrfField(viewer)}<input type="hidden" name="id" value="${entry.id}"><button class="button">Dismiss</button></form></div></li>`
+}
+
+/** Strangers type it: what is no web address (`javascript:80//…`) must not be one click away. */
+function reportedAddress(address: string): Content {
+  const href = safeUrl(address)
+  return href ? html`<a href="${href}" rel="noopener noreferrer nofollow">${address}</a>` : address
 }
 
 function foundCard(viewer: Viewer, site: FoundSite): Html {

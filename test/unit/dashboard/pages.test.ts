@@ -7,6 +7,7 @@ import { sparkline, viewsChart } from '../../../control/dashboard/views/charts.t
 import { consentPage } from '../../../control/dashboard/views/consent.ts'
 import { docsPage } from '../../../control/dashboard/views/docs.ts'
 import { qrCode } from '../../../control/dashboard/views/qr.ts'
+import { staffPage } from '../../../control/dashboard/views/staff.ts'
 import { bytesInWords, relativeTime } from '../../../control/dashboard/views/words.ts'
 import type { Html } from '../../../shared/pages/html.ts'
 import { errors } from '../../../shared/errors.ts'
@@ -35,6 +36,30 @@ test.each([
   [undefined, '/home'],
 ])('after signing in, %j leads to %s', (next, expected) => {
   expect(safeNext(next, '/home')).toBe(expected)
+})
+
+test.each([
+  ['https://drop.dropway.test/a', true],
+  ['javascript:80//%0aalert(1)', false],
+  ['data:80//text/html,x', false],
+  ['drop.dropway.test/a', false],
+])('staff can follow a reported %s: %s', (address, isLink) => {
+  const entry = {
+    kind: 'report' as const,
+    id: 'rep_1',
+    site_id: null,
+    slug: null,
+    url: address,
+    address,
+    title: '',
+    score: null,
+    reasons: ['phishing'],
+    detail: '',
+    created_at: new Date(0),
+  }
+  const shown = String(staffPage(viewer, { queue: [entry], search: '', found: [], now: 0 }).body)
+  expect(shown).toContain(address)
+  expect(shown.includes(`<a href="${address}"`)).toBe(isLink)
 })
 
 test('a refusal is said without the name of the field', () => {
