@@ -17,7 +17,15 @@ import { createExclusive } from './exclusive.ts'
 import * as queries from './queries.ts'
 import { graceEnd, hasEnded, isEntitled, isLive } from './rules.ts'
 import { portalConfiguration } from './setup.ts'
-import { idempotencyKey, idOf, paymentsNotConfigured, readEvent, subscriptionOf } from './stripe.ts'
+import {
+  idempotencyKey,
+  idOf,
+  isAway,
+  paymentsAway,
+  paymentsNotConfigured,
+  readEvent,
+  subscriptionOf,
+} from './stripe.ts'
 import { createSubscriptions } from './subscriptions.ts'
 
 /** What one run of the reconciliation takes on; the next run follows soon. */
@@ -159,17 +167,30 @@ export function createBilling(deps: BillingDeps) {
     }
   }
 
+  /** For somebody who waits for the answer. */
+  async function orSayAway<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isAway(error)) throw error
+      log.warn({ err: error }, 'Stripe does not answer')
+      throw paymentsAway()
+    }
+  }
+
   return {
     /** Where to pay. 409 with the portal's address when there is a subscription already. */
     async checkout(actor: Actor, wanted: Wanted): Promise<{ url: string }> {
       if (!actor.emailVerified) throw errors.emailNotVerified()
       requirePermission(actor.role, 'manage_billing')
       client()
-      const customer = await ensureCustomer(actor.orgId)
-      const outcome = await exclusive(actor.orgId, (db) => enterCheckout(db, actor.orgId, customer, wanted))
-      if (outcome.changed) await events.propagate()
-      if (outcome.url === undefined) throw errors.subscriptionExists(await portalUrl(customer, outcome.currency))
-      return { url: outcome.url }
+      return orSayAway(async () => {
+        const customer = await ensureCustomer(actor.orgId)
+        const outcome = await exclusive(actor.orgId, (db) => enterCheckout(db, actor.orgId, customer, wanted))
+        if (outcome.changed) await events.propagate()
+        if (outcome.url === undefined) throw errors.subscriptionExists(await portalUrl(customer, outcome.currency))
+        return { url: outcome.url }
+      })
     },
 
     async portal(actor: Actor): Promise<{ url: string }> {
@@ -178,7 +199,7 @@ export function createBilling(deps: BillingDeps) {
       const customer = await queries.customerOf(sql, actor.orgId)
       if (!customer) throw errors.invalidRequest('There is no subscription yet. Choose a plan first.')
       const { currency } = await requireOrganisation(sql, actor.orgId)
-      return { url: await portalUrl(customer, currency) }
+      return { url: await orSayAway(() => portalUrl(customer, currency)) }
     },
 
     /** Somebody is back from the payment page. What its address says counts nothing; Stripe is asked. */

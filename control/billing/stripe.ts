@@ -42,6 +42,12 @@ export function isMissing(error: unknown): boolean {
   return error instanceof Stripe.errors.StripeInvalidRequestError && error.code === 'resource_missing'
 }
 
+/** Nothing is wrong with what was asked; it may be asked again in a moment. */
+export function isAway(error: unknown): boolean {
+  const { StripeConnectionError, StripeAPIError, StripeRateLimitError } = Stripe.errors
+  return [StripeConnectionError, StripeAPIError, StripeRateLimitError].some((kind) => error instanceof kind)
+}
+
 export function idOf(reference: string | { id: string } | null | undefined): string | undefined {
   return typeof reference === 'string' ? reference : reference?.id
 }
@@ -52,4 +58,10 @@ export function subscriptionOf(invoice: Stripe.Invoice): string | undefined {
 
 export function paymentsNotConfigured(detail: string): ApiError {
   return new ApiError(503, 'payments_not_configured', detail)
+}
+
+export function paymentsAway(): ApiError {
+  return new ApiError(503, 'payments_unavailable', 'The payment processor does not answer. Try again in a moment.', {
+    headers: { 'retry-after': '10' },
+  })
 }

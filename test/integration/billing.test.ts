@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { CURRENCIES } from '../../control/accounts/countries.ts'
 import { setUpStripe } from '../../control/billing/setup.ts'
+import { createStripe, isAway } from '../../control/billing/stripe.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { refusal } from '../support/accounts.ts'
 import { BUSINESS, createBillingFixture, PLUS } from '../support/billing.ts'
+import { freePorts } from '../support/stack.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
@@ -73,6 +75,19 @@ describe('checkout', () => {
       subscription_metadata: { org_id: actor.orgId },
     })
     expect(fixture.ledger.prices.get(session['price'])!['lookup_key']).toBe('dropway_business_annual_eur')
+  })
+
+  test('while Stripe fails or cannot be reached, whoever asks is told to come back', async () => {
+    const actor = await fixture.subscriber()
+    fixture.stripe.isFailing = true
+    const away = { status: 503, code: 'payments_unavailable', headers: { 'retry-after': expect.any(String) } }
+    await expect(fixture.billing.checkout(actor, PLUS)).rejects.toMatchObject(away)
+    await expect(fixture.billing.portal(actor)).rejects.toMatchObject(away)
+
+    const [port] = await freePorts(1)
+    const unreachable = createStripe('sk_test_x', `http://127.0.0.1:${port}`)
+    const error: unknown = await unreachable.prices.list().catch((reason: unknown) => reason)
+    expect(isAway(error)).toBe(true)
   })
 
   test('coming back from it proves nothing; paying does', async () => {
