@@ -73,7 +73,10 @@ describe('signing up', () => {
     expect(listed.json()).toMatchObject([{ slug }])
     expect((await browser.api('/me')).json()).toMatchObject({ error: 'email_not_verified' })
 
-    expect((await browser.open(await linkTo(email, '/verify'))).status).toBe(200)
+    const verified = await browser.open(await linkTo(email, '/verify'))
+    expect(verified.status).toBe(200)
+    expect(verified.text()).toContain('Your address is verified')
+    expect(verified.text()).not.toContain('/verify/send')
     const live = await stack.visit(slug)
     expect([live.status, live.text().includes('<h1>mine</h1>')]).toEqual([200, true])
     expect((await browser.api('/me')).json()).toMatchObject({ user: { email, email_verified: true }, role: 'owner' })

@@ -107,11 +107,14 @@ function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[
       orShow(
         async () => {
           const { email } = await accounts.verifyEmail(tokenOf(request))
-          return views.messagePage({
+          const message = views.messagePage({
             title: 'Your address is verified',
             lead: html`Thank you. Drops of <strong>${email}</strong> are visible now.`,
             actions: html`<a class="button primary" href="${actor ? '/sites' : '/signin'}">${actor ? 'To my drops' : 'Sign in'}</a>`,
           })
+          // Whoever came unverified is so no longer, which the frame around the message must know.
+          const { viewer } = await handlers.visit(request)
+          return handlers.reply(viewer, message)
         },
         (problem) =>
           deadLink(
