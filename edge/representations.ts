@@ -17,7 +17,7 @@ import { chooseEncoding } from './rewrite/negotiate.ts'
 import { inject } from './rewrite/inject.ts'
 import { assetHeaders, isServedAsPage } from './rewrite/headers.ts'
 import { MAX_CACHED_BYTES, type BlobCache } from './store/blob-cache.ts'
-import type { Representation } from './send/representation.ts'
+import { headerOf, type Representation } from './send/representation.ts'
 
 /** About 2 kB each. */
 const MAX_PREPARED = 20_000
@@ -135,7 +135,7 @@ const ALWAYS: ReadonlySet<string> = new Set([
 
 function describe(headers: HeaderList, size: number, isPage: boolean, source: Source): Representation {
   return {
-    etag: headers.includes('etag') ? headers[headers.indexOf('etag') + 1]! : '',
+    etag: headerOf(headers, 'etag') ?? '',
     size,
     isPage,
     headers,

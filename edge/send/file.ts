@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { pacedStream } from '../../shared/blobs/blob-store.ts'
 import type { Exchange, HeaderList } from '../context.ts'
 import { evaluate, type ByteRange } from './preconditions.ts'
-import type { Representation } from './representation.ts'
+import { headerOf, type Representation } from './representation.ts'
 
 /** What was sent, for the view count. */
 export type Sent = 'content' | 'not-modified' | 'other'
@@ -96,7 +96,7 @@ async function sendRange(exchange: Exchange, file: Representation, range: ByteRa
 /** RFC 9110 §14.6: each part with its own range, in the order asked for. */
 async function sendRanges(exchange: Exchange, file: Representation, ranges: readonly ByteRange[]): Promise<Sent> {
   const boundary = randomBytes(12).toString('hex')
-  const type = file.headers[file.headers.indexOf('content-type') + 1]!
+  const type = headerOf(file.headers, 'content-type')!
   const heads = ranges.map((range) =>
     Buffer.from(
       `\r\n--${boundary}\r\ncontent-type: ${type}\r\ncontent-range: ${contentRange(range, file.size)}\r\n\r\n`,

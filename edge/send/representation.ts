@@ -2,6 +2,12 @@
 import type { Readable } from 'node:stream'
 import type { HeaderList } from '../context.ts'
 
+/** Names and values take turns in the list, and a value may read like a name. */
+export function headerOf(headers: HeaderList, name: string): string | undefined {
+  const at = headers.findIndex((text, index) => index % 2 === 0 && text === name)
+  return at < 0 ? undefined : headers[at + 1]
+}
+
 export interface Representation {
   /** Strong, quoted. */
   readonly etag: string

@@ -198,6 +198,16 @@ describe.each(['h1', 'h2'] as const)('over %s', (protocol) => {
     expect(seen.size).toBe(3)
   })
 
+  test('an ETag is found also where another header speaks of it', async () => {
+    const host = `exposed-${protocol}.localhost`
+    const rule = { from: '/*', set: [['access-control-expose-headers', 'etag']] as [string, string][], line: 1 }
+    await fixture.publish(host, { 'a.txt': 'text' }, {}, { headers: [rule] })
+    const { headers: got } = await fixture[protocol](host, '/a.txt')
+    const statusWhen = async (condition: string): Promise<number> =>
+      (await fixture[protocol](host, '/a.txt', { headers: { [condition]: got['etag']! } })).status
+    expect([await statusWhen('if-none-match'), await statusWhen('if-match')]).toEqual([304, 200])
+  })
+
   test('compressed variants are chosen by weight and unpack to the same bytes', async () => {
     const get = (accept: string) =>
       fixture[protocol]('site.localhost', '/words.txt', { headers: { 'accept-encoding': accept } })
