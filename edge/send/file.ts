@@ -116,8 +116,8 @@ async function sendRanges(exchange: Exchange, file: Representation, ranges: read
   ]
   const { source } = file
   if ('stream' in source) {
-    exchange.stream(206, headers, pacedStream(streamParts(source.stream, ranges, heads, tail)), length)
-    return 'other'
+    const parts = pacedStream(streamParts(source.stream, ranges, heads, tail))
+    return sendStream(exchange, 206, headers, parts, length, 'other')
   }
   const bytes = source.bytes() ?? (await source.load())
   exchange.send(
@@ -131,6 +131,7 @@ async function sendRanges(exchange: Exchange, file: Representation, ranges: read
   return 'other'
 }
 
+/** A part is announced when its first bytes are there, see sendStream. */
 async function* streamParts(
   open: (range: ByteRange) => Readable,
   ranges: readonly ByteRange[],
@@ -138,8 +139,12 @@ async function* streamParts(
   tail: Buffer,
 ): AsyncGenerator<Buffer> {
   for (const [index, range] of ranges.entries()) {
-    yield heads[index]!
-    yield* open(range) as AsyncIterable<Buffer>
+    let isAnnounced = false
+    for await (const chunk of open(range) as AsyncIterable<Buffer>) {
+      if (!isAnnounced) yield heads[index]!
+      isAnnounced = true
+      yield chunk
+    }
   }
   yield tail
 }

@@ -343,8 +343,10 @@ describe.each(['h1', 'h2'] as const)('over %s', (protocol) => {
       await fixture[protocol](host, '/'),
       await fixture[protocol](host, '/'),
       await fixture[protocol](host, '/big.bin'),
+      await fixture[protocol](host, '/big.bin', { headers: { range: 'bytes=0-9' } }),
+      await fixture[protocol](host, '/big.bin', { headers: { range: 'bytes=0-9, 20-29' } }),
     ]
-    expect(answers.map(({ status }) => status)).toEqual([500, 500, 500])
+    expect(answers.map(({ status }) => status)).toEqual([500, 500, 500, 500, 500])
     expect(answers[0]!.text).toMatch(/err_\w+/)
     expect((await fixture[protocol](host, '/none')).status).toBe(404)
     await fixture.publish(host, {}, { manifest: 'f'.repeat(64) })
