@@ -8,8 +8,15 @@ import { readEdgeConfig } from './config.ts'
 enableCompileCache()
 try {
   const config = readEdgeConfig(process.env)
+  const program = fileURLToPath(import.meta.url)
+  const { CHECK_REPLICA, checkReplica, findDamage } = await import('./store/replica-damage.ts')
   if (process.argv[2] === 'worker') (await import('./worker.ts')).runWorker(config)
-  else await (await import('./primary.ts')).runPrimary(config, fileURLToPath(import.meta.url))
+  else if (process.argv[2] === CHECK_REPLICA) await checkReplica(config.replicaDir)
+  else {
+    // Found out while the rest is loaded.
+    const findingDamage = findDamage(config.replicaDir, program)
+    await (await import('./primary.ts')).runPrimary(config, program, findingDamage)
+  }
 } catch (error) {
   const message = error instanceof ConfigError ? error.message : `The edge could not start: ${(error as Error).message}`
   process.stderr.write(`${message}\n`)

@@ -19,6 +19,7 @@ import { startMetrics } from './metrics.ts'
 import { startFollower } from './store/follower.ts'
 import { connectRedis } from './store/redis.ts'
 import { openReplica, type Change, type Replica } from './store/replica.ts'
+import { setAside } from './store/replica-damage.ts'
 import { startViewLedger } from './store/view-ledger.ts'
 import { startWorkers } from './workers.ts'
 
@@ -29,9 +30,21 @@ const DRAIN_GRACE_MS = 2000
 const PORT_ATTEMPTS = 8
 const PORT_RETRY_MS = 200
 
-export async function runPrimary(config: EdgeConfig, workerFile: string): Promise<void> {
+export async function runPrimary(
+  config: EdgeConfig,
+  workerFile: string,
+  findingDamage: Promise<string | undefined>,
+): Promise<void> {
   const log = createLog('edge', config.logLevel)
   const address = await chooseAddress(config)
+  const damage = await findingDamage
+  if (damage !== undefined) {
+    const kept = setAside(config.replicaDir)
+    log.error(
+      { damage, kept },
+      'the replica was damaged and is filled anew; until Redis gave a snapshot, drops are 503',
+    )
+  }
   const replica = openReplica(config.replicaDir, { readOnly: false })
   const background = connectRedis(config.redisUrl, 'background')
   background.connect().catch(() => {})

@@ -56,6 +56,8 @@ export interface Replica {
   apply(entries: readonly Entry[], progress: Partial<Progress>): Promise<Change[]>
   /** Ends a reconciliation: forgets hosts that the snapshot did not name, and says which. */
   completeSnapshot(hosts: ReadonlySet<string>, progress: Progress): Promise<Change[]>
+  /** Touches every page that reading and writing need; throws or ends the process where one is damaged. */
+  readAll(): void
   close(): Promise<void>
 }
 
@@ -126,6 +128,10 @@ export function openReplica(dir: string, options: { readOnly: boolean }): Replic
         void meta.put('snapshot', progress.epoch)
         return forgotten.map((name): Change => ({ kind: 'route', name }))
       })
+    },
+    readAll() {
+      for (const each of [routes, meta, ...Object.values(others)]) for (const { key } of each.getRange()) void key
+      meta.putSync('format', STORED_FORMAT)
     },
     close: async () => {
       await root.flushed

@@ -1,4 +1,7 @@
 /** The routing table at the edge: what happens to it when Redis stops, forgets, or comes back as another one. */
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
 import { startEdgeFixture, type EdgeFixture } from '../support/edge-fixture.ts'
@@ -50,6 +53,35 @@ test('starts and serves from its file while Redis is away, and catches up when i
   // It has had a snapshot, so it knows that this is nothing.
   expect(await statusOf('never.localhost')).toBe(404)
 })
+
+test('a damaged replica is set aside and filled anew; a good one stays whatever keeps the edge from starting', async () => {
+  fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
+  for (let count = 0; count < 20; count++) await fixture.publish(`${count}.localhost`, { 'index.html': 'kept' })
+  const file = path.join(fixture.dataDir, 'edge', 'replica', 'data.mdb')
+  const pageBytes = 4096
+  await expect(fixture.startEdge({ EDGE_HTTPS_PORT: String(fixture.edge.httpsPort) })).rejects.toThrow('cannot be used')
+  expect(existsSync(`${file}.damaged`)).toBe(false)
+
+  const damages: ((good: Buffer) => Buffer)[] = [
+    (good) => good.subarray(0, good.length / 2),
+    (good) => Buffer.concat([good.subarray(0, 2 * pageBytes)], good.length),
+  ]
+  for (const damage of damages) {
+    expect(await fixture.edge.stop()).toBe(0)
+    const damaged = damage(readFileSync(file))
+    writeFileSync(file, damaged)
+    fixture.edge = await fixture.startEdge()
+    expect((await fixture.h1('19.localhost', '/')).text).toBe('kept')
+    expect(readFileSync(`${file}.damaged`).equals(damaged)).toBe(true)
+    expect(fixture.edge.output()).toContain('the replica was damaged')
+  }
+
+  // Nothing to fill it from: nobody is told that a drop does not exist.
+  await fixture.edge.stop()
+  writeFileSync(file, randomBytes(50_000))
+  fixture.edge = await fixture.startEdge({ REDIS_URL: `${fixture.dataDir}/nobody.sock` })
+  expect(await statusOf('19.localhost')).toBe(503)
+}, 90_000)
 
 test('without ever having had a snapshot, an unknown host is 503 and not 404', async () => {
   fixture = await startEdgeFixture({ epoch: false, env: { EDGE_WORKERS: '1' } })
