@@ -1,6 +1,6 @@
 /** Sends a file: 200, 206, 304, 412 or 416. */
 import { once } from 'node:events'
-import type { Readable } from 'node:stream'
+import { addAbortSignal, type Readable } from 'node:stream'
 import { randomBytes } from 'node:crypto'
 import { pacedStream } from '../../shared/blobs/blob-store.ts'
 import type { Exchange, HeaderList } from '../context.ts'
@@ -116,7 +116,9 @@ async function sendRanges(exchange: Exchange, file: Representation, ranges: read
   ]
   const { source } = file
   if ('stream' in source) {
-    const parts = pacedStream(streamParts(source.stream, ranges, heads, tail))
+    const parts = pacedStream((left) =>
+      streamParts((range) => addAbortSignal(left, source.stream(range)), ranges, heads, tail),
+    )
     return sendStream(exchange, 206, headers, parts, length, 'other')
   }
   const bytes = source.bytes() ?? (await source.load())

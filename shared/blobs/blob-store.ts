@@ -48,9 +48,10 @@ export interface BlobWriter {
   abort(): Promise<void>
 }
 
-/** Asks for a chunk when the one before has been taken, and not earlier. */
-export function pacedStream(chunks: AsyncIterable<Uint8Array>): Readable {
-  const iterator = chunks[Symbol.asyncIterator]()
+/** Asks for a chunk when the one before has been taken, and not earlier. `left`: nobody wants another one. */
+export function pacedStream(chunksUntil: (left: AbortSignal) => AsyncIterable<Uint8Array>): Readable {
+  const leaving = new AbortController()
+  const iterator = chunksUntil(leaving.signal)[Symbol.asyncIterator]()
   return new Readable({
     highWaterMark: 0,
     read() {
@@ -60,6 +61,8 @@ export function pacedStream(chunks: AsyncIterable<Uint8Array>): Readable {
       )
     },
     destroy(error, done) {
+      // `return` waits behind a chunk that is on its way, and that one may never come.
+      leaving.abort()
       const ended = iterator.return?.() ?? Promise.resolve()
       ended.then(
         () => done(error),

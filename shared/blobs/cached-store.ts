@@ -9,6 +9,7 @@
  *   failing: a copy that cannot be written (disk full) is done without, and told now and then; one that cannot be
  *            read is a miss
  */
+import { addAbortSignal } from 'node:stream'
 import { pacedStream, type BlobStore, type BlobWriter, type StoredBlob } from './blob-store.ts'
 
 export interface CachedStoreOptions {
@@ -98,19 +99,23 @@ export function createCachedBlobStore({ distant, copies, maxBytes, onProblem }: 
   }
 
   /** A large blob is passed on while it arrives; whether it is worth a copy is for `read` to decide. */
-  async function* bytesOf(hash: string, range?: { start: number; end: number }): AsyncGenerator<Uint8Array> {
+  async function* bytesOf(
+    hash: string,
+    range: { start: number; end: number } | undefined,
+    left: AbortSignal,
+  ): AsyncGenerator<Uint8Array> {
     if (await copies.has(hash).catch(() => false)) {
       noteUse(hash)
       yield* copies.stream(hash, range)
-    } else if (range) yield* distant.stream(hash, range)
-    else yield* copyWhileStreaming(hash)
+    } else if (range) yield* addAbortSignal(left, distant.stream(hash, range))
+    else yield* copyWhileStreaming(hash, left)
   }
 
-  async function* copyWhileStreaming(hash: string): AsyncGenerator<Uint8Array> {
+  async function* copyWhileStreaming(hash: string, left: AbortSignal): AsyncGenerator<Uint8Array> {
     const copy = await openCopy()
     let isWhole = false
     try {
-      for await (const chunk of distant.stream(hash) as AsyncIterable<Uint8Array>) {
+      for await (const chunk of addAbortSignal(left, distant.stream(hash)) as AsyncIterable<Uint8Array>) {
         await copy.write(chunk)
         yield chunk
       }
@@ -168,7 +173,7 @@ export function createCachedBlobStore({ distant, copies, maxBytes, onProblem }: 
     },
     writer: () => distant.writer(),
     read,
-    stream: (hash, range) => pacedStream(bytesOf(hash, range)),
+    stream: (hash, range) => pacedStream((left) => bytesOf(hash, range, left)),
     has: (hash) => distant.has(hash),
     keep: (hash) => distant.keep(hash),
     async remove(hash) {

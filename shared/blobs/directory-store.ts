@@ -126,7 +126,7 @@ export function createDirectoryBlobStore(root: string): BlobStore {
     keep,
     has: (hash) => existing(stat(pathOf(root, hash))),
     read: (hash) => readFile(pathOf(root, hash)).catch((error: unknown) => rethrowMissing(error, hash)),
-    stream: (hash, range) => pacedStream(chunksOf(pathOf(root, hash), hash, range)),
+    stream: (hash, range) => pacedStream(() => chunksOf(pathOf(root, hash), hash, range)),
     discard,
     remove: (hash) => rm(pathOf(root, hash), { force: true }),
     list: () => listBlobs(root),

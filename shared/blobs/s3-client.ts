@@ -1,4 +1,5 @@
 /** The few S3 operations that a blob store needs, signed and retried. Works with any S3-compatible service. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { AwsClient } from 'aws4fetch'
 
 export interface S3Settings {
@@ -19,6 +20,8 @@ export interface S3Request {
   readonly query?: Readonly<Record<string, string>>
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Uint8Array<ArrayBuffer> | Blob
+  /** Ends the request, and the body of its answer. */
+  readonly left?: AbortSignal | undefined
 }
 
 export type S3Client = (request: S3Request) => Promise<Response>
@@ -44,8 +47,9 @@ export function createS3Client(settings: S3Settings): S3Client {
     const limitMs = ANSWER_TIMEOUT_MS + sizeOf(request.body) / SLOWEST_BYTES_PER_MS
     const timer = setTimeout(() => controller.abort(new Error(`no answer after ${Math.round(limitMs)} ms`)), limitMs)
     try {
-      const { method, body = null } = request
-      return await fetch(url, { method, headers: signed.headers, body, signal: controller.signal })
+      const { method, body = null, left } = request
+      const signal = left ? AbortSignal.any([left, controller.signal]) : controller.signal
+      return await fetch(url, { method, headers: signed.headers, body, signal })
     } finally {
       // The body of the answer takes as long as it takes.
       clearTimeout(timer)
@@ -57,10 +61,11 @@ export function createS3Client(settings: S3Settings): S3Client {
       const outcome = await attempt(request).catch((error: unknown) => error)
       const isFinal = outcome instanceof Response && outcome.status < 500 && outcome.status !== 429
       if (isFinal) return outcome
+      request.left?.throwIfAborted()
       const wait = RETRY_WAITS_MS[tries]
       if (wait === undefined) throw failure(request, outcome)
       if (outcome instanceof Response) await outcome.body?.cancel()
-      await new Promise((resolve) => setTimeout(resolve, wait * (0.5 + Math.random())))
+      await sleep(wait * (0.5 + Math.random()), undefined, request.left && { signal: request.left })
     }
   }
 }

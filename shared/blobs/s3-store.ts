@@ -11,7 +11,7 @@ import { mkdir, open, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
-import { BlobMissing, isBlobHash, type BlobStore, type BlobWriter, type StoredBlob } from './blob-store.ts'
+import { BlobMissing, isBlobHash, pacedStream, type BlobStore, type BlobWriter, type StoredBlob } from './blob-store.ts'
 import { sweepDrafts } from './drafts.ts'
 import { createS3Client, type S3Client, type S3Settings } from './s3-client.ts'
 
@@ -54,9 +54,13 @@ export function createS3BlobStore(settings: S3Settings, draftsDir: string): Blob
     return { hash, size }
   }
 
-  async function fetchBlob(hash: string, range?: { start: number; end: number }): Promise<Response> {
+  async function fetchBlob(
+    hash: string,
+    range?: { start: number; end: number },
+    left?: AbortSignal,
+  ): Promise<Response> {
     const headers = range && { range: `bytes=${range.start}-${range.end}` }
-    const answer = await s3({ method: 'GET', key: keyOf(hash), ...(headers && { headers }) })
+    const answer = await s3({ method: 'GET', key: keyOf(hash), left, ...(headers && { headers }) })
     if (answer.status === 404) throw new BlobMissing(hash)
     requireOk(answer, 'GET')
     return answer
@@ -73,7 +77,10 @@ export function createS3BlobStore(settings: S3Settings, draftsDir: string): Blob
       return bytes
     },
     stream: (hash, range) =>
-      Readable.from(range ? plainBytes(fetchBlob(hash, range)) : verifiedBytes(fetchBlob(hash), hash)),
+      pacedStream((left) => {
+        const bytes = plainBytes(() => fetchBlob(hash, range, left))
+        return range ? bytes : verifiedBytes(bytes, hash)
+      }),
     async remove(hash) {
       const answer = await s3({ method: 'DELETE', key: keyOf(hash) })
       if (answer.status !== 404) await finishAnswer(answer, 'DELETE')
@@ -107,14 +114,15 @@ async function finishAnswer(answer: Response, operation: string): Promise<void> 
   if (!answer.ok) throw new Error(`the S3 store answered ${answer.status} to ${operation}: ${text.slice(0, 200)}`)
 }
 
-async function* plainBytes(answering: Promise<Response>): AsyncGenerator<Uint8Array> {
-  const { body } = await answering
+/** Asks when the first bytes are wanted: nobody would hear of a failure before. */
+async function* plainBytes(ask: () => Promise<Response>): AsyncGenerator<Uint8Array> {
+  const { body } = await ask()
   if (body) yield* Readable.fromWeb(body as ReadableStream<Uint8Array>)
 }
 
-async function* verifiedBytes(answering: Promise<Response>, hash: string): AsyncGenerator<Uint8Array> {
+async function* verifiedBytes(bytes: AsyncIterable<Uint8Array>, hash: string): AsyncGenerator<Uint8Array> {
   const digest = createHash('sha256')
-  for await (const chunk of plainBytes(answering)) {
+  for await (const chunk of bytes) {
     digest.update(chunk)
     yield chunk
   }

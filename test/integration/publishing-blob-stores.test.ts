@@ -1,6 +1,9 @@
 /** One contract, every store: a directory, S3, and S3 with copies in front of it. */
 import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -303,6 +306,35 @@ describe('S3', () => {
     await writeFile(file, randomBytes(1000))
     await expect(store.read(hash)).rejects.toThrow('other bytes')
     await expect(collect(store.stream(hash))).rejects.toThrow('other bytes')
+  })
+
+  test('whoever leaves while it stalls leaves nothing open', async () => {
+    const closed: Promise<unknown>[] = []
+    const stalling = http.createServer((_, answer) => {
+      closed.push(once(answer, 'close'))
+      answer.writeHead(200, { 'content-length': 1000 }).write('a beginning')
+    })
+    await once(stalling.listen(0, '127.0.0.1'), 'listening')
+    const { port } = stalling.address() as AddressInfo
+    const cache = path.join(root, 'stalled')
+    const store = openBlobStore({ url: `s3://key:secret@drops?endpoint=http://127.0.0.1:${port}&cache=${cache}` })
+    try {
+      for (const range of [undefined, { start: 0, end: 999 }]) {
+        const stream = store.stream(ABSENT, range)
+        await once(
+          stream.on('data', () => {}),
+          'data',
+        )
+        stream.destroy()
+        await once(stream, 'close')
+      }
+      await Promise.all(closed)
+      expect(closed).toHaveLength(2)
+      expect(await readdir(path.join(cache, 'copies', 'tmp'))).toEqual([])
+    } finally {
+      stalling.closeAllConnections()
+      stalling.close()
+    }
   })
 
   test('a wrong setting is told without the secret', () => {
