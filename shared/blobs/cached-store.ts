@@ -8,9 +8,12 @@
  *   full:    the copies that were used longest ago go, down to four fifths of the bound
  *   failing: a copy that cannot be written (disk full) is done without, and told now and then; one that cannot be
  *            read is a miss
+ *   damaged: what is read whole is checked against its name, a part by its length. Such a copy goes, and the distant
+ *            store answers; a stream that has begun goes on there at its next byte, or fails when there is none
  */
+import { createHash } from 'node:crypto'
 import { addAbortSignal } from 'node:stream'
-import { pacedStream, type BlobStore, type BlobWriter, type StoredBlob } from './blob-store.ts'
+import { BlobMissing, pacedStream, type BlobStore, type BlobWriter, type StoredBlob } from './blob-store.ts'
 
 export interface CachedStoreOptions {
   readonly distant: BlobStore
@@ -89,13 +92,14 @@ export function createCachedBlobStore({ distant, copies, maxBytes, onProblem }: 
   }
 
   async function read(hash: string): Promise<Buffer> {
-    try {
-      const bytes = await copies.read(hash)
-      noteUse(hash)
-      return bytes
-    } catch {
+    const copy = await copies.read(hash).catch(() => undefined)
+    if (copy === undefined) return fetchOnce(hash)
+    if (createHash('sha256').update(copy).digest('hex') !== hash) {
+      await copies.remove(hash).catch(() => undefined)
       return fetchOnce(hash)
     }
+    noteUse(hash)
+    return copy
   }
 
   /** A large blob is passed on while it arrives; whether it is worth a copy is for `read` to decide. */
@@ -104,11 +108,35 @@ export function createCachedBlobStore({ distant, copies, maxBytes, onProblem }: 
     range: { start: number; end: number } | undefined,
     left: AbortSignal,
   ): AsyncGenerator<Uint8Array> {
-    if (await copies.has(hash).catch(() => false)) {
-      noteUse(hash)
-      yield* copies.stream(hash, range)
-    } else if (range) yield* addAbortSignal(left, distant.stream(hash, range))
-    else yield* copyWhileStreaming(hash, left)
+    const missingFrom = yield* copiedBytes(hash, range)
+    if (missingFrom === undefined) return
+    if (range || missingFrom > 0) {
+      const rest = { start: missingFrom, end: range?.end ?? Number.MAX_SAFE_INTEGER }
+      yield* addAbortSignal(left, distant.stream(hash, rest))
+    } else yield* copyWhileStreaming(hash, left)
+  }
+
+  /** What the copy has; returns the position of the first byte that it lacks, if any. */
+  async function* copiedBytes(
+    hash: string,
+    range?: { start: number; end: number },
+  ): AsyncGenerator<Uint8Array, number | undefined> {
+    const digest = createHash('sha256')
+    let position = range?.start ?? 0
+    try {
+      for await (const chunk of copies.stream(hash, range) as AsyncIterable<Uint8Array>) {
+        noteUse(hash)
+        if (!range) digest.update(chunk)
+        position += chunk.length
+        yield chunk
+      }
+      // Nobody knows the hash of a part, but its length.
+      if (range ? position > range.end : digest.digest('hex') === hash) return undefined
+    } catch (error) {
+      if (error instanceof BlobMissing) return position
+    }
+    await copies.remove(hash).catch(() => undefined)
+    return position
   }
 
   async function* copyWhileStreaming(hash: string, left: AbortSignal): AsyncGenerator<Uint8Array> {

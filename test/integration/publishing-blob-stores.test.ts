@@ -1,6 +1,7 @@
 /** One contract, every store: a directory, S3, and S3 with copies in front of it. */
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { rmSync } from 'node:fs'
 import { mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -205,10 +206,12 @@ describe('a directory', () => {
 })
 
 describe('the cache in front of a distant store', () => {
-  function cached(maxBytes: number): { store: BlobStore; distant: BlobStore; copies: BlobStore } {
+  function cached(maxBytes: number) {
     const distant = createDirectoryBlobStore(path.join(root, `distant-${randomBytes(4).toString('hex')}`))
-    const copies = createDirectoryBlobStore(path.join(root, `copies-${randomBytes(4).toString('hex')}`))
-    return { store: createCachedBlobStore({ distant, copies, maxBytes }), distant, copies }
+    const folder = path.join(root, `copies-${randomBytes(4).toString('hex')}`)
+    const copies = createDirectoryBlobStore(folder)
+    const fileOf = (hash: string): string => path.join(folder, hash.slice(0, 2), hash)
+    return { store: createCachedBlobStore({ distant, copies, maxBytes }), distant, copies, fileOf }
   }
 
   test('asks once for a blob that many want at the same time', async () => {
@@ -284,6 +287,52 @@ describe('the cache in front of a distant store', () => {
       expect(total).toBeLessThanOrEqual(120_000)
       expect(total).toBeGreaterThan(0)
     })
+  })
+
+  test.each<[string, (good: Buffer) => Buffer]>([
+    ['empty', () => Buffer.alloc(0)],
+    ['cut short', (good) => good.subarray(0, 30_000)],
+  ])('a copy that is %s is noticed, made up for and replaced', async (_, damage) => {
+    const { store, distant, copies, fileOf } = cached(10e6)
+    const bytes = randomBytes(100_000)
+    const { hash } = await distant.put(bytes)
+    const ways: (() => Promise<boolean>)[] = [
+      async () => (await store.read(hash)).equals(bytes),
+      async () => Buffer.concat(await collect(store.stream(hash))).equals(bytes),
+      async () =>
+        Buffer.concat(await collect(store.stream(hash, { start: 10, end: 99_999 }))).equals(bytes.subarray(10)),
+    ]
+    for (const isRight of ways) {
+      await copies.put(bytes)
+      await writeFile(fileOf(hash), damage(bytes))
+      expect(await isRight()).toBe(true)
+      await store.read(hash)
+      expect((await copies.read(hash)).equals(bytes)).toBe(true)
+    }
+  })
+
+  test('a copy with other bytes is not served twice', async () => {
+    const { store, distant, copies, fileOf } = cached(10e6)
+    const bytes = randomBytes(1000)
+    const { hash } = await distant.put(bytes)
+    for (const useOnce of [() => store.read(hash), () => collect(store.stream(hash)).catch(() => undefined)]) {
+      await copies.put(bytes)
+      await writeFile(fileOf(hash), randomBytes(1000))
+      await useOnce()
+      expect((await store.read(hash)).equals(bytes)).toBe(true)
+    }
+  })
+
+  test('a copy that goes while it is asked for costs nobody an answer', async () => {
+    const { store, distant, copies, fileOf } = cached(10e6)
+    const { hash } = await distant.put(randomBytes(1000))
+    await copies.put(await distant.read(hash))
+    const { stream } = copies
+    vi.spyOn(copies, 'stream').mockImplementation((name, range) => {
+      rmSync(fileOf(name), { force: true })
+      return stream(name, range)
+    })
+    expect(Buffer.concat(await collect(store.stream(hash)))).toHaveLength(1000)
   })
 
   test('a blob that was streamed to its end is there the next time', async () => {
