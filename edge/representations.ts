@@ -16,7 +16,7 @@ import type { Drop, Exchange, HeaderList, Intent, ServedSite, Snippets } from '.
 import { chooseEncoding } from './rewrite/negotiate.ts'
 import { inject } from './rewrite/inject.ts'
 import { assetHeaders, isServedAsPage } from './rewrite/headers.ts'
-import { MAX_CACHED_BYTES, type BlobCache } from './store/blob-cache.ts'
+import { MAX_CACHED_BYTES, MAX_ENTRY_BYTES, type BlobCache } from './store/blob-cache.ts'
 import { headerOf, type Representation } from './send/representation.ts'
 
 /** About 2 kB each. */
@@ -26,6 +26,8 @@ const MAX_INJECTED_BYTES = 32_000_000
 /** Pages are built per settings, so compression happens here and not at publish; a low level, once. */
 const LIVE_BROTLI_QUALITY = 5
 const LIVE_GZIP_LEVEL = 6
+/** Of the variant made at publish with more effort: what comes out here is not larger than this, by experience. */
+const LIVE_SIZE_FACTOR = 4 / 3
 
 const brotli = promisify(zlib.brotliCompress)
 const gzip = promisify<zlib.InputType, zlib.ZlibOptions, Buffer>(zlib.gzip)
@@ -97,7 +99,7 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
       // Byte positions are those of the identity bytes (a range of a compressed variant helps nobody).
       const encoding =
         exchange.header('range') === undefined
-          ? chooseEncoding(exchange.header('accept-encoding'), file.encodings)
+          ? chooseEncoding(exchange.header('accept-encoding'), with_ ? keptEncodings(file) : file.encodings)
           : 'identity'
       const settings = custom.length === 0 ? '' : JSON.stringify(custom)
       const key = `${idOf(route)}|${status}|${encoding}|${with_?.key ?? ''}|${asset.path}|${settings}`
@@ -118,6 +120,13 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
       })
     },
   }
+}
+
+/** What the cache does not keep would be compressed for every visit (0.6 s for 9 MB): such a page is sent as it is. */
+function keptEncodings({ size, encodings }: ManifestFile): ManifestFile['encodings'] {
+  if (size <= MAX_CACHED_BYTES || encodings === undefined) return encodings
+  const kept = Object.entries(encodings).filter(([, made]) => made.size * LIVE_SIZE_FACTOR <= MAX_ENTRY_BYTES)
+  return Object.fromEntries(kept)
 }
 
 type Source =

@@ -5,12 +5,15 @@
  *   hit:     the buffer, at once
  *   miss:    one loader per name; everybody who asks meanwhile waits for the same promise
  *   failing: nothing is kept; the next request tries again
- *   large:   not admitted (see MAX_CACHED_BYTES): one 100 MB file must not flush thousands of small ones
+ *   large:   not admitted (see MAX_ENTRY_BYTES): one 100 MB file must not flush thousands of small ones
  */
 import { LRUCache } from 'lru-cache'
 
 /** Larger blobs are streamed from the store. */
 export const MAX_CACHED_BYTES = 1_000_000
+
+/** Pages with snippets are kept up to here: they cannot be streamed. */
+export const MAX_ENTRY_BYTES = 2 * MAX_CACHED_BYTES
 
 /** What an entry costs besides its bytes. */
 const ENTRY_OVERHEAD_BYTES = 200
@@ -24,7 +27,7 @@ export interface BlobCache {
 export function createBlobCache(maxBytes: number): BlobCache {
   const buffers = new LRUCache<string, Buffer>({
     maxSize: maxBytes,
-    maxEntrySize: 2 * MAX_CACHED_BYTES,
+    maxEntrySize: MAX_ENTRY_BYTES,
     sizeCalculation: (buffer) => buffer.length + ENTRY_OVERHEAD_BYTES,
   })
   const loading = new Map<string, Promise<Buffer>>()
