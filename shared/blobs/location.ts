@@ -1,6 +1,4 @@
 /** Where the blobs are, as BLOB_STORE says it. Opening the store is open.ts's business. */
-import { createHash } from 'node:crypto'
-import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { EnvReader } from '../env.ts'
@@ -20,15 +18,26 @@ export function parseBlobStoreUrl(text: string): ParsedLocation {
   throw new Error('BLOB_STORE must be file:<directory> or s3://key:secret@bucket?endpoint=…')
 }
 
-/** BLOB_STORE, else a directory of this machine. */
+/** BLOB_STORE, else a directory of this machine; where it does not say, copies of a distant store are in DATA_DIR too. */
 export function readBlobStore(env: EnvReader, dataDir: string): string {
-  const url = env.text('BLOB_STORE', `file:${path.join(dataDir, 'blobs')}`)
+  const url = withCopiesIn(
+    path.join(dataDir, 'blob-copies'),
+    env.text('BLOB_STORE', `file:${path.join(dataDir, 'blobs')}`),
+  )
   try {
     parseBlobStoreUrl(url)
   } catch (error) {
     env.problem((error as Error).message, undefined)
   }
   return url
+}
+
+/** Not in a directory that others can write to: whoever fills it first would decide what is served. */
+function withCopiesIn(directory: string, text: string): string {
+  const url = text.startsWith('s3:') ? URL.parse(text) : null
+  if (!url || url.searchParams.has('cache')) return text
+  url.searchParams.set('cache', directory)
+  return url.href
 }
 
 /** `file:///var/blobs` and, more leniently, `file:./data/blobs`. */
@@ -42,6 +51,8 @@ export function parseS3Url(text: string): ParsedLocation & { kind: 's3' } {
   if (!url || url.hostname === '' || !endpoint || !/^https?:$/.test(endpoint.protocol)) {
     throw new Error('BLOB_STORE must look like s3://key:secret@bucket?endpoint=https://…')
   }
+  const cacheDir = url.searchParams.get('cache')
+  if (cacheDir === null) throw new Error('an S3 store needs a directory for copies: &cache=…')
   const prefix = url.pathname.replace(/^\/+|\/+$/g, '')
   return {
     kind: 's3',
@@ -53,15 +64,7 @@ export function parseS3Url(text: string): ParsedLocation & { kind: 's3' } {
       accessKeyId: decodeURIComponent(url.username),
       secretAccessKey: decodeURIComponent(url.password),
     },
-    cacheDir: path.resolve(url.searchParams.get('cache') ?? defaultCacheDir(url)),
+    cacheDir: path.resolve(cacheDir),
     cacheBytes: Number(url.searchParams.get('cache_mb') ?? DEFAULT_CACHE_MB) * MB,
   }
-}
-
-/** One per bucket and machine: copies are the same for every process. */
-function defaultCacheDir(url: URL): string {
-  const id = createHash('sha256')
-    .update(`${url.hostname}${url.pathname}${url.searchParams.get('endpoint')}`)
-    .digest('hex')
-  return path.join(os.tmpdir(), `dropway-blobs-${id.slice(0, 16)}`)
 }

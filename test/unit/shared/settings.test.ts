@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { readControlConfig } from '../../../control/config.ts'
 import { readEdgeConfig } from '../../../edge/config.ts'
+import { parseBlobStoreUrl } from '../../../shared/blobs/location.ts'
 import type { ConfigError, Env } from '../../../shared/env.ts'
 
 const sound: Env = { DATA_DIR: '/tmp', SECRET_KEY: 'k'.repeat(32) }
@@ -57,4 +58,17 @@ test.each([
   { SITES_CERT_FILE: import.meta.filename, SITES_KEY_FILE: import.meta.filename, ACME_CA_FILE: import.meta.filename },
 ])('%j is accepted', (environment) => {
   expect(problems(environment)).toEqual([])
+})
+
+test.each([
+  ['', '/tmp/blob-copies'],
+  ['&cache=/var/cache/drops', '/var/cache/drops'],
+])('copies of a distant store are where nobody else can write (%j)', (cache, directory) => {
+  const BLOB_STORE = `s3://k:s%2F@bucket/prefix?endpoint=https://s3.example:9000${cache}`
+  const { blobStore } = readEdgeConfig({ ...sound, BLOB_STORE })
+  expect(readControlConfig({ ...sound, BLOB_STORE }).blobStore).toBe(blobStore)
+  expect(parseBlobStoreUrl(blobStore)).toMatchObject({
+    cacheDir: directory,
+    settings: { endpoint: 'https://s3.example:9000', bucket: 'bucket', prefix: 'prefix/', secretAccessKey: 's/' },
+  })
 })
