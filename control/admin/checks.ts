@@ -216,10 +216,15 @@ function tlsFinding(port: number, servername: string): Promise<Finding> {
   })
 }
 
+/** `s3://key:secret@bucket/prefix?…` → `s3://bucket/prefix` */
+function withoutSecrets(url: string): string {
+  return url.replace(/\?.*$/, '').replace(/\/\/.*@/, '//')
+}
+
 const blobs: Check = async ({ blobStore }) => {
   try {
     await openBlobStore({ url: blobStore }).has('0'.repeat(64))
-    return [ok('blob store', blobStore.split('?')[0]!)]
+    return [ok('blob store', withoutSecrets(blobStore))]
   } catch (error) {
     return [problem('blob store', messageOf(error), 'Check BLOB_STORE, and that the store accepts our credentials.')]
   }

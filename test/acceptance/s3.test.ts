@@ -28,6 +28,12 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
+test('the doctor names the bucket, not its secret', async () => {
+  const { stdout } = await fleet.admin('doctor')
+  expect(stdout).toContain('s3://drops')
+  expect(stdout).not.toContain('S3RVER')
+})
+
 test('what is published is served by every edge, also when the store is away', async () => {
   const account = await fleet.createAccount('plus')
   const site = await fleet.publish(account, { 'index.html': '<p>from the bucket</p>', 'a.bin': 'x'.repeat(3_000_000) })
