@@ -94,8 +94,10 @@ export function createProxy({ controlUrls, publicHost, onAnswer }: ProxyDependen
     for (const name of NOT_RETURNED) delete answer.headers[name]
     // The pool must know how long control keeps a connection, the visitor must not: http-proxy copies in between.
     if (keepAlive !== undefined) queueMicrotask(() => void (answer.headers['keep-alive'] = keepAlive))
-    // http-proxy says "keep-alive" where nothing is said; whoever wants to close would wait for it.
-    if (response instanceof http.ServerResponse && !response.shouldKeepAlive) answer.headers['connection'] = 'close'
+    // http-proxy says "keep-alive" where nothing is said; whoever wants to close would wait for it. Not while they still
+    // send: a connection that closes then takes the answer with it.
+    if (response instanceof http.ServerResponse && !response.shouldKeepAlive && request.complete)
+      answer.headers['connection'] = 'close'
     // HTTP/2 has no reason phrase; Node would warn about one.
     if (!(response instanceof http.ServerResponse)) answer.statusMessage = ''
     // From here on silence is an event stream that has nothing to say.
