@@ -48,7 +48,7 @@ export async function lockOrganisation(sql: Sql, orgId: string): Promise<{ plan:
   return row!
 }
 
-/** Orders the publishers of one site. */
+/** Orders the changes of one site, and with them what is published of it. Organisations are locked before sites. */
 export async function lockSite(sql: Sql, siteId: string): Promise<void> {
   await sql`select id from sites where id = ${siteId} for update`
 }

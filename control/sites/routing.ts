@@ -20,6 +20,7 @@ export function createRefreshRoutes({
   domainRoutes: DomainRoutes
 }): RefreshRoutes {
   return async (sql, siteId) => {
+    // Whoever waited for another change writes what that one left behind, not what was there before it.
     await lockSite(sql, siteId)
     const site = await findSite(sql, siteId)
     if (!site) return

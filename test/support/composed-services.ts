@@ -1,0 +1,124 @@
+/** Every capability of the control plane on a real Postgres and Redis, without a web server or jobs; an edge stands in. */
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Actor } from '../../control/accounts/actor.ts'
+import { readControlConfig } from '../../control/config.ts'
+import { transaction, type Sql } from '../../control/database/sql.ts'
+import { createServices } from '../../control/services.ts'
+import type { QuickPublished } from '../../control/sites/quick-publish.ts'
+import { systemClock } from '../../shared/clock.ts'
+import { silentLog } from '../../shared/log.ts'
+import type { PlanName } from '../../shared/plans.ts'
+import type { SiteRoute } from '../../shared/route-record.ts'
+import { PASSWORD } from './accounts.ts'
+import { startEdgeStandIn } from './edge-stand-in.ts'
+import { createTestDatabase } from './postgres.ts'
+import { startTestRedis } from './redis.ts'
+
+export type ComposedServices = Awaited<ReturnType<typeof composeServices>>
+
+export async function composeServices(env: Record<string, string> = {}) {
+  const dataDir = await mkdtemp(path.join(os.tmpdir(), 'dropway-test-composed-'))
+  const [database, server] = await Promise.all([createTestDatabase(), startTestRedis()])
+  const edge = await startEdgeStandIn({ redisUrl: server.url, id: 'edge' })
+  const config = readControlConfig({
+    DATA_DIR: dataDir,
+    DATABASE_URL: database.url,
+    REDIS_URL: server.url,
+    SECRET_KEY: 'a test key of at least thirty-two characters',
+    ANONYMOUS_PER_HOUR: '1000000',
+    ...env,
+  })
+  const services = createServices({ config, clock: systemClock, log: silentLog })
+  if (services.redis.status !== 'ready') await once(services.redis, 'ready')
+  const { sql } = database
+  let people = 0
+
+  async function changePlan(orgId: string, plan: PlanName): Promise<void> {
+    await transaction(sql, (db) => services.lifecycle.changePlan(db, orgId, plan))
+  }
+
+  /** A new account, acting for its personal organisation. */
+  async function newActor(plan: PlanName = 'free', verified = true): Promise<Actor> {
+    const email = `person${++people}@example.com`
+    const made = await services.accounts.createAccount({ email, password: PASSWORD, verified })
+    if (plan !== 'free') await changePlan(made.orgId, plan)
+    return {
+      userId: made.userId,
+      email,
+      emailVerified: verified,
+      isStaff: false,
+      orgId: made.orgId,
+      role: 'owner',
+      plan,
+      via: { kind: 'token', tokenId: '' },
+      ip: '203.0.113.7',
+    }
+  }
+
+  return {
+    services,
+    sql,
+    changePlan,
+    newActor,
+
+    /** The same person, acting for a new organisation of theirs. */
+    async newTeam(actor: Actor, plan: PlanName = 'free'): Promise<Actor> {
+      const { id } = await services.organisations.create(actor, 'Team')
+      if (plan !== 'free') await changePlan(id, plan)
+      return { ...actor, orgId: id, plan }
+    },
+
+    async publishPage(actor: Actor, text: string, slug?: string): Promise<QuickPublished> {
+      const content = { kind: 'text', format: 'html', content: `<!doctype html><title>${text}</title>` } as const
+      return (await services.quickPublish(actor, { content, slug })).value
+    },
+
+    /** A drop without an account, and the secret of its claim link. */
+    async publishAnonymously(anonymousId: string): Promise<{ id: string; slug: string; secret: string }> {
+      const signals = { honeypot: undefined, started: undefined, proof: undefined, isBrowser: false }
+      const { value } = await services.anonymous.publishText(
+        { ip: '203.0.113.9', anonymousId, signals },
+        { filename: 'index.html', content: '<title>anonymous</title>' },
+      )
+      return { id: value.id, slug: value.slug, secret: new URL(value.claim_url).searchParams.get('token')! }
+    },
+
+    /** What the edges are told about a slug. */
+    async routeOf(slug: string): Promise<SiteRoute> {
+      const [row] = await sql<{ record: SiteRoute }[]>`
+        select record from routes where host = ${`${slug}.${config.sitesDomain}`}`
+      return row!.record
+    },
+
+    /** Holds `first` open, uncommitted, until `second` waits for it or needs nothing that it holds. */
+    async overlap<Result>(first: (db: Sql) => Promise<unknown>, second: () => Promise<Result>): Promise<Result> {
+      let rival: Promise<Result> | undefined
+      await transaction(sql, async (db) => {
+        await first(db)
+        let isSettled = false
+        const settle = (): void => void (isSettled = true)
+        rival = second()
+        rival.then(settle, settle)
+        while (!isSettled && !(await isSomebodyWaiting(sql))) await sleep(5)
+      })
+      return rival!
+    },
+
+    async close(): Promise<void> {
+      await services.close()
+      await edge.stop()
+      await Promise.all([database.close(), server.stop()])
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+async function isSomebodyWaiting(sql: Sql): Promise<boolean> {
+  const rows = await sql`
+    select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  return rows.length > 0
+}
