@@ -1,7 +1,7 @@
 import { errors } from '../../shared/errors.ts'
 import { recordAudit } from '../audit/audit.ts'
 import { transaction } from '../database/sql.ts'
-import { closeOrganisation, leaveAllOrganisations, listOwnedOrganisations } from '../organisations/personal.ts'
+import { closeOrganisation, leaveAllOrganisations, lockOwnedOrganisations } from '../organisations/personal.ts'
 import type { Accounts } from './contract.ts'
 import type { AccountDeps } from './dependencies.ts'
 import { requirePassword } from './passwords.ts'
@@ -17,7 +17,7 @@ export function createClosing({ sql, hooks, throttle, now, enqueueMail }: Deps):
       await transaction(sql, async (locked) => {
         const user = await lockUser(locked, actor.userId)
         if (!user) throw errors.unauthorized()
-        const owned = await listOwnedOrganisations(locked, user.id)
+        const owned = await lockOwnedOrganisations(locked, user.id)
         const shared = owned.filter((organisation) => organisation.members > 1).map((organisation) => organisation.name)
         if (shared.length > 0) {
           throw errors.conflict(

@@ -5,7 +5,7 @@ import { HOUR_MS, type Clock } from '../../shared/clock.ts'
 import { ApiError, errors } from '../../shared/errors.ts'
 import { siteHost } from '../../shared/hosts.ts'
 import { limitKeyOfIp } from '../../shared/ip.ts'
-import { plans, type PlanName } from '../../shared/plans.ts'
+import { plans } from '../../shared/plans.ts'
 import { hashSecret, randomSecret } from '../../shared/secrets.ts'
 import { addressOf } from '../../shared/settings.ts'
 import type { Actor } from '../accounts/actor.ts'
@@ -53,7 +53,7 @@ interface AnonymousDeps {
   clock: Clock
   events: Pick<Events, 'propagate'>
   refreshRoutes: RefreshRoutes
-  sites: Pick<Sites, 'reserve' | 'views'>
+  sites: Pick<Sites, 'lockOrganisation' | 'reserve' | 'views'>
   versions: Pick<Versions, 'commit'>
   publishing: Pick<Publishing, 'receive' | 'readBlob'>
   limiter: RateLimiter
@@ -147,14 +147,16 @@ export function createAnonymous({
   }
 
   /** Moves drops into an organisation: same address, the clock of its plan, no claim link any more. */
-  async function adopt(db: Sql, siteIds: readonly string[], orgId: string): Promise<void> {
-    const org = await queries.findOrganisation(db, orgId)
-    const plan = org.plan as PlanName
-    for (const siteId of siteIds) {
-      const expiresAt = expiryOf(plan, { publishedAt: clock.now(), ownerSeenAt: org.owner_seen_at.getTime() }, config)
-      await queries.adoptSite(db, siteId, orgId, expiresAt, new Date(clock.now()))
-      await refreshRoutes(db, siteId)
+  async function adopt(db: Sql, orgId: string, by: queries.Claim): Promise<string[]> {
+    const { plan, ownerSeenAt } = await sites.lockOrganisation(db, orgId)
+    const now = new Date(clock.now())
+    const expiresAt = expiryOf(plan, { publishedAt: clock.now(), ownerSeenAt: ownerSeenAt.getTime() }, config)
+    const ids = await queries.lockClaimable(db, by, now)
+    for (const id of ids) {
+      await queries.adoptSite(db, id, orgId, expiresAt, now)
+      await refreshRoutes(db, id)
     }
+    return ids
   }
 
   return {
@@ -190,9 +192,7 @@ export function createAnonymous({
 
     /** On sign-up and sign-in: everything this browser made. Inside the caller's transaction. */
     async claimBrowser(db: Sql, { anonymousId, orgId }: { anonymousId: string; orgId: string }): Promise<number> {
-      const ids = await queries.lockClaimable(db, { anonymousId }, new Date(clock.now()))
-      await adopt(db, ids, orgId)
-      return ids.length
+      return (await adopt(db, orgId, { anonymousId })).length
     },
 
     /** What a claim link leads to; undefined when it is used, expired or unknown. */
@@ -211,9 +211,8 @@ export function createAnonymous({
     /** One-shot: of two racing callers one gets the drop, the other a 404. */
     async claimLink(actor: Actor, secret: string): Promise<{ siteId: string }> {
       const siteId = await transaction(sql, async (db) => {
-        const [id] = await queries.lockClaimable(db, { claimHash: hashSecret(secret) }, new Date(clock.now()))
+        const [id] = await adopt(db, actor.orgId, { claimHash: hashSecret(secret) })
         if (id === undefined) throw errors.notFound('unclaimed drop')
-        await adopt(db, [id], actor.orgId)
         return id
       })
       await events.propagate()

@@ -18,12 +18,11 @@ export async function listAnonymousSites(sql: Sql, anonymousId: string): Promise
     order by s.created_at desc`
 }
 
+/** By the browser that made them, or by the link of one. */
+export type Claim = { anonymousId: string } | { claimHash: string }
+
 /** Drops that may still be claimed; locked, so that each is claimed once. */
-export async function lockClaimable(
-  sql: Sql,
-  by: { anonymousId: string } | { claimHash: string },
-  now: Date,
-): Promise<string[]> {
+export async function lockClaimable(sql: Sql, by: Claim, now: Date): Promise<string[]> {
   const condition = 'anonymousId' in by ? sql`anonymous_id = ${by.anonymousId}` : sql`claim_hash = ${by.claimHash}`
   const rows = await sql<{ id: string }[]>`
     select id from sites where ${condition} and org_id is null and deleted_at is null and taken_down_at is null
@@ -39,12 +38,6 @@ export async function findByClaim(
   const [row] = await sql<{ id: string; slug: string; title: string }[]>`
     select id, slug, title from sites where claim_hash = ${claimHash} and org_id is null and deleted_at is null and expires_at > ${now}`
   return row
-}
-
-export async function findOrganisation(sql: Sql, orgId: string): Promise<{ plan: string; owner_seen_at: Date }> {
-  const [row] = await sql<{ plan: string; owner_seen_at: Date }[]>`
-    select o.plan, u.last_sign_in_at as owner_seen_at from organisations o join users u on u.id = o.owner_id where o.id = ${orgId}`
-  return row!
 }
 
 export async function adoptSite(

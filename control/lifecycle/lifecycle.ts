@@ -108,7 +108,7 @@ export function createLifecycle({
   return {
     /** An owner's sign-in restarts the clock of free drops and brings expired ones back. */
     async touchOwner(db: Sql, userId: string, now: Date): Promise<void> {
-      const ids = await queries.freeSitesOfOwner(db, userId)
+      const ids = await queries.lockSites(db, await queries.lockFreeOrganisations(db, userId))
       await restart(db, ids, expiryOf('free', { publishedAt: 0, ownerSeenAt: now.getTime() }, config))
     },
 
@@ -119,7 +119,7 @@ export function createLifecycle({
     async changePlan(db: Sql, orgId: string, plan: PlanName): Promise<boolean> {
       const before = await queries.setPlan(db, orgId, plan)
       if (before === undefined) return false
-      const ids = await queries.sitesOfOrganisation(db, orgId)
+      const ids = await queries.lockSites(db, [orgId])
       if (plans[plan].lifetime !== plans[before].lifetime)
         await queries.restartClock(db, ids, expiryOf(plan, { publishedAt: 0, ownerSeenAt: clock.now() }, config))
       await sites.fitToPlan(db, orgId, plan)

@@ -1,11 +1,11 @@
 import type { PlanName } from '../../shared/plans.ts'
 import type { Sql } from '../database/sql.ts'
 
-/** Sites of the owner's free organisations that still exist, expired ones too. */
-export async function freeSitesOfOwner(sql: Sql, userId: string): Promise<string[]> {
+/** None of them changes its plan until the transaction ends. */
+export async function lockFreeOrganisations(sql: Sql, userId: string): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
-    select s.id from sites s join organisations o on o.id = s.org_id
-    where o.owner_id = ${userId} and o.plan = 'free' and s.deleted_at is null order by s.id for update of s`
+    select id from organisations where owner_id = ${userId} and plan = 'free' and deleted_at is null
+    order by id for no key update`
   return rows.map((row) => row.id)
 }
 
@@ -13,10 +13,10 @@ export async function restartClock(sql: Sql, siteIds: readonly string[], expires
   await sql`update sites set expires_at = ${expiresAt}, expired_at = null where id = any(${siteIds as string[]})`
 }
 
-export async function sitesOfOrganisation(sql: Sql, orgId: string): Promise<string[]> {
-  const rows = await sql<
-    { id: string }[]
-  >`select id from sites where org_id = ${orgId} and deleted_at is null order by id for update`
+/** Those that still exist, expired ones too. Call it with the organisations locked. */
+export async function lockSites(sql: Sql, orgIds: readonly string[]): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select id from sites where org_id = any(${orgIds as string[]}) and deleted_at is null order by id for update`
   return rows.map((row) => row.id)
 }
 

@@ -7,6 +7,7 @@ import {
   insertOrganisation,
   listMemberships,
   listOwned,
+  lockOwned,
   markOrganisationDeleted,
   type OrganisationRow,
 } from './queries.ts'
@@ -34,7 +35,12 @@ export async function findHomeOrganisation(sql: Sql, userId: string): Promise<st
   return home.id
 }
 
-export function listOwnedOrganisations(sql: Sql, userId: string): Promise<(OrganisationRow & { members: number })[]> {
+/** Nobody joins them, and nothing is published to them, until the transaction ends. */
+export async function lockOwnedOrganisations(
+  sql: Sql,
+  userId: string,
+): Promise<(OrganisationRow & { members: number })[]> {
+  await lockOwned(sql, userId)
   return listOwned(sql, userId)
 }
 

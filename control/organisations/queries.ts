@@ -81,6 +81,11 @@ export async function lockPerson(sql: Sql, userId: string): Promise<boolean> {
   return rows.length === 1
 }
 
+/** As `lockMembers`, for all that one person owns. */
+export async function lockOwned(sql: Sql, userId: string): Promise<void> {
+  await sql`select id from organisations where owner_id = ${userId} order by id for no key update`
+}
+
 export async function listOwned(sql: Sql, userId: string): Promise<(OrganisationRow & { members: number })[]> {
   return sql<(OrganisationRow & { members: number })[]>`
     select ${organisationColumns(sql)}, (select count(*)::int from memberships m where m.org_id = o.id) as members

@@ -34,18 +34,27 @@ export async function listSites(sql: Sql, orgId: string): Promise<SiteFacts[]> {
     select ${siteFacts(sql)} from ${siteSource(sql)} where s.org_id = ${orgId} and s.deleted_at is null order by s.created_at desc, s.id desc`
 }
 
+/** The organisations are locked, so that no drop comes to them meanwhile. */
 export async function siteIdsOfOwner(sql: Sql, userId: string): Promise<string[]> {
+  await sql`select id from organisations where owner_id = ${userId} order by id for no key update`
   const rows = await sql<{ id: string }[]>`
     select s.id from sites s join organisations o on o.id = s.org_id where o.owner_id = ${userId} and s.deleted_at is null order by s.id`
   return rows.map((row) => row.id)
 }
 
-/** Serialises everything that counts against an organisation's caps; returns its plan. */
-export async function lockOrganisation(sql: Sql, orgId: string): Promise<{ plan: PlanName; owner_seen_at: Date }> {
-  const [row] = await sql<{ plan: PlanName; owner_seen_at: Date }[]>`
-    select o.plan, u.last_sign_in_at as owner_seen_at from organisations o join users u on u.id = o.owner_id
-    where o.id = ${orgId} for update of o`
-  return row!
+/** Serialises everything that counts against an organisation's caps; returns its plan, or nothing once it is deleted. */
+export async function lockOrganisation(
+  sql: Sql,
+  orgId: string,
+): Promise<{ plan: PlanName; owner_seen_at: Date } | undefined> {
+  // Two statements, sent together: what is read must be as it is after waiting, the owner's row too.
+  const [, [row]] = await Promise.all([
+    sql`select id from organisations where id = ${orgId} for update`,
+    sql<{ plan: PlanName; owner_seen_at: Date }[]>`
+      select o.plan, u.last_sign_in_at as owner_seen_at from organisations o join users u on u.id = o.owner_id
+      where o.id = ${orgId} and o.deleted_at is null`,
+  ])
+  return row
 }
 
 /** Orders the changes of one site, and with them what is published of it. Organisations are locked before sites. */

@@ -94,6 +94,13 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     return (await views([await requireOwn(sql, actor, siteId)]))[0]!
   }
 
+  /** Before anything is added to an organisation: its plan stays as it is, and it is not deleted, until the commit. */
+  async function lockOrganisation(db: Sql, orgId: string): Promise<{ plan: PlanName; ownerSeenAt: Date }> {
+    const organisation = await queries.lockOrganisation(db, orgId)
+    if (!organisation) throw errors.notFound('organisation')
+    return { plan: organisation.plan, ownerSeenAt: organisation.owner_seen_at }
+  }
+
   /** Reserves a slug for a new site inside the caller's transaction. */
   async function reserve(
     db: Sql,
@@ -142,8 +149,10 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
 
   /** Resumes paused drops that fit the cap again. */
   async function resumePaused(db: Sql, orgId: string): Promise<void> {
-    const { plan } = await queries.lockOrganisation(db, orgId)
-    const { resume } = fitToCap(await queries.listForCap(db, orgId), plans[plan].activeDrops, false)
+    const organisation = await queries.lockOrganisation(db, orgId)
+    if (!organisation) return
+    const cap = plans[organisation.plan].activeDrops
+    const { resume } = fitToCap(await queries.listForCap(db, orgId), cap, false)
     if (resume.length === 0) return
     await queries.setPaused(db, resume, null)
     for (const id of resume) await refreshRoutes(db, id)
@@ -196,6 +205,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
 
   return {
     requireOwn,
+    lockOrganisation,
     reserve,
     remove,
     removeAll,
@@ -215,11 +225,11 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
 
     async create(actor: Actor, wanted: { slug?: string; name?: string }): Promise<Propagated<SiteView>> {
       const site = await transaction(sql, async (db) => {
-        const { plan, owner_seen_at } = await queries.lockOrganisation(db, actor.orgId)
+        const { plan, ownerSeenAt } = await lockOrganisation(db, actor.orgId)
         const cap = plans[plan].activeDrops
         if ((await queries.countActiveSites(db, actor.orgId)) >= cap)
           throw errors.planLimit(`Your plan allows ${cap} active drops. Delete one, or upgrade.`)
-        const reserved = await reserve(db, { orgId: actor.orgId, plan, ownerSeenAt: owner_seen_at }, wanted)
+        const reserved = await reserve(db, { orgId: actor.orgId, plan, ownerSeenAt }, wanted)
         await refreshRoutes(db, reserved.id)
         await audit(db, { actor, action: 'site.create', subject: reserved.id, detail: { slug: reserved.slug } })
         return reserved
@@ -245,7 +255,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
 
     async delete(actor: Actor, siteId: string): Promise<Propagated<undefined>> {
       await transaction(sql, async (db) => {
-        await queries.lockOrganisation(db, actor.orgId)
+        await lockOrganisation(db, actor.orgId)
         await queries.lockSite(db, siteId)
         const site = await requireOwn(db, actor, siteId)
         await remove(db, site)

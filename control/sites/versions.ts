@@ -34,7 +34,7 @@ interface VersionsDeps {
   refreshRoutes: RefreshRoutes
   audit: Audit
   publishing: Pick<Publishing, 'readManifest' | 'refine'>
-  sites: Pick<Sites, 'requireOwn'>
+  sites: Pick<Sites, 'lockOrganisation' | 'requireOwn'>
   config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>
 }
 
@@ -180,7 +180,7 @@ export function createVersions({
       alongside?: (db: Sql) => Promise<void>,
     ): Promise<Propagated<VersionView>> {
       const version = await transaction(sql, async (db) => {
-        await queries.lockOrganisation(db, actor.orgId)
+        await sites.lockOrganisation(db, actor.orgId)
         await queries.lockSite(db, siteId)
         const site = await sites.requireOwn(db, actor, siteId)
         this.requirePublishable(site)

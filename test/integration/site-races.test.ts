@@ -1,5 +1,9 @@
 /** Changes of one drop, or of whose it is, that happen at the same time. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Actor } from '../../control/accounts/actor.ts'
+import type { Sql } from '../../control/database/sql.ts'
+import { hashSecret, randomSecret } from '../../shared/secrets.ts'
+import { PASSWORD, refusal, VISIT } from '../support/accounts.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
 
 let control: ComposedServices
@@ -7,6 +11,14 @@ beforeAll(async () => {
   control = await composeServices()
 })
 afterAll(() => control.close())
+
+async function verificationLink(userId: string, email: string): Promise<string> {
+  const token = randomSecret()
+  await control.sql`
+    insert into account_links (token_hash, kind, user_id, email, created_at, expires_at)
+    values (${hashSecret(token)}, 'verify', ${userId}, ${email}, now(), now() + interval '1 day')`
+  return token
+}
 
 describe('routes are written from what is true when they are written', () => {
   test('a password that is set while the organisation is transferred protects the drop', async () => {
@@ -23,5 +35,88 @@ describe('routes are written from what is true when they are written', () => {
       () => services.organisations.transfer(team, team.orgId, heir.userId),
     )
     expect((await control.routeOf(site.slug)).password).toMatchObject({ hash: 'phc' })
+  })
+
+  test('a drop that is claimed while its owner verifies the e-mail goes live', async () => {
+    const { services, overlap } = control
+    const actor = await control.newActor('free', false)
+    const token = await verificationLink(actor.userId, actor.email)
+    const drop = await control.publishAnonymously('claims-while-verifying')
+    await overlap(
+      (db) => services.anonymous.claimBrowser(db, { anonymousId: 'claims-while-verifying', orgId: actor.orgId }),
+      () => services.accounts.verifyEmail(token),
+    )
+    expect((await control.routeOf(drop.slug)).state).toBe('live')
+  })
+})
+
+describe('a drop of a paid plan has no clock', () => {
+  const clockOf = async (siteId: string): Promise<Date | null> =>
+    (await control.sql<{ expires_at: Date | null }[]>`select expires_at from sites where id = ${siteId}`)[0]!.expires_at
+
+  test('when its owner signs in during the upgrade', async () => {
+    const { services, overlap } = control
+    const person = await control.newActor()
+    const team = await control.newTeam(person)
+    const { site } = await control.publishPage(team, 'paid')
+    await overlap(
+      (db) => services.lifecycle.changePlan(db, team.orgId, 'plus'),
+      () => services.accounts.signIn({ email: person.email, password: PASSWORD }, VISIT),
+    )
+    expect(await clockOf(site.id)).toBeNull()
+  })
+
+  test('when it is claimed during the upgrade', async () => {
+    const { services, overlap } = control
+    const actor = await control.newActor()
+    const drop = await control.publishAnonymously('claims-while-upgrading')
+    await overlap(
+      (db) => services.lifecycle.changePlan(db, actor.orgId, 'plus'),
+      () => services.anonymous.claimLink(actor, drop.secret),
+    )
+    expect(await clockOf(drop.id)).toBeNull()
+    expect((await control.routeOf(drop.slug)).badge).toBe(false)
+  })
+})
+
+describe('nothing is added to an organisation that is being deleted', () => {
+  const deleteTeam = async (db: Sql, orgId: string): Promise<void> => {
+    await db`select id from organisations where id = ${orgId} for no key update`
+    await control.services.sites.removeAll(db, orgId)
+    await db`update organisations set deleted_at = now() where id = ${orgId}`
+  }
+
+  test.each<[what: string, add: (team: Actor) => Promise<unknown>]>([
+    ['a new drop', (team) => control.services.sites.create(team, {})],
+    ['a page', (team) => control.publishPage(team, 'orphan')],
+    [
+      'a claimed drop',
+      async (team) =>
+        control.services.anonymous.claimLink(team, (await control.publishAnonymously('claims-too-late')).secret),
+    ],
+  ])('%s', async (_, add) => {
+    const team = await control.newTeam(await control.newActor())
+    expect(
+      await refusal(
+        control.overlap(
+          (db) => deleteTeam(db, team.orgId),
+          () => add(team),
+        ),
+      ),
+    ).toBe('not_found')
+    expect(await control.sql`select from sites where org_id = ${team.orgId} and deleted_at is null`).toHaveLength(0)
+  })
+
+  test('nor to those of an account that is being deleted', async () => {
+    const actor = await control.newActor()
+    const { services, overlap, sql } = control
+    await overlap(
+      async (db) => {
+        const { plan, ownerSeenAt } = await services.sites.lockOrganisation(db, actor.orgId)
+        await services.sites.reserve(db, { orgId: actor.orgId, plan, ownerSeenAt }, {})
+      },
+      () => services.accounts.deleteAccount(actor, { password: PASSWORD }),
+    )
+    expect(await sql`select from sites where org_id = ${actor.orgId} and deleted_at is null`).toHaveLength(0)
   })
 })
