@@ -5,7 +5,7 @@ import { HOUR_MS, type Clock } from '../../shared/clock.ts'
 import { ApiError, errors } from '../../shared/errors.ts'
 import { siteHost } from '../../shared/hosts.ts'
 import { limitKeyOfIp } from '../../shared/ip.ts'
-import { plans } from '../../shared/plans.ts'
+import { plans, type PlanName } from '../../shared/plans.ts'
 import { hashSecret, randomSecret } from '../../shared/secrets.ts'
 import { addressOf } from '../../shared/settings.ts'
 import type { Actor } from '../accounts/actor.ts'
@@ -48,13 +48,20 @@ export interface AnonymousDrop {
   readonly expires_at: string
 }
 
+interface Adoption {
+  readonly ids: readonly string[]
+  readonly plan: PlanName
+  /** Those beyond the plan's cap. */
+  readonly pausedIds: readonly string[]
+}
+
 interface AnonymousDeps {
   sql: Pool
   clock: Clock
   events: Pick<Events, 'propagate'>
   refreshRoutes: RefreshRoutes
-  sites: Pick<Sites, 'lockOrganisation' | 'reserve' | 'views'>
-  versions: Pick<Versions, 'commit'>
+  sites: Pick<Sites, 'lockOrganisation' | 'roomFor' | 'reserve' | 'views'>
+  versions: Pick<Versions, 'commit' | 'requireStorage'>
   publishing: Pick<Publishing, 'receive' | 'readBlob'>
   limiter: RateLimiter
   inspector: PageInspector
@@ -146,17 +153,21 @@ export function createAnonymous({
     return { value: drop, ...(await events.propagate()) }
   }
 
-  /** Moves drops into an organisation: same address, the clock of its plan, no claim link any more. */
-  async function adopt(db: Sql, orgId: string, by: queries.Claim): Promise<string[]> {
+  /**
+   * Moves drops into an organisation: same address, the clock of its plan, no claim link any more. The newest that its
+   * plan has room for are active, the others paused.
+   */
+  async function adopt(db: Sql, orgId: string, by: queries.Claim): Promise<Adoption> {
     const { plan, ownerSeenAt } = await sites.lockOrganisation(db, orgId)
+    const room = Math.max(0, await sites.roomFor(db, orgId, plan))
     const now = new Date(clock.now())
     const expiresAt = expiryOf(plan, { publishedAt: clock.now(), ownerSeenAt: ownerSeenAt.getTime() }, config)
     const ids = await queries.lockClaimable(db, by, now)
-    for (const id of ids) {
-      await queries.adoptSite(db, id, orgId, expiresAt, now)
+    for (const [index, id] of ids.entries()) {
+      await queries.adoptSite(db, id, { orgId, expiresAt, pausedAt: index < room ? null : now, now })
       await refreshRoutes(db, id)
     }
-    return ids
+    return { ids, plan, pausedIds: ids.slice(room) }
   }
 
   return {
@@ -190,9 +201,12 @@ export function createAnonymous({
       }))
     },
 
-    /** On sign-up and sign-in: everything this browser made. Inside the caller's transaction. */
+    /**
+     * On sign-up and sign-in: everything this browser made, whatever the plan's caps: signing in never fails for it, and
+     * no drop is lost. Inside the caller's transaction.
+     */
     async claimBrowser(db: Sql, { anonymousId, orgId }: { anonymousId: string; orgId: string }): Promise<number> {
-      return (await adopt(db, orgId, { anonymousId })).length
+      return (await adopt(db, orgId, { anonymousId })).ids.length
     },
 
     /** What a claim link leads to; undefined when it is used, expired or unknown. */
@@ -208,11 +222,17 @@ export function createAnonymous({
       )
     },
 
-    /** One-shot: of two racing callers one gets the drop, the other a 404. */
+    /** One-shot: of two racing callers one gets the drop, the other a 404. Without room for it the link stays good. */
     async claimLink(actor: Actor, secret: string): Promise<{ siteId: string }> {
       const siteId = await transaction(sql, async (db) => {
-        const [id] = await adopt(db, actor.orgId, { claimHash: hashSecret(secret) })
+        const { ids, plan, pausedIds } = await adopt(db, actor.orgId, { claimHash: hashSecret(secret) })
+        const [id] = ids
         if (id === undefined) throw errors.notFound('unclaimed drop')
+        if (pausedIds.length > 0)
+          throw errors.planLimit(
+            `Your plan allows ${plans[plan].activeDrops} active drops. Delete one, or upgrade, then use this link again.`,
+          )
+        await versions.requireStorage(db, actor.orgId, plan)
         return id
       })
       await events.propagate()

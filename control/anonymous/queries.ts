@@ -21,12 +21,13 @@ export async function listAnonymousSites(sql: Sql, anonymousId: string): Promise
 /** By the browser that made them, or by the link of one. */
 export type Claim = { anonymousId: string } | { claimHash: string }
 
-/** Drops that may still be claimed; locked, so that each is claimed once. */
+/** Drops that may still be claimed, newest first; locked, so that each is claimed once. */
 export async function lockClaimable(sql: Sql, by: Claim, now: Date): Promise<string[]> {
   const condition = 'anonymousId' in by ? sql`anonymous_id = ${by.anonymousId}` : sql`claim_hash = ${by.claimHash}`
   const rows = await sql<{ id: string }[]>`
     select id from sites where ${condition} and org_id is null and deleted_at is null and taken_down_at is null
-      and expired_at is null and expires_at > ${now} for update`
+      and expired_at is null and expires_at > ${now}
+    order by created_at desc, id desc for update`
   return rows.map((row) => row.id)
 }
 
@@ -43,11 +44,10 @@ export async function findByClaim(
 export async function adoptSite(
   sql: Sql,
   siteId: string,
-  orgId: string,
-  expiresAt: Date | null,
-  now: Date,
+  adoption: { orgId: string; expiresAt: Date | null; pausedAt: Date | null; now: Date },
 ): Promise<void> {
   await sql`
-    update sites set org_id = ${orgId}, anonymous_id = null, claim_hash = null, expires_at = ${expiresAt}, updated_at = ${now}
+    update sites set org_id = ${adoption.orgId}, anonymous_id = null, claim_hash = null,
+      expires_at = ${adoption.expiresAt}, paused_at = ${adoption.pausedAt}, updated_at = ${adoption.now}
     where id = ${siteId}`
 }

@@ -101,6 +101,11 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     return { plan: organisation.plan, ownerSeenAt: organisation.owner_seen_at }
   }
 
+  /** How many more drops may be active. The organisation is locked. */
+  async function roomFor(db: Sql, orgId: string, plan: PlanName): Promise<number> {
+    return plans[plan].activeDrops - (await queries.countActiveSites(db, orgId))
+  }
+
   /** Reserves a slug for a new site inside the caller's transaction. */
   async function reserve(
     db: Sql,
@@ -206,6 +211,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
   return {
     requireOwn,
     lockOrganisation,
+    roomFor,
     reserve,
     remove,
     removeAll,
@@ -226,9 +232,8 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     async create(actor: Actor, wanted: { slug?: string; name?: string }): Promise<Propagated<SiteView>> {
       const site = await transaction(sql, async (db) => {
         const { plan, ownerSeenAt } = await lockOrganisation(db, actor.orgId)
-        const cap = plans[plan].activeDrops
-        if ((await queries.countActiveSites(db, actor.orgId)) >= cap)
-          throw errors.planLimit(`Your plan allows ${cap} active drops. Delete one, or upgrade.`)
+        if ((await roomFor(db, actor.orgId, plan)) < 1)
+          throw errors.planLimit(`Your plan allows ${plans[plan].activeDrops} active drops. Delete one, or upgrade.`)
         const reserved = await reserve(db, { orgId: actor.orgId, plan, ownerSeenAt }, wanted)
         await refreshRoutes(db, reserved.id)
         await audit(db, { actor, action: 'site.create', subject: reserved.id, detail: { slug: reserved.slug } })

@@ -7,7 +7,7 @@ import { errors } from '../../shared/errors.ts'
 import { previewHost, siteHost } from '../../shared/hosts.ts'
 import { newId } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
-import { plans } from '../../shared/plans.ts'
+import { plans, type PlanName } from '../../shared/plans.ts'
 import { addressOf } from '../../shared/settings.ts'
 import type { Manifest } from '../../shared/manifest.ts'
 import type { Actor } from '../accounts/actor.ts'
@@ -124,11 +124,12 @@ export function createVersions({
       throw errors.versionChanged(`Version ${number} is live, not ${ifVersion}. Look at it, then publish again.`)
   }
 
-  async function requireStorage(db: Sql, orgId: string, site: SiteFacts): Promise<void> {
-    const plan = plans[site.plan]
-    if ((await queries.storedBytes(db, orgId)) > plan.storageBytes)
+  /** Called once something was added: an organisation that is over its cap already keeps what it has. */
+  async function requireStorage(db: Sql, orgId: string, plan: PlanName): Promise<void> {
+    const { storageBytes } = plans[plan]
+    if ((await queries.storedBytes(db, orgId)) > storageBytes)
       throw errors.planLimit(
-        `Your plan stores ${plan.storageBytes / 1_000_000} MB over all versions. Delete a drop, or upgrade.`,
+        `Your plan stores ${storageBytes / 1_000_000} MB over all versions. Delete a drop, or upgrade.`,
       )
   }
 
@@ -154,6 +155,7 @@ export function createVersions({
 
   return {
     commit,
+    requireStorage,
 
     /** Checked before a body is read, and again in the transaction. */
     requirePublishable(site: SiteFacts): void {
@@ -186,7 +188,7 @@ export function createVersions({
         this.requirePublishable(site)
         await alongside?.(db)
         const published = await commit(db, site, prepared, actor.userId, options)
-        await requireStorage(db, actor.orgId, site)
+        await requireStorage(db, actor.orgId, site.plan)
         await audit(db, {
           actor,
           action: 'site.publish',

@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { fileForm } from '../support/api.ts'
+import { apiFor, fileForm } from '../support/api.ts'
 import { FormBrowser, formFields } from '../support/form-browser.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
 
@@ -107,6 +107,26 @@ describe('signing up', () => {
     const links = [...page.text().matchAll(/href="(\/sign(?:up|in)[^"]*)"/g)].map((match) => match[1])
     expect(links).toHaveLength(4)
     for (const link of links) expect(link).toContain(`?next=${encodeURIComponent(claim.pathname + claim.search)}`)
+  })
+
+  test('a claim link says what to do when the plan has no room, and works afterwards', async () => {
+    const published = await stack.fetch('/api/v1/drops', { body: fileForm('page.html', '<h1>found</h1>') })
+    const { claim_url: claimUrl, id } = published.json()
+    const claim = new URL(claimUrl)
+    const account = await stack.createAccount('free', { password: PASSWORD })
+    const api = apiFor(stack, account)
+    const [first] = await Promise.all([1, 2, 3].map(async () => (await api.create()).json()))
+    const browser = newBrowser()
+    await browser.send('/signin', { email: account.email, password: PASSWORD })
+
+    const refused = await browser.send(claim.pathname + claim.search, {}, '/claim')
+    expect(refused.status).toBe(403)
+    expect(refused.text()).toContain('Delete one, or upgrade, then use this link again.')
+    expect(refused.text()).toContain('Claim it for')
+
+    await api.delete(first.id)
+    const answer = await browser.send(claim.pathname + claim.search, {}, '/claim')
+    expect([answer.status, answer.header('location')]).toEqual([303, `/sites/${id}?done=claimed`])
   })
 
   test('a form from elsewhere, or without its token, is refused', async () => {

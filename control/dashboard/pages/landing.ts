@@ -4,6 +4,7 @@ import { html as htmlReply, json, seeOther } from '../../http/reply.ts'
 import type { Reply, Request, Route } from '../../http/route.ts'
 import type { Publisher } from '../../anonymous/anonymous.ts'
 import { orShow, problemText, requireActor, type Handlers, type Visit } from '../handlers.ts'
+import type { Page } from '../layout.ts'
 import { receivePublishForm } from '../received.ts'
 import type { DashboardServices } from '../services.ts'
 import { messagePage, claimPage } from '../views/auth.ts'
@@ -58,6 +59,20 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
     return { ...page, headers: { ...page.headers, ...cookies } }
   }
 
+  async function showClaim({ viewer, actor }: Visit, token: string, problem?: string): Promise<Page> {
+    const drop = await anonymous.findClaim(token)
+    if (!drop) {
+      return messagePage({
+        title: 'This claim link does not work any more',
+        lead: 'It was used already, or the drop has expired.',
+        status: 404,
+      })
+    }
+    const organisation =
+      actor && (await services.organisations.list(actor)).find((entry) => entry.id === actor.orgId)?.name
+    return claimPage(viewer, { token, drop, organisation, problem })
+  }
+
   return [
     handlers.page('/', async ({ request, viewer }) => {
       const browserId = browserCookie.read(request)
@@ -88,23 +103,16 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
       },
     },
     handlers.page('/drop', () => seeOther('/')),
-    handlers.page('/claim', async ({ request, viewer, actor }) => {
-      const token = request.query.get('token') ?? ''
-      const drop = await anonymous.findClaim(token)
-      if (!drop) {
-        return messagePage({
-          title: 'This claim link does not work any more',
-          lead: 'It was used already, or the drop has expired.',
-          status: 404,
-        })
-      }
-      const organisation =
-        actor && (await services.organisations.list(actor)).find((entry) => entry.id === actor.orgId)?.name
-      return claimPage(viewer, { token, drop, organisation })
-    }),
-    handlers.form('/claim', async ({ actor, form }) => {
-      const { siteId } = await anonymous.claimLink(requireActor(actor, { verified: false }), form.get('token') ?? '')
-      return seeOther(`/sites/${siteId}?done=claimed`)
+    handlers.page('/claim', (visit) => showClaim(visit, visit.request.query.get('token') ?? '')),
+    handlers.form('/claim', async (visit) => {
+      const token = visit.form.get('token') ?? ''
+      return orShow(
+        async () => {
+          const { siteId } = await anonymous.claimLink(requireActor(visit.actor, { verified: false }), token)
+          return seeOther(`/sites/${siteId}?done=claimed`)
+        },
+        async (problem) => ({ ...(await showClaim(visit, token, problemText(problem))), status: problem.status }),
+      )
     }),
   ]
 }

@@ -173,7 +173,12 @@ export function confirmLinkPage(
 
 export function claimPage(
   viewer: Viewer,
-  claim: { token: string; drop: { url: string; title: string }; organisation: string | undefined },
+  claim: {
+    token: string
+    drop: { url: string; title: string }
+    organisation: string | undefined
+    problem?: string | undefined
+  },
 ): Page {
   const signedIn = viewer.signedIn !== undefined
   const here = `/claim?token=${claim.token}`
@@ -183,6 +188,7 @@ export function claimPage(
     body: html`<div class="narrow section"><div class="stack"><h1>Claim this drop</h1>
 <p class="soft">It becomes part of your account, with its address and its content.</p></div>
 <div class="card"><strong>${claim.drop.title || shortAddress(claim.drop.url)}</strong><a href="${claim.drop.url}">${shortAddress(claim.drop.url)}</a></div>
+${problemNotice(claim.problem)}
 ${
   signedIn
     ? html`<form method="post" action="/claim" class="form">${csrfField(viewer)}<input type="hidden" name="token" value="${claim.token}"><button class="button primary">Claim it for ${claim.organisation ?? 'my account'}</button></form>`
