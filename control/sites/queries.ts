@@ -1,6 +1,6 @@
 import type { PlanName } from '../../shared/plans.ts'
 import type { Sql } from '../database/sql.ts'
-import type { RetainedVersion, SiteFacts } from './rules.ts'
+import type { CappedSite, RetainedVersion, SiteFacts } from './rules.ts'
 
 const siteFacts = (sql: Sql) => sql`
   s.id, s.org_id, s.slug, s.name, s.title, s.password_hash, s.password_generation, s.analytics, s.spa_fallback,
@@ -68,13 +68,11 @@ export async function countActiveSites(sql: Sql, orgId: string): Promise<number>
   return row!.count
 }
 
-export async function listForCap(
-  sql: Sql,
-  orgId: string,
-): Promise<{ id: string; paused: boolean; newestAt: number }[]> {
-  const rows = await sql<{ id: string; paused: boolean; newest_at: Date }[]>`
-    select id, paused_at is not null as paused, created_at as newest_at from sites where org_id = ${orgId} and deleted_at is null`
-  return rows.map((row) => ({ id: row.id, paused: row.paused, newestAt: row.newest_at.getTime() }))
+export async function listForCap(sql: Sql, orgId: string): Promise<CappedSite[]> {
+  const rows = await sql<{ id: string; paused: boolean; empty: boolean; newest_at: Date }[]>`
+    select id, paused_at is not null as paused, live_version_id is null as empty, created_at as newest_at
+    from sites where org_id = ${orgId} and deleted_at is null`
+  return rows.map(({ newest_at, ...row }) => ({ ...row, newestAt: newest_at.getTime() }))
 }
 
 export async function setPaused(sql: Sql, siteIds: readonly string[], pausedAt: Date | null): Promise<void> {

@@ -101,23 +101,32 @@ export function expiryOf(
   }
 }
 
+/** What the cap of active drops is held against. */
+export interface CappedSite {
+  id: string
+  paused: boolean
+  /** Reserved only: no visitor would miss it. */
+  empty: boolean
+  newestAt: number
+}
+
 /**
- * Which drops pause and resume so that at most `cap` are active. The newest stay live.
+ * Which drops pause and resume so that at most `cap` are active. Those with content go before empty ones, then the newest.
  * `mayPause` is false when something was merely deleted: caps are never applied retroactively.
  */
 export function fitToCap(
-  sites: readonly { id: string; paused: boolean; newestAt: number }[],
+  sites: readonly CappedSite[],
   cap: number,
   mayPause: boolean,
 ): { pause: string[]; resume: string[] } {
-  const newestFirst = sites.toSorted((a, b) => b.newestAt - a.newestAt)
+  const worthiestFirst = sites.toSorted((a, b) => Number(a.empty) - Number(b.empty) || b.newestAt - a.newestAt)
   if (mayPause) {
     return {
-      pause: newestFirst
+      pause: worthiestFirst
         .slice(cap)
         .filter((site) => !site.paused)
         .map((site) => site.id),
-      resume: newestFirst
+      resume: worthiestFirst
         .slice(0, cap)
         .filter((site) => site.paused)
         .map((site) => site.id),
@@ -126,7 +135,7 @@ export function fitToCap(
   const room = Math.max(0, cap - sites.filter((site) => !site.paused).length)
   return {
     pause: [],
-    resume: newestFirst
+    resume: worthiestFirst
       .filter((site) => site.paused)
       .slice(0, room)
       .map((site) => site.id),

@@ -163,7 +163,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     for (const id of resume) await refreshRoutes(db, id)
   }
 
-  /** After a plan change: the newest drops up to the cap are live, the others pause. */
+  /** After a plan change: drops up to the cap are active, the others pause. */
   async function fitToPlan(db: Sql, orgId: string, plan: PlanName): Promise<void> {
     const { pause, resume } = fitToCap(await queries.listForCap(db, orgId), plans[plan].activeDrops, true)
     await queries.setPaused(db, pause, now())

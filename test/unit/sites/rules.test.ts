@@ -88,7 +88,9 @@ test('clocks: fixed from the upload, idle from the sign-in, none when paid', () 
 
 describe('fitting drops to a cap', () => {
   const sites = (...paused: boolean[]) =>
-    paused.map((isPaused, index) => ({ id: `s${index}`, paused: isPaused, newestAt: index }))
+    paused.map((isPaused, index) => ({ id: `s${index}`, paused: isPaused, empty: false, newestAt: index }))
+  const empty = (...ids: string[]) =>
+    ids.map((id, index) => ({ id, paused: false, empty: true, newestAt: 100 + index }))
 
   test.each([
     [
@@ -111,6 +113,20 @@ describe('fitting drops to a cap', () => {
       3,
       false,
       { pause: [], resume: ['s1'] },
+    ],
+    [
+      'empty drops pause before those with content, however new they are',
+      [...sites(false, false), ...empty('e0', 'e1')],
+      3,
+      true,
+      { pause: ['e0'], resume: [] },
+    ],
+    [
+      'with room for one again, content comes first',
+      [...sites(true, false), ...empty('e0').map((site) => ({ ...site, paused: true }))],
+      2,
+      false,
+      { pause: [], resume: ['s0'] },
     ],
     ['deleting one never pauses another', sites(false, false, false, false), 3, false, { pause: [], resume: [] }],
   ] as const)('%s', (_, all, cap, mayPause, expected) => {
