@@ -27,7 +27,7 @@ export interface DashboardServices {
   readonly csrf: Csrf
   readonly organisations: Organisations
   readonly sites: Pick<Sites, 'list' | 'get' | 'create' | 'patch' | 'delete' | 'dailyViews' | 'usage'>
-  readonly versions: Pick<Versions, 'publish' | 'list' | 'promote' | 'changes'>
+  readonly versions: Pick<Versions, 'publish' | 'publishNew' | 'list' | 'promote' | 'changes'>
   readonly publishing: Pick<Publishing, 'receive' | 'readBlob'>
   readonly anonymous: Pick<
     Anonymous,

@@ -23,10 +23,11 @@ export async function findOwnSite(sql: Sql, orgId: string, siteId: string): Prom
   return site
 }
 
-export async function findSiteBySlug(sql: Sql, slug: string): Promise<SiteFacts | undefined> {
-  const [site] = await sql<SiteFacts[]>`
-    select ${siteFacts(sql)} from ${siteSource(sql)} where s.slug = ${slug} and s.deleted_at is null`
-  return site
+/** Locks the organisation's own site of that slug; no other site gets it meanwhile. */
+export async function lockOwnSlug(sql: Sql, orgId: string, slug: string): Promise<string | undefined> {
+  const [site] = await sql<{ id: string }[]>`
+    select id from sites where slug = ${slug} and org_id = ${orgId} and deleted_at is null for update`
+  return site?.id
 }
 
 export async function listSites(sql: Sql, orgId: string): Promise<SiteFacts[]> {

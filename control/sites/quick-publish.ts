@@ -36,25 +36,18 @@ export function createQuickPublish({
   versions,
   publishing,
 }: {
-  sites: Pick<Sites, 'create' | 'delete' | 'findBySlug' | 'get' | 'patch'>
-  versions: Pick<Versions, 'publish'>
+  sites: Pick<Sites, 'get'>
+  versions: Pick<Versions, 'publishBySlug'>
   publishing: Pick<Publishing, 'receive'>
 }) {
   return async (actor: Actor, input: QuickPublishInput): Promise<Propagated<QuickPublished>> => {
     if (input.password !== undefined && !plans[actor.plan].password) throw errors.planFeature('Password protection')
-    // Content first: what cannot be published must not leave an empty site behind.
     const prepared = await prepare(publishing, plans[actor.plan].uploadBytes, input)
-    const existing = input.slug === undefined ? undefined : await sites.findBySlug(actor, input.slug)
-    const site = existing ?? (await sites.create(actor, { slug: input.slug, name: input.title })).value
-    try {
-      // The password comes before the content: it is never public in between.
-      if (input.password !== undefined) await sites.patch(actor, site.id, { password: input.password })
-      const { value: version, pending } = await versions.publish(actor, site.id, prepared, { message: input.message })
-      return { value: { site: await sites.get(actor, site.id), version, created: existing === undefined }, pending }
-    } catch (error) {
-      if (!existing) await sites.delete(actor, site.id)
-      throw error
-    }
+    const wanted = { slug: input.slug, name: input.title }
+    const options = { message: input.message, password: input.password }
+    const { value, pending } = await versions.publishBySlug(actor, wanted, prepared, options)
+    const { siteId, ...published } = value
+    return { value: { site: await sites.get(actor, siteId), ...published }, pending }
   }
 }
 

@@ -22,6 +22,12 @@ export interface Propagated<Value> {
   readonly pending: boolean
 }
 
+export interface WantedSite {
+  /** Random when omitted. */
+  readonly slug?: string | undefined
+  readonly name?: string | undefined
+}
+
 /** Writes the audit log inside the transaction of the change. */
 export type Audit = (
   sql: Sql,
@@ -101,6 +107,13 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     return { plan: organisation.plan, ownerSeenAt: organisation.owner_seen_at }
   }
 
+  /** The organisation's site, both locked. */
+  async function lockOwn(db: Sql, actor: Actor, siteId: string): Promise<SiteFacts> {
+    await lockOrganisation(db, actor.orgId)
+    await queries.lockSite(db, siteId)
+    return requireOwn(db, actor, siteId)
+  }
+
   /** How many more drops may be active. The organisation is locked. */
   async function roomFor(db: Sql, orgId: string, plan: PlanName): Promise<number> {
     return plans[plan].activeDrops - (await queries.countActiveSites(db, orgId))
@@ -110,7 +123,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
   async function reserve(
     db: Sql,
     owner: { orgId: string; plan: PlanName; ownerSeenAt: Date } | { anonymousId: string; claimHash: string },
-    wanted: { slug?: string; name?: string },
+    wanted: WantedSite,
   ): Promise<SiteFacts> {
     const id = newId('st', clock.now())
     const isOwned = 'orgId' in owner
@@ -131,6 +144,16 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     if (wanted.slug !== undefined) await takeWantedSlug(db, wanted.slug, id)
     else await takeRandomSlug(db, slug, id)
     return (await queries.findSite(db, id))!
+  }
+
+  /** A new site without content, inside the caller's transaction; its routes are left to the caller. */
+  async function add(db: Sql, actor: Actor, wanted: WantedSite): Promise<SiteFacts> {
+    const { plan, ownerSeenAt } = await lockOrganisation(db, actor.orgId)
+    if ((await roomFor(db, actor.orgId, plan)) < 1)
+      throw errors.planLimit(`Your plan allows ${plans[plan].activeDrops} active drops. Delete one, or upgrade.`)
+    const site = await reserve(db, { orgId: actor.orgId, plan, ownerSeenAt }, wanted)
+    await audit(db, { actor, action: 'site.create', subject: site.id, detail: { slug: site.slug } })
+    return site
   }
 
   async function takeWantedSlug(db: Sql, slug: string, siteId: string): Promise<void> {
@@ -210,9 +233,11 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
 
   return {
     requireOwn,
+    lockOwn,
     lockOrganisation,
     roomFor,
     reserve,
+    add,
     remove,
     removeAll,
     fitToPlan,
@@ -224,20 +249,11 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
       return views(await queries.listSites(sql, actor.orgId))
     },
 
-    async findBySlug(actor: Actor, slug: string): Promise<SiteView | undefined> {
-      const site = await queries.findSiteBySlug(sql, slug)
-      return site && site.org_id === actor.orgId ? (await views([site]))[0] : undefined
-    },
-
-    async create(actor: Actor, wanted: { slug?: string; name?: string }): Promise<Propagated<SiteView>> {
+    async create(actor: Actor, wanted: WantedSite): Promise<Propagated<SiteView>> {
       const site = await transaction(sql, async (db) => {
-        const { plan, ownerSeenAt } = await lockOrganisation(db, actor.orgId)
-        if ((await roomFor(db, actor.orgId, plan)) < 1)
-          throw errors.planLimit(`Your plan allows ${plans[plan].activeDrops} active drops. Delete one, or upgrade.`)
-        const reserved = await reserve(db, { orgId: actor.orgId, plan, ownerSeenAt }, wanted)
-        await refreshRoutes(db, reserved.id)
-        await audit(db, { actor, action: 'site.create', subject: reserved.id, detail: { slug: reserved.slug } })
-        return reserved
+        const added = await add(db, actor, wanted)
+        await refreshRoutes(db, added.id)
+        return added
       })
       return { value: view(site, 0), ...(await events.propagate()) }
     },
@@ -260,9 +276,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
 
     async delete(actor: Actor, siteId: string): Promise<Propagated<undefined>> {
       await transaction(sql, async (db) => {
-        await lockOrganisation(db, actor.orgId)
-        await queries.lockSite(db, siteId)
-        const site = await requireOwn(db, actor, siteId)
+        const site = await lockOwn(db, actor, siteId)
         await remove(db, site)
         await audit(db, { actor, action: 'site.delete', subject: siteId, detail: { slug: site.slug } })
       })

@@ -7,6 +7,7 @@ import { errors } from '../../shared/errors.ts'
 import { previewHost, siteHost } from '../../shared/hosts.ts'
 import { newId } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
+import { hashPassword } from '../../shared/password.ts'
 import { plans, type PlanName } from '../../shared/plans.ts'
 import { addressOf } from '../../shared/settings.ts'
 import type { Manifest } from '../../shared/manifest.ts'
@@ -19,7 +20,7 @@ import * as queries from './queries.ts'
 import type { RefreshRoutes } from './routing.ts'
 import { stateOf, type SiteFacts } from './rules.ts'
 import type { Changes, PublishReport, VersionEntry, VersionView } from './schemas.ts'
-import type { Audit, Propagated, Sites } from './sites.ts'
+import type { Audit, Propagated, Sites, WantedSite } from './sites.ts'
 
 /** A deploy is often followed by the next one, which compressing must not slow down. */
 const REFINE_AFTER_MS = MINUTE_MS
@@ -34,15 +35,24 @@ interface VersionsDeps {
   refreshRoutes: RefreshRoutes
   audit: Audit
   publishing: Pick<Publishing, 'readManifest' | 'refine'>
-  sites: Pick<Sites, 'lockOrganisation' | 'requireOwn'>
+  sites: Pick<Sites, 'add' | 'lockOrganisation' | 'lockOwn' | 'requireOwn'>
   config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>
 }
 
 export interface PublishOptions {
-  readonly message?: string
+  readonly message?: string | undefined
   /** Number of the version that must be live for the publish to go through. */
   readonly ifVersion?: number
   readonly spaFallback?: boolean
+  /** Visitors must enter it from this version on: the content is never public in between. */
+  readonly password?: string | undefined
+}
+
+interface Published {
+  readonly siteId: string
+  readonly version: VersionView
+  /** The site came to be with this version. */
+  readonly created: boolean
 }
 
 export type Versions = ReturnType<typeof createVersions>
@@ -116,6 +126,51 @@ export function createVersions({
     return view(site, { ...version, report })
   }
 
+  /** Creating a site, its password and its first version are one change, so that a refusal leaves nothing behind. */
+  async function publishTo(
+    actor: Actor,
+    find: (db: Sql) => Promise<{ site: SiteFacts; created: boolean }>,
+    prepared: PreparedVersion,
+    options: PublishOptions,
+    alongside?: (db: Sql) => Promise<void>,
+  ): Promise<Propagated<Published>> {
+    const passwordHash = options.password === undefined ? undefined : await hashPassword(options.password)
+    const published = await transaction(sql, async (db) => {
+      const { site, created } = await find(db)
+      requirePublishable(site)
+      await alongside?.(db)
+      if (passwordHash !== undefined) await protect(db, actor, site, passwordHash)
+      const version = await commit(db, site, prepared, actor.userId, options)
+      await requireStorage(db, actor.orgId, site.plan)
+      await audit(db, { actor, action: 'site.publish', subject: site.id, detail: { version: version.version_number } })
+      return { siteId: site.id, version, created }
+    })
+    return { value: published, ...(await events.propagate()) }
+  }
+
+  async function protect(db: Sql, actor: Actor, site: SiteFacts, passwordHash: string): Promise<void> {
+    if (!plans[site.plan].password) throw errors.planFeature('Password protection')
+    const changes = { password_hash: passwordHash, password_generation: site.password_generation + 1 }
+    await queries.updateSite(db, site.id, changes, new Date(clock.now()))
+    await audit(db, { actor, action: 'site.update', subject: site.id, detail: { fields: ['password'] } })
+  }
+
+  /** Checked before a body is read, and again in the transaction. */
+  function requirePublishable(site: SiteFacts): void {
+    const state = stateOf(site, clock.now())
+    if (state === 'removed')
+      throw errors.forbidden('This drop was removed by trust and safety. Nothing can be published to it.')
+    if (state === 'expired')
+      throw errors.conflict(
+        'expired',
+        'This drop has expired. Sign in to the dashboard to bring it back, then publish.',
+      )
+    if (state === 'paused')
+      throw errors.planLimit(
+        'This drop is paused because the plan allows fewer drops. Delete another drop, or upgrade.',
+      )
+  }
+
   async function requireLiveVersion(db: Sql, site: SiteFacts, ifVersion: number | undefined): Promise<void> {
     if (ifVersion === undefined) return
     const live = (await queries.retainedVersions(db, site.id)).find((version) => version.id === site.live_version_id)
@@ -157,21 +212,7 @@ export function createVersions({
     commit,
     requireStorage,
 
-    /** Checked before a body is read, and again in the transaction. */
-    requirePublishable(site: SiteFacts): void {
-      const state = stateOf(site, clock.now())
-      if (state === 'removed')
-        throw errors.forbidden('This drop was removed by trust and safety. Nothing can be published to it.')
-      if (state === 'expired')
-        throw errors.conflict(
-          'expired',
-          'This drop has expired. Sign in to the dashboard to bring it back, then publish.',
-        )
-      if (state === 'paused')
-        throw errors.planLimit(
-          'This drop is paused because the plan allows fewer drops. Delete another drop, or upgrade.',
-        )
-    },
+    requirePublishable,
 
     /** `alongside` happens with the publish or not at all. */
     async publish(
@@ -181,24 +222,29 @@ export function createVersions({
       options: PublishOptions,
       alongside?: (db: Sql) => Promise<void>,
     ): Promise<Propagated<VersionView>> {
-      const version = await transaction(sql, async (db) => {
-        await sites.lockOrganisation(db, actor.orgId)
-        await queries.lockSite(db, siteId)
-        const site = await sites.requireOwn(db, actor, siteId)
-        this.requirePublishable(site)
-        await alongside?.(db)
-        const published = await commit(db, site, prepared, actor.userId, options)
-        await requireStorage(db, actor.orgId, site.plan)
-        await audit(db, {
-          actor,
-          action: 'site.publish',
-          subject: siteId,
-          detail: { version: published.version_number },
-        })
-        return published
-      })
-      return { value: version, ...(await events.propagate()) }
+      const find = async (db: Sql) => ({ site: await sites.lockOwn(db, actor, siteId), created: false })
+      const { value, pending } = await publishTo(actor, find, prepared, options, alongside)
+      return { value: value.version, pending }
     },
+
+    publishNew: (actor: Actor, wanted: WantedSite, prepared: PreparedVersion, options: PublishOptions) =>
+      publishTo(actor, async (db) => ({ site: await sites.add(db, actor, wanted), created: true }), prepared, options),
+
+    /** To the organisation's site that has the slug, else to a new one. */
+    publishBySlug: (actor: Actor, wanted: WantedSite, prepared: PreparedVersion, options: PublishOptions) =>
+      publishTo(
+        actor,
+        async (db) => {
+          await sites.lockOrganisation(db, actor.orgId)
+          const present =
+            wanted.slug === undefined ? undefined : await queries.lockOwnSlug(db, actor.orgId, wanted.slug)
+          return present === undefined
+            ? { site: await sites.add(db, actor, wanted), created: true }
+            : { site: await sites.requireOwn(db, actor, present), created: false }
+        },
+        prepared,
+        options,
+      ),
 
     async list(actor: Actor, siteId: string): Promise<VersionEntry[]> {
       const site = await sites.requireOwn(sql, actor, siteId)

@@ -1,4 +1,5 @@
-/** Changes of one drop, or of whose it is, that happen at the same time. */
+/** Changes of one drop, or of whose it is, that happen at the same time or are refused half-way. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Actor } from '../../control/accounts/actor.ts'
 import type { Sql } from '../../control/database/sql.ts'
@@ -119,4 +120,62 @@ describe('nothing is added to an organisation that is being deleted', () => {
     )
     expect(await sql`select from sites where org_id = ${actor.orgId} and deleted_at is null`).toHaveLength(0)
   })
+})
+
+describe('a publish that is refused leaves nothing behind', () => {
+  const content = { kind: 'text', format: 'html', content: '<title>new</title>' } as const
+
+  test('neither a new drop, nor harm to who publishes to the same address meanwhile', async () => {
+    const { services } = control
+    const actor = await control.newActor('business')
+    for (let round = 0; round < 10; round++) {
+      const slug = `contested-${round}`
+      // Postgres has no character 0 in its texts: the creator fails once the address is its own.
+      const refused = services.quickPublish(actor, { content, slug, message: '\0' })
+      const accepted = sleep(4 * round).then(() => control.publishPage(actor, 'other', slug))
+      const [first, second] = await Promise.allSettled([refused, accepted])
+      expect([round, first.status, second.status]).toEqual([round, 'rejected', 'fulfilled'])
+      expect((await control.routeOf(slug)).state).toBe('live')
+    }
+  })
+
+  test('nor an empty drop when the storage is full', async () => {
+    const { services, sql } = control
+    const actor = await control.newActor('free')
+    const { site } = await control.publishPage(actor, 'large')
+    await sql`update versions set byte_size = 60000000 where site_id = ${site.id}`
+    expect(await refusal(services.quickPublish(actor, { content }))).toBe('plan_limit')
+    expect(await sql`select from sites where org_id = ${actor.orgId}`).toHaveLength(1)
+  })
+
+  test('nor a password', async () => {
+    const { services, sql } = control
+    const actor = await control.newActor('plus')
+    const { site } = await control.publishPage(actor, 'open')
+    await sql`update sites set paused_at = now() where id = ${site.id}`
+    expect(await refusal(services.quickPublish(actor, { content, slug: site.slug, password: 'hunter22' }))).toBe(
+      'plan_limit',
+    )
+    expect((await services.sites.get(actor, site.id)).has_password).toBe(false)
+  })
+})
+
+test('two publishes to one new address: one creates the drop, the other updates it', async () => {
+  const actor = await control.newActor('plus')
+  const published = await Promise.all(['one', 'two'].map((text) => control.publishPage(actor, text, 'shared-address')))
+  expect(published.toSorted((a, b) => a.version.version_number - b.version.version_number)).toMatchObject([
+    { created: true, version: { version_number: 1 } },
+    { created: false, version: { version_number: 2 } },
+  ])
+})
+
+test('a password that comes with a publish protects it, and is recorded', async () => {
+  const { services, sql } = control
+  const actor = await control.newActor('plus')
+  const content = { kind: 'text', format: 'html', content: '<title>secret</title>' } as const
+  const { value } = await services.quickPublish(actor, { content, password: 'hunter22' })
+  expect(value.site).toMatchObject({ has_password: true, state: 'live' })
+  expect((await control.routeOf(value.site.slug)).password).toMatchObject({ generation: 1 })
+  const actions = await sql`select action from audit_log where subject = ${value.site.id} order by id`
+  expect(actions.map(({ action }) => action)).toEqual(['site.create', 'site.update', 'site.publish'])
 })

@@ -134,19 +134,10 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
     const { fields, prepared } = await receive(request, actor)
     const slug = (fields.get('slug') ?? '').trim()
     const name = (fields.get('name') ?? '').trim()
-    const { value: site } = await sites.create(actor, {
-      ...(slug === '' ? {} : { slug }),
-      ...(name === '' ? {} : { name }),
-    })
-    if (!prepared) return `/sites/${site.id}`
-    try {
-      await versions.publish(actor, site.id, prepared, {})
-    } catch (error) {
-      // The address was taken for this content only.
-      await sites.delete(actor, site.id)
-      throw error
-    }
-    return `/sites/${site.id}?done=published`
+    const wanted = { ...(slug === '' ? {} : { slug }), ...(name === '' ? {} : { name }) }
+    if (!prepared) return `/sites/${(await sites.create(actor, wanted)).value.id}`
+    const { value } = await versions.publishNew(actor, wanted, prepared, {})
+    return `/sites/${value.siteId}?done=published`
   }
 
   async function publishVersion(request: Request, actor: Actor): Promise<string> {

@@ -35,17 +35,20 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
     }
   }
 
+  async function publishNew(actor: Actor, template: Template, prepared: PreparedVersion): Promise<string> {
+    const message = `From the template ${template.title}`
+    return (await versions.publishNew(actor, {}, prepared, { message })).value.siteId
+  }
+
   async function publishOwned(actor: Actor, template: Template, form: URLSearchParams): Promise<Answer> {
     const values = readValues(template, form)
     const edited = form.get('site') ?? undefined
     const site = edited === undefined ? undefined : await sites.get(actor, edited)
     const prepared = await prepare(template.render(values), plans[actor.plan].uploadBytes)
-    const target = site ?? (await sites.create(actor, {})).value
-    await versions.publish(actor, target.id, prepared, {
-      message: site ? `${template.title} edited` : `From the template ${template.title}`,
-    })
-    await saveTemplateFill(sql, target.id, { template: template.name, fields: values }, new Date(clock.now()))
-    return seeOther(`/sites/${target.id}?done=published`)
+    if (site) await versions.publish(actor, site.id, prepared, { message: `${template.title} edited` })
+    const siteId = site?.id ?? (await publishNew(actor, template, prepared))
+    await saveTemplateFill(sql, siteId, { template: template.name, fields: values }, new Date(clock.now()))
+    return seeOther(`/sites/${siteId}?done=published`)
   }
 
   async function publishAnonymous({ request, viewer, form }: FormVisit, template: Template): Promise<Answer> {
