@@ -64,6 +64,12 @@ export const errors = {
     new ApiError(405, 'method_not_allowed', `This address answers ${allow}.`, { headers: { allow } }),
   slugTaken: (slug: string) => new ApiError(409, 'slug_taken', `The slug "${slug}" is taken. Choose another.`),
   slugReserved: (slug: string) => new ApiError(409, 'slug_reserved', `The slug "${slug}" is reserved. Choose another.`),
+  slugPrefixed: (slug: string) =>
+    new ApiError(
+      409,
+      'slug_reserved',
+      `The slug "${slug}" has two hyphens where international names and previews have them. Choose another, or use one hyphen.`,
+    ),
   conflict: (code: string, detail: string) => new ApiError(409, code, detail),
   subscriptionExists: (portalUrl: string) =>
     new ApiError(409, 'subscription_exists', 'There is already a subscription. Change it in the billing portal.', {

@@ -33,13 +33,17 @@ const RESERVED_SLUGS: ReadonlySet<string> = new Set(
    wpad isatap postmaster hostmaster webmaster noreply no-reply example`.split(/\s+/),
 )
 
-export type SlugProblem = 'invalid' | 'reserved'
+/** What the CNAME of a custom domain points to: a name of the service, never a drop. */
+const DNS_TARGET_PATTERN = /^t-[0-9a-f]{16}$/
+
+export type SlugProblem = 'invalid' | 'reserved' | 'prefixed'
 
 /** Why a slug may not be used, or undefined when it may (uniqueness is the database's word). */
 export function slugProblem(slug: string): SlugProblem | undefined {
   if (!SLUG_PATTERN.test(slug)) return 'invalid'
   // `xn--…` would be an IDN; `12--slug` is a preview address.
-  if (RESERVED_SLUGS.has(slug) || /^..--/.test(slug) || /^\d+--/.test(slug)) return 'reserved'
+  if (/^..--/.test(slug) || /^\d+--/.test(slug)) return 'prefixed'
+  if (RESERVED_SLUGS.has(slug) || DNS_TARGET_PATTERN.test(slug)) return 'reserved'
   return undefined
 }
 

@@ -163,6 +163,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
         'slug: use 3 to 63 lower-case letters, digits and hyphens, with no hyphen at either end',
       )
     if (problem === 'reserved') throw errors.slugReserved(slug)
+    if (problem === 'prefixed') throw errors.slugPrefixed(slug)
     if (!(await queries.takeSlug(db, slug, siteId, now()))) throw errors.slugTaken(slug)
   }
 

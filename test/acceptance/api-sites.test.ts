@@ -51,6 +51,7 @@ describe('POST /sites', () => {
     [{ slug: 'a'.repeat(64) }, 400, 'invalid_request'],
     [{ slug: 'www' }, 409, 'slug_reserved'],
     [{ slug: 'xn--abc' }, 409, 'slug_reserved'],
+    [{ slug: 't-0123456789abcdef' }, 409, 'slug_reserved'],
     [{ slug: 12 }, 400, 'invalid_request'],
     [{ colour: 'red' }, 400, 'invalid_request'],
     [[], 400, 'invalid_request'],

@@ -134,6 +134,20 @@ describe('fitting drops to a cap', () => {
   })
 })
 
+test.each([
+  ['www', 'reserved'],
+  ['t-0123456789abcdef', 'reserved'],
+  ['t-0123456789abcdeg', undefined],
+  ['t-0123456789abcde', undefined],
+  ['xn--mnchen-3ya', 'prefixed'],
+  ['12--slug', 'prefixed'],
+  ['123--slug', 'prefixed'],
+  ['slug--two', undefined],
+  ['-slug', 'invalid'],
+])('the slug %s: %s', (slug, problem) => {
+  expect(slugProblem(slug)).toBe(problem)
+})
+
 test('a random slug is always a slug that may be used', () => {
   for (let index = 0; index < 500; index++) expect(slugProblem(readableSlug(Math.random))).toBeUndefined()
 })
