@@ -1,6 +1,6 @@
 import type { PlanName } from '../../shared/plans.ts'
 import type { Sql } from '../database/sql.ts'
-import type { CappedSite, RetainedVersion, SiteFacts } from './rules.ts'
+import type { CappedSite, HeldSlug, RetainedVersion, SiteFacts } from './rules.ts'
 
 const siteFacts = (sql: Sql) => sql`
   s.id, s.org_id, s.slug, s.name, s.title, s.password_hash, s.password_generation, s.analytics, s.spa_fallback,
@@ -105,7 +105,7 @@ export async function takeSlug(sql: Sql, slug: string, siteId: string, now: Date
   const rows = await sql`
     insert into slugs (slug, site_id, kind) values (${slug}, ${siteId}, 'current')
     on conflict (slug) do update set site_id = excluded.site_id, kind = 'current', free_at = null
-    where slugs.kind <> 'current' and (slugs.free_at <= ${now} or (slugs.kind = 'former' and slugs.site_id = excluded.site_id))
+    where slugs.kind <> 'current' and (slugs.free_at <= ${now} or slugs.site_id = excluded.site_id)
     returning slug`
   return rows.length === 1
 }
@@ -114,18 +114,21 @@ export async function releaseSlug(sql: Sql, slug: string, kind: 'former' | 'tomb
   await sql`update slugs set kind = ${kind}, free_at = ${freeAt} where slug = ${slug}`
 }
 
-/** A deleted site's former slugs are gone with it. */
+/** A deleted site's other slugs are gone with it. Writing all of them keeps them from being taken until the commit. */
 export async function buryFormerSlugs(sql: Sql, siteId: string): Promise<void> {
-  await sql`update slugs set kind = 'tombstone' where site_id = ${siteId} and kind = 'former'`
+  await sql`update slugs set kind = 'tombstone' where site_id = ${siteId} and kind <> 'current'`
 }
 
-export async function slugsOf(
-  sql: Sql,
-  siteId: string,
-): Promise<{ slug: string; kind: 'current' | 'former' | 'tombstone' }[]> {
-  return sql<
-    { slug: string; kind: 'current' | 'former' | 'tombstone' }[]
-  >`select slug, kind from slugs where site_id = ${siteId}`
+export async function slugsOf(sql: Sql, siteId: string): Promise<HeldSlug[]> {
+  return sql<HeldSlug[]>`select slug, kind, free_at from slugs where site_id = ${siteId}`
+}
+
+/** These redirect no longer; returns those that nobody else has taken meanwhile. */
+export async function retireSlugs(sql: Sql, siteId: string, slugs: readonly string[]): Promise<string[]> {
+  const rows = await sql<{ slug: string }[]>`
+    update slugs set kind = 'tombstone' where slug = any(${slugs as string[]}) and site_id = ${siteId} and kind = 'former'
+    returning slug`
+  return rows.map((row) => row.slug)
 }
 
 export async function updateSite(sql: Sql, siteId: string, changes: Record<string, unknown>, now: Date): Promise<void> {

@@ -2,8 +2,8 @@
 import type { Sql } from '../database/sql.ts'
 import { setRoute, type NewRoute } from '../events/outbox.ts'
 import { siteHost } from '../../shared/hosts.ts'
-import { findSite, lockSite, retainedVersions, slugsOf } from './queries.ts'
-import { redirectRouteOf, siteRouteOf, type SiteFacts } from './rules.ts'
+import { findSite, lockSite, retainedVersions, retireSlugs, slugsOf } from './queries.ts'
+import { redirectRouteOf, siteRouteOf, sortSlugs, type SiteFacts } from './rules.ts'
 
 /** Routes of a site's custom domains; handed in by the domains capability. */
 export type DomainRoutes = (sql: Sql, site: SiteFacts) => Promise<NewRoute[]>
@@ -25,10 +25,12 @@ export function createRefreshRoutes({
     const site = await findSite(sql, siteId)
     if (!site) return
     const record = siteRouteOf(site, await retainedVersions(sql, siteId), sitesDomain, now())
-    for (const { slug, kind } of await slugsOf(sql, siteId)) {
-      const host = siteHost(slug, sitesDomain)
-      await setRoute(sql, kind === 'former' ? redirectRouteOf(slug, site, sitesDomain) : { ...record, host })
-    }
+    const slugs = sortSlugs(await slugsOf(sql, siteId), site.deleted_at !== null, now())
+    for (const slug of slugs.serving) await setRoute(sql, { ...record, host: siteHost(slug, sitesDomain) })
+    for (const slug of slugs.redirecting) await setRoute(sql, redirectRouteOf(slug, site, sitesDomain))
+    if (slugs.retired.length > 0)
+      for (const slug of await retireSlugs(sql, siteId, slugs.retired))
+        await setRoute(sql, { kind: 'none', host: siteHost(slug, sitesDomain) })
     for (const route of await domainRoutes(sql, site)) await setRoute(sql, route)
   }
 }

@@ -80,6 +80,34 @@ export function siteRouteOf(
   }
 }
 
+export interface HeldSlug {
+  slug: string
+  kind: 'current' | 'former' | 'tombstone'
+  /** When somebody else may take it; null while it is in use. */
+  free_at: Date | null
+}
+
+/** Every change of a site writes one record per slug that still redirects: their number is bounded. */
+const MAX_REDIRECTING_SLUGS = 10
+
+/** The slugs of a site by what they answer: the site itself, a redirect to it, or nothing any more. */
+export function sortSlugs(
+  slugs: readonly HeldSlug[],
+  isDeleted: boolean,
+  now: number,
+): { serving: string[]; redirecting: string[]; retired: string[] } {
+  const named = (kind: HeldSlug['kind']): string[] => slugs.filter((held) => held.kind === kind).map(({ slug }) => slug)
+  const former = slugs
+    .filter((held) => held.kind === 'former')
+    .toSorted((a, b) => b.free_at!.getTime() - a.free_at!.getTime())
+  const redirecting = former.filter(({ free_at }, age) => age < MAX_REDIRECTING_SLUGS && free_at!.getTime() > now)
+  return {
+    serving: [...named('current'), ...(isDeleted ? named('tombstone') : [])],
+    redirecting: redirecting.map(({ slug }) => slug),
+    retired: former.filter((held) => !redirecting.includes(held)).map(({ slug }) => slug),
+  }
+}
+
 /** Former slugs lead to the current address while they cool down. */
 export function redirectRouteOf(formerSlug: string, site: SiteFacts, sitesDomain: string): NewRoute {
   return { kind: 'redirect', host: siteHost(formerSlug, sitesDomain), to: siteHost(site.slug, sitesDomain) }
