@@ -36,7 +36,7 @@ import { createSiteExport } from './sites/site-export.ts'
 import { createSites, type Audit } from './sites/sites.ts'
 import { createUploads } from './sites/uploads.ts'
 import { createVersions } from './sites/versions.ts'
-import { foldViews } from './sites/view-counts.ts'
+import { foldViews, forgetBatches } from './sites/view-counts.ts'
 import { createInspector } from './trust/inspector.ts'
 import { createTrust } from './trust/trust.ts'
 
@@ -44,6 +44,10 @@ import { createTrust } from './trust/trust.ts'
 const BLOB_GRACE_MS = DAY_MS
 /** It lists the whole store; what it removes is at least a day old. */
 const BLOB_SWEEP_MS = HOUR_MS
+/** These pass whole tables for what is refused anyway, by its time, when somebody comes with it. */
+const SWEEP_MS = HOUR_MS
+/** A batch of view counts that another control has read but not folded yet is folded or given up by then. */
+const VIEW_BATCH_MEMORY_MS = DAY_MS
 const DATABASE_CONNECTIONS = 16
 
 export type Services = ReturnType<typeof createServices>
@@ -204,9 +208,14 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     jobs: [
       { name: 'lifecycle', run: () => lifecycle.run() },
       { name: 'uploads', run: () => uploads.sweep() },
-      { name: 'accounts', run: () => accounts.sweep() },
+      { name: 'accounts', atMostEveryMs: SWEEP_MS, run: () => accounts.sweep() },
       { name: 'mail', run: () => mailer.sweep() },
-      { name: 'oauth', run: () => oauth.sweep() },
+      { name: 'oauth', atMostEveryMs: SWEEP_MS, run: () => oauth.sweep() },
+      {
+        name: 'view batches',
+        atMostEveryMs: SWEEP_MS,
+        run: () => forgetBatches(sql, new Date(clock.now() - VIEW_BATCH_MEMORY_MS)),
+      },
       { name: 'billing', run: () => billing.reconcile() },
       { name: 'blobs', atMostEveryMs: BLOB_SWEEP_MS, run: collectBlobs },
     ],

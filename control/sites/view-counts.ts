@@ -17,6 +17,11 @@ export async function foldViews({ sql, redis }: { sql: Pool; redis: Redis }): Pr
   }
 }
 
+/** Ids of batches that are long gone from Redis. */
+export async function forgetBatches(sql: Sql, foldedBefore: Date): Promise<void> {
+  await sql`delete from view_batches where folded_at < ${foldedBefore}`
+}
+
 /** Another control may have renamed it a moment before. */
 function ignoreMissing(error: Error): void {
   if (!error.message.includes('no such key')) throw error
