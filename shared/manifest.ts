@@ -35,7 +35,7 @@ export const fileSchema = z.strictObject({
   encodings: z.strictObject({ br: variant.optional(), zstd: variant.optional(), gzip: variant.optional() }).optional(),
   /** Present exactly on HTML pages. */
   injection: injection.optional(),
-  /** What was uploaded, when it is not what is served (Markdown): its path and bytes, for export. */
+  /** What was uploaded, when it is not what is served (Markdown, a page in UTF-16): its path and bytes, for export. */
   source: z.strictObject({ path: z.string(), hash: sha256Hex, size: z.int().nonnegative() }).optional(),
 })
 

@@ -8,6 +8,7 @@ import type { Manifest } from '../../shared/manifest.ts'
 import type { Actor } from '../accounts/actor.ts'
 import { toApiError } from '../http/failure.ts'
 import type { Publishing } from '../publishing/contract.ts'
+import { decodeText } from '../publishing/text-encoding.ts'
 import type { QuickPublish, QuickPublished } from '../sites/quick-publish.ts'
 import { siteSchema, versionEntrySchema, versionSchema, warningSchema } from '../sites/schemas.ts'
 import type { Sites } from '../sites/sites.ts'
@@ -239,5 +240,5 @@ async function readText(
       'invalid_request',
       `"${name}" is larger than ${MAX_READ_BYTES} bytes; fetch it from its address instead.`,
     )
-  return (await publishing.readBlob(source.hash)).toString('utf8')
+  return decodeText(await publishing.readBlob(source.hash))
 }

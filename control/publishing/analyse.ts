@@ -3,9 +3,10 @@ import { isUtf8 } from 'node:buffer'
 import type { BlobStore, StoredBlob } from '../../shared/blobs/blob-store.ts'
 import type { ManifestFile } from '../../shared/manifest.ts'
 import { compress, MAX_COMPRESSED_BYTES, type Effort } from './compression.ts'
-import { isAsciiCompatible, scanHtml, type HtmlScan } from './html-scan.ts'
+import { scanHtml, type HtmlScan } from './html-scan.ts'
 import { cssLinks, htmlLinks, type PageLinks } from './links.ts'
 import type { FileFacts } from './manifest-builder.ts'
+import { pageAsUtf8 } from './text-encoding.ts'
 import { isCompressible, isHtmlType, isTextual, mediaTypeOf } from './types.ts'
 
 /** A larger page gets no snippets and no link check: nobody writes it, and it would be held in memory whole. */
@@ -26,7 +27,9 @@ export interface Reading {
 }
 
 export interface Analysis extends FileFacts, Reading {
-  /** Variants that were not in the store before: an upload that fails takes them back. */
+  /** What is served in place of the file: a page that is not written in a superset of ASCII, as UTF-8. All facts are about it. */
+  readonly converted?: { readonly hash: string; readonly size: number }
+  /** Blobs that were not in the store before: an upload that fails takes them back. */
   readonly created: readonly StoredBlob[]
 }
 
@@ -39,9 +42,9 @@ export function isWorthReading(path: string, size: number): boolean {
 
 export async function analyse(blobs: BlobStore, request: AnalysisRequest): Promise<Analysis> {
   const mediaType = mediaTypeOf(request.path)
-  const bytes = await blobs.read(request.hash)
   const isPage = isHtmlType(mediaType)
-  const scan = isPage ? readableScan(bytes) : undefined
+  const { bytes, scan, isConverted } = read(await blobs.read(request.hash), isPage)
+  const converted = isConverted ? await blobs.put(bytes) : undefined
   const { encodings, created } = await storeVariants(
     blobs,
     bytes,
@@ -53,14 +56,17 @@ export async function analyse(blobs: BlobStore, request: AnalysisRequest): Promi
     ...(scan?.title && { title: scan.title }),
     ...linksOf(request.path, mediaType, bytes, scan),
     ...(encodings && { encodings }),
-    created,
+    ...(converted && { converted: { hash: converted.hash, size: converted.size } }),
+    created: [...(converted ? [converted] : []), ...created].filter((blob) => blob.modifiedAt !== undefined),
   }
 }
 
-function readableScan(bytes: Buffer): HtmlScan | undefined {
-  if (bytes.length > MAX_SCANNED_BYTES) return undefined
+/** The bytes that are served, and what a page of them says. */
+function read(bytes: Buffer, isPage: boolean): { bytes: Buffer; scan?: HtmlScan; isConverted?: true } {
+  if (!isPage || bytes.length > MAX_SCANNED_BYTES) return { bytes }
   const scan = scanHtml(bytes)
-  return isAsciiCompatible(bytes, scan) ? scan : undefined
+  const utf8 = pageAsUtf8(bytes, scan.charset)
+  return utf8 ? { bytes: utf8, scan: scanHtml(utf8), isConverted: true } : { bytes, scan }
 }
 
 /** The header must not contradict what a page declares; text that is not UTF-8 is left to the browser's guess. */
@@ -84,11 +90,11 @@ async function storeVariants(
   blobs: BlobStore,
   bytes: Buffer,
   effort: Effort | undefined,
-): Promise<{ encodings?: ManifestFile['encodings']; created: StoredBlob[] }> {
+): Promise<{ encodings?: ManifestFile['encodings']; created: readonly StoredBlob[] }> {
   if (effort === undefined) return { created: [] }
   const encodings: NonNullable<ManifestFile['encodings']> = {}
   const variants = compress(bytes, effort)
   const stored = await Promise.all(variants.map((variant) => blobs.put(variant.bytes)))
   for (const [index, { hash, size }] of stored.entries()) encodings[variants[index]!.encoding] = { hash, size }
-  return { encodings, created: stored.filter((blob) => blob.modifiedAt !== undefined) }
+  return { encodings, created: stored }
 }

@@ -86,13 +86,7 @@ export function scanHtml(bytes: Buffer): HtmlScan {
   return new PageScanner(bytes).run()
 }
 
-/** False for encodings in which ASCII markup can be neither found nor inserted: UTF-16 and ISO-2022-JP. */
-export function isAsciiCompatible(bytes: Buffer, scan: HtmlScan): boolean {
-  const isUtf16 = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)
-  return !isUtf16 && scan.charset !== 'iso-2022-jp'
-}
-
-export function hasUtf8Mark(bytes: Buffer): boolean {
+function hasUtf8Mark(bytes: Buffer): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
 }
 

@@ -15,7 +15,7 @@ export interface StoredFile {
   readonly path: string
   readonly hash: string
   readonly size: number
-  /** What was uploaded in its place (Markdown). */
+  /** What was uploaded in its place (Markdown, a page in UTF-16). */
   readonly source?: ManifestFile['source']
 }
 

@@ -2,7 +2,7 @@
  * From stored files to a version that is ready to go live:
  * 1. find the site in the upload (unwrap, render Markdown, landing page);
  * 2. take what the live version already knows about unchanged files;
- * 3. read the others in worker threads: places for snippets, links, quick variants;
+ * 3. read the others in worker threads: places for snippets, links, quick variants, pages that must become UTF-8;
  * 4. parse `_redirects` and `_headers`;
  * 5. write the manifest and the report.
  */
@@ -20,6 +20,7 @@ import type { Readings } from './readings.ts'
 import { writeReport } from './report.ts'
 import type { SingleKind } from './single-file.ts'
 import { parseSiteRules } from './site-rules.ts'
+import { decodeText } from './text-encoding.ts'
 import { isHtmlType, mediaTypeOf } from './types.ts'
 import type { PublishingWorkers } from './workers/workers.ts'
 
@@ -57,13 +58,16 @@ export async function prepareVersion(
   upload: Upload,
   baseHash: string | null | undefined,
 ): Promise<PreparedVersion> {
-  const files = await siteFiles({ blobs, workers }, upload)
-  const landing = requireLandingPage(files)
+  const uploaded = await siteFiles({ blobs, workers }, upload)
+  requireLandingPage(uploaded)
   const base = baseHash ? await manifests.read(baseHash) : undefined
-  await requireClaimed(blobs, files, upload.claimed, base)
+  await requireClaimed(blobs, uploaded, upload.claimed, base)
+  const unchanged = withConverted(uploaded, knownConversions(base))
   const known = knownFacts(base)
   const isRead = (file: StoredFile): boolean => readings.get(file) !== undefined
-  const analyses = await analyseFiles(workers, planAnalyses(files, known, isRead), upload.remember)
+  const { analyses, conversions } = await analyseFiles(workers, planAnalyses(unchanged, known, isRead), upload.remember)
+  const files = withConverted(unchanged, conversions)
+  const landing = requireLandingPage(files)
   const readingOf = readingsOf(files, analyses, readings)
   const rules = await readRules(blobs, files)
   const manifest = buildManifest({ files, facts: mergeFacts(known, analyses), ...rules })
@@ -83,7 +87,7 @@ async function siteFiles(deps: Pick<PrepareDeps, 'blobs' | 'workers'>, upload: U
   if (!upload.single) return upload.isArchive ? unwrapFolder(upload.files) : upload.files
   const { kind, filename, title, blob } = upload.single
   if (kind === 'html') return [{ path: LANDING_PAGE, hash: blob.hash, size: blob.size }]
-  const text = (await deps.blobs.read(blob.hash)).toString()
+  const text = decodeText(await deps.blobs.read(blob.hash))
   const page = await deps.workers.renderMarkdown({ source: text, filename, ...(title !== undefined && { title }) })
   const rendered = upload.remember(await deps.blobs.put(Buffer.from(page.html)))
   const source = { path: filename, hash: blob.hash, size: blob.size }
@@ -126,6 +130,25 @@ function knownFacts(base: Manifest | undefined): Map<string, FileFacts> {
   return known
 }
 
+type Conversions = ReadonlyMap<string, { readonly hash: string; readonly size: number }>
+
+/** Pages that the live version serves as UTF-8, by what was uploaded. (A rendered page has a source of another name.) */
+function knownConversions(base: Manifest | undefined): Conversions {
+  const pages = (base?.files ?? []).filter(([path, file]) => file.source?.path === path)
+  return new Map(pages.map(([, { source, hash, size }]) => [factsKey(source!), { hash, size }]))
+}
+
+/** The same files, with the UTF-8 page in the place of what was uploaded. */
+function withConverted(files: readonly StoredFile[], conversions: Conversions): readonly StoredFile[] {
+  if (conversions.size === 0) return files
+  return files.map((file) => {
+    const converted = conversions.get(factsKey(file))
+    if (!converted) return file
+    const { path, hash, size } = file
+    return { path, ...converted, source: { path, hash, size } }
+  })
+}
+
 /** Which files to read, each content once. Pure. */
 export function planAnalyses(
   files: readonly StoredFile[],
@@ -155,8 +178,9 @@ async function analyseFiles(
   workers: PublishingWorkers,
   requests: readonly AnalysisRequest[],
   remember: Upload['remember'],
-): Promise<Map<string, Analysis>> {
+): Promise<{ analyses: ReadonlyMap<string, Analysis>; conversions: Conversions }> {
   const analyses = new Map<string, Analysis>()
+  const conversions = new Map<string, { hash: string; size: number }>()
   await inParallel(
     batchesOf(requests, (request) => request.size),
     workers.width,
@@ -164,11 +188,14 @@ async function analyseFiles(
       const results = await workers.analyse(batch)
       for (const [index, analysis] of results.entries()) {
         for (const blob of analysis.created) remember(blob)
-        analyses.set(factsKey(batch[index]!), analysis)
+        const { path, hash } = batch[index]!
+        const { converted } = analysis
+        if (converted) conversions.set(factsKey({ path, hash }), converted)
+        analyses.set(factsKey({ path, hash: converted?.hash ?? hash }), analysis)
       }
     },
   )
-  return analyses
+  return { analyses, conversions }
 }
 
 /** What was found just now, or by an earlier upload. */
@@ -203,7 +230,7 @@ async function readRules(blobs: BlobStore, files: readonly StoredFile[]): Promis
     if (!file) return ''
     if (file.size > MAX_RULE_FILE_BYTES)
       throw errors.invalidRequest(`${name} is larger than ${MAX_RULE_FILE_BYTES / 1_000_000} MB.`)
-    return (await blobs.read(file.hash)).toString()
+    return decodeText(await blobs.read(file.hash))
   }
   return parseSiteRules({ redirects: await text('_redirects'), headers: await text('_headers') })
 }

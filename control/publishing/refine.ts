@@ -32,7 +32,10 @@ export async function refineVersion(
     1,
     async (batch) => {
       const analyses = await workers.refine(batch)
-      for (const [index, analysis] of analyses.entries()) variants.set(factsKey(batch[index]!), analysis.encodings)
+      for (const [index, analysis] of analyses.entries()) {
+        // A version from before pages became UTF-8 keeps its bytes, and these variants are of others.
+        if (!analysis.converted) variants.set(factsKey(batch[index]!), analysis.encodings)
+      }
     },
   )
   const refined = withSmallerVariants(manifest, variants)

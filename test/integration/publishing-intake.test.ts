@@ -39,6 +39,10 @@ async function filesOf(prepared: PreparedVersion): Promise<Map<string, ManifestF
   return new Map((await fixture.publishing.readManifest(prepared.manifestHash)).files)
 }
 
+function sha256(content: string | Buffer): string {
+  return createHash('sha256').update(content).digest('hex')
+}
+
 describe('a single file', () => {
   test('a page is served as written, as the landing page', async () => {
     const html = '<!doctype html><title>Hello</title><p>world'
@@ -199,7 +203,7 @@ describe('files with paths', () => {
     const prepared = await publishFiles({ 'index.html': 'x', 'a.txt': shared })
     await failing.abort()
     for (const hash of prepared.blobs) expect(await fixture.blobs.has(hash)).toBe(true)
-    expect(await fixture.blobs.has(createHash('sha256').update('only in the failing upload').digest('hex'))).toBe(false)
+    expect(await fixture.blobs.has(sha256('only in the failing upload'))).toBe(false)
   })
 })
 
@@ -213,13 +217,58 @@ describe('charsets', () => {
     expect((await filesOf(await publishFiles({ 'index.html': bytes }))).get('index.html')!.type).toBe(type)
   })
 
-  test('a UTF-16 page is served as it is, without places for snippets', async () => {
-    const bytes = Buffer.from('\ufeff<p>hello</p>', 'utf16le')
-    expect((await filesOf(await publishFiles({ 'index.html': bytes }))).get('index.html')).toEqual({
-      hash: expect.any(String),
-      size: bytes.length,
-      type: 'text/html',
+  const page = '<!doctype html><title>Grüße</title><meta charset="%s"><p>語<a href="/lost">a</a></p>'
+  const utf16 = Buffer.from(`\ufeff${page.replace('%s', 'utf-16')}`, 'utf16le')
+  const japanese = page.replace('%s', 'ISO-2022-JP').replace('Grüße', 'Gr')
+  test.each([
+    ['UTF-16, little end first', utf16, 'Grüße'],
+    ['UTF-16, big end first', Buffer.from(utf16).swap16(), 'Grüße'],
+    // 語 is "8l" between two escapes; 社 would be "<R".
+    ['ISO-2022-JP', Buffer.from(japanese.replace('語', '\x1b$B8l<R\x1b(B'), 'latin1'), 'Gr'],
+  ])('a page in %s is served as UTF-8, and what was uploaded is kept', async (_, bytes, title) => {
+    const prepared = await publishFiles({ 'index.html': bytes })
+    const { report, byteSize } = prepared
+    expect({ title: prepared.title, byteSize }).toEqual({ title, byteSize: bytes.length })
+    expect(report.warnings.map(({ code }) => code)).toEqual(['missing_page'])
+    const { type, hash, source, injection } = (await filesOf(prepared)).get('index.html')!
+    const served = await fixture.blobs.read(hash)
+    expect({ type, served: served.toString().slice(0, 21) }).toEqual({
+      type: 'text/html; charset=utf-8',
+      served: `\ufeff<!doctype html><titl`,
     })
+    expect(served.toString()).toMatch(/<p>語社?<a href/)
+    expect(served.subarray(injection!.body!).length).toBe(0)
+    expect(source).toEqual({ path: 'index.html', hash: sha256(bytes), size: bytes.length })
+    expect(prepared.landingHash).toBe(hash)
+    expect(prepared.blobs).toEqual(expect.arrayContaining([hash, sha256(bytes)]))
+
+    const again = await publish((intake) => intake.addStored('index.html', sha256(bytes), bytes.length), {
+      base: prepared.manifestHash,
+    })
+    expect(again).toEqual(prepared)
+  })
+
+  test('an upload that fails takes a converted page back', async () => {
+    const own = await startPublishing()
+    try {
+      const intake = own.publishing.receive({ capBytes: CAP_BYTES })
+      await intake.addFile('index.html', chunksOf(utf16))
+      await intake.addFile('_headers', chunksOf('x'.repeat(1_000_001)))
+      await expect(intake.finish()).rejects.toMatchObject({ status: 400 })
+      await intake.abort()
+      expect(await own.leftovers()).toEqual([])
+    } finally {
+      await own.close()
+    }
+  })
+
+  test.each([
+    ['UTF-16', Buffer.from('\ufeff# Grüße', 'utf16le')],
+    ['UTF-8 with a mark', Buffer.from('\ufeff# Grüße')],
+  ])('Markdown in %s', async (_, bytes) => {
+    const prepared = await publish((intake) => intake.addSingle('a.md', chunksOf(bytes), {}))
+    expect(prepared).toMatchObject({ title: 'Grüße', byteSize: bytes.length })
+    expect((await fixture.publishing.readBlob(prepared.landingHash)).toString()).toContain('>Grüße<a class="anchor"')
   })
 })
 
