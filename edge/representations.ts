@@ -11,18 +11,17 @@ import zlib from 'node:zlib'
 import type { Readable } from 'node:stream'
 import { LRUCache } from 'lru-cache'
 import type { BlobStore } from '../shared/blobs/blob-store.ts'
+import { MAX_INJECTED_BYTES } from '../shared/limits.ts'
 import type { Encoding, ManifestFile } from '../shared/manifest.ts'
 import type { Drop, Exchange, HeaderList, Intent, ServedSite, Snippets } from './context.ts'
 import { chooseEncoding } from './rewrite/negotiate.ts'
 import { inject } from './rewrite/inject.ts'
-import { assetHeaders, isServedAsPage } from './rewrite/headers.ts'
+import { assetHeaders, entityTag, isServedAsPage } from './rewrite/headers.ts'
 import { MAX_CACHED_BYTES, MAX_ENTRY_BYTES, type BlobCache } from './store/blob-cache.ts'
 import { headerOf, type Representation } from './send/representation.ts'
 
 /** About 2 kB each. */
 const MAX_PREPARED = 20_000
-/** A page is built whole in memory; what is larger is a data file in HTML's clothes and is streamed as it is. */
-const MAX_INJECTED_BYTES = 32_000_000
 /** Pages are built per settings, so compression happens here and not at publish; a low level, once. */
 const LIVE_BROTLI_QUALITY = 5
 const LIVE_GZIP_LEVEL = 6
@@ -61,7 +60,7 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
   const blob = (hash: string): Promise<Buffer> => cache.load(hash, () => blobs.read(hash))
 
   async function page(file: ManifestFile, encoding: Encoding | 'identity', with_: Snippets): Promise<Buffer> {
-    const bytes = inject(cache.get(file.hash) ?? (await blob(file.hash)), file.injection!, with_)
+    const bytes = inject(cache.get(file.hash) ?? (await blob(file.hash)), file.injection, with_)
     return encoding === 'identity' ? bytes : compress(bytes, encoding)
   }
 
@@ -71,15 +70,19 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
     with_: Snippets,
     headers: HeaderList,
   ): Promise<Representation> {
-    const name = `${file.hash}+${with_.key}+${encoding}`
+    const name = entityTag(file, encoding, with_)
     const load = (): Promise<Buffer> => cache.load(name, () => page(file, encoding, with_))
     const { length } = cache.get(name) ?? (await load())
     return describe(headers, length, true, { bytes: () => cache.get(name), load })
   }
 
-  function makeFile(file: ManifestFile, encoding: Encoding | 'identity', headers: HeaderList): Representation {
+  function makeFile(
+    file: ManifestFile,
+    encoding: Encoding | 'identity',
+    isPage: boolean,
+    headers: HeaderList,
+  ): Representation {
     const { hash, size } = encoding === 'identity' ? file : file.encodings![encoding]!
-    const isPage = file.injection !== undefined
     if (size > MAX_CACHED_BYTES)
       return describe(headers, size, isPage, { stream: (range) => blobs.stream(hash, range) })
     return describe(headers, size, isPage, {
@@ -92,10 +95,9 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
     of(drop, asset, exchange) {
       const { route } = drop
       const { file, custom, status } = asset
+      const isPage = isServedAsPage({ file, custom, isProtected: drop.isProtected })
       const with_ =
-        !isServedAsPage({ file, custom, isProtected: drop.isProtected }) || file.size > MAX_INJECTED_BYTES
-          ? undefined
-          : snippets.for(route, exchange.header('accept-language'))
+        isPage && file.size <= MAX_INJECTED_BYTES ? snippets.for(route, exchange.header('accept-language')) : undefined
       // Byte positions are those of the identity bytes (a range of a compressed variant helps nobody).
       const encoding =
         exchange.header('range') === undefined
@@ -110,7 +112,7 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
         ...assetHeaders({ ...drop, file, status, custom, encoding, snippets: with_ }).flat(),
       ]
       if (with_ === undefined) {
-        const made = makeFile(file, encoding, headers)
+        const made = makeFile(file, encoding, isPage, headers)
         prepared.set(key, made)
         return made
       }

@@ -33,7 +33,7 @@ export const fileSchema = z.strictObject({
   /** The name carries a content hash: may be cached for ever. */
   immutable: z.boolean().optional(),
   encodings: z.strictObject({ br: variant.optional(), zstd: variant.optional(), gzip: variant.optional() }).optional(),
-  /** Present exactly on HTML pages. */
+  /** On HTML pages, unless they were too large to be read at publish. */
   injection: injection.optional(),
   /** What was uploaded, when it is not what is served (Markdown, a page in UTF-16): its path and bytes, for export. */
   source: z.strictObject({ path: z.string(), hash: sha256Hex, size: z.int().nonnegative() }).optional(),
@@ -78,6 +78,11 @@ export type Manifest = z.infer<typeof manifestSchema>
 export type ManifestFile = z.infer<typeof fileSchema>
 export type RedirectRule = z.infer<typeof redirectRuleSchema>
 export type HeaderRule = z.infer<typeof headerRuleSchema>
+
+/** HTML by its type. What was too large to be read, or was published before all encodings were, has no offsets. */
+export function isPage({ type, injection: offsets }: Pick<ManifestFile, 'type' | 'injection'>): boolean {
+  return offsets !== undefined || type.startsWith('text/html')
+}
 
 function isPlainObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value)

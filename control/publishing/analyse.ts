@@ -9,7 +9,7 @@ import type { FileFacts } from './manifest-builder.ts'
 import { pageAsUtf8 } from './text-encoding.ts'
 import { isCompressible, isHtmlType, isTextual, mediaTypeOf } from './types.ts'
 
-/** A larger page gets no snippets and no link check: nobody writes it, and it would be held in memory whole. */
+/** A larger page gets its snippets at its end and no link check: one tag of this size already fills a thread's heap. */
 export const MAX_SCANNED_BYTES = 16_000_000
 
 export interface AnalysisRequest {

@@ -5,9 +5,11 @@
 import type { PublishReport, Warning } from './contract.ts'
 import type { LocalLink, PageLinks } from './links.ts'
 import { isRuleFile, type StoredFile } from './manifest-builder.ts'
-import { quotePath } from './paths.ts'
+import { MAX_INJECTED_BYTES } from '../../shared/limits.ts'
 import { compilePattern } from '../../shared/path-pattern.ts'
+import { quotePath } from './paths.ts'
 import type { SiteRules } from './site-rules.ts'
+import { isHtmlType, mediaTypeOf } from './types.ts'
 
 /** What somebody reads; the last one says how many more there are. */
 export const MAX_WARNINGS = 100
@@ -27,6 +29,7 @@ export function writeReport({ files, linksOf, rules }: ReportInput): PublishRepo
     ...secretWarnings(files),
     ...ruleWarnings(rules),
     ...layoutWarnings(files),
+    ...sizeWarnings(files),
     ...linkWarnings(files, linksOf, rules),
   ]
   return { warnings: bounded(warnings) }
@@ -96,6 +99,16 @@ function layoutWarnings(files: readonly StoredFile[]): Warning[] {
       message: `This looks like a project, not its output. Upload the folder ${output}/ instead.`,
     },
   ]
+}
+
+function sizeWarnings(files: readonly StoredFile[]): Warning[] {
+  return files
+    .filter(({ path, size }) => size > MAX_INJECTED_BYTES && isHtmlType(mediaTypeOf(path)))
+    .map(({ path }) => ({
+      code: 'large_page',
+      path,
+      message: `${quotePath(path)} is larger than ${MAX_INJECTED_BYTES / 1_000_000} MB and is shown without badge and analytics. Split it, or load its data from another file.`,
+    }))
 }
 
 function linkWarnings(files: readonly StoredFile[], linksOf: ReportInput['linksOf'], rules: SiteRules): Warning[] {

@@ -8,7 +8,7 @@
  * 5. the single-page fallback, unless the browser asks for something that cannot be a page
  * 6. the nearest 404.html up the tree, else the branded page
  */
-import type { ManifestFile } from '../../shared/manifest.ts'
+import { isPage, type ManifestFile } from '../../shared/manifest.ts'
 import { encodePath, encodeUnsafe, oneSlash } from '../../shared/path-pattern.ts'
 import type { CompiledRedirect, Intent, SiteIndex } from '../context.ts'
 import { customHeaders } from './custom-headers.ts'
@@ -102,7 +102,7 @@ function follow(
     return { kind: 'redirect', status: rule.status, location: withQuery(target.location(values), query) }
   }
   const page = pageAt(index, target.path(values))
-  if (page && (rule.status === 404 || page.file.injection === undefined || mayBePage(request))) {
+  if (page && (rule.status === 404 || !isPage(page.file) || mayBePage(request))) {
     return asset(index, path, page.name, page.file, rule.status)
   }
   return rule.status === 404 ? notFound(index, path) : undefined

@@ -3,7 +3,7 @@
  * Not in here, because they belong to one message: content-length, content-range, date, set-cookie.
  */
 import { STRICT_TRANSPORT_SECURITY, isHeaderValue, maySetHeader } from '../../shared/header-policy.ts'
-import type { Encoding, ManifestFile } from '../../shared/manifest.ts'
+import { isPage, type Encoding, type ManifestFile } from '../../shared/manifest.ts'
 import type { Snippets } from '../context.ts'
 import { extendPolicies } from './csp.ts'
 
@@ -46,15 +46,14 @@ export function assetHeaders(facts: AssetFacts): HeaderList {
   return [...headers]
 }
 
-/** Whether the answer is a page: `_headers` may show an HTML file as plain text, and then nothing is added to it. */
+/** Whether the answer is a page. `_headers` may show an HTML file as plain text, or some other file as HTML. */
 export function isServedAsPage({
   file,
   custom,
   isProtected,
 }: Pick<AssetFacts, 'file' | 'custom' | 'isProtected'>): boolean {
-  if (file.injection === undefined) return false
   const type = isProtected ? undefined : custom.find(([name]) => name === 'content-type')?.[1]
-  return type == null || /^\s*text\/html\s*(?:;|$)/i.test(type)
+  return type == null ? isPage(file) : /^\s*text\/html\s*(?:;|$)/i.test(type)
 }
 
 /** Redirects of a drop: they may change with the next version, so they are never kept for long. */
@@ -92,7 +91,8 @@ function applyCustom(headers: Map<string, string>, { custom, snippets }: AssetFa
 
 /** Strong: it names these very bytes, so every encoding and every set of snippets has its own. */
 export function entityTag(file: ManifestFile, encoding: Encoding | 'identity', snippets: Snippets | undefined): string {
-  const injected = snippets ? `-${snippets.key}` : ''
+  const place = file.injection === undefined ? '-end' : ''
+  const injected = snippets ? `-${snippets.key}${place}` : ''
   const encoded = encoding === 'identity' ? '' : `-${encoding}`
   return `"${file.hash.slice(0, ETAG_CHARS)}${injected}${encoded}"`
 }

@@ -11,8 +11,9 @@ interface Edit {
   readonly bytes: Buffer
 }
 
-/** All other bytes of the page stay as they were published. */
-export function inject(bytes: Buffer, injection: Injection, snippets: Snippets): Buffer {
+/** All other bytes of the page stay as they were published. A page that was not scanned gets everything at its end. */
+export function inject(bytes: Buffer, injection: Injection | undefined, snippets: Snippets): Buffer {
+  if (injection === undefined) return append(bytes, snippets)
   const parts: Buffer[] = []
   let position = 0
   for (const edit of editsOf(bytes, injection, snippets)) {
@@ -23,6 +24,18 @@ export function inject(bytes: Buffer, injection: Injection, snippets: Snippets):
   }
   parts.push(bytes.subarray(position))
   return Buffer.concat(parts)
+}
+
+/** Browsers take what follows `</html>` for the end of the body. */
+function append(bytes: Buffer, { head, body }: Snippets): Buffer {
+  return Buffer.concat([bytes, encodedLike(bytes, head), encodedLike(bytes, body)])
+}
+
+/** Snippets are ASCII, which fits every page but one in UTF-16. */
+function encodedLike(page: Buffer, ascii: Buffer): Buffer {
+  if (page[0] === 0xff && page[1] === 0xfe) return Buffer.from(ascii.toString(), 'utf16le')
+  if (page[0] === 0xfe && page[1] === 0xff) return Buffer.from(ascii.toString(), 'utf16le').swap16()
+  return ascii
 }
 
 /** In the order of the page. A frameset page has no body: it only gets what belongs into the head. */

@@ -323,6 +323,26 @@ describe.each(['h1', 'h2'] as const)('over %s', (protocol) => {
     expect((await fixture[protocol](host, '/a.txt')).text).toBe('plain')
   })
 
+  test('a file that _headers shows as HTML is a page: badge at its end, ranges and ETags right, views counted', async () => {
+    const host = `shown-${protocol}.localhost`
+    const file = { body: page('shown').repeat(20), compressed: true }
+    const html = { from: '/about', set: [['content-type', 'text/html; charset=utf-8']] as [string, string][], line: 1 }
+    await fixture.publish(host, { 'index.html': file, about: file, other: file }, { badge: true }, { headers: [html] })
+    const get = (target: string, headers: Record<string, string> = {}) => fixture[protocol](host, target, { headers })
+    expect((await get('/other')).text).toBe(file.body)
+    const home = await get('/')
+    const shown = await get('/about')
+    expect(shown.text.startsWith(file.body)).toBe(true)
+    expect(shown.text.slice(file.body.length)).toContain('dropway-badge')
+    expect(shown.headers['etag']).not.toBe(home.headers['etag'])
+    expect((await get('/about', { range: `bytes=${file.body.length}-` })).text).toBe(shown.text.slice(file.body.length))
+    const packed = await get('/about', { 'accept-encoding': 'br' })
+    expect(brotliDecompressSync(packed.body).equals(shown.body)).toBe(true)
+    expect((await get('/about', { 'if-none-match': shown.headers['etag']! })).status).toBe(304)
+    // All of these but the part and the file that is not shown as HTML.
+    await expect.poll(() => fixture.viewsToday(`st_${host}`), { timeout: 5000 }).toBe(4)
+  })
+
   test('a missing blob costs one path: 500 with an id that the log shows once', async () => {
     const host = `broken-${protocol}.localhost`
     const manifest = Buffer.from(

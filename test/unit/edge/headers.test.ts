@@ -145,7 +145,7 @@ describe('_headers', () => {
   })
 })
 
-test('an HTML file that _headers shows as something else is no page', () => {
+test('a page is what is served as HTML, scanned or not', () => {
   const page = { file: fileOf('page.html'), custom: [], isProtected: false }
   expect(isServedAsPage(page)).toBe(true)
   expect(isServedAsPage({ ...page, custom: [['content-type', 'text/html;charset=windows-1252']] })).toBe(true)
@@ -153,6 +153,11 @@ test('an HTML file that _headers shows as something else is no page', () => {
   expect(isServedAsPage({ ...page, custom: [['content-type', 'text/plain']], isProtected: true })).toBe(true)
   expect(isServedAsPage({ ...page, custom: [['content-type', null]] })).toBe(true)
   expect(isServedAsPage({ ...page, file: fileOf('app.js') })).toBe(false)
+  expect(isServedAsPage({ ...page, file: fileOf('page.html', { injection: undefined }) })).toBe(true)
+  expect(isServedAsPage({ ...page, file: fileOf('about'), custom: [['content-type', 'Text/HTML']] })).toBe(true)
+  expect(
+    isServedAsPage({ ...page, file: fileOf('about'), custom: [['content-type', 'text/html']], isProtected: true }),
+  ).toBe(false)
 })
 
 test('a redirect is never kept for long, nor by others on a protected drop', () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Intent } from '../../../edge/context.ts'
 import { locate } from '../../../edge/locate/locate.ts'
 import { indexManifest } from '../../../edge/locate/site-index.ts'
-import { manifestOf } from '../../support/manifests.ts'
+import { fileOf, manifestOf } from '../../support/manifests.ts'
 import type { Rules } from '../../support/manifests.ts'
 
 const FILES = ['index.html', 'about.html', 'about/index.html', 'blog/index.html', 'page.html'] as const
@@ -289,6 +289,14 @@ describe('_redirects', () => {
     expect(answer('/any', { rules, dest: 'script' })).toBe('404')
     expect(answer('/blog', { rules })).toBe('301 /blog/')
     expect(answer('/', { rules, files: ['a.html'] })).toBe('404')
+  })
+
+  test('a page that was not scanned is a page too: no script gets it', () => {
+    const manifest = manifestOf([], { redirects: ['/* /index.html 200'] })
+    manifest.files.push(['index.html', fileOf('index.html', { injection: undefined })])
+    const index = indexManifest(manifest)
+    const kindFor = (fetchDest: string): string => locate(index, { target: '/any', spaFallback: false, fetchDest }).kind
+    expect([kindFor('document'), kindFor('script')]).toEqual(['asset', 'missing'])
   })
 })
 

@@ -190,6 +190,14 @@ describe('injection', () => {
   })
 
   test.each([
+    ['ASCII and what contains it', (text: string) => Buffer.from(text, 'latin1')],
+    ['UTF-16, little end first', (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le')],
+    ['UTF-16, big end first', (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le').swap16()],
+  ])('a page without offsets gets everything at its end, in its own encoding: %s', (_, encode) => {
+    expect(inject(encode('<p>\xe9'), undefined, snippets)).toEqual(encode('<p>\xe9<H><B>'))
+  })
+
+  test.each([
     ['"', '"'],
     ["'", "'"],
     ['', '"'],
