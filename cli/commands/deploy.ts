@@ -30,7 +30,8 @@ export const deploy: Command = {
     'dry-run': { type: 'boolean', help: 'Say what would be published, change nothing' },
   },
   details: [
-    'Without a folder: what was built (dist/, build/, out/, public/ or _site/), or this folder.',
+    'Without a folder: this one if it has an index.html, else what was built (dist/, build/, out/, public/ or _site/).',
+    'Beside a package.json, what was built comes first.',
     'Remembers the drop in .dropway.json and sends changed files only.',
     'Files listed in .dropwayignore (as in .gitignore) stay at home.',
     'The last line on stdout is the address.',
