@@ -36,11 +36,17 @@ export const errors = {
       'unsupported_file_type',
       `"${name}" is not a .zip. Send one .zip in "file", or single files in "files" with "paths".`,
     ),
+  missingFilename: () =>
+    new ApiError(
+      400,
+      'invalid_request',
+      'The field "file" has no filename. Send it as a file, with a name that says what it is, such as page.html.',
+    ),
   unsupportedFileType: (name: string) =>
     new ApiError(
       400,
       'unsupported_file_type',
-      `"${name}" cannot be published as a single file. Use .html, .htm, .md or .markdown, or upload a bundle.`,
+      `"${name}" cannot be published as a single file. Use .html, .htm, .md or .markdown. A folder or a .zip is a bundle, which needs an account.`,
     ),
   missingIndex: (detail = 'The bundle has no index.html at its root. Add one, or upload the folder that holds it.') =>
     new ApiError(400, 'missing_index', detail),
@@ -80,7 +86,7 @@ export const errors = {
     new ApiError(
       413,
       'upload_too_large',
-      `The upload is larger than ${capBytes / 1_000_000} MB, the cap of your plan.`,
+      `The upload is larger than ${capBytes / 1_000_000} MB. Make it smaller, or publish it from an account with a plan that allows more.`,
     ),
   unsupportedMediaType: (expected: string) => new ApiError(400, 'invalid_request', `Send the body as ${expected}.`),
   rateLimited: (retryAfterSeconds: number, detail = 'Too many requests. Wait, then try again.') =>

@@ -22,8 +22,10 @@ export const receiveSingle: Receive = (request, publishing, limits) =>
   receive(request, publishing, limits, () => {
     let seen = false
     return {
+      onField: requireFilename,
       async onFile(part, intake, fields) {
         if (part.name !== 'file') throw errors.invalidRequest(`Send the file in the field "file", not "${part.name}".`)
+        if (part.filename === '') throw errors.missingFilename()
         if (seen) throw errors.invalidRequest('Send exactly one file. For several files use upload-bundle.')
         seen = true
         await intake.addSingle(part.filename, part.stream, { title: fields.get('title') })
@@ -46,6 +48,7 @@ export const receiveBundle: Receive = (request, publishing, limits) =>
     }
     return {
       onField(name, value) {
+        requireFilename(name)
         if (name !== 'paths') return
         if (paths.length + files > 2 * MAX_BUNDLE_FILES)
           throw errors.invalidRequest(`A bundle holds at most ${MAX_BUNDLE_FILES} files.`)
@@ -54,6 +57,7 @@ export const receiveBundle: Receive = (request, publishing, limits) =>
       },
       async onFile(part, intake) {
         if (part.name === 'file') {
+          if (part.filename === '') throw errors.missingFilename()
           if (!part.filename.toLowerCase().endsWith('.zip')) throw errors.unsupportedBundle(part.filename)
           if (++zips > 1 || files > 0)
             throw errors.invalidRequest('Send either one .zip in "file", or "files" with "paths".')
@@ -79,6 +83,11 @@ export const receiveBundle: Receive = (request, publishing, limits) =>
       },
     }
   })
+
+/** Without a filename a part is a text field to every reader of forms. */
+function requireFilename(name: string): void {
+  if (name === 'file') throw errors.missingFilename()
+}
 
 interface Reader {
   onField?(name: string, value: string): void

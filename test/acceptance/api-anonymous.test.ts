@@ -15,6 +15,12 @@ beforeAll(async () => {
 const drop = (content: string, name = 'page.html', from = '203.0.113.10') =>
   stack.fetch('/api/v1/drops', { body: fileForm(name, content), from })
 
+function namelessForm(content: string): FormData {
+  const form = new FormData()
+  form.set('file', content)
+  return form
+}
+
 describe('POST /drops', () => {
   test('publishes a page for seven days, with the badge', async () => {
     const answer = await drop('<!doctype html><title>Mine</title><p>hello</p>')
@@ -38,13 +44,16 @@ describe('POST /drops', () => {
   })
 
   test.each([
-    ['a zip', () => fileForm('site.zip', 'PK'), 400, 'unsupported_file_type'],
-    ['an image', () => fileForm('a.png', 'x'), 400, 'unsupported_file_type'],
-    ['more than 2 MB', () => fileForm('a.html', 'x'.repeat(2_000_001)), 413, 'upload_too_large'],
-    ['no file', () => new FormData(), 400, 'invalid_request'],
-  ])('%s is refused', async (_, form, status, error) => {
+    ['a zip', () => fileForm('site.zip', 'PK'), 400, 'unsupported_file_type', 'needs an account'],
+    ['an image', () => fileForm('a.png', 'x'), 400, 'unsupported_file_type', '.html'],
+    ['more than 2 MB', () => fileForm('a.html', 'x'.repeat(2_000_001)), 413, 'upload_too_large', 'Make it smaller'],
+    ['no file', () => new FormData(), 400, 'invalid_request', 'is missing'],
+    ['a file without a name', () => namelessForm('<p>hello'), 400, 'invalid_request', 'no filename'],
+  ])('%s is refused, and told what to do', async (_, form, status, error, advice) => {
     const answer = await stack.fetch('/api/v1/drops', { body: form() })
     expect([answer.status, answer.json().error]).toEqual([status, error])
+    expect(answer.json().detail).toContain(advice)
+    expect(answer.json().detail).not.toContain('your plan')
   })
 
   test('exactly 2 MB is accepted', async () => {
