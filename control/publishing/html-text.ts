@@ -25,8 +25,13 @@ export function decodeReferences(text: string): string {
   })
 }
 
-/** One line, no more than `maxChars`. */
+/** Postgres takes neither U+0000 nor half a surrogate pair; as in HTML, U+FFFD stands for them. */
+export function storable(text: string): string {
+  return text.replaceAll('\0', '\ufffd').toWellFormed()
+}
+
+/** One line that can be stored, no more than `maxChars`. */
 export function shorten(text: string, maxChars: number): string {
   const line = text.replace(/\s+/g, ' ').trim()
-  return line.length <= maxChars ? line : `${line.slice(0, maxChars - 1).trimEnd()}…`
+  return storable(line.length <= maxChars ? line : `${line.slice(0, maxChars - 1).trimEnd()}…`)
 }

@@ -2,11 +2,12 @@
  * The publish report: what a publisher would otherwise find out from a visitor. Pure. Nothing in it stops the publish;
  * every message says where and what to do.
  */
-import type { PublishReport, Warning } from './contract.ts'
-import type { LocalLink, PageLinks } from './links.ts'
-import { isRuleFile, type StoredFile } from './manifest-builder.ts'
 import { MAX_INJECTED_BYTES } from '../../shared/limits.ts'
 import { compilePattern } from '../../shared/path-pattern.ts'
+import type { PublishReport, Warning } from './contract.ts'
+import { storable } from './html-text.ts'
+import type { LocalLink, PageLinks } from './links.ts'
+import { isRuleFile, type StoredFile } from './manifest-builder.ts'
 import { quotePath } from './paths.ts'
 import type { SiteRules } from './site-rules.ts'
 import { isHtmlType, mediaTypeOf } from './types.ts'
@@ -41,7 +42,8 @@ function bounded(warnings: readonly Warning[]): Warning[] {
   for (const warning of warnings) {
     const count = (counts.get(warning.code) ?? 0) + 1
     counts.set(warning.code, count)
-    if (count <= MAX_WARNINGS_PER_KIND && kept.length < MAX_WARNINGS - 1) kept.push(warning)
+    if (count <= MAX_WARNINGS_PER_KIND && kept.length < MAX_WARNINGS - 1)
+      kept.push({ ...warning, message: storable(warning.message) })
   }
   const left = warnings.length - kept.length
   if (left > 0) kept.push({ code: 'more_warnings', message: `There are ${left} more warnings like these.` })

@@ -56,6 +56,13 @@ describe('POST /drops', () => {
     expect(answer.json().detail).not.toContain('your plan')
   })
 
+  test('characters that Postgres cannot keep do not stop a page', async () => {
+    const page = `<title>a\0b</title><a href="/%00${'x'.repeat(115)}\u{1f600}">`
+    expect((await drop(page)).status).toBe(201)
+    const answer = await stack.fetch('/api/v1/drops-md', { json: { markdown: '# a\0b', title: 'c\0d' } })
+    expect(answer.status).toBe(201)
+  })
+
   test('exactly 2 MB is accepted', async () => {
     expect((await drop('x'.repeat(2_000_000))).status).toBe(201)
   })
