@@ -1,5 +1,6 @@
 /** Answers that are no file: redirects, and the pages that the edge itself writes. The fixed ones are kept. */
 import { LRUCache } from 'lru-cache'
+import { ApiError, errors } from '../shared/errors.ts'
 import { STRICT_TRANSPORT_SECURITY } from '../shared/header-policy.ts'
 import { newId } from '../shared/ids.ts'
 import type { Log } from '../shared/log.ts'
@@ -14,6 +15,7 @@ export interface Answers {
   closed(exchange: Exchange, page: ClosedPage): void
   /** Nothing at this path of a drop. */
   missing(exchange: Exchange, drop: Drop): void
+  /** JSON where programs ask, a page where people do. */
   error(exchange: Exchange, status: number, about?: { drop?: Drop; id?: string }): void
   /** The unlock page; with an outcome: again, after an attempt. */
   locked(exchange: Exchange, drop: Drop, form?: Buffer, outcome?: Exclude<UnlockOutcome, { kind: 'unlocked' }>): void
@@ -22,13 +24,15 @@ export interface Answers {
   /** The whole host has another name now. */
   moved(exchange: Exchange, host: string): void
   methods(exchange: Exchange, drop: Drop): void
-  /** Control is away: JSON where programs ask, a page where people do. */
+  /** Control is away. */
   unavailable(exchange: Exchange, failure: ProxyFailure): void
 }
 
 const MAX_KEPT_PAGES = 500
 const ALLOW: HeaderList = ['allow', 'GET, HEAD, OPTIONS']
 const EMPTY: HeaderList = ['content-length', '0']
+/** What a program should wait when control is away, or its network sends too much. */
+const RETRY_SECONDS = 2
 const SAFE: HeaderList = ['x-content-type-options', 'nosniff', 'strict-transport-security', STRICT_TRANSPORT_SECURITY]
 
 export interface AnswerSettings {
@@ -38,6 +42,7 @@ export interface AnswerSettings {
 }
 
 export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Answers {
+  const service = new URL(baseUrl).hostname.replace(/^\[|\]$/g, '')
   const kept = new LRUCache<string, PreparedPage>({ max: MAX_KEPT_PAGES })
   const keep = (key: string, make: () => PreparedPage): PreparedPage => {
     let page = kept.get(key)
@@ -57,6 +62,7 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
         versionOf(drop),
       ),
     error(exchange, status, { drop, id } = {}) {
+      if (exchange.host === service && isProgram(exchange.target)) return sendJson(exchange, apiError(status, id))
       const page =
         id === undefined
           ? keep(`error ${status}`, () => errorPage(status, { baseUrl }))
@@ -88,11 +94,7 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
       const id = newId('err')
       log.warn({ id, err: error, status }, 'control did not answer')
       if (exchange.isAnswered) return
-      if (!isProgram(exchange.target)) return send(exchange, errorPage(status, { baseUrl, id }))
-      const detail = 'The service does not answer just now. Try again shortly.'
-      const body = Buffer.from(JSON.stringify({ error: 'unavailable', detail, id }))
-      const headers = ['content-type', 'application/json', 'cache-control', 'no-store', 'retry-after', '2', ...SAFE]
-      exchange.send(status, [...headers, 'content-length', String(body.length)], body)
+      this.error(exchange, status, { id })
     },
   }
 }
@@ -104,6 +106,33 @@ function versionOf(drop: Drop): HeaderList {
 
 function isProgram(target: string): boolean {
   return target.startsWith('/api/') || /^\/(?:mcp|oauth|\.well-known)(?:[/?]|$)/.test(target)
+}
+
+/** As control would say it. */
+function apiError(status: number, id = newId('err')): ApiError {
+  switch (status) {
+    case 414:
+      return errors.addressTooLong()
+    case 421:
+      return errors.misdirected()
+    case 429:
+      return errors.rateLimited(RETRY_SECONDS)
+    case 500:
+      return errors.internal(id)
+    default:
+      if (status < 500) return errors.invalidRequest('The request is malformed.')
+      return new ApiError(status, 'unavailable', 'The service does not answer just now. Try again shortly.', {
+        fields: { id },
+        headers: { 'retry-after': String(RETRY_SECONDS) },
+      })
+  }
+}
+
+function sendJson(exchange: Exchange, error: ApiError): void {
+  const body = Buffer.from(JSON.stringify(error.toBody()))
+  const headers = ['content-type', 'application/json', 'cache-control', 'no-store', ...SAFE]
+  const own = Object.entries(error.headers).flat()
+  exchange.send(error.status, [...headers, ...own, 'content-length', String(body.length)], body)
 }
 
 function send(exchange: Exchange, page: PreparedPage, extra: HeaderList = []): void {

@@ -88,6 +88,10 @@ export const errors = {
       'upload_too_large',
       `The upload is larger than ${capBytes / 1_000_000} MB. Make it smaller, or publish it from an account with a plan that allows more.`,
     ),
+  addressTooLong: () =>
+    new ApiError(414, 'address_too_long', 'The address of this request is too long. Send less in its query.'),
+  misdirected: () =>
+    new ApiError(421, 'misdirected_request', 'This connection was opened for another host. Open a new one.'),
   unsupportedMediaType: (expected: string) => new ApiError(400, 'invalid_request', `Send the body as ${expected}.`),
   rateLimited: (retryAfterSeconds: number, detail = 'Too many requests. Wait, then try again.') =>
     new ApiError(429, 'rate_limited', detail, {

@@ -108,6 +108,22 @@ describe.each(['h1', 'h2'] as const)('the service host over %s', (protocol) => {
     const json = await fixture[protocol]('localhost', '/api/v1/sites')
     expect([json.status, JSON.parse(json.text).error]).toEqual([502, 'unavailable'])
   })
+
+  test('an address that is too long: a page for people, JSON for programs', async () => {
+    const long = 'x'.repeat(9000)
+    for (const path of ['/api/v1/sites', '/mcp', '/oauth/token']) {
+      const { status, headers, text } = await fixture[protocol]('localhost', `${path}?${long}`)
+      expect([status, headers['content-type'], JSON.parse(text).error]).toEqual([
+        414,
+        'application/json',
+        'address_too_long',
+      ])
+    }
+    const { status, headers } = await fixture[protocol]('localhost', `/apiary?${long}`)
+    expect([status, headers['content-type']]).toEqual([414, 'text/html; charset=utf-8'])
+    // A drop's own /api/ is people's.
+    expect((await fixture[protocol]('a.localhost', `/api/?${long}`)).headers['content-type']).toMatch('text/html')
+  })
 })
 
 test('with several controls, one that is away costs no request', async () => {
