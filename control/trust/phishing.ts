@@ -7,11 +7,9 @@ import type { Inspection } from '../anonymous/anonymous.ts'
 /** Clear cases are refused, doubtful ones are published and looked at by a person. */
 const REJECT_SCORE = 8
 const REVIEW_SCORE = 5
-/** Kits put their form near the top; more text only costs time. */
-const MAX_INSPECTED_CHARS = 1_000_000
 
 interface Page {
-  /** Lower-cased source. */
+  /** Lower-cased source, every run of white space one blank: what looks for `\s*` must not go back and forth in it. */
   readonly source: string
   /** Lower-cased visible text, title and alternative texts. */
   readonly words: string
@@ -118,11 +116,11 @@ export function inspectPage(bytes: Buffer): Inspection {
 }
 
 function readPage(bytes: Buffer): Page {
-  const source = bytes.toString('utf8').slice(0, MAX_INSPECTED_CHARS).toLowerCase()
-  const words = source
-    .replace(/<(script|style)\b[\s\S]*?<\/\1>/g, ' ')
-    .replace(/<[^>]*\b(?:alt|placeholder|value|aria-label)\s*=\s*"([^"]{0,200})"[^>]*>/g, ' $1 ')
-    .replace(/<[^>]{0,2000}>/g, ' ')
+  const source = bytes.toString('utf8').toLowerCase().replace(/\s+/g, ' ')
+  const words = withoutScripts(source)
+    // Texts of attributes are put between two tags, where they are read like all others.
+    .replace(/\b(?:alt|placeholder|value|aria-label)\s*=\s*"([^"]{0,200})"/g, '> $1 <')
+    .replace(/<[^<>]{0,2000}>/g, ' ')
     .replace(/&nbsp;|&#160;|\s+/g, ' ')
   return {
     source,
@@ -130,6 +128,19 @@ function readPage(bytes: Buffer): Page {
     asksForPassword:
       /<input\b[^>]{0,500}\btype\s*=\s*["']?password/.test(source) || /\btype\s*=\s*\\?["']password/.test(source),
   }
+}
+
+/** In one pass: a script that does not end stays, and nothing looks for its end again. */
+function withoutScripts(source: string): string {
+  const lastEnd = { script: source.lastIndexOf('</script>'), style: source.lastIndexOf('</style>') }
+  const kept: string[] = []
+  let from = 0
+  for (const { 1: name, index } of source.matchAll(/<(script|style)\b/g)) {
+    if (index < from || lastEnd[name as keyof typeof lastEnd] < index) continue
+    kept.push(source.slice(from, index))
+    from = source.indexOf(`</${name}>`, index) + `</${name}>`.length
+  }
+  return [...kept, source.slice(from)].join(' ')
 }
 
 function asksForCard(page: Page): boolean {
@@ -140,7 +151,6 @@ function asksForCard(page: Page): boolean {
 }
 
 function fieldNames(source: string): string {
-  return [...source.matchAll(/<input\b[^>]{0,300}?\b(?:name|id|autocomplete)\s*=\s*["']?([\w-]{1,40})/g)]
-    .map((match) => ` ${match[1]!.replaceAll(/[-_]/g, ' ')}`)
-    .join('')
+  const fields = source.matchAll(/<input\b[^>]{0,300}?\b(?:name|id|autocomplete)\s*=\s*["']?([\w-]{1,40})/g)
+  return Array.from(fields, (match) => ` ${match[1]!.replaceAll(/[-_]/g, ' ')}`).join('')
 }
