@@ -97,7 +97,7 @@ describe('a single file', () => {
     const impatient = await startPublishing({ markdownTimeoutMs: 4000 })
     try {
       const intake = impatient.publishing.receive({ capBytes: CAP_BYTES })
-      await intake.addSingle('bad.md', chunksOf('*a **a '.repeat(130_000)), {})
+      await intake.addSingle('bad.md', chunksOf('*a **a '.repeat(70_000)), {})
       await expect(intake.finish()).rejects.toMatchObject({
         status: 400,
         code: 'invalid_request',
@@ -111,6 +111,24 @@ describe('a single file', () => {
     } finally {
       await impatient.close()
     }
+  })
+})
+
+describe('large Markdown', () => {
+  const publishItems = (count: number): Promise<PreparedVersion> =>
+    publish((intake) => intake.addSingle('list.md', chunksOf('- an *item* with a [link](/x)\n'.repeat(count)), {}))
+
+  test('more than a thread of ordinary size can hold is rendered', { timeout: 120_000 }, async () => {
+    const { byteSize, landingHash } = await publishItems(20_000)
+    expect(byteSize).toBe(600_000)
+    expect((await fixture.publishing.readBlob(landingHash)).toString().match(/<li>/g)).toHaveLength(20_000)
+  })
+
+  test('what does not fit is told to be too large', async () => {
+    await expect(publishItems(110_000)).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringContaining('too large'),
+    })
   })
 })
 
