@@ -28,6 +28,8 @@ beforeEach(async () => {
   }
 })
 
+const notAskedFor = () => Promise.reject(new Error('not asked for'))
+
 function versions(onRefine?: () => void) {
   return createVersions({
     sql: database.sql,
@@ -37,7 +39,7 @@ function versions(onRefine?: () => void) {
     refreshRoutes: async () => {},
     audit: async () => {},
     publishing: {
-      readManifest: () => Promise.reject(new Error('not asked for')),
+      readManifest: notAskedFor,
       async refine(manifestHash) {
         asked.push(manifestHash)
         onRefine?.()
@@ -45,7 +47,7 @@ function versions(onRefine?: () => void) {
         return undefined
       },
     },
-    sites: { requireOwn: () => Promise.reject(new Error('not asked for')) },
+    sites: { requireOwn: notAskedFor, lockOwn: notAskedFor, lockOrganisation: notAskedFor, add: notAskedFor },
     config: { sitesDomain: 'sites.test', publicPort: 443 },
   })
 }
