@@ -97,7 +97,7 @@ export interface AccountHooks {
   /** The owner's drops go from 503 to live. */
   onVerified(sql: Sql, userId: string): Promise<void>
   /** Moves the browser's anonymous drops into the organisation; resolves how many. */
-  claim(sql: Sql, from: { anonymousId: string; orgId: string; userId: string }): Promise<number>
+  claim(sql: Sql, from: { anonymousId: string; orgId: string; userId: string; isNewAccount: boolean }): Promise<number>
   /** Deletes the organisation's drops, domains and subscription. */
   onOrganisationDeleted(sql: Sql, orgId: string, now: Date): Promise<void>
   /** After the commit: tells the edges. */

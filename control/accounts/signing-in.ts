@@ -100,7 +100,7 @@ export async function enter(
   const claimed =
     visit.anonymousId === undefined
       ? 0
-      : await hooks.claim(locked, { anonymousId: visit.anonymousId, orgId, userId: user.id })
+      : await hooks.claim(locked, { anonymousId: visit.anonymousId, orgId, userId: user.id, isNewAccount: false })
   await recordAudit(locked, {
     orgId,
     actor: { userId: user.id, email: user.email, ip: visit.ip },

@@ -70,7 +70,7 @@ export function createSigningUp({
         const claimed =
           visit.anonymousId === undefined
             ? 0
-            : await hooks.claim(locked, { anonymousId: visit.anonymousId, ...created })
+            : await hooks.claim(locked, { anonymousId: visit.anonymousId, ...created, isNewAccount: true })
         return { ...created, emailVerified: false, setCookie, claimed }
       })
       if (signedIn.claimed > 0) await hooks.propagate()

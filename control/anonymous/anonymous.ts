@@ -52,8 +52,8 @@ export interface AnonymousDrop {
 interface Adoption {
   readonly ids: readonly string[]
   readonly plan: PlanName
-  /** Those beyond the plan's cap. */
-  readonly pausedIds: readonly string[]
+  /** How many stay anonymous, because the plan has no room for them. */
+  readonly left: number
 }
 
 interface AnonymousDeps {
@@ -154,21 +154,19 @@ export function createAnonymous({
     return { value: drop, ...(await events.propagate()) }
   }
 
-  /**
-   * Moves drops into an organisation: same address, the clock of its plan, no claim link any more. The newest that its
-   * plan has room for are active, the others paused.
-   */
-  async function adopt(db: Sql, orgId: string, by: queries.Claim): Promise<Adoption> {
+  /** Moves drops into an organisation: same address, the clock of its plan, no claim link any more. */
+  async function adopt(db: Sql, orgId: string, by: queries.Claim, cap: 'capped' | 'uncapped'): Promise<Adoption> {
     const { plan, ownerSeenAt } = await sites.lockOrganisation(db, orgId)
-    const room = Math.max(0, await sites.roomFor(db, orgId, plan))
     const now = new Date(clock.now())
+    const claimable = await queries.lockClaimable(db, by, now)
+    const room = cap === 'capped' ? Math.max(0, await sites.roomFor(db, orgId, plan)) : claimable.length
+    const ids = claimable.slice(0, room)
     const expiresAt = expiryOf(plan, { publishedAt: clock.now(), ownerSeenAt: ownerSeenAt.getTime() }, config)
-    const ids = await queries.lockClaimable(db, by, now)
-    for (const [index, id] of ids.entries()) {
-      await queries.adoptSite(db, id, { orgId, expiresAt, pausedAt: index < room ? null : now, now })
+    for (const id of ids) {
+      await queries.adoptSite(db, id, { orgId, expiresAt, now })
       await refreshRoutes(db, id)
     }
-    return { ids, plan, pausedIds: ids.slice(room) }
+    return { ids, plan, left: claimable.length - ids.length }
   }
 
   return {
@@ -203,11 +201,12 @@ export function createAnonymous({
     },
 
     /**
-     * On sign-up and sign-in: everything this browser made, whatever the plan's caps: signing in never fails for it, and
-     * no drop is lost. Inside the caller's transaction.
+     * What this browser made. A new account gets all of it, as promised, whatever its plan's cap; whoever signs in gets
+     * the newest that there is room for, and the others stay as they are. Inside the caller's transaction.
      */
-    async claimBrowser(db: Sql, { anonymousId, orgId }: { anonymousId: string; orgId: string }): Promise<number> {
-      return (await adopt(db, orgId, { anonymousId })).ids.length
+    async claimBrowser(db: Sql, from: { anonymousId: string; orgId: string; isNewAccount: boolean }): Promise<number> {
+      const cap = from.isNewAccount ? 'uncapped' : 'capped'
+      return (await adopt(db, from.orgId, { anonymousId: from.anonymousId }, cap)).ids.length
     },
 
     /** What a claim link leads to; undefined when it is used, expired or unknown. */
@@ -226,13 +225,13 @@ export function createAnonymous({
     /** One-shot: of two racing callers one gets the drop, the other a 404. Without room for it the link stays good. */
     async claimLink(actor: Actor, secret: string): Promise<{ siteId: string }> {
       const siteId = await transaction(sql, async (db) => {
-        const { ids, plan, pausedIds } = await adopt(db, actor.orgId, { claimHash: hashSecret(secret) })
+        const { ids, plan, left } = await adopt(db, actor.orgId, { claimHash: hashSecret(secret) }, 'capped')
         const [id] = ids
-        if (id === undefined) throw errors.notFound('unclaimed drop')
-        if (pausedIds.length > 0)
+        if (left > 0)
           throw errors.planLimit(
             `Your plan allows ${plans[plan].activeDrops} active drops. Delete one, or upgrade, then use this link again.`,
           )
+        if (id === undefined) throw errors.notFound('unclaimed drop')
         await versions.requireStorage(db, actor.orgId, plan)
         return id
       })

@@ -44,10 +44,10 @@ export async function findByClaim(
 export async function adoptSite(
   sql: Sql,
   siteId: string,
-  adoption: { orgId: string; expiresAt: Date | null; pausedAt: Date | null; now: Date },
+  adoption: { orgId: string; expiresAt: Date | null; now: Date },
 ): Promise<void> {
   await sql`
     update sites set org_id = ${adoption.orgId}, anonymous_id = null, claim_hash = null,
-      expires_at = ${adoption.expiresAt}, paused_at = ${adoption.pausedAt}, updated_at = ${adoption.now}
+      expires_at = ${adoption.expiresAt}, updated_at = ${adoption.now}
     where id = ${siteId}`
 }

@@ -41,20 +41,30 @@ test('of many claims at once, those that fit go through', async () => {
   expect(answers.toSorted()).toEqual(['accepted', 'accepted', 'accepted', 'plan_limit', 'plan_limit'])
 })
 
-test('signing in claims everything of the browser: the newest that fit stay live, the others pause', async () => {
+test('signing in claims the newest of the browser that there is room for; the others stay as they are', async () => {
   const { services } = control
   const actor = await control.newActor('free')
-  const { site: own } = await control.publishPage(actor, 'own')
-  const drops: { id: string }[] = []
+  await control.publishPage(actor, 'own')
+  const drops: { id: string; slug: string }[] = []
   for (let index = 0; index < 4; index++) drops.push(await control.publishAnonymously('sign-in'))
   const signedIn = await services.accounts.signIn(
     { email: actor.email, password: PASSWORD },
     { ...VISIT, anonymousId: 'sign-in' },
   )
-  expect(signedIn.claimed).toBe(4)
-  const states = new Map((await services.sites.list(actor)).map(({ id, state }) => [id, state]))
-  expect([own, ...drops].map(({ id }) => states.get(id))).toEqual(['live', 'paused', 'paused', 'live', 'live'])
+  expect(signedIn.claimed).toBe(2)
+  const owned = new Set((await services.sites.list(actor)).map(({ id }) => id))
+  expect(drops.map(({ id }) => owned.has(id))).toEqual([false, false, true, true])
+  for (const { slug } of drops) expect((await control.routeOf(slug)).state).toBe('live')
+  expect(await services.anonymous.list('sign-in')).toHaveLength(2)
+})
 
-  await services.sites.delete(actor, own.id)
-  expect((await services.sites.get(actor, drops[1]!.id)).state).toBe('live')
+test('signing up claims everything of the browser, whatever the cap', async () => {
+  const { services } = control
+  for (let index = 0; index < 5; index++) await control.publishAnonymously('sign-up')
+  const signedUp = await services.accounts.signUp(
+    { email: 'sign-up@example.test', password: PASSWORD },
+    { ...VISIT, anonymousId: 'sign-up' },
+  )
+  expect(signedUp.claimed).toBe(5)
+  expect(await services.anonymous.list('sign-up')).toEqual([])
 })

@@ -44,7 +44,12 @@ describe('routes are written from what is true when they are written', () => {
     const token = await verificationLink(actor.userId, actor.email)
     const drop = await control.publishAnonymously('claims-while-verifying')
     await overlap(
-      (db) => services.anonymous.claimBrowser(db, { anonymousId: 'claims-while-verifying', orgId: actor.orgId }),
+      (db) =>
+        services.anonymous.claimBrowser(db, {
+          anonymousId: 'claims-while-verifying',
+          orgId: actor.orgId,
+          isNewAccount: false,
+        }),
       () => services.accounts.verifyEmail(token),
     )
     expect((await control.routeOf(drop.slug)).state).toBe('live')
