@@ -14,7 +14,6 @@ import { transaction, type Pool, type Sql } from '../database/sql.ts'
 import type { Events } from '../events/publish.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import type { PreparedVersion, Publishing } from '../publishing/contract.ts'
-import { storable } from '../publishing/html-text.ts'
 import type { RefreshRoutes } from '../sites/routing.ts'
 import { expiryOf } from '../sites/rules.ts'
 import type { Propagated, Sites } from '../sites/sites.ts'
@@ -137,7 +136,7 @@ export function createAnonymous({
       const reserved = await sites.reserve(
         db,
         { anonymousId: publisher.anonymousId, claimHash: hashSecret(claimSecret) },
-        { name: storable(name) },
+        { name },
       )
       await versions.commit(db, reserved, prepared, null, {})
       if (inspection.verdict === 'review') await inspector.queue(db, reserved.id, inspection)

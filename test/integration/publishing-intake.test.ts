@@ -97,7 +97,7 @@ describe('a single file', () => {
     const impatient = await startPublishing({ markdownTimeoutMs: 4000 })
     try {
       const intake = impatient.publishing.receive({ capBytes: CAP_BYTES })
-      await intake.addSingle('bad.md', chunksOf('*a **a '.repeat(70_000)), {})
+      await intake.addSingle('bad.md', chunksOf('[a]('.repeat(30_000)), {})
       await expect(intake.finish()).rejects.toMatchObject({
         status: 400,
         code: 'invalid_request',
