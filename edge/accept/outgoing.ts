@@ -13,7 +13,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { rawSocketOf } from './raw-socket.ts'
-import { sendQueues as kernelSendQueues, type SendQueues } from './send-queues.ts'
+import { createSendQueues, type Queues, type SendQueues } from './send-queues.ts'
 import { STALLED_CHECK_MS } from './timeouts.ts'
 
 const SCARCE_FROM_BYTES = 16_000_000
@@ -57,7 +57,7 @@ export interface Lane {
 export function createOutgoing({
   scarceFrom = SCARCE_FROM_BYTES,
   checkMs = STALLED_CHECK_MS,
-  sendQueues = kernelSendQueues,
+  sendQueues = createSendQueues(),
 } = {}): Outgoing {
   const total: Total = { bytes: 0, stalledLanes: 0, crowdedFor: 0, scarceFrom }
   const groups = Array.from({ length: CHECK_GROUPS }, () => new Set<CountedLane>())
@@ -95,7 +95,7 @@ interface KernelView {
   /** What it has taken so far. */
   takenBytes(): number
   /** What the visitor's side has acknowledged of it; undefined where that is not known. */
-  acknowledgedBytes(queues: ReadonlyMap<string, number>): number | undefined
+  acknowledgedBytes(queues: Queues): number | undefined
 }
 
 function kernelView(socket: TLSSocket, sendQueues: SendQueues): KernelView {
@@ -109,8 +109,7 @@ function kernelView(socket: TLSSocket, sendQueues: SendQueues): KernelView {
     acknowledgedBytes(queues) {
       if (raw._handle === null) return undefined
       inode ??= sendQueues.inodeOf(raw._handle.fd)
-      const queued = inode === undefined ? undefined : queues.get(inode)
-      return queued === undefined ? undefined : takenBytes() - queued
+      return inode === undefined ? undefined : takenBytes() - (queues.get(inode) ?? 0)
     },
   }
 }
@@ -161,14 +160,14 @@ class CountedLane implements Lane {
     if (isQuiet) return true
     this.#goesOn()
     this.#acknowledgedAtCheck = undefined
-    // When room is scarce everybody is looked at, so that the next look has something to compare with.
-    return this.#isScarce
+    // In times of need everybody is looked at, so that the next look has something to compare with.
+    return this.#isScarce || this.#total.crowdedFor > 0
   }
 
-  judge(queues: ReadonlyMap<string, number>): void {
+  judge(queues: Queues | undefined): void {
     // The question took a moment.
     if (this.#bytes === 0 || this.#hasLeft) return
-    const acknowledged = this.#kernel.acknowledgedBytes(queues)
+    const acknowledged = queues && this.#kernel.acknowledgedBytes(queues)
     const before = this.#acknowledgedAtCheck
     this.#acknowledgedAtCheck = acknowledged
     const isKnown = acknowledged !== undefined && before !== undefined

@@ -6,30 +6,47 @@
 import { readlinkSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 
-/** `  12: 0100007F:20FB 0100007F:D2A4 01 0002FFE0:00000000 01:00000014 00000000     0        0 48217 …` */
-const ENTRY = /^ *\d+: \S+ \S+ \S+ ([0-9A-F]{8}):\S+ \S+ \S+ +\d+ +\d+ (\d+)/gm
+/** `  12: 0100007F:20FB 0100007F:D2A4 01 0002FFE0:00000000 01:00000014 00000000     0        0 48217 …`, unless it is empty. */
+const QUEUE = /^ *\d+: \S+ \S+ \S+ (?!00000000)([0-9A-F]{8}):\S+ \S+ \S+ +\d+ +\d+ (\d+)/gm
+/** The list of thousands of sockets takes milliseconds; whoever asks meanwhile gets the same. */
+const FRESH_MS = 1000
+
+/** Bytes by inode, where there are any. */
+export type Queues = ReadonlyMap<string, number>
 
 export interface SendQueues {
   /** The name of a socket in the kernel's lists; undefined where there are none. */
   inodeOf(fd: number): string | undefined
-  /** By inode; empty where nothing can be learnt. */
-  read(): Promise<ReadonlyMap<string, number>>
+  /** Undefined where nothing can be learnt. */
+  read(): Promise<Queues | undefined>
 }
 
-export const sendQueues: SendQueues = {
-  inodeOf(fd) {
-    try {
-      return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1]
-    } catch {
-      return undefined
-    }
-  },
-  async read() {
-    const queues = new Map<string, number>()
-    for (const list of ['/proc/self/net/tcp6', '/proc/self/net/tcp']) {
-      const text = await readFile(list, 'latin1').catch(() => '')
-      for (const [, queued, inode] of text.matchAll(ENTRY)) queues.set(inode!, Number.parseInt(queued!, 16))
-    }
-    return queues
-  },
+export function createSendQueues(): SendQueues {
+  let latest: Promise<Queues | undefined> = Promise.resolve(undefined)
+  let readAt = Number.NEGATIVE_INFINITY
+  return {
+    inodeOf(fd) {
+      try {
+        return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1]
+      } catch {
+        return undefined
+      }
+    },
+    read() {
+      if (performance.now() - readAt > FRESH_MS) {
+        readAt = performance.now()
+        latest = readQueues().catch(() => undefined)
+      }
+      return latest
+    },
+  }
+}
+
+async function readQueues(): Promise<Queues> {
+  const queues = new Map<string, number>()
+  for (const list of ['tcp6', 'tcp']) {
+    const text = await readFile(`/proc/self/net/${list}`, 'latin1')
+    for (const [, bytes, inode] of text.matchAll(QUEUE)) queues.set(inode!, Number.parseInt(bytes!, 16))
+  }
+  return queues
 }
