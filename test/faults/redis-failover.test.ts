@@ -132,6 +132,8 @@ async function startCluster(): Promise<Replicated> {
   const addresses = ports.map((port) => `127.0.0.1:${port}`)
   await promisify(execFile)('redis-cli', ['--cluster', 'create', ...addresses, '--cluster-replicas', '1', '--cluster-yes']) // prettier-ignore
   for (const port of ports) await until(async () => (await clusterInfo(port)).includes('cluster_state:ok'))
+  // A replica that never had its master's data is not promoted.
+  for (const port of ports) await until(async () => !(await infoOf(port, 'replication')).includes('link_status:down'))
   let serving = await ownerOf(ports, keys.routes)
   return {
     url: `redis+cluster://${addresses.join(',')}`,
