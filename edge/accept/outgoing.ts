@@ -25,8 +25,8 @@ const MAX_PIECES = 4
 const CHECK_GROUPS = 20
 /** In a row. A program that reads 20 kB/s makes room in its kernel's buffer every twenty seconds only. */
 const MAX_STALLED_CHECKS = 24
-const MAX_STALLED_CHECKS_IN_A_CROWD = 2
-const MAX_STALLED_CHECKS_WHEN_SCARCE = 1
+/** When room is scarce, or many stand still at once. */
+const MAX_STALLED_CHECKS_IN_NEED = 1
 /** More than this many of a worker's connections that stand still at once are no coincidence, nor are the last of them. */
 const CROWD = 32
 const CROWD_CHECKS = 6
@@ -64,7 +64,7 @@ export function createOutgoing({
   let next = 0
   const checks = setInterval(() => {
     total.crowdedFor = total.stalledLanes > CROWD ? CROWD_CHECKS * CHECK_GROUPS : Math.max(0, total.crowdedFor - 1)
-    void check([...groups[next]!].filter((lane) => lane.isQuiet()))
+    void check([...groups[next]!].filter((lane) => lane.mustBeJudged()))
     next = (next + 1) % CHECK_GROUPS
   }, checkMs / CHECK_GROUPS)
   checks.unref()
@@ -132,6 +132,7 @@ class CountedLane implements Lane {
   #giveUp = (): void => {}
   /** Since the last check there was a moment without an answer under way. */
   #wasFree = true
+  #isQuiet = false
   #takenAtCheck = 0
   #acknowledgedAtCheck: number | undefined
   #stalledChecks = 0
@@ -147,21 +148,21 @@ class CountedLane implements Lane {
   }
 
   /** True when the kernel must be asked what is acknowledged: it took hardly anything since the last check. */
-  isQuiet(): boolean {
+  mustBeJudged(): boolean {
     if (this.#bytes === 0) {
       this.#goesOn()
       return false
     }
     const taken = this.#kernel.takenBytes()
-    const isQuiet = !this.#wasFree && taken - this.#takenAtCheck < this.#expectedBytes
+    this.#isQuiet = !this.#wasFree && taken - this.#takenAtCheck < this.#expectedBytes
     this.#wasFree = false
     this.#takenAtCheck = taken
     this.#proceed()
-    if (isQuiet) return true
+    if (this.#isQuiet) return true
     this.#goesOn()
     this.#acknowledgedAtCheck = undefined
-    // In times of need everybody is looked at, so that the next look has something to compare with.
-    return this.#isScarce || this.#total.crowdedFor > 0
+    // In need everybody is looked at, so that the next look has something to compare with.
+    return this.#isNeed
   }
 
   judge(queues: Queues | undefined): void {
@@ -170,6 +171,7 @@ class CountedLane implements Lane {
     const acknowledged = queues && this.#kernel.acknowledgedBytes(queues)
     const before = this.#acknowledgedAtCheck
     this.#acknowledgedAtCheck = acknowledged
+    if (!this.#isQuiet) return
     const isKnown = acknowledged !== undefined && before !== undefined
     if (isKnown && acknowledged - before >= this.#expectedBytes) return this.#goesOn()
     if (this.#stalledChecks++ === 0) this.#total.stalledLanes += 1
@@ -191,9 +193,7 @@ class CountedLane implements Lane {
   }
 
   #patience(isKnown: boolean): number {
-    if (!isKnown) return MAX_STALLED_CHECKS
-    if (this.#isScarce) return MAX_STALLED_CHECKS_WHEN_SCARCE
-    return this.#total.crowdedFor > 0 ? MAX_STALLED_CHECKS_IN_A_CROWD : MAX_STALLED_CHECKS
+    return isKnown && this.#isNeed ? MAX_STALLED_CHECKS_IN_NEED : MAX_STALLED_CHECKS
   }
 
   end(to: Writable, body: Buffer): void {
@@ -243,6 +243,10 @@ class CountedLane implements Lane {
 
   #proceed(): void {
     while (this.#waiting.length > 0 && this.#mayWrite) this.#waiting.shift()!()
+  }
+
+  get #isNeed(): boolean {
+    return this.#isScarce || this.#total.crowdedFor > 0
   }
 
   get #isScarce(): boolean {

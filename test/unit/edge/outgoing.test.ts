@@ -302,6 +302,27 @@ describe('a connection', () => {
     await expectGivenUp(alone)
   })
 
+  test('has time again when the many have gone, however busy the others are', async () => {
+    const sendQueues = { inodeOf: () => INODE, read: async () => new Map<string, number>() }
+    const outgoing = createOutgoing({ checkMs: CHECK_MS, sendQueues })
+    const still = Array.from({ length: 40 }, connection)
+    for (const { socket } of still) outgoing.lane(socket).end(visitor().to, bytes(1))
+    const busy = Array.from({ length: 40 }, connection)
+    for (const { socket } of busy) outgoing.lane(socket).end(visitor().to, bytes(1))
+    const working = setInterval(() => busy.forEach(({ take }) => take(5000)), 1)
+    await sleep(4 * CHECK_MS)
+    for (const { close } of still) close()
+    await sleep(10 * CHECK_MS)
+    const { socket } = connection()
+    const lane = outgoing.lane(socket)
+    let given = 0
+    lane.whenStalled(() => (given += 1))
+    lane.end(visitor().to, bytes(1))
+    await sleep(8 * CHECK_MS)
+    clearInterval(working)
+    expect(given).toBe(0)
+  })
+
   test('whose acknowledgements nobody tells of is given time too', async () => {
     const started = start({ isLinux: false, crowd: 50 })
     started.lane.end(visitor().to, bytes(100_000))
