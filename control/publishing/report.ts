@@ -4,6 +4,7 @@
  */
 import { MAX_INJECTED_BYTES } from '../../shared/limits.ts'
 import { compilePattern } from '../../shared/path-pattern.ts'
+import { secretFiles } from '../../shared/secret-files.ts'
 import type { PublishReport, Warning } from './contract.ts'
 import { storable } from './html-text.ts'
 import type { LocalLink, PageLinks } from './links.ts'
@@ -50,38 +51,12 @@ function bounded(warnings: readonly Warning[]): Warning[] {
   return kept
 }
 
-const SECRET_FILES: readonly { pattern: RegExp; what: string; maxBytes?: number }[] = [
-  { pattern: /(?:^|\/)\.env(?:\.(?!example$|sample$|template$)[^/]*)?$/i, what: 'a file of environment variables' },
-  { pattern: /(?:^|\/)\.git\//, what: 'part of a git repository' },
-  { pattern: /(?:^|\/)(?:id_rsa|id_dsa|id_ecdsa|id_ed25519)$/, what: 'a private SSH key' },
-  { pattern: /\.(?:pem|p12|pfx|keystore|jks)$/i, what: 'a key or certificate' },
-  // A presentation of a well-known program has the same ending, but never this size.
-  { pattern: /\.key$/i, what: 'a private key', maxBytes: 20_000 },
-  {
-    pattern: /(?:^|\/)\.(?:npmrc|netrc|pgpass|htpasswd|aws\/credentials|docker\/config\.json)$/,
-    what: 'a file of credentials',
-  },
-  { pattern: /\.(?:sqlite3?|db|sql|bak)$/i, what: 'a database or backup' },
-]
-
 function secretWarnings(files: readonly StoredFile[]): Warning[] {
-  const warnings: Warning[] = []
-  let isGitReported = false
-  for (const { path, size } of files) {
-    const secret = SECRET_FILES.find(({ pattern, maxBytes = Infinity }) => size <= maxBytes && pattern.test(path))
-    if (!secret) continue
-    // A repository is hundreds of files and one mistake.
-    if (/(?:^|\/)\.git\//.test(path)) {
-      if (isGitReported) continue
-      isGitReported = true
-    }
-    warnings.push({
-      code: 'public_secret',
-      path,
-      message: `${quotePath(path)} looks like ${secret.what}, and everyone can read it now. Publish again without it, and replace what it holds.`,
-    })
-  }
-  return warnings
+  return secretFiles(files).map(({ path, what }) => ({
+    code: 'public_secret',
+    path,
+    message: `${quotePath(path)} looks like ${what}, and everyone can read it now. Publish again without it, and replace what it holds.`,
+  }))
 }
 
 function ruleWarnings(rules: SiteRules): Warning[] {
