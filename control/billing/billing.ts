@@ -13,19 +13,12 @@ import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import type { EnqueueMail } from '../mail/mail.ts'
 import { requirePermission } from '../organisations/rules.ts'
 import { createCheckouts, type Wanted } from './checkouts.ts'
+import { createCustomers } from './customers.ts'
 import { createExclusive } from './exclusive.ts'
 import * as queries from './queries.ts'
 import { graceEnd, hasEnded, isEntitled, isLive } from './rules.ts'
 import { portalConfiguration } from './setup.ts'
-import {
-  idempotencyKey,
-  idOf,
-  isAway,
-  paymentsAway,
-  paymentsNotConfigured,
-  readEvent,
-  subscriptionOf,
-} from './stripe.ts'
+import { idOf, isAway, paymentsAway, paymentsNotConfigured, readEvent, subscriptionOf, orMissing } from './stripe.ts'
 import { createSubscriptions } from './subscriptions.ts'
 
 /** What one run of the reconciliation takes on; the next run follows soon. */
@@ -70,6 +63,7 @@ export function createBilling(deps: BillingDeps) {
   const exclusive = createExclusive(sql)
   const subscriptions = createSubscriptions({ ...deps, billingPage })
   const checkouts = createCheckouts({ clock, billingPage, subscriptions })
+  const customers = createCustomers({ exclusive, client, onReplaced: askAgain, propagate: () => events.propagate() })
 
   function client(): Stripe {
     if (!stripe) throw paymentsNotConfigured('Payments are not configured on this installation.')
@@ -82,19 +76,12 @@ export function createBilling(deps: BillingDeps) {
     return organisation
   }
 
-  /** Remembered before anything is bought: whatever happens later, the next attempt is the same customer's. */
-  function ensureCustomer(orgId: string): Promise<string> {
-    return exclusive(orgId, async (db) => {
-      const known = await queries.customerOf(db, orgId)
-      if (known) return known
-      const organisation = await requireOrganisation(db, orgId)
-      const parameters = { email: organisation.email, name: organisation.name, metadata: { org_id: orgId } }
-      const customer = await client().customers.create(parameters, {
-        idempotencyKey: idempotencyKey('customer', parameters),
-      })
-      await queries.insertCustomer(db, orgId, customer.id)
-      return customer.id
-    })
+  /** Everything that the organisation has open or pays for, as Stripe knows it now. */
+  async function askAgain(db: Sql, orgId: string): Promise<void> {
+    const open = await queries.openCheckout(db, orgId)
+    if (open) await checkouts.settle(db, client(), open)
+    for (const { id, status } of await queries.subscriptionsOf(db, orgId))
+      if (!hasEnded(status)) await subscriptions.apply(db, client(), orgId, id)
   }
 
   async function portalUrl(customer: string, currency: string): Promise<string> {
@@ -139,7 +126,7 @@ export function createBilling(deps: BillingDeps) {
   async function endIfAbandoned(db: Sql, orgId: string, id: string): Promise<void> {
     const organisation = await queries.findOrganisation(db, orgId)
     const row = (await queries.subscriptionsOf(db, orgId)).find((candidate) => candidate.id === id)
-    if (organisation?.is_deleted && row && !hasEnded(row.status)) await client().subscriptions.cancel(id)
+    if (organisation?.is_deleted && row && !hasEnded(row.status)) await orMissing(client().subscriptions.cancel(id))
   }
 
   const reconcileSubscription = (orgId: string, id: string): Promise<boolean> =>
@@ -168,9 +155,9 @@ export function createBilling(deps: BillingDeps) {
   }
 
   /** For somebody who waits for the answer. */
-  async function orSayAway<Result>(work: () => Promise<Result>): Promise<Result> {
+  async function forCustomer<Result>(orgId: string, work: (customer: string) => Promise<Result>): Promise<Result> {
     try {
-      return await work()
+      return await customers.withCustomer(orgId, work)
     } catch (error) {
       if (!isAway(error)) throw error
       log.warn({ err: error }, 'Stripe does not answer')
@@ -184,8 +171,7 @@ export function createBilling(deps: BillingDeps) {
       if (!actor.emailVerified) throw errors.emailNotVerified()
       requirePermission(actor.role, 'manage_billing')
       client()
-      return orSayAway(async () => {
-        const customer = await ensureCustomer(actor.orgId)
+      return forCustomer(actor.orgId, async (customer) => {
         const outcome = await exclusive(actor.orgId, (db) => enterCheckout(db, actor.orgId, customer, wanted))
         if (outcome.changed) await events.propagate()
         if (outcome.url === undefined) throw errors.subscriptionExists(await portalUrl(customer, outcome.currency))
@@ -196,10 +182,10 @@ export function createBilling(deps: BillingDeps) {
     async portal(actor: Actor): Promise<{ url: string }> {
       requirePermission(actor.role, 'manage_billing')
       client()
-      const customer = await queries.customerOf(sql, actor.orgId)
-      if (!customer) throw errors.invalidRequest('There is no subscription yet. Choose a plan first.')
+      if (!(await queries.customerOf(sql, actor.orgId)))
+        throw errors.invalidRequest('There is no subscription yet. Choose a plan first.')
       const { currency } = await requireOrganisation(sql, actor.orgId)
-      return { url: await orSayAway(() => portalUrl(customer, currency)) }
+      return forCustomer(actor.orgId, async (customer) => ({ url: await portalUrl(customer, currency) }))
     },
 
     /** Somebody is back from the payment page. What its address says counts nothing; Stripe is asked. */
@@ -234,11 +220,12 @@ export function createBilling(deps: BillingDeps) {
     async webhook(rawBody: Buffer, signature: string | undefined): Promise<void> {
       if (webhookSecret === undefined) throw paymentsNotConfigured('STRIPE_WEBHOOK_SECRET is not set.')
       const event = readEvent(client(), { rawBody, signature, secret: webhookSecret, now: clock.now() })
-      if (subscriptionNamedBy(event) === undefined) return
+      const subscriptionId = subscriptionNamedBy(event)
+      if (subscriptionId === undefined) return
       // Most repetitions end here, without waiting for anybody; the claim below decides.
       if (await queries.wasActedOn(sql, event.id)) return
-      const customer = idOf((event.data.object as { customer?: string | { id: string } | null }).customer)
-      const orgId = customer && (await queries.organisationOfCustomer(sql, customer))
+      const customerId = idOf((event.data.object as { customer?: string | { id: string } | null }).customer)
+      const orgId = await queries.organisationConcerned(sql, { customerId, subscriptionId })
       if (!orgId) return log.warn({ event: event.id }, 'an event of nobody we know')
       const changed = await exclusive(
         orgId,

@@ -4,7 +4,7 @@ import { MINUTE_MS, type Clock } from '../../shared/clock.ts'
 import type { Sql } from '../database/sql.ts'
 import * as queries from './queries.ts'
 import { lookupKeyOf, type Interval, type SoldPlan } from './rules.ts'
-import { idempotencyKey, idOf, paymentsNotConfigured } from './stripe.ts'
+import { idempotencyKey, idOf, orMissing, paymentsNotConfigured } from './stripe.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
 /** A payment whose event was lost is found this long after the checkout began, and then again and again. */
@@ -29,16 +29,16 @@ export function createCheckouts({ clock, billingPage, subscriptions }: Checkouts
     return data[0].id
   }
 
-  /** What became of it: paid for (the plan follows), over, or still open. */
+  /** What became of it: paid for (the plan follows), over or unknown to Stripe, or still open. */
   async function settle(
     db: Sql,
     stripe: Stripe,
     checkout: queries.CheckoutRow,
   ): Promise<{ isOpen: boolean; changed: boolean }> {
-    const session = await stripe.checkout.sessions.retrieve(checkout.session_id)
-    if (session.status === 'open') return { isOpen: true, changed: false }
+    const session = await orMissing(stripe.checkout.sessions.retrieve(checkout.session_id))
+    if (session?.status === 'open') return { isOpen: true, changed: false }
     await queries.deleteCheckout(db, checkout.session_id)
-    const subscription = idOf(session.subscription)
+    const subscription = idOf(session?.subscription)
     const changed = subscription !== undefined && (await subscriptions.apply(db, stripe, checkout.org_id, subscription))
     return { isOpen: false, changed }
   }

@@ -27,13 +27,22 @@ export async function customerOf(sql: Sql, orgId: string): Promise<string | unde
   return row?.customer_id
 }
 
-export async function organisationOfCustomer(sql: Sql, customerId: string): Promise<string | undefined> {
-  const [row] = await sql<{ org_id: string }[]>`select org_id from billing_customers where customer_id = ${customerId}`
+/** Whose news they are: the customer's or, where that one was replaced since, the subscription's organisation. */
+export async function organisationConcerned(
+  sql: Sql,
+  { customerId, subscriptionId }: { customerId: string | undefined; subscriptionId: string },
+): Promise<string | undefined> {
+  const [row] = await sql<{ org_id: string }[]>`
+    select org_id, 1 as rank from billing_customers where customer_id = ${customerId ?? null}
+    union all select org_id, 2 from subscriptions where id = ${subscriptionId} order by rank limit 1`
   return row?.org_id
 }
 
-export async function insertCustomer(sql: Sql, orgId: string, customerId: string): Promise<void> {
-  await sql`insert into billing_customers (org_id, customer_id) values (${orgId}, ${customerId})`
+/** The organisation's customer from now on. */
+export async function saveCustomer(sql: Sql, orgId: string, customerId: string): Promise<void> {
+  await sql`
+    insert into billing_customers (org_id, customer_id) values (${orgId}, ${customerId})
+    on conflict (org_id) do update set customer_id = excluded.customer_id`
 }
 
 export async function checkoutsStarted(sql: Sql, orgId: string): Promise<number> {

@@ -38,8 +38,23 @@ export function idempotencyKey(name: string, parameters: object): string {
   return `${name}:${createHash('sha256').update(JSON.stringify(parameters)).digest('hex').slice(0, 32)}`
 }
 
-export function isMissing(error: unknown): boolean {
-  return error instanceof Stripe.errors.StripeInvalidRequestError && error.code === 'resource_missing'
+/** Stripe does not know the object that was asked for or, with `field`, the one that this field of the wish names. */
+export function isMissing(error: unknown, field?: string): boolean {
+  return (
+    error instanceof Stripe.errors.StripeInvalidRequestError &&
+    error.code === 'resource_missing' &&
+    (field === undefined || error.param === field)
+  )
+}
+
+/** What Stripe knows of it; undefined when it does not exist there. */
+export async function orMissing<Thing>(asked: Promise<Thing>): Promise<Thing | undefined> {
+  try {
+    return await asked
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
 }
 
 /** Nothing is wrong with what was asked; it may be asked again in a moment. */

@@ -9,10 +9,12 @@ import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import type { EnqueueMail } from '../mail/mail.ts'
 import * as queries from './queries.ts'
 import { boughtWith, effectivePlan, formatAmount, graceEnd, nextCheck, type Bought } from './rules.ts'
-import { idOf, isMissing } from './stripe.ts'
+import { idOf, orMissing } from './stripe.ts'
 
 /** A receipt that could not be sent for longer than this is not sent: mails remember for longer what they have told. */
 const RECEIPT_WITHIN_MS = 30 * DAY_MS
+
+const ASK_FOR_THE_MISSING_MS = DAY_MS
 
 export interface SubscriptionsDeps {
   readonly clock: Clock
@@ -25,15 +27,6 @@ export interface SubscriptionsDeps {
 export type Subscriptions = ReturnType<typeof createSubscriptions>
 
 export function createSubscriptions({ clock, log, billingPage, lifecycle, enqueueMail }: SubscriptionsDeps) {
-  async function ask(stripe: Stripe, id: string): Promise<Stripe.Subscription | undefined> {
-    try {
-      return await stripe.subscriptions.retrieve(id, { expand: ['latest_invoice'] })
-    } catch (error) {
-      if (isMissing(error)) return undefined
-      throw error
-    }
-  }
-
   /** The organisation's plan is what its subscriptions pay for. True when it changed. */
   async function follow(db: Sql, orgId: string): Promise<boolean> {
     const plan = effectivePlan(await queries.subscriptionsOf(db, orgId), clock.now())
@@ -123,9 +116,18 @@ export function createSubscriptions({ clock, log, billingPage, lifecycle, enqueu
     }
   }
 
-  /** Deleted in Stripe without a trace: it pays for nothing any more. */
+  /**
+   * Stripe keeps what has ended; what it does not know at all was bought with other keys. It pays for nothing here, but
+   * is asked about once a day while it is paid for: an operator may have set the wrong keys and puts the right ones back.
+   */
   async function forget(db: Sql, known: queries.SubscriptionRow): Promise<void> {
-    await queries.saveSubscription(db, { ...known, status: 'canceled', past_due_since: null, check_at: null })
+    const isPaidFor = known.current_period_end !== null && known.current_period_end.getTime() > clock.now()
+    await queries.saveSubscription(db, {
+      ...known,
+      status: 'canceled',
+      past_due_since: null,
+      check_at: isPaidFor ? new Date(clock.now() + ASK_FOR_THE_MISSING_MS) : null,
+    })
   }
 
   return {
@@ -135,7 +137,7 @@ export function createSubscriptions({ clock, log, billingPage, lifecycle, enqueu
      */
     async apply(db: Sql, stripe: Stripe, orgId: string, id: string): Promise<boolean> {
       const known = (await queries.subscriptionsOf(db, orgId)).find((row) => row.id === id)
-      const subscription = await ask(stripe, id)
+      const subscription = await orMissing(stripe.subscriptions.retrieve(id, { expand: ['latest_invoice'] }))
       const row = subscription && rowOf(orgId, subscription, known)
       if (row) {
         await queries.saveSubscription(db, row)

@@ -50,10 +50,15 @@ export class Ledger {
     return `${prefix}_${String(++this.#count).padStart(6, '0')}`
   }
 
-  /** The one that is asked for, or Stripe's 404. */
-  find(things: ReadonlyMap<string, Thing>, id: string): Thing {
+  /** The one that is asked for, or Stripe's refusal: 404 for the object of an address, 400 for one that a field names. */
+  find(things: ReadonlyMap<string, Thing>, id: string, param = 'id'): Thing {
     const thing = things.get(id)
-    if (!thing) throw new Refusal(`No such object: '${id}'`, { code: 'resource_missing', param: 'id', status: 404 })
+    if (!thing)
+      throw new Refusal(`No such object: '${id}'`, {
+        code: 'resource_missing',
+        param,
+        status: param === 'id' ? 404 : 400,
+      })
     return thing
   }
 
@@ -184,6 +189,15 @@ export class Ledger {
       throw new Refusal('It is canceled already.', { code: 'resource_missing' })
     subscription['status'] = 'canceled'
     this.emit('customer.subscription.deleted', subscription)
+  }
+
+  /** As Stripe does it: what the customer subscribed to ends at once, and an open checkout with it. */
+  deleteCustomer(id: string): void {
+    for (const subscription of this.subscriptions.values())
+      if (subscription['customer'] === id && subscription['status'] !== 'canceled') this.cancelNow(subscription)
+    for (const session of this.sessions.values())
+      if (session['customer'] === id && session['status'] === 'open') this.expire(session)
+    this.customers.delete(id)
   }
 
   /** Somebody pays at the hosted page. */

@@ -295,7 +295,7 @@ function endpoints(ledger: Ledger, url: string): readonly Endpoint[] {
       required: [/^customer$/],
       optional: [/^return_url$/, /^configuration$/],
       answer(given) {
-        ledger.find(ledger.customers, given.get('customer')!)
+        ledger.find(ledger.customers, given.get('customer')!, 'customer')
         if (given.has('configuration')) ledger.find(ledger.configurations, given.get('configuration')!)
         const id = ledger.newId('bps')
         return ledger.add(ledger.portals, { id, ...Object.fromEntries(given), url: `${url}/portal/${id}` })
@@ -308,7 +308,7 @@ function newSession(ledger: Ledger, url: string, given: Parameters): Thing {
   const price = ledger.find(ledger.prices, given.get('line_items[0][price]')!)
   if (given.get('mode') !== 'subscription' || !price['recurring']) throw new Refusal('mode must suit the price.')
   if (given.has('customer')) {
-    ledger.find(ledger.customers, given.get('customer')!)
+    ledger.find(ledger.customers, given.get('customer')!, 'customer')
     if (given.get('automatic_tax[enabled]') === 'true' && !given.has('customer_update[address]'))
       throw new Refusal('Automatic tax calculation in Checkout requires a valid address on the Customer.')
     if (given.get('tax_id_collection[enabled]') === 'true' && !given.has('customer_update[name]'))
