@@ -132,7 +132,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     anonymousIdOf: browserCookie.read,
   })
   const organisations = createOrganisations({ sql, clock, baseUrl: config.baseUrl, enqueueMail, hooks })
-  const oauth = createOAuth({ sql, clock, baseUrl: config.baseUrl, limiter, fetchDocument: fetchPublic })
+  const oauth = createOAuth({ sql, clock, secrets, baseUrl: config.baseUrl, limiter, fetchDocument: fetchPublic })
   const access = createAccess({
     sql,
     clock,

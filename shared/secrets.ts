@@ -12,7 +12,15 @@ import {
   timingSafeEqual,
 } from 'node:crypto'
 
-export type Purpose = 'seal' | 'unlock-cookie' | 'anonymous-cookie' | 'csrf' | 'tls-tickets' | 'proof-of-work'
+export type Purpose =
+  | 'seal'
+  | 'unlock-cookie'
+  | 'anonymous-cookie'
+  | 'csrf'
+  | 'tls-tickets'
+  | 'proof-of-work'
+  | 'oauth-refresh'
+  | 'device-code'
 
 export interface Secrets {
   /** Authenticated encryption (AES-256-GCM); `context` must be given again to open it. */

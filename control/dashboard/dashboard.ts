@@ -7,6 +7,7 @@ import { createHandlers, problemText } from './handlers.ts'
 import { createLayout } from './layout.ts'
 import { accountRoutes } from './pages/account.ts'
 import { authRoutes } from './pages/auth.ts'
+import { deviceRoutes } from './pages/device.ts'
 import { landingRoutes } from './pages/landing.ts'
 import { previewRoutes } from './pages/preview.ts'
 import { publicRoutes } from './pages/public.ts'
@@ -44,6 +45,7 @@ export function createDashboard(services: DashboardServices): Dashboard {
       ...landingRoutes(services, handlers),
       ...publicRoutes(services, handlers, apiRoutes),
       ...authRoutes(services, handlers),
+      ...deviceRoutes(services, handlers),
       ...previewRoutes(services, handlers),
       ...templateRoutes(services, handlers),
       ...sitesRoutes(services, handlers),

@@ -11,6 +11,7 @@ import type { ControlConfig } from '../config.ts'
 import type { Pool } from '../database/sql.ts'
 import type { Domains } from '../domains/domains.ts'
 import type { Gallery } from '../gallery/gallery.ts'
+import type { DeviceGrants } from '../oauth/device.ts'
 import type { OAuth } from '../oauth/oauth.ts'
 import type { Organisations } from '../organisations/organisations.ts'
 import type { Publishing } from '../publishing/contract.ts'
@@ -38,6 +39,6 @@ export interface DashboardServices {
   readonly domains: Pick<Domains, 'list' | 'add' | 'check' | 'remove' | 'count'>
   readonly trust: Pick<Trust, 'takedown' | 'restore' | 'report' | 'openQueue' | 'dismiss' | 'search'>
   readonly gallery: Pick<Gallery, 'list'>
-  readonly oauth: Pick<OAuth, 'listGrants' | 'revokeGrant'>
+  readonly oauth: Pick<OAuth, 'listGrants' | 'revokeGrant'> & { readonly device: Pick<DeviceGrants, 'find' | 'decide'> }
   readonly billing: Pick<Billing, 'checkout' | 'portal' | 'overview' | 'returned'>
 }

@@ -10,7 +10,14 @@ import { limitKeyOfIp } from '../../shared/ip.ts'
 import type { Pool } from '../database/sql.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import * as queries from './queries.ts'
-import { clientDocumentSchema, isClientDocumentUrl, OAuthError, registrationSchema, UntrustedRequest } from './rules.ts'
+import {
+  clientDocumentSchema,
+  GRANT_TYPES,
+  isClientDocumentUrl,
+  OAuthError,
+  registrationSchema,
+  UntrustedRequest,
+} from './rules.ts'
 
 /** A registration that nobody used for this long was a probe. */
 const UNUSED_LIFETIME_MS = 7 * DAY_MS
@@ -31,6 +38,11 @@ export interface ClientsDeps {
   /** Reads a client's document from the public internet. */
   fetchDocument(url: string, limits: { maxBytes: number; timeoutMs: number }): Promise<Buffer>
 }
+
+/** RFC 7591 §2, and the refreshing that every client of ours may do. */
+const DEFAULT_GRANTS: readonly string[] = ['authorization_code', 'refresh_token']
+
+export type Clients = ReturnType<typeof createClients>
 
 export function createClients({ sql, clock, limiter, fetchDocument }: ClientsDeps) {
   const documents = new LRUCache<string, queries.ClientRow>(DOCUMENT_CACHE)
@@ -70,8 +82,8 @@ export function createClients({ sql, clock, limiter, fetchDocument }: ClientsDep
         client_id_issued_at: Math.floor(clock.now() / 1000),
         client_name: client.name,
         redirect_uris: client.redirect_uris,
-        grant_types: ['authorization_code', 'refresh_token'],
-        response_types: ['code'],
+        grant_types: GRANT_TYPES.filter((type) => (parsed.data.grant_types ?? DEFAULT_GRANTS).includes(type)),
+        response_types: client.redirect_uris.length > 0 ? ['code'] : [],
         token_endpoint_auth_method: 'none',
       }
     },

@@ -1,36 +1,32 @@
 /**
- * The authorization server: OAuth 2.1 with PKCE for MCP clients and the command line.
- * Consent makes a grant; a code, access tokens and a chain of refresh tokens hang on it. Whatever smells of a copied
- * code or token (second use) ends the grant with everything on it.
+ * The authorization server: OAuth 2.1 with PKCE for MCP clients and the command line; the device grant (device.ts) for
+ * machines without a browser. Consent makes a grant, and tokens hang on it (tokens.ts).
  */
-import { DAY_MS, HOUR_MS, MINUTE_MS, type Clock } from '../../shared/clock.ts'
+import { MINUTE_MS, type Clock } from '../../shared/clock.ts'
 import { errors } from '../../shared/errors.ts'
-import { newId } from '../../shared/ids.ts'
-import { hashSecret, randomSecret } from '../../shared/secrets.ts'
-import { OAUTH_TOKEN_PREFIX } from '../accounts/access.ts'
+import { hashSecret, randomSecret, type Secrets } from '../../shared/secrets.ts'
 import type { Actor } from '../accounts/actor.ts'
 import { recordAudit } from '../audit/audit.ts'
-import { transaction, type Pool, type Sql } from '../database/sql.ts'
+import { transaction, type Pool } from '../database/sql.ts'
 import { createClients, type ClientsDeps } from './clients.ts'
+import { createDeviceGrants } from './device.ts'
 import * as queries from './queries.ts'
 import {
   challengePattern,
   decideGrant,
+  DEVICE_GRANT,
+  GRANT_TYPES,
   isRegisteredRedirect,
-  isVerified,
   OAuthError,
   requireParameters,
-  requireSameResource,
   requireSingle,
-  requireSubset,
   UntrustedRequest,
   withAnswer,
   type Scope,
 } from './rules.ts'
+import { createTokens, type TokenReply } from './tokens.ts'
 
 const CODE_LIFETIME_MS = MINUTE_MS
-const ACCESS_LIFETIME_MS = HOUR_MS
-const REFRESH_LIFETIME_MS = 60 * DAY_MS
 const TOUCH_INTERVAL_MS = MINUTE_MS
 
 export interface AuthorizationRequest {
@@ -42,102 +38,27 @@ export interface AuthorizationRequest {
   readonly scopes: readonly Scope[]
 }
 
-export interface TokenReply {
-  readonly access_token: string
-  readonly token_type: 'Bearer'
-  readonly expires_in: number
-  readonly refresh_token: string
-  readonly scope: string
-}
-
 interface OAuthDeps extends ClientsDeps {
   sql: Pool
   clock: Clock
+  secrets: Pick<Secrets, 'sign'>
   baseUrl: string
 }
 
 export type OAuth = ReturnType<typeof createOAuth>
 
-export function createOAuth({ sql, clock, baseUrl, limiter, fetchDocument }: OAuthDeps) {
+export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocument }: OAuthDeps) {
   const clients = createClients({ sql, clock, limiter, fetchDocument })
+  const tokens = createTokens({ sql, clock, secrets })
+  const device = createDeviceGrants({ sql, clock, secrets, baseUrl, limiter, clients, tokens })
   const now = (): Date => new Date(clock.now())
-
-  /** Access tokens given out before stay good for their hour: requests under way must not fail by a refresh. */
-  async function issue(db: Sql, grant: queries.GrantRow): Promise<TokenReply> {
-    const access = `${OAUTH_TOKEN_PREFIX}${randomSecret()}`
-    const refresh = `dwr_${randomSecret()}`
-    await queries.touchClient(db, grant.client_id, now())
-    await queries.insertToken(db, {
-      hash: hashSecret(access),
-      grant_id: grant.id,
-      kind: 'access',
-      expires_at: new Date(clock.now() + ACCESS_LIFETIME_MS),
-    })
-    await queries.insertToken(db, {
-      hash: hashSecret(refresh),
-      grant_id: grant.id,
-      kind: 'refresh',
-      expires_at: new Date(clock.now() + REFRESH_LIFETIME_MS),
-    })
-    return {
-      access_token: access,
-      token_type: 'Bearer',
-      expires_in: ACCESS_LIFETIME_MS / 1000,
-      refresh_token: refresh,
-      scope: grant.scopes.join(' '),
-    }
-  }
-
-  /** Revokes in a transaction of its own: the refusal that follows must not undo it. */
-  async function endGrant(grantId: string): Promise<void> {
-    await queries.revokeGrant(sql, grantId, now())
-  }
-
-  async function exchangeCode(form: URLSearchParams): Promise<TokenReply> {
-    const hash = hashSecret(form.get('code') ?? '')
-    const outcome = await transaction(sql, async (db) => {
-      const code = await queries.lockCode(db, hash)
-      if (!code || code.client_id !== form.get('client_id'))
-        throw invalidGrant('The code is unknown, or it belongs to another client.')
-      if (code.used_at) return { reused: code.id }
-      if (code.revoked_at || code.expires_at.getTime() <= clock.now())
-        throw invalidGrant('The code has expired. Start again.')
-      // OAuth 2.1 no longer asks for it here; what is given must still be right.
-      if (form.has('redirect_uri') && code.redirect_uri !== form.get('redirect_uri'))
-        throw invalidGrant('redirect_uri differs from the one of the authorization request.')
-      if (!isVerified(form.get('code_verifier') ?? '', code.challenge))
-        throw invalidGrant('code_verifier does not match the challenge.')
-      requireSameResource(form, code.resource)
-      await queries.markCodeUsed(db, hash, now())
-      return { reply: await issue(db, code) }
-    })
-    if (outcome.reply) return outcome.reply
-    await endGrant(outcome.reused)
-    throw invalidGrant('The code was used before. Everything that came from it has been revoked.')
-  }
-
-  async function refresh(form: URLSearchParams): Promise<TokenReply> {
-    const hash = hashSecret(form.get('refresh_token') ?? '')
-    const outcome = await transaction(sql, async (db) => {
-      const token = await queries.lockToken(db, hash)
-      if (!token || token.kind !== 'refresh' || token.client_id !== form.get('client_id'))
-        throw invalidGrant('The refresh token is unknown, or it belongs to another client.')
-      if (token.used_at) return { reused: token.id }
-      if (token.revoked_at || token.expires_at.getTime() <= clock.now())
-        throw invalidGrant('The refresh token has expired or was revoked. Sign in again.')
-      requireSameResource(form, token.resource)
-      requireSubset(form.get('scope'), token.scopes)
-      await queries.markTokenUsed(db, hash, now())
-      return { reply: await issue(db, token) }
-    })
-    if (outcome.reply) return outcome.reply
-    await endGrant(outcome.reused)
-    throw invalidGrant('The refresh token was used before. Everything that came from it has been revoked.')
-  }
 
   return {
     /** RFC 7591. */
     register: clients.register,
+
+    /** RFC 8628. */
+    device,
 
     /**
      * Checks an authorization request in two steps (RFC 6749 §4.1.2.1): until client and redirect URI are known to
@@ -179,31 +100,20 @@ export function createOAuth({ sql, clock, baseUrl, limiter, fetchDocument }: OAu
     async allow(actor: Actor, request: AuthorizationRequest): Promise<string> {
       if (!actor.emailVerified) throw errors.emailNotVerified()
       const code = randomSecret()
-      const grant = {
-        id: newId('grt', clock.now()),
-        client_id: request.client.id,
-        client_name: request.client.name,
-        user_id: actor.userId,
-        org_id: actor.orgId,
-        scopes: [...request.scopes],
-        resource: request.resource,
-        created_at: now(),
-      }
       await transaction(sql, async (db) => {
-        await queries.insertGrant(db, grant)
+        const { client, scopes, resource } = request
+        const grant = await tokens.grant(db, actor, {
+          client_id: client.id,
+          client_name: client.name,
+          scopes,
+          resource,
+        })
         await queries.insertCode(db, {
           hash: hashSecret(code),
           grant_id: grant.id,
           redirect_uri: request.redirectUri,
           challenge: request.challenge,
           expires_at: new Date(clock.now() + CODE_LIFETIME_MS),
-        })
-        await recordAudit(db, {
-          orgId: actor.orgId,
-          actor,
-          action: 'oauth.allowed',
-          subject: request.client.name,
-          detail: { scopes: request.scopes },
         })
       })
       return this.redirect(request.redirectUri, { code, state: request.state })
@@ -222,12 +132,15 @@ export function createOAuth({ sql, clock, baseUrl, limiter, fetchDocument }: OAu
       switch (form.get('grant_type')) {
         case 'authorization_code':
           requireParameters(form, ['code', 'code_verifier'])
-          return exchangeCode(form)
+          return tokens.exchangeCode(form)
         case 'refresh_token':
           requireParameters(form, ['refresh_token'])
-          return refresh(form)
+          return tokens.refresh(form)
+        case DEVICE_GRANT:
+          requireParameters(form, ['device_code'])
+          return device.poll(form)
         default:
-          throw new OAuthError('unsupported_grant_type', 'Use authorization_code or refresh_token.')
+          throw new OAuthError('unsupported_grant_type', `Use ${GRANT_TYPES.join(', ')}.`)
       }
     },
 

@@ -127,10 +127,12 @@ export async function markTokenUsed(sql: Sql, hash: string, now: Date): Promise<
 export async function deleteExpired(sql: Sql, now: Date): Promise<void> {
   await sql`delete from oauth_tokens where expires_at < ${now}`
   await sql`delete from oauth_codes where expires_at < ${now}::timestamptz - interval '1 day'`
+  await sql`delete from oauth_device_codes where expires_at < ${now}::timestamptz - interval '1 day'`
   // Nothing is left that could speak for these.
   await sql`delete from oauth_grants g
     where not exists (select 1 from oauth_tokens t where t.grant_id = g.id)
-      and not exists (select 1 from oauth_codes c where c.grant_id = g.id)`
+      and not exists (select 1 from oauth_codes c where c.grant_id = g.id)
+      and not exists (select 1 from oauth_device_codes d where d.grant_id = g.id)`
 }
 
 export interface TokenIdentity {

@@ -3,13 +3,14 @@ import { ApiError, errors } from '../../shared/errors.ts'
 import { json } from '../http/reply.ts'
 import type { Reply, Request, Route } from '../http/route.ts'
 import type { OAuth } from './oauth.ts'
-import { OAuthError, SCOPES } from './rules.ts'
+import { GRANT_TYPES, OAuthError, SCOPES, UntrustedRequest } from './rules.ts'
 
 export const paths = {
   authorize: '/oauth/authorize',
   token: '/oauth/token',
   register: '/oauth/register',
   revoke: '/oauth/revoke',
+  device: '/oauth/device_authorization',
 }
 
 /** Browser-based clients call these endpoints from their own origin; nothing here depends on cookies. */
@@ -34,7 +35,8 @@ export function oauthRoutes({ oauth, baseUrl }: { oauth: OAuth; baseUrl: string 
     scopes_supported: SCOPES,
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
-    grant_types_supported: ['authorization_code', 'refresh_token'],
+    device_authorization_endpoint: `${baseUrl}${paths.device}`,
+    grant_types_supported: GRANT_TYPES,
     token_endpoint_auth_methods_supported: ['none'],
     revocation_endpoint_auth_methods_supported: ['none'],
     code_challenge_methods_supported: ['S256'],
@@ -76,6 +78,9 @@ export function oauthRoutes({ oauth, baseUrl }: { oauth: OAuth; baseUrl: string 
     ...endpoint(paths.token, 'invalid_request', async (request) =>
       json(200, await oauth.token(await formOf(request)), { ...OPEN, pragma: 'no-cache' }),
     ),
+    ...endpoint(paths.device, 'invalid_request', async (request) =>
+      json(200, await oauth.device.authorize(await formOf(request), request.ip), { ...OPEN, pragma: 'no-cache' }),
+    ),
     ...endpoint(paths.revoke, 'invalid_request', async (request) => {
       await oauth.revoke(await formOf(request))
       return { status: 200, headers: { ...OPEN, 'cache-control': 'no-store' } }
@@ -99,6 +104,7 @@ function replyOf(error: unknown, wrongBody: string): Reply {
     const body = { error: error.code, error_description: error.message }
     return json(error.status, body, { ...OPEN, ...challenge, pragma: 'no-cache' })
   }
+  if (error instanceof UntrustedRequest) return replyOf(new OAuthError('invalid_client', error.message, 401), wrongBody)
   if (!(error instanceof ApiError) || error.status >= 500) throw error
   const code = error.status === 429 ? 'temporarily_unavailable' : wrongBody
   return json(error.status, { error: code, error_description: error.message }, { ...OPEN, ...error.headers })

@@ -6,6 +6,10 @@ import { equalTexts } from '../../shared/secrets.ts'
 export const SCOPES = ['mcp', 'cli'] as const
 export type Scope = (typeof SCOPES)[number]
 
+/** RFC 8628 §3.4. */
+export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT] as const
+
 /** An OAuth error as RFC 6749 §5.2 writes it. */
 export class OAuthError extends Error {
   readonly code: string
@@ -119,8 +123,8 @@ const redirectUris = z
       .max(500)
       .refine(isAcceptableRedirect, 'must be https, loopback http or a private-use scheme, without a fragment'),
   )
-  .min(1, 'needs at least one redirect URI')
   .max(10)
+  .default([])
 
 /** Shown to a person who decides by it: nothing invisible, nothing that turns the text around. */
 const clientName = z
@@ -129,26 +133,40 @@ const clientName = z
   .transform((name) => name.replaceAll(/\p{C}/gu, '').trim().slice(0, 80) || undefined)
   .optional()
 
+/** Without redirects when it never comes back by a browser. */
+const grantTypes = z
+  .array(z.string().max(200))
+  .max(20)
+  .refine(
+    (types) => types.includes('authorization_code') || types.includes(DEVICE_GRANT),
+    'must include authorization_code or the device grant',
+  )
+  .optional()
+
+function hasItsRedirects(metadata: { redirect_uris?: unknown[]; grant_types?: string[] | undefined }): boolean {
+  const isDevice = metadata.grant_types !== undefined && !metadata.grant_types.includes('authorization_code')
+  return isDevice || (metadata.redirect_uris?.length ?? 0) > 0
+}
+
+const MISSING_REDIRECTS = { path: ['redirect_uris'], message: 'needs at least one redirect URI' }
+
 /** RFC 7591 metadata that we look at; the rest is ignored or replaced, as the RFC says. */
-export const registrationSchema = z.object({
-  redirect_uris: redirectUris,
-  client_name: clientName,
-  grant_types: z
-    .array(z.string())
-    .refine((types) => types.includes('authorization_code'), 'must include authorization_code')
-    .optional(),
-  response_types: z
-    .array(z.string())
-    .refine((types) => types.includes('code'), 'must include code')
-    .optional(),
-})
+export const registrationSchema = z
+  .object({
+    redirect_uris: redirectUris,
+    client_name: clientName,
+    grant_types: grantTypes,
+    response_types: z
+      .array(z.string())
+      .refine((types) => types.length === 0 || types.includes('code'), 'must include code')
+      .optional(),
+  })
+  .refine(hasItsRedirects, MISSING_REDIRECTS)
 
 /** A client-id metadata document: it must name its own address. */
-export const clientDocumentSchema = z.object({
-  client_id: z.string(),
-  client_name: clientName,
-  redirect_uris: redirectUris,
-})
+export const clientDocumentSchema = z
+  .object({ client_id: z.string(), client_name: clientName, redirect_uris: redirectUris, grant_types: grantTypes })
+  .refine(hasItsRedirects, MISSING_REDIRECTS)
 
 /** `https://app.example/oauth/client.json`: https, with a path, without tricks. */
 export function isClientDocumentUrl(clientId: string): boolean {

@@ -25,6 +25,8 @@ import {
 } from '../support/oauth-client.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
 
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+
 let stack: Stack
 let person: Person
 let stranger: Person
@@ -145,6 +147,7 @@ describe('discovery', () => {
     '/oauth/register',
     '/oauth/token',
     '/oauth/revoke',
+    '/oauth/device_authorization',
   ])('a browser-based client may call %s', async (path) => {
     const headers = { origin: 'https://client.example', 'access-control-request-method': 'POST' }
     const answer = await stack.fetch(path, { method: 'OPTIONS', headers })
@@ -329,16 +332,30 @@ describe('the token endpoint', () => {
     expect((await callMcp(access_token)).status).toBe(401)
   })
 
-  test('a refresh token that is used again is refused, and takes its successor with it', async () => {
+  test('two refreshes at once, or one again after a lost answer, keep the client signed in', async () => {
+    const attempt = await newAttempt(stack)
+    const first = await obtainTokens(stack, person, attempt)
+    const answers = await Promise.all([1, 2, 3].map(() => refresh(stack, attempt, first.refresh_token)))
+    const lost = await refresh(stack, attempt, first.refresh_token)
+    for (const answer of [...answers, lost]) {
+      expect(answer.status).toBe(200)
+      expect(answer.json().refresh_token).toBe(lost.json().refresh_token)
+      expect((await callMcp(answer.json().access_token)).status).toBe(200)
+    }
+    expect((await refresh(stack, attempt, lost.json().refresh_token)).status).toBe(200)
+  })
+
+  test('a refresh token whose successor was used is refused, and takes everything with it', async () => {
     const attempt = await newAttempt(stack)
     const first = await obtainTokens(stack, person, attempt)
     const other = await newAttempt(stack)
     expect(refusal(await refresh(stack, other, first.refresh_token))).toBe('400 invalid_grant')
     const second = (await refresh(stack, attempt, first.refresh_token)).json()
-    expect((await callMcp(second.access_token)).status).toBe(200)
+    const third = (await refresh(stack, attempt, second.refresh_token)).json()
+    expect((await callMcp(third.access_token)).status).toBe(200)
     expect(refusal(await refresh(stack, attempt, first.refresh_token))).toBe('400 invalid_grant')
-    expect((await callMcp(second.access_token)).status).toBe(401)
-    expect(refusal(await refresh(stack, attempt, second.refresh_token))).toBe('400 invalid_grant')
+    expect((await callMcp(third.access_token)).status).toBe(401)
+    expect(refusal(await refresh(stack, attempt, third.refresh_token))).toBe('400 invalid_grant')
   })
 
   test('JSON, a client secret in a header and a repeated parameter are refused with words', async () => {
@@ -410,6 +427,7 @@ describe('registration', () => {
     ['a script as redirect', { redirect_uris: ['javascript:alert(1)'] }, '400 invalid_redirect_uri'],
     ['plain http elsewhere', { redirect_uris: ['http://client.example/'] }, '400 invalid_redirect_uri'],
     ['no redirect', {}, '400 invalid_redirect_uri'],
+    ['no redirect for codes', { grant_types: ['authorization_code', DEVICE_GRANT] }, '400 invalid_redirect_uri'],
     [
       'a grant that we do not have',
       { redirect_uris: [REDIRECT], grant_types: ['password'] },

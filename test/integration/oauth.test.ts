@@ -4,8 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Actor } from '../../control/accounts/actor.ts'
 import { fetchPublic } from '../../control/http/public-fetch.ts'
 import { mcpRoutes } from '../../control/mcp/routes.ts'
-import { createOAuth, type OAuth, type TokenReply } from '../../control/oauth/oauth.ts'
-import { OAuthError, UntrustedRequest } from '../../control/oauth/rules.ts'
+import { createOAuth, type OAuth } from '../../control/oauth/oauth.ts'
+import { DEVICE_GRANT, OAuthError, UntrustedRequest } from '../../control/oauth/rules.ts'
+import { REPEAT_GRACE_MS, type TokenReply } from '../../control/oauth/tokens.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../shared/clock.ts'
 import { silentLog } from '../../shared/log.ts'
 import { BASE_URL, createAccountsFixture, fakeRequest, refusal } from '../support/accounts.ts'
@@ -142,36 +143,120 @@ describe('copies', () => {
     expect(await outcome(grant.refresh(tokens.refresh_token))).toBe('invalid_grant')
   })
 
-  test('a refresh token that is used twice ends the whole chain', async () => {
+  test('of many exchanges at once at most one is answered, and none survives', async () => {
+    const grant = await newGrant()
+    const attempts = await Promise.allSettled(Array.from({ length: 5 }, () => grant.exchange()))
+    const won = attempts.filter((attempt) => attempt.status === 'fulfilled')
+    expect(won).toHaveLength(1)
+    expect(await speaksFor(won[0]!.value)).toBeUndefined()
+    expect(await outcome(grant.refresh(won[0]!.value.refresh_token))).toBe('invalid_grant')
+  })
+
+  test('of many refreshes at once all are answered with one successor, and the chain goes on', async () => {
+    const grant = await newGrant()
+    const first = await grant.exchange()
+    const answers = await Promise.all(Array.from({ length: 5 }, () => grant.refresh(first.refresh_token)))
+    expect(new Set(answers.map((answer) => answer.refresh_token)).size).toBe(1)
+    expect(new Set(answers.map((answer) => answer.access_token)).size).toBe(5)
+    for (const answer of answers) expect(await speaksFor(answer)).toBe(actor.userId)
+    expect(await speaksFor(await grant.refresh(answers[0]!.refresh_token))).toBe(actor.userId)
+  })
+
+  test('a lost answer: the same refresh token is good again within the grace, and not after it', async () => {
+    const grant = await newGrant()
+    const first = await grant.exchange()
+    const lost = await grant.refresh(first.refresh_token)
+    fixture.advance(REPEAT_GRACE_MS)
+    const again = await grant.refresh(first.refresh_token)
+    expect(again.refresh_token).toBe(lost.refresh_token)
+    fixture.advance(1)
+    expect(await outcome(grant.refresh(first.refresh_token))).toBe('invalid_grant')
+    for (const tokens of [first, lost, again]) expect(await speaksFor(tokens)).toBeUndefined()
+    expect(await outcome(grant.refresh(again.refresh_token))).toBe('invalid_grant')
+  })
+
+  test('once the successor is used the answer was not lost: the older token ends the grant at once', async () => {
     const grant = await newGrant()
     const first = await grant.exchange()
     const second = await grant.refresh(first.refresh_token)
-    expect(await speaksFor(second)).toBe(actor.userId)
+    const third = await grant.refresh(second.refresh_token)
     expect(await outcome(grant.refresh(first.refresh_token))).toBe('invalid_grant')
-    expect(await speaksFor(second)).toBeUndefined()
-    expect(await outcome(grant.refresh(second.refresh_token))).toBe('invalid_grant')
+    expect(await speaksFor(third)).toBeUndefined()
+    expect(await outcome(grant.refresh(third.refresh_token))).toBe('invalid_grant')
   })
 
-  test.each(['exchange', 'refresh'] as const)(
-    'of many at once (%s) at most one is answered, and none survives',
-    async (kind) => {
-      const grant = await newGrant()
-      const first = kind === 'refresh' ? await grant.exchange() : undefined
-      const attempts = await Promise.allSettled(
-        Array.from({ length: 5 }, () => (first ? grant.refresh(first.refresh_token) : grant.exchange())),
-      )
-      const won = attempts.filter((attempt) => attempt.status === 'fulfilled')
-      expect(won).toHaveLength(1)
-      expect(await speaksFor(won[0]!.value)).toBeUndefined()
-      expect(await outcome(grant.refresh(won[0]!.value.refresh_token))).toBe('invalid_grant')
-    },
-  )
+  test('two holders of one refresh token are found out at the next refresh, whoever was first', async () => {
+    const grant = await newGrant()
+    const first = await grant.exchange()
+    const [owner, thief] = [await grant.refresh(first.refresh_token), await grant.refresh(first.refresh_token)]
+    fixture.advance(HOUR_MS)
+    const stolen = await grant.refresh(thief.refresh_token)
+    fixture.advance(REPEAT_GRACE_MS + 1)
+    expect(await outcome(grant.refresh(owner.refresh_token))).toBe('invalid_grant')
+    expect(await speaksFor(stolen)).toBeUndefined()
+  })
 
   test('requests under way go on with the old access token while another process refreshes', async () => {
     const grant = await newGrant()
     const first = await grant.exchange()
     await grant.refresh(first.refresh_token)
     expect(await speaksFor(first)).toBe(actor.userId)
+  })
+})
+
+describe('a device', () => {
+  async function newDevice() {
+    const { client_id } = await oauth.register({ grant_types: [DEVICE_GRANT] }, IP)
+    const { device_code, user_code } = await oauth.device.authorize(new URLSearchParams({ client_id }), IP)
+    const form = new URLSearchParams({ grant_type: DEVICE_GRANT, client_id, device_code })
+    return { device_code, user_code, poll: () => oauth.token(form) }
+  }
+
+  test('its code lives for ten minutes, for the person and for the program', async () => {
+    const [inTime, late] = [await newDevice(), await newDevice()]
+    fixture.advance(10 * MINUTE_MS - 1)
+    expect(await oauth.device.decide(actor, inTime.user_code, 'allow')).toBe(true)
+    expect(await speaksFor(await inTime.poll())).toBe(actor.userId)
+    fixture.advance(1)
+    expect(await oauth.device.find(actor, late.user_code)).toBeUndefined()
+    expect(await oauth.device.decide(actor, late.user_code, 'allow')).toBe(false)
+    expect(await outcome(late.poll())).toBe('expired_token')
+  })
+
+  test('that asks too often is slowed down, more each time, and goes on when it keeps the pace', async () => {
+    const device = await newDevice()
+    const heard: string[] = []
+    for (const seconds of [0, 5, 1, 5, 9, 15, 19]) {
+      fixture.advance(seconds * 1000)
+      heard.push(await outcome(device.poll()))
+    }
+    const [pending, slow] = ['authorization_pending', 'slow_down']
+    expect(heard).toEqual([pending, pending, slow, slow, slow, slow, slow])
+    fixture.advance(35_000)
+    expect(await outcome(device.poll())).toBe(pending)
+  })
+
+  test('whose code comes again within the grace hears the same chain; later it ends the grant', async () => {
+    const device = await newDevice()
+    await oauth.device.decide(actor, device.user_code, 'allow')
+    // An allowed grant without tokens yet is not swept away.
+    await oauth.sweep()
+    const [first, again] = [await device.poll(), await device.poll()]
+    expect(again.refresh_token).toBe(first.refresh_token)
+    expect([await speaksFor(first), await speaksFor(again)]).toEqual([actor.userId, actor.userId])
+    fixture.advance(REPEAT_GRACE_MS + 1)
+    expect(await outcome(device.poll())).toBe('invalid_grant')
+    expect(await speaksFor(first)).toBeUndefined()
+  })
+
+  test('is not let in by an account without a verified address, nor decided twice', async () => {
+    const device = await newDevice()
+    const unverified = { ...actor, emailVerified: false }
+    expect(await refusal(oauth.device.decide(unverified, device.user_code, 'allow'))).toBe('email_not_verified')
+    const decisions = await Promise.all(
+      (['allow', 'deny'] as const).map((decision) => oauth.device.decide(actor, device.user_code, decision)),
+    )
+    expect(decisions.filter(Boolean)).toHaveLength(1)
   })
 })
 
@@ -252,11 +337,15 @@ describe('who a token speaks for', () => {
 test('no table holds a code or a token as it is', async () => {
   const grant = await newGrant()
   const { access_token, refresh_token } = await grant.exchange()
+  const { client_id } = await oauth.register({ grant_types: [DEVICE_GRANT] }, IP)
+  const { device_code, user_code } = await oauth.device.authorize(new URLSearchParams({ client_id }), IP)
+  const shortCode = user_code.replace('-', '')
   const tables = await fixture.sql<{ name: string }[]>`
     select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`
   for (const { name } of tables) {
     const rows = JSON.stringify(await fixture.sql`select * from ${fixture.sql(name)}`)
-    for (const secret of [grant.code, access_token, refresh_token]) expect(rows, name).not.toContain(secret)
+    for (const secret of [grant.code, access_token, refresh_token, device_code, user_code, shortCode])
+      expect(rows, name).not.toContain(secret)
   }
 })
 

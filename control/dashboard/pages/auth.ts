@@ -123,9 +123,9 @@ function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[
           ),
       ),
     ),
-    accountForm('/verify/send', { verified: false }, async ({ actor }) => {
+    accountForm('/verify/send', { verified: false }, async ({ actor, form: sent }) => {
       await accounts.resendVerification(actor)
-      return seeOther('/sites?done=mailed')
+      return seeOther(safeNext(sent.get('next'), '/sites?done=mailed'))
     }),
     page(ACCOUNT_PATHS.reset, async ({ request, viewer }) => {
       const token = tokenOf(request)

@@ -6,6 +6,9 @@ import { csrfField, nextQuery, type Page, type Viewer } from '../layout.ts'
 import { problemNotice, selectField, textField } from './form-fields.ts'
 import { countInWords, shortAddress } from './words.ts'
 
+/** Soon enough for somebody who comes back from the mail, and nothing for us. */
+const VERIFY_LOOK_SECONDS = 4
+
 export interface AuthForm {
   readonly email?: string
   readonly problem?: string | undefined
@@ -194,6 +197,21 @@ ${
     ? html`<form method="post" action="/claim" class="form">${csrfField(viewer)}<input type="hidden" name="token" value="${claim.token}"><button class="button primary">Claim it for ${claim.organisation ?? 'my account'}</button></form>`
     : html`<p class="cluster"><a class="button primary" href="/signup${nextQuery(here)}">Sign up and claim it</a><a class="button" href="/signin${nextQuery(here)}">Sign in</a></p>`
 }</div>`,
+  }
+}
+
+/**
+ * Somebody signed up on the way to a decision that needs a verified address. The page looks again by itself, so that
+ * opening the link in the mail, in whatever browser, leads on from here.
+ */
+export function verifyFirstPage(viewer: Viewer, { email, here }: { email: string; here: string }): Page {
+  return {
+    title: 'Open the mail that we sent you',
+    status: 403,
+    headers: { refresh: `${VERIFY_LOOK_SECONDS}` },
+    body: html`<div class="narrow section"><div class="stack"><h1>One step first: open the mail that we sent you</h1>
+<p class="lead">The link in the mail to <strong>${email}</strong> verifies your address. This page goes on by itself afterwards.</p></div>
+<form class="cluster" method="post" action="/verify/send">${csrfField(viewer)}<input type="hidden" name="next" value="${here}"><a class="button primary" href="${here}">I have opened it</a><button class="button">Send the mail again</button></form></div>`,
   }
 }
 

@@ -1,5 +1,5 @@
 /** "Do you want to let this program in?": who asks, where the answer goes, what it may do. */
-import { html } from '../../../shared/pages/html.ts'
+import { html, type Html } from '../../../shared/pages/html.ts'
 import { csrfField, type Page, type Viewer } from '../layout.ts'
 
 export interface ConsentRequest {
@@ -21,6 +21,10 @@ const SCOPES: ReadonlyMap<string, string> = new Map([
   ['cli', 'Do everything your account can do, from the command line'],
 ])
 
+export function scopeList(scopes: readonly string[]): Html {
+  return html`<div><h2 class="small soft">It will be able to</h2><ul class="steps">${scopes.map((scope) => html`<li>${SCOPES.get(scope) ?? scope} <code>${scope}</code></li>`)}</ul></div>`
+}
+
 export function consentPage(viewer: Viewer, request: ConsentRequest): Page {
   return {
     title: 'Allow access',
@@ -33,7 +37,7 @@ export function consentPage(viewer: Viewer, request: ConsentRequest): Page {
 <dt>Organisation</dt><dd>${request.organisation}</dd>
 <dt>Returns to</dt><dd><code>${request.redirectHost}</code></dd>
 </dl>
-<div><h2 class="small soft">It will be able to</h2><ul class="steps">${request.scopes.map((scope) => html`<li>${SCOPES.get(scope) ?? scope} <code>${scope}</code></li>`)}</ul></div></div>
+${scopeList(request.scopes)}</div>
 <form class="form" method="post" action="${request.action}">${csrfField(viewer)}
 ${Object.entries(request.hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 <div class="cluster"><button class="button primary" name="decision" value="allow">Allow</button><button class="button" name="decision" value="deny">Deny</button></div>
