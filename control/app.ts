@@ -24,6 +24,7 @@ import { mcpRoutes } from './mcp/routes.ts'
 import { authorizeRoutes } from './oauth/authorize.ts'
 import { oauthRoutes } from './oauth/routes.ts'
 import { organisationRoutes } from './organisations/routes.ts'
+import { createMetrics } from './metrics.ts'
 import { createServices, type Services } from './services.ts'
 import { siteRoutes } from './sites/routes.ts'
 
@@ -35,17 +36,28 @@ const CLOSE_NOTICE_MS = 300
 /** Whoever has just published looks whether anybody came. */
 const MAX_VIEWS_INTERVAL_MS = 5000
 
-export function createApp(options: { config: ControlConfig; clock: Clock; log: Log }) {
+export interface AppOptions {
+  readonly config: ControlConfig
+  readonly clock: Clock
+  readonly log: Log
+  /** Told of every request before it is handled. */
+  onRequest?(what: string): void
+}
+
+export function createApp(options: AppOptions) {
   const { config, clock, log } = options
+  const metrics = createMetrics()
   const services = createServices(options)
   const dashboard = createDashboard(services)
-  const routes = allRoutes(services, dashboard)
+  const routes = [...allRoutes(services, dashboard), metrics.route]
   const databaseWatch = createDatabaseWatch({ url: config.databaseUrl, log })
   const server = createHttpServer({
     routes,
     log,
     clock,
     trustedProxies: config.trustedProxies,
+    serviceHost: config.serviceHost,
+    onRequest: options.onRequest,
     guard: databaseWatch.guard,
     notFound: dashboard.notFound,
     errorPage: dashboard.errorPage,
@@ -75,6 +87,7 @@ export function createApp(options: { config: ControlConfig; clock: Clock; log: L
       await Promise.all([jobs.stop(), compression.stop(), views.stop()])
       await databaseWatch.stop()
       await services.close()
+      metrics.stop()
     },
   }
 }

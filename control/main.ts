@@ -2,14 +2,22 @@
 import { ConfigError } from '../shared/env.ts'
 import { systemClock } from '../shared/clock.ts'
 import { createLog } from '../shared/log.ts'
+import { answerPings } from '../shared/watchdog/heartbeat.ts'
+import { hangOnSignal } from '../shared/watchdog/test-hook.ts'
+import { startWatchdog } from '../shared/watchdog/watchdog.ts'
 import { createApp } from './app.ts'
 import { readControlConfig } from './config.ts'
+import { surviveStrayErrors } from './stray-errors.ts'
 
 async function main(): Promise<void> {
   const config = readControlConfig(process.env)
   const log = createLog('control', config.logLevel)
-  const app = createApp({ config, clock: systemClock, log })
+  const watchdog = startWatchdog({ name: 'control' })
+  const app = createApp({ config, clock: systemClock, log, onRequest: watchdog.note })
   const port = await app.start()
+  surviveStrayErrors(log)
+  answerPings()
+  hangOnSignal(config.testHooks === 'hang')
   log.info({ port }, 'ready')
   process.send?.({ ready: true, port })
 

@@ -14,6 +14,7 @@ import { systemClock } from '../shared/clock.ts'
 import { newId } from '../shared/ids.ts'
 import { createLog, type Log } from '../shared/log.ts'
 import { createSecrets, type Secrets } from '../shared/secrets.ts'
+import { answerPings } from '../shared/watchdog/heartbeat.ts'
 import type { EdgeConfig } from './config.ts'
 import { startMetrics } from './metrics.ts'
 import { startFollower } from './store/follower.ts'
@@ -74,6 +75,7 @@ export async function runPrimary(
           { workers, follower, ledger, replica, certificates },
         )
   log.info({ ...ports, metricsPort: metrics?.port, workers: config.workers }, 'ready')
+  answerPings()
   process.send?.({ ready: true, ...ports, metricsPort: metrics?.port })
 
   /** In named phases: visitors first, then what is left to be told, then the files. */

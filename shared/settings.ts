@@ -19,6 +19,8 @@ export interface SharedSettings {
   readonly controlPort: number
   readonly logLevel: string
   readonly trustedProxies: readonly string[]
+  /** `hang`: SIGUSR2 stops the event loop for ever. For tests of the watchdog alone. */
+  readonly testHooks: 'off' | 'hang'
 }
 
 export function readSharedSettings(env: EnvReader): SharedSettings {
@@ -38,6 +40,7 @@ export function readSharedSettings(env: EnvReader): SharedSettings {
     controlPort: env.port('CONTROL_PORT', 8787),
     logLevel: env.oneOf('LOG_LEVEL', ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'], 'info'),
     trustedProxies: readTrustedProxies(env),
+    testHooks: env.oneOf('TEST_HOOKS', ['off', 'hang'], 'off'),
   }
 }
 

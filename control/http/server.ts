@@ -10,7 +10,9 @@ import { trustedNetworks } from '../../shared/ip.ts'
 import type { Log } from '../../shared/log.ts'
 import { CallerLeft } from './body.ts'
 import { createBufferCollector } from './buffer-garbage.ts'
+import { asPartOf } from './current-request.ts'
 import { toApiError } from './failure.ts'
+import { isOurHost } from './host-check.ts'
 import { allowedMethods, isApiPath } from './patterns.ts'
 import { json } from './reply.ts'
 import { IncomingRequest, type Surroundings } from './request.ts'
@@ -33,6 +35,10 @@ export interface HttpServerOptions {
   readonly clock: Clock
   /** Addresses and networks whose X-Forwarded-For is believed; loopback always is: it is our own edge. */
   readonly trustedProxies: readonly string[]
+  /** The name under which the world knows the service. Undefined: any name will do, as in tests of the server alone. */
+  readonly serviceHost?: string
+  /** Told of every request before it is handled. */
+  onRequest?(what: string): void
   /** Wraps the work of every request; may give up on it with an error. */
   guard?<Result>(work: () => Promise<Result> | Result): Promise<Result>
   /** Answers an unknown path outside the API. */
@@ -50,15 +56,19 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   let closing = false
 
   function serve(pattern: string, handle: Handle) {
-    return async (request: ServerRequest, response: ServerResponse): Promise<void> => {
-      try {
-        const reply = await answer(options, request, response, surroundings, pattern, handle)
-        if (reply) await send(request, response, reply, { closing })
-      } catch (error) {
-        // The reply had begun, or could not be written: nothing is left to tell the caller.
-        if (!response.completed) response.close()
-        if (!(error instanceof CallerLeft)) options.log.error({ err: error, path: request.path }, 'reply failed')
-      }
+    return (request: ServerRequest, response: ServerResponse): Promise<void> => {
+      const { method, path } = request
+      options.onRequest?.(`${method} ${path}`)
+      return asPartOf({ method, path }, async () => {
+        try {
+          const reply = await answer(options, request, response, surroundings, pattern, handle)
+          if (reply) await send(request, response, reply, { closing })
+        } catch (error) {
+          // The reply had begun, or could not be written: nothing is left to tell the caller.
+          if (!response.completed) response.close()
+          if (!(error instanceof CallerLeft)) options.log.error({ err: error, path }, 'reply failed')
+        }
+      })
     }
   }
 
@@ -133,6 +143,7 @@ async function answer(
 ): Promise<Reply | undefined> {
   let request: Request | undefined
   try {
+    if (!isOurHost(serverRequest, options.serviceHost)) throw errors.misdirected()
     request = new IncomingRequest(serverRequest, response, surroundings, pattern)
     const incoming = request
     return await (options.guard ? options.guard(() => handle(incoming)) : handle(incoming))

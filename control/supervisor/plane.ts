@@ -1,11 +1,13 @@
 /**
  * A plane as a child process. It sends `{ ready: true }` once it listens, drains and exits on SIGTERM,
- * and exits by itself when the channel to its supervisor closes.
+ * and exits by itself when the channel to its supervisor closes. Once it is ready it is asked every second whether its
+ * event loop turns; one that does not answer any more is killed, and whoever keeps it running starts it again.
  */
 import { fork } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Env } from '../../shared/env.ts'
+import { askForPongs } from '../../shared/watchdog/heartbeat.ts'
 import { StartRefused } from './preflight.ts'
 import { endProcess } from './processes.ts'
 import type { Running } from './unit.ts'
@@ -65,6 +67,13 @@ export async function startPlane({ name, main, environment, graceMs, onLog }: Pl
       outcome === 'late' ? `it did not get ready within ${START_TIMEOUT_MS / 1000} s` : complaints.join('\n')
     throw new StartRefused(`The ${name} plane did not start: ${reason || 'it ended without a word'}`)
   }
+
+  // It cannot end itself: it is stopped, or its watchdog is. What it was doing is in its own last line, if it has one.
+  const stopAsking = askForPongs(child, () => {
+    onLog(`The ${name} plane (process ${child.pid}) does not answer; it is ended and started again.`)
+    endGroup(child.pid!)
+  })
+  void exited.then(stopAsking)
 
   return {
     pid: child.pid!,

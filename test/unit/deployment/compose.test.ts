@@ -25,11 +25,16 @@ const service = z.strictObject({
     .strictObject({
       test: z.tuple([z.literal('CMD')], z.string()),
       interval: z.string().regex(/^\d+s$/),
+      timeout: z
+        .string()
+        .regex(/^\d+s$/)
+        .optional(),
       retries: z.int().positive(),
     })
     .optional(),
   restart: z.literal('unless-stopped').optional(),
   profiles: z.array(z.string()).optional(),
+  init: z.boolean().optional(),
   read_only: z.boolean().optional(),
   tmpfs: z.array(z.string()).optional(),
   cap_drop: z.array(z.string()).optional(),
@@ -69,13 +74,14 @@ test.each(PLANES)('the settings of $plane are ones that it reads, with values it
 })
 
 test.each(PLANES)('$plane runs without rights that it does not need, and is watched', ({ plane }) => {
-  const { read_only, cap_drop, security_opt, healthcheck, volumes } = services.get(plane)!
+  const { read_only, cap_drop, security_opt, healthcheck, volumes, init, restart } = services.get(plane)!
   expect({ read_only, cap_drop, security_opt }).toEqual({
     read_only: true,
     cap_drop: ['ALL'],
     security_opt: ['no-new-privileges:true'],
   })
   expect(healthcheck).toBeDefined()
+  expect({ init, restart }).toEqual({ init: true, restart: 'unless-stopped' })
   // What only this one may write is its own: two edges with one replica would overwrite each other.
   expect(volumes).toContain(`${plane}:/local`)
 })
@@ -104,12 +110,12 @@ test('hosts named in settings are services', () => {
   }
 })
 
-test('Prometheus asks every edge, and the dashboard shows figures that edges have', () => {
+test('Prometheus asks every plane; the dashboard and the alerts name figures that the planes have', () => {
   const { scrape_configs: jobs } = parse(read('.docker/prometheus.yml')) as {
     scrape_configs: { static_configs: { targets: string[] }[] }[]
   }
   const targets = jobs.flatMap((job) => job.static_configs.flatMap((config) => config.targets))
-  expect(targets).toEqual(['edge-1:9100', 'edge-2:9100'])
+  expect(targets).toEqual(['edge-1:9100', 'edge-2:9100', 'control-1:8787', 'control-2:8787'])
   const metrics = read('edge/metrics.ts')
   const dashboard = JSON.parse(read('.docker/grafana/dropway.json')) as {
     panels: { title: string; targets: { expr: string }[] }[]
@@ -118,6 +124,11 @@ test('Prometheus asks every edge, and the dashboard shows figures that edges hav
     for (const [, , name] of expr.matchAll(/dropway_(edge|certificates)_(\w+)/g))
       expect(metrics, `${name} in ${expr}`).toContain(name)
   }
+  const { groups } = parse(read('.docker/alerts.yml')) as { groups: { rules: { alert: string; expr: string }[] }[] }
+  const named = groups.flatMap(({ rules }) => rules.flatMap(({ expr }) => expr.match(/dropway_\w+/g) ?? []))
+  expect(named.length).toBeGreaterThan(0)
+  for (const name of named)
+    expect(metrics + read('control/metrics.ts'), name).toContain(name.replace('dropway_edge_', ''))
 })
 
 test('the image holds every folder that the planes import, nothing that is left out of the build, and no root', () => {

@@ -1,0 +1,56 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { text } from 'node:stream/consumers'
+import { expect, test } from 'vitest'
+
+const CONTROL = new URL('../../control/', import.meta.url).href
+const SHARED = new URL('../../shared/', import.meta.url).href
+
+/** Routes that answer, and let something go wrong behind the answer. */
+const PROGRAM = `
+import { createHttpServer } from '${CONTROL}http/server.ts'
+import { json } from '${CONTROL}http/reply.ts'
+import { surviveStrayErrors } from '${CONTROL}stray-errors.ts'
+import { systemClock } from '${SHARED}clock.ts'
+import { createLog } from '${SHARED}log.ts'
+const log = createLog('test', 'info')
+surviveStrayErrors(log)
+const route = (path, stray) => ({ method: 'GET', path, handle: () => { stray(); return json(200, {}) } })
+const server = createHttpServer({ log, clock: systemClock, trustedProxies: [], routes: [
+  route('/fine', () => {}),
+  route('/rejects/:id', () => void Promise.reject(new Error('rejected behind the answer'))),
+  route('/throws', () => setTimeout(() => { throw new Error('thrown behind the answer') }, 1)),
+  route('/emits', async () => { await null; setImmediate(() => { throw 'not even an error' }) }),
+] })
+process.send(await server.listen(0, '127.0.0.1'))
+process.on('disconnect', () => process.exit(0))
+`
+
+test('what escapes one request is logged with it and ends nobody else', async () => {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-stray-'))
+  const file = path.join(folder, 'server.mjs')
+  await writeFile(file, PROGRAM)
+  const child = fork(file, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
+  const said = text(child.stdout!)
+  const [port] = (await once(child, 'message')) as [number]
+  for (const path of ['/rejects/st_1?token=secret', '/throws', '/emits', '/fine'])
+    expect((await fetch(`http://127.0.0.1:${port}${path}`)).status).toBe(200)
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  expect((await fetch(`http://127.0.0.1:${port}/fine`)).status).toBe(200)
+  child.disconnect()
+  const lines = (await said)
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+  const logged = lines.map(({ msg, request }) => ({ msg, request: request as { path: string } }))
+  expect(logged.toSorted((one, other) => one.request.path.localeCompare(other.request.path))).toEqual([
+    { msg: 'an exception that nobody caught', request: { method: 'GET', path: '/emits' } },
+    { msg: 'a rejection that nobody handled', request: { method: 'GET', path: '/rejects/st_1' } },
+    { msg: 'an exception that nobody caught', request: { method: 'GET', path: '/throws' } },
+  ])
+  expect(await said).not.toContain('secret')
+  await rm(folder, { recursive: true })
+})
