@@ -18,7 +18,7 @@ export interface ControlConfig extends SharedSettings {
   readonly smtpUrl: string | undefined
   readonly mailFrom: string
   readonly stripeSecretKey: string | undefined
-  readonly stripeWebhookSecret: string | undefined
+  readonly stripeWebhookSecrets: readonly string[]
   readonly stripeApiBase: string | undefined
   readonly dnsResolver: string | undefined
   /** Unset: custom domains get certificates of the local CA, and nothing asks whether a public CA could see them. */
@@ -63,7 +63,7 @@ export function readControlConfig(environment: Env): ControlConfig {
     smtpUrl: env.url('SMTP_URL', ['smtp', 'smtps']),
     mailFrom: env.text('MAIL_FROM', `Dropway <no-reply@${shared.serviceHost}>`),
     stripeSecretKey: env.optional('STRIPE_SECRET_KEY'),
-    stripeWebhookSecret: env.optional('STRIPE_WEBHOOK_SECRET'),
+    stripeWebhookSecrets: env.list('STRIPE_WEBHOOK_SECRET'),
     stripeApiBase: env.url('STRIPE_API_BASE', ['https', 'http']),
     dnsResolver: env.ipAndPort('DNS_RESOLVER'),
     acmeDirectoryUrl: env.url('ACME_DIRECTORY_URL', ['https']),

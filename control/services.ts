@@ -117,6 +117,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     },
     async onOwnerChanged(db: Parameters<typeof refreshRoutes>[0], orgId: string) {
       for (const { id } of await listSites(db, orgId)) await refreshRoutes(db, id)
+      return { bill: await billing.ownerChanged(db, orgId) }
     },
     propagate: () => events.propagate(),
   }
@@ -147,7 +148,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     log,
     baseUrl: config.baseUrl,
     stripe,
-    webhookSecret: config.stripeWebhookSecret,
+    webhookSecrets: config.stripeWebhookSecrets,
     lifecycle,
     events,
     enqueueMail,

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { PLAN_NAMES, type PlanName } from '../../shared/plans.ts'
 import { CURRENCIES } from '../accounts/countries.ts'
 import { issueToken } from '../accounts/tokens.ts'
-import { setUpStripe, WEBHOOK_EVENTS } from '../billing/setup.ts'
+import { setUpStripe } from '../billing/setup.ts'
 import { transaction } from '../database/sql.ts'
 import type { Services } from '../services.ts'
 import { takeBackup, type BackupContext } from './backup.ts'
@@ -149,11 +149,11 @@ const certificates: Command = {
 
 const stripeSetup: Command = {
   usage: 'stripe-setup',
-  summary: 'creates the products, prices and billing portals in the Stripe account; again: changes nothing',
+  summary:
+    'creates the products, prices, billing portals and the webhook in the Stripe account; again: changes nothing',
   async run({ stripe, config }) {
     if (!stripe) throw new UsageError('STRIPE_SECRET_KEY is not set. Set it to a secret key of your Stripe account.')
-    const done = await setUpStripe(stripe, CURRENCIES)
-    return { ...done, webhook: { url: `${config.baseUrl}/stripe/webhook`, events: WEBHOOK_EVENTS } }
+    return setUpStripe(stripe, { currencies: CURRENCIES, webhookUrl: `${config.baseUrl}/stripe/webhook` })
   },
 }
 

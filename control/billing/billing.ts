@@ -6,15 +6,18 @@ import type Stripe from 'stripe'
 import { DAY_MS, MINUTE_MS, type Clock } from '../../shared/clock.ts'
 import { errors } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
+import { plans } from '../../shared/plans.ts'
 import type { Actor } from '../accounts/actor.ts'
 import type { Pool, Sql } from '../database/sql.ts'
 import type { Events } from '../events/publish.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import type { EnqueueMail } from '../mail/mail.ts'
+import type { Bill } from '../mail/templates.ts'
 import { requirePermission } from '../organisations/rules.ts'
 import { createCheckouts, type Wanted } from './checkouts.ts'
 import { createCustomers } from './customers.ts'
 import { createExclusive } from './exclusive.ts'
+import { createHandovers } from './handovers.ts'
 import * as queries from './queries.ts'
 import { graceEnd, hasEnded, isEntitled, isLive } from './rules.ts'
 import { portalConfiguration } from './setup.ts'
@@ -48,7 +51,8 @@ export interface BillingDeps {
   readonly baseUrl: string
   /** Undefined when payments are not configured. */
   readonly stripe: Stripe | undefined
-  readonly webhookSecret: string | undefined
+  /** All are good: the next one is added before Stripe signs with it. */
+  readonly webhookSecrets: readonly string[]
   readonly lifecycle: Pick<Lifecycle, 'changePlan'>
   readonly events: Pick<Events, 'propagate'>
   readonly enqueueMail: EnqueueMail
@@ -57,12 +61,13 @@ export interface BillingDeps {
 export type Billing = ReturnType<typeof createBilling>
 
 export function createBilling(deps: BillingDeps) {
-  const { sql, clock, log, baseUrl, stripe, webhookSecret, events } = deps
+  const { sql, clock, log, baseUrl, stripe, webhookSecrets, events } = deps
   const now = (): Date => new Date(clock.now())
   const billingPage = `${baseUrl}/account/plan`
   const exclusive = createExclusive(sql)
   const subscriptions = createSubscriptions({ ...deps, billingPage })
   const checkouts = createCheckouts({ clock, billingPage, subscriptions })
+  const handovers = createHandovers({ exclusive, clock, client })
   const customers = createCustomers({ exclusive, client, onReplaced: askAgain, propagate: () => events.propagate() })
 
   function client(): Stripe {
@@ -157,6 +162,7 @@ export function createBilling(deps: BillingDeps) {
   /** For somebody who waits for the answer. */
   async function forCustomer<Result>(orgId: string, work: (customer: string) => Promise<Result>): Promise<Result> {
     try {
+      await handovers.settle(orgId)
       return await customers.withCustomer(orgId, work)
     } catch (error) {
       if (!isAway(error)) throw error
@@ -218,8 +224,8 @@ export function createBilling(deps: BillingDeps) {
      * Stripe sends the event again.
      */
     async webhook(rawBody: Buffer, signature: string | undefined): Promise<void> {
-      if (webhookSecret === undefined) throw paymentsNotConfigured('STRIPE_WEBHOOK_SECRET is not set.')
-      const event = readEvent(client(), { rawBody, signature, secret: webhookSecret, now: clock.now() })
+      if (webhookSecrets.length === 0) throw paymentsNotConfigured('STRIPE_WEBHOOK_SECRET is not set.')
+      const event = readEvent(client(), { rawBody, signature, secrets: webhookSecrets, now: clock.now() })
       const subscriptionId = subscriptionNamedBy(event)
       if (subscriptionId === undefined) return
       // Most repetitions end here, without waiting for anybody; the claim below decides.
@@ -234,13 +240,24 @@ export function createBilling(deps: BillingDeps) {
       if (changed) await events.propagate()
     },
 
-    /** Heals lost events, ends the grace of missing payments and the subscriptions of deleted organisations. */
+    /** An organisation has a new owner: who is asked to pay, and for what. Inside the transaction of the transfer. */
+    ownerChanged: (db: Sql, orgId: string): Promise<Bill | undefined> => handovers.note(db, orgId),
+
+    /** What ends when these organisations are deleted. */
+    async subscriptionsOf(orgIds: readonly string[]): Promise<readonly Bill[]> {
+      const rows = await queries.liveSubscriptions(sql, orgIds)
+      return rows.map(({ plan, until }) => ({ plan: plans[plan].label, until }))
+    },
+
+    /** Heals lost events, lets bills follow new owners, ends the grace of missing payments and the subscriptions of deleted organisations. */
     async reconcile(): Promise<void> {
       if (!stripe) return
       const again = new Date(clock.now() + RETRY_AFTER_MS)
       let changed = false
       for (const { org_id } of await queries.takeDueCheckouts(sql, now(), again, RECONCILE_BATCH))
         changed = (await attempt({ org: org_id }, () => reconcileCheckout(org_id))) || changed
+      for (const { org_id } of await queries.takeDueHandovers(sql, now(), again, RECONCILE_BATCH))
+        await attempt({ org: org_id }, async () => (await handovers.settle(org_id), false))
       for (const { org_id, id } of await queries.takeDueSubscriptions(sql, now(), again, RECONCILE_BATCH))
         changed = (await attempt({ subscription: id }, () => reconcileSubscription(org_id, id))) || changed
       await queries.forgetEvents(sql, new Date(clock.now() - KEEP_EVENTS_MS))

@@ -1,5 +1,6 @@
 import type { PlanName } from '../../shared/plans.ts'
 import type { Sql } from '../database/sql.ts'
+import { LIVE_STATUSES } from './rules.ts'
 
 export interface OrganisationRow {
   readonly id: string
@@ -118,11 +119,46 @@ export async function takeDueSubscriptions(sql: Sql, now: Date, again: Date, lim
     returning id, org_id`
 }
 
+/** As above: what a deleted organisation has open is due at once, before somebody pays for nothing. */
 export async function takeDueCheckouts(sql: Sql, now: Date, again: Date, limit: number): Promise<Due[]> {
   return sql<Due[]>`
     update billing_checkouts set check_at = ${again} where org_id in (
-      select org_id from billing_checkouts where check_at <= ${now} order by check_at limit ${limit} for update skip locked)
+      select c.org_id from billing_checkouts c join organisations o on o.id = c.org_id
+      where c.check_at <= ${now} or (o.deleted_at is not null and c.check_at > ${again})
+      order by c.check_at limit ${limit} for update of c skip locked)
     returning session_id as id, org_id`
+}
+
+export async function noteHandover(sql: Sql, orgId: string, now: Date): Promise<void> {
+  await sql`
+    insert into billing_handovers (org_id, due_at) values (${orgId}, ${now})
+    on conflict (org_id) do update set due_at = excluded.due_at`
+}
+
+/** True when there was one. It is back if the transaction fails. */
+export async function takeHandover(sql: Sql, orgId: string): Promise<boolean> {
+  return (await sql`delete from billing_handovers where org_id = ${orgId} returning org_id`).length === 1
+}
+
+export async function takeDueHandovers(sql: Sql, now: Date, again: Date, limit: number): Promise<{ org_id: string }[]> {
+  return sql<{ org_id: string }[]>`
+    update billing_handovers set due_at = ${again} where org_id in (
+      select org_id from billing_handovers where due_at <= ${now} order by due_at limit ${limit} for update skip locked)
+    returning org_id`
+}
+
+export interface LiveSubscriptionRow {
+  readonly org_id: string
+  readonly plan: PlanName
+  readonly until: Date | null
+}
+
+/** What these organisations have subscribed to, the one that lasts longest first. */
+export async function liveSubscriptions(sql: Sql, orgIds: readonly string[]): Promise<LiveSubscriptionRow[]> {
+  return sql<LiveSubscriptionRow[]>`
+    select org_id, plan, coalesce(ends_at, current_period_end) as until from subscriptions
+    where org_id = any(${orgIds as string[]}) and status = any(${LIVE_STATUSES as string[]})
+    order by until desc nulls last, id`
 }
 
 export async function wasActedOn(sql: Sql, eventId: string): Promise<boolean> {

@@ -70,9 +70,11 @@ export function graceEnd(pastDueSince: number): number {
   return pastDueSince + PAST_DUE_GRACE_MS
 }
 
-/** May it still be paid, changed or resumed in the portal? Then buying another one would be paying twice. */
+/** It may still be paid, changed or resumed in the portal: buying another one would be paying twice. */
+export const LIVE_STATUSES: readonly string[] = ['active', 'trialing', 'past_due', 'unpaid', 'paused']
+
 export function isLive(status: string): boolean {
-  return ['active', 'trialing', 'past_due', 'unpaid', 'paused'].includes(status)
+  return LIVE_STATUSES.includes(status)
 }
 
 /** Never changes again. */

@@ -1,11 +1,11 @@
-/** Creates the products, prices and portals in a Stripe account. Running it again changes nothing. */
-import type Stripe from 'stripe'
+/** Creates the products, prices, portals and the webhook in a Stripe account. Running it again changes nothing. */
+import Stripe from 'stripe'
 import { plans } from '../../shared/plans.ts'
 import { INTERVALS, lookupKeyOf, productOf, SOLD_PLANS, type Interval, type SoldPlan } from './rules.ts'
 import { isMissing } from './stripe.ts'
 
-/** What /stripe/webhook must be sent. */
-export const WEBHOOK_EVENTS = [
+/** What `/stripe/webhook` must be sent. */
+const WEBHOOK_EVENTS: Stripe.WebhookEndpointCreateParams.EnabledEvent[] = [
   'checkout.session.completed',
   'customer.subscription.created',
   'customer.subscription.updated',
@@ -14,7 +14,7 @@ export const WEBHOOK_EVENTS = [
   'customer.subscription.resumed',
   'invoice.paid',
   'invoice.payment_failed',
-] as const
+]
 
 /** Metadata of a portal: which currency its prices are in. A portal shows one price per product and interval. */
 const PORTAL_CURRENCY = 'dropway_currency'
@@ -26,7 +26,19 @@ export interface SetUp {
   readonly differing: readonly string[]
 }
 
-export async function setUpStripe(stripe: Stripe, currencies: readonly string[]): Promise<SetUp> {
+export interface WebhookSetUp {
+  readonly url: string
+  /** The only time that Stripe shows it: it belongs into STRIPE_WEBHOOK_SECRET. */
+  readonly secret?: string
+  /** Why there is none: Stripe sends to addresses only that it can reach. */
+  readonly refused?: string
+}
+
+/** One wish for both: what is sold, and where Stripe tells what became of it. */
+export async function setUpStripe(
+  stripe: Stripe,
+  { currencies, webhookUrl }: { currencies: readonly string[]; webhookUrl: string },
+): Promise<SetUp & { readonly webhook: WebhookSetUp }> {
   const done = { created: [] as string[], existing: [] as string[], differing: [] as string[] }
   for (const plan of SOLD_PLANS) await ensureProduct(stripe, plan, done)
   for (const currency of currencies) {
@@ -38,7 +50,7 @@ export async function setUpStripe(stripe: Stripe, currencies: readonly string[])
     }
     await ensurePortal(stripe, currency, products, done)
   }
-  return done
+  return { ...done, webhook: await ensureWebhook(stripe, webhookUrl, done) }
 }
 
 /** Where customers of that currency may change their plan; undefined: Stripe's default portal. */
@@ -88,6 +100,39 @@ async function ensurePrice(
   })
   done.created.push(key)
   return price.id
+}
+
+/**
+ * Pinned to the version of Stripe's interface that this release was written for: a newer default of the account must not
+ * change what arrives. A pin cannot be moved, so an endpoint with another one is named as differing.
+ */
+async function ensureWebhook(stripe: Stripe, url: string, done: Done): Promise<WebhookSetUp> {
+  const { data } = await stripe.webhookEndpoints.list({ limit: 100 })
+  const known = data.filter((endpoint) => endpoint.url === url && endpoint.status === 'enabled')
+  const pinned = known.find(({ api_version }) => api_version === Stripe.API_VERSION)
+  if (pinned) {
+    if (WEBHOOK_EVENTS.some((event) => !pinned.enabled_events.includes(event)))
+      await stripe.webhookEndpoints.update(pinned.id, { enabled_events: WEBHOOK_EVENTS })
+    done.existing.push('webhook')
+    return { url }
+  }
+  if (known.length > 0) {
+    done.differing.push(`webhook ${known[0]!.id} (version ${known[0]!.api_version ?? 'of the account'})`)
+    return { url }
+  }
+  try {
+    const made = await stripe.webhookEndpoints.create({
+      url,
+      enabled_events: WEBHOOK_EVENTS,
+      api_version: Stripe.API_VERSION as Stripe.WebhookEndpointCreateParams.ApiVersion,
+      description: 'Dropway',
+    })
+    done.created.push('webhook')
+    return { url, secret: made.secret! }
+  } catch (error) {
+    if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw error
+    return { url, refused: error.message }
+  }
 }
 
 async function ensurePortal(

@@ -21,16 +21,27 @@ export function createStripe(secretKey: string, apiBase: string | undefined): St
   })
 }
 
-/** The signature is over the bytes as they came, and over the time, so that an old one cannot be played again. */
+/**
+ * The signature is over the bytes as they came, and over the time, so that an old one cannot be played again. Several
+ * secrets are good at once while one takes the place of another.
+ */
 export function readEvent(
   stripe: Stripe,
-  { rawBody, signature, secret, now }: { rawBody: Buffer; signature: string | undefined; secret: string; now: number },
+  {
+    rawBody,
+    signature,
+    secrets,
+    now,
+  }: { rawBody: Buffer; signature: string | undefined; secrets: readonly string[]; now: number },
 ): Stripe.Event {
-  try {
-    return stripe.webhooks.constructEvent(rawBody, signature ?? '', secret, undefined, undefined, now)
-  } catch {
-    throw errors.invalidRequest('The signature of this webhook is missing, wrong or too old.')
+  for (const secret of secrets) {
+    try {
+      return stripe.webhooks.constructEvent(rawBody, signature ?? '', secret, undefined, undefined, now)
+    } catch {
+      // Perhaps it was signed with the next one.
+    }
   }
+  throw errors.invalidRequest('The signature of this webhook is missing, wrong or too old.')
 }
 
 /** The same wish gives the same key, so that a wish repeated after a crash is not granted twice. */

@@ -40,5 +40,5 @@ export interface DashboardServices {
   readonly trust: Pick<Trust, 'takedown' | 'restore' | 'report' | 'openQueue' | 'dismiss' | 'search'>
   readonly gallery: Pick<Gallery, 'list'>
   readonly oauth: Pick<OAuth, 'listGrants' | 'revokeGrant'> & { readonly device: Pick<DeviceGrants, 'find' | 'decide'> }
-  readonly billing: Pick<Billing, 'checkout' | 'portal' | 'overview' | 'returned'>
+  readonly billing: Pick<Billing, 'checkout' | 'portal' | 'overview' | 'returned' | 'subscriptionsOf'>
 }

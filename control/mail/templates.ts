@@ -1,6 +1,12 @@
 /** Every mail that Dropway sends, as data: one text for both parts. Plain ASCII, so that links survive any mail path. */
 import { mailDocument } from '../../shared/pages/mail-document.ts'
 
+/** What a new owner takes over: a plan as people call it, and until when it is paid. */
+export interface Bill {
+  readonly plan: string
+  readonly until: Date | null
+}
+
 export interface MailData {
   verify: { link: string }
   reset: { link: string }
@@ -20,6 +26,14 @@ export interface MailData {
   }
   /** `until`: the plan stays that long without the payment. */
   past_due: { plan: string; amount: string; until: Date; billingLink: string }
+  organisation_received: {
+    organisation: string
+    from: string
+    bill: Bill | undefined
+    billingLink: string
+    organisationLink: string
+  }
+  organisation_handed_over: { organisation: string; to: string; bill: Bill | undefined }
   takedown: { url: string; reason: string; contact: string }
   account_deleted: { email: string }
 }
@@ -127,6 +141,31 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     ],
     action: { label: 'Check my card', url: billingLink },
     footer: BILLING,
+  }),
+  organisation_received: ({ organisation, from, bill, billingLink, organisationLink }) => ({
+    subject: `You now own ${organisation}`,
+    paragraphs: [
+      `${from} made you the owner of ${organisation} on Dropway.`,
+      ...(bill
+        ? [
+            `Its plan is Dropway ${bill.plan}${bill.until ? `, paid until ${formatDay(bill.until)}` : ''}. The card of the former owner is not charged any more.`,
+            'Please add your own means of payment before then. Without one the organisation returns to the free plan; nothing is deleted.',
+          ]
+        : ['Its drops, members and settings are as they were.']),
+    ],
+    action: bill
+      ? { label: 'Add a means of payment', url: billingLink }
+      : { label: 'Open the organisation', url: organisationLink },
+    footer: 'You get this mail because an organisation on Dropway was handed to you.',
+  }),
+  organisation_handed_over: ({ organisation, to, bill }) => ({
+    subject: `${organisation} has a new owner`,
+    paragraphs: [
+      `You made ${to} the owner of ${organisation} on Dropway. You stay with it as an admin.`,
+      ...(bill ? [`Its Dropway ${bill.plan} plan is no longer charged to you: your card was removed from it.`] : []),
+      'If that was not you, answer this mail at once.',
+    ],
+    footer: 'You get this mail because you were the owner of the organisation.',
   }),
   takedown: ({ url, reason, contact }) => ({
     subject: 'One of your drops was taken down',

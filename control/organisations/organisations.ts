@@ -14,6 +14,7 @@ import { createThrottle } from '../accounts/throttle.ts'
 import { recordAudit, type AuditAction } from '../audit/audit.ts'
 import { transaction, type Pool, type Sql } from '../database/sql.ts'
 import type { EnqueueMail } from '../mail/mail.ts'
+import type { Bill } from '../mail/templates.ts'
 import {
   countMembers,
   deleteMembership,
@@ -83,8 +84,8 @@ export interface Organisations {
 interface OrganisationHooks {
   /** Deletes the organisation's drops, domains and subscription. */
   onOrganisationDeleted(sql: Sql, orgId: string, now: Date): Promise<void>
-  /** Serving depends on the owner's mailbox and last sign-in: refresh the routes. */
-  onOwnerChanged(sql: Sql, orgId: string, now: Date): Promise<void>
+  /** Serving depends on the owner's mailbox and last sign-in, and the bill follows the owner: what there is to pay. */
+  onOwnerChanged(sql: Sql, orgId: string, now: Date): Promise<{ bill: Bill | undefined }>
   /** After the commit: tells the edges. */
   propagate(): Promise<unknown>
 }
@@ -134,6 +135,28 @@ export function createOrganisations({ sql, clock, baseUrl, enqueueMail, hooks }:
     const member = await findMember(db, orgId, userId)
     if (!member) throw errors.notFound('member')
     return member
+  }
+
+  /** Each transfer is told once; there and back again is two. */
+  async function tellOwners(
+    db: Sql,
+    { id, name: organisation }: MembershipRow,
+    { from, to, bill }: { from: string; to: string; bill: Bill | undefined },
+  ): Promise<void> {
+    const eventKey = `transferred:${id}:${now().toISOString()}`
+    const data = { organisation, bill, billingLink: `${baseUrl}/account/plan` }
+    await enqueueMail(db, {
+      eventKey: `${eventKey}:to`,
+      to,
+      template: 'organisation_received',
+      data: { ...data, from, organisationLink: `${baseUrl}/account/organisation` },
+    })
+    await enqueueMail(db, {
+      eventKey: `${eventKey}:from`,
+      to: from,
+      template: 'organisation_handed_over',
+      data: { organisation, bill, to },
+    })
   }
 
   return {
@@ -249,7 +272,8 @@ export function createOrganisations({ sql, clock, baseUrl, enqueueMail, hooks }:
         await setRole(db, orgId, heir.userId, 'owner')
         await setOwner(db, orgId, heir.userId)
         await record(db, actor, orgId, 'organisation.transferred', heir.email)
-        await hooks.onOwnerChanged(db, orgId, now())
+        const { bill } = await hooks.onOwnerChanged(db, orgId, now())
+        await tellOwners(db, own, { from: actor.email, to: heir.email, bill })
       })
       await hooks.propagate()
     },

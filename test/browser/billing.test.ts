@@ -116,6 +116,12 @@ test('upgraded at the hosted page: everything unlocks at the edge', async () => 
   expect(await statuses()).toEqual([200, 200, 200, 200, 200])
 })
 
+test('deleting the account names the subscription that ends with it', async () => {
+  await visitor.goto('/account/data')
+  expect(await page.locator('main').innerText()).toMatch(/Plus subscription \(paid until .+\) ends at once/)
+  await keepViews('delete')
+})
+
 test('a plan is changed in the portal, and a missing payment is told', async () => {
   await openPortal()
   await page.getByRole('button', { name: 'Change to dropway_business_monthly_usd' }).click()

@@ -1,13 +1,15 @@
+import Stripe from 'stripe'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { CURRENCIES } from '../../control/accounts/countries.ts'
 import { setUpStripe } from '../../control/billing/setup.ts'
 import { createStripe, isAway } from '../../control/billing/stripe.ts'
 import { ApiError } from '../../shared/errors.ts'
-import { refusal } from '../support/accounts.ts'
+import { BASE_URL, refusal } from '../support/accounts.ts'
 import { BUSINESS, createBillingFixture, PLUS } from '../support/billing.ts'
 import { freePorts } from '../support/stack.ts'
 
 const MINUTE_MS = 60_000
+const WANTED = { currencies: CURRENCIES, webhookUrl: `${BASE_URL}/stripe/webhook` }
 const DAY_MS = 86_400_000
 
 let fixture: Awaited<ReturnType<typeof createBillingFixture>>
@@ -40,17 +42,39 @@ describe('setting up Stripe', () => {
   })
 
   test('again changes nothing', async () => {
-    const again = await setUpStripe(fixture.client, CURRENCIES)
+    const again = await setUpStripe(fixture.client, WANTED)
     expect(again.created).toEqual([])
     expect(again.differing).toEqual([])
-    expect(again.existing).toHaveLength(2 + 12 + 3)
+    expect(again.existing).toHaveLength(2 + 12 + 3 + 1)
+    expect(again.webhook).toEqual({ url: WANTED.webhookUrl })
     expect(fixture.ledger.prices.size).toBe(12)
+  })
+
+  test('creates the webhook, pinned to the version that this release speaks, and shows its secret once', async () => {
+    const [endpoint] = [...fixture.ledger.webhooks.values()]
+    expect(endpoint).toMatchObject({ url: WANTED.webhookUrl, api_version: Stripe.API_VERSION })
+    const elsewhere = { ...WANTED, webhookUrl: 'https://other.example/stripe/webhook' }
+    expect((await setUpStripe(fixture.client, elsewhere)).webhook.secret).toMatch(/^whsec_/)
+    expect((await setUpStripe(fixture.client, elsewhere)).webhook.secret).toBeUndefined()
+    // One that was made by hand follows the account's version, whatever that becomes.
+    endpoint!['api_version'] = null
+    expect((await setUpStripe(fixture.client, WANTED)).differing).toEqual([expect.stringContaining(endpoint!.id)])
+    endpoint!['api_version'] = Stripe.API_VERSION
+    // An event that a newer release needs is asked for.
+    endpoint!['enabled_events'] = ['invoice.paid']
+    await setUpStripe(fixture.client, WANTED)
+    expect(endpoint!['enabled_events']).toContain('customer.subscription.deleted')
+  })
+
+  test('says why there is no webhook where Stripe cannot reach the service', async () => {
+    const local = await setUpStripe(fixture.client, { ...WANTED, webhookUrl: 'https://localhost:8443/stripe/webhook' })
+    expect(local.webhook.refused).toContain('publicly accessible')
   })
 
   test('says which price is not what the plan table says', async () => {
     const price = [...fixture.ledger.prices.values()].find((candidate) => candidate['unit_amount'] === 4900)!
     price['unit_amount'] = 4800
-    expect((await setUpStripe(fixture.client, CURRENCIES)).differing).toEqual([price['lookup_key']])
+    expect((await setUpStripe(fixture.client, WANTED)).differing).toEqual([price['lookup_key']])
     price['unit_amount'] = 4900
   })
 })

@@ -48,7 +48,10 @@ export async function createAccountsFixture(log: Log = silentLog) {
     onSignIn: async (_: unknown, userId: string) => void hookCalls.push(['onSignIn', userId]),
     onVerified: async (_: unknown, userId: string) => void hookCalls.push(['onVerified', userId]),
     onOrganisationDeleted: async (_: unknown, orgId: string) => void hookCalls.push(['onOrganisationDeleted', orgId]),
-    onOwnerChanged: async (_: unknown, orgId: string) => void hookCalls.push(['onOwnerChanged', orgId]),
+    async onOwnerChanged(_: unknown, orgId: string) {
+      hookCalls.push(['onOwnerChanged', orgId])
+      return { bill: undefined }
+    },
     claim: async (_: unknown, { anonymousId }: { anonymousId: string }) => hookCalls.push(['claim', anonymousId]),
     propagate: async () => void hookCalls.push(['propagate', '']),
   }
@@ -93,6 +96,7 @@ export async function createAccountsFixture(log: Log = silentLog) {
     secrets,
     clock,
     hookCalls,
+    hooks,
     enqueueMail,
     accounts,
     organisations,

@@ -32,7 +32,7 @@ export async function createBillingFixture({ configured = true } = {}) {
   const { sql, clock, enqueueMail } = accounts
   const stripe = await startStripeStandIn(clock.now)
   const client = createStripe(stripe.env['STRIPE_SECRET_KEY']!, stripe.url)
-  await setUpStripe(client, CURRENCIES)
+  await setUpStripe(client, { currencies: CURRENCIES, webhookUrl: `${BASE_URL}/stripe/webhook` })
   let propagations = 0
   let organisations = 0
   const events = { propagate: async () => ({ pending: ++propagations < 0 }) }
@@ -50,7 +50,7 @@ export async function createBillingFixture({ configured = true } = {}) {
     log: silentLog,
     baseUrl: BASE_URL,
     stripe: configured ? client : undefined,
-    webhookSecret: configured ? stripe.env['STRIPE_WEBHOOK_SECRET'] : undefined,
+    webhookSecrets: configured ? ['whsec_of_tomorrow', stripe.env['STRIPE_WEBHOOK_SECRET']!] : [],
     lifecycle,
     events,
     enqueueMail,

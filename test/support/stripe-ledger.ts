@@ -37,6 +37,8 @@ export class Ledger {
   readonly invoices = new Map<string, Thing>()
   readonly configurations = new Map<string, Thing>()
   readonly portals = new Map<string, Thing>()
+  readonly webhooks = new Map<string, Thing>()
+  readonly paymentMethods = new Map<string, Thing>()
   readonly #now: () => number
   readonly #onEvent: (event: LedgerEvent) => void
   #count = 0
@@ -191,6 +193,15 @@ export class Ledger {
     this.emit('customer.subscription.deleted', subscription)
   }
 
+  /** A means of payment that the customer entered at the checkout or in the portal. */
+  addCard(customer: string): Thing {
+    return this.add(this.paymentMethods, { id: this.newId('pm'), object: 'payment_method', type: 'card', customer })
+  }
+
+  cardsOf(customer: string): Thing[] {
+    return [...this.paymentMethods.values()].filter((method) => method['customer'] === customer)
+  }
+
   /** As Stripe does it: what the customer subscribed to ends at once, and an open checkout with it. */
   deleteCustomer(id: string): void {
     for (const subscription of this.subscriptions.values())
@@ -204,6 +215,7 @@ export class Ledger {
   complete(session: Thing): void {
     if (session['status'] !== 'open') throw new Refusal('This checkout is closed.')
     const price = this.find(this.prices, session['price'])
+    this.addCard(session['customer'])
     const subscription = this.subscribe(session['customer'], price, session['subscription_metadata'])
     Object.assign(session, { status: 'complete', payment_status: 'paid', subscription: subscription.id, url: null })
     this.emit('checkout.session.completed', session)

@@ -224,6 +224,23 @@ function endpoints(ledger: Ledger, url: string): readonly Endpoint[] {
     },
     {
       method: 'POST',
+      path: /^\/v1\/customers\/(\w+)$/,
+      optional: [/^email$/, /^name$/],
+      answer: (given, id) => Object.assign(ledger.find(ledger.customers, id), Object.fromEntries(given)),
+    },
+    {
+      method: 'GET',
+      path: /^\/v1\/customers\/(\w+)\/payment_methods$/,
+      optional: [/^limit$/],
+      answer: (_, id) => list(ledger.cardsOf(ledger.find(ledger.customers, id).id)),
+    },
+    {
+      method: 'POST',
+      path: /^\/v1\/payment_methods\/(\w+)\/detach$/,
+      answer: (_, id) => Object.assign(ledger.find(ledger.paymentMethods, id), { customer: null }),
+    },
+    {
+      method: 'POST',
       path: /^\/v1\/checkout\/sessions$/,
       required: [/^mode$/, /^success_url$/, /^line_items\[0\]\[price\]$/, /^line_items\[0\]\[quantity\]$/],
       optional: [
@@ -266,6 +283,26 @@ function endpoints(ledger: Ledger, url: string): readonly Endpoint[] {
         ledger.cancelNow(subscription)
         return subscription
       },
+    },
+    {
+      method: 'GET',
+      path: /^\/v1\/webhook_endpoints$/,
+      optional: [/^limit$/],
+      answer: () => list([...ledger.webhooks.values()]),
+    },
+    {
+      method: 'POST',
+      path: /^\/v1\/webhook_endpoints$/,
+      required: [/^url$/, /^enabled_events\[\d\]$/],
+      optional: [/^api_version$/, /^description$/],
+      answer: (given) => newWebhook(ledger, given),
+    },
+    {
+      method: 'POST',
+      path: /^\/v1\/webhook_endpoints\/(\w+)$/,
+      optional: [/^enabled_events\[\d\]$/],
+      answer: (given, id) =>
+        Object.assign(ledger.find(ledger.webhooks, id), { enabled_events: valuesOf(given, 'enabled_events') }),
     },
     {
       method: 'GET',
@@ -335,6 +372,24 @@ function newSession(ledger: Ledger, url: string, given: Parameters): Thing {
     automatic_tax: { enabled: given.get('automatic_tax[enabled]') === 'true' },
     tax_id_collection: { enabled: given.get('tax_id_collection[enabled]') === 'true' },
   })
+}
+
+const valuesOf = (given: Parameters, field: string): string[] =>
+  [...given].filter(([name]) => name.startsWith(`${field}[`)).map(([, value]) => value)
+
+/** The secret is in the answer to the creation and in no other. */
+function newWebhook(ledger: Ledger, given: Parameters): Thing {
+  if (/localhost|127\.0\.0\.1/.test(given.get('url')!))
+    throw new Refusal('Invalid URL: URL must be publicly accessible.', { param: 'url', code: 'url_invalid' })
+  const endpoint = ledger.add(ledger.webhooks, {
+    id: ledger.newId('we'),
+    object: 'webhook_endpoint',
+    status: 'enabled',
+    url: given.get('url'),
+    api_version: given.get('api_version') ?? null,
+    enabled_events: valuesOf(given, 'enabled_events'),
+  })
+  return { ...endpoint, secret: `whsec_${endpoint.id}` }
 }
 
 function newConfiguration(ledger: Ledger, given: Parameters): Thing {

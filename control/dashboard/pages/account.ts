@@ -1,6 +1,6 @@
 /** `/account`: profile, sessions, tokens, connected apps, organisation, plan, log, export and delete. */
 import { errors } from '../../../shared/errors.ts'
-import { html } from '../../../shared/pages/html.ts'
+import { html, type Html } from '../../../shared/pages/html.ts'
 import { recordAudit, readAuditLog } from '../../audit/audit.ts'
 import { transaction } from '../../database/sql.ts'
 import { seeOther } from '../../http/reply.ts'
@@ -8,7 +8,15 @@ import type { Route } from '../../http/route.ts'
 import { may } from '../../organisations/rules.ts'
 import { issueToken, listTokens, revokeToken } from '../../accounts/tokens.ts'
 import { flashOf } from '../flash.ts'
-import { orShow, problemText, type AccountFormVisit, type Answer, type Handlers, type Visit } from '../handlers.ts'
+import {
+  orShow,
+  problemText,
+  type AccountFormVisit,
+  type AccountVisit,
+  type Answer,
+  type Handlers,
+  type Visit,
+} from '../handlers.ts'
 import type { DashboardServices } from '../services.ts'
 import {
   accountPage,
@@ -38,21 +46,25 @@ export function accountRoutes(services: DashboardServices, handlers: Handlers): 
 }
 
 function profileRoutes(
-  { accounts }: DashboardServices,
+  { accounts, organisations, billing }: DashboardServices,
   { accountPage: page, accountForm: form, page: goodbye }: Handlers,
 ): Route[] {
   /** Shows a refusal on the card's own page. */
   const refused =
-    (section: AccountSection, body: (visit: Visit) => ReturnType<typeof profileBody>) =>
+    (section: AccountSection, body: (visit: AccountVisit) => Html | Promise<Html>) =>
     (visit: AccountFormVisit, act: () => Promise<Answer>): Promise<Answer> =>
-      orShow(act, (problem) =>
-        accountPage(section, body(visit), {
+      orShow(act, async (problem) =>
+        accountPage(section, await body(visit), {
           flash: { tone: 'bad', text: problemText(problem) },
           status: problem.status,
         }),
       )
   const onProfile = refused('', ({ viewer }) => profileBody(viewer))
-  const onData = refused('/data', ({ viewer }) => dataBody(viewer))
+  const showData = async ({ viewer, actor }: AccountVisit): Promise<Html> => {
+    const owned = (await organisations.list(actor)).filter(({ role }) => role === 'owner')
+    return dataBody(viewer, await billing.subscriptionsOf(owned.map(({ id }) => id)))
+  }
+  const onData = refused('/data', showData)
 
   return [
     page('/account', ({ request, viewer }) => accountPage('', profileBody(viewer), flashOf(request))),
@@ -72,7 +84,7 @@ function profileRoutes(
         return seeOther('/account?done=password', { 'set-cookie': setCookie })
       }),
     ),
-    page('/account/data', ({ request, viewer }) => accountPage('/data', dataBody(viewer), flashOf(request))),
+    page('/account/data', async (visit) => accountPage('/data', await showData(visit), flashOf(visit.request))),
     form('/account/delete', { verified: false }, (visit) =>
       onData(visit, async () => {
         if (visit.form.get('confirm')?.trim() !== visit.actor.email)

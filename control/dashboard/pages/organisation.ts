@@ -12,17 +12,18 @@ import { organisationBody } from '../views/organisation.ts'
 
 const HOME = '/account/organisation'
 
-export function organisationRoutes({ organisations, clock }: DashboardServices, handlers: Handlers): Route[] {
+export function organisationRoutes({ organisations, billing, clock }: DashboardServices, handlers: Handlers): Route[] {
   async function show({ viewer, actor }: AccountVisit, options: Pick<Page, 'flash' | 'status'>): Promise<Page> {
-    const [all, members, invitations] = await Promise.all([
+    const [all, members, invitations, ending] = await Promise.all([
       organisations.list(actor),
       organisations.listMembers(actor, actor.orgId),
       may(actor.role, 'manage_members') ? organisations.listInvitations(actor, actor.orgId) : [],
+      may(actor.role, 'delete') ? billing.subscriptionsOf([actor.orgId]) : [],
     ])
     const current = all.find((entry) => entry.id === actor.orgId)!
     return accountPage(
       '/organisation',
-      organisationBody(viewer, { current, all, members, invitations, userId: actor.userId, now: clock.now() }),
+      organisationBody(viewer, { current, all, members, invitations, ending, userId: actor.userId, now: clock.now() }),
       options,
     )
   }

@@ -1,9 +1,11 @@
 /** The organisation that owns the drops: switch, members, invitations. */
 import { html, type Html } from '../../../shared/pages/html.ts'
 import { plans } from '../../../shared/plans.ts'
+import type { Bill } from '../../mail/templates.ts'
 import type { Organisations } from '../../organisations/organisations.ts'
 import { may } from '../../organisations/rules.ts'
 import { csrfField, type Viewer } from '../layout.ts'
+import { endingSubscriptions } from './account.ts'
 import { selectField, textField } from './form-fields.ts'
 import { timeAgo } from './words.ts'
 
@@ -17,6 +19,8 @@ export interface OrganisationView {
   readonly members: readonly Member[]
   /** Empty for those who may not invite. */
   readonly invitations: readonly Invitation[]
+  /** What is paid for and ends when the organisation is deleted. */
+  readonly ending: readonly Bill[]
   readonly userId: string
   readonly now: number
 }
@@ -29,7 +33,7 @@ export function organisationBody(viewer: Viewer, view: OrganisationView): Html {
 ${may(current.role, 'manage_members') && inviteCard(viewer, view)}
 ${may(current.role, 'rename') && form(viewer, 'rename', 'Rename', html`${textField({ name: 'name', id: 'rename', label: 'Name', value: current.name, required: true, maxlength: 120 })}`)}
 ${form(viewer, 'create', 'New organisation', html`${textField({ name: 'name', id: 'create', label: 'Name', required: true, maxlength: 120, hint: 'With drops, members and a plan of its own.' })}`, 'Create')}
-${!current.personal && may(current.role, 'delete') && deleteCard(viewer, current)}`
+${!current.personal && may(current.role, 'delete') && deleteCard(viewer, view)}`
 }
 
 function form(viewer: Viewer, action: string, title: string, fields: Html, button = title): Html {
@@ -70,7 +74,8 @@ function inviteCard(viewer: Viewer, view: OrganisationView): Html {
 ${view.invitations.length > 0 && html`<ul class="plain stack">${view.invitations.map((invitation) => html`<li class="cluster spread"><span>${invitation.email}, ${invitation.role} <span class="small soft">until ${timeAgo(invitation.expiresAt, view.now)}</span></span><form method="post" action="/account/organisation/uninvite">${csrfField(viewer)}<input type="hidden" name="id" value="${invitation.id}"><button class="button small">Withdraw<span class="visually-hidden"> ${invitation.email}</span></button></form></li>`)}</ul>`}</section>`
 }
 
-function deleteCard(viewer: Viewer, current: Membership): Html {
+function deleteCard(viewer: Viewer, { current, ending }: OrganisationView): Html {
   return html`<form class="card danger" method="post" action="/account/organisation/delete" aria-labelledby="delete-org">${csrfField(viewer)}<h2 id="delete-org">Delete ${current.name}</h2><p>All of its drops are gone at once and for good.</p>
+${endingSubscriptions(ending)}
 ${textField({ name: 'confirm', label: `Type “${current.name}” to confirm`, required: true, autocomplete: 'off' })}<div><button class="button danger">Delete the organisation</button></div></form>`
 }

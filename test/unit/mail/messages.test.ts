@@ -17,6 +17,14 @@ const samples: { [Name in MailTemplate]: MailData[Name] } = {
   expiring: { days: 7, drops: [{ name: 'cv', url: 'https://cv.dropway.test', expiresAt: at }], signInLink: link },
   receipt: { plan: 'Plus', amount: 'EUR 12.00', paidAt: at, periodEnd: at, invoiceLink: link, billingLink: link },
   past_due: { plan: 'Plus', amount: 'EUR 12.00', until: at, billingLink: link },
+  organisation_received: {
+    organisation: 'Acme',
+    from: 'bob@example.com',
+    bill: { plan: 'Plus', until: at },
+    billingLink: link,
+    organisationLink: link,
+  },
+  organisation_handed_over: { organisation: 'Acme', to: 'ada@example.com', bill: { plan: 'Plus', until: at } },
   takedown: { url: 'https://x.dropway.test', reason: 'phishing', contact: 'https://dropway.test/report' },
   account_deleted: { email: 'ada@example.com' },
 }
