@@ -21,3 +21,5 @@ export const MAX_REDIRECT_RULES = 2000
 export const MAX_HEADER_RULES = 500
 /** How long control waits for every live edge before it answers `dropway-propagation: pending`. */
 export const PROPAGATION_WAIT_MS = 2000
+/** Files of an upload up to this size travel several to a request; larger ones alone, so that they can be resumed. */
+export const MAX_BATCHED_FILE_BYTES = 256_000

@@ -42,3 +42,30 @@ export async function inParallel<Item, Result>(
   if (failures.length > 0) throw failures[0]
   return results
 }
+
+export interface BoundedWork {
+  /** Resolves once the work has begun, not when it is done. Throws the first failure: nothing new begins after it. */
+  begin(work: () => Promise<void>): Promise<void>
+  /** Resolves when everything is done; throws the first failure. */
+  end(): Promise<void>
+}
+
+/** For work that arrives one by one, such as the parts of a form: at most `width` of it at a time. */
+export function createBoundedWork(width: number): BoundedWork {
+  const running = new Set<Promise<void>>()
+  const failures: unknown[] = []
+  return {
+    async begin(work) {
+      if (running.size >= width) await Promise.race(running)
+      if (failures.length > 0) throw failures[0]
+      const one = work()
+        .catch((error: unknown) => void failures.push(error))
+        .finally(() => running.delete(one))
+      running.add(one)
+    },
+    async end() {
+      await Promise.all(running)
+      if (failures.length > 0) throw failures[0]
+    },
+  }
+}

@@ -30,6 +30,12 @@ export async function lockOwnSlug(sql: Sql, orgId: string, slug: string): Promis
   return site?.id
 }
 
+export async function findOwnSlug(sql: Sql, orgId: string, slug: string): Promise<string | undefined> {
+  const [site] = await sql<{ id: string }[]>`
+    select id from sites where slug = ${slug} and org_id = ${orgId} and deleted_at is null`
+  return site?.id
+}
+
 export async function listSites(sql: Sql, orgId: string): Promise<SiteFacts[]> {
   return sql<SiteFacts[]>`
     select ${siteFacts(sql)} from ${siteSource(sql)} where s.org_id = ${orgId} and s.deleted_at is null order by s.created_at desc, s.id desc`

@@ -1,8 +1,7 @@
 /** REST: /api/v1/sites… */
 import { z } from 'zod'
-import { MAX_FILE_LIST_BYTES } from '../../shared/limits.ts'
 import { plans } from '../../shared/plans.ts'
-import { parse, requireActor, WithHeaders, type ApiRouteFactory, type Authenticate } from '../http/api.ts'
+import { requireActor, type ApiRouteFactory, type Authenticate } from '../http/api.ts'
 import { stream } from '../http/reply.ts'
 import type { Request, Route } from '../http/route.ts'
 import type { Actor } from '../accounts/actor.ts'
@@ -10,7 +9,9 @@ import type { Publishing } from '../publishing/contract.ts'
 import type { SiteExport } from './site-export.ts'
 import { receiveBundle, receiveSingle } from './receive.ts'
 import * as schemas from './schemas.ts'
-import type { Propagated, Sites } from './sites.ts'
+import { reply } from './propagation.ts'
+import type { Sites } from './sites.ts'
+import { uploadRoutes } from './upload-routes.ts'
 import type { Uploads } from './uploads.ts'
 import type { Versions } from './versions.ts'
 import type { Sql } from '../database/sql.ts'
@@ -210,86 +211,4 @@ export function siteRoutes({
     }),
     ...uploadRoutes({ apiRoute, authenticate, uploads }),
   ]
-}
-
-/** Changed files only: list → send what is missing → finish. */
-function uploadRoutes({
-  apiRoute,
-  authenticate,
-  uploads,
-}: Pick<SiteRoutesDeps, 'apiRoute' | 'authenticate' | 'uploads'>): Route[] {
-  const uploadRoot = `${root}/:id/uploads`
-  const blob = `${uploadRoot}/:upload_id/blobs/:sha256`
-  const operation = (summary: string, status: number) => ({
-    summary,
-    tags: [versionTag],
-    security: [{ token: [] }],
-    responses: { [status]: { description: 'Success' } },
-  })
-  return [
-    apiRoute({
-      method: 'POST',
-      path: uploadRoot,
-      access: 'account',
-      tag: versionTag,
-      summary: 'Start an upload of changed files only',
-      status: 201,
-      body: schemas.startUploadSchema,
-      maxBodyBytes: MAX_FILE_LIST_BYTES,
-      output: schemas.uploadSchema,
-      run: ({ actor, request, body }) => uploads.start(actor, request.params['id']!, body),
-    }),
-    {
-      method: 'GET',
-      path: blob,
-      operation: operation('How much of a file has arrived', 200),
-      async handle(request) {
-        const actor = await requireActor(authenticate, request, 'account')
-        const offset = await uploads.offset(
-          actor,
-          request.params['id']!,
-          request.params['upload_id']!,
-          request.params['sha256']!,
-        )
-        return { status: 200, headers: { 'upload-offset': String(offset), 'cache-control': 'no-store' } }
-      },
-    },
-    {
-      method: 'PUT',
-      path: blob,
-      operation: operation('Send a file, or the rest of it', 204),
-      async handle(request) {
-        const actor = await requireActor(authenticate, request, 'account')
-        const offset = parse(
-          z.coerce.number('upload-offset must be a number').int().nonnegative(),
-          request.header('upload-offset') ?? '0',
-        )
-        await uploads.receive(
-          actor,
-          request.params['id']!,
-          request.params['upload_id']!,
-          request.params['sha256']!,
-          offset,
-          request.stream(),
-        )
-        return { status: 204 }
-      },
-    },
-    apiRoute({
-      method: 'POST',
-      path: `${uploadRoot}/:upload_id/finish`,
-      access: 'account',
-      tag: versionTag,
-      summary: 'Publish what was sent',
-      status: 201,
-      output: schemas.versionSchema,
-      run: async ({ actor, request }) =>
-        reply(await uploads.finish(actor, request.params['id']!, request.params['upload_id']!)),
-    }),
-  ]
-}
-
-/** `dropway-propagation: pending` tells that some edge may still answer with the state before. */
-function reply<Value>({ value, pending }: Propagated<Value>): Value | WithHeaders<Value> {
-  return pending ? new WithHeaders(value, { 'dropway-propagation': 'pending' }) : value
 }

@@ -87,11 +87,13 @@ export const message = z.string().max(MAX_MESSAGE_CHARS)
 /** Number of the version that the publisher believes to be live; 0 for none yet. */
 export const ifVersion = z.int().nonnegative()
 
+const fileList = z
+  .array(z.strictObject({ path: z.string(), sha256: sha256Hex, size: z.int().nonnegative() }))
+  .min(1)
+  .max(MAX_BUNDLE_FILES)
+
 export const startUploadSchema = z.strictObject({
-  files: z
-    .array(z.strictObject({ path: z.string(), sha256: sha256Hex, size: z.int().nonnegative() }))
-    .min(1)
-    .max(MAX_BUNDLE_FILES),
+  files: fileList,
   message: message.optional(),
   if_version: ifVersion.optional(),
   spa_fallback: z.boolean().optional(),
@@ -103,6 +105,32 @@ export const uploadSchema = z.object({
   missing: z.array(sha256Hex),
   unchanged: z.boolean(),
   expires_at: time,
+})
+
+/** What is not there yet; `arrived` tells the bytes of files that came in part. */
+export const uploadProgressSchema = z.object({
+  upload_id: z.string(),
+  missing: z.array(sha256Hex),
+  arrived: z.record(sha256Hex, z.int()),
+  expires_at: time,
+})
+
+export const storedBlobsSchema = z.object({ stored: z.array(sha256Hex) })
+
+/** `slug` of a drop that you have, or of one that would be made; `site_id` wins; without both a new drop. */
+export const checkUploadSchema = z.strictObject({
+  site_id: z.string().optional(),
+  slug: slug.optional(),
+  files: fileList,
+})
+export type CheckUpload = z.infer<typeof checkUploadSchema>
+
+export const uploadCheckSchema = changesSchema.extend({
+  /** Null when the drop would be made. */
+  site: z.object({ id: z.string(), slug: z.string() }).nullable(),
+  unchanged: z.boolean(),
+  /** What would have to be sent. */
+  missing: z.object({ file_count: z.int(), byte_size: z.int() }),
 })
 
 export const usageSchema = z.object({

@@ -75,8 +75,15 @@ export async function listMissing(sql: Sql, uploadId: string): Promise<Set<strin
   return new Set(rows.map((row) => row.hash))
 }
 
-export async function markStored(sql: Sql, uploadId: string, hash: string): Promise<void> {
-  await sql`update upload_blobs set stored = true where upload_id = ${uploadId} and hash = ${hash}`
+/** Those that had to be sent, whether or not they have arrived, by hash. */
+export async function listUploadBlobs(sql: Sql, uploadId: string): Promise<Map<string, UploadBlob>> {
+  const rows = await sql<UploadBlob[]>`select hash, size, stored from upload_blobs where upload_id = ${uploadId}`
+  return new Map(rows.map((row) => [row.hash, row]))
+}
+
+export async function markStored(sql: Sql, uploadId: string, hashes: readonly string[]): Promise<void> {
+  await sql`
+    update upload_blobs set stored = true where upload_id = ${uploadId} and hash = any(${hashes as string[]})`
 }
 
 /** False when it is gone already: somebody else has finished it. */

@@ -13,14 +13,18 @@ import { Readable } from 'node:stream'
 import { HOUR_MS, type Clock } from '../../shared/clock.ts'
 import { errors } from '../../shared/errors.ts'
 import { newId } from '../../shared/ids.ts'
+import { MAX_BATCHED_FILE_BYTES } from '../../shared/limits.ts'
 import { plans } from '../../shared/plans.ts'
 import type { BlobStore } from '../../shared/blobs/blob-store.ts'
 import type { Manifest } from '../../shared/manifest.ts'
 import type { Actor } from '../accounts/actor.ts'
 import { transaction, type Pool } from '../database/sql.ts'
 import type { Publishing } from '../publishing/contract.ts'
-import { lockOrganisation, ownBlobs } from './queries.ts'
-import type { StartUpload, VersionView } from './schemas.ts'
+import { createBoundedWork } from '../publishing/batches.ts'
+import { requireLandingPage } from '../publishing/bundle.ts'
+import { findOwnSlug, lockOrganisation, ownBlobs } from './queries.ts'
+import type { SiteFacts } from './rules.ts'
+import type { Changes, CheckUpload, StartUpload, VersionView } from './schemas.ts'
 import type { Propagated, Sites } from './sites.ts'
 import * as queries from './upload-queries.ts'
 import type { Versions } from './versions.ts'
@@ -33,12 +37,14 @@ const UPLOAD_LIFETIME_MS = 12 * HOUR_MS
  */
 const OPEN_UPLOADS_PER_DROP = 3
 /** Most files of a site: they come in one piece, and go to the store without a partial file. */
-const MAX_WHOLE_BYTES = 256_000
+const MAX_WHOLE_BYTES = MAX_BATCHED_FILE_BYTES
+/** Each waits for the disk twice. */
+const PARALLEL_WRITES = 16
 
 interface UploadsDeps {
   sql: Pool
   clock: Clock
-  sites: Pick<Sites, 'requireOwn'>
+  sites: Pick<Sites, 'requireOwn' | 'add'>
   versions: Pick<Versions, 'publish' | 'requirePublishable' | 'liveManifest' | 'liveManifestHash'>
   publishing: Pick<Publishing, 'receive' | 'checkPath'>
   blobs: BlobStore
@@ -72,6 +78,26 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
     return unsure
   }
 
+  function requireUploadable(files: StartUpload['files'], capBytes: number): void {
+    if (files.reduce((sum, file) => sum + file.size, 0) > capBytes) throw errors.uploadTooLarge(capBytes)
+    for (const file of files) publishing.checkPath(file.path)
+    requireConsistent(files)
+  }
+
+  /** The drop that is named; a new one is made and given up at once, so that every refusal is the real one. */
+  async function findOrTry(actor: Actor, { site_id, slug }: CheckUpload): Promise<SiteFacts | undefined> {
+    if (site_id !== undefined) return sites.requireOwn(sql, actor, site_id)
+    const own = slug === undefined ? undefined : await findOwnSlug(sql, actor.orgId, slug)
+    if (own !== undefined) return sites.requireOwn(sql, actor, own)
+    const given = new Error('given up on purpose')
+    const refusal = await transaction(sql, async (db) => {
+      await sites.add(db, actor, { slug })
+      throw given
+    }).catch((error: unknown) => error)
+    if (refusal !== given) throw refusal
+    return undefined
+  }
+
   async function receiveWhole(uploadId: string, file: queries.UploadBlob, body: Readable): Promise<void> {
     const { bytes, failure } = await readUpTo(file.size, body)
     if (!failure && sha256(bytes) === file.hash) return void (await blobs.put(bytes))
@@ -102,9 +128,7 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       const site = await sites.requireOwn(sql, actor, siteId)
       versions.requirePublishable(site)
       const { uploadBytes: cap, storageBytes, activeDrops } = plans[site.plan]
-      if (wanted.files.reduce((sum, file) => sum + file.size, 0) > cap) throw errors.uploadTooLarge(cap)
-      for (const file of wanted.files) publishing.checkPath(file.path)
-      requireConsistent(wanted.files)
+      requireUploadable(wanted.files, cap)
       const live = uploadedFiles(await versions.liveManifest(siteId, site.live_version_id))
       const missing = await missingOf(actor, wanted.files, live)
       const id = newId('upl', clock.now())
@@ -139,6 +163,33 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       }
     },
 
+    /** Refuses what `start` and making the drop would refuse, with the same words. */
+    async check(actor: Actor, wanted: CheckUpload) {
+      const site = await findOrTry(actor, wanted)
+      const plan = site?.plan ?? actor.plan
+      if (site) versions.requirePublishable(site)
+      requireUploadable(wanted.files, plans[plan].uploadBytes)
+      requireLandingPage(wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size })))
+      const live = uploadedFiles(site && (await versions.liveManifest(site.id, site.live_version_id)))
+      const missing = await missingOf(actor, wanted.files, live)
+      return {
+        site: site ? { id: site.id, slug: site.slug } : null,
+        ...compareUploaded(live, wanted.files),
+        unchanged: isSameContent(live, wanted.files),
+        missing: { file_count: missing.size, byte_size: missing.values().reduce((sum, size) => sum + size, 0) },
+      }
+    },
+
+    /** What is missing, all at once: a caller that was interrupted goes on from here. */
+    async progress(actor: Actor, siteId: string, uploadId: string) {
+      const upload = await requireUpload(actor, siteId, uploadId)
+      const missing = await queries.listMissing(sql, uploadId)
+      const begun = await readdir(path.join(partialsDir, uploadId)).catch(() => [])
+      const arrived: Record<string, number> = {}
+      for (const hash of begun) if (missing.has(hash)) arrived[hash] = await sizeOf(partialPath(uploadId, hash))
+      return { upload_id: uploadId, missing: [...missing], arrived, expires_at: upload.expires_at.toISOString() }
+    },
+
     /** How many bytes of a blob have arrived, so that a broken connection resumes there. */
     async offset(actor: Actor, siteId: string, uploadId: string, hash: string): Promise<number> {
       await requireUpload(actor, siteId, uploadId)
@@ -159,7 +210,45 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       if (file.stored) return
       if (offset === 0 && file.size <= MAX_WHOLE_BYTES) await receiveWhole(uploadId, file, body)
       else await receiveRest(uploadId, file, offset, body)
-      await queries.markStored(sql, uploadId, hash)
+      await queries.markStored(sql, uploadId, [hash])
+    },
+
+    /**
+     * Several whole files of one request, which `each` hands over one by one. What arrived before a connection broke
+     * is kept. A file that is there already is passed over, so that a caller may simply send a batch again.
+     */
+    async receiveSeveral(
+      actor: Actor,
+      siteId: string,
+      uploadId: string,
+      each: (take: (hash: string, body: Readable) => Promise<void>) => Promise<void>,
+    ): Promise<string[]> {
+      await requireUpload(actor, siteId, uploadId)
+      const expected = await queries.listUploadBlobs(sql, uploadId)
+      const stored = new Set<string>()
+      const storing = createBoundedWork(PARALLEL_WRITES)
+      const take = async (hash: string, body: Readable): Promise<void> => {
+        const file = expected.get(hash)
+        if (!file) throw errors.notFound('file in this upload')
+        if (file.stored || stored.has(hash)) return
+        if (file.size > MAX_WHOLE_BYTES)
+          throw errors.invalidRequest(`Send files of more than ${MAX_WHOLE_BYTES / 1000} kB one by one.`)
+        const { bytes, failure } = await readUpTo(file.size, body)
+        if (failure) throw failure
+        if (sha256(bytes) !== hash) throw errors.invalidRequest(`The bytes of ${hash} do not match their sha256.`)
+        await storing.begin(async () => {
+          await blobs.put(bytes)
+          stored.add(hash)
+        })
+      }
+      try {
+        await each(take)
+        await storing.end()
+      } finally {
+        await storing.end().catch(() => {})
+        if (stored.size > 0) await queries.markStored(sql, uploadId, [...stored])
+      }
+      return [...stored]
     },
 
     async finish(actor: Actor, siteId: string, uploadId: string): Promise<Propagated<VersionView>> {
@@ -227,6 +316,15 @@ function uploadedFiles(manifest: Manifest | undefined): Uploaded {
   for (const [name, file] of manifest?.files ?? [])
     uploaded.set(file.source?.path ?? name, file.source?.hash ?? file.hash)
   return uploaded
+}
+
+function compareUploaded(live: Uploaded, files: StartUpload['files']): Changes {
+  const paths = new Set(files.map((file) => file.path))
+  return {
+    added: files.filter((file) => !live.has(file.path)).map((file) => file.path),
+    changed: files.filter((file) => (live.get(file.path) ?? file.sha256) !== file.sha256).map((file) => file.path),
+    removed: [...live.keys()].filter((path) => !paths.has(path)),
+  }
 }
 
 function isSameContent(live: Uploaded, files: StartUpload['files']): boolean {
