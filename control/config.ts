@@ -38,6 +38,8 @@ export interface ControlConfig extends SharedSettings {
   readonly recoveryWindowMs: number
   /** How long a renamed slug redirects, and a deleted one stays blocked, before somebody else may take it. */
   readonly slugCooldownMs: number
+  /** After an account is closed: how long logs and mail records still name its person. */
+  readonly personalDataKeptMs: number
   readonly jobIntervalMs: number
   readonly geoHeader: string | undefined
   /** Anonymous drops per hour from one network, and from one browser. */
@@ -78,6 +80,7 @@ export function readControlConfig(environment: Env): ControlConfig {
     freeIdleLifetimeMs: env.durationMs('FREE_IDLE_LIFETIME', '30d'),
     recoveryWindowMs: env.durationMs('RECOVERY_WINDOW', '30d'),
     slugCooldownMs: env.durationMs('SLUG_COOLDOWN', '30d'),
+    personalDataKeptMs: env.durationMs('PERSONAL_DATA_KEPT', '30d'),
     jobIntervalMs: env.durationMs('JOB_INTERVAL', '30s'),
     geoHeader: env.optional('GEO_COUNTRY_HEADER')?.toLowerCase(),
     anonymousPerHour: env.integer('ANONYMOUS_PER_HOUR', 60, 1, 1_000_000),

@@ -128,6 +128,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     baseUrl: config.baseUrl,
     enqueueMail,
     hooks,
+    personalDataKeptMs: config.personalDataKeptMs,
     // Without a trusted proxy in front, the header is whatever a visitor says.
     geoHeader: config.trustedProxies.length > 0 ? config.geoHeader : undefined,
     anonymousIdOf: browserCookie.read,

@@ -7,6 +7,7 @@ import type { EnqueueMail } from '../mail/mail.ts'
 import { createClosing } from './closing.ts'
 import type { AccountHooks, Accounts } from './contract.ts'
 import { createEmailChange } from './email-change.ts'
+import { createErasure } from './erasure.ts'
 import { createLinks } from './links.ts'
 import { createPasswords } from './passwords.ts'
 import { sweepAccounts } from './queries.ts'
@@ -27,6 +28,8 @@ export interface AccountsOptions {
   readonly baseUrl: string
   readonly enqueueMail: EnqueueMail
   readonly hooks: AccountHooks
+  /** How long what names the person of a closed account is kept in logs. */
+  readonly personalDataKeptMs: number
   /** Header in which the proxy in front tells the visitor's country; undefined when none is trusted. */
   readonly geoHeader: string | undefined
   /** The browser's verified anonymous id. */
@@ -41,6 +44,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
     links: createLinks({ clock, baseUrl, enqueueMail }),
     now: () => new Date(clock.now()),
   }
+  const erasure = createErasure({ sql, clock, keptMs: options.personalDataKeptMs })
   return {
     visit: (request) => ({
       ip: request.ip,
@@ -50,7 +54,10 @@ export function createAccounts(options: AccountsOptions): Accounts {
       anonymousId: anonymousIdOf(request),
       sessionSecret: request.cookie(SESSION_COOKIE),
     }),
-    sweep: () => sweepAccounts(sql, aliveAt(deps.now()), new Date(clock.now() - KEEP_DEAD_LINKS_MS)),
+    async sweep() {
+      await sweepAccounts(sql, aliveAt(deps.now()), new Date(clock.now() - KEEP_DEAD_LINKS_MS))
+      await erasure.run()
+    },
     ...createSigningUp(deps),
     ...createSigningIn(deps),
     ...createVerification(deps),

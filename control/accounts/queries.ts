@@ -170,6 +170,25 @@ export async function eraseUser(sql: Sql, userId: string, now: Date): Promise<vo
   await sql`update api_tokens set revoked_at = ${now} where user_id = ${userId} and revoked_at is null`
 }
 
+/** Takes one closed account that is still named somewhere; other runners take others. */
+export async function lockErasable(sql: Sql, closedBefore: Date): Promise<string | undefined> {
+  const [row] = await sql<{ id: string }[]>`
+    select id from users where deleted_at <= ${closedBefore} and erased_at is null
+    order by deleted_at limit 1 for no key update skip locked`
+  return row?.id
+}
+
+export async function markErased(sql: Sql, userId: string, now: Date): Promise<void> {
+  await sql`update users set erased_at = ${now} where id = ${userId}`
+}
+
+/** Those of the addresses that belong to an account which exists. */
+export async function addressesInUse(sql: Sql, addresses: readonly string[]): Promise<string[]> {
+  const rows = await sql<{ email: string }[]>`
+    select lower(email) as email from users where lower(email) = any(${addresses as string[]}) and deleted_at is null`
+  return rows.map(({ email }) => email)
+}
+
 export async function insertSession(
   sql: Sql,
   session: {

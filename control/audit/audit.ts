@@ -1,7 +1,7 @@
 /** The audit log of an organisation: who did what to what, from where. Written in the transaction of the deed. */
 import type { Actor } from '../accounts/actor.ts'
 import type { Sql } from '../database/sql.ts'
-import { insertAuditEntry, listAuditRows, type AuditRow } from './queries.ts'
+import { addressesOf, eraseAuditRows, insertAuditEntry, listAuditRows, type AuditRow } from './queries.ts'
 
 /** What is recorded. One list, so that readers can rely on the words. */
 export type AuditAction =
@@ -62,6 +62,16 @@ export async function recordAudit(sql: Sql, { orgId, actor, action, subject, det
     ip: actor.ip ?? null,
   })
 }
+
+/** Stands where a person's address stood. */
+const ERASED = 'deleted account'
+
+/** The e-mail addresses under which a person acted, in lower case. */
+export const addressesIn = (sql: Sql, userId: string): Promise<string[]> => addressesOf(sql, userId)
+
+/** Takes a person's e-mail and network addresses out of every log. The deeds stay. */
+export const eraseFromAudit = (sql: Sql, userId: string, addresses: readonly string[]): Promise<void> =>
+  eraseAuditRows(sql, { userId, addresses, instead: ERASED })
 
 const MAX_PAGE = 200
 

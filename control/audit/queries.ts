@@ -38,3 +38,21 @@ export async function listAuditRows(
     where org_id = ${orgId} and id < ${page.before ?? Number.MAX_SAFE_INTEGER}
     order by id desc limit ${page.limit}`
 }
+
+export async function addressesOf(sql: Sql, userId: string): Promise<string[]> {
+  const rows = await sql<{ address: string }[]>`
+    select distinct lower(address) as address from audit_log
+    cross join lateral (values (actor), (detail ->> 'from')) as named (address)
+    where user_id = ${userId} and address like '%@%'`
+  return rows.map(({ address }) => address)
+}
+
+/** The entries stay, because organisations rely on them; who it was and from where does not. */
+export async function eraseAuditRows(
+  sql: Sql,
+  { userId, addresses, instead }: { userId: string; addresses: readonly string[]; instead: string },
+): Promise<void> {
+  await sql`update audit_log set actor = ${instead}, ip = null, detail = detail - 'from' where user_id = ${userId}`
+  await sql`
+    update audit_log set subject = ${instead} where subject like '%@%' and lower(subject) = any(${addresses as string[]})`
+}

@@ -20,7 +20,7 @@ import type { Versions } from '../sites/versions.ts'
 import type { Trust } from '../trust/trust.ts'
 
 export interface DashboardServices {
-  readonly config: Pick<ControlConfig, 'baseUrl' | 'sitesDomain' | 'publicPort'>
+  readonly config: Pick<ControlConfig, 'baseUrl' | 'sitesDomain' | 'publicPort' | 'personalDataKeptMs'>
   readonly clock: Clock
   readonly sql: Pool
   readonly access: Pick<Access, 'sessionActor'>

@@ -3,7 +3,7 @@ import type { Clock } from '../../shared/clock.ts'
 import { newId } from '../../shared/ids.ts'
 import type { Secrets } from '../../shared/secrets.ts'
 import type { Sql } from '../database/sql.ts'
-import { insertMail } from './queries.ts'
+import { deleteMailsTo, insertMail } from './queries.ts'
 import { renderMail, type MailData, type MailTemplate } from './templates.ts'
 
 interface NewMail<Name extends MailTemplate> {
@@ -28,3 +28,6 @@ export function createEnqueueMail({ secrets, clock }: { secrets: Pick<Secrets, '
 export function sealContext(mailId: string): string {
   return `mail:${mailId}`
 }
+
+/** Forgets every mail to these addresses. */
+export const eraseMailsTo = (sql: Sql, addresses: readonly string[]): Promise<void> => deleteMailsTo(sql, addresses)

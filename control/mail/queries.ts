@@ -69,3 +69,8 @@ export async function markMailFailed(sql: Sql, mailId: string, now: Date, error:
 export async function deleteSettledMails(sql: Sql, before: Date): Promise<void> {
   await sql`delete from mails where coalesce(sent_at, failed_at) < ${before}`
 }
+
+/** Sent, failed or waiting: nobody is left to read them. */
+export async function deleteMailsTo(sql: Sql, recipients: readonly string[]): Promise<void> {
+  await sql`delete from mails where lower(recipient) = any(${recipients as string[]})`
+}

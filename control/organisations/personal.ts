@@ -3,6 +3,7 @@ import { newId } from '../../shared/ids.ts'
 import { MAX_NAME_CHARS } from '../../shared/limits.ts'
 import type { Sql } from '../database/sql.ts'
 import {
+  deleteInvitationsTo,
   deleteMemberships,
   insertOrganisation,
   listMemberships,
@@ -52,3 +53,7 @@ export function closeOrganisation(sql: Sql, orgId: string, now: Date): Promise<v
 export function leaveAllOrganisations(sql: Sql, userId: string): Promise<void> {
   return deleteMemberships(sql, userId)
 }
+
+/** Forgets who was invited, once that account is gone for good. */
+export const eraseInvitationsTo = (sql: Sql, addresses: readonly string[]): Promise<void> =>
+  deleteInvitationsTo(sql, addresses)

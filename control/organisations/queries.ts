@@ -226,3 +226,7 @@ export async function revokeInvitationRow(
     where id = ${invitationId} and org_id = ${orgId} and accepted_at is null and revoked_at is null returning email`
   return row
 }
+
+export async function deleteInvitationsTo(sql: Sql, addresses: readonly string[]): Promise<void> {
+  await sql`delete from invitations where lower(email) = any(${addresses as string[]})`
+}

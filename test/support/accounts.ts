@@ -16,6 +16,7 @@ import { createSecrets } from '../../shared/secrets.ts'
 import { createTestDatabase } from './postgres.ts'
 
 export const BASE_URL = 'https://dropway.test'
+export const PERSONAL_DATA_KEPT_MS = 30 * 86_400_000
 export const PASSWORD = 'correct horse battery'
 
 export const VISIT: Visit = {
@@ -63,6 +64,7 @@ export async function createAccountsFixture(log: Log = silentLog) {
     baseUrl: BASE_URL,
     enqueueMail,
     hooks,
+    personalDataKeptMs: PERSONAL_DATA_KEPT_MS,
     geoHeader: 'x-country',
     anonymousIdOf: () => undefined,
   })

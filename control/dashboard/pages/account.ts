@@ -46,7 +46,7 @@ export function accountRoutes(services: DashboardServices, handlers: Handlers): 
 }
 
 function profileRoutes(
-  { accounts, organisations, billing }: DashboardServices,
+  { accounts, organisations, billing, config }: DashboardServices,
   { accountPage: page, accountForm: form, page: goodbye }: Handlers,
 ): Route[] {
   /** Shows a refusal on the card's own page. */
@@ -62,7 +62,10 @@ function profileRoutes(
   const onProfile = refused('', ({ viewer }) => profileBody(viewer))
   const showData = async ({ viewer, actor }: AccountVisit): Promise<Html> => {
     const owned = (await organisations.list(actor)).filter(({ role }) => role === 'owner')
-    return dataBody(viewer, await billing.subscriptionsOf(owned.map(({ id }) => id)))
+    return dataBody(viewer, {
+      ending: await billing.subscriptionsOf(owned.map(({ id }) => id)),
+      keptMs: config.personalDataKeptMs,
+    })
   }
   const onData = refused('/data', showData)
 

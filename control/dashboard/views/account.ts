@@ -1,4 +1,5 @@
 /** The account: who you are, how you get in, what may act for you. */
+import { DAY_MS } from '../../../shared/clock.ts'
 import { html, type Content, type Html } from '../../../shared/pages/html.ts'
 import { MIN_PASSWORD_CHARS } from '../../accounts/rules.ts'
 import type { SessionEntry } from '../../accounts/contract.ts'
@@ -7,7 +8,7 @@ import type { Bill } from '../../mail/templates.ts'
 import { csrfField, type Page, type Viewer } from '../layout.ts'
 import { textField } from './form-fields.ts'
 import { copyRow } from './publish-result.ts'
-import { dayInWords, timeAgo } from './words.ts'
+import { countInWords, dayInWords, timeAgo } from './words.ts'
 
 const SECTIONS = [
   ['', 'Profile'],
@@ -143,12 +144,13 @@ function detailInWords(detail: Readonly<Record<string, unknown>>): string {
     : ` (${facts.map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(', ') : typeof value === 'object' ? JSON.stringify(value) : `${value as string | number | boolean}`}`).join('; ')})`
 }
 
-/** `ending`: what is paid for and ends with the account. */
-export function dataBody(viewer: Viewer, ending: readonly Bill[]): Html {
+/** `ending`: what is paid for and ends with the account; `keptMs`: how long logs still name the person. */
+export function dataBody(viewer: Viewer, { ending, keptMs }: { ending: readonly Bill[]; keptMs: number }): Html {
   return html`<section class="card" aria-labelledby="export"><h2 id="export">Export</h2><p>Every drop with its live version, a folder each, and a file that describes it.</p><div><a class="button primary" href="/api/v1/sites/export" download>Download a zip of everything</a></div></section>
 <form class="card danger" method="post" action="/account/delete" aria-labelledby="delete-account">${csrfField(viewer)}<h2 id="delete-account">Delete the account</h2>
 <p>Your drops are gone at once and for good, together with your tokens, sessions and the organisations you own.</p>
 ${endingSubscriptions(ending)}
+<p>Your e-mail address and the network addresses you came from stay in audit logs and mail records for ${countInWords(Math.ceil(keptMs / DAY_MS), 'day')}, in case of abuse. Then they are erased.</p>
 ${textField({ name: 'confirm', label: `Type “${viewer.signedIn!.email}” to confirm`, required: true, autocomplete: 'off' })}
 ${textField({ name: 'password', label: 'Your password', type: 'password', required: true, autocomplete: 'current-password' })}
 <div><button class="button danger">Delete my account</button></div></form>`
