@@ -119,6 +119,8 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
       for (const { id } of await listSites(db, orgId)) await refreshRoutes(db, id)
       return { bill: await billing.ownerChanged(db, orgId) }
     },
+    endConnectedApps: (db: Parameters<typeof refreshRoutes>[0], userId: string, now: Date) =>
+      oauth.endGrantsOf(db, userId, now),
     propagate: () => events.propagate(),
   }
   const accounts = createAccounts({

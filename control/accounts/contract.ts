@@ -57,7 +57,9 @@ export interface Accounts {
   listSessions(actor: Actor): Promise<SessionEntry[]>
   revokeSession(actor: Actor, sessionId: string): Promise<void>
 
-  /** From the link in the mail. Opening it twice is fine. 400 `invalid_link` when unknown or too old. */
+  /** What the link in the mail would do; changes nothing. Undefined when it is unknown or too old. */
+  peekVerification(token: string): Promise<{ email: string; isVerified: boolean } | undefined>
+  /** Uses the link. Twice is fine. 400 `invalid_link` when unknown or too old. */
   verifyEmail(token: string): Promise<{ email: string }>
   /** Sends the link again; does nothing when verified already. 429 when asked too often. */
   resendVerification(actor: Actor): Promise<void>
@@ -66,10 +68,17 @@ export interface Accounts {
   requestReset(email: string, visit: Visit): Promise<void>
   /** Does this link still work? For the page with the form behind it. */
   isLinkValid(kind: LinkKind, token: string): Promise<boolean>
-  /** Sets the password, ends every session, signs in. Proves the mailbox, hence verifies the e-mail too. */
+  /**
+   * Sets the password, ends every session, API token and connected app, signs in: a person who resets may have lost the
+   * account to somebody else. Proves the mailbox, hence verifies the e-mail too.
+   */
   resetPassword(input: { token: string; password: string }, visit: Visit): Promise<SignedIn>
-  /** Ends every other session; the calling one gets a new cookie. */
-  changePassword(actor: Actor, input: { currentPassword: string; newPassword: string }, visit: Visit): Promise<SignedIn>
+  /** Ends every other session, and API tokens and connected apps when asked to; the calling session gets a new cookie. */
+  changePassword(
+    actor: Actor,
+    input: { currentPassword: string; newPassword: string; endTokensAndApps: boolean },
+    visit: Visit,
+  ): Promise<SignedIn>
 
   /** Mails a link to the new address; nothing changes until it is opened. Says nothing about who else has that address. */
   requestEmailChange(actor: Actor, input: { newEmail: string; password: string }): Promise<void>
@@ -100,6 +109,8 @@ export interface AccountHooks {
   claim(sql: Sql, from: { anonymousId: string; orgId: string; userId: string; isNewAccount: boolean }): Promise<number>
   /** Deletes the organisation's drops, domains and subscription. */
   onOrganisationDeleted(sql: Sql, orgId: string, now: Date): Promise<void>
+  /** Ends the person's connected apps. */
+  endConnectedApps(sql: Sql, userId: string, now: Date): Promise<void>
   /** After the commit: tells the edges. */
   propagate(): Promise<unknown>
 }

@@ -13,6 +13,7 @@ import {
   findUserByEmail,
   lockUser,
   retireLinks,
+  revokeAllTokens,
   setPasswordHash,
   useLink,
   type UserRow,
@@ -33,15 +34,23 @@ export function createPasswords({ sql, hooks, throttle, links, now, log, enqueue
   }
 
   /** Sets the password and ends what was begun with the old one. */
-  async function replacePassword(locked: Sql, user: UserRow, passwordHash: string): Promise<void> {
+  async function replacePassword(
+    locked: Sql,
+    user: UserRow,
+    { passwordHash, endTokensAndApps }: { passwordHash: string; endTokensAndApps: boolean },
+  ): Promise<void> {
     await setPasswordHash(locked, user.id, passwordHash)
     await deleteSessions(locked, user.id)
+    if (endTokensAndApps) {
+      await revokeAllTokens(locked, user.id, now())
+      await hooks.endConnectedApps(locked, user.id, now())
+    }
     await retireLinks(locked, user.id, ['reset', 'email_change'], now())
     await enqueueMail(locked, {
       eventKey: `password_changed:${randomSecret(12)}`,
       to: user.email,
       template: 'password_changed',
-      data: { resetLink: baseUrl + ACCOUNT_PATHS.reset },
+      data: { resetLink: baseUrl + ACCOUNT_PATHS.reset, tokensAndAppsEnded: endTokensAndApps },
     })
   }
 
@@ -65,7 +74,7 @@ export function createPasswords({ sql, hooks, throttle, links, now, log, enqueue
         const link = await useLink(locked, 'reset', tokenHash, now())
         const user = link && (await lockUser(locked, link.userId))
         if (!user || user.email !== link.email) throw errors.invalidLink()
-        await replacePassword(locked, user, passwordHash)
+        await replacePassword(locked, user, { passwordHash, endTokensAndApps: true })
         if (user.verifiedAt === null) await verify(locked, user, now(), hooks)
         const entered = await enter(locked, { ...user, verifiedAt: user.verifiedAt ?? now() }, visit, now(), hooks)
         const actor = { userId: user.id, email: user.email, ip: visit.ip }
@@ -76,14 +85,14 @@ export function createPasswords({ sql, hooks, throttle, links, now, log, enqueue
       return signedIn
     },
 
-    async changePassword(actor, { currentPassword, newPassword }, visit) {
+    async changePassword(actor, { currentPassword, newPassword, endTokensAndApps }, visit) {
       await requirePassword(sql, throttle, actor, currentPassword)
       requireGoodPassword(newPassword, actor.email)
       const passwordHash = await hashPassword(newPassword)
       return transaction(sql, async (locked) => {
         const user = await lockUser(locked, actor.userId)
         if (!user) throw errors.unauthorized()
-        await replacePassword(locked, user, passwordHash)
+        await replacePassword(locked, user, { passwordHash, endTokensAndApps })
         const { setCookie } = await beginSession(locked, actor, visit, now())
         await recordAudit(locked, { orgId: actor.orgId, actor, action: 'account.password_changed', subject: user.id })
         return {

@@ -105,6 +105,13 @@ export async function revokeLiveToken(
   return row
 }
 
+/** Every token of the person, in whatever organisation; resolves how many. */
+export async function revokeAllTokens(sql: Sql, userId: string, now: Date): Promise<number> {
+  const { count } = await sql`
+    update api_tokens set revoked_at = ${now} where user_id = ${userId} and revoked_at is null`
+  return count
+}
+
 export async function countLiveTokens(sql: Sql, userId: string): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
     select count(*)::int as count from api_tokens where user_id = ${userId} and revoked_at is null`
@@ -167,7 +174,7 @@ export async function eraseUser(sql: Sql, userId: string, now: Date): Promise<vo
     update users set email = 'deleted-' || id || '@invalid', password_hash = '', email_verified_at = null,
       is_staff = false, deleted_at = ${now} where id = ${userId}`
   await sql`delete from account_links where user_id = ${userId}`
-  await sql`update api_tokens set revoked_at = ${now} where user_id = ${userId} and revoked_at is null`
+  await revokeAllTokens(sql, userId, now)
 }
 
 /** Takes one closed account that is still named somewhere; other runners take others. */

@@ -5,7 +5,7 @@ import { transaction, type Sql } from '../database/sql.ts'
 import { findHomeOrganisation } from '../organisations/personal.ts'
 import type { AccountHooks, Accounts } from './contract.ts'
 import type { AccountDeps } from './dependencies.ts'
-import { findLink, lockUser, setVerified, useLink, type UserRow } from './queries.ts'
+import { findLink, findUserByEmail, lockUser, setVerified, useLink, type UserRow } from './queries.ts'
 
 type Deps = Pick<AccountDeps, 'sql' | 'hooks' | 'throttle' | 'links' | 'now'>
 
@@ -15,8 +15,16 @@ export function createVerification({
   throttle,
   links,
   now,
-}: Deps): Pick<Accounts, 'verifyEmail' | 'resendVerification'> {
+}: Deps): Pick<Accounts, 'peekVerification' | 'verifyEmail' | 'resendVerification'> {
   return {
+    async peekVerification(token) {
+      const link = await findLink(sql, 'verify', hashSecret(token))
+      const user = link && (await findUserByEmail(sql, link.email))
+      if (!user || user.id !== link.userId) return undefined
+      const isVerified = user.verifiedAt !== null
+      return isVerified || (await links.isValid(sql, 'verify', token)) ? { email: user.email, isVerified } : undefined
+    },
+
     async verifyEmail(token) {
       const email = await transaction(sql, async (locked) => {
         const tokenHash = hashSecret(token)

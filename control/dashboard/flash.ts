@@ -6,6 +6,17 @@ const MESSAGES: ReadonlyMap<string, Flash> = new Map([
   ['welcome', { tone: 'good', text: 'Welcome. Open the link in the mail we just sent; then your drops are visible.' }],
   ['claimed', { tone: 'good', text: 'Yours now. The address stays the same.' }],
   ['mailed', { tone: 'good', text: 'The mail is on its way.' }],
+  [
+    'reset',
+    {
+      tone: 'good',
+      text: 'Your password is changed. All sessions, API tokens and connected apps have ended: make new ones where you need them.',
+    },
+  ],
+  [
+    'password-all',
+    { tone: 'good', text: 'Your password is changed. Other sessions, API tokens and connected apps have ended.' },
+  ],
   ['password', { tone: 'good', text: 'Your password is changed. Other sessions have ended.' }],
   ['joined', { tone: 'good', text: 'You have joined the organisation.' }],
   ['saved', { tone: 'good', text: 'Saved. Visitors see it now.' }],

@@ -12,7 +12,7 @@ export interface MailData {
   reset: { link: string }
   email_change: { link: string }
   email_changed: { newEmail: string }
-  password_changed: { resetLink: string }
+  password_changed: { resetLink: string; tokensAndAppsEnded: boolean }
   invitation: { link: string; organisation: string; inviter: string; role: string }
   /** `days` before the drops expire: 7 or 1. */
   expiring: { days: number; drops: readonly { name: string; url: string; expiresAt: Date }[]; signInLink: string }
@@ -64,7 +64,7 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
   verify: ({ link }) => ({
     subject: 'Verify your e-mail address',
     paragraphs: [
-      'Welcome to Dropway. Open the link to verify your address; your drops then go live.',
+      'Welcome to Dropway. Open the link and confirm your address; your drops then go live.',
       'The link works for three days.',
     ],
     action: { label: 'Verify my address', url: link },
@@ -74,7 +74,7 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     subject: 'Choose a new password',
     paragraphs: [
       'Somebody, hopefully you, asked to reset the password of your Dropway account.',
-      'The link works once, for one hour. You will be signed out everywhere else.',
+      'The link works once, for one hour. You will be signed out everywhere else, and your API tokens and connected apps end.',
     ],
     action: { label: 'Choose a new password', url: link },
     footer: UNASKED,
@@ -96,10 +96,13 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     ],
     footer: 'You get this mail because this was the address of your account.',
   }),
-  password_changed: ({ resetLink }) => ({
+  password_changed: ({ resetLink, tokensAndAppsEnded }) => ({
     subject: 'Your password was changed',
     paragraphs: [
       'The password of your Dropway account was changed, and every other session was signed out.',
+      tokensAndAppsEnded
+        ? 'API tokens and connected apps were ended too: give your scripts new tokens and connect your apps again.'
+        : 'API tokens and connected apps still work.',
       'If that was not you, reset it now.',
     ],
     action: { label: 'Reset my password', url: resetLink },

@@ -1,6 +1,7 @@
 /** The authorization endpoint: a person, signed in, says yes or no. Works without JavaScript. */
 import { errors } from '../../shared/errors.ts'
 import type { Access } from '../accounts/access.ts'
+import type { Actor } from '../accounts/actor.ts'
 import type { Csrf } from '../accounts/csrf.ts'
 import type { Dashboard } from '../dashboard/dashboard.ts'
 import { seeOther } from '../http/reply.ts'
@@ -34,9 +35,10 @@ const REQUEST_FIELDS = [
 const SHOWN_ORGANISATION = 'organisation'
 
 export function authorizeRoutes({ oauth, access, csrf, consent, organisations }: AuthorizeDeps): Route[] {
-  /** Checks the parameters; errors that the client may hear go back to it at once. */
+  /** Checks the parameters; errors go back to a client that is known, and are shown here otherwise. */
   async function checked(
     parameters: URLSearchParams,
+    actor: Actor | undefined,
     ip: string,
   ): Promise<{ request: AuthorizationRequest } | { reply: Reply }> {
     const outcome = await oauth.checkRequest(parameters, ip).catch((error: unknown) => {
@@ -44,15 +46,17 @@ export function authorizeRoutes({ oauth, access, csrf, consent, organisations }:
     })
     if ('request' in outcome) return outcome
     const { error, redirectUri, state } = outcome
+    if (!(await oauth.isKnownClient(actor, outcome)))
+      throw errors.invalidRequest(`The app asked for something that we do not understand: ${error.message}`)
     return {
       reply: seeOther(oauth.redirect(redirectUri, { error: error.code, error_description: error.message, state })),
     }
   }
 
   async function ask(request: Request): Promise<Reply> {
-    const outcome = await checked(request.query, request.ip)
-    if ('reply' in outcome) return outcome.reply
     const actor = await access.sessionActor(request)
+    const outcome = await checked(request.query, actor, request.ip)
+    if ('reply' in outcome) return outcome.reply
     if (!actor) return seeOther(`/signin?next=${encodeURIComponent(`${paths.authorize}?${request.query}`)}`)
     if (!actor.emailVerified) throw errors.emailNotVerified()
     const organisation = (await organisations.list(actor)).find((candidate) => candidate.id === actor.orgId)
@@ -78,7 +82,7 @@ export function authorizeRoutes({ oauth, access, csrf, consent, organisations }:
     if (!actor) throw errors.unauthorized('Your session has ended. Start again from your app.')
     const parameters = requestFields(form)
     if (form.get(SHOWN_ORGANISATION) !== actor.orgId) return seeOther(`${paths.authorize}?${parameters}`)
-    const outcome = await checked(parameters, request.ip)
+    const outcome = await checked(parameters, actor, request.ip)
     if ('reply' in outcome) return outcome.reply
     if (form.get('decision') === 'allow') return seeOther(await oauth.allow(actor, outcome.request))
     const { redirectUri, state } = outcome.request

@@ -7,7 +7,7 @@ import { errors } from '../../shared/errors.ts'
 import { hashSecret, randomSecret, type Secrets } from '../../shared/secrets.ts'
 import type { Actor } from '../accounts/actor.ts'
 import { recordAudit } from '../audit/audit.ts'
-import { transaction, type Pool } from '../database/sql.ts'
+import { transaction, type Pool, type Sql } from '../database/sql.ts'
 import { createClients, type ClientsDeps } from './clients.ts'
 import { createDeviceGrants } from './device.ts'
 import * as queries from './queries.ts'
@@ -16,6 +16,7 @@ import {
   decideGrant,
   DEVICE_GRANT,
   GRANT_TYPES,
+  isLoopbackRedirect,
   isRegisteredRedirect,
   OAuthError,
   requireParameters,
@@ -68,7 +69,8 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
       query: URLSearchParams,
       ip: string,
     ): Promise<
-      { request: AuthorizationRequest } | { error: OAuthError; redirectUri: string; state: string | undefined }
+      | { request: AuthorizationRequest }
+      | { error: OAuthError; clientId: string; redirectUri: string; state: string | undefined }
     > {
       const client = await clients.find(query.get('client_id') ?? '', ip)
       if (!client)
@@ -91,10 +93,21 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
         )
         return { request: { client, redirectUri, state, challenge: query.get('code_challenge')!, ...grant } }
       } catch (error) {
-        if (error instanceof OAuthError) return { error, redirectUri, state }
+        if (error instanceof OAuthError) return { error, clientId: client.id, redirectUri, state }
         throw error
       }
     },
+
+    /**
+     * May an error lead the browser to the client without a word from the person? Anybody can register a client, so
+     * only to a program on the person's own machine, or to a client that the person has let in before (RFC 9700
+     * §4.11.2: everything else makes the service a link to wherever a stranger likes).
+     */
+    isKnownClient: async (
+      actor: Pick<Actor, 'userId'> | undefined,
+      { clientId, redirectUri }: { clientId: string; redirectUri: string },
+    ): Promise<boolean> =>
+      isLoopbackRedirect(redirectUri) || (actor !== undefined && queries.hasLiveGrant(sql, actor.userId, clientId)),
 
     /** The person said yes. Returns where to send the browser. */
     async allow(actor: Actor, request: AuthorizationRequest): Promise<string> {
@@ -174,6 +187,9 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
         await recordAudit(db, { orgId: revoked.org_id, actor, action: 'oauth.revoked', subject: revoked.client_name })
       })
     },
+
+    /** Ends every connected app of a person, as part of what ended the person's trust in them. */
+    endGrantsOf: (db: Sql, userId: string, at: Date): Promise<void> => queries.revokeGrantsOf(db, userId, at),
 
     async sweep(): Promise<void> {
       await queries.deleteExpired(sql, now())

@@ -57,6 +57,17 @@ export async function revokeGrant(sql: Sql, grantId: string, now: Date): Promise
   await sql`update oauth_grants set revoked_at = ${now} where id = ${grantId} and revoked_at is null`
 }
 
+/** Has this person let the client in, and not ended that since? */
+export async function hasLiveGrant(sql: Sql, userId: string, clientId: string): Promise<boolean> {
+  const rows = await sql`
+    select 1 from oauth_grants where user_id = ${userId} and client_id = ${clientId} and revoked_at is null limit 1`
+  return rows.length > 0
+}
+
+export async function revokeGrantsOf(sql: Sql, userId: string, now: Date): Promise<void> {
+  await sql`update oauth_grants set revoked_at = ${now} where user_id = ${userId} and revoked_at is null`
+}
+
 export async function revokeOwnGrant(
   sql: Sql,
   userId: string,

@@ -86,6 +86,11 @@ function isLoopbackHost(hostname: string): boolean {
 
 const LOOPBACK_REDIRECT = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?(?=[/?]|$)(.*)$/
 
+/** Leads to a program on the person's own machine. */
+export function isLoopbackRedirect(uri: string): boolean {
+  return LOOPBACK_REDIRECT.test(uri)
+}
+
 /** Exact match, byte by byte; only the port of a loopback redirect is free (RFC 8252 §7.3). */
 export function isRegisteredRedirect(uri: string, registered: readonly string[]): boolean {
   if (!isAcceptableRedirect(uri)) return false

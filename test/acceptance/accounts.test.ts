@@ -41,7 +41,7 @@ async function signUp(browser: FormBrowser, email: string): Promise<void> {
 async function newAccount(): Promise<{ browser: FormBrowser; email: string }> {
   const [browser, email] = [newBrowser(), newEmail()]
   await signUp(browser, email)
-  expect((await browser.open(await linkTo(email, '/verify'))).status).toBe(200)
+  expect((await browser.confirm(await linkTo(email, '/verify'))).status).toBe(200)
   return { browser, email }
 }
 
@@ -73,7 +73,13 @@ describe('signing up', () => {
     expect(listed.json()).toMatchObject([{ slug }])
     expect((await browser.api('/me')).json()).toMatchObject({ error: 'email_not_verified' })
 
-    const verified = await browser.open(await linkTo(email, '/verify'))
+    // Mail scanners and previews open links: that alone changes nothing.
+    const link = await linkTo(email, '/verify')
+    for (const method of ['GET', 'HEAD', 'GET'])
+      expect((await new FormBrowser(stack, '198.51.100.77').open(link, { method })).status).toBe(200)
+    expect((await browser.api('/me')).json()).toMatchObject({ error: 'email_not_verified' })
+    expect((await stack.visit(slug)).status).toBe(503)
+    const verified = await browser.confirm(link)
     expect(verified.status).toBe(200)
     expect(verified.text()).toContain('Your address is verified')
     expect(verified.text()).not.toContain('/verify/send')
@@ -95,7 +101,7 @@ describe('signing up', () => {
     expect([refused.status, selectedCountry(refused.text())]).toEqual([400, 'NZ'])
 
     expect((await browser.send('/signup', { email, password: PASSWORD, country: 'GB' })).status).toBe(303)
-    await browser.open(await linkTo(email, '/verify'))
+    await browser.confirm(await linkTo(email, '/verify'))
     expect((await browser.api('/billing')).json()).toMatchObject({ currency: 'gbp' })
   })
 
@@ -161,20 +167,28 @@ describe('API tokens', () => {
 })
 
 describe('sessions', () => {
-  test('a new password ends the session of another browser', async () => {
+  test('a password from a reset link ends the sessions of other browsers and the API tokens, and says so', async () => {
     const { browser, email } = await newAccount()
+    const token = await newToken(browser)
+    expect((await stack.fetch('/api/v1/me', { token })).status).toBe(200)
     const other = newBrowser()
     expect((await other.send('/signin', { email, password: PASSWORD })).status).toBe(303)
     expect((await other.api('/me')).status).toBe(200)
 
     await other.send('/reset', { email })
     const link = await linkTo(email, '/reset')
-    const fields = formFields((await browser.open(link)).text(), '/reset/password')
+    const page = (await browser.open(link)).text()
+    expect(page).toContain('Every session, API token and connected app of your account ends')
+    const fields = formFields(page, '/reset/password')
     const changed = await browser.post(
       '/reset/password',
       new URLSearchParams({ ...fields, password: 'another long password' }),
     )
     expect(changed.status).toBe(303)
+    expect((await browser.open(changed.header('location')!)).text()).toContain(
+      'All sessions, API tokens and connected apps have ended',
+    )
+    expect((await stack.fetch('/api/v1/me', { token })).status).toBe(401)
     expect((await other.api('/me')).status).toBe(401)
     expect((await browser.api('/me')).status).toBe(200)
     expect((await other.send('/signin', { email, password: PASSWORD })).status).toBe(401)

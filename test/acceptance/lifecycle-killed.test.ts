@@ -85,7 +85,7 @@ async function newOwner(index: number): Promise<Owner> {
   expect((await browser.send('/signup', { email, password: PASSWORD })).status).toBe(303)
   const verification = await vi.waitUntil(() => smtp.received.find((mail) => mail.to === email), { timeout: 15_000 })
   const link = new URL(/https:\S+\/verify\S+/.exec(verification.message.text)![0])
-  expect((await browser.open(link.pathname + link.search)).status).toBe(200)
+  expect((await browser.confirm(link.pathname + link.search)).status).toBe(200)
   return { email, browser, week: await newDrop(browser), day: await newDrop(browser) }
 }
 

@@ -166,6 +166,13 @@ describe('discovery', () => {
 })
 
 describe('authorization requests', () => {
+  /** A client that `person` has let in, and `stranger` has not. */
+  let known: Attempt
+  beforeAll(async () => {
+    known = await newAttempt(stack)
+    await obtainTokens(stack, person, known)
+  })
+
   test.each<[string, Record<string, string | undefined>, string]>([
     ['no PKCE', { code_challenge: undefined, code_challenge_method: undefined }, 'invalid_request'],
     ['plain', { code_challenge_method: 'plain' }, 'invalid_request'],
@@ -179,13 +186,30 @@ describe('authorization requests', () => {
     ['a resource with a slash too many', { resource: 'trailing' }, 'invalid_target'],
   ])('%s: the client is told %s', async (_, changes, code) => {
     const resource = changes['resource'] === 'trailing' ? { resource: `${stack.baseUrl}/mcp/` } : {}
-    const attempt = await newAttempt(stack, { ...changes, ...resource })
-    expect(redirectedError(await person.browser.open(consentAddress(attempt)))).toBe(code)
+    const wrong = consentAddress(attemptOf(stack, known.clientId, { ...changes, ...resource }))
+    expect(redirectedError(await person.browser.open(wrong))).toBe(code)
+    // Anybody can register a client: to a person who never let it in, the error is shown here and leads nowhere.
+    for (const browser of [stranger.browser, new FormBrowser(stack, anyAddress())]) {
+      const shown = await browser.open(wrong)
+      expect([shown.status, shown.header('location')]).toEqual([400, undefined])
+    }
   })
 
   test('a parameter that is given twice is refused', async () => {
-    const address = `${consentAddress(await newAttempt(stack))}&scope=cli`
+    const address = `${consentAddress(attemptOf(stack, known.clientId))}&scope=cli`
     expect(redirectedError(await person.browser.open(address))).toBe('invalid_request')
+    expect((await stranger.browser.open(address)).header('location')).toBeUndefined()
+  })
+
+  test('a program on the person’s own machine hears what was wrong at once', async () => {
+    const redirect_uri = 'http://127.0.0.1:4711/callback'
+    const { client_id } = (await registerClient(stack, { redirect_uris: [redirect_uri] })).json()
+    const wrong = consentAddress(attemptOf(stack, client_id, { redirect_uri, response_type: 'token' }))
+    const answer = await new FormBrowser(stack, anyAddress()).open(wrong)
+    expect(answer.status).toBe(303)
+    expect(answer.header('location')).toMatch(
+      /^http:\/\/127\.0\.0\.1:4711\/callback\?.*error=unsupported_response_type/,
+    )
   })
 
   test.each([

@@ -35,7 +35,7 @@ test('no secret that was issued is kept in the clear', async () => {
   await browser.send('/signup', { email, password: PASSWORDS[0]! })
   note('first session', cookie())
   note('verification link', await tokenIn(email, '/verify'))
-  await browser.open(`/verify?token=${issued.get('verification link')}`)
+  await browser.confirm(`/verify?token=${issued.get('verification link')}`)
 
   const [, token] = /(dw_[\w-]{40})/.exec((await browser.send('/account/tokens', { name: 'ci' })).text())!
   note('API token', token)
@@ -61,7 +61,10 @@ test('no secret that was issued is kept in the clear', async () => {
   await browser.post('/reset/password', new URLSearchParams({ ...fields, password: PASSWORDS[1]! }))
   note('second session', cookie())
   expect((await browser.api('/me')).status).toBe(200)
-  expect((await stack.fetch('/api/v1/me', { token })).status).toBe(200)
+  expect((await stack.fetch('/api/v1/me', { token })).status).toBe(401)
+  const [, renewed] = /(dw_[\w-]{40})/.exec((await browser.send('/account/tokens', { name: 'ci' })).text())!
+  note('second API token', renewed)
+  expect((await stack.fetch('/api/v1/me', { token: renewed })).status).toBe(200)
 
   const places = { postgres: await dumpPostgres(), redis: await dumpRedis(), logs: await readLogs() }
   expect(places.postgres).toContain(email)

@@ -30,6 +30,7 @@ describe.each([{ javaScript: true }, { javaScript: false }])('with JavaScript $j
     const email = await signUp(visitor)
     await page.getByText('Your drops stay hidden').waitFor()
     await page.goto(await mailedLink(stack, email, '/verify'))
+    await page.getByRole('button', { name: 'Confirm my address' }).click()
     await page.getByRole('heading', { name: 'Your address is verified' }).waitFor()
     await visitor.goto('/account')
     await page.getByRole('button', { name: 'Sign out', exact: true }).click()

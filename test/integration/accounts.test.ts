@@ -228,12 +228,14 @@ describe('sessions', () => {
 })
 
 describe('links in mails', () => {
-  test('a reset sets the password, ends every session, verifies the mailbox, works once', async () => {
+  test('a reset sets the password, ends sessions, tokens and apps, verifies the mailbox, works once', async () => {
     const email = 'reset@example.com'
     const before = await fixture.accounts.signUp({ email, password: PASSWORD }, VISIT)
     await fixture.accounts.requestReset(` ${email.toUpperCase()} `, VISIT)
     await expect.poll(() => fixture.mailsTo(email)).toHaveLength(2)
     const { token } = (await fixture.mailsTo(email)).find((mail) => mail.template === 'reset')!
+    const owner = { ...(await fixture.actorOf(before)), emailVerified: true }
+    const issued = await issueToken(fixture.sql, owner, 'ci')
     expect(await fixture.accounts.isLinkValid('reset', token)).toBe(true)
     expect(await fixture.accounts.isLinkValid('verify', token)).toBe(false)
 
@@ -246,7 +248,13 @@ describe('links in mails', () => {
     )
     expect(await refusal(fixture.accounts.signIn({ email, password: PASSWORD }, VISIT))).toBe('wrong_credentials')
     await fixture.accounts.signIn({ email, password: 'another long one' }, VISIT)
-    expect((await fixture.mailsTo(email)).at(-1)?.template).toBe('password_changed')
+    expect(await fixture.access.tokenActor(issued.token, '::1')).toBeUndefined()
+    expect(fixture.hookCalls).toContainEqual(['endConnectedApps', after.userId])
+    const told = (await fixture.mailsTo(email)).at(-1)!
+    expect([told.template, told.text]).toEqual([
+      'password_changed',
+      expect.stringContaining('API tokens and connected apps were ended too'),
+    ])
   })
 
   test('of two people who race for a link one gets it', async () => {
@@ -338,10 +346,23 @@ describe('the account itself', () => {
       secretOf(await fixture.accounts.signIn({ email: actor.email, password: PASSWORD }, VISIT)),
       secretOf(await fixture.accounts.signIn({ email: actor.email, password: PASSWORD }, VISIT)),
     ]
-    const change = { currentPassword: PASSWORD, newPassword: 'a better password' }
+    const issued = await issueToken(fixture.sql, actor, 'ci')
+    const change = { currentPassword: PASSWORD, newPassword: 'a better password', endTokensAndApps: false }
     const changed = await fixture.accounts.changePassword(actor, change, { ...VISIT, sessionSecret: here })
     expect([await isLive(here), await isLive(there), await isLive(secretOf(changed))]).toEqual([false, false, true])
     expect(await refusal(fixture.accounts.changePassword(actor, change, VISIT))).toBe('wrong_credentials')
+    expect(await fixture.access.tokenActor(issued.token, '::1')).toBeDefined()
+    expect(fixture.hookCalls).not.toContainEqual(['endConnectedApps', actor.userId])
+    expect((await fixture.mailsTo(actor.email)).at(-1)!.text).toContain('API tokens and connected apps still work')
+  })
+
+  test('a new password ends tokens and connected apps too when its owner wants that', async () => {
+    const actor = await fixture.newAccount()
+    const issued = await issueToken(fixture.sql, actor, 'ci')
+    const change = { currentPassword: PASSWORD, newPassword: 'a better password', endTokensAndApps: true }
+    await fixture.accounts.changePassword(actor, change, VISIT)
+    expect(await fixture.access.tokenActor(issued.token, '::1')).toBeUndefined()
+    expect(fixture.hookCalls).toContainEqual(['endConnectedApps', actor.userId])
   })
 
   test('deleting it takes everything along, and the address is free again', async () => {

@@ -317,6 +317,16 @@ describe('who a token speaks for', () => {
     expect([await speaksFor(ended), await speaksFor(kept)]).toEqual([undefined, actor.userId])
   })
 
+  test('nobody once the person has ended all connected apps, as a password reset does; others go on', async () => {
+    const [person, other] = [await fixture.newAccount(), await fixture.newAccount()]
+    const [ended, kept] = [await (await newGrant(person)).exchange(), await (await newGrant(other)).exchange()]
+    const waiting = await newGrant(person)
+    await oauth.endGrantsOf(fixture.sql, person.userId, new Date(fixture.clock.now()))
+    expect([await speaksFor(ended), await speaksFor(kept)]).toEqual([undefined, other.userId])
+    expect(await outcome(waiting.exchange())).toBe('invalid_grant')
+    expect(await outcome(waiting.refresh(ended.refresh_token!))).toBe('invalid_grant')
+  })
+
   test('a token without the scope of the MCP server is told which one it lacks', async () => {
     const { access_token } = await (await newGrant()).exchange()
     await fixture.sql`update oauth_grants set scopes = '{}' where user_id = ${actor.userId}`

@@ -54,6 +54,7 @@ export async function createAccountsFixture(log: Log = silentLog) {
       return { bill: undefined }
     },
     claim: async (_: unknown, { anonymousId }: { anonymousId: string }) => hookCalls.push(['claim', anonymousId]),
+    endConnectedApps: async (_: unknown, userId: string) => void hookCalls.push(['endConnectedApps', userId]),
     propagate: async () => void hookCalls.push(['propagate', '']),
   }
   const enqueueMail = createEnqueueMail({ secrets, clock })

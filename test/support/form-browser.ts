@@ -31,6 +31,11 @@ export class FormBrowser {
     return this.post(action, body)
   }
 
+  /** Opens a link from a mail and presses the one button behind it, which posts to the page's own path. */
+  confirm(link: string): Promise<Answer> {
+    return this.send(link, {}, new URL(link, this.#stack.baseUrl).pathname)
+  }
+
   post(action: string, body: URLSearchParams, headers: Record<string, string> = {}): Promise<Answer> {
     return this.open(action, {
       method: 'POST',

@@ -82,9 +82,14 @@ function profileRoutes(
     ),
     form('/account/password', { verified: false }, (visit) =>
       onProfile(visit, async () => {
-        const passwords = { currentPassword: visit.form.get('current') ?? '', newPassword: visit.form.get('new') ?? '' }
-        const { setCookie } = await accounts.changePassword(visit.actor, passwords, accounts.visit(visit.request))
-        return seeOther('/account?done=password', { 'set-cookie': setCookie })
+        const endTokensAndApps = visit.form.get('end_all') === 'on'
+        const change = {
+          currentPassword: visit.form.get('current') ?? '',
+          newPassword: visit.form.get('new') ?? '',
+          endTokensAndApps,
+        }
+        const { setCookie } = await accounts.changePassword(visit.actor, change, accounts.visit(visit.request))
+        return seeOther(`/account?done=${endTokensAndApps ? 'password-all' : 'password'}`, { 'set-cookie': setCookie })
       }),
     ),
     page('/account/data', async (visit) => accountPage('/data', await showData(visit), flashOf(visit.request))),

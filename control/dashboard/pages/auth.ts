@@ -1,5 +1,6 @@
 /** Sign-up, sign-in, sign-out, verification, password reset, change of address, invitations. */
 import { ACCOUNT_PATHS } from '../../accounts/account-links.ts'
+import type { Actor } from '../../accounts/actor.ts'
 import { isCountry, resolveCountry } from '../../accounts/countries.ts'
 import { html } from '../../../shared/pages/html.ts'
 import { seeOther } from '../../http/reply.ts'
@@ -103,24 +104,28 @@ function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[
   const { page, form, accountForm } = handlers
   const tokenOf = (request: Request): string => request.query.get('token') ?? ''
   return [
-    page(ACCOUNT_PATHS.verify, ({ request, actor }) =>
+    page(ACCOUNT_PATHS.verify, async ({ request, viewer, actor }) => {
+      const token = tokenOf(request)
+      const link = await accounts.peekVerification(token)
+      if (!link) return deadVerification(400, actor)
+      if (link.isVerified) return verifiedPage(link.email, actor)
+      return views.confirmLinkPage(viewer, {
+        title: 'Confirm your address',
+        lead: html`Is <strong>${link.email}</strong> yours? Then your drops become visible.`,
+        action: ACCOUNT_PATHS.verify,
+        token,
+        button: 'Confirm my address',
+      })
+    }),
+    form(ACCOUNT_PATHS.verify, ({ request, form, actor }) =>
       orShow(
         async () => {
-          const { email } = await accounts.verifyEmail(tokenOf(request))
-          const message = views.messagePage({
-            title: 'Your address is verified',
-            lead: html`Thank you. Drops of <strong>${email}</strong> are visible now.`,
-            actions: html`<a class="button primary" href="${actor ? '/sites' : '/signin'}">${actor ? 'To my drops' : 'Sign in'}</a>`,
-          })
+          const { email } = await accounts.verifyEmail(form.get('token') ?? '')
           // Whoever came unverified is so no longer, which the frame around the message must know.
           const { viewer } = await handlers.visit(request)
-          return handlers.reply(viewer, message)
+          return handlers.reply(viewer, verifiedPage(email, actor))
         },
-        (problem) =>
-          deadLink(
-            problem.status,
-            actor ? html`<a class="button" href="/sites">Ask for a new one there</a>` : undefined,
-          ),
+        (problem) => deadVerification(problem.status, actor),
       ),
     ),
     accountForm('/verify/send', { verified: false }, async ({ actor, form: sent }) => {
@@ -155,7 +160,7 @@ function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[
             { token, password: form.get('password') ?? '' },
             accounts.visit(request),
           )
-          return seeOther('/sites?done=password', { 'set-cookie': signedIn.setCookie })
+          return seeOther('/sites?done=reset', { 'set-cookie': signedIn.setCookie })
         },
         (problem) => views.resetPasswordPage(viewer, { token, problem: problemText(problem), status: problem.status }),
       )
@@ -216,6 +221,18 @@ function invitationRoutes({ organisations }: DashboardServices, handlers: Handle
       return seeOther('/sites?done=joined')
     }),
   ]
+}
+
+function verifiedPage(email: string, actor: Actor | undefined): Page {
+  return views.messagePage({
+    title: 'Your address is verified',
+    lead: html`Thank you. Drops of <strong>${email}</strong> are visible now.`,
+    actions: html`<a class="button primary" href="${actor ? '/sites' : '/signin'}">${actor ? 'To my drops' : 'Sign in'}</a>`,
+  })
+}
+
+function deadVerification(status: number, actor: Actor | undefined): Page {
+  return deadLink(status, actor ? html`<a class="button" href="/sites">Ask for a new one there</a>` : undefined)
 }
 
 function deadLink(status: number, actions?: Page['body']): Page {

@@ -6,7 +6,7 @@ import type { SessionEntry } from '../../accounts/contract.ts'
 import type { AuditPage } from '../../audit/audit.ts'
 import type { Bill } from '../../mail/templates.ts'
 import { csrfField, type Page, type Viewer } from '../layout.ts'
-import { textField } from './form-fields.ts'
+import { checkbox, textField } from './form-fields.ts'
 import { copyRow } from './publish-result.ts'
 import { countInWords, dayInWords, timeAgo } from './words.ts'
 
@@ -49,6 +49,7 @@ ${textField({ name: 'password', id: 'email-password', label: 'Your password', ty
 <input class="visually-hidden" type="email" autocomplete="username" value="${user.email}" readonly tabindex="-1" aria-hidden="true">
 <div class="row">${textField({ name: 'current', label: 'Current password', type: 'password', required: true, autocomplete: 'current-password' })}
 ${textField({ name: 'new', label: 'New password', type: 'password', required: true, minlength: MIN_PASSWORD_CHARS, autocomplete: 'new-password', hint: 'Other sessions end.' })}</div>
+${checkbox({ name: 'end_all', label: 'End API tokens and connected apps too', hint: 'If somebody else may know your password. Your scripts and assistants then need new access.', checked: false })}
 <div><button class="button primary">Change password</button></div></form>
 <form method="post" action="/signout">${csrfField(viewer)}<button class="button">Sign out</button></form>`
 }

@@ -144,7 +144,7 @@ export function resetPasswordPage(viewer: Viewer, form: { token: string; problem
     action: '/reset/password',
     status: form.status ?? 200,
     problem: form.problem,
-    lead: 'Every other session of your account ends.',
+    lead: 'Every session, API token and connected app of your account ends. Scripts and assistants need new access afterwards.',
     fields: [
       html`<input type="hidden" name="token" value="${form.token}">`,
       textField({

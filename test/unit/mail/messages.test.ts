@@ -12,7 +12,7 @@ const samples: { [Name in MailTemplate]: MailData[Name] } = {
   reset: { link },
   email_change: { link },
   email_changed: { newEmail: 'new@example.com' },
-  password_changed: { resetLink: link },
+  password_changed: { resetLink: link, tokensAndAppsEnded: true },
   invitation: { link, organisation: 'Acme', inviter: 'ada@example.com', role: 'admin' },
   expiring: { days: 7, drops: [{ name: 'cv', url: 'https://cv.dropway.test', expiresAt: at }], signInLink: link },
   receipt: { plan: 'Plus', amount: 'EUR 12.00', paidAt: at, periodEnd: at, invoiceLink: link, billingLink: link },
