@@ -4,8 +4,9 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
-import type { HeaderRule, Manifest, ManifestFile, RedirectRule } from '../shared/manifest.ts'
+import type { ManifestFile, RedirectRule } from '../shared/manifest.ts'
 import type { PathTarget } from '../shared/path-pattern.ts'
+import type { PatternSet } from '../shared/pattern-set.ts'
 import type { RouteRecord, SiteRoute } from '../shared/route-record.ts'
 
 /** One request as it arrived, the same for HTTP/1.1 and HTTP/2. */
@@ -23,22 +24,48 @@ export interface Visit {
 
 /** A manifest made ready for look-ups; built once per manifest hash and cached. */
 export interface SiteIndex {
-  readonly manifest: Manifest
   readonly files: ReadonlyMap<string, ManifestFile>
-  readonly redirects: readonly CompiledRedirect[]
-  /** Whether a rule may win over a real file; without one, a hit tries no rule at all. */
-  readonly hasForcedRedirect: boolean
-  readonly headers: readonly CompiledRule<HeaderRule>[]
+  /** Characters of the longest name: no longer path can be a file's. */
+  readonly longestName: number
+  /** The site's own 404 pages. */
+  readonly notFoundPages: NotFoundPages
+  readonly redirects: CompiledRedirects
+  readonly headers: CompiledHeaders
 }
 
-export interface CompiledRule<Rule> {
-  readonly rule: Rule
+/** 404.html by the directory that it stands for, `''` or `docs/`. */
+export interface NotFoundPages {
+  readonly byDirectory: ReadonlyMap<string, ManifestFile>
+  /** Slashes in the deepest of these directories, and the characters of the longest. */
+  readonly deepest: number
+  readonly longest: number
+}
+
+export interface CompiledRedirects {
+  readonly rules: readonly CompiledRedirect[]
+  readonly patterns: PatternSet
+  /** Whether a rule may win over a real file; without one, a hit tries no rule at all. */
+  readonly hasForced: boolean
+}
+
+export interface CompiledRedirect {
+  readonly rule: RedirectRule
+  readonly target: PathTarget
   /** Values of placeholders and of the splat when the decoded path matches. */
   match(path: string): ReadonlyMap<string, string> | undefined
 }
 
-export interface CompiledRedirect extends CompiledRule<RedirectRule> {
-  readonly target: PathTarget
+export interface CompiledHeaders {
+  /** What `_headers` says about a decoded path; the same set of rules gives the same object. */
+  for(path: string): HeaderSet
+}
+
+/** What a set of `_headers` rules says together. */
+export interface HeaderSet {
+  /** The same for the same list, and for no other. */
+  readonly id: string
+  /** Lower-case names; null removes. */
+  readonly list: readonly (readonly [string, string | null])[]
 }
 
 /** What `locate` decides: pure, from index + path + settings. */
@@ -50,8 +77,8 @@ export type Intent =
       readonly file: ManifestFile
       /** 404 when it is the site's own 404.html. */
       readonly status: 200 | 404
-      /** Headers that `_headers` sets for this path, lower-case names; null removes. */
-      readonly custom: readonly (readonly [string, string | null])[]
+      /** Headers that `_headers` sets for this path. */
+      readonly custom: HeaderSet
     }
   | { readonly kind: 'redirect'; readonly status: 301 | 302 | 303 | 307 | 308; readonly location: string }
   /** Nothing there and no 404.html: the branded page. */

@@ -84,7 +84,7 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
     switch (intent.kind) {
       case 'asset':
         return whenReady(representations.of(drop, intent, exchange), (file) =>
-          whenReady(sendFile(exchange, intent.status, file, clock.now()), (sent) => {
+          whenReady(sendFile(exchange, intent.status, file), (sent) => {
             const isPage = file.isPage && intent.status === 200 && sent !== 'other'
             if (isPage && !drop.isPreview && isView(exchange)) views.count(drop.route.site_id, clock.now())
           }),

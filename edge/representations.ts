@@ -94,7 +94,8 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
   return {
     of(drop, asset, exchange) {
       const { route } = drop
-      const { file, custom, status } = asset
+      const { file, status } = asset
+      const custom = asset.custom.list
       const isPage = isServedAsPage({ file, custom, isProtected: drop.isProtected })
       const with_ =
         isPage && file.size <= MAX_INJECTED_BYTES ? snippets.for(route, exchange.header('accept-language')) : undefined
@@ -103,8 +104,7 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
         exchange.header('range') === undefined
           ? chooseEncoding(exchange.header('accept-encoding'), with_ ? keptEncodings(file) : file.encodings)
           : 'identity'
-      const settings = custom.length === 0 ? '' : JSON.stringify(custom)
-      const key = `${idOf(route)}|${status}|${encoding}|${with_?.key ?? ''}|${asset.path}|${settings}`
+      const key = `${idOf(route)}|${status}|${encoding}|${with_?.key ?? ''}|${asset.custom.id}|${asset.path}`
       const ready = prepared.get(key)
       if (ready !== undefined) return ready
       const headers = [

@@ -19,6 +19,8 @@ export const MAX_INJECTED_BYTES = 32_000_000
 export const MAX_REDIRECT_LINE_CHARS = 2000
 export const MAX_REDIRECT_RULES = 2000
 export const MAX_HEADER_RULES = 500
+/** What `_headers` may add to one answer, names and values: half of what common clients and proxies take. */
+export const MAX_CUSTOM_HEADER_BYTES = 32_768
 /** How long control waits for every live edge before it answers `dropway-propagation: pending`. */
 export const PROPAGATION_WAIT_MS = 2000
 /** Files of an upload up to this size travel several to a request; larger ones alone, so that they can be resumed. */

@@ -1,9 +1,21 @@
-/** What `_headers` says about a path. Every matching rule counts, in the order of the file. */
-import type { SiteIndex } from '../context.ts'
+/**
+ * What `_headers` says about a path. Every matching rule counts, in the order of the file. Few sets of rules ever meet
+ * (`/*`, `/assets/*` with it, …), and thousands of files share one: what a set says is put together once and kept.
+ */
+import { createHash } from 'node:crypto'
+import { MAX_CUSTOM_HEADER_BYTES } from '../../shared/limits.ts'
+import type { HeaderRule } from '../../shared/manifest.ts'
+import { compilePattern } from '../../shared/path-pattern.ts'
+import { createPatternSet } from '../../shared/pattern-set.ts'
+import type { CompiledHeaders, HeaderSet } from '../context.ts'
 
-export type CustomHeaders = readonly (readonly [string, string | null])[]
+/** Of one version; with MAX_CUSTOM_HEADER_BYTES each, 2 MB. */
+const MAX_KEPT_SETS = 64
 
-const NONE: CustomHeaders = []
+/** 96 bits of a hash. */
+const ID_CHARS = 16
+
+export const NO_HEADERS: HeaderSet = { id: '', list: [] }
 
 /** Headers with one value: the later rule wins. All others are lists and grow, as the syntax has it elsewhere. */
 const SINGLE: ReadonlySet<string> = new Set(
@@ -14,16 +26,49 @@ const SINGLE: ReadonlySet<string> = new Set(
    x-dns-prefetch-control service-worker-allowed refresh`.split(/\s+/),
 )
 
-export function customHeaders({ headers }: SiteIndex, path: string): CustomHeaders {
-  let merged: Map<string, string | null> | undefined
-  for (const { rule, match } of headers) {
-    if (!match(path)) continue
-    merged ??= new Map()
-    for (const [name, value] of rule.set) {
-      const before = merged.get(name)
-      const grows = before != null && value !== null && !SINGLE.has(name)
-      merged.set(name, grows ? `${before}, ${value}` : value)
-    }
+/** A rule that does not compile is no rule; the publisher was told so when the version was made. */
+export function compileHeaders(all: readonly HeaderRule[]): CompiledHeaders {
+  const compiled = all.flatMap((rule) => {
+    const pattern = compilePattern(rule.from)
+    return 'problem' in pattern ? [] : [{ set: rule.set, bytes: bytesOf(rule), pattern }]
+  })
+  if (compiled.length === 0) return { for: () => NO_HEADERS }
+  const patterns = createPatternSet(compiled.map(({ pattern }) => pattern))
+  const kept = new Map<string, HeaderSet>()
+  return {
+    for(path) {
+      const matching = patterns.matching(path)
+      if (matching.length === 0) return NO_HEADERS
+      const key = matching.join()
+      let set = kept.get(key)
+      if (set === undefined) {
+        if (kept.size >= MAX_KEPT_SETS) kept.clear()
+        kept.set(key, (set = merge(matching.map((position) => compiled[position]!))))
+      }
+      return set
+    },
   }
-  return merged ? [...merged] : NONE
+}
+
+interface SizedRule extends Pick<HeaderRule, 'set'> {
+  readonly bytes: number
+}
+
+function bytesOf({ set }: HeaderRule): number {
+  return set.reduce((sum, [name, value]) => sum + name.length + (value?.length ?? 0), 0)
+}
+
+/** Throws when clients would refuse the headers: an answer that says so is better than none. */
+function merge(rules: readonly SizedRule[]): HeaderSet {
+  const bytes = rules.reduce((sum, rule) => sum + rule.bytes, 0)
+  if (bytes > MAX_CUSTOM_HEADER_BYTES)
+    throw new Error(`_headers sets ${bytes} bytes of headers for one path; ${MAX_CUSTOM_HEADER_BYTES} can be sent`)
+  const merged = new Map<string, string | null>()
+  for (const [name, value] of rules.flatMap(({ set }) => set)) {
+    const before = merged.get(name)
+    const grows = before != null && value !== null && !SINGLE.has(name)
+    merged.set(name, grows ? `${before}, ${value}` : value)
+  }
+  const list = [...merged]
+  return { id: createHash('sha256').update(JSON.stringify(list)).digest('base64url').slice(0, ID_CHARS), list }
 }

@@ -11,7 +11,6 @@
 import { isPage, type ManifestFile } from '../../shared/manifest.ts'
 import { encodePath, encodeUnsafe, oneSlash } from '../../shared/path-pattern.ts'
 import type { CompiledRedirect, Intent, SiteIndex } from '../context.ts'
-import { customHeaders } from './custom-headers.ts'
 import { readPath } from './request-path.ts'
 import { UNSERVED_FILES } from './site-index.ts'
 
@@ -22,6 +21,9 @@ export interface LocateRequest {
   /** Value of `sec-fetch-dest`. */
   readonly fetchDest: string | undefined
 }
+
+/** Twice a request target: what a rule makes of one. Longer ones are refused by browsers and proxies alike. */
+const MAX_LOCATION_CHARS = 16_384
 
 const MISSING: Intent = { kind: 'missing' }
 const MALFORMED: Intent = { kind: 'malformed' }
@@ -41,15 +43,15 @@ export function locate(index: SiteIndex, request: LocateRequest): Intent {
   if (asked.kind === 'unreachable' || isServicePath(asked.path)) return notFound(index, asked.path)
   const { path, query } = asked
 
-  const rule = index.hasForcedRedirect ? firstRule(index, path) : undefined
-  if (rule?.rule.force) return follow(index, rule, path, query, request) ?? fallback(index, path, request)
+  const matched = index.redirects.hasForced ? firstRule(index, path) : undefined
+  if (matched?.rule.force) return follow(index, matched, path, query, request) ?? fallback(index, path, request)
 
   const found = resolve(index, path)
   if (found?.kind === 'file') return asset(index, path, found.name, found.file, 200)
   if (found?.kind === 'canonical')
     return { kind: 'redirect', status: 301, location: withQuery(oneSlash(encodePath(found.path)), query) }
 
-  const late = rule ?? firstRule(index, path)
+  const late = matched ?? firstRule(index, path)
   return (late && follow(index, late, path, query, request)) ?? fallback(index, path, request)
 }
 
@@ -66,7 +68,9 @@ type Resolved =
   | { readonly kind: 'canonical'; readonly path: string }
 
 /** Clean URLs. The order of the look-ups is the decision table. */
-function resolve({ files }: SiteIndex, path: string): Resolved | undefined {
+function resolve({ files, longestName }: SiteIndex, path: string): Resolved | undefined {
+  // A slash in front, and perhaps one too many at the end: nothing is built and hashed for what cannot be a file.
+  if (path.length > longestName + 2) return undefined
   const name = path.slice(1)
   if (name === '' || name.endsWith('/')) {
     const page = files.get(`${name}index.html`)
@@ -81,25 +85,31 @@ function resolve({ files }: SiteIndex, path: string): Resolved | undefined {
   return page && { kind: 'file', name: `${name}.html`, file: page }
 }
 
+interface MatchedRule extends CompiledRedirect {
+  readonly values: ReadonlyMap<string, string>
+}
+
 /** The first rule that matches and does not lead to where the visitor already is. */
-function firstRule(index: SiteIndex, path: string): CompiledRedirect | undefined {
-  return index.redirects.find((candidate) => {
-    const values = candidate.match(path)
-    return values !== undefined && (candidate.target.isAbsolute || candidate.target.path(values) !== path)
-  })
+function firstRule({ redirects }: SiteIndex, path: string): MatchedRule | undefined {
+  for (const position of redirects.patterns.matching(path)) {
+    const candidate = redirects.rules[position]!
+    const values = candidate.match(path)!
+    if (candidate.target.isAbsolute || !candidate.target.leadsTo(path, values)) return { ...candidate, values }
+  }
+  return undefined
 }
 
 /** What a matching rule does; undefined when it names a page that the drop does not have, or that nobody can use. */
 function follow(
   index: SiteIndex,
-  { rule, target, match }: CompiledRedirect,
+  { rule, target, values }: MatchedRule,
   path: string,
   query: string,
   request: LocateRequest,
 ): Intent | undefined {
-  const values = match(path)!
   if (rule.status !== 200 && rule.status !== 404) {
-    return { kind: 'redirect', status: rule.status, location: withQuery(target.location(values), query) }
+    const location = withQuery(target.location(values), query)
+    return location.length > MAX_LOCATION_CHARS ? MALFORMED : { kind: 'redirect', status: rule.status, location }
   }
   const page = pageAt(index, target.path(values))
   if (page && (rule.status === 404 || !isPage(page.file) || mayBePage(request))) {
@@ -125,18 +135,21 @@ function mayBePage({ fetchDest }: LocateRequest): boolean {
   return fetchDest === undefined || !NEVER_PAGES.has(fetchDest)
 }
 
-/** `/a/b/c` asks for a/b/404.html, a/404.html, 404.html. */
+/** `/a/b/c` asks for a/b/404.html, a/404.html, 404.html; only as deep as the site has such pages. */
 function notFound(index: SiteIndex, path: string): Intent {
-  for (let end = path.lastIndexOf('/'); end >= 0; end = end === 0 ? -1 : path.lastIndexOf('/', end - 1)) {
-    const name = `${path.slice(1, end + 1)}404.html`
-    const file = index.files.get(name)
-    if (file) return asset(index, path, name, file, 404)
+  const { byDirectory, deepest, longest } = index.notFoundPages
+  let found: { directory: string; file: ManifestFile } | undefined
+  let depth = 0
+  for (let end = 0; end >= 0 && end <= longest && depth <= deepest; end = path.indexOf('/', end + 1), depth++) {
+    const directory = path.slice(1, end + 1)
+    const file = byDirectory.get(directory)
+    if (file) found = { directory, file }
   }
-  return MISSING
+  return found ? asset(index, path, `${found.directory}404.html`, found.file, 404) : MISSING
 }
 
 function asset(index: SiteIndex, path: string, name: string, file: ManifestFile, status: 200 | 404): Intent {
-  return { kind: 'asset', path: name, file, status, custom: customHeaders(index, path) }
+  return { kind: 'asset', path: name, file, status, custom: index.headers.for(path) }
 }
 
 /** Keeps the visitor's query: after the rule's own, before its fragment. */

@@ -2,6 +2,7 @@
  * The path of a request target, decoded exactly once. Never by `new URL`: an absolute-form target would
  * switch the host, and `..` would be resolved before anybody could refuse it.
  */
+import { toNfc } from '../../shared/nfc.ts'
 
 export type RequestPath =
   /** Starts with one slash, single slashes, no `.` or `..` segment, NFC. `query` includes its `?`, or is empty. */
@@ -39,7 +40,7 @@ function decodePath(raw: string, query: string): RequestPath {
   if (raw.charCodeAt(0) !== SLASH) return MALFORMED
   const decoded = decode(raw)
   if (decoded === undefined || /\p{Cc}/u.test(decoded)) return MALFORMED
-  const path = decoded.replace(/\/{2,}/g, '/').normalize('NFC')
+  const path = toNfc(decoded.replace(/\/{2,}/g, '/'))
   // `..` hidden behind an encoded slash is refused as well.
   if (/\/\.\.?(?:\/|$)/.test(path)) return MALFORMED
   return /%2f/i.test(raw) ? { kind: 'unreachable', path } : { kind: 'path', path, query }

@@ -1,18 +1,23 @@
 /** A manifest made ready for look-ups: once per manifest, so that a request compiles and decodes nothing. */
-import type { HeaderRule, Manifest, ManifestFile, RedirectRule } from '../../shared/manifest.ts'
+import type { Manifest, ManifestFile, RedirectRule } from '../../shared/manifest.ts'
+import { toNfc } from '../../shared/nfc.ts'
 import { compilePattern, compileTarget } from '../../shared/path-pattern.ts'
-import type { CompiledRedirect, CompiledRule, SiteIndex } from '../context.ts'
+import { createPatternSet } from '../../shared/pattern-set.ts'
+import type { CompiledRedirects, NotFoundPages, SiteIndex } from '../context.ts'
+import { compileHeaders } from './custom-headers.ts'
 
 /** Instructions to the service, not content: they answer 404, whatever else a manifest says. */
 export const UNSERVED_FILES: ReadonlySet<string> = new Set(['_redirects', '_headers'])
 
+const NOT_FOUND = '404.html'
+
 export function indexManifest(manifest: Manifest): SiteIndex {
-  const redirects = compileRedirects(manifest.redirects)
+  const files = indexFiles(manifest)
   return {
-    manifest,
-    files: indexFiles(manifest),
-    redirects,
-    hasForcedRedirect: redirects.some(({ rule }) => rule.force),
+    files,
+    longestName: longest(files.keys()),
+    notFoundPages: findNotFoundPages(files),
+    redirects: compileRedirects(manifest.redirects),
     headers: compileHeaders(manifest.headers),
   }
 }
@@ -21,27 +26,40 @@ export function indexManifest(manifest: Manifest): SiteIndex {
 function indexFiles(manifest: Manifest): ReadonlyMap<string, ManifestFile> {
   const files = new Map<string, ManifestFile>()
   for (const [path, file] of manifest.files) {
-    if (!UNSERVED_FILES.has(path)) files.set(path.normalize('NFC'), file)
+    if (!UNSERVED_FILES.has(path)) files.set(toNfc(path), file)
   }
   return files
 }
 
+function findNotFoundPages(files: ReadonlyMap<string, ManifestFile>): NotFoundPages {
+  const byDirectory = new Map<string, ManifestFile>()
+  for (const [name, file] of files) {
+    if (name === NOT_FOUND || name.endsWith(`/${NOT_FOUND}`)) byDirectory.set(name.slice(0, -NOT_FOUND.length), file)
+  }
+  const depths = [...byDirectory.keys()].map((directory) => directory.split('/').length - 1)
+  return { byDirectory, deepest: Math.max(0, ...depths), longest: longest(byDirectory.keys()) }
+}
+
+function longest(texts: Iterable<string>): number {
+  let most = 0
+  for (const { length } of texts) most = Math.max(most, length)
+  return most
+}
+
 /** A rule that does not compile is no rule; the publisher was told so when the version was made. */
-function compileRedirects(rules: readonly RedirectRule[]): CompiledRedirect[] {
-  return rules.flatMap((rule) => {
+function compileRedirects(all: readonly RedirectRule[]): CompiledRedirects {
+  const compiled = all.flatMap((rule) => {
     const pattern = compilePattern(rule.from)
     if ('problem' in pattern) return []
     const target = compileTarget(rule.to, pattern.names)
     if ('problem' in target) return []
     // Another host is never proxied: rewriting and "404 with that page" stay inside the drop.
     if (target.isAbsolute && (rule.status === 200 || rule.status === 404)) return []
-    return [{ rule, target, match: pattern.match }]
+    return [{ pattern, rule, target, match: pattern.match }]
   })
-}
-
-function compileHeaders(rules: readonly HeaderRule[]): CompiledRule<HeaderRule>[] {
-  return rules.flatMap((rule) => {
-    const pattern = compilePattern(rule.from)
-    return 'problem' in pattern ? [] : [{ rule, match: pattern.match }]
-  })
+  return {
+    rules: compiled,
+    patterns: createPatternSet(compiled.map(({ pattern }) => pattern)),
+    hasForced: compiled.some(({ rule }) => rule.force),
+  }
 }

@@ -6,11 +6,12 @@ export type Language = (typeof languages)[number]
 const DEFAULT: Language = 'en'
 /** Browsers send a handful of ranges; more would only cost time. */
 const MAX_RANGES = 20
+const MAX_HEADER_CHARS = 500
 
 export function chooseLanguage(acceptLanguage: string | undefined): Language {
   let best: Language | undefined
   let bestWeight = 0
-  for (const range of (acceptLanguage ?? '').split(',', MAX_RANGES)) {
+  for (const range of (acceptLanguage ?? '').slice(0, MAX_HEADER_CHARS).split(',', MAX_RANGES)) {
     const match = /^\s*([a-z]{1,8}|\*)(?:-[a-z0-9-]*)?\s*(?:;\s*q\s*=\s*(\d(?:\.\d{0,3})?)\s*)?$/i.exec(range)
     if (!match) continue
     const tag = match[1]!.toLowerCase()

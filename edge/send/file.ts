@@ -11,13 +11,8 @@ import { headerOf, type Representation } from './representation.ts'
 export type Sent = 'content' | 'not-modified' | 'other'
 
 /** A 404 page is sent whole: conditions and ranges are about what was asked for, and that is not there. */
-export function sendFile(
-  exchange: Exchange,
-  status: 200 | 404,
-  file: Representation,
-  nowMs: number,
-): Sent | Promise<Sent> {
-  const outcome = status === 404 ? WHOLE : evaluate(preconditionsOf(exchange), file, nowMs)
+export function sendFile(exchange: Exchange, status: 200 | 404, file: Representation): Sent | Promise<Sent> {
+  const outcome = status === 404 ? WHOLE : evaluate(preconditionsOf(exchange), file)
   switch (outcome.kind) {
     case 'whole':
       return sendWhole(exchange, status, file)
@@ -46,7 +41,6 @@ function preconditionsOf(exchange: Exchange): Parameters<typeof evaluate>[0] {
   return {
     method: exchange.method,
     ifMatch: exchange.header('if-match'),
-    ifUnmodifiedSince: exchange.header('if-unmodified-since'),
     ifNoneMatch: exchange.header('if-none-match'),
     ifRange: exchange.header('if-range'),
     range: exchange.header('range'),

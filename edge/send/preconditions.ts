@@ -1,14 +1,13 @@
 /**
  * Conditional and range requests (RFC 9110 §13, §14). Pure: headers and what is there → what to answer.
  *
- * Content has no date of its own (a version is known by its hash), so no Last-Modified is sent, If-Modified-Since is
- * ignored, and If-Unmodified-Since cannot be vouched for unless it lies in the future: 412.
+ * Content has no date of its own (a version is known by its hash), so no Last-Modified is sent, and If-Modified-Since and
+ * If-Unmodified-Since are ignored, as a recipient without a date must (RFC 9110 §13.1.3, §13.1.4).
  */
 
 export interface Preconditions {
   readonly method: string
   readonly ifMatch: string | undefined
-  readonly ifUnmodifiedSince: string | undefined
   readonly ifNoneMatch: string | undefined
   readonly ifRange: string | undefined
   readonly range: string | undefined
@@ -41,10 +40,9 @@ const NOT_MODIFIED: Outcome = { kind: 'not-modified' }
 const PRECONDITION_FAILED: Outcome = { kind: 'precondition-failed' }
 
 /** In the order of RFC 9110 §13.2.2. */
-export function evaluate(asked: Preconditions, representation: Representation, nowMs: number): Outcome {
-  if (asked.ifMatch !== undefined) {
-    if (!listMatches(asked.ifMatch, representation.etag, 'strong')) return PRECONDITION_FAILED
-  } else if (asked.ifUnmodifiedSince !== undefined && isPast(asked.ifUnmodifiedSince, nowMs)) return PRECONDITION_FAILED
+export function evaluate(asked: Preconditions, representation: Representation): Outcome {
+  if (asked.ifMatch !== undefined && !listMatches(asked.ifMatch, representation.etag, 'strong'))
+    return PRECONDITION_FAILED
   if (asked.ifNoneMatch !== undefined && listMatches(asked.ifNoneMatch, representation.etag, 'weak'))
     return NOT_MODIFIED
   if (asked.range === undefined || asked.method !== 'GET') return WHOLE
@@ -59,11 +57,6 @@ function listMatches(header: string, etag: string, comparison: 'strong' | 'weak'
     if (tag === etag && (comparison === 'weak' || weak === undefined)) return true
   }
   return false
-}
-
-function isPast(httpDate: string, nowMs: number): boolean {
-  const date = Date.parse(httpDate)
-  return !Number.isNaN(date) && date < nowMs
 }
 
 /** A malformed or excessive Range is ignored: the whole is always a right answer. */

@@ -330,7 +330,7 @@ describe('_headers', () => {
   }
   const custom = (target: string): unknown => {
     const intent = ask(target, { rules })
-    return intent.kind === 'asset' ? Object.fromEntries(intent.custom) : intent
+    return intent.kind === 'asset' ? Object.fromEntries(intent.custom.list) : intent
   }
   test('every matching rule counts: single values are replaced, lists grow, null removes', () => {
     expect(custom('/page')).toEqual({ 'x-a': '1', 'cache-control': 'max-age=60' })
@@ -343,7 +343,9 @@ describe('_headers', () => {
     })
   })
   test('they apply to the path that was asked for', () => {
-    expect(ask('/page', { rules: { headers: [['/page.html', [['x-a', '1']]]] } })).toMatchObject({ custom: [] })
+    expect(ask('/page', { rules: { headers: [['/page.html', [['x-a', '1']]]] } })).toMatchObject({
+      custom: { list: [] },
+    })
   })
 })
 

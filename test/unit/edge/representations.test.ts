@@ -27,7 +27,7 @@ async function encodingOf(file: Partial<ManifestFile>, injected: Snippets | unde
     path: 'index.html',
     file: { ...fileOf('index.html'), injection: { head: 0, body: page.length }, ...file },
     status: 200,
-    custom: [],
+    custom: { id: '', list: [] },
   } as const
   return headerOf((await representations.of(drop, asset, exchange)).headers, 'content-encoding')
 }
