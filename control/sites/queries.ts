@@ -220,6 +220,25 @@ export async function recordPublish(
   await sql`insert into publishes ${sql(publish)}`
 }
 
+export interface PromotionRow {
+  readonly version_id: string
+  readonly at: Date
+  readonly by: string | null
+  /** The version that it took the place of; null when nothing was live. */
+  readonly from_number: number | null
+}
+
+/** When a version that was there already was made live again, newest first. */
+export async function listPromotions(sql: Sql, siteId: string, limit: number): Promise<PromotionRow[]> {
+  return sql<PromotionRow[]>`
+    select p.version_id, p.at, u.email as by, p.from_number
+    from (
+      select publishes.*, lag(v.number) over (order by publishes.id) as from_number
+      from publishes left join versions v on v.id = publishes.version_id where publishes.site_id = ${siteId}) p
+    left join users u on u.id = p.user_id
+    where p.kind = 'promote' order by p.id desc limit ${limit}`
+}
+
 export async function viewsSince(sql: Sql, siteIds: readonly string[], day: string): Promise<Map<string, number>> {
   const rows = await sql<{ site_id: string; count: number }[]>`
     select site_id, sum(count)::bigint as count from views where site_id = any(${siteIds as string[]}) and day > ${day} group by site_id`

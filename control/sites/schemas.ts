@@ -53,6 +53,10 @@ export const versionEntrySchema = versionSchema.extend({
   created_at: time,
   live: z.boolean(),
   created_by: z.string().nullable(),
+  /** When it was made live again instead of which version, newest first: going back is a publish too. */
+  promotions: z.array(
+    z.object({ at: time, by: z.string().nullable(), from_version_number: z.number().int().nullable() }),
+  ),
 })
 export type VersionEntry = z.infer<typeof versionEntrySchema>
 

@@ -209,6 +209,8 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
   }
 
   async function rename(db: Sql, site: SiteFacts, slug: string): Promise<void> {
+    if (site.taken_down_at)
+      throw errors.forbidden('This drop was removed by trust and safety. Its address stays as it is.')
     await takeWantedSlug(db, slug, site.id)
     await queries.releaseSlug(db, site.slug, 'former', new Date(clock.now() + config.slugCooldownMs))
   }

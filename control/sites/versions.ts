@@ -27,6 +27,9 @@ const REFINE_AFTER_MS = MINUTE_MS
 /** The store may be back by then; a manifest that cannot be read costs no more than a look. */
 const REFINE_RETRY_MS = 10 * MINUTE_MS
 
+/** Of a drop, in its list of versions: enough to see who went back and forth. */
+const MAX_PROMOTIONS = 100
+
 interface VersionsDeps {
   sql: Pool
   clock: Clock
@@ -155,6 +158,11 @@ export function createVersions({
     await audit(db, { actor, action: 'site.update', subject: site.id, detail: { fields: ['password'] } })
   }
 
+  async function rename(db: Sql, actor: Actor, site: SiteFacts, name: string): Promise<void> {
+    await queries.updateSite(db, site.id, { name }, new Date(clock.now()))
+    await audit(db, { actor, action: 'site.update', subject: site.id, detail: { fields: ['name'] } })
+  }
+
   /** Checked before a body is read, and again in the transaction. */
   function requirePublishable(site: SiteFacts): void {
     const state = stateOf(site, clock.now())
@@ -230,7 +238,7 @@ export function createVersions({
     publishNew: (actor: Actor, wanted: WantedSite, prepared: PreparedVersion, options: PublishOptions) =>
       publishTo(actor, async (db) => ({ site: await sites.add(db, actor, wanted), created: true }), prepared, options),
 
-    /** To the organisation's site that has the slug, else to a new one. */
+    /** To the organisation's site that has the slug, which takes the name if one is given, else to a new one. */
     publishBySlug: (actor: Actor, wanted: WantedSite, prepared: PreparedVersion, options: PublishOptions) =>
       publishTo(
         actor,
@@ -238,9 +246,10 @@ export function createVersions({
           await sites.lockOrganisation(db, actor.orgId)
           const present =
             wanted.slug === undefined ? undefined : await queries.lockOwnSlug(db, actor.orgId, wanted.slug)
-          return present === undefined
-            ? { site: await sites.add(db, actor, wanted), created: true }
-            : { site: await sites.requireOwn(db, actor, present), created: false }
+          if (present === undefined) return { site: await sites.add(db, actor, wanted), created: true }
+          const site = await sites.requireOwn(db, actor, present)
+          if (wanted.name !== undefined && wanted.name !== site.name) await rename(db, actor, site, wanted.name)
+          return { site, created: false }
         },
         prepared,
         options,
@@ -248,11 +257,16 @@ export function createVersions({
 
     async list(actor: Actor, siteId: string): Promise<VersionEntry[]> {
       const site = await sites.requireOwn(sql, actor, siteId)
-      return (await queries.listVersions(sql, siteId)).map((version) => ({
+      const versions = await queries.listVersions(sql, siteId)
+      const promotions = await queries.listPromotions(sql, siteId, MAX_PROMOTIONS)
+      return versions.map((version) => ({
         ...view(site, version),
         created_at: version.created_at.toISOString(),
         live: version.id === site.live_version_id,
         created_by: version.created_by_email,
+        promotions: promotions
+          .filter(({ version_id }) => version_id === version.id)
+          .map(({ at, by, from_number }) => ({ at: at.toISOString(), by, from_version_number: from_number })),
       }))
     },
 

@@ -241,6 +241,10 @@ describe('versions', () => {
 
     await api.promote(site.id, second.version_id)
     expect((await stack.visit(site.slug)).text()).toContain('two')
+    // Who went where, from where: readable in the list itself.
+    const [newest, oldest] = (await api.versions(site.id)).json()
+    expect(newest.promotions).toEqual([{ at: expect.any(String), by: expect.any(String), from_version_number: 1 }])
+    expect(oldest.promotions).toMatchObject([{ from_version_number: 2 }])
     expect((await api.upload(site.id, fileForm('a.html', 'three'))).json().version_number).toBe(3)
     expect((await api.promote(site.id, 'v_missing')).status).toBe(404)
   })

@@ -27,12 +27,20 @@ export function siteVersionsPage(viewer: Viewer, view: SiteVersions): Page {
 function row(viewer: Viewer, { site, now }: SiteVersions, version: VersionEntry): Html {
   return html`<tr>
 <td><strong>Version ${version.version_number}</strong> ${version.live && html`<span class="tag good">Live</span>`}${version.message !== '' && html`<br><span class="small soft">${version.message}</span>`}</td>
-<td>${timeAgo(version.created_at, now)}${version.created_by !== null && html`<br><span class="small soft">${version.created_by}</span>`}</td>
+<td>${timeAgo(version.created_at, now)}${version.created_by !== null && html`<br><span class="small soft">${version.created_by}</span>`}${version.promotions.slice(0, SHOWN_PROMOTIONS).map((promotion) => promotionNote(promotion, now))}</td>
 <td>${countInWords(version.file_count, 'file')}, ${bytesInWords(version.byte_size)}${version.report.warnings.length > 0 && html`<details><summary class="small">${countInWords(version.report.warnings.length, 'warning')}</summary>${reportList(version.report)}</details>`}</td>
 <td class="right"><div class="cluster">${version.preview_url !== null && html`<a class="button small" href="${version.preview_url}">Preview<span class="visually-hidden"> version ${version.version_number}</span></a>`}
 ${!version.live && html`<a class="button small" href="/sites/${site.id}/versions/${version.version_id}">What changes<span class="visually-hidden"> with version ${version.version_number}</span></a>${promoteForm(viewer, site, version, 'small')}`}</div></td>
 </tr>
 `
+}
+
+/** The API has the older ones. */
+const SHOWN_PROMOTIONS = 3
+
+function promotionNote({ at, by, from_version_number }: VersionEntry['promotions'][number], now: number): Html {
+  return html`<br><span class="small soft">made live again ${timeAgo(at, now)}
+${from_version_number !== null && `instead of version ${from_version_number}`}${by !== null && ` by ${by}`}</span>`
 }
 
 function promoteForm(viewer: Viewer, site: SiteView, version: VersionEntry, size: 'small' | ''): Html {
