@@ -112,7 +112,7 @@ function allRoutes(services: Services, dashboard: Dashboard): Route[] {
     openApiRoute(api, { baseUrl, version: '1' }),
     ...mcpRoutes({ services, ...services, baseUrl, log }),
     ...oauthRoutes({ ...services, baseUrl }),
-    ...authorizeRoutes({ ...services, consent: dashboard.consent }),
+    ...authorizeRoutes({ ...services, consent: dashboard.consent, verifyFirst: dashboard.verifyFirst }),
     ...dashboard.routes(api),
     ...(config.smtpUrl === undefined ? devMailRoutes({ folder: `${config.dataDir}/mail` }) : []),
   ]

@@ -21,6 +21,7 @@ export type Purpose =
   | 'proof-of-work'
   | 'oauth-refresh'
   | 'device-code'
+  | 'oauth-client'
 
 export interface Secrets {
   /** Authenticated encryption (AES-256-GCM); `context` must be given again to open it. */

@@ -19,6 +19,7 @@ import { templateRoutes } from './pages/templates.ts'
 import type { DashboardServices } from './services.ts'
 import { messagePage } from './views/auth.ts'
 import { consentPage, type ConsentRequest } from './views/consent.ts'
+import { showVerifyFirst } from './waiting-decision.ts'
 
 export interface Dashboard {
   /** Every page and asset; `apiRoutes` are what /docs explains. */
@@ -27,6 +28,8 @@ export interface Dashboard {
   errorPage(request: Request, problem: ApiError): Promise<Reply>
   /** The OAuth consent page, for control/oauth. */
   consent(request: Request, asked: ConsentRequest): Promise<Reply>
+  /** In front of a decision that needs a verified address: leads on to it by itself. */
+  verifyFirst(request: Request, email: string): Promise<Reply>
 }
 
 export function createDashboard(services: DashboardServices): Dashboard {
@@ -70,8 +73,13 @@ export function createDashboard(services: DashboardServices): Dashboard {
       const reply = isAway ? handlers.reply(NOBODY, errorPageOf(problem)) : await show(request, errorPageOf(problem))
       return { ...reply, headers: { ...reply.headers, ...problem.headers } }
     },
-    consent: (request, asked) =>
-      handlers.visit(request).then(({ viewer }) => handlers.reply(viewer, consentPage(viewer, asked))),
+    async consent(request, asked) {
+      const { viewer } = await handlers.visit(request)
+      return handlers.reply(viewer, consentPage(viewer, asked))
+    },
+    async verifyFirst(request, email) {
+      return showVerifyFirst(handlers, await handlers.visit(request), email)
+    },
   }
 }
 

@@ -126,7 +126,7 @@ export async function orShow(
   }
 }
 
-function addressOf(request: Request): string {
+export function addressOf(request: Request): string {
   const query = request.query.toString()
   return query === '' ? request.path : `${request.path}?${query}`
 }

@@ -24,7 +24,7 @@ export function allowedMethods(routes: readonly Pick<Route, 'method' | 'path'>[]
 }
 
 /** All of OAuth but the page that asks for consent. */
-const OAUTH_ENDPOINT = /^\/oauth\/(?:token|register|revoke)$/
+const OAUTH_ENDPOINT = /^\/oauth\/(?:token|register|revoke|device_authorization)$/
 
 /** Programs call these; everything else is looked at by people. */
 export function isApiPath(path: string): boolean {

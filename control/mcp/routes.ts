@@ -2,16 +2,20 @@
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { createMcpHandler } from '@modelcontextprotocol/server'
-import { errors, type ApiError } from '../../shared/errors.ts'
+import { ApiError, errors } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import { API_TOKEN_PREFIX, type Access } from '../accounts/access.ts'
 import type { Actor } from '../accounts/actor.ts'
 import { json } from '../http/reply.ts'
 import type { Method, Reply, Request, Route } from '../http/route.ts'
 import type { OAuth } from '../oauth/oauth.ts'
+import { corsHeaders, createOriginCheck, PREFLIGHT_HEADERS } from './origins.ts'
 import { createToolServer, type ToolServices } from './tools.ts'
 
 const SCOPE = 'mcp'
+/** Addresses are typed and pasted: a slash at the end is not another place. */
+const PATHS = ['/mcp', '/mcp/']
+const METHODS = ['GET', 'POST', 'DELETE'] satisfies Method[]
 /** A page of 10 MB as JSON text, and some. */
 const MAX_BODY_BYTES = 16_000_000
 
@@ -25,6 +29,7 @@ interface McpDeps {
 
 export function mcpRoutes({ services, access, oauth, baseUrl, log }: McpDeps): Route[] {
   const resource = `${baseUrl}/mcp`
+  const mayCall = createOriginCheck(baseUrl)
   const handler = createMcpHandler(({ authInfo }) => createToolServer(authInfo!.extra!['actor'] as Actor, services), {
     maxRequestBodySize: MAX_BODY_BYTES,
     onerror: (error) => log.debug({ err: error }, 'mcp'),
@@ -54,11 +59,7 @@ export function mcpRoutes({ services, access, oauth, baseUrl, log }: McpDeps): R
     return challenge(error, { code: 'invalid_token', description: 'The token is not valid here.' })
   }
 
-  async function handle(request: Request): Promise<Reply> {
-    // A web page on another origin must not drive a local client's session (DNS rebinding).
-    const origin = request.header('origin')
-    if (origin !== undefined && origin !== baseUrl)
-      throw errors.forbidden('Browsers may not call this address from another origin.')
+  async function answer(request: Request): Promise<Reply> {
     const actor = await actorOf(request)
     if (!actor) return unauthorized(request)
     if (actor.via.kind === 'oauth' && !actor.via.scopes.includes(SCOPE))
@@ -73,7 +74,25 @@ export function mcpRoutes({ services, access, oauth, baseUrl, log }: McpDeps): R
     return toReply(response)
   }
 
-  return (['GET', 'POST', 'DELETE'] satisfies Method[]).map((method) => ({ method, path: '/mcp', handle }))
+  /** A page that may call hears everything, refusals too: without these headers a browser hides the answer from it. */
+  function forOrigin(handle: (request: Request) => Promise<Reply>) {
+    return async (request: Request): Promise<Reply> => {
+      const origin = request.header('origin')
+      if (origin === undefined) return handle(request)
+      if (!mayCall(origin)) throw errors.forbidden('Browsers may not call this address from another origin.')
+      const reply = await handle(request).catch((error: unknown) => {
+        if (!(error instanceof ApiError)) throw error
+        return json(error.status, error.toBody(), error.headers)
+      })
+      return { ...reply, headers: { ...reply.headers, ...corsHeaders(origin) } }
+    }
+  }
+
+  const preflight = forOrigin(async () => ({ status: 204, headers: PREFLIGHT_HEADERS }))
+  return PATHS.flatMap((path): Route[] => [
+    ...METHODS.map((method) => ({ method, path, handle: forOrigin(answer) })),
+    { method: 'OPTIONS', path, handle: preflight },
+  ])
 }
 
 async function toWebRequest(request: Request, baseUrl: string): Promise<globalThis.Request> {

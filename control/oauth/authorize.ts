@@ -9,13 +9,14 @@ import type { Reply, Request, Route } from '../http/route.ts'
 import type { Organisations } from '../organisations/organisations.ts'
 import type { AuthorizationRequest, OAuth } from './oauth.ts'
 import { paths } from './routes.ts'
-import { UntrustedRequest } from './rules.ts'
+import { returnPlace, UntrustedRequest } from './rules.ts'
 
 interface AuthorizeDeps {
   oauth: OAuth
   access: Pick<Access, 'sessionActor'>
   csrf: Pick<Csrf, 'requireCsrf'>
   consent: Dashboard['consent']
+  verifyFirst: Dashboard['verifyFirst']
   organisations: Pick<Organisations, 'list'>
 }
 
@@ -34,7 +35,7 @@ const REQUEST_FIELDS = [
 /** The organisation that the page showed: when another was chosen since, the page is shown again. */
 const SHOWN_ORGANISATION = 'organisation'
 
-export function authorizeRoutes({ oauth, access, csrf, consent, organisations }: AuthorizeDeps): Route[] {
+export function authorizeRoutes({ oauth, access, csrf, consent, verifyFirst, organisations }: AuthorizeDeps): Route[] {
   /** Checks the parameters; errors go back to a client that is known, and are shown here otherwise. */
   async function checked(
     parameters: URLSearchParams,
@@ -58,15 +59,17 @@ export function authorizeRoutes({ oauth, access, csrf, consent, organisations }:
     const outcome = await checked(request.query, actor, request.ip)
     if ('reply' in outcome) return outcome.reply
     if (!actor) return seeOther(`/signin?next=${encodeURIComponent(`${paths.authorize}?${request.query}`)}`)
-    if (!actor.emailVerified) throw errors.emailNotVerified()
+    if (!actor.emailVerified) return verifyFirst(request, actor.email)
     const organisation = (await organisations.list(actor)).find((candidate) => candidate.id === actor.orgId)
-    const target = new URL(outcome.request.redirectUri)
+    const { client, redirectUri } = outcome.request
     return consent(request, {
-      clientName: outcome.request.client.name,
-      redirectHost: target.host || target.protocol,
+      clientName: client.name,
+      verifiedHost: client.verifiedHost,
+      redirectUri,
+      returnsTo: returnPlace(redirectUri),
       // The scheme, not the origin: browsers hold the whole chain of redirects against the form, and clients go on
       // from their redirect address to others.
-      redirectSource: target.protocol,
+      redirectSource: new URL(redirectUri).protocol,
       organisation: organisation?.name ?? actor.orgId,
       email: actor.email,
       scopes: outcome.request.scopes,

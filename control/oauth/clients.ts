@@ -1,12 +1,13 @@
 /**
  * The programs that ask for access. They are public (RFC 8252): no secret is handed out. Two kinds:
- * 1. registered ones (RFC 7591), kept here until nobody uses them any more;
+ * 1. registered ones (RFC 7591): the id itself carries name and redirects, signed, so that it never lapses while some
+ *    program remembers it, and nothing has to be kept for those that never come back;
  * 2. those that describe themselves in a document at an https address, which is then their id.
  */
 import { LRUCache } from 'lru-cache'
 import { DAY_MS, MINUTE_MS, type Clock } from '../../shared/clock.ts'
-import { newId } from '../../shared/ids.ts'
 import { limitKeyOfIp } from '../../shared/ip.ts'
+import { randomSecret, type Secrets } from '../../shared/secrets.ts'
 import type { Pool } from '../database/sql.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import * as queries from './queries.ts'
@@ -19,9 +20,7 @@ import {
   UntrustedRequest,
 } from './rules.ts'
 
-/** A registration that nobody used for this long was a probe. */
-const UNUSED_LIFETIME_MS = 7 * DAY_MS
-/** Longer than the longest refresh token: nobody holds anything of such a client any more. */
+/** Registrations of earlier releases are rows; unused for longer than the longest refresh token lives, they go. */
 const IDLE_LIFETIME_MS = 90 * DAY_MS
 /** A person connects a few apps a day, an office behind one address some dozens. */
 const REGISTRATIONS = { points: 100, windowSeconds: 3600 }
@@ -31,9 +30,20 @@ const DOCUMENT_LIMITS = { maxBytes: 64 * 1024, timeoutMs: 3000 }
 /** Consent asks for the document twice, for the page and for the decision. */
 const DOCUMENT_CACHE = { max: 200, ttl: 5 * MINUTE_MS }
 
+const ID_PREFIX = 'cli_'
+/** Two installations of one program are two clients: neither can use the other's codes and tokens. */
+const NONCE_BYTES = 9
+type Carried = [nonce: string, name: string, ...redirectUris: string[]]
+
+export interface Client extends queries.ClientRow {
+  /** The host whose document describes the client; a registered one has only named itself. */
+  readonly verifiedHost?: string
+}
+
 export interface ClientsDeps {
   sql: Pool
   clock: Clock
+  secrets: Pick<Secrets, 'sign' | 'verify'>
   limiter: RateLimiter
   /** Reads a client's document from the public internet. */
   fetchDocument(url: string, limits: { maxBytes: number; timeoutMs: number }): Promise<Buffer>
@@ -44,10 +54,30 @@ const DEFAULT_GRANTS: readonly string[] = ['authorization_code', 'refresh_token'
 
 export type Clients = ReturnType<typeof createClients>
 
-export function createClients({ sql, clock, limiter, fetchDocument }: ClientsDeps) {
-  const documents = new LRUCache<string, queries.ClientRow>(DOCUMENT_CACHE)
+export function createClients({ sql, clock, secrets, limiter, fetchDocument }: ClientsDeps) {
+  const documents = new LRUCache<string, Client>(DOCUMENT_CACHE)
 
-  async function readDocument(clientId: string, ip: string): Promise<queries.ClientRow> {
+  function idOf(name: string, redirectUris: readonly string[]): string {
+    const carried = Buffer.from(JSON.stringify([randomSecret(NONCE_BYTES), name, ...redirectUris])).toString(
+      'base64url',
+    )
+    return `${ID_PREFIX}${carried}.${secrets.sign('oauth-client', carried)}`
+  }
+
+  /** The registration that an id carries; undefined when it carries none, or not one of ours. */
+  function readId(clientId: string): Client | undefined {
+    const [carried, signature] = clientId.slice(ID_PREFIX.length).split('.')
+    if (!clientId.startsWith(ID_PREFIX) || signature === undefined) return undefined
+    if (!secrets.verify('oauth-client', carried!, signature)) return undefined
+    const [, name, ...redirectUris] = JSON.parse(Buffer.from(carried!, 'base64url').toString()) as Carried
+    return { id: clientId, name, redirect_uris: redirectUris }
+  }
+
+  async function registered(clientId: string): Promise<Client | undefined> {
+    return readId(clientId) ?? (await queries.findClient(sql, clientId))
+  }
+
+  async function readDocument(clientId: string, ip: string): Promise<Client> {
     const known = documents.get(clientId)
     if (known) return known
     await limiter.consume('oauth-document', limitKeyOfIp(ip), DOCUMENTS)
@@ -61,6 +91,7 @@ export function createClients({ sql, clock, limiter, fetchDocument }: ClientsDep
       id: clientId,
       name: document.data.client_name ?? new URL(clientId).hostname,
       redirect_uris: document.data.redirect_uris,
+      verifiedHost: new URL(clientId).host,
     }
     documents.set(clientId, client)
     return client
@@ -71,38 +102,30 @@ export function createClients({ sql, clock, limiter, fetchDocument }: ClientsDep
       await limiter.consume('oauth-register', limitKeyOfIp(ip), REGISTRATIONS)
       const parsed = registrationSchema.safeParse(body)
       if (!parsed.success) throw refusedRegistration(parsed.error.issues[0]!)
-      const client = {
-        id: newId('cli', clock.now()),
-        name: parsed.data.client_name ?? 'Unnamed client',
-        redirect_uris: parsed.data.redirect_uris,
-      }
-      await queries.insertClient(sql, client, new Date(clock.now()))
+      const { client_name: name = 'Unnamed client', redirect_uris: redirectUris } = parsed.data
       return {
-        client_id: client.id,
+        client_id: idOf(name, redirectUris),
         client_id_issued_at: Math.floor(clock.now() / 1000),
-        client_name: client.name,
-        redirect_uris: client.redirect_uris,
+        client_name: name,
+        redirect_uris: redirectUris,
         grant_types: GRANT_TYPES.filter((type) => (parsed.data.grant_types ?? DEFAULT_GRANTS).includes(type)),
-        response_types: client.redirect_uris.length > 0 ? ['code'] : [],
+        response_types: redirectUris.length > 0 ? ['code'] : [],
         token_endpoint_auth_method: 'none',
       }
     },
 
     /** Throws UntrustedRequest when the client's own document does not speak for it. */
-    find(clientId: string, ip: string): Promise<queries.ClientRow | undefined> {
-      return isClientDocumentUrl(clientId) ? readDocument(clientId, ip) : queries.findClient(sql, clientId)
+    find(clientId: string, ip: string): Promise<Client | undefined> {
+      return isClientDocumentUrl(clientId) ? readDocument(clientId, ip) : registered(clientId)
     },
 
     /** Without asking anybody else: a document's address is a client as soon as somebody allowed it something. */
     async mayExist(clientId: string): Promise<boolean> {
-      return isClientDocumentUrl(clientId) || (await queries.findClient(sql, clientId)) !== undefined
+      return isClientDocumentUrl(clientId) || (await registered(clientId)) !== undefined
     },
 
     async sweep(): Promise<void> {
-      await queries.deleteUnusedClients(sql, {
-        createdBefore: new Date(clock.now() - UNUSED_LIFETIME_MS),
-        usedBefore: new Date(clock.now() - IDLE_LIFETIME_MS),
-      })
+      await queries.deleteIdleClients(sql, new Date(clock.now() - IDLE_LIFETIME_MS))
     },
   }
 }

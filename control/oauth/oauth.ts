@@ -4,11 +4,11 @@
  */
 import { MINUTE_MS, type Clock } from '../../shared/clock.ts'
 import { errors } from '../../shared/errors.ts'
-import { hashSecret, randomSecret, type Secrets } from '../../shared/secrets.ts'
+import { hashSecret, randomSecret } from '../../shared/secrets.ts'
 import type { Actor } from '../accounts/actor.ts'
 import { recordAudit } from '../audit/audit.ts'
 import { transaction, type Pool, type Sql } from '../database/sql.ts'
-import { createClients, type ClientsDeps } from './clients.ts'
+import { createClients, type Client, type ClientsDeps } from './clients.ts'
 import { createDeviceGrants } from './device.ts'
 import * as queries from './queries.ts'
 import {
@@ -16,6 +16,7 @@ import {
   decideGrant,
   DEVICE_GRANT,
   GRANT_TYPES,
+  isAcceptableRedirect,
   isLoopbackRedirect,
   isRegisteredRedirect,
   OAuthError,
@@ -31,7 +32,7 @@ const CODE_LIFETIME_MS = MINUTE_MS
 const TOUCH_INTERVAL_MS = MINUTE_MS
 
 export interface AuthorizationRequest {
-  readonly client: queries.ClientRow
+  readonly client: Client
   readonly redirectUri: string
   readonly state: string | undefined
   readonly challenge: string
@@ -39,17 +40,20 @@ export interface AuthorizationRequest {
   readonly scopes: readonly Scope[]
 }
 
+type CheckedRequest =
+  | { request: AuthorizationRequest }
+  | { error: OAuthError; clientId: string; redirectUri: string; state: string | undefined }
+
 interface OAuthDeps extends ClientsDeps {
   sql: Pool
   clock: Clock
-  secrets: Pick<Secrets, 'sign'>
   baseUrl: string
 }
 
 export type OAuth = ReturnType<typeof createOAuth>
 
 export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocument }: OAuthDeps) {
-  const clients = createClients({ sql, clock, limiter, fetchDocument })
+  const clients = createClients({ sql, clock, secrets, limiter, fetchDocument })
   const tokens = createTokens({ sql, clock, secrets })
   const device = createDeviceGrants({ sql, clock, secrets, baseUrl, limiter, clients, tokens })
   const now = (): Date => new Date(clock.now())
@@ -65,16 +69,9 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
      * Checks an authorization request in two steps (RFC 6749 §4.1.2.1): until client and redirect URI are known to
      * belong together, errors are shown here (UntrustedRequest); after that they go back to the client (OAuthError).
      */
-    async checkRequest(
-      query: URLSearchParams,
-      ip: string,
-    ): Promise<
-      | { request: AuthorizationRequest }
-      | { error: OAuthError; clientId: string; redirectUri: string; state: string | undefined }
-    > {
+    async checkRequest(query: URLSearchParams, ip: string): Promise<CheckedRequest> {
       const client = await clients.find(query.get('client_id') ?? '', ip)
-      if (!client)
-        throw new UntrustedRequest('This client is not registered, or its registration has expired. Connect it again.')
+      if (!client) return unknownClient(query)
       const redirectUri =
         query.get('redirect_uri') ?? (client.redirect_uris.length === 1 ? client.redirect_uris[0]! : '')
       if (!isRegisteredRedirect(redirectUri, client.redirect_uris))
@@ -196,6 +193,20 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
       await clients.sweep()
     },
   }
+}
+
+/**
+ * A program on the person's own machine waits for an answer: it hears at once that it has to register anew. Nobody
+ * else does (RFC 6749 §4.1.2.1), since the address is a stranger's word; the person reads it here.
+ */
+function unknownClient(query: URLSearchParams): CheckedRequest {
+  const error = new OAuthError(
+    'invalid_client',
+    'This client is not registered, or its registration has expired. Remove it there and connect it again.',
+  )
+  const redirectUri = query.get('redirect_uri') ?? ''
+  if (!isAcceptableRedirect(redirectUri) || !isLoopbackRedirect(redirectUri)) throw new UntrustedRequest(error.message)
+  return { error, clientId: query.get('client_id') ?? '', redirectUri, state: query.get('state') ?? undefined }
 }
 
 function invalidGrant(description: string): OAuthError {

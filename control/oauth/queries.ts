@@ -8,10 +8,6 @@ export interface ClientRow {
   redirect_uris: string[]
 }
 
-export async function insertClient(sql: Sql, client: ClientRow, now: Date): Promise<void> {
-  await sql`insert into oauth_clients (id, name, redirect_uris, created_at) values (${client.id}, ${client.name}, ${client.redirect_uris}, ${now})`
-}
-
 export async function findClient(sql: Sql, id: string): Promise<ClientRow | undefined> {
   const [client] = await sql<ClientRow[]>`select id, name, redirect_uris from oauth_clients where id = ${id}`
   return client
@@ -21,10 +17,8 @@ export async function touchClient(sql: Sql, id: string, now: Date): Promise<void
   await sql`update oauth_clients set last_used_at = ${now} where id = ${id}`
 }
 
-/** Registrations that nobody ever used, or not for long. */
-export async function deleteUnusedClients(sql: Sql, age: { createdBefore: Date; usedBefore: Date }): Promise<void> {
-  await sql`delete from oauth_clients
-    where last_used_at < ${age.usedBefore} or (last_used_at is null and created_at < ${age.createdBefore})`
+export async function deleteIdleClients(sql: Sql, usedBefore: Date): Promise<void> {
+  await sql`delete from oauth_clients where coalesce(last_used_at, created_at) < ${usedBefore}`
 }
 
 export interface GrantRow {

@@ -72,6 +72,7 @@ export function oauthRoutes({ oauth, baseUrl }: { oauth: OAuth; baseUrl: string 
     ...document('/.well-known/oauth-authorization-server', authorizationServer),
     ...document('/.well-known/oauth-protected-resource', protectedResource),
     ...document('/.well-known/oauth-protected-resource/mcp', protectedResource),
+    ...document('/.well-known/oauth-protected-resource/mcp/', protectedResource),
     ...endpoint(paths.register, 'invalid_client_metadata', async (request) =>
       json(201, await oauth.register(await request.json(MAX_BODY_BYTES), request.ip), OPEN),
     ),

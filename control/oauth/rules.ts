@@ -32,15 +32,19 @@ export function resourcesOf(baseUrl: string): ReadonlyMap<string, Scope> {
   ])
 }
 
+/** RFC 6749 §3.3: what we do not know (`offline_access`, `openid`) is left out, and the answer says what was granted. */
+function knownScopes(scope: string | null | undefined): Scope[] {
+  const wanted = new Set((scope ?? '').split(' '))
+  return SCOPES.filter((known) => wanted.has(known))
+}
+
 /** The audience and the scopes of a grant: what was asked for, narrowed to what the resource accepts. */
 export function decideGrant(
   asked: { scope: string | undefined; resource: string | undefined },
   baseUrl: string,
 ): { resource: string; scopes: Scope[] } {
   const resources = resourcesOf(baseUrl)
-  const wanted = (asked.scope ?? '').split(' ').filter((scope) => scope !== '')
-  const unknown = wanted.find((scope) => !SCOPES.some((known) => known === scope))
-  if (unknown !== undefined) throw new OAuthError('invalid_scope', `There is no scope "${unknown}". Use mcp or cli.`)
+  const wanted = knownScopes(asked.scope)
   const resource =
     asked.resource ?? (wanted.includes('cli') && !wanted.includes('mcp') ? `${baseUrl}/api/v1` : `${baseUrl}/mcp`)
   const scope = resources.get(resource)
@@ -82,6 +86,22 @@ const FORBIDDEN_SCHEMES: ReadonlySet<string> = new Set([
 
 function isLoopbackHost(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]'
+}
+
+/**
+ * Who gets the answer, in words that nothing in the address can fake: a host is one only behind https, a program of
+ * the person's machine behind loopback, and whatever else stands in front of the colon is an app's own scheme.
+ */
+export type ReturnPlace =
+  | { readonly kind: 'site'; readonly host: string }
+  | { readonly kind: 'own-machine' }
+  | { readonly kind: 'app'; readonly scheme: string }
+
+export function returnPlace(redirectUri: string): ReturnPlace {
+  const url = new URL(redirectUri)
+  if (url.protocol === 'https:' && !isLoopbackHost(url.hostname)) return { kind: 'site', host: url.host }
+  if (url.protocol === 'https:' || url.protocol === 'http:') return { kind: 'own-machine' }
+  return { kind: 'app', scheme: url.protocol }
 }
 
 const LOOPBACK_REDIRECT = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?(?=[/?]|$)(.*)$/
@@ -193,7 +213,7 @@ export function requireSameResource(form: URLSearchParams, resource: string): vo
 }
 
 export function requireSubset(scope: string | null, granted: readonly string[]): void {
-  if (scope !== null && scope.split(' ').some((wanted) => !granted.includes(wanted)))
+  if (knownScopes(scope).some((wanted) => !granted.includes(wanted)))
     throw new OAuthError('invalid_scope', 'A refresh cannot widen the scope.')
 }
 

@@ -180,12 +180,48 @@ describe('the endpoint', () => {
     expect(wrong.header('www-authenticate')).toContain(metadata)
   })
 
-  test('a page of another origin is refused although it has a token; our own origin is not', async () => {
-    const from = (origin: string) =>
-      stack.fetch('/mcp', { json, token: account.token, headers: { ...headers, origin } })
-    for (const origin of ['https://evil.example', `https://evil.localhost:${stack.httpsPort}`, 'null'])
-      expect((await from(origin)).status, origin).toBe(403)
-    expect((await from(stack.baseUrl)).status).toBe(200)
+  describe('a page in a browser', () => {
+    const from = (origin: string, more: Record<string, unknown> = {}) =>
+      stack.fetch('/mcp', { json, token: account.token, headers: { ...headers, origin }, ...more })
+
+    test.each(['https://evil.example', 'https://evil.localhost', 'http://localhost.evil.example', 'null', ''])(
+      'of the origin "%s" is refused where the service is not a public one, although it has a token',
+      async (origin) => {
+        const [answer, asked] = [await from(origin), await from(origin, { method: 'OPTIONS', json: undefined })]
+        expect([answer.status, asked.status]).toEqual([403, 403])
+        expect(answer.header('access-control-allow-origin')).toBeUndefined()
+      },
+    )
+
+    test.each(['http://localhost:6274', 'http://127.0.0.1:6274', 'http://[::1]:1', 'https://localhost'])(
+      'of this machine, %s, may call with a token, reads refusals too, and never brings cookies',
+      async (origin) => {
+        const asked = await from(origin, { method: 'OPTIONS', json: undefined, token: undefined })
+        expect(asked.status).toBe(204)
+        for (const name of ['authorization', 'mcp-protocol-version', 'mcp-session-id', 'mcp-method', 'last-event-id'])
+          expect(asked.header('access-control-allow-headers')).toContain(name)
+        const [answer, refused] = [await from(origin), await from(origin, { token: undefined })]
+        expect([answer.status, refused.status]).toEqual([200, 401])
+        for (const one of [asked, answer, refused]) {
+          expect(one.header('access-control-allow-origin')).toBe(origin)
+          expect(one.header('access-control-allow-credentials')).toBeUndefined()
+        }
+        expect(refused.header('access-control-expose-headers')).toContain('www-authenticate')
+      },
+    )
+
+    test('of our own origin may call', async () => expect((await from(stack.baseUrl)).status).toBe(200))
+  })
+
+  test('a slash at the end is the same place', async () => {
+    const [listed, refused] = [
+      await stack.fetch('/mcp/', { json, headers, token: account.token }),
+      await stack.fetch('/mcp/', { json, headers }),
+    ]
+    expect([listed.status, refused.status]).toEqual([200, 401])
+    expect(refused.header('www-authenticate')).toContain('/.well-known/oauth-protected-resource/mcp"')
+    const found = await stack.fetch('/.well-known/oauth-protected-resource/mcp/')
+    expect(found.json().resource).toBe(`${stack.baseUrl}/mcp`)
   })
 
   test.each<Record<string, string>>([{}, { accept: '*/*' }])(
@@ -200,14 +236,11 @@ describe('the endpoint', () => {
     expect(answer.status).toBe(401)
   })
 
-  test.each(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'PUT'])(
-    '%s is answered with 405 and what is allowed',
-    async (method) => {
-      const answer = await stack.fetch('/mcp', { method, headers, token: account.token })
-      expect(answer.status).toBe(405)
-      expect(answer.header('allow')).toContain('POST')
-    },
-  )
+  test.each(['GET', 'HEAD', 'DELETE', 'PUT'])('%s is answered with 405 and what is allowed', async (method) => {
+    const answer = await stack.fetch('/mcp', { method, headers, token: account.token })
+    expect(answer.status).toBe(405)
+    expect(answer.header('allow')).toContain('POST')
+  })
 
   test('what is no JSON-RPC is refused', async () => {
     const send = (body: string, type = 'application/json') =>

@@ -4,6 +4,7 @@ import * as oauth from 'oauth4webapi'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Answer } from '../support/client.ts'
 import { FormBrowser, formFields } from '../support/form-browser.ts'
+import { mailedLink } from '../support/mailbox.ts'
 import {
   anyAddress,
   attemptOf,
@@ -180,7 +181,6 @@ describe('authorization requests', () => {
     ['a challenge that is no hash', { code_challenge: 'short' }, 'invalid_request'],
     ['no response type', { response_type: undefined }, 'invalid_request'],
     ['an implicit grant', { response_type: 'token' }, 'unsupported_response_type'],
-    ['a scope that does not exist', { scope: 'admin' }, 'invalid_scope'],
     ['a scope of another resource', { scope: 'cli' }, 'invalid_scope'],
     ['a resource elsewhere', { resource: 'https://evil.example/mcp' }, 'invalid_target'],
     ['a resource with a slash too many', { resource: 'trailing' }, 'invalid_target'],
@@ -320,6 +320,128 @@ describe('consent', () => {
       new URLSearchParams({ ...fields, redirect_uri: 'https://evil.example/', decision: 'allow' }),
     )
     expect([changed.status, changed.header('location')]).toEqual([400, undefined])
+  })
+})
+
+describe('consent cannot be spoofed', () => {
+  test.each<[string, string, string[], string[]]>([
+    ['a site', 'https://claude.ai/cb?x=1', ['the site <strong>claude.ai</strong>', 'https://claude.ai/cb?x=1'], []],
+    [
+      'a scheme of its own before a familiar name',
+      'evilapp://claude.ai/cb',
+      ['answers to <strong>evilapp:</strong> (not a site)', '<code class="address">evilapp://claude.ai/cb</code>'],
+      ['the site <strong>'],
+    ],
+    ['a name as path', 'com.evil:/claude.ai', ['<strong>com.evil:</strong> (not a site)', 'com.evil:/claude.ai'], []],
+    ['a name as subdomain', 'https://claude.ai.evil.example/cb', ['<strong>claude.ai.evil.example</strong>'], []],
+    ['a name as port of loopback', 'http://localhost:1234/claude.ai', ['a program on your own computer'], []],
+    ['a name in the query', 'https://evil.example/?https://claude.ai/', ['the site <strong>evil.example</strong>'], []],
+    ['letters that look alike', 'https://xn--cla-fka7a.example/', ['<strong>xn--cla-fka7a.example</strong>'], []],
+    [
+      'a very long address',
+      `https://evil.example/${'a'.repeat(400)}?claude.ai`,
+      [`${'a'.repeat(400)}?claude.ai</code>`, 'the site <strong>evil.example</strong>'],
+      [],
+    ],
+  ])('%s', async (_, redirect, shown, hidden) => {
+    const clientId = (await registerClient(stack, { client_name: 'Claude', redirect_uris: [redirect] })).json()
+      .client_id
+    const text = (
+      await person.browser.open(consentAddress(attemptOf(stack, clientId, { redirect_uri: redirect })))
+    ).text()
+    for (const part of shown) expect(text).toContain(part)
+    for (const part of hidden) expect(text).not.toContain(part)
+    expect(text).toContain('It named itself; we do not know who made it.')
+    expect(text).not.toContain('verified)')
+  })
+
+  test('a name cannot carry markup, line breaks or text that turns around', async () => {
+    const client_name = 'Claude\u202E (verified)\n<dt>Made by</dt><dd>claude.ai</dd>'
+    const clientId = (await registerClient(stack, { client_name })).json().client_id
+    const text = (await person.browser.open(consentAddress(attemptOf(stack, clientId)))).text()
+    expect(text).toContain('<dt>Made by</dt><dd>unknown</dd>')
+    expect(text).not.toMatch(/\u202E|<dd>claude/)
+  })
+})
+
+describe('what clients ask for besides', () => {
+  test.each(['mcp offline_access', 'offline_access', 'openid profile mcp', 'admin'])(
+    'scope "%s": what we do not know is left out, and the answer says what was granted',
+    async (scope) => {
+      const attempt = await newAttempt(stack, { scope })
+      const page = await person.browser.open(consentAddress(attempt))
+      expect(page.text()).toContain('<code>mcp</code>')
+      const tokens = await exchange(stack, attempt, await obtainCode(person, attempt))
+      expect(tokens.json()).toMatchObject({ scope: 'mcp' })
+      const again = { grant_type: 'refresh_token', client_id: attempt.clientId, scope }
+      expect((await tokenRequest(stack, { ...again, refresh_token: tokens.json().refresh_token })).status).toBe(200)
+    },
+  )
+})
+
+describe('a client that we do not know', () => {
+  test.each([
+    ['a made-up id', () => 'cli_unknown'],
+    ['the id of an earlier release that was deleted', () => 'cli_01jc3m8q4r5s6t7v8w9x0y'],
+    ['an id whose redirect was changed', (id: string) => forgedId(id)],
+    ['an id with another signature', (id: string) => `${id.slice(0, -4)}AAAA`],
+  ])('%s: the program on this machine hears it at once and registers anew', async (_, forge) => {
+    const clientId = forge((await registerClient(stack)).json().client_id)
+    const redirect_uri = 'http://localhost:3334/oauth/callback'
+    const answer = await person.browser.open(consentAddress(attemptOf(stack, clientId, { redirect_uri })))
+    const location = new URL(answer.header('location')!)
+    expect(`${location.origin}${location.pathname}`).toBe(redirect_uri)
+    expect(Object.fromEntries(location.searchParams)).toMatchObject({
+      error: 'invalid_client',
+      state: 'the state & more',
+    })
+    const fields = { grant_type: 'refresh_token', client_id: clientId, refresh_token: 'dwr_x' }
+    expect(refusal(await tokenRequest(stack, fields))).toBe('401 invalid_client')
+  })
+
+  test('nobody is sent to another address on its word', async () => {
+    for (const redirect_uri of [
+      'https://evil.example/cb',
+      'evilapp://cb',
+      'http://localhost.evil.example/',
+      'http://localhost:1/\u{1F4A9}',
+      '',
+    ]) {
+      const answer = await person.browser.open(consentAddress(attemptOf(stack, 'cli_unknown', { redirect_uri })))
+      expect([answer.status, answer.header('location')], redirect_uri).toEqual([400, undefined])
+    }
+  })
+})
+
+/** The same id with a redirect of the forger's choice. */
+function forgedId(id: string): string {
+  const [carried, signature] = id.slice('cli_'.length).split('.')
+  const changed = Buffer.from(carried!, 'base64url').toString().replace('client.example', 'evil.example')
+  return `cli_${Buffer.from(changed).toString('base64url')}.${signature}`
+}
+
+describe('signing up in the middle', () => {
+  test('comes back to the question: at once after the mail, in the waiting tab and behind its link', async () => {
+    const browser = new FormBrowser(stack, anyAddress())
+    const attempt = await newAttempt(stack)
+    const address = consentAddress(attempt)
+    const toSignIn = (await browser.open(address)).header('location')!
+    const signUp = /href="(\/signup\?next=[^"]+)"/.exec((await browser.open(toSignIn)).text())![1]!
+    const email = `new-${randomBytes(5).toString('hex')}@example.test`
+    const signedUp = await browser.send(signUp.replaceAll('&amp;', '&'), { email, password: PASSWORD }, '/signup')
+    expect(signedUp.header('location')).toBe(address)
+    const waiting = await browser.open(address)
+    expect([waiting.status, waiting.header('refresh')]).toEqual([403, '4'])
+    expect(waiting.text()).toContain(email)
+
+    // A tab of the same browser opens the mail; another browser knows nothing of what waits.
+    const link = await mailedLink(stack, email, '/verify')
+    const verified = (await browser.confirm(link)).text()
+    expect(verified).toContain(`href="${address.replaceAll('&', '&amp;')}"`)
+    const elsewhere = await new FormBrowser(stack, anyAddress()).open(link)
+    expect(elsewhere.text()).not.toContain('/oauth/authorize')
+    expect((await browser.open(address)).text()).toContain('value="allow"')
+    expect((await callMcp((await obtainTokens(stack, { ...person, browser }, attempt)).access_token)).status).toBe(200)
   })
 })
 

@@ -1,15 +1,8 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { launchBrowser } from '../support/browser.ts'
-import {
-  mailedLink,
-  newEmail,
-  openVisitor,
-  PASSWORD,
-  signIn,
-  signUp,
-  type Visitor,
-} from '../support/dashboard-visitor.ts'
+import { newEmail, openVisitor, PASSWORD, signIn, signUp, type Visitor } from '../support/dashboard-visitor.ts'
+import { mailedLink } from '../support/mailbox.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
 
 let stack: Stack

@@ -1,15 +1,9 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { launchBrowser } from '../support/browser.ts'
-import {
-  fillSignUp,
-  keepScreenshot,
-  mailedLink,
-  newEmail,
-  openVisitor,
-  type Visitor,
-} from '../support/dashboard-visitor.ts'
+import { fillSignUp, keepScreenshot, newEmail, openVisitor, type Visitor } from '../support/dashboard-visitor.ts'
 import { FormBrowser } from '../support/form-browser.ts'
+import { mailedLink } from '../support/mailbox.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
 
 let stack: Stack

@@ -66,6 +66,7 @@ async function newGrant(who = actor, clientId?: string) {
   const code = new URL(await oauth.allow(who, checked.request)).searchParams.get('code')!
   return {
     clientId: id,
+    client: checked.request.client,
     code,
     exchange: () =>
       oauth.token(
@@ -108,17 +109,30 @@ describe('time', () => {
     expect(await outcome(grant.refresh(third.refresh_token))).toBe('invalid_grant')
   })
 
-  test('clients that nobody uses are forgotten, and hear that they must register anew', async () => {
-    const used = await newGrant()
-    const tokens = await used.exchange()
-    const unused = (await oauth.register({ redirect_uris: [REDIRECT] }, IP)).client_id
-    fixture.advance(7 * DAY_MS + 1)
+  test('a registered client has only named itself: no host is verified', async () => {
+    expect((await newGrant()).client.verifiedHost).toBeUndefined()
+  })
+
+  test('a registration never lapses: the program that comes back after a year is still known', async () => {
+    const unused = (await oauth.register({ redirect_uris: [REDIRECT], client_name: 'Late' }, IP)).client_id
+    fixture.advance(400 * DAY_MS)
     await oauth.sweep()
-    expect(await outcome(newGrant(actor, unused))).toMatch(/^untrusted: This client is not registered/)
+    expect(await speaksFor(await (await newGrant(actor, unused)).exchange())).toBe(actor.userId)
+  })
+
+  test('a registration of an earlier release works until nobody uses it, then its client registers anew', async () => {
+    const id = 'cli_01jc3m8q4r5s6t7v8w9x0y'
+    await fixture.sql`insert into oauth_clients (id, name, redirect_uris, created_at)
+      values (${id}, 'Earlier', ${[REDIRECT]}, ${new Date(fixture.clock.now())})`
+    const used = await newGrant(actor, id)
+    const tokens = await used.exchange()
+    fixture.advance(50 * DAY_MS)
+    await oauth.sweep()
     const later = await used.refresh(tokens.refresh_token)
     fixture.advance(91 * DAY_MS)
     await oauth.sweep()
     expect(await outcome(used.refresh(later.refresh_token))).toBe('invalid_client')
+    expect(await outcome(newGrant(actor, id))).toMatch(/^untrusted: This client is not registered/)
   })
 
   test('a grant that nothing speaks for any more is deleted with the sweep', async () => {
@@ -380,7 +394,7 @@ describe('a client that describes itself', () => {
     fetched.length = 0
     const tokens = await (await newGrant(actor, DOCUMENT)).exchange()
     expect(await speaksFor(tokens)).toBe(actor.userId)
-    await newGrant(actor, DOCUMENT)
+    expect((await newGrant(actor, DOCUMENT)).client.verifiedHost).toBe('app.example')
     expect(fetched).toEqual([DOCUMENT])
   })
 })

@@ -1,6 +1,6 @@
 /** A person at the dashboard: a browser context of its own against the real stack, and what people do there. */
 import { randomBytes, randomInt } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
@@ -73,31 +73,6 @@ export async function signIn({ page }: Pick<Visitor, 'page'>, email: string, pas
   await page.getByLabel('Password').fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.waitForURL(/\/sites/)
-}
-
-/** The newest link of a kind (`/verify`, `/reset`, …) that was mailed to an address. */
-export async function mailedLink(stack: Stack, email: string, kind: string): Promise<string> {
-  const folder = path.join(stack.dataDir, 'mail')
-  for (let attempt = 0; attempt < 50; attempt++) {
-    for (const file of readMails(folder)) {
-      const mail = readFileSync(path.join(folder, file), 'utf8')
-        .replace(/=\r?\n/g, '')
-        .replaceAll('=3D', '=')
-      const link = new RegExp(`https://[^\\s"<]+${kind}\\?token=[\\w-]+`).exec(mail)?.[0]
-      if (mail.includes(email) && link !== undefined) return link
-    }
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-  throw new Error(`no mail with a ${kind} link came for ${email}`)
-}
-
-function readMails(folder: string): string[] {
-  try {
-    return readdirSync(folder).toSorted().toReversed()
-  } catch {
-    // The folder appears with the first mail.
-    return []
-  }
 }
 
 const OUTPUT = fileURLToPath(new URL('../output/screenshots/', import.meta.url))

@@ -9,6 +9,7 @@ import { orShow, problemText, requireActor, safeNext, type Handlers } from '../h
 import type { Page } from '../layout.ts'
 import type { DashboardServices } from '../services.ts'
 import * as views from '../views/auth.ts'
+import { waitingDecision } from '../waiting-decision.ts'
 
 export function authRoutes(services: DashboardServices, handlers: Handlers): Route[] {
   return [
@@ -108,7 +109,7 @@ function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[
       const token = tokenOf(request)
       const link = await accounts.peekVerification(token)
       if (!link) return deadVerification(400, actor)
-      if (link.isVerified) return verifiedPage(link.email, actor)
+      if (link.isVerified) return verifiedPage(request, link.email, actor)
       return views.confirmLinkPage(viewer, {
         title: 'Confirm your address',
         lead: html`Is <strong>${link.email}</strong> yours? Then your drops become visible.`,
@@ -123,7 +124,7 @@ function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[
           const { email } = await accounts.verifyEmail(form.get('token') ?? '')
           // Whoever came unverified is so no longer, which the frame around the message must know.
           const { viewer } = await handlers.visit(request)
-          return handlers.reply(viewer, verifiedPage(email, actor))
+          return handlers.reply(viewer, verifiedPage(request, email, actor))
         },
         (problem) => deadVerification(problem.status, actor),
       ),
@@ -223,11 +224,16 @@ function invitationRoutes({ organisations }: DashboardServices, handlers: Handle
   ]
 }
 
-function verifiedPage(email: string, actor: Actor | undefined): Page {
+/** What the person was about to decide comes first. */
+function verifiedPage(request: Request, email: string, actor: Actor | undefined): Page {
+  const waiting = waitingDecision(request)
   return views.messagePage({
     title: 'Your address is verified',
     lead: html`Thank you. Drops of <strong>${email}</strong> are visible now.`,
-    actions: html`<a class="button primary" href="${actor ? '/sites' : '/signin'}">${actor ? 'To my drops' : 'Sign in'}</a>`,
+    actions:
+      waiting === undefined
+        ? html`<a class="button primary" href="${actor ? '/sites' : '/signin'}">${actor ? 'To my drops' : 'Sign in'}</a>`
+        : html`<a class="button primary" href="${waiting}">Go on with what you were doing</a>`,
   })
 }
 

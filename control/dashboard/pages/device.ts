@@ -11,8 +11,9 @@ import {
   type Handlers,
 } from '../handlers.ts'
 import type { DashboardServices } from '../services.ts'
-import { messagePage, verifyFirstPage } from '../views/auth.ts'
+import { messagePage } from '../views/auth.ts'
 import { deviceCodePage, deviceConsentPage } from '../views/device.ts'
+import { showVerifyFirst } from '../waiting-decision.ts'
 
 /** The organisation that the page showed: when another was chosen since, the page is shown again. */
 const SHOWN_ORGANISATION = 'organisation'
@@ -47,15 +48,14 @@ export function deviceRoutes({ oauth, organisations }: DashboardServices, handle
   }
 
   return [
-    handlers.accountPage(DEVICE_PAGE, ({ request, viewer, actor }) => {
-      const userCode = request.query.get('user_code') ?? ''
-      if (!actor.emailVerified)
-        return verifyFirstPage(viewer, {
-          email: actor.email,
-          here: `${DEVICE_PAGE}?${new URLSearchParams({ user_code: userCode })}`,
-        })
-      return deviceCodePage(viewer, { action: DEVICE_PAGE, userCode })
-    }),
+    handlers.accountPage(DEVICE_PAGE, (visit) =>
+      visit.actor.emailVerified
+        ? deviceCodePage(visit.viewer, {
+            action: DEVICE_PAGE,
+            userCode: visit.request.query.get('user_code') ?? '',
+          })
+        : showVerifyFirst(handlers, visit, visit.actor.email),
+    ),
     handlers.accountForm(DEVICE_PAGE, { verified: true }, (visit) => {
       const typed = visit.form.get('user_code') ?? ''
       return orShow(

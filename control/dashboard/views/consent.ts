@@ -1,11 +1,15 @@
 /** "Do you want to let this program in?": who asks, where the answer goes, what it may do. */
-import { html, type Html } from '../../../shared/pages/html.ts'
+import { html, type Content, type Html } from '../../../shared/pages/html.ts'
+import type { ReturnPlace } from '../../oauth/rules.ts'
 import { csrfField, type Page, type Viewer } from '../layout.ts'
 
 export interface ConsentRequest {
   readonly clientName: string
-  /** Host that the browser is sent back to. */
-  readonly redirectHost: string
+  /** The host whose own document describes the program; undefined when it only named itself. */
+  readonly verifiedHost: string | undefined
+  /** Where the browser is sent back to, whole: a scheme before a familiar name is not that name. */
+  readonly redirectUri: string
+  readonly returnsTo: ReturnPlace
   /** Scheme for the form-action of the page, e.g. `https:` or `cursor:`. */
   readonly redirectSource: string
   readonly organisation: string
@@ -21,6 +25,19 @@ const SCOPES: ReadonlyMap<string, string> = new Map([
   ['cli', 'Do everything your account can do, from the command line'],
 ])
 
+function placeInWords(place: ReturnPlace): Content {
+  switch (place.kind) {
+    case 'site':
+      return html`the site <strong>${place.host}</strong>`
+    case 'own-machine':
+      return 'a program on your own computer'
+    case 'app':
+      return html`the app on your device that answers to <strong>${place.scheme}</strong> (not a site)`
+    default:
+      return place satisfies never
+  }
+}
+
 export function scopeList(scopes: readonly string[]): Html {
   return html`<div><h2 class="small soft">It will be able to</h2><ul class="steps">${scopes.map((scope) => html`<li>${SCOPES.get(scope) ?? scope} <code>${scope}</code></li>`)}</ul></div>`
 }
@@ -31,11 +48,16 @@ export function consentPage(viewer: Viewer, request: ConsentRequest): Page {
     formTargets: [request.redirectSource],
     body: html`<div class="narrow section">
 <div class="stack"><h1>Allow “${request.clientName}” to use your drops?</h1>
-<p class="soft">It named itself; we do not know who made it. Allow it only if you have just started it yourself.</p></div>
+<p class="soft">${
+      request.verifiedHost === undefined
+        ? 'It named itself; we do not know who made it.'
+        : html`It is described by <strong>${request.verifiedHost}</strong>, which we checked; the name is its own choice.`
+    } Allow it only if you have just started it yourself.</p></div>
 <div class="card"><dl class="facts">
 <dt>Account</dt><dd>${request.email}</dd>
 <dt>Organisation</dt><dd>${request.organisation}</dd>
-<dt>Returns to</dt><dd><code>${request.redirectHost}</code></dd>
+<dt>Made by</dt><dd>${request.verifiedHost === undefined ? 'unknown' : html`<strong>${request.verifiedHost}</strong> (verified)`}</dd>
+<dt>Returns to</dt><dd>${placeInWords(request.returnsTo)}<br><code class="address">${request.redirectUri}</code></dd>
 </dl>
 ${scopeList(request.scopes)}</div>
 <form class="form" method="post" action="${request.action}">${csrfField(viewer)}

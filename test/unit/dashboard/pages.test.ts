@@ -137,7 +137,9 @@ test('the consent page names the client as text, and its form may lead to the re
     viewer,
     consentPage(viewer, {
       clientName: '<script>alert(1)</script>',
-      redirectHost: '127.0.0.1:7777',
+      verifiedHost: undefined,
+      redirectUri: 'http://127.0.0.1:7777/<b>cb',
+      returnsTo: { kind: 'own-machine' },
       redirectSource: 'http://127.0.0.1:7777',
       organisation: 'Org',
       email: 'a@example.com',
@@ -149,6 +151,25 @@ test('the consent page names the client as text, and its form may lead to the re
   expect(textOf(reply)).not.toMatch(/<script>|<b>/)
   expect(reply.headers?.['content-security-policy']).toContain("form-action 'self' http://127.0.0.1:7777;")
   expect(textOf(reply)).toMatch(/value="allow"[\s\S]*value="deny"/)
+})
+
+test('the consent page names the host that was verified, and no other as the maker', () => {
+  const asked = {
+    clientName: 'dropway.example (official)',
+    redirectUri: 'https://app.example/cb',
+    returnsTo: { kind: 'site' as const, host: 'app.example' },
+    redirectSource: 'https:',
+    organisation: 'Org',
+    email: 'a@example.com',
+    scopes: ['mcp'],
+    action: '/oauth/authorize',
+    hidden: {},
+  }
+  const render = (verifiedHost: string | undefined) =>
+    textOf(createLayout(loadAssets())(viewer, consentPage(viewer, { ...asked, verifiedHost })))
+  expect(render('app.example')).toContain('<dt>Made by</dt><dd><strong>app.example</strong> (verified)</dd>')
+  expect(render(undefined)).toContain('<dt>Made by</dt><dd>unknown</dd>')
+  expect(render(undefined)).not.toContain('(verified)')
 })
 
 test('the docs describe an operation with a call that can be pasted', () => {

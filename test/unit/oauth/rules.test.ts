@@ -100,12 +100,14 @@ describe('scopes and resources', () => {
     ['mcp cli', undefined, mcp],
     ['cli mcp', `${BASE_URL}/api/v1`, cli],
     [undefined, `${BASE_URL}/api/v1`, cli],
+    ['offline_access', undefined, mcp],
+    ['cli offline_access', undefined, cli],
+    ['  mcp   openid ', undefined, mcp],
+    ['admin', `${BASE_URL}/api/v1`, cli],
   ])('scope %j for %j is granted as one of them', (scope, resource, expected) =>
     expect(decideGrant({ scope, resource }, BASE_URL)).toEqual(expected),
   )
   test.each([
-    ['admin', undefined, 'invalid_scope'],
-    ['mcp admin', undefined, 'invalid_scope'],
     ['cli', `${BASE_URL}/mcp`, 'invalid_scope'],
     ['mcp', `${BASE_URL}/api/v1`, 'invalid_scope'],
     ['mcp', BASE_URL, 'invalid_target'],

@@ -1,0 +1,29 @@
+/** What was mailed: without a mail server, mails are files of the stack. */
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import type { Stack } from './stack.ts'
+
+/** The newest link of a kind (`/verify`, `/reset`, …) that was mailed to an address. */
+export async function mailedLink(stack: Stack, email: string, kind: string): Promise<string> {
+  const folder = path.join(stack.dataDir, 'mail')
+  for (let attempt = 0; attempt < 50; attempt++) {
+    for (const file of readMails(folder)) {
+      const mail = readFileSync(path.join(folder, file), 'utf8')
+        .replace(/=\r?\n/g, '')
+        .replaceAll('=3D', '=')
+      const link = new RegExp(`https://[^\\s"<]+${kind}\\?token=[\\w-]+`).exec(mail)?.[0]
+      if (mail.includes(email) && link !== undefined) return link
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  throw new Error(`no mail with a ${kind} link came for ${email}`)
+}
+
+function readMails(folder: string): string[] {
+  try {
+    return readdirSync(folder).toSorted().toReversed()
+  } catch {
+    // The folder appears with the first mail.
+    return []
+  }
+}
