@@ -114,6 +114,6 @@ function allRoutes(services: Services, dashboard: Dashboard): Route[] {
     ...oauthRoutes({ ...services, baseUrl }),
     ...authorizeRoutes({ ...services, consent: dashboard.consent, verifyFirst: dashboard.verifyFirst }),
     ...dashboard.routes(api),
-    ...(config.smtpUrl === undefined ? devMailRoutes({ folder: `${config.dataDir}/mail` }) : []),
+    ...(config.showsMails ? devMailRoutes({ folder: `${config.dataDir}/mail`, serviceHost: config.serviceHost }) : []),
   ]
 }

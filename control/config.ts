@@ -1,6 +1,7 @@
 /** Settings of the control plane, read once. */
 import { readBlobStore } from '../shared/blobs/location.ts'
 import { EnvReader, type Env } from '../shared/env.ts'
+import { isLoopbackName } from '../shared/ip.ts'
 import { localDatabaseUrl } from '../shared/local-services.ts'
 import { readRedisUrl } from '../shared/redis-url.ts'
 import { readSecretKey } from '../shared/secret-key.ts'
@@ -14,8 +15,10 @@ export interface ControlConfig extends SharedSettings {
   /** `file:<dir>` or `s3://bucket?endpoint=…`. */
   readonly blobStore: string
   readonly secretKey: string
-  /** Unset: mails are written into `<dataDir>/mail` and shown at /dev/mail, to callers from this machine. */
+  /** Unset: mails are written into `<dataDir>/mail`. */
   readonly smtpUrl: string | undefined
+  /** May `/dev/mail` show those files? They hold links that open accounts: only where the service is this machine's own. */
+  readonly showsMails: boolean
   readonly mailFrom: string
   readonly stripeSecretKey: string | undefined
   readonly stripeWebhookSecrets: readonly string[]
@@ -52,6 +55,19 @@ function readDatabaseUrl(env: EnvReader): string | undefined {
   return given?.startsWith('/') ? given : env.url('DATABASE_URL', ['postgres', 'postgresql'])
 }
 
+/** A public service without a mail server would keep everybody's links in a folder and never say so. */
+function readMail(env: EnvReader, { serviceHost }: SharedSettings): Pick<ControlConfig, 'smtpUrl' | 'showsMails'> {
+  const smtpUrl = env.url('SMTP_URL', ['smtp', 'smtps'])
+  const isLocal = isLoopbackName(serviceHost)
+  const toFiles = env.oneOf('MAIL_TO_FILES', ['0', '1'], '0') === '1'
+  if (smtpUrl === undefined && env.optional('SMTP_URL') === undefined && !isLocal && !toFiles)
+    env.problem(
+      `SMTP_URL must be set, because BASE_URL (${serviceHost}) is not this machine alone: smtp://user:password@host:port, or MAIL_TO_FILES=1 to only write mails into DATA_DIR/mail`,
+      undefined,
+    )
+  return { smtpUrl, showsMails: smtpUrl === undefined && isLocal }
+}
+
 export function readControlConfig(environment: Env): ControlConfig {
   const env = new EnvReader(environment)
   const shared = readSharedSettings(env)
@@ -62,7 +78,7 @@ export function readControlConfig(environment: Env): ControlConfig {
     redisUrl: readRedisUrl(env, shared.dataDir),
     blobStore: readBlobStore(env, shared.dataDir),
     secretKey: readSecretKey(env, shared.dataDir),
-    smtpUrl: env.url('SMTP_URL', ['smtp', 'smtps']),
+    ...readMail(env, shared),
     mailFrom: env.text('MAIL_FROM', `Dropway <no-reply@${shared.serviceHost}>`),
     stripeSecretKey: env.optional('STRIPE_SECRET_KEY'),
     stripeWebhookSecrets: env.list('STRIPE_WEBHOOK_SECRET'),

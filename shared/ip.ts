@@ -12,6 +12,11 @@ export function isLoopback(ip: string): boolean {
   return address === '::1' || (isIP(address) === 4 && address.startsWith('127.'))
 }
 
+/** A name that leads to the machine itself wherever it is asked for (RFC 6761 §6.3): nobody else can be meant by it. */
+export function isLoopbackName(host: string): boolean {
+  return host === 'localhost' || host.endsWith('.localhost') || isLoopback(host.replace(/^\[(.*)\]$/, '$1'))
+}
+
 /** Addresses and networks (`10.0.0.0/8`, `2001:db8::/32`) of proxies whose word we take. Wrong entries are left out. */
 export function trustedNetworks(entries: readonly string[]): BlockList {
   return blockListOf(entries)

@@ -1,21 +1,24 @@
 /**
- * `/dev/mail`: the mails of a local run, readable in the browser. Wired only while there is no mail server, and there
- * only for whoever sits at the machine: the mails hold links that open accounts.
+ * `/dev/mail`: the mails of a local run, readable in the browser. The mails hold links that open accounts, so it is
+ * there only while BASE_URL is a loopback name and no mail server is set, and answers only a browser on this machine
+ * that asks for that very name: not what came through a relay, not a stranger's name that points here.
  */
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { errors } from '../../shared/errors.ts'
+import { parseAuthority } from '../../shared/hosts.ts'
 import { isLoopback } from '../../shared/ip.ts'
 import { html, type Content } from '../../shared/pages/html.ts'
 import { createStandalonePages } from '../../shared/pages/shell.ts'
 import { html as htmlReply } from '../http/reply.ts'
 import type { Reply, Request, Route } from '../http/route.ts'
+import { RELAYED_HEADER } from '../../shared/relayed.ts'
 import { readMessage, type ReadMessage } from './eml.ts'
 
 const MAX_LISTED = 200
 const MAIL_ID = /^mail_[0-9a-z]+$/
 
-export function devMailRoutes({ folder }: { folder: string }): Route[] {
+export function devMailRoutes({ folder, serviceHost }: { folder: string; serviceHost: string }): Route[] {
   const standalone = createStandalonePages()
   const page = (heading: string, lead: Content, body: Content): Reply => {
     const rendered = standalone({ title: heading, heading, lead, body, home: '/' })
@@ -65,12 +68,24 @@ export function devMailRoutes({ folder }: { folder: string }): Route[] {
       },
     },
   ]
-  return routes.map((route) => ({ ...route, handle: (request) => route.handle(requireLocal(request)) }))
+  return routes.map((route) => ({ ...route, handle: (request) => route.handle(requireLocal(request, serviceHost)) }))
 }
 
-function requireLocal(request: Request): Request {
-  if (!isLoopback(request.ip)) throw errors.notFound('address')
+/** What proxies add to the requests that they pass on; our own edge replaces X-Forwarded-For by the one it saw. */
+const RELAY_HEADERS = ['forwarded', 'via', 'x-real-ip', RELAYED_HEADER]
+
+function requireLocal(request: Request, serviceHost: string): Request {
+  const isRelayed =
+    RELAY_HEADERS.some((name) => request.header(name) !== undefined) ||
+    request.header('x-forwarded-for')?.includes(',') === true
+  if (isRelayed || !isLoopback(request.ip) || hostOf(request) !== serviceHost) throw errors.notFound('address')
   return request
+}
+
+/** Where BASE_URL is an address, Host is too. */
+function hostOf(request: Request): string | undefined {
+  const authority = request.header('host')
+  return parseAuthority(authority) ?? authority?.replace(/:\d+$/, '')
 }
 
 function mailId(id: string | undefined): string {

@@ -5,6 +5,7 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import httpProxy from 'http-proxy'
+import { PROXY_HEADERS, RELAYED_HEADER } from '../../shared/relayed.ts'
 import type { Exchange } from '../context.ts'
 
 /** Meaningless or forbidden beyond one connection (RFC 9110 §7.6.1), and what only we may say. */
@@ -189,6 +190,7 @@ function rewriteRequest(exchange: Exchange, request: IncomingMessage, publicHost
   headers['host'] = exchange.authority ?? publicHost
   headers['x-forwarded-for'] = exchange.ip
   headers['x-forwarded-proto'] = 'https'
+  if (PROXY_HEADERS.some((name) => request.headers[name] !== undefined)) headers[RELAYED_HEADER] = '1'
   headers['x-forwarded-host'] = exchange.authority ?? publicHost
   Object.defineProperties(request, {
     headers: { value: headers },

@@ -66,3 +66,20 @@ test.each(MALFORMED.map((head) => [head.slice(0, 90), head]))('%j is no fault of
   expect(statusOf(own), own.slice(0, 300)).toBeLessThan(500)
   expect(await direct('GET /healthz HTTP/1.1\nHost: localhost')).toContain('200')
 })
+
+test('mails are shown to a browser on this machine, and to nobody through a relay', async () => {
+  expect((await stack.fetch('/dev/mail')).status).toBe(200)
+  const relayed: Record<string, string>[] = [
+    { 'x-forwarded-for': '203.0.113.9' },
+    // A balancer on the same machine whose visitors look as if they were here.
+    { 'x-forwarded-for': '127.0.0.1' },
+    { 'x-forwarded-proto': 'https' },
+    { 'x-real-ip': '127.0.0.1' },
+    { forwarded: 'for=127.0.0.1' },
+    { via: '1.1 balancer' },
+  ]
+  for (const headers of relayed) {
+    expect((await stack.fetch('/dev/mail', { headers })).status).toBe(404)
+    expect((await stack.fetch('/signin', { headers })).status).toBe(200)
+  }
+})

@@ -216,8 +216,9 @@ describe('without a mail server', () => {
 
   test('mails are files that only we can read, listed and shown at /dev/mail', async () => {
     const ip = '127.0.0.1'
-    const [list, show, showHtml] = devMailRoutes({ folder })
-    expect((await list!.handle(fakeRequest({ ip }))).body).toContain('Nothing yet')
+    const headers = { host: 'localhost:8443' }
+    const [list, show, showHtml] = devMailRoutes({ folder, serviceHost: 'localhost' })
+    expect((await list!.handle(fakeRequest({ ip, headers }))).body).toContain('Nothing yet')
     const enqueueAt = createEnqueueMail({ secrets, clock: systemClock })
     await enqueueAt(database.sql, {
       eventKey: 'a',
@@ -243,30 +244,46 @@ describe('without a mail server', () => {
     expect((await stat(path.join(folder, names[0]!))).mode & 0o777).toBe(0o600)
     expect(await readFile(path.join(folder, names[0]!), 'utf8')).toContain('\nhttps://dropway.test/verify?token=abc')
 
-    const listed = (await list!.handle(fakeRequest({ ip }))).body as string
+    const listed = (await list!.handle(fakeRequest({ ip, headers }))).body as string
     expect(listed.indexOf('Join Zoë &amp; &lt;Söhne&gt; on Dropway')).toBeGreaterThan(0)
-    const request = fakeRequest({ ip, params: { id: names[1]!.replace('.eml', '') } })
+    const request = fakeRequest({ ip, headers, params: { id: names[1]!.replace('.eml', '') } })
     const shown = (await show!.handle(request)).body
     expect(shown).toContain('publish with Zoë &amp; &lt;Söhne&gt; as member')
     expect(shown).toContain('<a href="https://dropway.test/invitation?token=def">')
     expect((await showHtml!.handle(request)).body).toContain('Zo&#235; &amp; &lt;S&#246;hne&gt;')
     for (const id of ['../secret', 'mail_none', '']) {
       await expect(
-        Promise.resolve().then(() => show!.handle(fakeRequest({ ip, params: { id } }))),
+        Promise.resolve().then(() => show!.handle(fakeRequest({ ip, headers, params: { id } }))),
       ).rejects.toMatchObject({
         status: 404,
       })
     }
   })
 
-  test('/dev/mail is there for the machine itself, and for nobody who visits it', async () => {
-    for (const route of devMailRoutes({ folder })) {
-      const visit = async (ip: string) => route.handle(fakeRequest({ ip, params: { id: 'mail_1' } }))
-      for (const ip of ['203.0.113.7', '192.168.1.20', '2001:db8::1'])
-        await expect(visit(ip)).rejects.toMatchObject({ status: 404, message: expect.stringContaining('address') })
+  const HERE = { host: 'localhost:8443' }
+  test.each([
+    ['the machine itself', '127.0.0.1', HERE, 200],
+    ['the machine itself, through the edge', '::1', { ...HERE, 'x-forwarded-for': '::1' }, 200],
+    ['the machine itself, as a mapped address', '::ffff:127.0.0.1', HERE, 200],
+    ['a visitor', '203.0.113.7', HERE, 404],
+    ['a neighbour', '192.168.1.20', HERE, 404],
+    ['a visitor by IPv6', '2001:db8::1', HERE, 404],
+    ['a stranger’s name that points here', '127.0.0.1', { host: 'evil.example:8443' }, 404],
+    ['a longer name', '127.0.0.1', { host: 'localhost.evil.example' }, 404],
+    ['no name', '127.0.0.1', {}, 404],
+    ['a relay on this machine that says so', '127.0.0.1', { ...HERE, via: '1.1 relay' }, 404],
+    ['… in the standard way', '127.0.0.1', { ...HERE, forwarded: 'for=203.0.113.7' }, 404],
+    ['… by its own header', '127.0.0.1', { ...HERE, 'x-real-ip': '203.0.113.7' }, 404],
+    ['… in front of the edge', '127.0.0.1', { ...HERE, 'dropway-relayed': '1' }, 404],
+    ['two hops', '127.0.0.1', { ...HERE, 'x-forwarded-for': '127.0.0.1, 127.0.0.1' }, 404],
+  ])('/dev/mail for %s', async (_, ip, headers, status) => {
+    for (const route of devMailRoutes({ folder, serviceHost: 'localhost' })) {
+      const answer = Promise.resolve().then(() => route.handle(fakeRequest({ ip, headers, params: { id: 'mail_1' } })))
+      const given = await answer.then(
+        (reply) => reply.status,
+        (error: { message: string }) => (error.message.includes('address') ? 404 : 200),
+      )
+      expect(given).toBe(status)
     }
-    const [list] = devMailRoutes({ folder })
-    for (const ip of ['127.0.0.1', '::1', '::ffff:127.0.0.1'])
-      expect((await list!.handle(fakeRequest({ ip }))).status).toBe(200)
   })
 })

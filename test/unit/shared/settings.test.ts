@@ -45,6 +45,24 @@ test('a certificate without its key does not silently mean the local authority',
   ])
 })
 
+test.each(['https://dropway.example', 'https://192.0.2.7', 'https://localhost.example'])(
+  'a start at %s without a mail server says what to set',
+  (BASE_URL) => {
+    expect(problems({ BASE_URL })).toEqual([expect.stringMatching(/^SMTP_URL must be set.*MAIL_TO_FILES=1/)])
+    expect(problems({ BASE_URL, SMTP_URL: 'smtp://mail:25' })).toEqual([])
+    expect(problems({ BASE_URL, MAIL_TO_FILES: '1' })).toEqual([])
+    expect(readControlConfig({ ...sound, BASE_URL, MAIL_TO_FILES: '1' }).showsMails).toBe(false)
+  },
+)
+
+test.each(['https://localhost:8443', 'https://dropway.localhost', 'https://127.0.0.1:8443', 'https://[::1]:8443'])(
+  'at %s mails are files that may be shown, unless there is a mail server',
+  (BASE_URL) => {
+    expect(readControlConfig({ ...sound, BASE_URL }).showsMails).toBe(true)
+    expect(readControlConfig({ ...sound, BASE_URL, SMTP_URL: 'smtp://mail:25' }).showsMails).toBe(false)
+  },
+)
+
 test('no message repeats a password', () => {
   const text = problems({ DATABASE_URL: 'mysql://u:hunter2@db', BLOB_STORE: 's3://key:hunter2@bucket' }).join('\n')
   expect(text).not.toContain('hunter2')
