@@ -4,6 +4,7 @@ import { ApiError, errors } from '../shared/errors.ts'
 import { STRICT_TRANSPORT_SECURITY } from '../shared/header-policy.ts'
 import { newId } from '../shared/ids.ts'
 import type { Log } from '../shared/log.ts'
+import { reportAddressOf } from '../shared/report-address.ts'
 import { addressOf } from '../shared/settings.ts'
 import type { ClosedPage, Drop, Exchange, HeaderList } from './context.ts'
 import { closedPage, errorPage, missingPage, unlockPage, type PreparedPage } from './gate/pages.ts'
@@ -23,6 +24,8 @@ export interface Answers {
   redirect(exchange: Exchange, drop: Drop, status: number, location: string): void
   /** The whole host has another name now. */
   moved(exchange: Exchange, host: string): void
+  /** To the page where a visitor reports the drop: paid ones carry no badge that leads there. */
+  report(exchange: Exchange): void
   methods(exchange: Exchange, drop: Drop): void
   /** Control is away. */
   unavailable(exchange: Exchange, failure: ProxyFailure): void
@@ -88,6 +91,10 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
         ['location', location, 'cache-control', 'max-age=0, must-revalidate', ...SAFE, ...EMPTY],
         undefined,
       )
+    },
+    report(exchange) {
+      const location = reportAddressOf(baseUrl, exchange.host)
+      exchange.send(302, ['location', location, 'cache-control', 'no-store', ...SAFE, ...EMPTY], undefined)
     },
     methods: (exchange, drop) => exchange.send(204, [...ALLOW, ...SAFE, ...versionOf(drop)], undefined),
     unavailable(exchange, { status, error }) {

@@ -9,6 +9,7 @@
 import type { Clock } from '../shared/clock.ts'
 import { newId } from '../shared/ids.ts'
 import type { Log } from '../shared/log.ts'
+import { REPORT_PATH } from '../shared/report-address.ts'
 import type { Answers } from './answers.ts'
 import type { Classify } from './classify/classify.ts'
 import type { Drop, Exchange, Intent } from './context.ts'
@@ -92,7 +93,7 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
       case 'redirect':
         return answers.redirect(exchange, drop, intent.status, intent.location)
       case 'missing':
-        return answers.missing(exchange, drop)
+        return exchange.target === REPORT_PATH ? answers.report(exchange) : answers.missing(exchange, drop)
       case 'malformed':
         return answers.error(exchange, 400, { drop })
       default:

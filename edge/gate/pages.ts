@@ -4,6 +4,7 @@ import { html } from '../../shared/pages/html.ts'
 import type { Content } from '../../shared/pages/html.ts'
 import { createStandalonePages } from '../../shared/pages/shell.ts'
 import type { StandalonePage } from '../../shared/pages/shell.ts'
+import { reportAddressOf } from '../../shared/report-address.ts'
 import type { ClosedPage } from '../context.ts'
 import { drawing } from './art.ts'
 import type { Drawing } from './art.ts'
@@ -33,7 +34,7 @@ interface ClosedText {
   readonly lead: string
   readonly advice: (options: PageOptions) => Content
   readonly retryAfterSeconds?: number
-  /** Whether there is, or will be, something behind this address that a visitor could complain about. */
+  /** Whether there is, was or will be something behind this address that a visitor could complain about. */
   readonly mayBeReported?: true
 }
 
@@ -55,6 +56,7 @@ const CLOSED: Readonly<Record<ClosedPage, ClosedText>> = {
     title: 'This drop is gone',
     lead: 'It was deleted: by its owner, or long after it expired. There is no copy of it here that we could show you.',
     advice: ({ baseUrl }) => html`<a class="button" href="${baseUrl}/">Publish something of your own</a>`,
+    mayBeReported: true,
   },
   expired: {
     art: 'clock',
@@ -62,6 +64,7 @@ const CLOSED: Readonly<Record<ClosedPage, ClosedText>> = {
     lead: 'It was published for a limited time, and that time is over.',
     advice: ({ baseUrl }) =>
       html`<p class="soft">Is it yours, and published from an account? <a href="${baseUrl}/signin">Sign in</a> soon and it comes back.</p>`,
+    mayBeReported: true,
   },
   removed: {
     art: 'ripples',
@@ -69,6 +72,7 @@ const CLOSED: Readonly<Record<ClosedPage, ClosedText>> = {
     lead: 'Our trust and safety team removed it, because it broke the rules of the service.',
     advice: ({ baseUrl }) =>
       html`<p class="soft">Is it yours, and you think this is a mistake? <a href="${baseUrl}/signin">Sign in</a> to see why.</p>`,
+    mayBeReported: true,
   },
   unverified: {
     art: 'letter',
@@ -255,7 +259,5 @@ function prepare(status: number, baseUrl: string, content: PageContent): Prepare
 }
 
 function reportLine({ baseUrl, host }: PageOptions): Content {
-  const { port } = new URL(baseUrl)
-  const address = `https://${host}${port === '' ? '' : `:${port}`}/`
-  return html`Published with <a href="${baseUrl}/">Dropway</a>. <a href="${baseUrl}/report?url=${encodeURIComponent(address)}">Report abuse</a>`
+  return html`Published with <a href="${baseUrl}/">Dropway</a>. <a href="${reportAddressOf(baseUrl, host)}">Report abuse</a>`
 }

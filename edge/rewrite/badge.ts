@@ -3,6 +3,7 @@
  * own name, so that no rule or script that means the page's elements finds it; fixed, so that nothing shifts.
  */
 import { escape } from '../../shared/pages/html.ts'
+import { reportAddressOf } from '../../shared/report-address.ts'
 import { important } from './consent-banner.ts'
 
 const SELF = '#dropway-badge#dropway-badge'
@@ -36,12 +37,6 @@ export const badgeCss = `${important(RULES)}@media (prefers-color-scheme:dark){$
 
 export function badgeHtml(baseUrl: string, host: string): string {
   const home = escape(`${baseUrl}/`)
-  const report = escape(`${baseUrl}/report?url=${encodeURIComponent(addressOf(baseUrl, host))}`)
+  const report = escape(reportAddressOf(baseUrl, host))
   return `<dropway-badge id="dropway-badge" role="complementary" aria-label="Published with dropway"><a href="${home}" target="_blank" rel="noopener nofollow" title="Published with dropway">dropway</a><a href="${report}" target="_blank" rel="noopener nofollow" title="Report this page">Report</a></dropway-badge>`
-}
-
-/** Drops are served on the port of the service. */
-function addressOf(baseUrl: string, host: string): string {
-  const { port } = new URL(baseUrl)
-  return `https://${host}${port === '' ? '' : `:${port}`}/`
 }

@@ -47,7 +47,7 @@ export function reportPage(viewer: Viewer, form: ReportForm): Page {
     status: form.problem === undefined ? 200 : 400,
     body: html`<div class="narrow section"><div class="stack"><h1>Report abuse</h1><p class="soft">Tell us about a page published with Dropway that should not be. A person looks at every report.</p></div>
 <form class="form" method="post" action="/report">${csrfField(viewer)}${problemNotice(form.problem)}
-${textField({ name: 'url', label: 'Address of the page', type: 'text', value: form.url, required: true, placeholder: 'https://…' })}
+${textField({ name: 'url', label: 'Address of the page', type: 'text', value: form.url, required: true, placeholder: 'https://…', hint: 'Every page has a way here: its address followed by /.dropway/report.' })}
 ${selectField({ name: 'reason', label: 'What is wrong', value: form.reason ?? 'phishing', options: REASONS })}
 ${textField({ name: 'detail', label: 'Details', value: form.detail ?? '', rows: 4, maxlength: 2000 })}
 ${textField({ name: 'contact', label: 'Your e-mail', type: 'email', value: form.contact ?? '', hint: 'Optional, if we may ask back.', maxlength: 254 })}

@@ -15,9 +15,9 @@ describe('a closed drop says in words what happened', () => {
   test.each([
     ['unknown', 404, 'Nothing is published here', false],
     ['reserved', 404, 'Nothing here yet', false],
-    ['gone', 410, 'This drop is gone', false],
-    ['expired', 410, 'This drop has expired', false],
-    ['removed', 410, 'This drop was removed', false],
+    ['gone', 410, 'This drop is gone', true],
+    ['expired', 410, 'This drop has expired', true],
+    ['removed', 410, 'This drop was removed', true],
     ['unverified', 503, 'Not verified yet', true],
     ['paused', 503, 'This drop is paused', true],
   ] as const)('%s: %i, %s', (name, status, words, mayBeReported) => {
