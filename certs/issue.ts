@@ -124,14 +124,22 @@ function configureTransport(caFile: string | undefined): void {
   if (caFile !== undefined) defaults.httpsAgent = new Agent({ ca: readFileSync(caFile), keepAlive: false })
 }
 
-/** A CA that is overloaded or limits us says so on any request; acme-client would drop what it says about the time. */
+/**
+ * What a CA refuses, it gives a type to; a CA that is overloaded or limits us says for how long. acme-client would drop
+ * both. A refused nonce is its own business.
+ */
 acme.axios.interceptors.response.use((response) => {
-  const { status, headers, data } = response
-  if (status !== 429 && status < 500) return response
-  const detail = (data as Problem | undefined)?.detail ?? `status ${status}`
-  throw new IssueError('ca_unavailable', `the certificate authority wants us to wait: ${detail}`, {
-    retryAfterMs: parseRetryAfter(headers['retry-after'], systemClock.now()),
-  })
+  const { status, headers } = response
+  const problem = (response.data ?? {}) as Problem
+  if (status === 429 || status >= 500)
+    throw new IssueError('ca_unavailable', problem.detail ?? `status ${status}`, {
+      problem: kindOf(problem),
+      retryAfterMs: parseRetryAfter(headers['retry-after'], systemClock.now()),
+    })
+  const kind = kindOf(problem)
+  if (status < 400 || kind === undefined || kind === 'badNonce') return response
+  // `unauthorized` is about a domain when a challenge failed, and about our account when a request did.
+  throw kind === 'unauthorized' ? refusal('ca_refused', problem) : asRefusal(problem)
 })
 
 function newClient(directoryUrl: string, account: { key: string; url: string | undefined }): acme.Client {
@@ -185,7 +193,7 @@ async function challengeFailure(ca: acme.Client, placed: Order): Promise<IssueEr
   const authorizations = await ca.getAuthorizations(placed).catch(() => [])
   for (const { challenges } of authorizations) {
     const error = challenges.map((challenge) => (challenge as { error?: Problem }).error).find((problem) => problem)
-    if (error) return new IssueError(reasonOf(error), error.detail ?? 'the CA could not verify the domain')
+    if (error) return asRefusal(error)
   }
   return undefined
 }
@@ -204,11 +212,26 @@ const REASONS: ReadonlyMap<string, IssueError['reason']> = new Map([
   ['incorrectResponse', 'challenge_wrong'],
 ])
 
+/** A CA's words are quoted to the owner, no longer than this. */
+const MAX_DETAIL_CHARS = 500
+
+function asRefusal(problem: Problem): IssueError {
+  return refusal(reasonOf(problem), problem)
+}
+
+function refusal(reason: IssueError['reason'], problem: Problem): IssueError {
+  const detail = (problem.detail ?? 'no reason given').slice(0, MAX_DETAIL_CHARS)
+  return new IssueError(reason, detail, { problem: kindOf(problem) })
+}
+
+function kindOf({ type }: Problem): string | undefined {
+  return type?.replace('urn:ietf:params:acme:error:', '')
+}
+
 function reasonOf(problem: Problem): IssueError['reason'] {
-  const kind = problem.type?.replace('urn:ietf:params:acme:error:', '') ?? ''
   // Some CAs report CAA and look-up failures under a broader type; the text is then the only sign.
   if (/\bCAA\b/.test(problem.detail ?? '')) return 'caa_forbids'
-  return REASONS.get(kind) ?? 'ca_refused'
+  return REASONS.get(kindOf(problem) ?? '') ?? 'ca_refused'
 }
 
 function asIssueError(error: unknown): IssueError {

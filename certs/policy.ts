@@ -1,5 +1,11 @@
 /** When to try, when to wait, when to renew. Pure: times come in as numbers (milliseconds). */
-import type { FailureReason, RetryState } from '../shared/certificate-retry.ts'
+import {
+  nextTryMs,
+  recentFailures,
+  throttledUntil,
+  type FailureReason,
+  type RetryState,
+} from '../shared/certificate-retry.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../shared/clock.ts'
 
 /** Pause before attempt n after n failures: the first attempt is made at once, from the fifth on daily. */
@@ -10,9 +16,6 @@ const CA_AWAY_INTERVAL_MS = 30 * MINUTE_MS
 
 /** A CA may name any time; nobody waits for longer than this before asking again. */
 const MAX_CA_WAIT_MS = 7 * DAY_MS
-
-/** Let's Encrypt locks a name out after 5 failed validations per account and hour; we stay under it by ourselves. */
-export const MAX_FAILURES_PER_HOUR = 5
 
 /** Certificates this short-lived are renewed at half of their life: a third would leave hours for a CA's outage. */
 const SHORT_LIFETIME_MS = 10 * DAY_MS
@@ -41,6 +44,8 @@ export interface RenewalWindow {
 export interface Failure {
   readonly reason: FailureReason
   readonly message: string
+  /** The CA's own word for it. */
+  readonly problem?: string | undefined
   /** For how long the CA wants to be left alone. */
   readonly retryAfterMs?: number | undefined
 }
@@ -58,24 +63,14 @@ export function afterFailure(previous: RetryState | undefined, nowMs: number, fa
     ...(notBefore > nowMs && { not_before_ms: notBefore }),
     reason: failure.reason,
     last_error: failure.message,
+    ...(failure.problem !== undefined && { problem: failure.problem }),
     failures_ms: failures,
   }
 }
 
 /** Somebody repaired something and asks for a new try: at once, unless the hourly throttle or the CA forbids it. */
 export function hurried(state: RetryState, nowMs: number): RetryState {
-  const throttled = throttledUntil(recentFailures(state, nowMs))
-  return { ...state, next_attempt_ms: Math.max(nowMs, throttled, state.not_before_ms ?? 0) }
-}
-
-function recentFailures(state: RetryState | undefined, nowMs: number): number[] {
-  return (state?.failures_ms ?? []).filter((at) => nowMs - at < HOUR_MS)
-}
-
-/** 0 when one more failure would stay under the hourly limit, else the time from which it would. */
-function throttledUntil(failures: readonly number[]): number {
-  const oldest = failures.at(-MAX_FAILURES_PER_HOUR)
-  return oldest === undefined ? 0 : oldest + HOUR_MS
+  return { ...state, next_attempt_ms: nextTryMs(state, nowMs) }
 }
 
 /**

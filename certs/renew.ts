@@ -67,6 +67,12 @@ export interface Issuer {
   tick(): Promise<void>
 }
 
+const ownFailure: Pick<IssueError, 'reason' | 'problem' | 'retryAfterMs'> = {
+  reason: 'internal',
+  problem: undefined,
+  retryAfterMs: undefined,
+}
+
 interface Known {
   readonly lifetime: Lifetime
   /** The CA's word on its renewal, if it gave one, and when to ask for it again. */
@@ -147,10 +153,9 @@ export function createIssuer(deps: IssuerDeps): Issuer {
   }
 
   async function fail(name: string, error: unknown): Promise<void> {
-    const reason = error instanceof IssueError ? error.reason : 'internal'
     const message = error instanceof Error ? error.message : String(error)
-    const retryAfterMs = error instanceof IssueError ? error.retryAfterMs : undefined
-    const state = afterFailure(await store.retryState(name), clock.now(), { reason, message, retryAfterMs })
+    const { reason, problem, retryAfterMs } = error instanceof IssueError ? error : ownFailure
+    const state = afterFailure(await store.retryState(name), clock.now(), { reason, message, problem, retryAfterMs })
     await store.saveRetryState(name, state)
     events.failed?.(name, reason)
     log.warn({ domain: name, reason, detail: message, attempts: state.attempts }, 'no certificate yet')

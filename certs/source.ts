@@ -15,15 +15,22 @@ export interface CertificateSource {
 
 export class IssueError extends Error {
   readonly reason: FailureReason
+  /** The CA's own word for it (RFC 8555 §6.7), without the prefix. */
+  readonly problem: string | undefined
   /** For how long the CA wants to be left alone. */
   readonly retryAfterMs: number | undefined
   constructor(
     reason: FailureReason,
     message: string,
-    { retryAfterMs, ...options }: ErrorOptions & { retryAfterMs?: number | undefined } = {},
+    {
+      problem,
+      retryAfterMs,
+      ...options
+    }: ErrorOptions & { problem?: string | undefined; retryAfterMs?: number | undefined } = {},
   ) {
     super(message, options)
     this.reason = reason
+    this.problem = problem
     this.retryAfterMs = retryAfterMs
   }
 }

@@ -32,7 +32,9 @@ export interface ControlConfig extends SharedSettings {
   readonly challengePort: number
   /** May a custom domain's address be looked at although it is not a public one? Only where nobody can be attacked. */
   readonly allowPrivateAddresses: boolean
-  /** What an apex domain's A and AAAA records should say; shown to owners. */
+  /** The same for this machine's own addresses: on a laptop, where the service itself is at one. */
+  readonly allowLoopback: boolean
+  /** What an apex domain's A and AAAA records should say; unset: what the host of BASE_URL resolves to. */
   readonly publicAddresses: readonly string[]
   /** First pause between two checks of a domain that is not ready; later ones are multiples. */
   readonly domainCheckMs: number
@@ -88,8 +90,8 @@ export function readControlConfig(environment: Env): ControlConfig {
     caaIdentities: env.list('CAA_IDENTITIES'),
     // Where the secure port is not 443 the plain one is not 80 either: one machine, or a test.
     challengePort: env.port('CHALLENGE_PORT', shared.publicPort === undefined ? 80 : shared.httpPort),
-    allowPrivateAddresses:
-      env.oneOf('ALLOW_PRIVATE_ADDRESSES', ['yes', 'no'], shared.serviceHost === 'localhost' ? 'yes' : 'no') === 'yes',
+    allowPrivateAddresses: env.oneOf('ALLOW_PRIVATE_ADDRESSES', ['yes', 'no'], 'no') === 'yes',
+    allowLoopback: isLoopbackName(shared.serviceHost),
     publicAddresses: env.list('PUBLIC_ADDRESSES'),
     domainCheckMs: env.durationMs('DOMAIN_CHECK_INTERVAL', '10s'),
     anonymousLifetimeMs: env.durationMs('ANONYMOUS_LIFETIME', '7d'),

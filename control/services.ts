@@ -66,7 +66,17 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
   const audit: Audit = (db, { actor, action, subject, detail = {} }) =>
     recordAudit(db, { orgId: actor.orgId, actor, action: action as AuditAction, subject, detail })
 
-  const domains = createDomains({ sql, redis, secrets, clock, log, config, audit, propagate: () => events.propagate() })
+  const domains = createDomains({
+    sql,
+    redis,
+    secrets,
+    clock,
+    log,
+    config,
+    audit,
+    enqueueMail,
+    propagate: () => events.propagate(),
+  })
   const domainWatch = createDomainWatch({ domains, redis, log, checkMs: config.domainCheckMs })
   const refreshRoutes = createRefreshRoutes({
     sitesDomain: config.sitesDomain,

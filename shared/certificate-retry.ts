@@ -1,5 +1,6 @@
 /** What the edges' issuers remember about a name whose certificate could not be had; control shows it to the owner. */
 import { z } from 'zod'
+import { HOUR_MS } from './clock.ts'
 
 /**
  * Why the last attempt failed:
@@ -26,6 +27,8 @@ export const retryStateSchema = z.object({
   not_before_ms: z.number().optional(),
   reason: z.enum(failureReasons),
   last_error: z.string(),
+  /** The CA's own word for it (RFC 8555 §6.7), without the prefix. */
+  problem: z.string().optional(),
   /** Times of failures within the last hour, for the throttle. */
   failures_ms: z.array(z.number()),
 })
@@ -41,4 +44,22 @@ export function decodeRetryState(text: string | null | undefined): RetryState | 
   } catch {
     return undefined
   }
+}
+
+/** Let's Encrypt locks a name out after 5 failed validations per account and hour; we stay under it by ourselves. */
+export const MAX_FAILURES_PER_HOUR = 5
+
+export function recentFailures(state: RetryState | undefined, nowMs: number): number[] {
+  return (state?.failures_ms ?? []).filter((at) => nowMs - at < HOUR_MS)
+}
+
+/** 0 when one more failure would stay under the hourly limit, else the time from which it would. */
+export function throttledUntil(failures: readonly number[]): number {
+  const oldest = failures.at(-MAX_FAILURES_PER_HOUR)
+  return oldest === undefined ? 0 : oldest + HOUR_MS
+}
+
+/** When somebody who is in a hurry gets the next try: at once, unless the hourly throttle or the CA forbids it. */
+export function nextTryMs(state: RetryState, nowMs: number): number {
+  return Math.max(nowMs, throttledUntil(recentFailures(state, nowMs)), state.not_before_ms ?? 0)
 }

@@ -3,35 +3,45 @@ import { dropOption, type Command, type Context } from '../command.ts'
 import { usageError } from '../failure.ts'
 import { plain, table } from '../terminal.ts'
 
-interface DnsRecord {
+interface RecordLine {
+  readonly action: string
+  readonly host: string
+  readonly zone: string
   readonly type: string
-  readonly name: string
   readonly value: string
+  readonly found: readonly string[]
 }
 
 interface Domain {
   readonly domain: string
+  readonly unicode: string | null
   readonly state: string
   readonly detail: string
-  readonly records: readonly DnsRecord[]
+  readonly records: readonly RecordLine[]
+  readonly alternative: RecordLine | null
+  readonly warnings: readonly string[]
+  readonly redirect_to: string | null
   readonly pair?: Domain | null
 }
 
-const ACTIONS = ['add', 'check', 'remove', 'list'] as const
+const ACTIONS = ['add', 'check', 'main', 'remove', 'list'] as const
 
 export const domains: Command = {
   name: 'domains',
   summary: 'Serve a drop from your own domain',
-  usage: 'domains add|check|remove <domain> | domains list [--drop <slug|id>]',
-  options: { drop: dropOption },
-  details: ['"add" and "check" print the DNS records to set; the certificate follows by itself.'],
+  usage: 'domains add|check|main|remove <domain> | domains list [--drop <slug|id>] [--yes]',
+  options: { drop: dropOption, yes: { type: 'boolean', help: 'Remove without asking' } },
+  details: [
+    '"add", "check" and "list" print what is missing or wrong in your DNS; the certificate follows by itself.',
+    '"main" makes this half of an apex/www pair the name that the other one leads to.',
+  ],
   words: ACTIONS,
   maxPositionals: 2,
   async run(context, args) {
     const [action, domain] = args.positionals
     const known = ACTIONS.find((candidate) => candidate === action)
     if (known === undefined)
-      throw usageError('Say "dropway domains add|check|remove <domain>" or "dropway domains list".')
+      throw usageError('Say "dropway domains add|check|main|remove <domain>" or "dropway domains list".')
     if (known !== 'list' && domain === undefined)
       throw usageError(`Name the domain: dropway domains ${known} www.example.com`)
     const site = await chosenDrop(context, args)
@@ -42,34 +52,61 @@ export const domains: Command = {
       case 'add':
         return show(context, await context.api.call<Domain>('POST', root, { json: { domain } }))
       case 'check':
-        return show(context, await context.api.call<Domain>('POST', `${root}/${encodeURIComponent(domain!)}/check`))
+      case 'main':
+        return show(context, await context.api.call<Domain>('POST', `${root}/${encodeURIComponent(domain!)}/${known}`))
       case 'remove':
-        return remove(context, root, domain!)
+        return remove(context, root, domain!, args.flag('yes'))
       default:
         known satisfies never
     }
   },
 }
 
-async function listDomains({ api, terminal }: Context, root: string): Promise<void> {
+async function listDomains(context: Context, root: string): Promise<void> {
+  const { api, terminal } = context
   const all = await api.call<Domain[]>('GET', root)
   terminal.data(all)
   if (all.length === 0)
     terminal.note('This drop has no domain of its own yet. "dropway domains add <domain>" adds one.')
-  for (const line of table(all.map((one) => [one.domain, one.state, plain(one.detail)]))) terminal.print(line)
+  for (const one of all) print(context, one)
 }
 
-function show({ terminal }: Context, domain: Domain): void {
+function show(context: Context, domain: Domain): void {
+  print(context, domain)
+  context.terminal.data(domain)
+}
+
+function print({ terminal }: Context, domain: Domain): void {
   for (const one of domain.pair ? [domain, domain.pair] : [domain]) {
-    terminal.print(`${one.domain}  ${one.state}  ${plain(one.detail)}`)
-    if (one.state === 'active') continue
-    for (const line of table(one.records.map((record) => [`  ${record.type}`, record.name, plain(record.value)])))
-      terminal.print(line)
+    const name = one.unicode === null ? one.domain : `${plain(one.unicode)} (${one.domain})`
+    terminal.print(`${name}  ${one.state}  ${plain(one.detail)}`.trimEnd())
+    for (const line of recordTable(one.records)) terminal.print(`  ${line}`)
+    if (one.alternative !== null)
+      terminal.print(
+        `  Where your DNS provider offers ALIAS (or ANAME, or CNAME flattening), one record does for A and AAAA: ${one.alternative.host} ${one.alternative.type} ${plain(one.alternative.value)}`,
+      )
+    for (const warning of one.warnings) terminal.print(`  Warning: ${plain(warning)}`)
   }
-  terminal.data(domain)
 }
 
-async function remove({ api, terminal }: Context, root: string, domain: string): Promise<void> {
+/** Everything that is missing or wrong in the zone; hosts are relative to it, as DNS providers want them. */
+function recordTable(records: readonly RecordLine[]): string[] {
+  if (records.length === 0) return []
+  const rows = records.map(({ action, host, type, value, found }) => [
+    action,
+    host,
+    type,
+    action === 'remove' ? 'nothing' : plain(value),
+    action === 'remove' ? plain(value) : plain(found.join(', ')) || 'nothing',
+  ])
+  return [`In the zone ${records[0]!.zone}:`, ...table([['DO', 'HOST', 'TYPE', 'WANTED', 'FOUND NOW'], ...rows])]
+}
+
+async function remove({ api, terminal }: Context, root: string, domain: string, isSure: boolean): Promise<void> {
+  if (terminal.interactive && !isSure) {
+    const answer = await terminal.ask(`Remove ${domain}? Visitors see an error there at once. [y/N] `)
+    if (!/^y(es)?$/i.test(answer ?? '')) return terminal.note('Nothing was removed.')
+  }
   await api.call('DELETE', `${root}/${encodeURIComponent(domain)}`)
   terminal.print(`${domain} no longer leads to this drop. Remove its DNS record too.`)
   terminal.data({ domain, removed: true })

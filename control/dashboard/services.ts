@@ -36,7 +36,7 @@ export interface DashboardServices {
   >
   readonly browserCookie: BrowserCookie
   readonly botCheck: Pick<BotCheck, 'startToken'>
-  readonly domains: Pick<Domains, 'list' | 'add' | 'check' | 'remove' | 'count'>
+  readonly domains: Pick<Domains, 'list' | 'get' | 'add' | 'check' | 'makeMain' | 'remove' | 'count'>
   readonly trust: Pick<Trust, 'takedown' | 'restore' | 'report' | 'openQueue' | 'dismiss' | 'search'>
   readonly gallery: Pick<Gallery, 'list'>
   readonly oauth: Pick<OAuth, 'listGrants' | 'revokeGrant'> & { readonly device: Pick<DeviceGrants, 'find' | 'decide'> }

@@ -6,7 +6,7 @@
  * checks.ts moves a domain from state to state. The edges are asked for a certificate only once DNS has proven the
  * name; they never order one by themselves.
  */
-import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { SECOND_MS, type Clock } from '../../shared/clock.ts'
 import { errors } from '../../shared/errors.ts'
@@ -19,15 +19,21 @@ import type { Actor } from '../accounts/actor.ts'
 import type { ControlConfig } from '../config.ts'
 import { transaction, type Pool, type Sql } from '../database/sql.ts'
 import { setDomainWanted, setRoute, type NewRoute } from '../events/outbox.ts'
-import { claimOf, createChecks, type ChecksConfig } from './checks.ts'
-import { createMirror } from './mirror.ts'
+import type { EnqueueMail } from '../mail/mail.ts'
+import { createChecks, newToken, type ChecksConfig } from './checks.ts'
+import type { RecordLine } from './diagnose.ts'
+import { createDns, type Dns } from './dns.ts'
+import { createMirror, type Mirror } from './mirror.ts'
+import { pairOf, parseDomain, unicodeOf } from './names.ts'
+import { createDomainNotices } from './notices.ts'
 import * as queries from './queries.ts'
 import type { DomainRow } from './queries.ts'
 import * as rules from './rules.ts'
 import type { AddDomain, DomainView, SingleDomainView } from './schemas.ts'
+import { createServiceAddresses } from './service-addresses.ts'
 
-/** Whoever presses the button again and again sees the last result; DNS does not change that fast. */
-const MIN_MANUAL_PAUSE_MS = SECOND_MS
+/** Adding answers with what the first look finds; a zone that takes longer is looked at in the background. */
+const FIRST_LOOK_MS = 8 * SECOND_MS
 
 export interface DomainsDeps {
   sql: Pool
@@ -35,7 +41,10 @@ export interface DomainsDeps {
   secrets: Secrets
   clock: Clock
   log: Log
-  config: ChecksConfig & Pick<ControlConfig, 'serviceHost' | 'publicAddresses'>
+  config: ChecksConfig & Pick<ControlConfig, 'baseUrl' | 'serviceHost' | 'publicAddresses' | 'dnsResolver'>
+  enqueueMail: EnqueueMail
+  /** Who is asked about zones; by default the resolver of the settings. */
+  dns?: Dns
   /** Writes the audit log inside the transaction of the change. */
   audit(
     sql: Sql,
@@ -44,33 +53,81 @@ export interface DomainsDeps {
   propagate(): Promise<{ pending: boolean }>
 }
 
-export type Domains = ReturnType<typeof createDomains>
+/** Custom domains of drops. Another tenant's drop or domain is as absent as a missing one. */
+export interface Domains {
+  /** How many count against the organisation's plan. */
+  count(orgId: string): Promise<number>
+  /** Every domain of a drop with what is still missing or wrong in its zone, line by line, as the last check found it. */
+  list(actor: Actor, siteId: string): Promise<DomainView[]>
+  get(actor: Actor, siteId: string, domain: string): Promise<DomainView>
+  /** Claims a name, looks at its zone at once, and says what it found. */
+  add(actor: Actor, siteId: string, wanted: AddDomain): Promise<DomainView>
+  remove(actor: Actor, siteId: string, domain: string): Promise<{ pending: boolean }>
+  /** Looks now, and says what it found. */
+  check(actor: Actor, siteId: string, domain: string): Promise<DomainView>
+  /** Makes one half of an apex/www pair the name that the other leads to. */
+  makeMain(actor: Actor, siteId: string, domain: string): Promise<DomainView>
+  runDueChecks(): Promise<number>
+  /** The edges have a new certificate, or gave one up (''). Told by the change log. */
+  certificateChanged(name: string, sealed: string): Promise<void>
+  /** What the log told while nobody listened. */
+  catchUp(): Promise<void>
+  mirror: Mirror
+  /** Routes of a locked site's domains, for `refreshRoutes`. A site that is gone gives its domains up. */
+  routesOf(db: Sql, site: { id: string; slug: string; deleted_at: Date | null }): Promise<NewRoute[]>
+  /** Fills an empty Redis with what the edges had put there; what is there already is newer. */
+  republishCertificates(target: Redis): Promise<void>
+  /** The plan has ended: domains are no longer served, but nobody else gets them without proof. */
+  stop(db: Sql, orgId: string): Promise<void>
+  /** The plan is back: each domain is checked at once. */
+  resume(db: Sql, orgId: string): Promise<void>
+  /** For operators: what the edges serve, and when it ends. Never a key. */
+  certificates(): Promise<{ name: string; not_before: string; not_after: string; updated_at: string }[]>
+}
 
-export function createDomains({ sql, redis, secrets, clock, log, config, audit, propagate }: DomainsDeps) {
+export function createDomains(deps: DomainsDeps): Domains {
+  const { sql, redis, secrets, clock, log, config, audit, enqueueMail, propagate } = deps
   const mirror = createMirror({ sql, redis, secrets, log })
-  const checks = createChecks({ sql, redis, clock, log, config, learnCertificate: mirror.learn, propagate })
+  const dns = deps.dns ?? createDns(config.dnsResolver)
+  const checks = createChecks({
+    sql,
+    redis,
+    dns,
+    clock,
+    log,
+    config,
+    notices: createDomainNotices({ enqueueMail, config }),
+    serviceAddresses: createServiceAddresses({ dns, clock, config }),
+    learnCertificate: mirror.learn,
+    propagate,
+  })
   const now = (): Date => new Date(clock.now())
 
-  function singleView(row: DomainRow): SingleDomainView {
-    const claim = claimOf(row, config.sitesDomain)
+  async function singleView(row: DomainRow): Promise<SingleDomainView> {
+    const first = await checks.firstAdvice(row)
+    const { records, alternative } = row.checked_at === null ? first : row
     return {
       domain: row.domain,
+      unicode: unicodeOf(row.domain),
       state: row.state,
       reason: row.reason,
       detail: row.detail,
-      record: rules.recordToPaste(claim, row.reason, config.publicAddresses),
-      records: rules.recordsFor(claim, config.publicAddresses),
+      record: nextLine(records) ?? first.records[0]!,
+      records: [...records],
+      alternative,
+      warnings: [...row.warnings],
       checked_at: row.checked_at?.toISOString() ?? null,
       next_check_at: row.next_check_at?.toISOString() ?? null,
+      next_try_at: row.next_try_at?.toISOString() ?? null,
       certificate: row.holds && row.not_after ? { not_after: row.not_after.toISOString() } : null,
       redirect_to: row.redirect_to,
       created_at: row.created_at.toISOString(),
     }
   }
 
-  function view(row: DomainRow, all: readonly DomainRow[]): DomainView {
+  async function view(row: DomainRow, all: readonly DomainRow[]): Promise<DomainView> {
     const pair = all.find((other) => other.redirect_to === row.domain)
-    return { ...singleView(row), pair: pair ? singleView(pair) : null }
+    return { ...(await singleView(row)), pair: pair ? await singleView(pair) : null }
   }
 
   async function requireOwnSite(db: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<void> {
@@ -89,7 +146,7 @@ export function createDomains({ sql, redis, secrets, clock, log, config, audit, 
   }
 
   const asTyped = (domain: string): string => {
-    const parsed = rules.parseDomain(domain, config)
+    const parsed = parseDomain(domain, config)
     return 'domain' in parsed ? parsed.domain : domain
   }
 
@@ -98,6 +155,13 @@ export function createDomains({ sql, redis, secrets, clock, log, config, audit, 
     const row = all.find((candidate) => candidate.domain === domain)
     if (!row) throw errors.notFound('domain')
     return view(row, all)
+  }
+
+  /** A name and the other half of its pair. */
+  async function checkBoth(siteId: string, domain: string): Promise<void> {
+    const all = await queries.listDomains(sql, siteId)
+    const both = all.filter((row) => row.domain === domain || row.redirect_to === domain)
+    await Promise.all(both.map(({ id }) => checks.checkNow(id)))
   }
 
   /** One claim, inside the caller's transaction. */
@@ -119,7 +183,8 @@ export function createDomains({ sql, redis, secrets, clock, log, config, audit, 
       org_id: actor.orgId,
       redirect_to: redirectTo,
       reason: 'not_checked',
-      verify_token: randomBytes(16).toString('hex'),
+      verify_token: newToken(),
+      is_cname_spent: await queries.hadDomain(db, siteId, domain),
       next_check_at: now(),
       created_at: now(),
     })
@@ -149,7 +214,7 @@ export function createDomains({ sql, redis, secrets, clock, log, config, audit, 
     async list(actor: Actor, siteId: string): Promise<DomainView[]> {
       await requireOwnSite(sql, actor, siteId)
       const all = await queries.listDomains(sql, siteId)
-      return all.filter(({ redirect_to }) => redirect_to === null).map((row) => view(row, all))
+      return Promise.all(all.filter(({ redirect_to }) => redirect_to === null).map((row) => view(row, all)))
     },
 
     async get(actor: Actor, siteId: string, domain: string): Promise<DomainView> {
@@ -158,10 +223,10 @@ export function createDomains({ sql, redis, secrets, clock, log, config, audit, 
     },
 
     async add(actor: Actor, siteId: string, wanted: AddDomain): Promise<DomainView> {
-      const parsed = rules.parseDomain(wanted.domain, config)
+      const parsed = parseDomain(wanted.domain, config)
       if ('problem' in parsed) throw errors.invalidRequest(`domain: ${parsed.problem}`)
       const { domain } = parsed
-      const pair = wanted.pair === false ? undefined : rules.pairOf(domain)
+      const pair = wanted.pair === false ? undefined : pairOf(domain)
       await transaction(sql, async (db) => {
         const plan = plans[(await queries.lockPlan(db, actor.orgId)) ?? 'free']
         await lockOwnSite(db, actor, siteId)
@@ -171,6 +236,10 @@ export function createDomains({ sql, redis, secrets, clock, log, config, audit, 
         if (isPairFree) await claim(db, actor, siteId, pair, domain)
         await audit(db, { actor, action: 'domain.add', subject: domain, detail: { site: siteId } })
       })
+      const looked = checkBoth(siteId, domain).catch((error: unknown) =>
+        log.warn({ err: error, domain }, 'a new domain could not be looked at; the next check will'),
+      )
+      await Promise.race([looked, sleep(FIRST_LOOK_MS, undefined, { ref: false })])
       return viewOf(siteId, domain)
     },
 
@@ -186,56 +255,60 @@ export function createDomains({ sql, redis, secrets, clock, log, config, audit, 
       return propagate()
     },
 
-    /** Looks now, and says what it found. */
-    async check(actor: Actor, siteId: string, domain: string): Promise<DomainView> {
+    async check(actor, siteId, domain) {
       const row = await requireDomain(sql, actor, siteId, domain)
-      const pair = (await queries.listDomains(sql, siteId)).filter((other) => other.redirect_to === row.domain)
-      const isFresh = (one: DomainRow): boolean => clock.now() - (one.checked_at?.getTime() ?? 0) < MIN_MANUAL_PAUSE_MS
-      await Promise.all([row, ...pair].filter((one) => !isFresh(one)).map(({ id }) => checks.check(id, true)))
+      await checkBoth(siteId, row.domain)
       return viewOf(siteId, row.domain)
+    },
+
+    async makeMain(actor, siteId, domain) {
+      const main = await transaction(sql, async (db) => {
+        await lockOwnSite(db, actor, siteId)
+        const row = await requireDomain(db, actor, siteId, domain)
+        if (row.redirect_to === null) return row.domain
+        const former = await queries.findDomain(db, siteId, row.redirect_to)
+        await queries.updateDomain(db, row.id, { redirect_to: null })
+        if (former) await queries.updateDomain(db, former.id, { redirect_to: row.domain })
+        await checks.syncRoutes(db, siteId)
+        await audit(db, { actor, action: 'domain.main', subject: row.domain, detail: { site: siteId } })
+        return row.domain
+      })
+      await propagate()
+      return viewOf(siteId, main)
     },
 
     runDueChecks: checks.runDue,
 
-    /** The edges have a new certificate, or gave one up (''). Told by the change log. */
     async certificateChanged(name: string, sealed: string): Promise<void> {
       await mirror.keep(name, sealed)
       if (sealed !== '') await checks.arrived(name)
     },
 
-    /** What the log told while nobody listened. */
     async catchUp(): Promise<void> {
       for (const name of await mirror.catchUp()) await checks.arrived(name)
     },
 
     mirror,
 
-    /** Routes of a locked site's domains, for `refreshRoutes`. A site that is gone gives its domains up. */
     async routesOf(db: Sql, site: { id: string; slug: string; deleted_at: Date | null }): Promise<NewRoute[]> {
       if (site.deleted_at) {
         for (const row of await queries.listDomains(db, site.id)) await release(db, row)
         return []
       }
       const rows = await queries.lockDomains(db, site.id)
-      return rows
-        .map((row) => rules.routeOfDomain(row, siteHost(site.slug, config.sitesDomain)))
-        .filter((route) => route !== undefined)
+      return rules.routesOfDomains(rows, siteHost(site.slug, config.sitesDomain))
     },
 
-    /** Fills an empty Redis with what the edges had put there; what is there already is newer. */
     republishCertificates: mirror.republish,
 
-    /** The plan has ended: domains are no longer served, but nobody else gets them without proof. */
     async stop(db: Sql, orgId: string): Promise<void> {
       for (const row of await queries.domainsOfOrganisation(db, orgId)) {
         if (row.stopped_at) continue
-        await queries.updateDomain(db, row.id, { stopped_at: now() })
-        await checks.show(db, row, { state: 'blocked', reason: 'plan_ended', holds: undefined, wanted: false }, '')
+        await checks.stop(db, row)
         if (row.wanted) await setDomainWanted(db, row.domain, false)
       }
     },
 
-    /** The plan is back: each domain is checked at once. */
     async resume(db: Sql, orgId: string): Promise<void> {
       for (const row of await queries.domainsOfOrganisation(db, orgId)) {
         if (!row.stopped_at) continue
@@ -250,7 +323,6 @@ export function createDomains({ sql, redis, secrets, clock, log, config, audit, 
       }
     },
 
-    /** For operators: what the edges serve, and when it ends. Never a key. */
     async certificates(): Promise<{ name: string; not_before: string; not_after: string; updated_at: string }[]> {
       const rows = await mirror.all()
       return rows.map(({ name, not_before, not_after, updated_at }) => ({
@@ -261,4 +333,9 @@ export function createDomains({ sql, redis, secrets, clock, log, config, audit, 
       }))
     },
   }
+}
+
+/** What to set next. */
+function nextLine(records: readonly RecordLine[]): RecordLine | undefined {
+  return records.find(({ action }) => action !== 'remove') ?? records[0]
 }

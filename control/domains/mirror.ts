@@ -14,6 +14,8 @@ import type { CertificateRow } from './queries.ts'
 
 const PAGE = 500
 
+export type Mirror = ReturnType<typeof createMirror>
+
 export function createMirror({ sql, redis, secrets, log }: { sql: Pool; redis: Redis; secrets: Secrets; log: Log }) {
   /** Keeps a bundle that the edges announced; '' forgets it. */
   async function keep(name: string, sealed: string): Promise<void> {

@@ -1,6 +1,8 @@
 import type { RetryState } from '../../shared/certificate-retry.ts'
 import type { PlanName } from '../../shared/plans.ts'
+import type { RouteRecord } from '../../shared/route-record.ts'
 import type { Sql } from '../database/sql.ts'
+import type { RecordLine } from './diagnose.ts'
 import type { DomainReason, DomainState } from './rules.ts'
 
 export interface DomainRow {
@@ -12,12 +14,22 @@ export interface DomainRow {
   state: DomainState
   reason: DomainReason | null
   detail: string
+  records: readonly RecordLine[]
+  alternative: RecordLine | null
+  warnings: readonly string[]
   verify_token: string
+  transfer_token: string | null
+  transfer_from: string | null
+  is_cname_spent: boolean
   holds: boolean
+  held_since: Date | null
   wanted: boolean
+  revealing: boolean
   stopped_at: Date | null
   checked_at: Date | null
   next_check_at: Date | null
+  next_try_at: Date | null
+  failing_since: Date | null
   checks: number
   created_at: Date
   slug: string
@@ -27,8 +39,10 @@ export interface DomainRow {
 }
 
 const columns = (sql: Sql) => sql`
-  d.id, d.domain, d.site_id, d.org_id, d.redirect_to, d.state, d.reason, d.detail, d.verify_token, d.holds, d.wanted,
-  d.stopped_at, d.checked_at, d.next_check_at, d.checks, d.created_at, s.slug, s.dns_target, c.not_after`
+  d.id, d.domain, d.site_id, d.org_id, d.redirect_to, d.state, d.reason, d.detail, d.records, d.alternative, d.warnings,
+  d.verify_token, d.transfer_token, d.transfer_from, d.is_cname_spent, d.holds, d.held_since, d.wanted, d.revealing,
+  d.stopped_at, d.checked_at, d.next_check_at, d.next_try_at, d.failing_since, d.checks, d.created_at,
+  s.slug, s.dns_target, c.not_after`
 
 const source = (sql: Sql) => sql`
   domains d join sites s on s.id = d.site_id left join certificates c on c.name = d.domain`
@@ -123,6 +137,7 @@ export async function insertDomain(
     redirect_to: string | null
     reason: DomainReason
     verify_token: string
+    is_cname_spent: boolean
     next_check_at: Date
     created_at: Date
   },
@@ -130,16 +145,61 @@ export async function insertDomain(
   await sql`insert into domains ${sql(row)}`
 }
 
+export type DomainChanges = Partial<Omit<DomainRow, 'slug' | 'dns_target' | 'not_after'>>
+
 export async function updateDomain(
   sql: Sql,
   id: string,
-  changes: Partial<Omit<DomainRow, 'slug' | 'dns_target' | 'not_after'>>,
+  { records, alternative, warnings, ...plain }: DomainChanges,
 ): Promise<void> {
+  const documents = Object.entries({ records, alternative, warnings }).filter(([, value]) => value !== undefined)
+  const changes = {
+    ...plain,
+    ...Object.fromEntries(documents.map(([name, value]) => [name, value === null ? null : sql.json(value as never)])),
+  }
   await sql`update domains set ${sql(changes as never)} where id = ${id}`
 }
 
+/** Has this drop had the name before? */
+export async function hadDomain(sql: Sql, siteId: string, domain: string): Promise<boolean> {
+  const rows = await sql`
+    select 1 from domains where site_id = ${siteId} and domain = ${domain} and removed_at is not null limit 1`
+  return rows.length === 1
+}
+
+/** Does the claim hold its name, and will it until the transaction ends? */
+export async function lockHolding(sql: Sql, id: string): Promise<boolean> {
+  const rows = await sql`select 1 from domains where id = ${id} and holds and removed_at is null for update`
+  return rows.length === 1
+}
+
+/** The other half of a pair is looked at next. */
+export async function hurryPairOf(
+  sql: Sql,
+  { site_id, domain }: Pick<DomainRow, 'site_id' | 'domain'>,
+  now: Date,
+): Promise<void> {
+  await sql`
+    update domains set next_check_at = ${now}
+    where site_id = ${site_id} and redirect_to = ${domain} and removed_at is null and stopped_at is null`
+}
+
+/** What the edges were told last about these hosts. */
+export async function routesAt(sql: Sql, hosts: readonly string[]): Promise<Map<string, RouteRecord>> {
+  const rows = await sql<{ host: string; record: RouteRecord }[]>`
+    select host, record from routes where host = any(${[...hosts]})`
+  return new Map(rows.map(({ host, record }) => [host, record]))
+}
+
+/** Where mails about an organisation's domains go. */
+export async function ownerEmail(sql: Sql, orgId: string): Promise<string | undefined> {
+  const [row] = await sql<{ email: string }[]>`
+    select u.email from organisations o join users u on u.id = o.owner_id where o.id = ${orgId}`
+  return row?.email
+}
+
 export async function removeDomain(sql: Sql, id: string, now: Date): Promise<void> {
-  await sql`update domains set removed_at = ${now}, holds = false, wanted = false, next_check_at = null where id = ${id}`
+  await sql`update domains set removed_at = ${now}, holds = false, wanted = false, revealing = false, next_check_at = null where id = ${id}`
 }
 
 /** Hands out due domains to one control at a time: the lease keeps others off while the check runs. */

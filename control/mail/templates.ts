@@ -36,6 +36,11 @@ export interface MailData {
   organisation_handed_over: { organisation: string; to: string; bill: Bill | undefined }
   takedown: { url: string; reason: string; contact: string }
   account_deleted: { email: string }
+  domain_stopped: { domain: string; visitorsSee: string; link: string }
+  /** `cause`: what the certificate authority said. */
+  domain_renewal: { domain: string; endsAt: Date; cause: string; link: string }
+  domain_moved_away: { domain: string; link: string }
+  domain_moved_here: { domain: string; link: string }
 }
 
 export type MailTemplate = keyof MailData
@@ -58,6 +63,7 @@ const MAX_SUBJECT_CHARS = 200
 
 const UNASKED = 'If you did not ask for this, ignore this mail: nothing changes.'
 const OWNER = 'You get this mail because you own these drops on Dropway.'
+const DOMAIN = 'You get this mail because you use this domain on Dropway.'
 const BILLING = 'You get this mail because you pay for a plan on Dropway.'
 
 const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Letter } = {
@@ -186,6 +192,43 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
       'Thank you for having been here.',
     ],
     footer: 'This is the last mail you get from us.',
+  }),
+  domain_stopped: ({ domain, visitorsSee, link }) => ({
+    subject: `${domain} no longer leads to your drop`,
+    paragraphs: [
+      `The DNS records of ${domain} have changed: it does not point to Dropway any more.`,
+      visitorsSee,
+      'If that is what you want, remove the domain from the drop. If not, the page shows which records to set.',
+    ],
+    action: { label: 'See what to set', url: link },
+    footer: DOMAIN,
+  }),
+  domain_renewal: ({ domain, endsAt, cause, link }) => ({
+    subject: `The certificate of ${domain} ends on ${formatDay(endsAt)}`,
+    paragraphs: [
+      `The certificate of ${domain} cannot be renewed. It ends on ${formatTime(endsAt)}; browsers warn visitors from then on.`,
+      `The certificate authority said: ${cause}`,
+      'We go on trying. The page shows what is in the way.',
+    ],
+    action: { label: 'See what is in the way', url: link },
+    footer: DOMAIN,
+  }),
+  domain_moved_away: ({ domain, link }) => ({
+    subject: `${domain} has moved to another account`,
+    paragraphs: [
+      `Another Dropway account has proven that ${domain} is theirs. From now on it leads to their drop, not to yours.`,
+      'If the domain is yours and you did not do that, somebody else can change its DNS records: check who can, at your DNS provider. The page shows the record that brings the domain back.',
+    ],
+    action: { label: 'Open my domains', url: link },
+    footer: DOMAIN,
+  }),
+  domain_moved_here: ({ domain, link }) => ({
+    subject: `${domain} has moved to your account`,
+    paragraphs: [
+      `The DNS records of ${domain} prove that it is yours. It leads to your drop from now on; the account that used it before has been told.`,
+    ],
+    action: { label: 'Open my domains', url: link },
+    footer: DOMAIN,
   }),
 }
 

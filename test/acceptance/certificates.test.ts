@@ -37,11 +37,18 @@ afterAll(async () => {
   await Promise.all([stack?.stop(), pebble?.stop()])
 })
 
+interface RecordJson {
+  type: string
+  name: string
+  value: string
+}
+
 interface DomainJson {
   domain: string
   state: string
   reason: string | null
-  record: { type: string; name: string; value: string }
+  record: RecordJson
+  records: RecordJson[]
   certificate: { not_after: string } | null
 }
 
@@ -82,7 +89,8 @@ test('www and apex redirect to each other, with their own certificates', async (
   await pebble.dns.a(added.record.value, '127.0.0.1')
   await pebble.dns.cname('www.pair.test', added.record.value)
   await pebble.dns.a('pair.test', '127.0.0.1')
-  await pebble.dns.txt(added.pair.record.name, added.pair.record.value)
+  const proof = added.pair.records.find(({ type }) => type === 'TXT')!
+  await pebble.dns.txt(proof.name, proof.value)
   await expect.poll(() => stateOf('www.pair.test'), soon).toMatchObject({ state: 'active', pair: { state: 'active' } })
   const answer = await visit('pair.test', { path: '/a?b=c' })
   expect(answer.status).toBe(301)

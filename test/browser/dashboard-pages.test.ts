@@ -36,9 +36,15 @@ beforeAll(async () => {
   const versions = (await stack.fetch(`/api/v1/sites/${site.id}/versions`, { token: account.token })).json<
     { version_id: string }[]
   >()
-  sitePages = ['', '/versions', `/versions/${versions[1]!.version_id}`, '/views', '/settings', '/domains'].map(
-    (page) => `/sites/${site.id}${page}`,
-  )
+  sitePages = [
+    '',
+    '/versions',
+    `/versions/${versions[1]!.version_id}`,
+    '/views',
+    '/settings',
+    '/domains',
+    '/domains/remove?domain=pages.example.com',
+  ].map((page) => `/sites/${site.id}${page}`)
 })
 afterAll(() => browser.close())
 

@@ -147,7 +147,12 @@ describe('a drop from start to end', () => {
     await page.getByRole('heading', { name: `www.${slug}.example.com` }).waitFor()
     expect(await page.getByText('CNAME').first().isVisible()).toBe(true)
     expect(await page.getByText('Waiting for DNS').first().isVisible()).toBe(true)
-    await page.getByRole('button', { name: /^Remove/ }).click()
+    // It is asked first, on a page of its own.
+    await page.getByRole('link', { name: /^Remove/ }).click()
+    await page.getByRole('link', { name: 'Keep it' }).click()
+    await page.getByRole('heading', { name: `www.${slug}.example.com` }).waitFor()
+    await page.getByRole('link', { name: /^Remove/ }).click()
+    await page.getByRole('button', { name: 'Remove it' }).click()
     await page.getByText('Removed.').waitFor()
   })
 

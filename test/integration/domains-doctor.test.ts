@@ -5,11 +5,11 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createDoctor } from '../../control/domains/doctor.ts'
+import { createDns } from '../../control/domains/dns.ts'
+import { observe } from '../../control/domains/observe.ts'
 import { createProbe } from '../../control/domains/probe.ts'
 import { startTestRedis, type TestRedis } from '../support/redis.ts'
 
-const claim = { domain: 'silent.test', target: 't-1.sites.test', verify_token: 'abc' }
 let server: TestRedis
 let redis: Redis
 beforeAll(async () => {
@@ -24,8 +24,14 @@ afterAll(async () => {
 test('a resolver that never answers is a timeout, within seconds', async () => {
   const silent = dgram.createSocket('udp4').bind(0, '127.0.0.1')
   await once(silent, 'listening')
-  const doctor = createDoctor({ dnsResolver: `127.0.0.1:${silent.address().port}`, caaIdentities: [], asksCa: true })
-  expect(await doctor.examine(claim)).toMatchObject({ failure: 'timeout', cnames: [], addresses: [], hasProof: false })
+  const dns = createDns(`127.0.0.1:${silent.address().port}`)
+  expect(await observe(dns, 'silent.test', true)).toMatchObject({
+    failure: { kind: 'timeout', name: 'silent.test' },
+    chain: [],
+    addresses: [],
+    txts: undefined,
+    caa: { kind: 'failed', name: 'silent.test' },
+  })
   silent.close()
 })
 
@@ -40,13 +46,22 @@ test('the probe follows no redirect, reads no long body, and leaves private addr
   web.listen(0, '127.0.0.1')
   await once(web, 'listening')
   const challengePort = (web.address() as AddressInfo).port
-  const open = createProbe({ redis, challengePort, allowPrivateAddresses: true })
-  expect(await open.probe('redirect.test', ['127.0.0.1'])).toBe('challenge_wrong')
-  expect(await open.probe('long.test', ['127.0.0.1'])).toBe('challenge_wrong')
+  const open = createProbe({ redis, challengePort, allowPrivateAddresses: true, allowLoopback: true })
+  expect(await open.probe('redirect.test', ['127.0.0.1'])).toMatchObject([{ outcome: 'stranger', status: 302 }])
+  expect(await open.probe('long.test', ['127.0.0.1'])).toMatchObject([{ outcome: 'stranger', status: 200 }])
   expect(asked).toHaveLength(2)
-  const strict = createProbe({ redis, challengePort, allowPrivateAddresses: false })
-  expect(await strict.probe('private.test', ['127.0.0.1', '169.254.169.254', '::1'])).toBe('private_address')
+  const strict = createProbe({ redis, challengePort, allowPrivateAddresses: false, allowLoopback: false })
+  const addresses = ['127.0.0.1', '169.254.169.254', '10.1.2.3', '::1']
+  const isPrivate = { outcome: 'private' }
+  expect(await strict.probe('private.test', addresses)).toMatchObject([isPrivate, isPrivate, isPrivate, isPrivate])
   expect(asked).toHaveLength(2)
+  // A laptop looks at itself, and at nothing else of its network.
+  const laptop = createProbe({ redis, challengePort, allowPrivateAddresses: false, allowLoopback: true })
+  expect(await laptop.probe('laptop.test', ['127.0.0.1', '192.168.1.1'])).toMatchObject([
+    { address: '127.0.0.1', outcome: 'stranger' },
+    { address: '192.168.1.1', outcome: 'private' },
+  ])
+  expect(asked).toHaveLength(3)
   web.closeAllConnections()
   web.close()
 }, 30_000)

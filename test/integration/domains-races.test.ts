@@ -20,7 +20,8 @@ let refreshRoutes: RefreshRoutes
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  redis = new Redis({ lazyConnect: true })
+  redis = new Redis({ lazyConnect: true, enableOfflineQueue: false, retryStrategy: () => null })
+  redis.on('error', () => {})
   domains = createDomains({
     sql: database.sql,
     redis,
@@ -30,15 +31,18 @@ beforeAll(async () => {
     config: {
       sitesDomain: 'sites.test',
       serviceHost: 'dropway.test',
-      dnsResolver: undefined,
+      baseUrl: 'https://dropway.test',
+      dnsResolver: '127.0.0.1:1',
       acmeDirectoryUrl: undefined,
       caaIdentities: [],
       challengePort: 80,
       allowPrivateAddresses: true,
+      allowLoopback: true,
       publicAddresses: ['192.0.2.10'],
       domainCheckMs: 1000,
     },
     audit: async () => {},
+    enqueueMail: async () => {},
     propagate: async () => ({ pending: false }),
   })
   refreshRoutes = createRefreshRoutes({

@@ -7,6 +7,7 @@ import { createIssuer, type Issuer } from '../../certs/renew.ts'
 import type { Actor } from '../../control/accounts/actor.ts'
 import { createDomains, type Domains } from '../../control/domains/domains.ts'
 import { createDomainWatch, type DomainWatch } from '../../control/domains/watch.ts'
+import { createEnqueueMail } from '../../control/mail/mail.ts'
 import { createEvents, type Events } from '../../control/events/publish.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { keys } from '../../shared/keys.ts'
@@ -46,12 +47,14 @@ beforeAll(async () => {
   const config = {
     sitesDomain: 'sites.test',
     serviceHost: 'dropway.test',
+    baseUrl: 'https://dropway.test',
     dnsResolver: pebble.dnsResolver,
     acmeDirectoryUrl: pebble.directoryUrl,
     caaIdentities: ['our-ca.test'],
     challengePort,
     allowPrivateAddresses: true,
-    publicAddresses: ['192.0.2.10'],
+    allowLoopback: true,
+    publicAddresses: ['127.0.0.1'],
     domainCheckMs: 150,
   }
   domains = createDomains({
@@ -62,6 +65,7 @@ beforeAll(async () => {
     log: silentLog,
     config,
     audit: async () => {},
+    enqueueMail: createEnqueueMail({ secrets, clock: systemClock }),
     propagate: () => events.propagate(),
   })
   events = createEvents({
@@ -143,10 +147,24 @@ describe('from claim to certificate', () => {
       redirect_to: null,
       pair: null,
     })
-    expect(added.record).toEqual({ type: 'CNAME', name: 'shop.path.test', value: target })
-    await expect
-      .poll(() => domains.get(actor, siteId, 'shop.path.test'), soon)
-      .toMatchObject({ state: 'awaiting_dns', reason: 'no_record' })
+    // What was found is said at once.
+    expect(added).toMatchObject({
+      reason: 'no_record',
+      checked_at: expect.any(String),
+      warnings: [],
+      alternative: null,
+    })
+    expect(added.records).toEqual([
+      {
+        action: 'add',
+        host: 'shop',
+        zone: 'path.test',
+        name: 'shop.path.test',
+        type: 'CNAME',
+        value: target,
+        found: [],
+      },
+    ])
     expect(await routeOf('shop.path.test')).toBeUndefined()
 
     await setCname('shop.path.test', target)
@@ -165,14 +183,16 @@ describe('from claim to certificate', () => {
     const { actor, siteId, slug } = await newAccount('plus')
     const added = await domains.add(actor, siteId, { domain: 'apex.test' })
     expect(added.pair).toMatchObject({ domain: 'www.apex.test', redirect_to: 'apex.test' })
-    expect(added.record).toMatchObject({ type: 'TXT', name: '_dropway.apex.test' })
-    expect(added.records).toContainEqual({ type: 'A', name: 'apex.test', value: '192.0.2.10' })
+    expect(added.records).toMatchObject([
+      { type: 'A', host: '@', name: 'apex.test', value: '127.0.0.1' },
+      { type: 'TXT', host: '_dropway', name: '_dropway.apex.test' },
+    ])
+    expect(added.alternative).toMatchObject({ type: 'ALIAS', host: '@' })
 
     await pebble.dns.a('apex.test', '127.0.0.1')
-    await expect
-      .poll(() => domains.check(actor, siteId, 'apex.test'), soon)
-      .toMatchObject({ state: 'awaiting_dns', reason: 'txt_missing' })
-    await pebble.dns.txt('_dropway.apex.test', added.record.value)
+    const halfway = await domains.check(actor, siteId, 'apex.test')
+    expect(halfway).toMatchObject({ state: 'awaiting_dns', reason: 'txt_missing', records: [{ type: 'TXT' }] })
+    await pebble.dns.txt('_dropway.apex.test', halfway.records[0]!.value)
     await setCname('www.apex.test', added.pair!.record.value)
     await expect
       .poll(() => domains.get(actor, siteId, 'apex.test'), soon)
@@ -313,6 +333,42 @@ describe('whose name it is', () => {
       state: 'blocked',
       reason: 'held_elsewhere',
     })
+  })
+
+  test('two proofs side by side in one zone: the name stays where it is, and moves once when it is told to', async () => {
+    const [first, second] = [await newAccount('plus'), await newAccount('plus')]
+    const name = 'swing.test'
+    const txtOf = (view: { records: readonly { type: string; value: string }[] }): string =>
+      view.records.find(({ type }) => type === 'TXT')!.value
+    const watchRoutes = async (): Promise<(string | undefined)[]> => {
+      const seen: (string | undefined)[] = []
+      for (let round = 0; round < 8; round++) {
+        await Promise.all([first, second].map((one) => domains.check(one.actor, one.siteId, name)))
+        seen.push((await routeOf(name))?.to)
+      }
+      return seen.filter((to, index) => to !== seen[index - 1])
+    }
+    await pebble.dns.a(name, '127.0.0.1')
+    const mine = await domains.add(first.actor, first.siteId, { domain: name, pair: false })
+    const theirs = await domains.add(second.actor, second.siteId, { domain: name, pair: false })
+    await pebble.dns.txt(`_dropway.${name}`, txtOf(mine))
+    await expect.poll(() => domains.check(first.actor, first.siteId, name), soon).toMatchObject({ state: 'active' })
+    await pebble.dns.txt(`_dropway.${name}`, txtOf(theirs))
+    expect(await watchRoutes()).toEqual([`${first.slug}.sites.test`])
+
+    const blocked = await domains.get(second.actor, second.siteId, name)
+    expect(blocked).toMatchObject({ state: 'blocked', reason: 'held_elsewhere' })
+    expect(txtOf(blocked)).toMatch(/^dropway-transfer=/)
+    await pebble.dns.txt(`_dropway.${name}`, txtOf(blocked))
+    await expect.poll(() => domains.check(second.actor, second.siteId, name), soon).toMatchObject({ state: 'active' })
+    // Everything that was ever pasted still stands in the zone.
+    expect(await watchRoutes()).toEqual([`${second.slug}.sites.test`])
+    const mails = await database.sql<{ recipient: string; template: string }[]>`
+      select recipient, template from mails where template like 'domain_moved%' and recipient in ${database.sql([first.actor.email, second.actor.email])} order by template`
+    expect(mails).toEqual([
+      { recipient: first.actor.email, template: 'domain_moved_away' },
+      { recipient: second.actor.email, template: 'domain_moved_here' },
+    ])
   })
 
   test('plans: none on free, one on Plus with its pair, races included; another account sees nothing', async () => {

@@ -1,4 +1,6 @@
 /** Follows a domain that is being set up: takes over the server's own rendering while nothing is being typed. */
+import { enableCopying } from './elements.ts'
+
 const PAUSE_MS = 4000
 
 async function refresh(): Promise<void> {
@@ -9,7 +11,10 @@ async function refresh(): Promise<void> {
   const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html').querySelector('[data-domains]')
   if (!fresh || place.contains(document.activeElement) || fresh.innerHTML === place.innerHTML) return
   place.replaceChildren(...document.adoptNode(fresh).childNodes)
+  enableCopying(place)
 }
+
+enableCopying(document)
 
 setInterval(() => {
   if (document.visibilityState === 'visible') void refresh().catch(() => undefined)

@@ -11,7 +11,7 @@ import {
   type Handlers,
 } from '../handlers.ts'
 import type { DashboardServices } from '../services.ts'
-import { siteDomainsPage } from '../views/site-domains.ts'
+import { removeDomainPage, siteDomainsPage } from '../views/site-domains.ts'
 
 export function siteDomainsRoutes({ sites, domains, clock }: DashboardServices, handlers: Handlers): Route[] {
   async function show(
@@ -55,6 +55,15 @@ export function siteDomainsRoutes({ sites, domains, clock }: DashboardServices, 
       domains.add(actor, request.params['id']!, { domain, pair: form.has('pair') }),
     ),
     change('/check', 'checked', ({ actor, request }, domain) => domains.check(actor, request.params['id']!, domain)),
+    change('/main', 'saved', ({ actor, request }, domain) => domains.makeMain(actor, request.params['id']!, domain)),
+    handlers.accountPage('/sites/:id/domains/remove', async ({ request, viewer, actor }) => {
+      const id = request.params['id']!
+      const [site, domain] = await Promise.all([
+        sites.get(actor, id),
+        domains.get(actor, id, request.query.get('domain') ?? ''),
+      ])
+      return removeDomainPage(viewer, site, domain)
+    }),
     change('/remove', 'removed', ({ actor, request }, domain) => domains.remove(actor, request.params['id']!, domain)),
   ]
 }

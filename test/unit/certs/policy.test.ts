@@ -1,14 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import {
-  adviceIntervalMs,
-  afterFailure,
-  hurried,
-  MAX_FAILURES_PER_HOUR,
-  renewalDueAt,
-  spreadOf,
-} from '../../../certs/policy.ts'
-import type { RetryState } from '../../../shared/certificate-retry.ts'
+import { adviceIntervalMs, afterFailure, hurried, renewalDueAt, spreadOf } from '../../../certs/policy.ts'
+import { MAX_FAILURES_PER_HOUR, type RetryState } from '../../../shared/certificate-retry.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/clock.ts'
 
 const refused = { reason: 'ca_refused', message: 'no' } as const

@@ -27,6 +27,10 @@ const samples: { [Name in MailTemplate]: MailData[Name] } = {
   organisation_handed_over: { organisation: 'Acme', to: 'ada@example.com', bill: { plan: 'Plus', until: at } },
   takedown: { url: 'https://x.dropway.test', reason: 'phishing', contact: 'https://dropway.test/report' },
   account_deleted: { email: 'ada@example.com' },
+  domain_stopped: { domain: 'www.example.com', visitorsSee: 'Visitors see what 192.0.2.1 shows them.', link },
+  domain_renewal: { domain: 'www.example.com', endsAt: at, cause: 'CAA record forbids issuance', link },
+  domain_moved_away: { domain: 'www.example.com', link },
+  domain_moved_here: { domain: 'www.example.com', link },
 }
 
 const compose = async (content: ReturnType<typeof renderMail>) =>

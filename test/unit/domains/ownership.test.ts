@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest'
+import { judgeOwnership, transferValue, verifyValue, type Claim } from '../../../control/domains/ownership.ts'
+
+const mine: Claim = { target: 't-mine.sites.test', token: 'mine', transferToken: null, isCnameSpent: false }
+const theirs: Claim = { target: 't-theirs.sites.test', token: 'theirs', transferToken: null, isCnameSpent: false }
+const asking: Claim = { ...mine, transferToken: 'move' }
+const nothing = { txts: [], chain: [], failure: undefined }
+const servfail = { txts: undefined, chain: [], failure: { kind: 'servfail', name: 'x.test' } } as const
+const aliased = (claim: Claim) => ({ ...nothing, chain: [claim.target] })
+const shows = (...txts: string[]) => ({ ...nothing, txts })
+
+describe('a name that nobody holds', () => {
+  test.each([
+    ['an empty zone', nothing, 'unproven'],
+    ['a zone that does not answer', servfail, 'unproven'],
+    ['its token', shows(verifyValue('mine')), 'holds'],
+    ["another claim's token", shows(verifyValue('theirs')), 'unproven'],
+    ['its alias', aliased(mine), 'holds'],
+    ['its alias, behind others', { ...nothing, chain: ['cdn.test', mine.target] }, 'holds'],
+    ["another drop's alias", aliased(theirs), 'unproven'],
+  ] as const)('%s: %s', (_, zone, expected) =>
+    expect(judgeOwnership({ claim: mine, isHolder: false, holder: undefined, zone })).toBe(expected),
+  )
+})
+
+describe('a name that another account holds', () => {
+  test.each([
+    ['both tokens side by side', mine, shows(verifyValue('theirs'), verifyValue('mine')), 'held_elsewhere'],
+    [
+      'its token beside the alias of the holder',
+      mine,
+      { ...aliased(theirs), txts: [verifyValue('mine')] },
+      'held_elsewhere',
+    ],
+    ['the token of the transfer', asking, shows(verifyValue('theirs'), transferValue('move')), 'takes_over'],
+    [
+      'the token of the transfer, said to be a proof',
+      asking,
+      shows(verifyValue('theirs'), verifyValue('move')),
+      'held_elsewhere',
+    ],
+    ['the token of another transfer', asking, shows(verifyValue('theirs'), transferValue('old')), 'held_elsewhere'],
+    ['nothing of the holder any more, and its token', mine, shows(verifyValue('mine')), 'takes_over'],
+    ['nothing of the holder any more, and its alias', mine, aliased(mine), 'takes_over'],
+    ['nothing of either', mine, nothing, 'held_elsewhere'],
+    ['the alias with which it lost the name', { ...mine, isCnameSpent: true }, aliased(mine), 'held_elsewhere'],
+    ['a zone that does not answer', mine, { ...servfail, chain: [mine.target] }, 'held_elsewhere'],
+    [
+      'a holder that was moved here by its transfer',
+      mine,
+      shows(transferValue('theirs'), verifyValue('mine')),
+      'held_elsewhere',
+    ],
+  ] as const)('%s: %s', (_, claim, zone, expected) =>
+    expect(judgeOwnership({ claim, isHolder: false, holder: theirs, zone })).toBe(expected),
+  )
+})
+
+test('who holds a name goes on holding it, whatever its zone says', () => {
+  for (const zone of [nothing, servfail, shows(verifyValue('theirs'), transferValue('move')), aliased(theirs)])
+    expect(judgeOwnership({ claim: mine, isHolder: true, holder: undefined, zone })).toBe('holds')
+})
