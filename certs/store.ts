@@ -7,7 +7,7 @@ import { openBundle, sealBundle, type CertificateBundle } from '../shared/certif
 import { decodeRetryState, type RetryState } from '../shared/certificate-retry.ts'
 import { keys, LOG_LENGTH } from '../shared/keys.ts'
 import type { Secrets } from '../shared/secrets.ts'
-import { encodeStreamMessage } from '../shared/stream.ts'
+import { decodeDomainWanted, encodeStreamMessage } from '../shared/stream.ts'
 import type { OrderLock } from './order-lock.ts'
 
 const PAGE = 1000
@@ -87,8 +87,13 @@ export function createCertificateStore(redis: Redis, secrets: Secrets): Certific
 
 const UNWANTED = JSON.stringify({ wanted: false })
 
+/** What cannot be read asks for nothing, and costs no other domain its certificate. */
 function isWantedValue(value: string | null): boolean {
-  return value !== null && value !== UNWANTED && (JSON.parse(value) as { wanted?: unknown }).wanted === true
+  try {
+    return value !== null && decodeDomainWanted(value)
+  } catch {
+    return false
+  }
 }
 
 /** In pages: a hash of many thousand names must not hold Redis up. */

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { DAY_MS, HOUR_MS, type Clock } from '../shared/clock.ts'
 import { openBlobStore } from '../shared/blobs/open.ts'
 import type { Log } from '../shared/log.ts'
+import { openBlocking } from '../shared/redis.ts'
 import { createSecrets } from '../shared/secrets.ts'
 import { createAccess } from './accounts/access.ts'
 import { createAccounts } from './accounts/accounts.ts'
@@ -49,12 +50,16 @@ const SWEEP_MS = HOUR_MS
 /** A batch of view counts that another control has read but not folded yet is folded or given up by then. */
 const VIEW_BATCH_MEMORY_MS = DAY_MS
 const DATABASE_CONNECTIONS = 16
+const REDIS_TIMEOUT_MS = 1000
 
 export type Services = ReturnType<typeof createServices>
 
 export function createServices({ config, clock, log }: { config: ControlConfig; clock: Clock; log: Log }) {
   const sql = openDatabase({ url: config.databaseUrl, maxConnections: DATABASE_CONNECTIONS })
   const redis = connectRedis(config.redisUrl, log)
+  // Its WATCH must not meet the transactions of others; what is asked before it is connected waits.
+  const publisherRedis = openBlocking(redis, REDIS_TIMEOUT_MS)
+  publisherRedis.on('error', () => {})
   const secrets = createSecrets(config.secretKey)
   const blobStore = { url: config.blobStore }
   const blobs = openBlobStore(blobStore, (error) => log.warn({ err: error }, 'no copy of a blob kept'))
@@ -83,7 +88,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     now: () => clock.now(),
     domainRoutes: domains.routesOf,
   })
-  const events = createEvents({ sql, redis, clock, log, republishers: [domains.republishCertificates] })
+  const events = createEvents({ sql, redis, publisherRedis, log, republishers: [domains.republishCertificates] })
   const sites = createSites({ sql, clock, events, refreshRoutes, audit, config })
   const versions = createVersions({ sql, clock, log, events, refreshRoutes, audit, publishing, sites, config })
   const uploads = createUploads({
@@ -240,6 +245,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
       await events.stop()
       await Promise.all([publishing.close(), inspector.close()])
       redis.disconnect()
+      publisherRedis.disconnect()
       await sql.end({ timeout: 5 })
     },
   }

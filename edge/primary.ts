@@ -14,6 +14,8 @@ import { systemClock } from '../shared/clock.ts'
 import { newId } from '../shared/ids.ts'
 import { createLog, type Log } from '../shared/log.ts'
 import { createSecrets, type Secrets } from '../shared/secrets.ts'
+import { decodeDomainWanted } from '../shared/stream.ts'
+import { systemTimers } from '../shared/timers.ts'
 import { answerPings } from '../shared/watchdog/heartbeat.ts'
 import type { EdgeConfig } from './config.ts'
 import { startMetrics } from './metrics.ts'
@@ -63,6 +65,7 @@ export async function runPrimary(
       tellIssuer(issuer, replica, changes)
     },
     log,
+    timers: systemTimers,
   })
   // Registered and level first, where Redis is there: then no publish is acknowledged that this edge does not serve.
   await Promise.race([follower.firstSync, sleep(FIRST_SYNC_MS, undefined, { ref: false })])
@@ -153,13 +156,12 @@ async function certificateSource(config: EdgeConfig, redis: Redis, secrets: Secr
   return createAcmeSource({ redis, secrets, clock: systemClock, acme: { directoryUrl, email, caFile } })
 }
 
+/** An entry that was removed asks for nothing. */
+const UNWANTED = JSON.stringify({ wanted: false })
+
 function tellIssuer(issuer: Issuer, replica: Replica, changes: readonly Change[] | undefined): void {
   for (const { kind, name } of changes ?? []) {
     if (kind === 'certificate') issuer.onCertificate(name)
-    else if (kind === 'domain') issuer.onDomain(name, isWanted(replica.value('domain', name)))
+    else if (kind === 'domain') issuer.onDomain(name, decodeDomainWanted(replica.value('domain', name) ?? UNWANTED))
   }
-}
-
-function isWanted(value: string | undefined): boolean {
-  return value !== undefined && (JSON.parse(value) as { wanted?: unknown }).wanted === true
 }

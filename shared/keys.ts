@@ -10,12 +10,20 @@ export const keys = {
   certificates: `${PREFIX}certificates`,
   /** String: identifies the life of this Redis data set. Absent after FLUSHALL; set by control once everything is republished. */
   epoch: `${PREFIX}epoch`,
-  /** String: which history of Redis's own `epoch` was written into. Control's business; edges never look at it. */
-  history: `${PREFIX}history`,
+  /** String: which life of Redis itself (its replication id) `epoch` was written into. Edges never look at it. */
+  redisLife: `${PREFIX}history`,
+  /** String: the history (history.ts) whose database alone may publish. Claimed before its snapshot is written. */
+  writer: `${PREFIX}writer`,
+  /** String `<revision> <host>`: the newest revision that was ever published. A database without it was set back. */
+  newest: `${PREFIX}newest`,
+  /** Set: hosts that an edge serves and the snapshot does not name. Control says what becomes of them. */
+  unknown: `${PREFIX}unknown`,
   /** Stream: the lossless change log (contract 3b, stream.ts). */
   log: `${PREFIX}routes:log`,
   /** String with TTL per live edge: the log position that all of its workers serve. */
   edge: (edgeId: string) => `${PREFIX}edge:${edgeId}`,
+  /** String with the same TTL: what else the edge says of itself (live-edges.ts). */
+  edgeState: (edgeId: string) => `${PREFIX}edge-state:${edgeId}`,
   /** Set of edge ids that have registered; an id without a live `edge` key has gone. */
   edges: `${PREFIX}edges`,
   /** Hash: `<site_id>|<day>` → page views not yet folded into Postgres. */

@@ -1,7 +1,9 @@
 /** Which log position every live edge serves. Asked before a caller, or a certificate authority, is told to look. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import { decodeHistory, type History } from './history.ts'
 import { keys } from './keys.ts'
-import { compareStreamIds } from './stream.ts'
+import { compareStreamIds, START_OF_LOG } from './stream.ts'
 
 const POLL_MS = 10
 
@@ -11,20 +13,73 @@ export interface EdgeRegistry {
   mget(keys: string[]): Promise<(string | null)[]>
 }
 
-/** Positions of the edges that are alive. An edge that has gone does not count: its key has expired. */
-export async function livePositions(redis: EdgeRegistry): Promise<string[]> {
+/** Named to control at most; an edge that refuses more says how many there are. */
+export const MAX_REFUSALS_TOLD = 500
+
+/** What an edge says beside its position. Fields are only ever added: a reader skips those that it does not know. */
+const edgeStateSchema = z.object({
+  v: z.literal(1),
+  /** The snapshot that its replica is built on. Control believes an acknowledgement only together with this. */
+  epoch: z.string(),
+  /** Encoded; of the newest history that its replica holds. */
+  history: z.string().optional(),
+  /** Names whose news it could not use, and so serves as they were before: [name, reason]. */
+  refused: z.array(z.tuple([z.string(), z.string()])).default([]),
+  refusedCount: z.int().default(0),
+})
+
+export type EdgeState = z.input<typeof edgeStateSchema>
+
+export interface LiveEdge {
+  readonly id: string
+  readonly position: string
+  /** Undefined: an edge of the release before, which says its position only. */
+  readonly state?:
+    | {
+        readonly epoch: string
+        readonly history: History | undefined
+        readonly refused: ReadonlyMap<string, string>
+        readonly refusedCount: number
+      }
+    | undefined
+}
+
+export function encodeEdgeState(state: EdgeState): string {
+  return JSON.stringify(state)
+}
+
+function decodeEdgeState(text: string | null): LiveEdge['state'] {
+  if (text === null) return undefined
+  const { epoch, history, refused, refusedCount } = edgeStateSchema.parse(JSON.parse(text))
+  return { epoch, history: decodeHistory(history), refused: new Map(refused), refusedCount }
+}
+
+/** The edges that are alive. One that has gone does not count: its key has expired. */
+export async function liveEdges(redis: EdgeRegistry): Promise<LiveEdge[]> {
   const ids = await redis.smembers(keys.edges)
   if (ids.length === 0) return []
-  const positions = await redis.mget(ids.map((id) => keys.edge(id)))
-  return positions.filter((position) => position !== null)
+  const values = await redis.mget(ids.flatMap((id) => [keys.edge(id), keys.edgeState(id)]))
+  return ids.flatMap((id, index) => {
+    const position = values[2 * index]
+    return typeof position === 'string' ? [withState({ id, position }, values[2 * index + 1] ?? null)] : []
+  })
+}
+
+/** Who says something that cannot be read has acknowledged nothing. */
+function withState(edge: LiveEdge, text: string | null): LiveEdge {
+  try {
+    return { ...edge, state: decodeEdgeState(text) }
+  } catch {
+    return { ...edge, position: START_OF_LOG }
+  }
 }
 
 /** True once every live edge serves the position; false when that took too long or no edge is alive. */
 export async function everyEdgeReached(redis: EdgeRegistry, position: string, waitMs: number): Promise<boolean> {
   const deadline = performance.now() + waitMs
   for (;;) {
-    const positions = await livePositions(redis)
-    if (positions.length > 0 && positions.every((reached) => compareStreamIds(reached, position) >= 0)) return true
+    const edges = await liveEdges(redis)
+    if (edges.length > 0 && edges.every((edge) => compareStreamIds(edge.position, position) >= 0)) return true
     if (performance.now() >= deadline) return false
     await sleep(POLL_MS)
   }

@@ -27,6 +27,15 @@ export function decodeStreamMessage(fields: readonly string[]): StreamMessage {
   return streamMessageSchema.parse({ ...entries, v: Number(entries['v']) })
 }
 
+const domainValue = z.object({ wanted: z.boolean() })
+
+/** Reads the value of a `domain` message. Throws on anything else. */
+export function decodeDomainWanted(value: string): boolean {
+  return domainValue.parse(JSON.parse(value)).wanted
+}
+
+export const START_OF_LOG = '0-0'
+
 /** Stream ids (`<ms>-<seq>`) in order: negative when `a` is older. */
 export function compareStreamIds(a: string, b: string): number {
   const [aMs = '0', aSeq = '0'] = a.split('-')

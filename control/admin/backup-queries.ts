@@ -82,18 +82,6 @@ export async function* keptBlobs(sql: Sql): AsyncGenerator<string> {
   for await (const page of rows.cursor(PAGE_ROWS)) for (const { hash } of page) yield hash
 }
 
-/** Every route goes through the change log too: edges acknowledge that, where a new snapshot is only noticed. */
-export async function announceRoutes(sql: Sql): Promise<void> {
-  await sql`insert into outbox (kind, name, value, revision) select 'route', host, record::text, revision from routes`
-}
-
-/** An edge may still hold a later state than the backup's: it takes the restored one only if that counts as newer. */
-export async function raiseRevisions(sql: Sql, by: number): Promise<void> {
-  await sql`
-    update routes set revision = revision + ${by}, record = jsonb_set(record, '{revision}', to_jsonb(revision + ${by}))`
-  await sql`select setval('route_revisions', (select coalesce(max(revision), 1) from routes))`
-}
-
 export async function isEmptyInstallation(sql: Sql): Promise<boolean> {
   const [row] = await sql<
     { found: boolean }[]

@@ -4,7 +4,8 @@ import net from 'node:net'
 import path from 'node:path'
 import tls from 'node:tls'
 import { openBlobStore } from '../../shared/blobs/open.ts'
-import { livePositions } from '../../shared/live-edges.ts'
+import { keys } from '../../shared/keys.ts'
+import { liveEdges, type LiveEdge } from '../../shared/live-edges.ts'
 import { readLocalServices } from '../../shared/local-services.ts'
 import { openRedis } from '../../shared/redis.ts'
 import type { ControlConfig } from '../config.ts'
@@ -114,12 +115,14 @@ const redis: Check = async (config) => {
   client.on('error', () => {})
   try {
     await client.connect()
-    const edges = (await livePositions(client)).length
+    const edges = await liveEdges(client)
     return [
       redisFinding(await client.info()),
-      edges === 0
+      edges.length === 0
         ? problem('edges', 'none is alive', 'Start an edge; look at DATA_DIR/logs/edge.log.')
-        : ok('edges', `${edges} alive`),
+        : ok('edges', `${edges.length} alive`),
+      refusedFinding(edges),
+      unknownFinding(await client.scard(keys.unknown)),
     ]
   } catch (error) {
     const mend = config.redisUrl.startsWith('/')
@@ -129,6 +132,29 @@ const redis: Check = async (config) => {
   } finally {
     client.disconnect()
   }
+}
+
+const MAX_NAMED = 5
+
+/** Hosts that an edge serves as they were, because it cannot use what it was told last. */
+function refusedFinding(edges: readonly LiveEdge[]): Finding {
+  const refused = new Map(edges.flatMap(({ state }) => [...(state?.refused ?? [])]))
+  if (refused.size === 0) return ok('records', 'every edge could use all that it was told')
+  const named = [...refused].slice(0, MAX_NAMED).map(([name, reason]) => `${name} (${reason})`)
+  return problem(
+    'records',
+    `${refused.size} cannot be used by an edge: ${named.join('; ')}`,
+    'Upgrade edges that are older than the controls; otherwise publish these once more.',
+  )
+}
+
+function unknownFinding(count: number): Finding {
+  if (count === 0) return ok('addresses', 'edges serve none that the database does not know')
+  return warning(
+    'addresses',
+    `edges serve ${count} that the database does not know, from before it was restored`,
+    '"admin takedown <address>" removes one, "admin republish --remove-unknown all" removes them all.',
+  )
 }
 
 function redisFinding(info: string): Finding {

@@ -66,8 +66,8 @@ const setPlan: Command = {
 }
 
 const takedown: Command = {
-  usage: 'takedown <slug> --reason <text>',
-  summary: 'removes a drop from its address (410) and tells its owner why',
+  usage: 'takedown <slug or address> --reason <text>',
+  summary: 'removes what is served at an address (410) and tells its owner, where the database knows one, why',
   async run(services, args) {
     const { slug, reason } = slugAnd(args, { reason: { type: 'string' } })
     return { slug, state: 'removed', ...(await services.trust.takedown(OPERATOR, slug, required('--reason', reason))) }
@@ -88,8 +88,8 @@ const restore: Command = {
 async function restoreInstallation(services: Services, from: { backup?: string; snapshot?: string }): Promise<unknown> {
   try {
     const done = await restoreBackup(backupContext(services), required('--backup', from.backup), from.snapshot)
-    const routes = await services.events.republish()
-    return { restored: done.path, taken_at: done.takenAt, routes, ...(await services.events.propagate()) }
+    const published = await services.events.republish({ newHistory: true })
+    return { restored: done.path, taken_at: done.takenAt, ...published }
   } catch (error) {
     throw error instanceof RestoreRefused ? new UsageError(error.message) : error
   }
@@ -130,11 +130,15 @@ const sweep: Command = {
 }
 
 const republish: Command = {
-  usage: 'republish',
-  summary: 'writes the whole routing table to Redis again',
-  async run(services) {
-    const routes = await services.events.republish()
-    return { routes, ...(await services.events.propagate()) }
+  usage: 'republish [--new-history] [--remove-unknown <count>|all]',
+  summary:
+    'writes the whole routing table to Redis again; --new-history: it replaces whatever the edges hold; --remove-unknown: addresses that they serve and the database does not know, if there are no more',
+  async run(services, args) {
+    const { 'new-history': newHistory, 'remove-unknown': unknown } = options(args, {
+      'new-history': { type: 'boolean', default: false },
+      'remove-unknown': { type: 'string' },
+    })
+    return services.events.republish({ newHistory, removeUnknown: parseCount('--remove-unknown', unknown) })
   },
 }
 
@@ -180,6 +184,13 @@ function parsePlan(text: string): PlanName {
   if (!plan)
     throw new UsageError(`--plan must be one of ${PLAN_NAMES.filter((name) => name !== 'anonymous').join(', ')}.`)
   return plan
+}
+
+function parseCount(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  if (text === 'all') return Number.POSITIVE_INFINITY
+  if (!/^\d{1,9}$/.test(text)) throw new UsageError(`${name} must be a number, or "all".`)
+  return Number(text)
 }
 
 function required(name: string, value: string | undefined): string {

@@ -1,6 +1,6 @@
 /**
  * Brings a backup back into an installation that runs and is empty. Content first, then all tables in one transaction,
- * then the routing table is published anew: whatever fails before the commit leaves the installation empty.
+ * then the caller publishes the routing table as a new history: whatever fails before the commit leaves the installation empty.
  */
 import { createReadStream } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
@@ -17,20 +17,8 @@ import {
   type BackupContext,
   type BackupFacts,
 } from './backup.ts'
-import {
-  announceRoutes,
-  countRows,
-  insertRows,
-  isEmptyInstallation,
-  keptBlobs,
-  PAGE_ROWS,
-  raiseRevisions,
-  setSequence,
-} from './backup-queries.ts'
+import { countRows, insertRows, isEmptyInstallation, keptBlobs, PAGE_ROWS, setSequence } from './backup-queries.ts'
 import { appliedMigrations } from './queries.ts'
-
-/** Larger than the number of changes that any installation makes between two backups. */
-const REVISION_LEAP = 1_000_000_000
 
 /** A backup that cannot be restored here, and why. */
 export class RestoreRefused extends Error {}
@@ -49,8 +37,6 @@ export async function restoreBackup(
     await sql`set local idle_in_transaction_session_timeout = 0`
     for (const { name: table, rows } of facts.tables) await fillTable(sql, folder, table, rows)
     for (const sequence of facts.sequences) await setSequence(sql, sequence)
-    await raiseRevisions(sql, REVISION_LEAP)
-    await announceRoutes(sql)
     // What is committed can be served: the content is there first.
     await copyBlobs(keptBlobs(sql), blobsOf(directory), context.blobs)
   })

@@ -6,6 +6,12 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 
 export interface Call {
   givenUp: boolean
+  /** Hosts whose routes it has changed: what its acknowledgement is about. */
+  readonly changedHosts: Set<string>
+}
+
+export function newCall(): Call {
+  return { givenUp: false, changedHosts: new Set() }
 }
 
 const calls = new AsyncLocalStorage<Call | undefined>()

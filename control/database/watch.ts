@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errors } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
-import { runAs, type Call } from './call.ts'
+import { newCall, runAs } from './call.ts'
 import { openDatabase, type Pool } from './sql.ts'
 
 const PING_EVERY_MS = 400
@@ -70,7 +70,7 @@ export function createDatabaseWatch({ url, log }: { url: string; log: Log }): Da
     },
     guard(work) {
       return new Promise((resolve, reject) => {
-        const call: Call = { givenUp: false }
+        const call = newCall()
         const giveUp = (): void => {
           call.givenUp = true
           reject(errors.unavailable('A part of the service is not reachable right now. Try again in a moment.'))

@@ -4,6 +4,7 @@
  */
 import type { RouteRecord } from '../../shared/route-record.ts'
 import { encodeRouteRecord } from '../../shared/route-record.ts'
+import { currentCall } from '../database/call.ts'
 import type { Sql } from '../database/sql.ts'
 
 type Unrevised<Record> = Record extends RouteRecord ? Omit<Record, 'v' | 'revision'> : never
@@ -17,6 +18,7 @@ export async function setRoute(sql: Sql, route: NewRoute): Promise<void> {
   const [row] = await sql<{ revision: number }[]>`select nextval('route_revisions')::bigint as revision`
   const record = { ...route, v: 1, revision: row!.revision } as RouteRecord
   await sql`update routes set record = ${sql.json(record as never)}, revision = ${record.revision} where host = ${route.host}`
+  currentCall()?.changedHosts.add(route.host)
   await enqueue(sql, { kind: 'route', name: route.host, value: encodeRouteRecord(record), revision: record.revision })
 }
 

@@ -84,6 +84,22 @@ export async function lockSiteBySlug(sql: Sql, slug: string): Promise<FoundSite 
   return site
 }
 
+/** The drop that an address leads to: its own, a custom domain, a former slug. */
+export async function lockSiteByHost(sql: Sql, host: string): Promise<FoundSite | undefined> {
+  const id = await findSiteIdByHost(sql, host)
+  if (id === undefined) return undefined
+  const [site] = await sql<
+    FoundSite[]
+  >`select ${foundSite(sql)} from ${source(sql)} where s.id = ${id} and s.deleted_at is null for update of s`
+  return site
+}
+
+/** False for a name that is known to be nothing: an edge may serve something there all the same. */
+export async function leadsSomewhere(sql: Sql, host: string): Promise<boolean> {
+  const [row] = await sql`select from routes where host = ${host} and record ->> 'kind' <> 'none'`
+  return row !== undefined
+}
+
 /** By slug, custom domain or account; for staff. */
 export async function searchSites(sql: Sql, text: string, limit: number): Promise<FoundSite[]> {
   const like = `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`
@@ -101,6 +117,6 @@ export async function setTakenDown(sql: Sql, siteId: string, at: Date | null, re
 export async function findSiteIdByHost(sql: Sql, host: string): Promise<string | undefined> {
   const [row] = await sql<{ site_id: string }[]>`
     select coalesce(r.record ->> 'site_id', t.record ->> 'site_id') as site_id
-    from routes r left join routes t on r.record ->> 'kind' = 'alias' and t.host = r.record ->> 'to' where r.host = ${host}`
+    from routes r left join routes t on r.record ->> 'kind' in ('alias', 'redirect') and t.host = r.record ->> 'to' where r.host = ${host}`
   return row?.site_id ?? undefined
 }

@@ -10,6 +10,7 @@ import type { Inspection } from '../anonymous/anonymous.ts'
 import { recordAudit } from '../audit/audit.ts'
 import type { ControlConfig } from '../config.ts'
 import { transaction, type Pool, type Sql } from '../database/sql.ts'
+import { setRoute, type NewRoute } from '../events/outbox.ts'
 import type { Events } from '../events/publish.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import type { EnqueueMail } from '../mail/mail.ts'
@@ -19,7 +20,7 @@ import * as queries from './queries.ts'
 interface TrustDeps {
   sql: Pool
   clock: Clock
-  events: Pick<Events, 'propagate'>
+  events: Pick<Events, 'propagate' | 'isServed'>
   refreshRoutes: RefreshRoutes
   enqueueMail: EnqueueMail
   limiter: RateLimiter
@@ -46,42 +47,72 @@ export function createTrust({ sql, clock, events, refreshRoutes, enqueueMail, li
     if (!('system' in moderator) && !moderator.isStaff) throw errors.notFound('page')
   }
 
-  /** Changes a site under its lock and tells the edges. */
+  /** A slug, a host or a URL. */
+  function hostOf(address: string): string | undefined {
+    if (!address.includes('.')) return parseAuthority(siteHost(address, config.sitesDomain))
+    return parseAuthority(address.replace(/^https?:\/\//i, '').split('/')[0])
+  }
+
+  /** Changes a site under its lock and tells the edges. `otherwise`: what to do where no drop of ours is. */
   async function moderate(
     moderator: Moderator,
-    slug: string,
+    address: string,
     change: (db: Sql, site: queries.FoundSite) => Promise<void>,
+    otherwise: (db: Sql, host: string) => Promise<boolean> = async () => false,
   ): Promise<{ pending: boolean }> {
     requireStaff(moderator)
+    const host = hostOf(address)
+    if (host === undefined) throw errors.notFound()
     await transaction(sql, async (db) => {
-      const site = await queries.lockSiteBySlug(db, slug)
-      if (!site) throw errors.notFound()
-      await change(db, site)
-      await refreshRoutes(db, site.id)
+      const site = (await queries.lockSiteBySlug(db, address)) ?? (await queries.lockSiteByHost(db, host))
+      if (site) {
+        await change(db, site)
+        await refreshRoutes(db, site.id)
+      } else if (!(await otherwise(db, host))) throw errors.notFound()
     })
     return events.propagate()
   }
 
+  async function takeDown(moderator: Moderator, db: Sql, site: queries.FoundSite, reason: string): Promise<void> {
+    await queries.setTakenDown(db, site.id, now(), reason)
+    await queries.resolveAllOf(db, site.id, 'taken down', now())
+    await recordAudit(db, {
+      orgId: site.org_id,
+      actor: moderator,
+      action: 'trust.takedown',
+      subject: site.id,
+      detail: { slug: site.slug, reason },
+    })
+    if (site.owner_email)
+      await enqueueMail(db, {
+        eventKey: `takedown:${site.id}:${clock.now()}`,
+        to: site.owner_email,
+        template: 'takedown',
+        data: { url: urlOf(site.slug), reason, contact: `${config.baseUrl}/report` },
+      })
+  }
+
+  /**
+   * Edges may serve an address that the database does not know, from before it was restored. It has no owner to be told
+   * and no content to be given back: it is known to be removed from here on.
+   */
+  async function takeDownUnknown(moderator: Moderator, db: Sql, host: string, reason: string): Promise<boolean> {
+    if ((await queries.leadsSomewhere(db, host)) || !(await events.isServed(host))) return false
+    await setRoute(db, removedRoute(host))
+    const detail = { host, reason }
+    await recordAudit(db, { orgId: null, actor: moderator, action: 'trust.takedown', subject: host, detail })
+    return true
+  }
+
   return {
-    takedown: (moderator: Moderator, slug: string, reason: string) =>
-      moderate(moderator, slug, async (db, site) => {
-        await queries.setTakenDown(db, site.id, now(), reason)
-        await queries.resolveAllOf(db, site.id, 'taken down', now())
-        await recordAudit(db, {
-          orgId: site.org_id,
-          actor: moderator,
-          action: 'trust.takedown',
-          subject: site.id,
-          detail: { slug, reason },
-        })
-        if (site.owner_email)
-          await enqueueMail(db, {
-            eventKey: `takedown:${site.id}:${clock.now()}`,
-            to: site.owner_email,
-            template: 'takedown',
-            data: { url: urlOf(slug), reason, contact: `${config.baseUrl}/report` },
-          })
-      }),
+    /** `address`: a slug, a host or a URL; any that an edge serves. */
+    takedown: (moderator: Moderator, address: string, reason: string) =>
+      moderate(
+        moderator,
+        address,
+        (db, site) => takeDown(moderator, db, site, reason),
+        (db, host) => takeDownUnknown(moderator, db, host, reason),
+      ),
 
     restore: (moderator: Moderator, slug: string) =>
       moderate(moderator, slug, async (db, site) => {
@@ -145,5 +176,23 @@ export function createTrust({ sql, clock, events, refreshRoutes, enqueueMail, li
       requireStaff(moderator)
       return text.trim() === '' ? [] : queries.searchSites(sql, text.trim(), MAX_FOUND_ROWS)
     },
+  }
+}
+
+/** What a visitor meets there is what every drop that was taken down shows. */
+function removedRoute(host: string): NewRoute {
+  return {
+    kind: 'site',
+    host,
+    site_id: 'unknown',
+    state: 'removed',
+    manifest: null,
+    version_number: 0,
+    versions: [],
+    expires_at: null,
+    password: null,
+    spa_fallback: false,
+    badge: false,
+    analytics: null,
   }
 }

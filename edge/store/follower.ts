@@ -7,18 +7,27 @@
  *      └── any error: wait, connect again; the replica keeps serving meanwhile
  *
  * Reconciling: when the epoch in Redis is not the one the replica was built from, or the log was trimmed past our
- * position, the whole snapshot is applied. Without an epoch (FLUSHALL, a new Redis) nothing is ever removed:
- * control republishes everything first and sets the epoch as its last step.
+ * position, the whole snapshot is applied. Nothing is ever forgotten on the way: without an epoch (FLUSHALL, a new Redis)
+ * control republishes everything first and sets the epoch as its last step; and a host that a complete snapshot does not
+ * name is told to control, which says what becomes of it.
+ *
+ * A snapshot of an older history than ours, or of a rival one, is not taken: Postgres was set back and does not know it
+ * yet. We say what we hold, acknowledge nothing, and wait for control to begin a history that is newer than ours.
+ *
+ * What cannot be read does not stop what stands behind it. Its name goes on as it was, and is told to control beside
+ * the position: an acknowledgement never covers it.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Redis } from 'ioredis'
 import { CHALLENGE_LIFETIME_MS } from '../../shared/challenges.ts'
+import { decodeHistory, encodeHistory, relationOf, type History } from '../../shared/history.ts'
 import { EDGE_HEARTBEAT_MS, EDGE_TTL_MS, keys } from '../../shared/keys.ts'
+import { encodeEdgeState, MAX_REFUSALS_TOLD } from '../../shared/live-edges.ts'
 import type { Log } from '../../shared/log.ts'
-import { decodeRouteRecord } from '../../shared/route-record.ts'
-import { compareStreamIds, decodeStreamMessage, nextStreamId } from '../../shared/stream.ts'
+import type { RedisConnection } from '../../shared/redis-commands.ts'
+import { compareStreamIds, nextStreamId, START_OF_LOG } from '../../shared/stream.ts'
+import type { Timers } from '../../shared/timers.ts'
+import { isAbout, readLog, readSnapshot, type Read } from './read-entries.ts'
 import { BLOCK_MS } from './redis.ts'
-import { START_OF_LOG, type Change, type Entry, type Kind, type Replica } from './replica.ts'
+import type { Change, Refusal, Replica } from './replica.ts'
 
 /** One round trip's worth of log; a slow edge must not hold a huge reply in memory. */
 const LOG_BATCH = 1000
@@ -31,10 +40,11 @@ export interface FollowerDependencies {
   readonly edgeId: string
   readonly replica: Replica
   /** A fresh connection for commands (with timeouts), and one that may block. */
-  connect(use: 'commands' | 'blocking'): Redis
+  connect(use: 'commands' | 'blocking'): RedisConnection
   /** Resolves when no worker serves the old value of these any more; undefined: everything may have changed. */
   announce(changes: readonly Change[] | undefined): Promise<void>
   readonly log: Log
+  readonly timers: Timers
 }
 
 export interface Follower {
@@ -47,18 +57,34 @@ export interface Follower {
   stop(): Promise<void>
 }
 
-export function startFollower({ edgeId, replica, connect, announce, log }: FollowerDependencies): Follower {
+export function startFollower({ edgeId, replica, connect, announce, log, timers }: FollowerDependencies): Follower {
   let stopped = false
   let following = false
   let reconcileNeeded = false
   let complained = false
+  /** The epoch that we do not take part in, while there is one. */
+  let asideFrom: string | undefined
   let acknowledged = replica.progress().position
-  let blocking: Redis | undefined
+  let blocking: RedisConnection | undefined
   const commands = connect('commands')
   const { promise: firstSync, resolve: firstSyncDone } = Promise.withResolvers<void>()
 
   const acknowledge = async (): Promise<void> => {
-    await commands.multi().set(keys.edge(edgeId), acknowledged, 'PX', EDGE_TTL_MS).sadd(keys.edges, edgeId).exec()
+    const refused = [...replica.refusals()]
+    const history = replica.history()
+    const state = encodeEdgeState({
+      v: 1,
+      epoch: replica.progress().epoch,
+      ...(history ? { history: encodeHistory(history) } : {}),
+      refused: refused.slice(0, MAX_REFUSALS_TOLD),
+      refusedCount: refused.length,
+    })
+    await commands
+      .multi()
+      .set(keys.edge(edgeId), acknowledged, 'PX', EDGE_TTL_MS)
+      .set(keys.edgeState(edgeId), state, 'PX', EDGE_TTL_MS)
+      .sadd(keys.edges, edgeId)
+      .exec()
   }
 
   /** Ids of edges that were killed; one that was only slow registers again with its next beat. */
@@ -74,14 +100,15 @@ export function startFollower({ edgeId, replica, connect, announce, log }: Follo
   const heartbeat = async (): Promise<void> => {
     if (commands.status !== 'ready') return
     const [epoch] = await Promise.all([commands.get(keys.epoch), acknowledge()])
-    if (!following || (epoch ?? '') === replica.progress().epoch) return
+    if (!following || (epoch ?? '') === (asideFrom ?? replica.progress().epoch)) return
     reconcileNeeded = true
     blocking?.disconnect()
   }
-  const timer = setInterval(() => void heartbeat().catch(() => {}), EDGE_HEARTBEAT_MS)
+  const stopHeartbeat = timers.every(EDGE_HEARTBEAT_MS, () => void heartbeat().catch(() => {}))
 
-  async function publish(entries: readonly Entry[], position: string): Promise<void> {
-    const changes = await replica.apply(entries, { position })
+  async function publish({ entries, refused }: Read, position: string): Promise<void> {
+    for (const { name, reason } of refused) log.error({ name, reason }, 'an unreadable entry in Redis is refused')
+    const changes = await replica.apply(entries, { position }, refused)
     if (changes.length > 0) await announce(changes)
     acknowledged = position
     await acknowledge()
@@ -89,20 +116,37 @@ export function startFollower({ edgeId, replica, connect, announce, log }: Follo
 
   async function loadSnapshot(epoch: string): Promise<void> {
     const [tip] = await commands.xrevrange(keys.log, '+', '-', 'COUNT', 1)
-    const hosts = new Set<string>()
+    const named = new Set<string>()
+    const refused: Refusal[] = []
     let reported = 0
+    const apply = async (kind: 'route' | 'certificate', page: readonly (readonly [string, string])[]) => {
+      const read = readSnapshot(kind, page)
+      refused.push(...read.refused)
+      await replica.apply(read.entries, {})
+    }
     await scan(keys.routes, async (page) => {
-      for (const [host] of page) hosts.add(host)
-      await replica.apply(readSnapshot('route', page), {})
-      if (hosts.size >= reported + REPORT_HOSTS) log.info({ hosts: (reported = hosts.size) }, 'reading the snapshot')
+      for (const [host] of page) named.add(host)
+      await apply('route', page)
+      if (named.size >= reported + REPORT_HOSTS) log.info({ hosts: (reported = named.size) }, 'reading the snapshot')
     })
     // Certificates are only ever added: losing one from Redis is no reason to stop serving a domain.
-    await scan(keys.certificates, async (page) => void (await replica.apply(readSnapshot('certificate', page), {})))
+    await scan(keys.certificates, (page) => apply('certificate', page))
     if (tip) await learnChallenges(tip[0])
+    await reportUnknown(named)
     if ((await commands.get(keys.epoch)) !== epoch) throw new Error('the snapshot changed while it was read')
-    await replica.completeSnapshot(hosts, { epoch, position: tip?.[0] ?? START_OF_LOG })
+    for (const { name, reason } of refused) log.error({ name, reason }, 'an unreadable record in Redis is refused')
+    await replica.completeSnapshot({ epoch, position: tip?.[0] ?? START_OF_LOG }, decodeHistory(epoch), refused)
     await announce(undefined)
-    log.info({ epoch, hosts: hosts.size }, 'snapshot applied')
+    log.info({ epoch, hosts: named.size }, 'snapshot applied')
+  }
+
+  /** Hosts of a history that was lost: they go on until control says what becomes of them. */
+  async function reportUnknown(named: ReadonlySet<string>): Promise<void> {
+    const unknown = [...replica.hosts()].filter((host) => !named.has(host) && replica.route(host)?.kind !== 'none')
+    for (let at = 0; at < unknown.length; at += SNAPSHOT_PAGE)
+      await commands.sadd(keys.unknown, ...unknown.slice(at, at + SNAPSHOT_PAGE))
+    if (unknown.length > 0)
+      log.warn({ hosts: unknown.length }, 'hosts that the snapshot does not name; control is told')
   }
 
   /** Open challenges are in the log only: a CA that is about to look may come to an edge that has just started. */
@@ -110,7 +154,7 @@ export function startFollower({ edgeId, replica, connect, announce, log }: Follo
     let from = `${Math.max(0, Number.parseInt(tip, 10) - CHALLENGE_LIFETIME_MS)}-0`
     for (;;) {
       const page = await commands.xrange(keys.log, from, tip, 'COUNT', LOG_BATCH)
-      await replica.apply(readLog(page.filter(([, fields]) => isAbout('challenge', fields))), {})
+      await replica.apply(readLog(page.filter(([, fields]) => isAbout('challenge', fields))).entries, {})
       if (page.length < LOG_BATCH) return
       from = nextStreamId(page.at(-1)![0])
     }
@@ -129,49 +173,33 @@ export function startFollower({ edgeId, replica, connect, announce, log }: Follo
     }
   }
 
-  /** What cannot be read is reported and skipped; it must not stop what stands behind it. */
-  function readEach<Item extends readonly [string, unknown]>(
-    items: readonly Item[],
-    read: (item: Item) => Entry,
-  ): Entry[] {
-    return items.flatMap((item) => {
-      try {
-        return [read(item)]
-      } catch (error) {
-        log.error({ err: error, entry: item[0] }, 'an unreadable entry in Redis is skipped')
-        return []
-      }
-    })
-  }
-
-  const readSnapshot = (kind: 'route' | 'certificate', page: readonly [string, string][]): Entry[] =>
-    readEach(page, ([name, value]) => readEntry(kind, name, value))
-
-  const readLog = (entries: readonly [string, string[]][]): Entry[] =>
-    readEach(entries, ([, fields]) => {
-      const { kind, name, value } = decodeStreamMessage(fields)
-      return readEntry(kind, name, value)
-    })
-
-  /** Brings the replica to a position from which the log can be followed without a gap; returns it. */
-  async function reconcile(): Promise<string> {
+  /** Brings the replica to a position from which the log can be followed without a gap. */
+  async function reconcile(): Promise<void> {
     const epoch = await commands.get(keys.epoch)
     const [first] = await commands.xrange(keys.log, '-', '+', 'COUNT', 1)
     const [tip] = await commands.xrevrange(keys.log, '+', '-', 'COUNT', 1)
     const known = replica.progress()
+    asideFrom = undefined
     if (epoch === null) {
       // A new life of Redis whose snapshot is not complete: follow its log, forget nothing.
       const rewound = tip !== undefined && compareStreamIds(tip[0], known.position) < 0
       await replica.apply([], { epoch: '', position: rewound ? START_OF_LOG : known.position })
-    } else if (epoch !== known.epoch || hasGap(known.position, first?.[0], tip?.[0])) {
+    } else if (isBehind(decodeHistory(epoch), replica.history())) {
+      asideFrom = epoch
+      log.warn({ epoch }, 'Redis holds an older history than this replica; waiting for control to begin a new one')
+    } else if (epoch !== known.epoch || replica.refusals().size > 0 || hasGap(known.position, first?.[0], tip?.[0])) {
       await loadSnapshot(epoch)
     }
-    return replica.progress().position
+    acknowledged = asideFrom === undefined ? replica.progress().position : START_OF_LOG
   }
 
-  async function follow(from: string): Promise<void> {
-    let position = from
+  async function follow(): Promise<void> {
+    let { position } = replica.progress()
     while (!stopped && !reconcileNeeded) {
+      if (asideFrom !== undefined) {
+        await timers.sleep(RECONNECT_MS)
+        continue
+      }
       const reply = await blocking!.xread('COUNT', LOG_BATCH, 'BLOCK', BLOCK_MS, 'STREAMS', keys.log, position)
       const entries = reply?.[0]?.[1] ?? []
       if (entries.length === 0) continue
@@ -194,20 +222,19 @@ export function startFollower({ edgeId, replica, connect, announce, log }: Follo
         // Registered first: from here on control waits for this edge, also while it catches up.
         await acknowledge()
         await forgetGone()
-        const position = await reconcile()
-        acknowledged = position
+        await reconcile()
         await acknowledge()
         following = true
         complained = false
         firstSyncDone()
-        await follow(position)
+        await follow()
       } catch (error) {
         firstSyncDone()
         if (!stopped && !reconcileNeeded) complain(error)
       }
       following = false
       blocking?.disconnect()
-      if (!stopped && !reconcileNeeded) await sleep(RECONNECT_MS)
+      if (!stopped && !reconcileNeeded) await timers.sleep(RECONNECT_MS)
     }
   }
 
@@ -225,11 +252,12 @@ export function startFollower({ edgeId, replica, connect, announce, log }: Follo
     position: () => acknowledged,
     async stop() {
       stopped = true
-      clearInterval(timer)
+      stopHeartbeat()
       if (following)
         await commands
           .multi()
           .del(keys.edge(edgeId))
+          .del(keys.edgeState(edgeId))
           .srem(keys.edges, edgeId)
           .exec()
           .catch(() => {})
@@ -240,13 +268,18 @@ export function startFollower({ edgeId, replica, connect, announce, log }: Follo
   }
 }
 
+/** Whether Redis lacks what our replica holds: its database was set back and does not know it yet. */
+function isBehind(theirs: History | undefined, ours: History | undefined): boolean {
+  return theirs !== undefined && ours !== undefined && ['older', 'rival'].includes(relationOf(theirs, ours))
+}
+
 /** True when entries between our position and the log may be lost, or when the log is not the one we followed. */
 function hasGap(position: string, first: string | undefined, tip: string | undefined): boolean {
   if (first === undefined) return position !== START_OF_LOG
   return compareStreamIds(position, first) < 0 || (tip !== undefined && compareStreamIds(tip, position) < 0)
 }
 
-async function ready(redis: Redis): Promise<void> {
+async function ready(redis: RedisConnection): Promise<void> {
   if (redis.status === 'ready') return
   if (redis.status === 'wait' || redis.status === 'end' || redis.status === 'close') return redis.connect()
   const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -259,16 +292,4 @@ function pairs(flat: readonly string[]): [string, string][] {
   const list: [string, string][] = []
   for (let index = 0; index + 1 < flat.length; index += 2) list.push([flat[index]!, flat[index + 1]!])
   return list
-}
-
-function isAbout(kind: Kind, fields: readonly string[]): boolean {
-  return fields[fields.indexOf('kind') + 1] === kind
-}
-
-/** Throws when it is not what the contract says. */
-function readEntry(kind: Kind, name: string, value: string): Entry {
-  if (kind !== 'route') return { kind, name, value }
-  const record = decodeRouteRecord(value)
-  if (record.host !== name) throw new Error(`the record of ${record.host} stands under another name`)
-  return { kind, name, record }
 }

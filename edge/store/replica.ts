@@ -1,17 +1,19 @@
 /**
- * This machine's copy of everything the edges are told: one LMDB file, written by the primary process alone and
- * memory-mapped by all workers. It is the only thing that a visitor's request reads routes from.
+ * This machine's copy of everything the edges are told: written by the primary process alone, read by all workers. It is
+ * the only thing that a visitor's request reads routes from.
  */
-import { mkdirSync } from 'node:fs'
-import { open, type Database } from 'lmdb'
+import { decodeHistory, encodeHistory, historyOfRevision, type History } from '../../shared/history.ts'
 import type { RouteRecord } from '../../shared/route-record.ts'
-import type { StreamMessage } from '../../shared/stream.ts'
+import { START_OF_LOG, type StreamMessage } from '../../shared/stream.ts'
 import type { ServedRoute } from '../context.ts'
+import { openLmdbStorage, type ReplicaStorage, type Table } from './replica-storage.ts'
 import { fromStored, manifestOf, revisionOf, STORED_FORMAT, toStored } from './stored-route.ts'
 
-/** How far this copy has come: the life of the Redis data set and the log position in it. */
+/** How far this copy has come. */
 export interface Progress {
+  /** The snapshot that it was built from; empty: of a Redis whose snapshot was not complete. */
   readonly epoch: string
+  /** The log position in that life of Redis. */
   readonly position: string
 }
 
@@ -29,12 +31,14 @@ export type Entry =
   /** An empty value removes. */
   | { readonly kind: Exclude<Kind, 'route'>; readonly name: string; readonly value: string }
 
-export const START_OF_LOG = '0-0'
-
-const MAX_READERS = 512
+/** Something that could not be used, and why: the name goes on being served as it was. */
+export interface Refusal {
+  readonly name: string
+  readonly reason: string
+}
 
 /** LMDB refuses longer keys; a host has at most 253 bytes, a token is short. */
-const MAX_NAME_BYTES = 500
+export const MAX_NAME_BYTES = 500
 
 export interface Replica {
   /** What a host stands for, or undefined when it was never heard of. */
@@ -47,95 +51,113 @@ export interface Replica {
   /** Undefined until a whole snapshot has been applied once: until then "not found" is not known. */
   snapshotEpoch(): string | undefined
   progress(): Progress
+  /** The newest history whose snapshot was applied; undefined: of a release without histories. */
+  history(): History | undefined
+  /** By name; kept with the rest, so that an edge that was upgraded reads again what the one before could not. */
+  refusals(): ReadonlyMap<string, string>
   /** A reader sees the newest commit of the primary from here on. */
   refresh(): void
   /**
    * Applies entries and the progress they stand for in one transaction; returns what really changed.
-   * An older revision of a route never replaces a newer one.
+   * An older revision of a route never replaces a newer one, and nothing of an older history is taken at all.
    */
-  apply(entries: readonly Entry[], progress: Partial<Progress>): Promise<Change[]>
-  /** Ends a reconciliation: forgets hosts that the snapshot did not name, and says which. */
-  completeSnapshot(hosts: ReadonlySet<string>, progress: Progress): Promise<Change[]>
+  apply(entries: readonly Entry[], progress: Partial<Progress>, refused?: readonly Refusal[]): Promise<Change[]>
+  /** Ends a reconciliation with everything that could not be used in it. */
+  completeSnapshot(progress: Progress, history: History | undefined, refused: readonly Refusal[]): Promise<void>
   /** Touches every page that reading and writing need; throws or ends the process where one is damaged. */
   readAll(): void
   close(): Promise<void>
 }
 
 export function openReplica(dir: string, options: { readOnly: boolean }): Replica {
-  if (!options.readOnly) mkdirSync(dir, { recursive: true, mode: 0o700 })
-  const root = open({
-    path: dir,
-    readOnly: options.readOnly,
-    maxDbs: 8,
-    maxReaders: MAX_READERS,
-    // Visible first, on disk a moment later: the position is in the same transaction, so a crash only replays.
-    separateFlushed: true,
-  })
-  const table = (name: string): Database<string, string> => root.openDB<string, string>(name, { encoding: 'string' })
-  const routes = root.openDB<Buffer, string>('routes', { encoding: 'binary' })
-  const meta = table('meta')
-  const others = { certificate: table('certificates'), domain: table('domains'), challenge: table('challenges') }
+  return createReplica(openLmdbStorage(dir, options), options)
+}
+
+export function createReplica(storage: ReplicaStorage, options: { readOnly: boolean }): Replica {
+  const { routes, meta } = storage
+  const others = {
+    certificate: storage.certificates,
+    domain: storage.domains,
+    challenge: storage.challenges,
+  } satisfies Record<Exclude<Kind, 'route'>, Table<string>>
 
   if (!options.readOnly && meta.get('format') !== STORED_FORMAT) {
-    routes.clearSync()
-    meta.clearSync()
-    meta.putSync('format', STORED_FORMAT)
+    routes.clear()
+    meta.clear()
+    meta.putNow('format', STORED_FORMAT)
   }
 
-  const write = (entry: Entry): Change | undefined => {
+  const history = (): History | undefined => decodeHistory(meta.get('history'))
+  const refusals = (): Map<string, string> =>
+    new Map(JSON.parse(meta.get('refused') ?? '[]') as [name: string, reason: string][])
+
+  const write = (entry: Entry, oldest: number): Change | undefined => {
     const { kind, name } = entry
-    if (Buffer.byteLength(name) > MAX_NAME_BYTES) return undefined
     if (kind === 'route') {
-      const known = routes.getBinaryFast(name)
-      if (known !== undefined && revisionOf(known) >= entry.record.revision) return undefined
-      void routes.put(name, toStored(entry.record))
-    } else if (entry.value === '') void others[kind].remove(name)
-    else void others[kind].put(name, entry.value)
+      const known = routes.get(name)
+      const { revision } = entry.record
+      if (historyOfRevision(revision) < oldest || (known !== undefined && revisionOf(known) >= revision))
+        return undefined
+      routes.put(name, toStored(entry.record))
+    } else if (entry.value === '') others[kind].remove(name)
+    else others[kind].put(name, entry.value)
     return { kind, name }
+  }
+
+  const noteProgress = (progress: Partial<Progress>): void => {
+    for (const [key, value] of Object.entries(progress)) meta.put(key, value)
+  }
+
+  /** A name that was heard of again, in words that can be read, is no longer refused. */
+  const noteRefusals = (entries: readonly Entry[], refused: readonly Refusal[]): void => {
+    const known = refusals()
+    if (known.size === 0 && refused.length === 0) return
+    for (const { name } of entries) known.delete(name)
+    for (const { name, reason } of refused) known.set(name, reason)
+    meta.put('refused', JSON.stringify([...known]))
   }
 
   return {
     route(host) {
-      const stored = routes.getBinaryFast(host)
+      const stored = routes.get(host)
       return stored && fromStored(host, stored)
     },
     manifestOf(host, versionNumber) {
-      const stored = routes.getBinaryFast(host)
+      const stored = routes.get(host)
       return stored && manifestOf(stored, versionNumber)
     },
     value: (kind, name) => others[kind].get(name),
-    entries: (kind) => others[kind].getRange({ snapshot: false }).map(({ key, value }) => ({ name: key, value })),
-    hosts: () => routes.getKeys({ snapshot: false }),
+    *entries(kind) {
+      for (const { key, value } of others[kind].entries()) yield { name: key, value }
+    },
+    hosts: () => routes.keys(),
     snapshotEpoch: () => meta.get('snapshot'),
     progress: () => ({ epoch: meta.get('epoch') ?? '', position: meta.get('position') ?? START_OF_LOG }),
-    refresh: () => root.resetReadTxn(),
-    async apply(entries, progress) {
-      return root.transaction(() => {
-        const changes: Change[] = []
-        for (const entry of entries) {
-          const change = write(entry)
-          if (change) changes.push(change)
-        }
-        for (const [key, value] of Object.entries(progress)) void meta.put(key, value)
+    history,
+    refusals,
+    refresh: () => storage.refresh(),
+    apply(entries, progress, refused = []) {
+      return storage.transaction(() => {
+        const oldest = history()?.ordinal ?? 0
+        const changes = entries.flatMap((entry) => write(entry, oldest) ?? [])
+        noteRefusals(entries, refused)
+        noteProgress(progress)
         return changes
       })
     },
-    async completeSnapshot(hosts, progress) {
-      const forgotten = [...routes.getKeys().filter((host) => !hosts.has(host))]
-      return root.transaction(() => {
-        for (const host of forgotten) void routes.remove(host)
-        for (const [key, value] of Object.entries(progress)) void meta.put(key, value)
-        void meta.put('snapshot', progress.epoch)
-        return forgotten.map((name): Change => ({ kind: 'route', name }))
+    async completeSnapshot(progress, adopted, refused) {
+      await storage.transaction(() => {
+        noteProgress(progress)
+        meta.put('snapshot', progress.epoch)
+        meta.put('refused', JSON.stringify(refused.map(({ name, reason }) => [name, reason])))
+        if (adopted) meta.put('history', encodeHistory(adopted))
       })
     },
     readAll() {
-      for (const each of [routes, meta, ...Object.values(others)]) for (const { key } of each.getRange()) void key
-      meta.putSync('format', STORED_FORMAT)
+      for (const { key } of routes.entries()) void key
+      for (const table of [meta, ...Object.values(others)]) for (const { key } of table.entries()) void key
+      meta.putNow('format', STORED_FORMAT)
     },
-    close: async () => {
-      await root.flushed
-      await root.close()
-    },
+    close: () => storage.close(),
   }
 }

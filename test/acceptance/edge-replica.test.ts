@@ -94,10 +94,10 @@ test('without ever having had a snapshot, an unknown host is 503 and not 404', a
   await eventually(async () => (await statusOf('never.localhost')) === 404)
 })
 
-test('FLUSHALL takes nothing away; a complete new snapshot does', async () => {
+test('neither FLUSHALL nor a snapshot without a host takes it away: control is told, and says what becomes of it', async () => {
   fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
   await fixture.publish('stays.localhost', { 'index.html': 'stays' })
-  const gone = await fixture.publish('goes.localhost', { 'index.html': 'goes' })
+  await fixture.publish('goes.localhost', { 'index.html': 'goes' })
   await fixture.redis.flushall()
   await sleep(1500)
   expect([await statusOf('stays.localhost'), await statusOf('goes.localhost')]).toEqual([200, 200])
@@ -106,9 +106,50 @@ test('FLUSHALL takes nothing away; a complete new snapshot does', async () => {
   await fixture.publish('between.localhost', { 'index.html': 'between' })
   expect([await statusOf('between.localhost'), await statusOf('goes.localhost')]).toEqual([200, 200])
   await fixture.setEpoch('second')
-  await eventually(async () => (await statusOf('goes.localhost')) === 404)
+  await eventually(async () => (await fixture.unknownHosts()).includes('goes.localhost'))
+  expect(await statusOf('goes.localhost')).toBe(200)
+  await fixture.setRoute({ kind: 'none', host: 'goes.localhost' })
+  expect(await statusOf('goes.localhost')).toBe(404)
   expect([await statusOf('stays.localhost'), await statusOf('between.localhost')]).toEqual([200, 200])
-  expect(gone.revision).toBeGreaterThan(0)
+})
+
+test('a snapshot of an older history is neither taken nor acknowledged; one of a newer history is, whatever its numbers', async () => {
+  fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
+  const host = 'a.localhost'
+  fixture.writeHistory(5)
+  for (let count = 0; count < 5; count++) await fixture.publish(host, { 'index.html': 'of history 5' })
+  const route = await fixture.publish(host, { 'index.html': 'of history 5' })
+  await fixture.setHistory(5)
+  const servesHistory = (ordinal: number) =>
+    eventually(async () => (await fixture.edgeStates())[0]?.history === ordinal)
+  await servesHistory(5)
+
+  await fixture.setHistory(4)
+  fixture.writeHistory(4)
+  const old = await fixture.store({ 'index.html': 'of history 4' })
+  await sleep(1500)
+  await expect(fixture.setRoute({ ...route, manifest: old })).rejects.toThrow('acknowledge')
+  expect((await fixture.h1(host, '/')).text).toBe('of history 5')
+
+  fixture.writeHistory(6)
+  await fixture.putRoute({ ...route, manifest: await fixture.store({ 'index.html': 'of history 6' }) })
+  await fixture.setHistory(6)
+  await servesHistory(6)
+  expect((await fixture.h1(host, '/')).text).toBe('of history 6')
+  await fixture.publish(host, { 'index.html': 'acknowledged again' })
+  expect((await fixture.h1(host, '/')).text).toBe('acknowledged again')
+}, 60_000)
+
+test('what an edge cannot read is told beside the position, until it can', async () => {
+  fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
+  const route = await fixture.publish('a.localhost', { 'index.html': 'read' })
+  await fixture.log({ kind: 'route', name: 'a.localhost', value: JSON.stringify({ ...route, v: 7 }) })
+  await fixture.publish('b.localhost', { 'index.html': 'not held up' })
+  expect((await fixture.h1('a.localhost', '/')).text).toBe('read')
+  const refused = async () => (await fixture.edgeStates()).flatMap((state) => state.refused)
+  expect(await refused()).toEqual(['a.localhost'])
+  await fixture.publish('a.localhost', { 'index.html': 'read again' })
+  expect(await refused()).toEqual([])
 })
 
 test('a log that was trimmed past its position is made up for from the snapshot', async () => {

@@ -28,6 +28,7 @@ let database: TestDatabase
 let server: TestRedis
 let pebble: Pebble
 let redis: Redis
+let publisherRedis: Redis
 let challengePort: number
 let domains: Domains
 let events: Events
@@ -68,10 +69,11 @@ beforeAll(async () => {
     enqueueMail: createEnqueueMail({ secrets, clock: systemClock }),
     propagate: () => events.propagate(),
   })
+  publisherRedis = redis.duplicate()
   events = createEvents({
     sql,
     redis,
-    clock: systemClock,
+    publisherRedis,
     log: silentLog,
     republishers: [domains.republishCertificates],
   })
@@ -86,6 +88,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all([watch.stop(), issuer.stop(), events.stop()])
   redis.disconnect()
+  publisherRedis.disconnect()
   await Promise.all([database.close(), server.stop(), pebble.stop()])
 })
 

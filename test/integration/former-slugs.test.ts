@@ -21,7 +21,7 @@ async function renamed(actor: Actor, name: string, times: number): Promise<strin
 
 /** Route records that one change of the site writes. */
 async function recordsOfAChange(actor: Actor, siteId: string): Promise<number> {
-  const last = async () => (await control.sql`select last_value::int as value from route_revisions`)[0]!['value']
+  const last = async () => (await control.sql`select last_value as value from route_revisions`)[0]!['value']
   const before = await last()
   await control.services.sites.patch(actor, siteId, { name: 'changed' })
   return (await last()) - before

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Sql } from '../../control/database/sql.ts'
 import { createEvents } from '../../control/events/publish.ts'
 import { lockPublication } from '../../control/events/queries.ts'
-import { systemClock } from '../../shared/clock.ts'
 import { silentLog } from '../../shared/log.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { startTestRedis, type TestRedis } from '../support/redis.ts'
@@ -24,7 +23,7 @@ afterAll(async () => {
 })
 
 test('a change is answered as pending while a control that said nothing more holds the publication lock', async () => {
-  const events = createEvents({ sql: database.sql, redis, clock: systemClock, log: silentLog })
+  const events = createEvents({ sql: database.sql, redis, publisherRedis: redis, log: silentLog })
   const answer = await database.sql.begin(async (held) => {
     await lockPublication(held)
     return Promise.race([events.propagate(), sleep(15_000, 'still waiting', { ref: false })])

@@ -13,7 +13,8 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { Redis } from 'ioredis'
 import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
 import { keys } from '../../shared/keys.ts'
-import { everyEdgeReached } from '../../shared/live-edges.ts'
+import { encodeEpoch, revisionFloor } from '../../shared/history.ts'
+import { everyEdgeReached, liveEdges } from '../../shared/live-edges.ts'
 import { encodeManifest, type Manifest, type ManifestFile } from '../../shared/manifest.ts'
 import { hashPassword } from '../../shared/password.ts'
 import { encodeRouteRecord, type RouteRecord, type SiteRoute } from '../../shared/route-record.ts'
@@ -85,6 +86,16 @@ export interface EdgeFixture {
   reached(position: string): Promise<boolean>
   /** What control does last when everything is published. */
   setEpoch(epoch: string): Promise<void>
+  /** The next routes are written as changes of this history of the routing table. */
+  writeHistory(ordinal: number): void
+  /** As `setEpoch`, of a snapshot of that history. */
+  setHistory(ordinal: number): Promise<void>
+  /** A record in the snapshot, without a word in the change log. */
+  putRoute(record: DistributiveOmit<RouteRecord, 'v' | 'revision'>): Promise<void>
+  /** Hosts that edges told to serve beyond the snapshot. */
+  unknownHosts(): Promise<string[]>
+  /** What each live edge says beside its position. */
+  edgeStates(): Promise<{ history: number | undefined; refused: string[] }[]>
   trimLog(entries: number): Promise<void>
   /** Anything at all in the change log. */
   addEntry(...fields: string[]): Promise<void>
@@ -168,10 +179,14 @@ export async function startEdgeFixture(options: FixtureOptions = {}): Promise<Ed
     (await redis.xadd(keys.log, '*', ...encodeStreamMessage(message)))!
   const reached = (position: string): Promise<boolean> => everyEdgeReached(redis, position, 5000)
 
-  const setRoute: EdgeFixture['setRoute'] = async (route, given) => {
-    const record = { ...route, v: 1, revision: given ?? ++revision } as RouteRecord
-    const value = encodeRouteRecord(record)
-    await redis.hset(keys.routes, record.host, value)
+  const putRoute = async (route: DistributiveOmit<RouteRecord, 'v' | 'revision'>, given?: number): Promise<string> => {
+    const value = encodeRouteRecord({ ...route, v: 1, revision: given ?? ++revision } as RouteRecord)
+    await redis.hset(keys.routes, route.host, value)
+    return value
+  }
+
+  const setRoute: EdgeFixture['setRoute'] = async (record, given) => {
+    const value = await putRoute(record, given)
     const position = await log({ kind: 'route', name: record.host, value })
     if (edges.size > 0 && !(await reached(position))) throw new Error(`the edge did not acknowledge ${record.host}`)
   }
@@ -210,6 +225,15 @@ export async function startEdgeFixture(options: FixtureOptions = {}): Promise<Ed
     log,
     reached,
     setEpoch: async (epoch) => void (await redis.set(keys.epoch, epoch)),
+    writeHistory: (ordinal) => void (revision = revisionFloor(ordinal) + 1),
+    setHistory: async (ordinal) => void (await redis.set(keys.epoch, encodeEpoch({ ordinal, id: `h${ordinal}` }, 'x'))),
+    putRoute: async (route) => void (await putRoute(route)),
+    unknownHosts: () => redis.smembers(keys.unknown),
+    edgeStates: async () =>
+      (await liveEdges(redis)).map(({ state }) => ({
+        history: state?.history?.ordinal,
+        refused: [...(state?.refused.keys() ?? [])],
+      })),
     trimLog: async (entries) => void (await redis.xtrim(keys.log, 'MAXLEN', entries)),
     addEntry: async (...fields) => void (await redis.xadd(keys.log, '*', ...fields)),
     edgeIds: () => redis.smembers(keys.edges),

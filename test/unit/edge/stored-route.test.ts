@@ -4,8 +4,9 @@ import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { open } from 'lmdb'
-import { openReplica, START_OF_LOG } from '../../../edge/store/replica.ts'
+import { openReplica } from '../../../edge/store/replica.ts'
 import type { RouteRecord, SiteRoute } from '../../../shared/route-record.ts'
+import { START_OF_LOG } from '../../../shared/stream.ts'
 
 let dir: string
 beforeEach(() => (dir = mkdtempSync(path.join(os.tmpdir(), 'dropway-replica-'))))
@@ -90,7 +91,7 @@ test('a file of another layout is filled anew, certificates stay', async () => {
   const first = openReplica(dir, { readOnly: false })
   await first.apply([{ kind: 'route', name: site.host, record: site }], {})
   await first.apply([{ kind: 'certificate', name: 'a.example', value: 'sealed' }], {})
-  await first.completeSnapshot(new Set([site.host]), { epoch: 'one', position: '5-0' })
+  await first.completeSnapshot({ epoch: 'one', position: '5-0' }, undefined, [])
   await first.close()
   const file = open({ path: dir, maxDbs: 8 })
   await file.openDB('meta', { encoding: 'string' }).put('format', 'another')

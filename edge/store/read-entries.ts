@@ -1,0 +1,75 @@
+/**
+ * What stands in Redis, read and found good or refused with a reason. One broken entry costs its own name alone, and is
+ * never taken for read: whoever waits for it learns that it was refused.
+ */
+import { decodeRouteRecord } from '../../shared/route-record.ts'
+import type { StreamEntry } from '../../shared/redis-commands.ts'
+import { decodeDomainWanted, decodeStreamMessage } from '../../shared/stream.ts'
+import { MAX_NAME_BYTES, type Entry, type Kind, type Refusal } from './replica.ts'
+
+export interface Read {
+  readonly entries: Entry[]
+  readonly refused: Refusal[]
+}
+
+export function readSnapshot(kind: 'route' | 'certificate', page: readonly (readonly [string, string])[]): Read {
+  return readEach(
+    page,
+    ([name]) => name,
+    ([name, value]) => readEntry(kind, name, value),
+  )
+}
+
+export function readLog(entries: readonly StreamEntry[]): Read {
+  return readEach(
+    entries,
+    ([id, fields]) => fieldOf('name', fields) ?? `entry ${id}`,
+    ([, fields]) => {
+      const { kind, name, value } = decodeStreamMessage(fields)
+      return readEntry(kind, name, value)
+    },
+  )
+}
+
+export function isAbout(kind: Kind, fields: readonly string[]): boolean {
+  return fieldOf('kind', fields) === kind
+}
+
+function readEach<Item>(items: readonly Item[], nameOf: (item: Item) => string, read: (item: Item) => Entry): Read {
+  const entries: Entry[] = []
+  // By name: what comes later in the same batch replaces what could not be read, and the reverse.
+  const refused = new Map<string, Refusal>()
+  for (const item of items) {
+    try {
+      const entry = read(item)
+      entries.push(entry)
+      refused.delete(entry.name)
+    } catch (error) {
+      refused.set(nameOf(item), { name: nameOf(item), reason: firstLine(error) })
+    }
+  }
+  return { entries, refused: [...refused.values()] }
+}
+
+/** Throws when it is not what the contract says. */
+function readEntry(kind: Kind, name: string, value: string): Entry {
+  if (Buffer.byteLength(name) > MAX_NAME_BYTES) throw new Error('the name is too long')
+  if (kind === 'domain' && value !== '') decodeDomainWanted(value)
+  if (kind !== 'route') return { kind, name, value }
+  const record = decodeRouteRecord(value)
+  if (record.host !== name) throw new Error(`the record of ${record.host} stands under another name`)
+  return { kind, name, record }
+}
+
+function fieldOf(name: string, fields: readonly string[]): string | undefined {
+  for (let at = 0; at + 1 < fields.length; at += 2) if (fields[at] === name) return fields[at + 1]
+  return undefined
+}
+
+const MAX_REASON_CHARS = 200
+
+function firstLine(error: unknown): string {
+  return String((error as Error).message)
+    .replaceAll(/\s+/g, ' ')
+    .slice(0, MAX_REASON_CHARS)
+}
