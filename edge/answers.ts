@@ -17,7 +17,7 @@ export interface Answers {
   /** Nothing at this path of a drop. */
   missing(exchange: Exchange, drop: Drop): void
   /** JSON where programs ask, a page where people do. */
-  error(exchange: Exchange, status: number, about?: { drop?: Drop; id?: string }): void
+  error(exchange: Exchange, status: number, about?: { drop?: Drop; id?: string | undefined }): void
   /** The unlock page; with an outcome: again, after an attempt. */
   locked(exchange: Exchange, drop: Drop, form?: Buffer, outcome?: Exclude<UnlockOutcome, { kind: 'unlocked' }>): void
   unlocked(exchange: Exchange, drop: Drop, outcome: Extract<UnlockOutcome, { kind: 'unlocked' }>): void
@@ -27,7 +27,7 @@ export interface Answers {
   /** To the page where a visitor reports the drop: paid ones carry no badge that leads there. */
   report(exchange: Exchange): void
   methods(exchange: Exchange, drop: Drop): void
-  /** Control is away. */
+  /** Control is away, or the request did not get there. */
   unavailable(exchange: Exchange, failure: ProxyFailure): void
 }
 
@@ -98,8 +98,8 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
     },
     methods: (exchange, drop) => exchange.send(204, [...ALLOW, ...SAFE, ...versionOf(drop)], undefined),
     unavailable(exchange, { status, error }) {
-      const id = newId('err')
-      log.warn({ id, err: error, status }, 'control did not answer')
+      const id = error === undefined ? undefined : newId('err')
+      if (error !== undefined) log.warn({ id, err: error, status }, 'control did not answer')
       if (exchange.isAnswered) return
       this.error(exchange, status, { id })
     },
@@ -118,6 +118,8 @@ function isProgram(target: string): boolean {
 /** As control would say it. */
 function apiError(status: number, id = newId('err')): ApiError {
   switch (status) {
+    case 408:
+      return new ApiError(408, 'invalid_request', 'The request did not arrive in time. Try again.')
     case 414:
       return errors.addressTooLong()
     case 421:

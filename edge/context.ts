@@ -142,6 +142,10 @@ export interface Exchange extends Visit {
   send(status: number, headers: HeaderList, body: Buffer | undefined): void
   /** Answers with a stream of that many bytes, at the visitor's pace; destroys it when the visitor leaves. */
   stream(status: number, headers: HeaderList, source: Readable, length: number): void
+  /** Answers with what control says, at the visitor's pace; destroys it when the visitor leaves. */
+  relay(status: number, headers: HeaderList, source: Readable): void
+  /** Counts a piece of the body; a network that divides its bodies too finely loses the connection. */
+  countPiece(bytes: number): void
   /** The request's body; undefined when it is longer or takes longer than a form may. */
   readForm(maxBytes: number): Promise<Buffer | undefined>
   /** The pair that http-proxy works on. */

@@ -48,7 +48,6 @@ export function runWorker(config: EdgeConfig): void {
   const proxy = createProxy({
     controlUrls: config.controlUrls,
     publicHost: new URL(config.baseUrl).host,
-    onAnswer: requestLog.answered,
   })
   const delay = monitorEventLoopDelay({ resolution: 20 })
   delay.enable()

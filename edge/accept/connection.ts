@@ -14,6 +14,7 @@ export interface Connection {
   isTrustedProxy(): boolean
   covers(host: string): boolean
   mayRequest(forwardedFor: string | undefined): boolean
+  mayDivide(forwardedFor: string | undefined, bytes: number): boolean
   readonly lane: Lane
 }
 
@@ -35,6 +36,9 @@ export function describeConnection(
   const isTrusted = addresses.isTrusted(peer)
   // Browsers reuse a connection for one host, seldom for a few: the last answer is enough.
   let coveredHost: string | undefined
+  // Behind a proxy everybody shares one socket: there the visitor counts, not the peer.
+  const networkOf = (forwardedFor: string | undefined): Network =>
+    isTrusted ? limits.of(addresses.visitorOf(peer, forwardedFor)) : network
   return {
     peer,
     lane: outgoing.lane(socket),
@@ -46,9 +50,8 @@ export function describeConnection(
       coveredHost = host
       return true
     },
-    // Behind a proxy everybody shares one socket: there the visitor counts, not the peer.
-    mayRequest: (forwardedFor) =>
-      limits.mayRequest(isTrusted ? limits.of(addresses.visitorOf(peer, forwardedFor)) : network),
+    mayRequest: (forwardedFor) => limits.mayRequest(networkOf(forwardedFor)),
+    mayDivide: (forwardedFor, bytes) => limits.mayDivide(networkOf(forwardedFor), bytes),
   }
 }
 

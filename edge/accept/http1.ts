@@ -10,6 +10,9 @@ import { HEADERS_MS, IDLE_MS, KEEP_ALIVE_MS, MAX_HEADER_BYTES, PROXIED_IDLE_MS, 
 
 const CHECK_TIMEOUTS_MS = 2000
 const MAX_HEADER_LINES = 128
+/** Browsers send none ahead, programs a handful. */
+const MAX_PIPELINED = 256
+const PIPELINED_PER_TURN = 16
 
 export interface Http1Side {
   take(socket: TLSSocket, connection: Connection): void
@@ -20,7 +23,8 @@ export interface Http1Side {
 }
 
 const kConnection = Symbol('connection')
-type KnownSocket = TLSSocket & { [kConnection]?: Connection }
+const kPipeline = Symbol('pipeline')
+type KnownSocket = TLSSocket & { [kConnection]?: Connection; [kPipeline]?: Pipeline }
 
 export function createHttp1Side({ onExchange, onAnswer }: ExchangeHandlers): Http1Side {
   const sockets = new Set<KnownSocket>()
@@ -36,9 +40,14 @@ export function createHttp1Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
   })
   server.maxHeadersCount = MAX_HEADER_LINES
   server.timeout = IDLE_MS
-  server.on('request', (request, response) => {
+  const take = (request: IncomingMessage, response: ServerResponse): void => {
     if (draining) response.shouldKeepAlive = false
     onExchange(new Http1Exchange(request, response, (request.socket as KnownSocket)[kConnection]!, onAnswer))
+  }
+  server.on('request', (request, response) => {
+    // Without a socket it stands behind the answer to an earlier request of the same connection.
+    if (response.socket === null) pipelineOf(request.socket as KnownSocket, take).push(request, response)
+    else take(request, response)
   })
   server.on('connect', (_request, socket) => refuse(socket, '405 Method Not Allowed', 'allow: GET, HEAD\r\n'))
   server.on('clientError', onClientError)
@@ -62,6 +71,58 @@ export function createHttp1Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
     },
     connections: () => sockets.size,
   }
+}
+
+type Take = (request: IncomingMessage, response: ServerResponse) => void
+
+/**
+ * Requests that came before the answers to earlier ones. Ten thousand fit into what is read in one turn: a few are
+ * answered per turn, others in between, and who sends more than anybody does is told so and let go.
+ */
+class Pipeline {
+  readonly #take: Take
+  #waiting: [IncomingMessage, ServerResponse][] = []
+  #isClosed = false
+
+  constructor(take: Take) {
+    this.#take = take
+  }
+
+  push(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#isClosed) return
+    if (this.#waiting.length === 0) setImmediate(() => this.#proceed())
+    this.#waiting.push([request, response])
+    if (this.#waiting.length < MAX_PIPELINED) return
+    this.#isClosed = true
+    response.shouldKeepAlive = false
+  }
+
+  #proceed(): void {
+    for (const [request, response] of this.#waiting.splice(0, PIPELINED_PER_TURN)) {
+      if (request.socket.destroyed) return void (this.#waiting = [])
+      if (this.#isClosed && this.#waiting.length === 0) return refuseNext(response)
+      this.#take(request, response)
+    }
+    if (this.#waiting.length > 0) setImmediate(() => this.#proceed())
+  }
+}
+
+function pipelineOf(socket: KnownSocket, take: Take): Pipeline {
+  return (socket[kPipeline] ??= new Pipeline(take))
+}
+
+function refuseNext(response: ServerResponse): void {
+  response.writeHead(429, [
+    'content-length',
+    '0',
+    'cache-control',
+    'no-store',
+    'retry-after',
+    '5',
+    'connection',
+    'close',
+  ])
+  response.end()
 }
 
 const PARSE_ERRORS: Readonly<Record<string, string>> = {
@@ -164,13 +225,28 @@ class Http1Exchange implements Exchange {
     this.#connection.lane.pump(source, response, length)
   }
 
+  relay(status: number, headers: HeaderList, source: Readable): void {
+    const response = this.#response
+    if (response.destroyed) return void source.destroy()
+    this.#onAnswer(this, status)
+    // A connection that closes while its visitor still sends would take the answer with it.
+    const isLast = this.#request.httpVersionMinor === 0 || (!response.shouldKeepAlive && this.#request.complete)
+    response.writeHead(status, [...headers, 'connection', isLast ? 'close' : 'keep-alive'])
+    this.#connection.lane.relay(source, response)
+  }
+
+  countPiece(bytes: number): void {
+    const forwardedFor = this.#connection.isTrustedProxy() ? this.header('x-forwarded-for') : undefined
+    if (!this.#connection.mayDivide(forwardedFor, bytes)) refuse(this.#request.socket, '400 Bad Request', '')
+  }
+
   /** A body that nobody asked for is not read: the connection ends after the answer instead. */
   #stopBody(): void {
     if (!this.#request.complete && hasBody(this.#request)) this.#response.shouldKeepAlive = false
   }
 
   readForm(maxBytes: number): Promise<Buffer | undefined> {
-    return readForm(this.#request, maxBytes)
+    return readForm(this.#request, maxBytes, (bytes) => this.countPiece(bytes))
   }
 
   forProxy(): { request: IncomingMessage; response: ServerResponse } {

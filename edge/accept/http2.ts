@@ -264,13 +264,28 @@ class Http2Exchange implements Exchange {
     this.#stopBody()
   }
 
+  relay(status: number, headers: HeaderList, source: Readable): void {
+    const stream = this.#stream
+    if (stream.destroyed || stream.closed) return void source.destroy()
+    this.#onAnswer(this, status)
+    stream.respond([':status', String(status), ...headers])
+    this.#connection.lane.relay(source, stream)
+  }
+
+  countPiece(bytes: number): void {
+    const { session } = this.#stream
+    if (session === undefined || session.destroyed) return
+    if (!this.#connection.mayDivide(this.header('x-forwarded-for'), bytes))
+      session.destroy(undefined, http2.constants.NGHTTP2_ENHANCE_YOUR_CALM)
+  }
+
   /**
    * Nobody reads the body, but it must not wait for that. A stream without one is left alone: resumed, it would be
    * destroyed before its write completes, and node:http2 would make an Error of every answer (10 µs).
    */
   #stopBody(): void {
     if (this.#stream.endAfterHeaders || this.#stream.readableEnded) return
-    this.#stream.resume()
+    this.#stream.on('data', (chunk: Buffer) => this.countPiece(chunk.length))
     this.#endWithAnswer()
   }
 
@@ -287,7 +302,7 @@ class Http2Exchange implements Exchange {
   }
 
   readForm(maxBytes: number): Promise<Buffer | undefined> {
-    return readForm(this.#stream, maxBytes)
+    return readForm(this.#stream, maxBytes, (bytes) => this.countPiece(bytes))
   }
 
   forProxy(): { request: IncomingMessage; response: ServerResponse } {

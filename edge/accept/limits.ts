@@ -8,11 +8,16 @@ import { limitKeyOfIp } from '../../shared/ip.ts'
 /** A network is forgotten when it has been silent for this long and holds no connection. */
 const FORGET_AFTER_MS = 10_000
 const SWEEP_MS = 5000
+/** A piece of a body below this many bytes is small. Each costs a few µs, whatever is in it. */
+const SMALL_PIECE_BYTES = 256
+/** Nobody who sends content sends so many small pieces; whoever sends bodies byte by byte does. */
+const SMALL_PIECES_PER_SECOND = 10_000
 
 export interface Network {
   connections: number
   readonly requests: Bucket
   readonly handshakes: Bucket
+  readonly pieces: Bucket
 }
 
 export interface NetworkLimits {
@@ -21,6 +26,8 @@ export interface NetworkLimits {
   mayConnect(network: Network): boolean
   /** Counts a request; false when there are too many. */
   mayRequest(network: Network): boolean
+  /** Counts a piece of a body; false when the network divides its bodies too finely. */
+  mayDivide(network: Network, bytes: number): boolean
   size(): number
   stop(): void
 }
@@ -61,6 +68,7 @@ export function createNetworkLimits(
           connections: 0,
           requests: fresh(limits.requestsPerSecond),
           handshakes: fresh(limits.handshakesPerSecond),
+          pieces: fresh(SMALL_PIECES_PER_SECOND),
         }
         networks.set(key, network)
       }
@@ -69,6 +77,7 @@ export function createNetworkLimits(
     mayConnect: (network) =>
       network.connections < limits.connections && take(network.handshakes, limits.handshakesPerSecond),
     mayRequest: (network) => take(network.requests, limits.requestsPerSecond),
+    mayDivide: (network, bytes) => bytes >= SMALL_PIECE_BYTES || take(network.pieces, SMALL_PIECES_PER_SECOND),
     size: () => networks.size,
     stop: () => clearInterval(sweep),
   }

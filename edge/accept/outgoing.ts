@@ -52,6 +52,8 @@ export interface Lane {
    * is too much would be read as the next answer, and of what is too little the next answer would be a part.
    */
   pump(source: Readable, to: Writable, length: number): void
+  /** The same for an answer of another server, which has announced its length itself or has none. */
+  relay(source: Readable, to: Writable): void
 }
 
 export function createOutgoing({
@@ -205,14 +207,26 @@ class CountedLane implements Lane {
   }
 
   pump(source: Readable, to: Writable, length: number): void {
-    const answer = new CountedAnswer(to, this)
     let left = length
+    source.on('end', () => (left === 0 ? to.end() : to.destroy(new Error('the answer is too short'))))
+    this.#carry(source, to, (bytes) => {
+      left -= bytes
+      if (left < 0) to.destroy(new Error('the answer is too long'))
+    })
+  }
+
+  relay(source: Readable, to: Writable): void {
+    source.on('end', () => to.end())
+    this.#carry(source, to, () => {})
+  }
+
+  #carry(source: Readable, to: Writable, onChunk: (bytes: number) => void): void {
+    const answer = new CountedAnswer(to, this)
     to.once('close', () => source.destroy())
     source.on('error', (error) => to.destroy(error))
-    source.on('end', () => (left === 0 ? to.end() : to.destroy(new Error('the answer is too short'))))
     source.on('data', (chunk: Buffer) => {
-      left -= chunk.length
-      if (left < 0) return void to.destroy(new Error('the answer is too long'))
+      onChunk(chunk.length)
+      if (to.destroyed) return
       source.pause()
       this.#send(answer, chunk, () => source.resume())
     })

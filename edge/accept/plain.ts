@@ -41,6 +41,8 @@ export function createPlainListener({ challenge, publicPort, limits }: PlainList
 
   function answer(request: IncomingMessage, response: ServerResponse): void {
     response.shouldKeepAlive = false
+    // The connection ends after its first answer: nothing is done for what was sent ahead.
+    if (response.socket === null) return
     const target = request.url!.startsWith('/') ? request.url! : splitAbsoluteForm(request.url!)?.target
     const host = parseAuthority(hostOf(request.rawHeaders, undefined))
     if (target === undefined) return reply(response, 400, {}, '')

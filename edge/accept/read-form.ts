@@ -2,7 +2,11 @@
 import type { Readable } from 'node:stream'
 import { FORM_MS } from './timeouts.ts'
 
-export function readForm(source: Readable, maxBytes: number): Promise<Buffer | undefined> {
+export function readForm(
+  source: Readable,
+  maxBytes: number,
+  onPiece: (bytes: number) => void,
+): Promise<Buffer | undefined> {
   const { promise, resolve } = Promise.withResolvers<Buffer | undefined>()
   const chunks: Buffer[] = []
   let size = 0
@@ -10,6 +14,7 @@ export function readForm(source: Readable, maxBytes: number): Promise<Buffer | u
   const timer = setTimeout(giveUp, FORM_MS)
   source.on('data', (chunk: Buffer) => {
     size += chunk.length
+    onPiece(chunk.length)
     if (size > maxBytes) giveUp()
     else chunks.push(chunk)
   })

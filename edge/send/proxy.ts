@@ -1,12 +1,19 @@
 /**
  * The service's own host: control answers, through http-proxy. Bodies stream both ways at the slower side's pace; whoever
  * leaves first ends the other side too. What a visitor says about their own address is never passed on.
+ *
+ *   target that no request line can hold ─▶ 400     no place of this network's share in time ─▶ 429 | 503
+ *   body that hardly arrives ─▶ 408                 no answer for seconds, and control does not say that it lives ─▶ 504
  */
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import httpProxy from 'http-proxy'
+import { limitKeyOfIp } from '../../shared/ip.ts'
 import { PROXY_HEADERS, RELAYED_HEADER } from '../../shared/relayed.ts'
 import type { Exchange } from '../context.ts'
+import { createControlHealth } from './control-health.ts'
+import { createControlShares } from './control-shares.ts'
+import { GatheredBody } from './gathered-body.ts'
 
 /** Meaningless or forbidden beyond one connection (RFC 9110 §7.6.1), and what only we may say. */
 const NOT_FORWARDED: ReadonlySet<string> = new Set([
@@ -27,18 +34,38 @@ const NOT_FORWARDED: ReadonlySet<string> = new Set([
   'x-forwarded-port',
   'x-real-ip',
 ])
-const NOT_RETURNED = ['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade', 'te', 'trailer']
+const NOT_RETURNED: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+  'te',
+  'trailer',
+])
 
-/** Until control's headers arrive; exports and long publishes take a while. */
+/** Until control's headers arrive, as long as it lives; exports and long publishes take a while. */
 const ANSWER_MS = 120_000
 /** Between two pieces of an answer. */
 const SILENCE_MS = 600_000
-/** A control that refused a connection is passed over for this long. */
+/** A request that has not moved for this long is looked at. */
+const CHECK_MS = 4000
+/** Then control has this long to say that it lives: together less than the ten seconds that a person waits for a page. */
+const ALIVE_MS = 4500
+/** Of a body, per check: the slowest line that anybody uses carries ten times as much. */
+const MIN_BODY_BYTES = 4096
+/** In a row. */
+const MAX_SLOW_CHECKS = 3
+/** A whole request with its body; a large upload over a thin line is legitimate. */
+const MAX_REQUEST_MS = 3_600_000
+/** A control that refused a connection is passed over for this long; one that does not move, for longer. */
 const AVOID_MS = 1000
+const AVOID_FROZEN_MS = 10_000
 /** For a control to say that it takes requests. */
 const READY_MS = 1000
-const MAX_SOCKETS = 512
 const MAX_ATTEMPTS = 3
+/** What Node writes into a request line; HTTP/2 lets more arrive. */
+const FORWARDABLE = /^(?:\/[\x21-\x7e\x80-\xff]*|\*)$/
 /** Change nothing: may be tried again when no answer has begun. */
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 /**
@@ -48,12 +75,15 @@ const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 const WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
 
 export interface ProxyFailure {
-  readonly status: 502 | 504
-  readonly error: Error
+  readonly status: 400 | 408 | 429 | 502 | 503 | 504
+  /** Undefined when the caller is the cause. */
+  readonly error: Error | undefined
 }
 
 export interface Proxy {
   forward(exchange: Exchange, onFailure: (failure: ProxyFailure) => void): void
+  /** Requests that control is answering. */
+  inUse(): number
   close(): void
 }
 
@@ -61,16 +91,45 @@ export interface ProxyDependencies {
   readonly controlUrls: readonly string[]
   /** `host[:port]` as the service is known to the world. */
   readonly publicHost: string
-  onAnswer(exchange: Exchange, status: number): void
 }
 
-export function createProxy({ controlUrls, publicHost, onAnswer }: ProxyDependencies): Proxy {
-  const pooled = new http.Agent({ keepAlive: true, maxSockets: MAX_SOCKETS, scheduling: 'lifo' })
+/** One exchange on its way to a control, and again on its way to the next one. */
+interface Forwarding {
+  readonly exchange: Exchange
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly body: GatheredBody | undefined
+  readonly startedAt: number
+  readonly onFailure: (failure: ProxyFailure) => void
+  readonly tried: Set<string>
+  attempts: number
+  target: string
+  outgoing: http.ClientRequest | undefined
+  check: NodeJS.Timeout | undefined
+  receivedAtCheck: number
+  slowChecks: number
+  /** Set when this side ends the attempt, and why. */
+  ending: ProxyFailure | undefined
+  hasTimedOut: boolean
+}
+
+export function createProxy({ controlUrls, publicHost }: ProxyDependencies): Proxy {
+  // How many there may be is the business of the shares.
+  const pooled = new http.Agent({ keepAlive: true, scheduling: 'lifo' })
   // A kept connection may end just as a request goes out on it. Reading can be tried again; writing must not be.
-  const fresh = new http.Agent({ keepAlive: false, maxSockets: MAX_SOCKETS })
-  const proxy = httpProxy.createProxyServer({ xfwd: false, changeOrigin: false, proxyTimeout: ANSWER_MS })
-  const timedOut = new WeakSet<object>()
-  const exchanges = new WeakMap<object, Exchange>()
+  const fresh = new http.Agent({ keepAlive: false })
+  // With `toProxy` the target goes out as it came: http-proxy would read `//a@b/c` as the path /c of another host, and
+  // throw at `//a@[/`.
+  const proxy = httpProxy.createProxyServer({
+    xfwd: false,
+    changeOrigin: false,
+    toProxy: true,
+    selfHandleResponse: true,
+    proxyTimeout: ANSWER_MS,
+  })
+  const shares = createControlShares()
+  const health = createControlHealth()
+  const underWay = new WeakMap<object, Forwarding>()
   const avoidUntil = new Map<string, number>()
   let turn = 0
 
@@ -83,97 +142,172 @@ export function createProxy({ controlUrls, publicHost, onAnswer }: ProxyDependen
     return candidates.length === 0 ? undefined : candidates[turn++ % candidates.length]
   }
 
-  proxy.on('proxyReq', (outgoing, request, response) => {
-    outgoing.once('timeout', () => timedOut.add(request))
-    // Whoever leaves before the end ends control's work too.
-    response.once('close', () => {
-      if (!response.writableFinished) outgoing.destroy()
-    })
+  proxy.on('proxyReq', (outgoing, request) => {
+    const forwarding = underWay.get(request)!
+    forwarding.outgoing = outgoing
+    outgoing.once('timeout', () => (forwarding.hasTimedOut = true))
+    // Ended, or left, before there was a connection.
+    if (forwarding.ending !== undefined || forwarding.response.destroyed) outgoing.destroy(new Error('given up'))
   })
-  proxy.on('proxyRes', (answer, request, response) => {
-    const keepAlive = answer.headers['keep-alive']
-    for (const name of NOT_RETURNED) delete answer.headers[name]
-    // The pool must know how long control keeps a connection, the visitor must not: http-proxy copies in between.
-    if (keepAlive !== undefined) queueMicrotask(() => void (answer.headers['keep-alive'] = keepAlive))
-    // http-proxy says "keep-alive" where nothing is said; whoever wants to close would wait for it. Not while they still
-    // send: a connection that closes then takes the answer with it.
-    if (response instanceof http.ServerResponse && !response.shouldKeepAlive && request.complete)
-      answer.headers['connection'] = 'close'
-    // HTTP/2 has no reason phrase; Node would warn about one.
-    if (!(response instanceof http.ServerResponse)) answer.statusMessage = ''
+  proxy.on('proxyRes', (answer, request) => {
+    const forwarding = underWay.get(request)!
+    clearTimeout(forwarding.check)
     // From here on silence is an event stream that has nothing to say.
     answer.setTimeout(SILENCE_MS)
-    // An answer that breaks off must not look whole.
-    answer.once('error', () => response.destroy())
-    const exchange = exchanges.get(request)
-    if (exchange !== undefined) onAnswer(exchange, answer.statusCode!)
+    forwarding.exchange.relay(answer.statusCode!, headersOf(answer), answer)
   })
 
-  function attempt(
-    pair: { request: IncomingMessage; response: ServerResponse },
-    tried: Set<string>,
-    attempts: number,
-    onFailure: (failure: ProxyFailure) => void,
-    preferred?: string,
-  ): void {
-    const { request, response } = pair
-    const isReading = READING.has(request.method!)
-    const target = preferred ?? nextTarget(tried) ?? controlUrls[0]!
-    tried.add(target)
-    const options = { target, agent: isReading ? pooled : fresh, ...bodyOf(request) }
-    proxy.web(request, response, options, (error: NodeJS.ErrnoException) => {
-      if (response.headersSent || response.destroyed) return void response.destroy()
-      if (error.code === 'ECONNREFUSED') avoidUntil.set(target, performance.now() + AVOID_MS)
-      const mayRetry = isReading && !timedOut.has(request) && attempts < MAX_ATTEMPTS
-      if (mayRetry && (error.code === 'ECONNRESET' || nextTarget(tried) !== undefined))
-        return attempt(pair, error.code === 'ECONNRESET' ? new Set() : tried, attempts + 1, onFailure)
-      onFailure({ status: timedOut.has(request) ? 504 : 502, error })
-    })
+  function attempt(forwarding: Forwarding, target: string): void {
+    const { exchange, request, response, body } = forwarding
+    const isReading = READING.has(exchange.method)
+    forwarding.target = target
+    forwarding.outgoing = undefined
+    forwarding.ending = undefined
+    forwarding.attempts += 1
+    forwarding.tried.add(target)
+    scheduleCheck(forwarding)
+    const options = { target, agent: isReading ? pooled : fresh, buffer: body ?? Readable.from([]) }
+    try {
+      proxy.web(request, response, options, (error: NodeJS.ErrnoException) => onError(forwarding, error))
+    } catch (error) {
+      clearTimeout(forwarding.check)
+      forwarding.onFailure(asFailure(error as NodeJS.ErrnoException))
+    }
+  }
+
+  function onError(forwarding: Forwarding, error: NodeJS.ErrnoException): void {
+    const { exchange, response, target, tried, attempts, ending, hasTimedOut } = forwarding
+    clearTimeout(forwarding.check)
+    if (exchange.isAnswered) return void response.destroy()
+    if (error.code === 'ECONNREFUSED') avoid(target, AVOID_MS)
+    const isSafe = READING.has(exchange.method) && !hasTimedOut && attempts < MAX_ATTEMPTS
+    if (error.code === 'ECONNRESET' && ending === undefined) tried.clear()
+    const next = isSafe && ending?.status !== 408 ? nextTarget(tried) : undefined
+    if (next !== undefined) return attempt(forwarding, next)
+    forwarding.onFailure(ending ?? { status: hasTimedOut ? 504 : 502, error })
+  }
+
+  function avoid(target: string, forMs: number): void {
+    avoidUntil.set(target, performance.now() + forMs)
+  }
+
+  function scheduleCheck(forwarding: Forwarding): void {
+    clearTimeout(forwarding.check)
+    forwarding.check = setTimeout(() => void look(forwarding), CHECK_MS)
+  }
+
+  /** Nobody is waited for who does not move: neither a visitor with their body, nor control with its answer. */
+  async function look(forwarding: Forwarding): Promise<void> {
+    const { body, target, startedAt } = forwarding
+    const received = body?.receivedBytes ?? 0
+    const moved = received - forwarding.receivedAtCheck
+    forwarding.receivedAtCheck = received
+    if (body?.isWaiting && moved < MIN_BODY_BYTES) {
+      if (++forwarding.slowChecks >= MAX_SLOW_CHECKS) return end(forwarding, { status: 408, error: undefined })
+    } else {
+      forwarding.slowChecks = 0
+      if (moved === 0 && !(await health.isReady(target, ALIVE_MS)) && isUnanswered(forwarding, target)) {
+        avoid(target, AVOID_FROZEN_MS)
+        return end(forwarding, { status: 504, error: new Error(`${target} does not answer`) })
+      }
+    }
+    if (performance.now() - startedAt > MAX_REQUEST_MS) return end(forwarding, { status: 408, error: undefined })
+    if (isUnanswered(forwarding, target)) scheduleCheck(forwarding)
+  }
+
+  function isUnanswered({ exchange, target }: Forwarding, asked: string): boolean {
+    return !exchange.isAnswered && target === asked
+  }
+
+  function end(forwarding: Forwarding, why: ProxyFailure): void {
+    forwarding.ending = why
+    forwarding.outgoing?.destroy(why.error ?? new Error('given up'))
   }
 
   /** Writing is never tried twice, so with several controls the one that gets it has just said that it is there to stay. */
   async function readyTarget(): Promise<string | undefined> {
     const tried = new Set<string>()
     for (let target = nextTarget(tried); target !== undefined; target = nextTarget(tried)) {
-      if (await isReady(target, pooled)) return target
+      if (await health.isReady(target, READY_MS)) return target
       tried.add(target)
-      avoidUntil.set(target, performance.now() + AVOID_MS)
+      avoid(target, AVOID_MS)
     }
     return undefined
   }
 
+  function begin(forwarding: Forwarding): void {
+    const any = (): string => nextTarget(forwarding.tried) ?? controlUrls[0]!
+    if (READING.has(forwarding.exchange.method) || controlUrls.length === 1) return attempt(forwarding, any())
+    void readyTarget()
+      .then((target) => attempt(forwarding, target ?? any()))
+      .catch((error: unknown) => forwarding.onFailure({ status: 502, error: error as Error }))
+  }
+
   return {
     forward(exchange, onFailure) {
-      const pair = exchange.forProxy()
-      exchanges.set(pair.request, exchange)
-      rewriteRequest(exchange, pair.request, publicHost)
-      if (READING.has(exchange.method) || controlUrls.length === 1) return attempt(pair, new Set(), 1, onFailure)
-      void readyTarget().then((target) => attempt(pair, new Set(), 1, onFailure, target))
+      if (!FORWARDABLE.test(exchange.target)) return onFailure({ status: 400, error: undefined })
+      const { request, response } = exchange.forProxy()
+      rewriteRequest(exchange, request, publicHost)
+      const start = (): void => {
+        const forwarding: Forwarding = {
+          exchange,
+          request,
+          response,
+          body: bodyOf(exchange, request),
+          startedAt: performance.now(),
+          onFailure,
+          tried: new Set(),
+          attempts: 0,
+          target: '',
+          outgoing: undefined,
+          check: undefined,
+          receivedAtCheck: 0,
+          slowChecks: 0,
+          ending: undefined,
+          hasTimedOut: false,
+        }
+        underWay.set(request, forwarding)
+        // Whoever leaves before the end ends control's work too.
+        response.once('close', () => {
+          clearTimeout(forwarding.check)
+          forwarding.body?.destroy()
+          if (!response.writableFinished) forwarding.outgoing?.destroy()
+        })
+        begin(forwarding)
+      }
+      const leave = shares.enter(limitKeyOfIp(exchange.ip), start, (status) => onFailure({ status, error: undefined }))
+      response.once('close', leave)
     },
+    inUse: shares.inUse,
     close() {
       pooled.destroy()
       fresh.destroy()
+      health.close()
     },
   }
 }
 
-/** http-proxy sends the request's own body unless it is given another. */
-function bodyOf(request: IncomingMessage): { buffer?: Readable } {
-  if (WITH_BODY.has(request.method!)) return {}
-  request.resume()
-  return { buffer: Readable.from([]) }
+/** Node refuses to write what HTTP/1.1 cannot say: that is the caller's doing. Anything else is ours. */
+function asFailure(error: NodeJS.ErrnoException): ProxyFailure {
+  const isUnsayable = /^ERR_(?:INVALID_CHAR|HTTP_INVALID_HEADER_VALUE|INVALID_HTTP_TOKEN|UNESCAPED_CHARACTERS)$/
+  return isUnsayable.test(error.code ?? '') ? { status: 400, error: undefined } : { status: 502, error }
 }
 
-/** A control that is about to stop says 503 here while it still answers everything else. */
-function isReady(target: string, agent: http.Agent): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = http.get(`${target}/healthz`, { agent, timeout: READY_MS }, (answer) => {
-      answer.resume()
-      resolve(answer.statusCode! < 500)
-    })
-    probe.on('timeout', () => probe.destroy(new Error('no answer')))
-    probe.on('error', () => resolve(false))
-  })
+/** Undefined: none is passed on. */
+function bodyOf(exchange: Exchange, request: IncomingMessage): GatheredBody | undefined {
+  if (WITH_BODY.has(exchange.method)) return new GatheredBody(request, (bytes) => exchange.countPiece(bytes))
+  request.resume()
+  return undefined
+}
+
+/** What control says to the visitor; what it says to us about its connection stays here. */
+function headersOf({ rawHeaders }: IncomingMessage): string[] {
+  const headers: string[] = []
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!.toLowerCase()
+    if (!NOT_RETURNED.has(name)) headers.push(name, rawHeaders[index + 1]!)
+  }
+  return headers
 }
 
 /** http-proxy reads method, url and headers from the request: they are replaced by what control may see. */

@@ -1,0 +1,40 @@
+/** Whether a control answers at all. Asked when a request has waited for seconds, and before a body is sent to one of several. */
+import http from 'node:http'
+
+export interface ControlHealth {
+  /** A control that is about to stop says no while it still answers everything else. */
+  isReady(target: string, withinMs: number): Promise<boolean>
+  close(): void
+}
+
+/** Everybody who waits for a frozen control asks at about the same time: they share one question. */
+const FRESH_MS = 500
+
+export function createControlHealth(): ControlHealth {
+  // Connections of its own: a question must not wait for those whom it is about.
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 8 })
+  const asked = new Map<string, { readonly at: number; readonly answer: Promise<boolean> }>()
+  return {
+    isReady(target, withinMs) {
+      const key = `${target} ${withinMs}`
+      const known = asked.get(key)
+      if (known !== undefined && performance.now() - known.at < FRESH_MS) return known.answer
+      const answer = ask(target, withinMs, agent)
+      asked.set(key, { at: performance.now(), answer })
+      return answer
+    },
+    close: () => agent.destroy(),
+  }
+}
+
+function ask(target: string, withinMs: number, agent: http.Agent): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = http.get(`${target}/healthz`, { agent }, (answer) => {
+      answer.resume()
+      resolve(answer.statusCode! < 500)
+    })
+    const timer = setTimeout(() => probe.destroy(new Error('no answer')), withinMs)
+    probe.on('error', () => resolve(false))
+    probe.on('close', () => clearTimeout(timer))
+  })
+}

@@ -1,0 +1,160 @@
+/** The service's own host while some callers, or control itself, do their worst: nobody else waits, nobody waits in silence. */
+import { once } from 'node:events'
+import http from 'node:http'
+import http2 from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import tls from 'node:tls'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startEdgeFixture, streamH2, type Answer, type EdgeFixture } from '../support/edge-fixture.ts'
+
+const HOST = 'localhost'
+const ATTACKER = { 'x-forwarded-for': '203.0.113.9' }
+const LARGE = Buffer.alloc(400_000, 'x')
+
+interface Control {
+  readonly url: string
+  isFrozen: boolean
+  readonly seen: string[]
+  close(): void
+}
+
+/** `/never` is never answered; frozen, nothing is. */
+async function startControl(): Promise<Control> {
+  const seen: string[] = []
+  const control = { isFrozen: false, seen, url: '', close: () => {} }
+  const server = http.createServer((request, response) => {
+    seen.push(`${request.method} ${request.url}`)
+    if (control.isFrozen || request.url === '/never') return
+    if (request.url === '/large') return void response.end(LARGE)
+    request.resume()
+    request.once('end', () => response.end('answered'))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  control.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  control.close = () => {
+    server.closeAllConnections()
+    server.close()
+  }
+  return control
+}
+
+let fixture: EdgeFixture
+let controls: Control[]
+const sessions: http2.ClientHttp2Session[] = []
+
+beforeAll(async () => {
+  controls = [await startControl(), await startControl()]
+  fixture = await startEdgeFixture({
+    env: {
+      EDGE_WORKERS: '1',
+      CONTROL_URLS: controls.map(({ url }) => url).join(),
+      TRUSTED_PROXIES: '127.0.0.1',
+    },
+  })
+})
+afterAll(async () => {
+  for (const session of sessions) session.destroy()
+  await fixture?.stop()
+  for (const control of controls) control.close()
+})
+
+function connect(): http2.ClientHttp2Session {
+  const { httpsPort: port } = fixture.edge
+  const socket = tls.connect({ port, host: '127.0.0.1', ca: fixture.ca(), servername: HOST, ALPNProtocols: ['h2'] })
+  const session = http2.connect(`https://${HOST}`, { createConnection: () => socket })
+  session.on('error', () => {})
+  sessions.push(session)
+  return session
+}
+
+/** Requests that are begun and left alone: `started` says what came of each so far. */
+function begin(method: string, target: string, count: number): { statuses: number[] } {
+  const statuses: number[] = []
+  const session = connect()
+  for (let index = 0; index < count; index++) {
+    const stream = session.request(
+      { ':authority': HOST, ':path': target, ':method': method, ...ATTACKER },
+      { endStream: method === 'GET' },
+    )
+    stream.on('error', () => {})
+    stream.on('response', (headers) => statuses.push(Number(headers[':status'])))
+    if (method === 'POST') stream.write('x')
+  }
+  return { statuses }
+}
+
+async function asOther(method = 'GET', body?: string): Promise<Answer & { tookMs: number }> {
+  const startedAt = performance.now()
+  const headers = { 'x-forwarded-for': '198.51.100.1' }
+  const answer = await fixture.h2(HOST, '/api/v1/me', { method, headers, ...(body !== undefined && { body }) })
+  return { ...answer, tookMs: performance.now() - startedAt }
+}
+
+test.each(['//a@[/', '//a@b/c', '/%', '/\\', '/[', '//[::1', '/x?y#z', '/\u00ff'])(
+  'POST %s to one of two controls costs no worker',
+  async (target) => {
+    for (const method of ['POST', 'GET'])
+      expect((await fixture.h2(HOST, target, { method, ...(method === 'POST' && { body: 'x' }) })).status).toBeLessThan(
+        500,
+      )
+    expect((await asOther()).text).toBe('answered')
+    expect(fixture.edge.output()).not.toContain('a worker died')
+  },
+)
+
+test.each([
+  ['unanswered', 'GET', '/never'],
+  ['unread', 'GET', '/large'],
+  ['unsent', 'POST', '/never'],
+])(
+  'hundreds of %s requests of one network hold up nobody else',
+  async (_, method, target) => {
+    const held = Array.from({ length: 4 }, () => begin(method, target, 100))
+    await sleep(1000)
+    for (let visit = 0; visit < 5; visit++) {
+      expect((await asOther()).text).toBe('answered')
+      expect((await asOther('POST', 'x')).text).toBe('answered')
+    }
+    // Whoever finds no place hears of it, within seconds.
+    const heard = (): number => held.reduce((sum, { statuses }) => sum + statuses.length, 0)
+    await expect.poll(heard, { timeout: 15_000 }).toBeGreaterThan(target === '/large' ? 0 : 300)
+    for (const status of held.flatMap(({ statuses }) => statuses)) expect([200, 408, 429, 503]).toContain(status)
+    for (const session of sessions.splice(0)) session.destroy()
+  },
+  60_000,
+)
+
+test('a body that hardly arrives ends with 408, one that arrives slowly does not', async () => {
+  const slow = begin('POST', '/slow', 1)
+  const session = connect()
+  const steady = session.request({ ':authority': HOST, ':path': '/steady', ':method': 'POST' }, { endStream: false })
+  const answered = once(steady, 'response') as Promise<[http2.IncomingHttpHeaders]>
+  const sending = setInterval(() => steady.write(Buffer.alloc(3000)), 1000)
+  await expect.poll(() => slow.statuses, { timeout: 25_000 }).toEqual([408])
+  clearInterval(sending)
+  steady.end()
+  expect((await answered)[0][':status']).toBe(200)
+}, 40_000)
+
+test('a control that does not move is passed over, and without another one a page says so within ten seconds', async () => {
+  controls[0]!.isFrozen = true
+  const first = await Promise.all([asOther(), asOther()])
+  for (const answer of first) {
+    expect(answer.text).toBe('answered')
+    expect(answer.tookMs).toBeLessThan(12_000)
+  }
+  // It is remembered.
+  for (let visit = 0; visit < 4; visit++) expect((await asOther()).tookMs).toBeLessThan(4000)
+  controls[1]!.isFrozen = true
+  const [page, api] = await Promise.all([
+    streamH2(connect(), HOST, '/', { headers: { 'x-forwarded-for': '198.51.100.2' } }),
+    asOther(),
+  ])
+  expect([page.status, api.status]).toEqual([504, 504])
+  expect(page.headers['content-type']).toContain('text/html')
+  expect(Number(page.headers['retry-after'])).toBeGreaterThan(0)
+  for (const control of controls) control.isFrozen = false
+  await expect.poll(async () => (await asOther()).status, { timeout: 20_000 }).toBe(200)
+}, 90_000)
