@@ -51,6 +51,19 @@ export const errors = {
   missingIndex: (detail = 'The bundle has no index.html at its root. Add one, or upload the folder that holds it.') =>
     new ApiError(400, 'missing_index', detail),
   archiveRejected: (detail: string) => new ApiError(400, 'archive_rejected', detail),
+  /** `blocked`: path and what it looks like, of each. */
+  secretFiles: (blocked: readonly { path: string; what: string }[]) =>
+    new ApiError(
+      400,
+      'secret_files',
+      `Nothing was published: ${blocked
+        .slice(0, 5)
+        .map(({ path, what }) => `"${path}" looks like ${what}`)
+        .join(
+          ', ',
+        )}${blocked.length > 5 ? ` and ${blocked.length - 5} more like these` : ''}. Leave it out, or allow secrets if everyone may read it.`,
+      { fields: { blocked } },
+    ),
   contentRejected: (detail: string) => new ApiError(400, 'content_rejected', detail),
   unauthorized: (detail = 'Send a valid API token: Authorization: Bearer dw_…', headers: Record<string, string> = {}) =>
     new ApiError(401, 'unauthorized', detail, { headers: { 'www-authenticate': 'Bearer', ...headers } }),

@@ -5,6 +5,9 @@ import type { Part, Request } from '../http/route.ts'
 import type { Intake, PreparedVersion, Publishing } from '../publishing/contract.ts'
 import { filenameOfText } from './pasted-text.ts'
 
+/** Name of the checkbox of a publisher who means it. */
+export const ALLOW_SECRETS = 'allow_secrets'
+
 type FilePart = Extract<Part, { kind: 'file' }>
 
 export interface PublishForm {
@@ -47,7 +50,8 @@ export async function receivePublishForm(request: Request, options: ReceiveOptio
     const text = fields.get('text') ?? ''
     if (files.count === 0 && text.trim() === '') return { fields, prepared: undefined }
     if (files.count === 0) await intake.addSingle(filenameOfText(text), Readable.from([Buffer.from(text)]), {})
-    return { fields, prepared: await intake.finish() }
+    const secrets = fields.has(ALLOW_SECRETS) ? 'allow' : 'refuse'
+    return { fields, prepared: await intake.finish({ secrets }) }
   } finally {
     await intake.abort()
   }

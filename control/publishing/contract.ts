@@ -12,9 +12,23 @@ export interface Warning {
   readonly line?: number
 }
 
+/** A file that was not published because it looks like a secret. */
+export interface BlockedFile {
+  readonly path: string
+  /** Follows "looks like": `a private key`. */
+  readonly what: string
+}
+
 export interface PublishReport {
   readonly warnings: readonly Warning[]
+  readonly blocked: readonly BlockedFile[]
 }
+
+/**
+ * What becomes of files that look like secrets: `withhold` publishes the rest and lists them in the report, `refuse`
+ * publishes nothing, `allow` is for publishers who said so.
+ */
+export type Secrets = 'withhold' | 'refuse' | 'allow'
 
 export interface PreparedVersion {
   readonly manifestHash: string
@@ -40,8 +54,8 @@ export interface Intake {
   addZip(bytes: AsyncIterable<Uint8Array>): Promise<void>
   /** A blob that is in the store already; `finish` refuses it when it is not, or has another size. */
   addStored(path: string, hash: string, size: number): Promise<void>
-  /** All blobs are durable when it resolves. `title` overrides that of a Markdown document. */
-  finish(options?: { title?: string | undefined }): Promise<PreparedVersion>
+  /** All blobs are durable when it resolves. `title` overrides that of a Markdown document; secrets are withheld. */
+  finish(options?: { title?: string | undefined; secrets?: Secrets }): Promise<PreparedVersion>
   /** Leaves nothing behind; a no-op after `finish`. */
   abort(): Promise<void>
 }

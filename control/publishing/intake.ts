@@ -145,7 +145,14 @@ export function createIntake({ blobs, workers, scratchDir, capBytes, prepare }: 
     async finish(options = {}) {
       if (shape === 'empty') throw errors.invalidRequest('There is no file in this upload.')
       const titled = single && { ...single, title: options.title ?? single.title }
-      const prepared = await prepare({ files, single: titled, isArchive: shape === 'zip', claimed, remember })
+      const prepared = await prepare({
+        files,
+        single: titled,
+        isArchive: shape === 'zip',
+        secrets: options.secrets ?? 'withhold',
+        claimed,
+        remember,
+      })
       isOver = true
       return prepared
     },

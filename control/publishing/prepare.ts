@@ -1,6 +1,6 @@
 /**
  * From stored files to a version that is ready to go live:
- * 1. find the site in the upload (unwrap, render Markdown, landing page);
+ * 1. find the site in the upload (unwrap, render Markdown, landing page), without what looks like a secret;
  * 2. take what the live version already knows about unchanged files;
  * 3. read the others in worker threads: places for snippets, links, quick variants, pages that must become UTF-8;
  * 4. parse `_redirects` and `_headers`;
@@ -12,7 +12,7 @@ import type { Manifest } from '../../shared/manifest.ts'
 import { isWorthReading, type Analysis, type AnalysisRequest, type Reading } from './analyse.ts'
 import { batchesOf, inParallel } from './batches.ts'
 import { LANDING_PAGE, requireLandingPage, unwrapFolder } from './bundle.ts'
-import type { PreparedVersion } from './contract.ts'
+import type { PreparedVersion, Secrets } from './contract.ts'
 import { blobSizesOf, blobsOf, buildManifest, factsKey, type FileFacts, type StoredFile } from './manifest-builder.ts'
 import type { Manifests } from './manifests.ts'
 import { quotePath } from './paths.ts'
@@ -22,6 +22,7 @@ import type { SingleKind } from './single-file.ts'
 import { parseSiteRules } from './site-rules.ts'
 import { decodeText } from './text-encoding.ts'
 import { isHtmlType, mediaTypeOf } from './types.ts'
+import { siftSecrets } from './withhold.ts'
 import type { PublishingWorkers } from './workers/workers.ts'
 
 /**
@@ -40,6 +41,7 @@ export interface Upload {
   /** Set when one page or document was sent instead of files. */
   readonly single?: { kind: SingleKind; filename: string; title?: string | undefined; blob: StoredBlob } | undefined
   readonly isArchive: boolean
+  readonly secrets: Secrets
   /** Hashes that the upload only names: they must be in the store. */
   readonly claimed: ReadonlySet<string>
   /** Notes a blob that was made on the way, so that a failing upload takes it back. */
@@ -58,10 +60,11 @@ export async function prepareVersion(
   upload: Upload,
   baseHash: string | null | undefined,
 ): Promise<PreparedVersion> {
-  const uploaded = await siteFiles({ blobs, workers }, upload)
-  requireLandingPage(uploaded)
+  const received = await siteFiles({ blobs, workers }, upload)
+  requireLandingPage(received)
   const base = baseHash ? await manifests.read(baseHash) : undefined
-  await requireClaimed(blobs, uploaded, upload.claimed, base)
+  await requireClaimed(blobs, received, upload.claimed, base)
+  const { files: uploaded, blocked } = await siftSecrets(blobs, received, upload.secrets)
   const unchanged = withConverted(uploaded, knownConversions(base))
   const known = knownFacts(base)
   const isRead = (file: StoredFile): boolean => readings.get(file) !== undefined
@@ -78,7 +81,7 @@ export async function prepareVersion(
     fileCount: files.length,
     title: readingOf.get(landing)?.title ?? '',
     blobs: [...new Set([...blobsOf(manifest), stored.hash])],
-    report: writeReport({ files, linksOf: (file) => readingOf.get(file)?.links, rules }),
+    report: { ...writeReport({ files, linksOf: (file) => readingOf.get(file)?.links, rules }), blocked },
     landingHash: landing.hash,
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The publish report: what a publisher would otherwise find out from a visitor. Pure. Nothing in it stops the publish;
- * every message says where and what to do.
+ * every message says where and what to do. (Files that were kept back are listed by withhold.ts.)
  */
 import { MAX_INJECTED_BYTES } from '../../shared/limits.ts'
 import { compilePattern } from '../../shared/path-pattern.ts'
@@ -26,7 +26,7 @@ export interface ReportInput {
   readonly rules: SiteRules
 }
 
-export function writeReport({ files, linksOf, rules }: ReportInput): PublishReport {
+export function writeReport({ files, linksOf, rules }: ReportInput): Pick<PublishReport, 'warnings'> {
   const warnings = [
     ...secretWarnings(files),
     ...ruleWarnings(rules),

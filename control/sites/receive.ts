@@ -4,7 +4,7 @@ import { MAX_BUNDLE_FILES } from '../../shared/limits.ts'
 import { parse } from '../http/api.ts'
 import type { Part, Request } from '../http/route.ts'
 import type { Intake, PreparedVersion, Publishing } from '../publishing/contract.ts'
-import { ifVersion, message } from './schemas.ts'
+import { allowSecrets, ifVersion, message } from './schemas.ts'
 import type { PublishOptions } from './versions.ts'
 
 export interface Received {
@@ -111,7 +111,9 @@ async function receive(
       if (part.name !== 'paths') fields.set(part.name, part.value)
     })
     await reader.onEnd()
-    return { options: optionsOf(fields), prepared: await intake.finish({ title: fields.get('title') }), fields }
+    const secrets = parse(allowSecrets, fields.get('allow_secrets')) ? 'allow' : 'withhold'
+    const prepared = await intake.finish({ title: fields.get('title'), secrets })
+    return { options: optionsOf(fields), prepared, fields }
   } finally {
     await intake.abort()
   }

@@ -34,7 +34,9 @@ export const warningSchema = z.object({
   path: z.string().optional(),
   line: z.int().optional(),
 })
-export const reportSchema = z.object({ warnings: z.array(warningSchema) })
+/** Looked like a secret and was not published; `allow_secrets` publishes such files all the same. */
+const blockedSchema = z.object({ path: z.string(), what: z.string() })
+export const reportSchema = z.object({ warnings: z.array(warningSchema), blocked: z.array(blockedSchema) })
 export type PublishReport = z.infer<typeof reportSchema>
 
 export const versionSchema = z.object({
@@ -88,6 +90,11 @@ export const patchSiteSchema = z.strictObject({
 export type SitePatch = z.infer<typeof patchSiteSchema>
 
 export const message = z.string().max(MAX_MESSAGE_CHARS)
+/** A field of a form: `true` publishes files that look like secrets. */
+export const allowSecrets = z
+  .enum(['true', 'false'])
+  .optional()
+  .transform((value) => value === 'true')
 /** Number of the version that the publisher believes to be live; 0 for none yet. */
 export const ifVersion = z.int().nonnegative()
 
@@ -101,6 +108,7 @@ export const startUploadSchema = z.strictObject({
   message: message.optional(),
   if_version: ifVersion.optional(),
   spa_fallback: z.boolean().optional(),
+  allow_secrets: z.boolean().optional(),
 })
 export type StartUpload = z.infer<typeof startUploadSchema>
 

@@ -4,13 +4,13 @@ import { DAY_MS, type Clock } from '../../shared/clock.ts'
 import { errors } from '../../shared/errors.ts'
 import { siteHost, slugProblem } from '../../shared/hosts.ts'
 import { newId } from '../../shared/ids.ts'
-import { hashPassword } from '../../shared/password.ts'
 import { plans, type PlanName } from '../../shared/plans.ts'
 import { addressOf } from '../../shared/settings.ts'
 import type { Actor } from '../accounts/actor.ts'
 import type { ControlConfig } from '../config.ts'
 import { transaction, type Pool, type Sql } from '../database/sql.ts'
 import type { Events } from '../events/publish.ts'
+import { preparePassword, protectionChanges } from './protection.ts'
 import * as queries from './queries.ts'
 import type { RefreshRoutes } from './routing.ts'
 import { expiryOf, fitToCap, readableSlug, stateOf, type SiteFacts } from './rules.ts'
@@ -216,7 +216,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
   }
 
   /** Columns that a PATCH sets. Features above the plan are refused; taking one away is always allowed. */
-  async function changesOf(site: SiteFacts, patch: SitePatch): Promise<Record<string, unknown>> {
+  function changesOf(site: SiteFacts, patch: SitePatch): Record<string, unknown> {
     const plan = plans[site.plan]
     if (patch.password != null && !plan.password) throw errors.planFeature('Password protection')
     if (patch.analytics != null && !plan.analytics) throw errors.planFeature('Analytics')
@@ -227,10 +227,6 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     if (patch.gallery !== undefined) changes['in_gallery'] = patch.gallery
     if (patch.analytics !== undefined)
       changes['analytics'] = patch.analytics === null ? null : sql.json(patch.analytics)
-    if (patch.password !== undefined) {
-      changes['password_hash'] = patch.password === null ? null : await hashPassword(patch.password)
-      changes['password_generation'] = site.password_generation + 1
-    }
     return changes
   }
 
@@ -263,13 +259,14 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
 
     async patch(actor: Actor, siteId: string, patch: SitePatch): Promise<Propagated<SiteView>> {
       const before = await requireOwn(sql, actor, siteId)
-      const changes = await changesOf(before, patch)
+      const changes = changesOf(before, patch)
+      const password = patch.password === undefined ? undefined : await preparePassword(before, patch.password)
       await transaction(sql, async (db) => {
         await queries.lockSite(db, siteId)
         const site = await requireOwn(db, actor, siteId)
         if (patch.slug !== undefined && patch.slug !== site.slug) await rename(db, site, patch.slug)
-        if (patch.password !== undefined) changes['password_generation'] = site.password_generation + 1
-        await queries.updateSite(db, siteId, changes, now())
+        const protection = password === undefined ? {} : protectionChanges(site, password)
+        await queries.updateSite(db, siteId, { ...changes, ...protection }, now())
         await refreshRoutes(db, siteId)
         await audit(db, { actor, action: 'site.update', subject: siteId, detail: { fields: Object.keys(patch) } })
       })

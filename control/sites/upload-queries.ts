@@ -7,6 +7,7 @@ export interface UploadRow {
   message: string
   if_version: number | null
   spa_fallback: boolean | null
+  allow_secrets: boolean
   expires_at: Date
 }
 
@@ -47,7 +48,7 @@ export async function findOpenUpload(
   now: Date,
 ): Promise<UploadRow | undefined> {
   const [upload] = await sql<UploadRow[]>`
-    select id, site_id, user_id, message, if_version, spa_fallback, expires_at from uploads
+    select id, site_id, user_id, message, if_version, spa_fallback, allow_secrets, expires_at from uploads
     where id = ${uploadId} and site_id = ${siteId} and expires_at > ${now}`
   return upload
 }

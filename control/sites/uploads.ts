@@ -149,6 +149,7 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
             message: wanted.message ?? '',
             if_version: wanted.if_version ?? null,
             spa_fallback: wanted.spa_fallback ?? null,
+            allow_secrets: wanted.allow_secrets ?? false,
             expires_at: expiresAt,
           },
           wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size })),
@@ -267,7 +268,7 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       })
       try {
         for (const file of files) await intake.addStored(file.path, file.hash, file.size)
-        const prepared = await intake.finish()
+        const prepared = await intake.finish({ secrets: upload.allow_secrets ? 'allow' : 'withhold' })
         const options = {
           message: upload.message,
           ...(upload.if_version === null ? {} : { ifVersion: upload.if_version }),

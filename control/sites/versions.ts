@@ -7,7 +7,6 @@ import { errors } from '../../shared/errors.ts'
 import { previewHost, siteHost } from '../../shared/hosts.ts'
 import { newId } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
-import { hashPassword } from '../../shared/password.ts'
 import { plans, type PlanName } from '../../shared/plans.ts'
 import { addressOf } from '../../shared/settings.ts'
 import type { Manifest } from '../../shared/manifest.ts'
@@ -16,6 +15,7 @@ import type { ControlConfig } from '../config.ts'
 import { transaction, type Pool, type Sql } from '../database/sql.ts'
 import type { Events } from '../events/publish.ts'
 import type { PreparedVersion, Publishing } from '../publishing/contract.ts'
+import { preparePassword, protectionChanges, type WantedPassword } from './protection.ts'
 import * as queries from './queries.ts'
 import type { RefreshRoutes } from './routing.ts'
 import { stateOf, type SiteFacts } from './rules.ts'
@@ -58,6 +58,14 @@ interface Published {
   readonly created: boolean
 }
 
+/** Which site a publish goes to. */
+interface Target {
+  /** As it is now, before anything is locked; undefined when there is none yet. */
+  peek(): Promise<SiteFacts | undefined>
+  /** Locked, or made, inside the transaction. */
+  find(db: Sql): Promise<{ site: SiteFacts; created: boolean }>
+}
+
 export type Versions = ReturnType<typeof createVersions>
 
 export function createVersions({
@@ -84,7 +92,8 @@ export function createVersions({
       message: version.message,
       url: addressOf(config, siteHost(site.slug, config.sitesDomain)),
       preview_url: preview === undefined ? null : addressOf(config, preview),
-      report: version.report as PublishReport,
+      // Versions of earlier releases have no list of what was kept back: nothing was.
+      report: { blocked: [], ...(version.report as Pick<PublishReport, 'warnings'>) },
     }
   }
 
@@ -129,20 +138,26 @@ export function createVersions({
     return view(site, { ...version, report })
   }
 
+  /** The organisation's site of that slug, without a lock; undefined when it has none. */
+  async function findBySlug(actor: Actor, slug: string | undefined): Promise<SiteFacts | undefined> {
+    const id = slug === undefined ? undefined : await queries.findOwnSlug(sql, actor.orgId, slug)
+    return id === undefined ? undefined : sites.requireOwn(sql, actor, id)
+  }
+
   /** Creating a site, its password and its first version are one change, so that a refusal leaves nothing behind. */
   async function publishTo(
     actor: Actor,
-    find: (db: Sql) => Promise<{ site: SiteFacts; created: boolean }>,
+    { peek, find }: Target,
     prepared: PreparedVersion,
     options: PublishOptions,
     alongside?: (db: Sql) => Promise<void>,
   ): Promise<Propagated<Published>> {
-    const passwordHash = options.password === undefined ? undefined : await hashPassword(options.password)
+    const password = options.password === undefined ? undefined : await preparePassword(await peek(), options.password)
     const published = await transaction(sql, async (db) => {
       const { site, created } = await find(db)
       requirePublishable(site)
       await alongside?.(db)
-      if (passwordHash !== undefined) await protect(db, actor, site, passwordHash)
+      if (password !== undefined) await protect(db, actor, site, password)
       const version = await commit(db, site, prepared, actor.userId, options)
       await requireStorage(db, actor.orgId, site.plan)
       await audit(db, { actor, action: 'site.publish', subject: site.id, detail: { version: version.version_number } })
@@ -151,9 +166,10 @@ export function createVersions({
     return { value: published, ...(await events.propagate()) }
   }
 
-  async function protect(db: Sql, actor: Actor, site: SiteFacts, passwordHash: string): Promise<void> {
+  async function protect(db: Sql, actor: Actor, site: SiteFacts, password: WantedPassword): Promise<void> {
     if (!plans[site.plan].password) throw errors.planFeature('Password protection')
-    const changes = { password_hash: passwordHash, password_generation: site.password_generation + 1 }
+    const changes = protectionChanges(site, password)
+    if (Object.keys(changes).length === 0) return
     await queries.updateSite(db, site.id, changes, new Date(clock.now()))
     await audit(db, { actor, action: 'site.update', subject: site.id, detail: { fields: ['password'] } })
   }
@@ -230,26 +246,40 @@ export function createVersions({
       options: PublishOptions,
       alongside?: (db: Sql) => Promise<void>,
     ): Promise<Propagated<VersionView>> {
-      const find = async (db: Sql) => ({ site: await sites.lockOwn(db, actor, siteId), created: false })
-      const { value, pending } = await publishTo(actor, find, prepared, options, alongside)
+      const target: Target = {
+        peek: () => sites.requireOwn(sql, actor, siteId),
+        find: async (db) => ({ site: await sites.lockOwn(db, actor, siteId), created: false }),
+      }
+      const { value, pending } = await publishTo(actor, target, prepared, options, alongside)
       return { value: value.version, pending }
     },
 
     publishNew: (actor: Actor, wanted: WantedSite, prepared: PreparedVersion, options: PublishOptions) =>
-      publishTo(actor, async (db) => ({ site: await sites.add(db, actor, wanted), created: true }), prepared, options),
+      publishTo(
+        actor,
+        {
+          peek: async () => undefined,
+          find: async (db) => ({ site: await sites.add(db, actor, wanted), created: true }),
+        },
+        prepared,
+        options,
+      ),
 
     /** To the organisation's site that has the slug, which takes the name if one is given, else to a new one. */
     publishBySlug: (actor: Actor, wanted: WantedSite, prepared: PreparedVersion, options: PublishOptions) =>
       publishTo(
         actor,
-        async (db) => {
-          await sites.lockOrganisation(db, actor.orgId)
-          const present =
-            wanted.slug === undefined ? undefined : await queries.lockOwnSlug(db, actor.orgId, wanted.slug)
-          if (present === undefined) return { site: await sites.add(db, actor, wanted), created: true }
-          const site = await sites.requireOwn(db, actor, present)
-          if (wanted.name !== undefined && wanted.name !== site.name) await rename(db, actor, site, wanted.name)
-          return { site, created: false }
+        {
+          peek: () => findBySlug(actor, wanted.slug),
+          async find(db) {
+            await sites.lockOrganisation(db, actor.orgId)
+            const present =
+              wanted.slug === undefined ? undefined : await queries.lockOwnSlug(db, actor.orgId, wanted.slug)
+            if (present === undefined) return { site: await sites.add(db, actor, wanted), created: true }
+            const site = await sites.requireOwn(db, actor, present)
+            if (wanted.name !== undefined && wanted.name !== site.name) await rename(db, actor, site, wanted.name)
+            return { site, created: false }
+          },
         },
         prepared,
         options,
@@ -337,8 +367,11 @@ export function createVersions({
 }
 
 /** A client-routed app answers paths that no file has: links to them are fine. */
-function reportFor({ warnings }: PreparedVersion['report'], isClientRouted: boolean): PublishReport {
-  return { warnings: warnings.filter((warning) => !isClientRouted || warning.code !== 'missing_page') }
+function reportFor({ warnings, blocked }: PreparedVersion['report'], isClientRouted: boolean): PublishReport {
+  return {
+    blocked: [...blocked],
+    warnings: warnings.filter((warning) => !isClientRouted || warning.code !== 'missing_page'),
+  }
 }
 
 export function compareManifests(from: Manifest | undefined, to: Manifest): Changes {

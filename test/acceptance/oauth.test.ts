@@ -329,7 +329,7 @@ describe('consent cannot be spoofed', () => {
     [
       'a scheme of its own before a familiar name',
       'evilapp://claude.ai/cb',
-      ['answers to <strong>evilapp:</strong> (not a site)', '<code class="address">evilapp://claude.ai/cb</code>'],
+      ['answers to <strong>evilapp:</strong> (not a site)', '<code class="whole">evilapp://claude.ai/cb</code>'],
       ['the site <strong>'],
     ],
     ['a name as path', 'com.evil:/claude.ai', ['<strong>com.evil:</strong> (not a site)', 'com.evil:/claude.ai'], []],

@@ -57,7 +57,7 @@ export function consentPage(viewer: Viewer, request: ConsentRequest): Page {
 <dt>Account</dt><dd>${request.email}</dd>
 <dt>Organisation</dt><dd>${request.organisation}</dd>
 <dt>Made by</dt><dd>${request.verifiedHost === undefined ? 'unknown' : html`<strong>${request.verifiedHost}</strong> (verified)`}</dd>
-<dt>Returns to</dt><dd>${placeInWords(request.returnsTo)}<br><code class="address">${request.redirectUri}</code></dd>
+<dt>Returns to</dt><dd>${placeInWords(request.returnsTo)}<br><code class="whole">${request.redirectUri}</code></dd>
 </dl>
 ${scopeList(request.scopes)}</div>
 <form class="form" method="post" action="${request.action}">${csrfField(viewer)}

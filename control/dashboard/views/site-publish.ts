@@ -49,8 +49,10 @@ ${reportList(live.report)}
 
 /** What a publisher would otherwise learn from a visitor. */
 export function reportList(report: PublishReport): Html | undefined {
-  if (report.warnings.length === 0) return undefined
-  return html`<div class="stack"><h3>${countInWords(report.warnings.length, 'thing')} to look at</h3><ul class="report">
+  const count = report.warnings.length + report.blocked.length
+  if (count === 0) return undefined
+  return html`<div class="stack"><h3>${countInWords(count, 'thing')} to look at</h3><ul class="report">
+${report.blocked.map(({ path, what }) => html`<li><code>${path}</code> looks like ${what} and was not published.</li>`)}
 ${report.warnings.slice(0, 50).map((warning) => html`<li>${warning.path !== undefined && html`<code>${warning.path}${warning.line !== undefined && `:${warning.line}`}</code> `}${warning.message}</li>`)}
 </ul></div>`
 }

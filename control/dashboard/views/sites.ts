@@ -3,7 +3,8 @@ import { html, type Html } from '../../../shared/pages/html.ts'
 import type { SiteView } from '../../sites/schemas.ts'
 import { csrfField, type Page, type Viewer } from '../layout.ts'
 import { sparkline } from './charts.ts'
-import { textField } from './form-fields.ts'
+import { ALLOW_SECRETS } from '../received.ts'
+import { checkbox, textField } from './form-fields.ts'
 import { dropZone } from './landing.ts'
 import { nameOf, shortAddress, stateTag, timeAgo } from './words.ts'
 
@@ -94,6 +95,7 @@ export function publishFields(form: { text: string; extra?: Html }): Html {
 <div class="stack"><div class="preview-frame" data-preview><iframe class="preview" name="preview" title="Preview" sandbox="allow-scripts allow-forms" src="/preview"></iframe></div></div>
 </div>
 ${form.extra}
+${checkbox({ name: ALLOW_SECRETS, label: 'Also publish files that look like secrets', hint: 'Keys, passwords, .env, .git and database dumps are refused otherwise: everyone could read them.', checked: false })}
 <div class="stack" data-progress hidden><progress max="100" value="0" aria-label="Upload"></progress><p class="hint" role="status"></p><p class="cluster"><button class="button small" type="button" data-cancel>Cancel</button></p></div>
 <div class="cluster"><button class="button primary">Publish</button><button class="button" formaction="/preview" formtarget="preview" formnovalidate>Preview the text</button></div>`
 }
