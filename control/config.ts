@@ -41,6 +41,13 @@ export interface ControlConfig extends SharedSettings {
   readonly anonymousLifetimeMs: number
   readonly freeIdleLifetimeMs: number
   readonly recoveryWindowMs: number
+  /** How long before a free drop expires its owner hears of it. */
+  readonly expiryWarningsMs: readonly number[]
+  /** How long before it is removed for good. */
+  readonly removalWarningMs: number
+  /** An account that was never verified is closed so long after its sign-up, and its owner hears of it so long before. */
+  readonly unverifiedLifetimeMs: number
+  readonly unverifiedWarningsMs: readonly number[]
   /** How long a renamed slug redirects, and a deleted one stays blocked, before somebody else may take it. */
   readonly slugCooldownMs: number
   /** After an account is closed: how long logs and mail records still name its person. */
@@ -97,6 +104,10 @@ export function readControlConfig(environment: Env): ControlConfig {
     anonymousLifetimeMs: env.durationMs('ANONYMOUS_LIFETIME', '7d'),
     freeIdleLifetimeMs: env.durationMs('FREE_IDLE_LIFETIME', '30d'),
     recoveryWindowMs: env.durationMs('RECOVERY_WINDOW', '30d'),
+    expiryWarningsMs: env.durationsMs('EXPIRY_WARNINGS', '7d,1d'),
+    removalWarningMs: env.durationMs('REMOVAL_WARNING', '7d'),
+    unverifiedLifetimeMs: env.durationMs('UNVERIFIED_LIFETIME', '90d'),
+    unverifiedWarningsMs: env.durationsMs('UNVERIFIED_WARNINGS', '30d,7d'),
     slugCooldownMs: env.durationMs('SLUG_COOLDOWN', '30d'),
     personalDataKeptMs: env.durationMs('PERSONAL_DATA_KEPT', '30d'),
     jobIntervalMs: env.durationMs('JOB_INTERVAL', '30s'),

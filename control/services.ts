@@ -2,9 +2,11 @@
 import path from 'node:path'
 import { DAY_MS, HOUR_MS, type Clock } from '../shared/clock.ts'
 import { openBlobStore } from '../shared/blobs/open.ts'
+import { siteHost } from '../shared/hosts.ts'
 import type { Log } from '../shared/log.ts'
 import { openBlocking } from '../shared/redis.ts'
 import { createSecrets } from '../shared/secrets.ts'
+import { addressOf } from '../shared/settings.ts'
 import { createAccess } from './accounts/access.ts'
 import { createAccounts } from './accounts/accounts.ts'
 import { createCsrf } from './accounts/csrf.ts'
@@ -30,7 +32,7 @@ import { createFileSink, createSmtpSink } from './mail/sinks.ts'
 import { createOAuth } from './oauth/oauth.ts'
 import { createOrganisations } from './organisations/organisations.ts'
 import { createPublishing } from './publishing/publishing.ts'
-import { deleteEndedSpans, listSites, referencedBlobs, siteIdsOfOwner } from './sites/queries.ts'
+import { deleteEndedSpans, referencedBlobs, siteIdsOfOwner } from './sites/queries.ts'
 import { createQuickPublish } from './sites/quick-publish.ts'
 import { createRefreshRoutes } from './sites/routing.ts'
 import { createSiteExport } from './sites/site-export.ts'
@@ -85,6 +87,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
   const domainWatch = createDomainWatch({ domains, redis, log, checkMs: config.domainCheckMs })
   const refreshRoutes = createRefreshRoutes({
     sitesDomain: config.sitesDomain,
+    lifetimes: config,
     now: () => clock.now(),
     domainRoutes: domains.routesOf,
   })
@@ -102,7 +105,17 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
   })
   const quickPublish = createQuickPublish({ sites, versions, publishing })
   const siteExport = createSiteExport({ sql, sites, versions, publishing })
-  const lifecycle = createLifecycle({ sql, clock, events, refreshRoutes, sites, enqueueMail, domains, config })
+  const lifecycle = createLifecycle({
+    sql,
+    clock,
+    events,
+    refreshRoutes,
+    sites,
+    enqueueMail,
+    domains,
+    closeUnverified: () => accounts.closeUnverified(),
+    config,
+  })
   const trust = createTrust({ sql, clock, events, refreshRoutes, enqueueMail, limiter, config })
   const inspector = createInspector({ log })
   const gallery = createGallery({ sql, clock, config })
@@ -131,7 +144,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
       await sites.removeAll(db, orgId)
     },
     async onOwnerChanged(db: Parameters<typeof refreshRoutes>[0], orgId: string) {
-      for (const { id } of await listSites(db, orgId)) await refreshRoutes(db, id)
+      await lifecycle.ownerChanged(db, orgId)
       return { bill: await billing.ownerChanged(db, orgId) }
     },
     endConnectedApps: (db: Parameters<typeof refreshRoutes>[0], userId: string, now: Date) =>
@@ -146,6 +159,8 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     enqueueMail,
     hooks,
     personalDataKeptMs: config.personalDataKeptMs,
+    settings: config,
+    dropUrl: (slug) => addressOf(config, siteHost(slug, config.sitesDomain)),
     // Without a trusted proxy in front, the header is whatever a visitor says.
     geoHeader: config.trustedProxies.length > 0 ? config.geoHeader : undefined,
     anonymousIdOf: browserCookie.read,

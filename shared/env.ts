@@ -77,6 +77,14 @@ export class EnvReader {
     return this.problem(`${name} must be a duration such as 30s, 12h or 7d, not "${raw}"`, parseDuration(fallback)!)
   }
 
+  /** Several of them: `7d,1d`. */
+  durationsMs(name: string, fallback: string): readonly number[] {
+    const raw = this.text(name, fallback)
+    const values = raw.split(',').map(parseDuration)
+    if (values.every((value) => value !== undefined)) return values
+    return this.problem(`${name} must be durations such as 7d,1d, not "${raw}"`, [])
+  }
+
   oneOf<const Choice extends string>(name: string, choices: readonly Choice[], fallback: Choice): Choice {
     const raw = this.text(name, fallback)
     const choice = choices.find((candidate) => candidate === raw)

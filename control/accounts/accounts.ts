@@ -4,7 +4,8 @@ import type { Log } from '../../shared/log.ts'
 import type { Pool } from '../database/sql.ts'
 import type { Request } from '../http/route.ts'
 import type { EnqueueMail } from '../mail/mail.ts'
-import { createClosing } from './closing.ts'
+import { createAbandonment, type AbandonmentSettings } from './abandonment.ts'
+import { createClosing, createCloseAccount } from './closing.ts'
 import type { AccountHooks, Accounts } from './contract.ts'
 import { createEmailChange } from './email-change.ts'
 import { createErasure } from './erasure.ts'
@@ -30,6 +31,9 @@ export interface AccountsOptions {
   readonly hooks: AccountHooks
   /** How long what names the person of a closed account is kept in logs. */
   readonly personalDataKeptMs: number
+  readonly settings: AbandonmentSettings
+  /** The address of a drop. */
+  readonly dropUrl: (slug: string) => string
   /** Header in which the proxy in front tells the visitor's country; undefined when none is trusted. */
   readonly geoHeader: string | undefined
   /** The browser's verified anonymous id. */
@@ -45,6 +49,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
     now: () => new Date(clock.now()),
   }
   const erasure = createErasure({ sql, clock, keptMs: options.personalDataKeptMs })
+  const closeAccount = createCloseAccount(deps)
   return {
     visit: (request) => ({
       ip: request.ip,
@@ -63,6 +68,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
     ...createVerification(deps),
     ...createPasswords(deps),
     ...createEmailChange(deps),
-    ...createClosing(deps),
+    ...createClosing({ ...deps, closeAccount }),
+    ...createAbandonment({ ...deps, closeAccount }),
   }
 }

@@ -87,6 +87,12 @@ export interface Accounts {
   /** Removes the account, its sessions, tokens, own organisations and their drops (410 gone at once). */
   deleteAccount(actor: Actor, input: { password: string }): Promise<{ setCookie: string }>
 
+  /**
+   * Accounts that were never verified, pay nothing and work with nobody are told of their end and closed with their
+   * drops. Resolves how many were closed; the caller tells the edges.
+   */
+  closeUnverified(): Promise<number>
+
   /** Removes what has run out: sessions, links, counters. A job. */
   sweep(): Promise<void>
 
@@ -101,7 +107,7 @@ export interface Accounts {
 
 /** What other capabilities do when something happens to an account. Inside the transaction of the event. */
 export interface AccountHooks {
-  /** Resets the clock of the owner's free drops and recovers the expired ones. */
+  /** Notes the sign-in, resets the clock of the owner's free drops and recovers the expired ones. */
   onSignIn(sql: Sql, userId: string, now: Date): Promise<void>
   /** The owner's drops go from 503 to live. */
   onVerified(sql: Sql, userId: string): Promise<void>

@@ -11,6 +11,8 @@ import { LINK_LIFETIMES_MS } from './rules.ts'
 export interface Links {
   /** Makes a link and queues the mail with it. `email` is both where it goes and what it proves. */
   send(sql: Sql, kind: LinkKind, to: { userId: string; email: string }): Promise<void>
+  /** The address to put into another mail. */
+  make(sql: Sql, kind: LinkKind, to: { userId: string; email: string }, expiresAt: Date): Promise<string>
   isValid(sql: Sql, kind: LinkKind, token: string): Promise<boolean>
 }
 
@@ -29,26 +31,30 @@ export function createLinks({
   baseUrl: string
   enqueueMail: EnqueueMail
 }): Links {
+  async function make(
+    sql: Sql,
+    kind: LinkKind,
+    { userId, email }: { userId: string; email: string },
+    expiresAt: Date,
+  ): Promise<{ tokenHash: string; link: string }> {
+    const token = randomSecret()
+    const tokenHash = hashSecret(token)
+    await insertLink(sql, { tokenHash, kind, userId, email, now: new Date(clock.now()), expiresAt })
+    return { tokenHash, link: linkTo(baseUrl, PATHS[kind], token) }
+  }
+
   return {
-    async send(sql, kind, { userId, email }) {
+    make: async (sql, kind, to, expiresAt) => (await make(sql, kind, to, expiresAt)).link,
+    async send(sql, kind, to) {
       const now = clock.now()
-      const token = randomSecret()
-      const tokenHash = hashSecret(token)
       // Of several verification mails any may be opened; a reset or a change is meant by the last one only.
-      if (kind !== 'verify') await retireLinks(sql, userId, [kind], new Date(now))
-      await insertLink(sql, {
-        tokenHash,
-        kind,
-        userId,
-        email,
-        now: new Date(now),
-        expiresAt: new Date(now + LINK_LIFETIMES_MS[kind]),
-      })
+      if (kind !== 'verify') await retireLinks(sql, to.userId, [kind], new Date(now))
+      const { tokenHash, link } = await make(sql, kind, to, new Date(now + LINK_LIFETIMES_MS[kind]))
       await enqueueMail(sql, {
         eventKey: `${kind}:${tokenHash}`,
-        to: email,
+        to: to.email,
         template: kind,
-        data: { link: linkTo(baseUrl, PATHS[kind], token) },
+        data: { link },
       })
     },
     async isValid(sql, kind, token) {

@@ -152,10 +152,6 @@ export async function insertUser(
   return rows.length === 1
 }
 
-export async function noteSignIn(sql: Sql, userId: string, now: Date): Promise<void> {
-  await sql`update users set last_sign_in_at = ${now} where id = ${userId}`
-}
-
 export async function setPasswordHash(sql: Sql, userId: string, passwordHash: string): Promise<void> {
   await sql`update users set password_hash = ${passwordHash} where id = ${userId}`
 }
@@ -194,6 +190,55 @@ export async function addressesInUse(sql: Sql, addresses: readonly string[]): Pr
   const rows = await sql<{ email: string }[]>`
     select lower(email) as email from users where lower(email) = any(${addresses as string[]}) and deleted_at is null`
   return rows.map(({ email }) => email)
+}
+
+export interface AccountNotice {
+  readonly kind: string
+  readonly actsAt: Date
+}
+
+/** Accounts from before that time that were never verified; none that pays, or that others belong to. */
+export async function unverifiedBefore(sql: Sql, before: Date): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select u.id from users u
+    where u.email_verified_at is null and u.deleted_at is null and u.created_at <= ${before} and not exists (
+      select from organisations o where o.owner_id = u.id and o.deleted_at is null
+        and (o.plan <> 'free' or (select count(*) from memberships m where m.org_id = o.id) > 1))
+    order by u.created_at`
+  return rows.map((row) => row.id)
+}
+
+export async function lockUnverified(
+  sql: Sql,
+  userId: string,
+): Promise<{ id: string; email: string; createdAt: Date } | undefined> {
+  const [row] = await sql<{ id: string; email: string; createdAt: Date }[]>`
+    select id, email, created_at as "createdAt" from users
+    where id = ${userId} and email_verified_at is null and deleted_at is null for no key update`
+  return row
+}
+
+export async function listAccountNotices(sql: Sql, userId: string): Promise<AccountNotice[]> {
+  return sql<AccountNotice[]>`
+    select kind, acts_at as "actsAt" from account_notices where user_id = ${userId} order by sent_at, kind`
+}
+
+export async function insertAccountNotice(
+  sql: Sql,
+  userId: string,
+  notice: AccountNotice & { sentAt: Date },
+): Promise<void> {
+  await sql`
+    insert into account_notices (user_id, kind, acts_at, sent_at)
+    values (${userId}, ${notice.kind}, ${notice.actsAt}, ${notice.sentAt})`
+}
+
+/** Drops of the organisations that somebody owns, as their owner knows them. */
+export async function listOwnedDrops(sql: Sql, userId: string): Promise<{ name: string; slug: string }[]> {
+  return sql<{ name: string; slug: string }[]>`
+    select coalesce(nullif(s.name, ''), nullif(s.title, ''), s.slug) as name, s.slug
+    from sites s join organisations o on o.id = s.org_id
+    where o.owner_id = ${userId} and s.deleted_at is null and s.live_version_id is not null order by s.slug`
 }
 
 export async function insertSession(

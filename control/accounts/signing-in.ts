@@ -13,7 +13,6 @@ import {
   findUserByEmail,
   listLiveSessions,
   lockUser,
-  noteSignIn,
   type UserRow,
 } from './queries.ts'
 import { DUMMY_PASSWORD_HASH, networkOf, parseEmail } from './rules.ts'
@@ -95,7 +94,6 @@ export async function enter(
 ): Promise<SignedIn> {
   const orgId = await findHomeOrganisation(locked, user.id)
   const { setCookie } = await beginSession(locked, { userId: user.id, orgId }, visit, at)
-  await noteSignIn(locked, user.id, at)
   await hooks.onSignIn(locked, user.id, at)
   const claimed =
     visit.anonymousId === undefined

@@ -15,7 +15,6 @@ import type { Events } from '../events/publish.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import type { PreparedVersion, Publishing } from '../publishing/contract.ts'
 import type { RefreshRoutes } from '../sites/routing.ts'
-import { expiryOf } from '../sites/rules.ts'
 import type { Propagated, Sites } from '../sites/sites.ts'
 import type { Versions } from '../sites/versions.ts'
 import type { BotCheck, Signals } from './bot-check.ts'
@@ -66,10 +65,7 @@ interface AnonymousDeps {
   limiter: RateLimiter
   inspector: PageInspector
   botCheck: BotCheck
-  config: Pick<
-    ControlConfig,
-    'baseUrl' | 'sitesDomain' | 'publicPort' | 'anonymousLifetimeMs' | 'freeIdleLifetimeMs' | 'anonymousPerHour'
-  >
+  config: Pick<ControlConfig, 'baseUrl' | 'sitesDomain' | 'publicPort' | 'anonymousPerHour'>
 }
 
 export type Anonymous = ReturnType<typeof createAnonymous>
@@ -155,14 +151,13 @@ export function createAnonymous({
 
   /** Moves drops into an organisation: same address, the clock of its plan, no claim link any more. */
   async function adopt(db: Sql, orgId: string, by: queries.Claim, cap: 'capped' | 'uncapped'): Promise<Adoption> {
-    const { plan, ownerSeenAt } = await sites.lockOrganisation(db, orgId)
+    const plan = await sites.lockOrganisation(db, orgId)
     const now = new Date(clock.now())
     const claimable = await queries.lockClaimable(db, by, now)
     const room = cap === 'capped' ? Math.max(0, await sites.roomFor(db, orgId, plan)) : claimable.length
     const ids = claimable.slice(0, room)
-    const expiresAt = expiryOf(plan, { publishedAt: clock.now(), ownerSeenAt: ownerSeenAt.getTime() }, config)
     for (const id of ids) {
-      await queries.adoptSite(db, id, { orgId, expiresAt, now })
+      await queries.adoptSite(db, id, { orgId, now })
       await refreshRoutes(db, id)
     }
     return { ids, plan, left: claimable.length - ids.length }

@@ -41,13 +41,10 @@ export async function findByClaim(
   return row
 }
 
-export async function adoptSite(
-  sql: Sql,
-  siteId: string,
-  adoption: { orgId: string; expiresAt: Date | null; now: Date },
-): Promise<void> {
+/** Without a clock: refreshing its routes starts the one of its new plan. */
+export async function adoptSite(sql: Sql, siteId: string, adoption: { orgId: string; now: Date }): Promise<void> {
   await sql`
     update sites set org_id = ${adoption.orgId}, anonymous_id = null, claim_hash = null,
-      expires_at = ${adoption.expiresAt}, updated_at = ${adoption.now}
+      expires_at = null, updated_at = ${adoption.now}
     where id = ${siteId}`
 }

@@ -62,7 +62,7 @@ export interface Checks {
   runDue(): Promise<number>
   /** Writes the routes of a drop's domains where they differ from what the edges were told. The site is locked. */
   syncRoutes(db: Sql, siteId: string): Promise<void>
-  /** The plan has ended: the claim stays, but is not served. The site is locked. */
+  /** The plan has ended: the claim and its certificate stay, and visitors see a page that says so. The site is locked. */
   stop(db: Sql, row: DomainRow): Promise<void>
   /** What a claim has to show before anything was looked at. */
   firstAdvice(row: DomainRow): Promise<Pick<Diagnosis, 'records' | 'alternative'>>
@@ -164,6 +164,7 @@ export function createChecks(deps: ChecksDeps): Checks {
     const decision = rules.decide({
       state: row.state,
       stopped: row.stopped_at !== null,
+      wanted: row.wanted,
       diagnosis,
       ownership,
       certificateEndsMs: row.not_after?.getTime(),
@@ -376,7 +377,8 @@ export function createChecks(deps: ChecksDeps): Checks {
     firstAdvice,
 
     async stop(db, row) {
-      const decision: rules.Decision = { state: 'blocked', reason: 'plan_ended', holds: row.holds, wanted: false }
+      const { holds, wanted } = row
+      const decision: rules.Decision = { state: 'blocked', reason: 'plan_ended', holds, wanted }
       const particulars = { domain: row.domain, about: '', retry: undefined, nextTryMs: undefined, authorities }
       const detail = explain('plan_ended', 'blocked', false, particulars)
       await show(db, row, decision, { stopped_at: now(), detail, records: [], alternative: null, warnings: [] })

@@ -13,7 +13,7 @@ import { errors } from '../../shared/errors.ts'
 import { siteHost } from '../../shared/hosts.ts'
 import { newId } from '../../shared/ids.ts'
 import type { Log } from '../../shared/log.ts'
-import { plans, type Plan } from '../../shared/plans.ts'
+import { plans, type Plan, type PlanName } from '../../shared/plans.ts'
 import type { Secrets } from '../../shared/secrets.ts'
 import type { Actor } from '../accounts/actor.ts'
 import type { ControlConfig } from '../config.ts'
@@ -77,10 +77,16 @@ export interface Domains {
   routesOf(db: Sql, site: { id: string; slug: string; deleted_at: Date | null }): Promise<NewRoute[]>
   /** Fills an empty Redis with what the edges had put there; what is there already is newer. */
   republishCertificates(target: Redis): Promise<void>
-  /** The plan has ended: domains are no longer served, but nobody else gets them without proof. */
-  stop(db: Sql, orgId: string): Promise<void>
-  /** The plan is back: each domain is checked at once. */
-  resume(db: Sql, orgId: string): Promise<void>
+  /**
+   * The plan has ended: visitors of a domain see the page of a paused drop, over the certificate that it keeps, and
+   * nobody else gets the name without proof. Resolves the names that were served.
+   */
+  stop(db: Sql, orgId: string): Promise<string[]>
+  /**
+   * A plan has room for domains: those that were added first come back, as many as fit, each with its pair, and are
+   * checked at once. The organisation is locked.
+   */
+  resume(db: Sql, orgId: string, plan: PlanName): Promise<void>
   /** For operators: what the edges serve, and when it ends. Never a key. */
   certificates(): Promise<{ name: string; not_before: string; not_after: string; updated_at: string }[]>
 }
@@ -208,6 +214,19 @@ export function createDomains(deps: DomainsDeps): Domains {
     await setRoute(db, { kind: 'none', host: row.domain })
   }
 
+  async function resume(db: Sql, orgId: string, plan: PlanName): Promise<void> {
+    const all = await queries.domainsOfOrganisation(db, orgId)
+    for (const { id } of rules.resumable(all, plans[plan].customDomains))
+      await queries.updateDomain(db, id, {
+        stopped_at: null,
+        state: 'awaiting_dns',
+        reason: 'not_checked',
+        detail: '',
+        next_check_at: now(),
+        checks: 0,
+      })
+  }
+
   return {
     count: (orgId: string): Promise<number> => queries.countDomains(sql, orgId),
 
@@ -245,11 +264,13 @@ export function createDomains(deps: DomainsDeps): Domains {
 
     async remove(actor: Actor, siteId: string, domain: string): Promise<{ pending: boolean }> {
       await transaction(sql, async (db) => {
+        const plan = (await queries.lockPlan(db, actor.orgId)) ?? 'free'
         await lockOwnSite(db, actor, siteId)
         const row = await requireDomain(db, actor, siteId, domain)
         const all = await queries.listDomains(db, siteId)
         for (const one of all.filter((other) => other.id === row.id || other.redirect_to === row.domain))
           await release(db, one)
+        await resume(db, actor.orgId, plan)
         await audit(db, { actor, action: 'domain.remove', subject: row.domain, detail: { site: siteId } })
       })
       return propagate()
@@ -301,27 +322,17 @@ export function createDomains(deps: DomainsDeps): Domains {
 
     republishCertificates: mirror.republish,
 
-    async stop(db: Sql, orgId: string): Promise<void> {
+    async stop(db, orgId) {
+      const served: string[] = []
       for (const row of await queries.domainsOfOrganisation(db, orgId)) {
         if (row.stopped_at) continue
+        if (row.redirect_to === null && rules.isServed(row.state)) served.push(row.domain)
         await checks.stop(db, row)
-        if (row.wanted) await setDomainWanted(db, row.domain, false)
       }
+      return served
     },
 
-    async resume(db: Sql, orgId: string): Promise<void> {
-      for (const row of await queries.domainsOfOrganisation(db, orgId)) {
-        if (!row.stopped_at) continue
-        await queries.updateDomain(db, row.id, {
-          stopped_at: null,
-          state: 'awaiting_dns',
-          reason: 'not_checked',
-          detail: '',
-          next_check_at: now(),
-          checks: 0,
-        })
-      }
-    },
+    resume,
 
     async certificates(): Promise<{ name: string; not_before: string; not_after: string; updated_at: string }[]> {
       const rows = await mirror.all()

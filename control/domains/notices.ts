@@ -33,7 +33,13 @@ export function createDomainNotices({ enqueueMail, config }: NoticesDeps): Domai
         eventKey: `domain-stopped:${row.id}:${row.failing_since!.toISOString()}`,
         to,
         template: 'domain_stopped',
-        data: { domain: inBothForms(row.domain), visitorsSee: whatVisitorsSee(reason, about), link: linkTo(row) },
+        data: {
+          domain: inBothForms(row.domain),
+          url: `https://${row.domain}`,
+          visitorsSee: whatVisitorsSee(reason, about),
+          until: row.not_after,
+          link: linkTo(row),
+        },
       })
     },
 

@@ -24,6 +24,8 @@ export type DomainReason = (typeof domainReasons)[number]
 export interface CheckFacts {
   readonly state: DomainState
   readonly stopped: boolean
+  /** The edges are asked for a certificate. */
+  readonly wanted: boolean
   readonly diagnosis: Pick<Diagnosis, 'reason' | 'isRouted'>
   readonly ownership: Ownership
   /** End of the certificate that the edges serve. */
@@ -55,7 +57,8 @@ const WAY_IN: ReadonlySet<DomainReason> = new Set(['challenge_unreachable', 'cha
 export function decide(facts: CheckFacts): Decision {
   const { ownership, nowMs, retry } = facts
   const holds = ownership === 'holds' || ownership === 'takes_over'
-  if (facts.stopped) return { state: 'blocked', reason: 'plan_ended', holds, wanted: false }
+  // The end of a plan takes no certificate away: visitors go on meeting a page of ours over good TLS.
+  if (facts.stopped) return { state: 'blocked', reason: 'plan_ended', holds, wanted: facts.wanted }
   if (ownership === 'held_elsewhere') return { state: 'blocked', reason: 'held_elsewhere', holds: false, wanted: false }
 
   const { reason } = facts.diagnosis
@@ -131,6 +134,33 @@ export interface RoutedDomain {
   readonly holds: boolean
   /** The edges are being told to serve it; its state says so once they do. */
   readonly revealing: boolean
+  /** Since when the plan has no place for it. */
+  readonly stopped_at: Date | null
+  readonly wanted: boolean
+  readonly site_id: string
+}
+
+/** The plan has ended, the name and its certificate are still the owner's. */
+function isPaused({ holds, stopped_at, wanted }: RoutedDomain): boolean {
+  return holds && stopped_at !== null && wanted
+}
+
+/** The page of a paused drop, whatever the drop's own address shows. */
+function pausedRoute({ domain, site_id }: RoutedDomain): NewRoute {
+  return {
+    kind: 'site',
+    host: domain,
+    site_id,
+    state: 'paused',
+    manifest: null,
+    version_number: 0,
+    versions: [],
+    expires_at: null,
+    password: null,
+    spa_fallback: false,
+    badge: false,
+    analytics: null,
+  }
 }
 
 function isRouted({ holds, state, revealing }: RoutedDomain): boolean {
@@ -139,14 +169,31 @@ function isRouted({ holds, state, revealing }: RoutedDomain): boolean {
 
 /** What the edges answer at each of a drop's domains. Half of a pair leads to the other only where that is served. */
 export function routesOfDomains(rows: readonly RoutedDomain[], siteAddress: string): NewRoute[] {
-  const served = new Set(rows.filter(isRouted).map(({ domain }) => domain))
-  return rows
-    .filter(isRouted)
-    .map(({ domain, redirect_to }): NewRoute =>
-      redirect_to !== null && served.has(redirect_to)
-        ? { kind: 'redirect', host: domain, to: redirect_to }
-        : { kind: 'alias', host: domain, to: siteAddress },
-    )
+  const answering = rows.filter((row) => isRouted(row) || isPaused(row))
+  const served = new Set(answering.map(({ domain }) => domain))
+  return answering.map((row): NewRoute => {
+    const { domain, redirect_to } = row
+    if (redirect_to !== null && served.has(redirect_to)) return { kind: 'redirect', host: domain, to: redirect_to }
+    return isRouted(row) ? { kind: 'alias', host: domain, to: siteAddress } : pausedRoute(row)
+  })
+}
+
+interface ResumableDomain {
+  readonly domain: string
+  readonly redirect_to: string | null
+  readonly stopped_at: Date | null
+  readonly created_at: Date
+}
+
+/** Of the domains that a plan's end has stopped, those that there is room for: first come, first back; a pair is one. */
+export function resumable<Row extends ResumableDomain>(rows: readonly Row[], room: number): Row[] {
+  const counted = rows.filter((row) => row.redirect_to === null)
+  const back = counted
+    .filter((row) => row.stopped_at)
+    .toSorted((a, b) => a.created_at.getTime() - b.created_at.getTime() || (a.domain < b.domain ? -1 : 1))
+    .slice(0, Math.max(0, room - counted.filter((row) => !row.stopped_at).length))
+  const names = new Set(back.map((row) => row.domain))
+  return rows.filter((row) => row.stopped_at && names.has(row.redirect_to ?? row.domain))
 }
 
 /** Days before the end at which owners hear of a renewal that fails. */

@@ -1,9 +1,10 @@
 /**
  * The clocks of drops. The edge enforces expiry by itself, to the second; these moves tidy up behind it:
- * warn → mark expired → remove for good, and restart or stop clocks when owners sign in or plans change.
+ * mark expired → tell owners → remove for good; and clocks begin, stop and begin anew when owners sign in or plans
+ * change. When a drop ends is decided in one place (sites/rules.ts, `clockOf`), which refreshing its routes asks.
  * Every move locks what it moves, so that any number of controls may run the jobs at once.
  */
-import { DAY_MS, type Clock } from '../../shared/clock.ts'
+import type { Clock } from '../../shared/clock.ts'
 import { siteHost } from '../../shared/hosts.ts'
 import { plans, isPaid, type PlanName } from '../../shared/plans.ts'
 import { addressOf } from '../../shared/settings.ts'
@@ -13,28 +14,41 @@ import { transaction, type Pool, type Sql } from '../database/sql.ts'
 import type { Events } from '../events/publish.ts'
 import type { EnqueueMail } from '../mail/mail.ts'
 import type { RefreshRoutes } from '../sites/routing.ts'
-import { expiryOf } from '../sites/rules.ts'
 import type { Sites } from '../sites/sites.ts'
 import * as queries from './queries.ts'
+import { actsAt, dueNotice, nextNoticeAt, noticesOf, type Notice, type NoticeSettings } from './rules.ts'
 
-interface LifecycleDeps {
+export interface LifecycleDeps {
   sql: Pool
   clock: Clock
   events: Pick<Events, 'propagate'>
   refreshRoutes: RefreshRoutes
-  sites: Pick<Sites, 'remove' | 'find' | 'fitToPlan'>
+  sites: Pick<Sites, 'remove' | 'find' | 'pauseBeyondCap' | 'resumeFitting'>
   enqueueMail: EnqueueMail
-  domains: { stop(sql: Sql, orgId: string): Promise<void>; resume(sql: Sql, orgId: string): Promise<void> }
-  config: Pick<
-    ControlConfig,
-    'baseUrl' | 'sitesDomain' | 'publicPort' | 'anonymousLifetimeMs' | 'freeIdleLifetimeMs' | 'recoveryWindowMs'
-  >
+  domains: {
+    /** Resolves the names that are no longer served. */
+    stop(sql: Sql, orgId: string): Promise<string[]>
+    /** As many as the plan has. */
+    resume(sql: Sql, orgId: string, plan: PlanName): Promise<void>
+  }
+  /** Tells and closes accounts that were never verified; resolves how many were closed. */
+  closeUnverified(): Promise<number>
+  config: Pick<ControlConfig, 'baseUrl' | 'sitesDomain' | 'publicPort'> & NoticeSettings
 }
 
-export type Lifecycle = ReturnType<typeof createLifecycle>
-
-/** Owners hear of an expiry this many days before. */
-const WARNING_DAYS = [7, 1] as const
+export interface Lifecycle {
+  /** An owner's sign-in, of whatever kind, restarts the clock of free drops, brings expired ones back and resumes what fits. */
+  touchOwner(db: Sql, userId: string, now: Date): Promise<void>
+  /** Another owner has an organisation: its drops' clocks begin anew. */
+  ownerChanged(db: Sql, orgId: string): Promise<void>
+  /**
+   * A plan begins, changes or ends. Only the move from a paid plan to free pauses drops and stops domains; every other
+   * one resumes what fits. Nothing that is retained goes. Passwords stay in force. False when there is no such organisation.
+   */
+  changePlan(db: Sql, orgId: string, plan: PlanName): Promise<boolean>
+  /** Everything that is due as of the clock. */
+  run(): Promise<{ expired: number; removed: number; closed: number }>
+}
 
 export function createLifecycle({
   sql,
@@ -44,54 +58,60 @@ export function createLifecycle({
   sites,
   enqueueMail,
   domains,
+  closeUnverified,
   config,
-}: LifecycleDeps) {
-  async function restart(db: Sql, siteIds: readonly string[], expiresAt: Date | null): Promise<void> {
-    await queries.restartClock(db, siteIds, expiresAt)
-    for (const id of siteIds) await refreshRoutes(db, id)
-  }
+}: LifecycleDeps): Lifecycle {
+  const now = (): Date => new Date(clock.now())
+  const notices = noticesOf(config)
+  const urlOf = (slug: string): string => addressOf(config, siteHost(slug, config.sitesDomain))
 
-  async function warn(): Promise<void> {
-    for (const [index, days] of WARNING_DAYS.entries()) {
-      const after = new Date(clock.now() + (WARNING_DAYS[index + 1] ?? 0) * DAY_MS)
-      const until = new Date(clock.now() + days * DAY_MS)
-      for (const group of await queries.expiringDrops(sql, after, until)) await warnOwner(group, days)
-    }
-  }
-
-  /** The event key names the clock, not the run: a clock is warned about once, whoever runs the job. */
-  async function warnOwner(group: queries.ExpiringGroup, days: number): Promise<void> {
-    await enqueueMail(sql, {
-      eventKey: `expiring:${days}:${group.org_id}:${group.expires_at.toISOString()}`,
-      to: group.email,
-      template: 'expiring',
-      data: {
-        days,
-        drops: group.drops.map((drop) => ({
-          name: drop.name,
-          url: addressOf(config, siteHost(drop.slug, config.sitesDomain)),
-          expiresAt: group.expires_at,
-        })),
-        signInLink: `${config.baseUrl}/signin`,
-      },
+  /** One organisation: at most one mail, and the time of the next look at each of its drops. */
+  async function tellNext(): Promise<boolean> {
+    return transaction(sql, async (db) => {
+      const orgId = await queries.lockNoticeDue(db, now())
+      if (orgId === undefined) return false
+      const drops = await queries.lockClockedDrops(db, orgId)
+      const due = dueNotice(notices, drops, clock.now())
+      if (due) await tell(db, orgId, due.notice, due.drops)
+      for (const drop of drops) {
+        const told = due?.drops.includes(drop) ? [...drop.told, due.notice.kind] : drop.told
+        await queries.setNextNotice(db, drop.id, nextNoticeAt(notices, { ...drop, told }, clock.now()))
+      }
+      await queries.forgetNotices(db, orgId)
+      return true
     })
   }
 
+  async function tell(db: Sql, orgId: string, notice: Notice, about: readonly queries.ClockedRow[]): Promise<void> {
+    const drops = about.map((drop) => ({ ...drop, url: urlOf(drop.slug), at: actsAt(notice, drop, clock.now()) }))
+    for (const { id, at } of drops) await queries.noteTold(db, id, { kind: notice.kind, actsAt: at, now: now() })
+    const [first] = drops
+    await enqueueMail(db, {
+      eventKey: `${notice.kind}:${first!.id}:${first!.expires_at.toISOString()}`,
+      to: (await queries.findOwner(db, orgId)).email,
+      template: notice.template,
+      data: { drops, idleMs: config.freeIdleLifetimeMs, signInLink: `${config.baseUrl}/signin` },
+    })
+  }
+
+  /** What has no clock any more is settled by it instead, and not expired. */
   async function expireNext(): Promise<boolean> {
     return transaction(sql, async (db) => {
-      const site = await queries.lockExpired(db, new Date(clock.now()))
-      if (!site) return false
-      await queries.markExpired(db, site.id, site.expires_at)
-      await refreshRoutes(db, site.id)
+      const id = await queries.lockExpired(db, now())
+      if (id === undefined) return false
+      await queries.markExpired(db, id)
+      await refreshRoutes(db, id)
       return true
     })
   }
 
   async function removeNext(): Promise<boolean> {
     return transaction(sql, async (db) => {
-      const id = await queries.lockRemovable(db, new Date(clock.now() - config.recoveryWindowMs))
-      const site = id && (await sites.find(db, id))
-      if (!site) return false
+      const id = await queries.lockRemovable(db, new Date(clock.now() - config.recoveryWindowMs), now())
+      if (id === undefined) return false
+      await refreshRoutes(db, id)
+      const site = await sites.find(db, id)
+      if (!site?.expired_at) return true
       await sites.remove(db, site)
       if (site.org_id)
         await recordAudit(db, {
@@ -105,36 +125,63 @@ export function createLifecycle({
     })
   }
 
+  /** What a plan's end has closed to visitors, in one mail. */
+  async function tellOfEnd(db: Sql, orgId: string, before: PlanName, paused: string[], stopped: string[]) {
+    if (paused.length + stopped.length === 0) return
+    const { email, organisation } = await queries.findOwner(db, orgId)
+    await enqueueMail(db, {
+      eventKey: `paused:${orgId}:${clock.now()}`,
+      to: email,
+      template: 'paused',
+      data: {
+        plan: plans[before].label,
+        organisation,
+        at: now(),
+        drops: (await queries.namesOf(db, paused)).map(({ name, slug }) => ({ name, url: urlOf(slug) })),
+        domains: stopped,
+        kept: plans.free.activeDrops,
+        chooseLink: `${config.baseUrl}/account/plan`,
+      },
+    })
+  }
+
   return {
-    /** An owner's sign-in restarts the clock of free drops and brings expired ones back. */
-    async touchOwner(db: Sql, userId: string, now: Date): Promise<void> {
-      const ids = await queries.lockSites(db, await queries.lockFreeOrganisations(db, userId))
-      await restart(db, ids, expiryOf('free', { publishedAt: 0, ownerSeenAt: now.getTime() }, config))
+    async touchOwner(db, userId, at) {
+      await queries.noteSignIn(db, userId, at)
+      const organisations = await queries.lockFreeOrganisations(db, userId)
+      for (const id of await queries.lockSites(db, organisations)) await refreshRoutes(db, id)
+      for (const orgId of organisations) await sites.resumeFitting(db, orgId)
     },
 
-    /**
-     * A plan begins or ends. Down: drops beyond the cap pause, domains stop, the clock starts now.
-     * Up: clocks stop, paused drops and domains resume. Passwords stay in force either way.
-     */
-    async changePlan(db: Sql, orgId: string, plan: PlanName): Promise<boolean> {
+    async ownerChanged(db, orgId) {
+      const ids = await queries.lockSites(db, [orgId])
+      await queries.forgetClocks(db, ids)
+      for (const id of ids) await refreshRoutes(db, id)
+    },
+
+    async changePlan(db, orgId, plan) {
       const before = await queries.setPlan(db, orgId, plan)
       if (before === undefined) return false
       const ids = await queries.lockSites(db, [orgId])
-      if (plans[plan].lifetime !== plans[before].lifetime)
-        await queries.restartClock(db, ids, expiryOf(plan, { publishedAt: 0, ownerSeenAt: clock.now() }, config))
-      await sites.fitToPlan(db, orgId, plan)
-      await (isPaid(plan) ? domains.resume(db, orgId) : domains.stop(db, orgId))
+      if (isPaid(before) && !isPaid(plan)) {
+        const paused = await sites.pauseBeyondCap(db, orgId, plan)
+        const stopped = await domains.stop(db, orgId)
+        await tellOfEnd(db, orgId, before, paused, stopped)
+      } else if (isPaid(plan)) {
+        await sites.resumeFitting(db, orgId)
+        await domains.resume(db, orgId, plan)
+      }
       for (const id of ids) await refreshRoutes(db, id)
       return true
     },
 
-    /** Everything that is due as of the clock. */
-    async run(): Promise<{ expired: number; removed: number }> {
-      await warn()
+    async run() {
       const expired = await repeat(expireNext)
+      await repeat(tellNext)
       const removed = await repeat(removeNext)
-      if (expired + removed > 0) await events.propagate()
-      return { expired, removed }
+      const closed = await closeUnverified()
+      if (expired + removed + closed > 0) await events.propagate()
+      return { expired, removed, closed }
     },
   }
 }

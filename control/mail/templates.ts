@@ -1,5 +1,6 @@
 /** Every mail that Dropway sends, as data: one text for both parts. Plain ASCII, so that links survive any mail path. */
-import { mailDocument } from '../../shared/pages/mail-document.ts'
+import { DAY_MS, HOUR_MS } from '../../shared/clock.ts'
+import { mailDocument, type MailItem } from '../../shared/pages/mail-document.ts'
 
 /** What a new owner takes over: a plan as people call it, and until when it is paid. */
 export interface Bill {
@@ -14,8 +15,24 @@ export interface MailData {
   email_changed: { newEmail: string }
   password_changed: { resetLink: string; tokensAndAppsEnded: boolean }
   invitation: { link: string; organisation: string; inviter: string; role: string }
-  /** `days` before the drops expire: 7 or 1. */
-  expiring: { days: number; drops: readonly { name: string; url: string; expiresAt: Date }[]; signInLink: string }
+  /** `at`: when each expires. */
+  expiring: ClockNotice
+  /** `at`: until when each can be brought back. */
+  expired: ClockNotice
+  /** `at`: when each is removed for good. */
+  removal: ClockNotice
+  /** A plan has ended, and with it what visitors saw of these. `kept`: how many drops stay live. */
+  paused: {
+    plan: string
+    organisation: string
+    at: Date
+    drops: readonly NamedDrop[]
+    domains: readonly string[]
+    kept: number
+    chooseLink: string
+  }
+  /** The account was never verified. `at`: when it is closed, with these drops. */
+  unverified: { email: string; at: Date; drops: readonly NamedDrop[]; link: string }
   receipt: {
     plan: string
     amount: string
@@ -36,11 +53,24 @@ export interface MailData {
   organisation_handed_over: { organisation: string; to: string; bill: Bill | undefined }
   takedown: { url: string; reason: string; contact: string }
   account_deleted: { email: string }
-  domain_stopped: { domain: string; visitorsSee: string; link: string }
+  /** `until`: the end of its certificate. */
+  domain_stopped: { domain: string; url: string; visitorsSee: string; until: Date | null; link: string }
   /** `cause`: what the certificate authority said. */
   domain_renewal: { domain: string; endsAt: Date; cause: string; link: string }
   domain_moved_away: { domain: string; link: string }
   domain_moved_here: { domain: string; link: string }
+}
+
+interface NamedDrop {
+  readonly name: string
+  readonly url: string
+}
+
+interface ClockNotice {
+  readonly drops: readonly (NamedDrop & { readonly at: Date })[]
+  /** How long a free drop stays online after a sign-in or a publish. */
+  readonly idleMs: number
+  readonly signInLink: string
 }
 
 export type MailTemplate = keyof MailData
@@ -54,6 +84,8 @@ export interface RenderedMail {
 interface Letter {
   readonly subject: string
   readonly paragraphs: readonly string[]
+  /** What the mail is about, one by one; after the first paragraph. */
+  readonly items?: readonly MailItem[]
   readonly action?: { readonly label: string; readonly url: string }
   /** Why the reader gets this. */
   readonly footer: string
@@ -123,15 +155,60 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     action: { label: 'Accept the invitation', url: link },
     footer: 'If you do not know the sender, ignore this mail.',
   }),
-  expiring: ({ days, drops, signInLink }) => ({
-    subject: days === 1 ? `${countOf(drops.length)} tomorrow` : `${countOf(drops.length)} in ${days} days`,
+  expiring: ({ drops, idleMs, signInLink }) => ({
+    subject: `${countOf(drops.length, 'expires', 'expire')} on ${firstDay(drops)}`,
     paragraphs: [
-      'Free drops stay online while their owner signs in at least every 30 days. Without a sign-in these go offline:',
-      ...drops.map((drop) => `${drop.name}: ${drop.url} (until ${formatTime(drop.expiresAt)})`),
+      `Free drops stay online for ${formatDays(idleMs)} after you sign in or publish. Without either, visitors will see from then on that ${drops.length === 1 ? 'this one has' : 'these have'} expired:`,
       'Signing in once is enough. Paid plans have no clock.',
     ],
-    action: { label: 'Sign in and keep them online', url: signInLink },
+    items: drops.map((drop) => ({ ...drop, note: `online until ${formatTime(drop.at)}` })),
+    action: { label: `Sign in and keep ${itOrThem(drops)} online`, url: signInLink },
     footer: OWNER,
+  }),
+  expired: ({ drops, idleMs, signInLink }) => ({
+    subject: countOf(drops.length, 'has expired', 'have expired'),
+    paragraphs: [
+      `You have not signed in or published for ${formatDays(idleMs)}. Visitors now see a page that says so. Nothing is lost yet: sign in, and the drop is back at the same address at once.`,
+      'After that date it is removed for good. We write once more before.',
+    ],
+    items: drops.map((drop) => ({ ...drop, note: `can be brought back until ${formatTime(drop.at)}` })),
+    action: { label: `Sign in and bring ${itOrThem(drops)} back`, url: signInLink },
+    footer: OWNER,
+  }),
+  removal: ({ drops, signInLink }) => ({
+    subject: `${countOf(drops.length, 'is', 'are')} removed for good on ${firstDay(drops)}`,
+    paragraphs: [
+      'Expired a while ago, and about to be deleted with every version:',
+      'This is our last mail about it. Signing in before that date brings everything back.',
+    ],
+    items: drops.map((drop) => ({ ...drop, note: `removed on ${formatTime(drop.at)}` })),
+    action: { label: `Sign in and bring ${itOrThem(drops)} back`, url: signInLink },
+    footer: OWNER,
+  }),
+  paused: ({ plan, organisation, at, drops, domains, kept, chooseLink }) => ({
+    subject: `Dropway ${plan} has ended: ${pausedOf(drops.length, domains.length)}`,
+    paragraphs: [
+      `${organisation} is on the free plan since ${formatTime(at)}, which keeps ${kept} drops live and has no custom domains. Visitors of these see a page that says they are paused:`,
+      'Nothing is deleted, and paused drops have no clock. Choose which drops stay live, or renew the plan, and they are back.',
+    ],
+    items: [
+      ...drops.map((drop) => ({ ...drop, note: 'paused' })),
+      ...domains.map((domain) => ({ name: domain, url: `https://${domain}`, note: 'paused; its certificate is kept' })),
+    ],
+    action: { label: 'Choose what stays live', url: chooseLink },
+    footer: OWNER,
+  }),
+  unverified: ({ email, at, drops, link }) => ({
+    subject: `Your account is closed on ${formatDay(at)} unless you verify it`,
+    paragraphs: [
+      `You signed up to Dropway with ${email}, but never opened the link that verifies the address. On ${formatTime(at)} the account is closed${drops.length > 0 ? ', and what it published is deleted:' : '.'}`,
+      drops.length > 0
+        ? 'Open the link and everything is live within a second.'
+        : 'Open the link to keep it. If you do not need it, do nothing.',
+    ],
+    items: drops.map((drop) => ({ ...drop, note: `not visible until you verify; deleted on ${formatTime(at)}` })),
+    action: { label: 'Verify my address', url: link },
+    footer: UNASKED,
   }),
   receipt: ({ plan, amount, paidAt, periodEnd, invoiceLink, billingLink }) => ({
     subject: `Receipt for Dropway ${plan}: ${amount}`,
@@ -193,13 +270,22 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     ],
     footer: 'This is the last mail you get from us.',
   }),
-  domain_stopped: ({ domain, visitorsSee, link }) => ({
+  domain_stopped: ({ domain, url, visitorsSee, until, link }) => ({
     subject: `${domain} no longer leads to your drop`,
     paragraphs: [
       `The DNS records of ${domain} have changed: it does not point to Dropway any more.`,
       visitorsSee,
       'If that is what you want, remove the domain from the drop. If not, the page shows which records to set.',
     ],
+    items: until
+      ? [
+          {
+            name: domain,
+            url,
+            note: `its certificate ends on ${formatTime(until)}, and cannot be renewed without the right records`,
+          },
+        ]
+      : [],
     action: { label: 'See what to set', url: link },
     footer: DOMAIN,
   }),
@@ -239,17 +325,26 @@ export function renderMail<Name extends MailTemplate>(template: Name, data: Mail
     ...raw,
     subject: oneLine(raw.subject).slice(0, MAX_SUBJECT_CHARS),
     paragraphs: raw.paragraphs.map(oneLine),
+    ...(raw.items ? { items: raw.items.map((item) => ({ ...item, name: oneLine(item.name) })) } : {}),
   }
   return { subject: letter.subject, text: textOf(letter), html: asciiHtml(htmlOf(letter)) }
 }
 
-function textOf({ subject, paragraphs, action, footer }: Letter): string {
+function textOf({ subject, paragraphs: [first, ...others], items = [], action, footer }: Letter): string {
   const link = action ? [`${action.label}:\n${action.url}`] : []
-  return [subject, ...paragraphs, ...link, `-- \nDropway\n${footer}`].join('\n\n') + '\n'
+  const list = items.map(({ name, url, note }) => `* ${name}\n  ${url}\n  ${note}`)
+  return [subject, first, ...list, ...others, ...link, `-- \nDropway\n${footer}`].join('\n\n') + '\n'
 }
 
-function htmlOf({ subject, paragraphs, action, footer }: Letter): string {
-  return mailDocument({ preview: paragraphs[0]!, heading: subject, paragraphs, ...(action ? { action } : {}), footer })
+function htmlOf({ subject, paragraphs, items, action, footer }: Letter): string {
+  return mailDocument({
+    preview: paragraphs[0]!,
+    heading: subject,
+    paragraphs,
+    ...(items ? { items } : {}),
+    ...(action ? { action } : {}),
+    footer,
+  })
 }
 
 /** Names that users chose may hold any letter; as references the part stays 7-bit and no mail path rewrites it. */
@@ -261,8 +356,31 @@ function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 
-function countOf(drops: number): string {
-  return drops === 1 ? 'Your drop expires' : `${drops} of your drops expire`
+function countOf(drops: number, one: string, many: string): string {
+  return drops === 1 ? `Your drop ${one}` : `${drops} of your drops ${many}`
+}
+
+function itOrThem(drops: readonly unknown[]): string {
+  return drops.length === 1 ? 'it' : 'them'
+}
+
+function pausedOf(drops: number, domains: number): string {
+  const parts = [plural(drops, 'drop'), plural(domains, 'domain')].filter((part) => part !== undefined)
+  return `${parts.join(' and ')} ${drops + domains === 1 ? 'is' : 'are'} paused`
+}
+
+function plural(count: number, noun: string): string | undefined {
+  return count === 0 ? undefined : count === 1 ? `1 ${noun}` : `${count} ${noun}s`
+}
+
+function firstDay(drops: readonly { at: Date }[]): string {
+  return formatDay(new Date(Math.min(...drops.map(({ at }) => at.getTime()))))
+}
+
+/** A setting in words: `30 days`, `12 hours`. */
+function formatDays(ms: number): string {
+  const days = ms / DAY_MS
+  return days >= 1 ? plural(Math.round(days), 'day')! : plural(Math.max(1, Math.round(ms / HOUR_MS)), 'hour')!
 }
 
 function formatDay(date: Date): string {

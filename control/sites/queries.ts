@@ -1,12 +1,13 @@
 import type { PlanName } from '../../shared/plans.ts'
 import type { Sql } from '../database/sql.ts'
-import type { CappedSite, HeldSlug, RetainedVersion, SiteFacts } from './rules.ts'
+import type { CappedSite, ClockColumns, HeldSlug, RetainedVersion, SiteFacts } from './rules.ts'
 
 const siteFacts = (sql: Sql) => sql`
   s.id, s.org_id, s.slug, s.name, s.title, s.password_hash, s.password_generation, s.analytics, s.spa_fallback,
-  s.in_gallery, s.live_version_id, s.next_version_number, s.expires_at, s.expired_at, s.paused_at, s.taken_down_at,
+  s.in_gallery, s.live_version_id, s.next_version_number, s.expires_at, s.expired_at, s.clock_started_at, s.paused_at, s.taken_down_at,
   s.taken_down_reason, s.deleted_at, s.dns_target, s.created_at, s.updated_at, s.published_at,
-  coalesce(o.plan, 'anonymous') as plan, u.email_verified_at is not null as owner_verified`
+  coalesce(o.plan, 'anonymous') as plan, u.email_verified_at is not null as owner_verified,
+  u.last_sign_in_at as owner_seen_at`
 
 const siteSource = (sql: Sql) => sql`
   sites s left join organisations o on o.id = s.org_id left join users u on u.id = o.owner_id`
@@ -50,18 +51,10 @@ export async function siteIdsOfOwner(sql: Sql, userId: string): Promise<string[]
 }
 
 /** Serialises everything that counts against an organisation's caps; returns its plan, or nothing once it is deleted. */
-export async function lockOrganisation(
-  sql: Sql,
-  orgId: string,
-): Promise<{ plan: PlanName; owner_seen_at: Date } | undefined> {
-  // Two statements, sent together: what is read must be as it is after waiting, the owner's row too.
-  const [, [row]] = await Promise.all([
-    sql`select id from organisations where id = ${orgId} for update`,
-    sql<{ plan: PlanName; owner_seen_at: Date }[]>`
-      select o.plan, u.last_sign_in_at as owner_seen_at from organisations o join users u on u.id = o.owner_id
-      where o.id = ${orgId} and o.deleted_at is null`,
-  ])
-  return row
+export async function lockOrganisation(sql: Sql, orgId: string): Promise<PlanName | undefined> {
+  const [row] = await sql<{ plan: PlanName }[]>`
+    select plan from organisations where id = ${orgId} and deleted_at is null for update`
+  return row?.plan
 }
 
 /** Orders the changes of one site, and with them what is published of it. Organisations are locked before sites. */
@@ -69,21 +62,31 @@ export async function lockSite(sql: Sql, siteId: string): Promise<void> {
   await sql`select id from sites where id = ${siteId} for update`
 }
 
-export async function countActiveSites(sql: Sql, orgId: string): Promise<number> {
+/** Those that take a place among the active drops: what has expired or was taken down does not, nor what is paused. */
+const takesPlace = (sql: Sql, now: Date) => sql`
+  deleted_at is null and taken_down_at is null and expired_at is null and (expires_at is null or expires_at > ${now})`
+
+export async function countActiveSites(sql: Sql, orgId: string, now: Date): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
-    select count(*)::int as count from sites where org_id = ${orgId} and deleted_at is null and paused_at is null`
+    select count(*)::int as count from sites where org_id = ${orgId} and paused_at is null and ${takesPlace(sql, now)}`
   return row!.count
 }
 
-export async function listForCap(sql: Sql, orgId: string): Promise<CappedSite[]> {
-  const rows = await sql<{ id: string; paused: boolean; empty: boolean; newest_at: Date }[]>`
-    select id, paused_at is not null as paused, live_version_id is null as empty, created_at as newest_at
-    from sites where org_id = ${orgId} and deleted_at is null`
-  return rows.map(({ newest_at, ...row }) => ({ ...row, newestAt: newest_at.getTime() }))
+export async function listForCap(sql: Sql, orgId: string, now: Date): Promise<CappedSite[]> {
+  const rows = await sql<{ id: string; paused: boolean; empty: boolean; chosen: boolean; published_at: Date }[]>`
+    select id, paused_at is not null as paused, live_version_id is null as empty, stays_live as chosen,
+      coalesce(published_at, created_at) as published_at
+    from sites where org_id = ${orgId} and ${takesPlace(sql, now)} order by id desc`
+  return rows.map(({ published_at, ...row }) => ({ ...row, publishedAt: published_at.getTime() }))
 }
 
 export async function setPaused(sql: Sql, siteIds: readonly string[], pausedAt: Date | null): Promise<void> {
   await sql`update sites set paused_at = ${pausedAt}, updated_at = now() where id = any(${siteIds as string[]})`
+}
+
+/** Whoever tells owners of clocks looks at this one as soon as it can. */
+export async function setClock(sql: Sql, siteId: string, clock: ClockColumns, now: Date): Promise<void> {
+  await sql`update sites set ${sql({ ...clock, next_notice_at: now })} where id = ${siteId}`
 }
 
 export async function insertSite(
@@ -199,11 +202,18 @@ async function spanBlobs(
     where hash not in (select hash from site_blobs where site_id = ${site_id} and to_version is null)`
 }
 
-/** Drops the oldest versions beyond the newest `keep`. */
-export async function dropOldVersions(sql: Sql, siteId: string, keep: number, now: Date): Promise<void> {
-  await sql`
-    update versions set dropped_at = ${now} where id in (
-      select id from versions where site_id = ${siteId} and dropped_at is null order by number desc offset ${keep})`
+/**
+ * A new version has arrived: the oldest goes if there are more than `keep` now. One at most, so that what a larger plan
+ * kept is not lost at the first upload after it. Returns the bytes that went with it.
+ */
+export async function dropOldestVersion(sql: Sql, siteId: string, keep: number, now: Date): Promise<number> {
+  const [row] = await sql<{ byte_size: number }[]>`
+    update versions set dropped_at = ${now} where id = (
+      select id from versions where site_id = ${siteId} and dropped_at is null
+        and (select count(*) from versions where site_id = ${siteId} and dropped_at is null) > ${keep}
+      order by number limit 1)
+    returning byte_size`
+  return row?.byte_size ?? 0
 }
 
 export async function storedBytes(sql: Sql, orgId: string): Promise<number> {

@@ -21,6 +21,8 @@ export interface SiteFacts {
   next_version_number: number
   expires_at: Date | null
   expired_at: Date | null
+  /** When the present clock began, where neither a publish nor a sign-in did: live again, or a plan that ended. */
+  clock_started_at: Date | null
   paused_at: Date | null
   taken_down_at: Date | null
   taken_down_reason: string | null
@@ -32,6 +34,8 @@ export interface SiteFacts {
   /** `anonymous` while nobody owns it. */
   plan: PlanName
   owner_verified: boolean
+  /** The owner's last sign-in; null while nobody owns it. */
+  owner_seen_at: Date | null
 }
 
 export interface RetainedVersion {
@@ -113,20 +117,51 @@ export function redirectRouteOf(formerSlug: string, site: SiteFacts, sitesDomain
   return { kind: 'redirect', host: siteHost(formerSlug, sitesDomain), to: siteHost(site.slug, sitesDomain) }
 }
 
-/** When a drop of this plan ends, counted from the publisher's last sign of life; undefined when it never does. */
-export function expiryOf(
-  plan: PlanName,
-  times: { publishedAt: number; ownerSeenAt: number },
-  lifetimes: { anonymousLifetimeMs: number; freeIdleLifetimeMs: number },
-): Date | null {
-  switch (plans[plan].lifetime) {
-    case 'fixed':
-      return new Date(times.publishedAt + lifetimes.anonymousLifetimeMs)
-    case 'idle':
-      return new Date(times.ownerSeenAt + lifetimes.freeIdleLifetimeMs)
+export interface Lifetimes {
+  readonly anonymousLifetimeMs: number
+  readonly freeIdleLifetimeMs: number
+}
+
+/**
+ * Does time count against this drop? Never while visitors do not see it for a reason of ours: a paused drop, one that
+ * was taken down, one whose owner has not verified. Nor where there is nothing to show yet.
+ */
+function hasClock(site: SiteFacts): boolean {
+  if (site.deleted_at || !site.live_version_id) return false
+  switch (plans[site.plan].lifetime) {
     case 'permanent':
-      return null
+      return false
+    case 'fixed':
+      return true
+    case 'idle':
+      return !site.paused_at && !site.taken_down_at && site.owner_verified
   }
+}
+
+export type ClockColumns = Pick<SiteFacts, 'expires_at' | 'expired_at' | 'clock_started_at'>
+
+/**
+ * The one place that says when a drop ends. An anonymous drop's time is fixed. A free drop's counts from the latest of
+ * its owner's last sign-in, its own last publish, and the moment since which it has a clock. What was promised once is
+ * never shortened, by a change of the settings either.
+ */
+export function clockOf(site: SiteFacts, now: number, lifetimes: Lifetimes): ClockColumns {
+  if (!hasClock(site)) return { expires_at: null, expired_at: null, clock_started_at: null }
+  const clock_started_at = site.expires_at === null ? new Date(now) : site.clock_started_at
+  const expires_at =
+    plans[site.plan].lifetime === 'fixed'
+      ? (site.expires_at ?? new Date(site.created_at.getTime() + lifetimes.anonymousLifetimeMs))
+      : latestOf([
+          site.expires_at,
+          ...[site.owner_seen_at, site.published_at, clock_started_at].map(
+            (start) => start && new Date(start.getTime() + lifetimes.freeIdleLifetimeMs),
+          ),
+        ])
+  return { expires_at, expired_at: expires_at.getTime() > now ? null : site.expired_at, clock_started_at }
+}
+
+function latestOf(times: readonly (Date | null)[]): Date {
+  return new Date(Math.max(...times.map((time) => time?.getTime() ?? 0)))
 }
 
 /** What the cap of active drops is held against. */
@@ -135,39 +170,30 @@ export interface CappedSite {
   paused: boolean
   /** Reserved only: no visitor would miss it. */
   empty: boolean
-  newestAt: number
+  /** The owner wants it among those that stay live when a plan ends. */
+  chosen: boolean
+  publishedAt: number
 }
 
-/**
- * Which drops pause and resume so that at most `cap` are active. Those with content go before empty ones, then the newest.
- * `mayPause` is false when something was merely deleted: caps are never applied retroactively.
- */
-export function fitToCap(
-  sites: readonly CappedSite[],
-  cap: number,
-  mayPause: boolean,
-): { pause: string[]; resume: string[] } {
-  const worthiestFirst = sites.toSorted((a, b) => Number(a.empty) - Number(b.empty) || b.newestAt - a.newestAt)
-  if (mayPause) {
-    return {
-      pause: worthiestFirst
-        .slice(cap)
-        .filter((site) => !site.paused)
-        .map((site) => site.id),
-      resume: worthiestFirst
-        .slice(0, cap)
-        .filter((site) => site.paused)
-        .map((site) => site.id),
-    }
-  }
-  const room = Math.max(0, cap - sites.filter((site) => !site.paused).length)
-  return {
-    pause: [],
-    resume: worthiestFirst
-      .filter((site) => site.paused)
-      .slice(0, room)
-      .map((site) => site.id),
-  }
+/** Those that the owner chose, then those with content, then what was published last. */
+function worthiestFirst(sites: readonly CappedSite[]): CappedSite[] {
+  return sites.toSorted(
+    (a, b) => Number(b.chosen) - Number(a.chosen) || Number(a.empty) - Number(b.empty) || b.publishedAt - a.publishedAt,
+  )
+}
+
+const idsOf = (sites: readonly CappedSite[]): string[] => sites.map((site) => site.id)
+
+/** Which drops pause when a plan ends: all that are live beyond the cap. The only time that a cap acts on what is there. */
+export function pausedByEnd(sites: readonly CappedSite[], cap: number): string[] {
+  const live = worthiestFirst(sites.filter((site) => !site.paused))
+  return idsOf(live.slice(cap))
+}
+
+/** Which paused drops have room again. */
+export function resumable(sites: readonly CappedSite[], cap: number): string[] {
+  const paused = worthiestFirst(sites.filter((site) => site.paused))
+  return idsOf(paused.slice(0, Math.max(0, cap - (sites.length - paused.length))))
 }
 
 const ADJECTIVES =

@@ -13,7 +13,7 @@ import type { Events } from '../events/publish.ts'
 import { preparePassword, protectionChanges } from './protection.ts'
 import * as queries from './queries.ts'
 import type { RefreshRoutes } from './routing.ts'
-import { expiryOf, fitToCap, readableSlug, stateOf, type SiteFacts } from './rules.ts'
+import { pausedByEnd, readableSlug, resumable, stateOf, type SiteFacts } from './rules.ts'
 import type { SitePatch, SiteView } from './schemas.ts'
 
 /** A result, and whether some edge may still serve the state before it. */
@@ -40,10 +40,7 @@ export interface SitesDeps {
   events: Pick<Events, 'propagate'>
   refreshRoutes: RefreshRoutes
   audit: Audit
-  config: Pick<
-    ControlConfig,
-    'sitesDomain' | 'publicPort' | 'anonymousLifetimeMs' | 'freeIdleLifetimeMs' | 'slugCooldownMs'
-  >
+  config: Pick<ControlConfig, 'sitesDomain' | 'publicPort' | 'anonymousLifetimeMs' | 'slugCooldownMs'>
 }
 
 export type Sites = ReturnType<typeof createSites>
@@ -101,10 +98,10 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
   }
 
   /** Before anything is added to an organisation: its plan stays as it is, and it is not deleted, until the commit. */
-  async function lockOrganisation(db: Sql, orgId: string): Promise<{ plan: PlanName; ownerSeenAt: Date }> {
-    const organisation = await queries.lockOrganisation(db, orgId)
-    if (!organisation) throw errors.notFound('organisation')
-    return { plan: organisation.plan, ownerSeenAt: organisation.owner_seen_at }
+  async function lockOrganisation(db: Sql, orgId: string): Promise<PlanName> {
+    const plan = await queries.lockOrganisation(db, orgId)
+    if (!plan) throw errors.notFound('organisation')
+    return plan
   }
 
   /** The organisation's site, both locked. */
@@ -116,19 +113,17 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
 
   /** How many more drops may be active. The organisation is locked. */
   async function roomFor(db: Sql, orgId: string, plan: PlanName): Promise<number> {
-    return plans[plan].activeDrops - (await queries.countActiveSites(db, orgId))
+    return plans[plan].activeDrops - (await queries.countActiveSites(db, orgId, now()))
   }
 
   /** Reserves a slug for a new site inside the caller's transaction. */
   async function reserve(
     db: Sql,
-    owner: { orgId: string; plan: PlanName; ownerSeenAt: Date } | { anonymousId: string; claimHash: string },
+    owner: { orgId: string } | { anonymousId: string; claimHash: string },
     wanted: WantedSite,
   ): Promise<SiteFacts> {
     const id = newId('st', clock.now())
     const isOwned = 'orgId' in owner
-    const plan = isOwned ? owner.plan : 'anonymous'
-    const times = { publishedAt: clock.now(), ownerSeenAt: isOwned ? owner.ownerSeenAt.getTime() : clock.now() }
     const slug = wanted.slug ?? readableSlug(randomFraction)
     await queries.insertSite(db, {
       id,
@@ -136,7 +131,8 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
       slug,
       name: wanted.name ?? '',
       dns_target: `t-${randomBytes(8).toString('hex')}`,
-      expires_at: expiryOf(plan, times, config),
+      // An owned drop's clock begins with its first content.
+      expires_at: isOwned ? null : new Date(clock.now() + config.anonymousLifetimeMs),
       anonymous_id: isOwned ? null : owner.anonymousId,
       claim_hash: isOwned ? null : owner.claimHash,
       created_at: now(),
@@ -148,10 +144,10 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
 
   /** A new site without content, inside the caller's transaction; its routes are left to the caller. */
   async function add(db: Sql, actor: Actor, wanted: WantedSite): Promise<SiteFacts> {
-    const { plan, ownerSeenAt } = await lockOrganisation(db, actor.orgId)
+    const plan = await lockOrganisation(db, actor.orgId)
     if ((await roomFor(db, actor.orgId, plan)) < 1)
       throw errors.planLimit(`Your plan allows ${plans[plan].activeDrops} active drops. Delete one, or upgrade.`)
-    const site = await reserve(db, { orgId: actor.orgId, plan, ownerSeenAt }, wanted)
+    const site = await reserve(db, { orgId: actor.orgId }, wanted)
     await audit(db, { actor, action: 'site.create', subject: site.id, detail: { slug: site.slug } })
     return site
   }
@@ -176,22 +172,21 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     throw errors.slugTaken(first)
   }
 
-  /** Resumes paused drops that fit the cap again. */
-  async function resumePaused(db: Sql, orgId: string): Promise<void> {
-    const organisation = await queries.lockOrganisation(db, orgId)
-    if (!organisation) return
-    const cap = plans[organisation.plan].activeDrops
-    const { resume } = fitToCap(await queries.listForCap(db, orgId), cap, false)
-    if (resume.length === 0) return
-    await queries.setPaused(db, resume, null)
-    for (const id of resume) await refreshRoutes(db, id)
+  /** Paused drops that fit the cap again are live. Whenever their owner does something that makes room, or comes back. */
+  async function resumeFitting(db: Sql, orgId: string): Promise<void> {
+    const plan = await queries.lockOrganisation(db, orgId)
+    if (!plan) return
+    const resumed = resumable(await queries.listForCap(db, orgId, now()), plans[plan].activeDrops)
+    if (resumed.length === 0) return
+    await queries.setPaused(db, resumed, null)
+    for (const id of resumed) await refreshRoutes(db, id)
   }
 
-  /** After a plan change: drops up to the cap are active, the others pause. */
-  async function fitToPlan(db: Sql, orgId: string, plan: PlanName): Promise<void> {
-    const { pause, resume } = fitToCap(await queries.listForCap(db, orgId), plans[plan].activeDrops, true)
-    await queries.setPaused(db, pause, now())
-    await queries.setPaused(db, resume, null)
+  /** A paid plan has ended: drops beyond the cap pause. Returns which; their routes are left to the caller. */
+  async function pauseBeyondCap(db: Sql, orgId: string, plan: PlanName): Promise<string[]> {
+    const paused = pausedByEnd(await queries.listForCap(db, orgId, now()), plans[plan].activeDrops)
+    await queries.setPaused(db, paused, now())
+    return paused
   }
 
   /** Deletes for good, inside the caller's transaction; the address says "gone" from then on. */
@@ -200,7 +195,6 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     await queries.releaseSlug(db, site.slug, 'tombstone', new Date(clock.now() + config.slugCooldownMs))
     await queries.buryFormerSlugs(db, site.id)
     await refreshRoutes(db, site.id)
-    if (site.org_id) await resumePaused(db, site.org_id)
   }
 
   /** With its organisation goes every drop. */
@@ -239,7 +233,8 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     add,
     remove,
     removeAll,
-    fitToPlan,
+    pauseBeyondCap,
+    resumeFitting,
     find: queries.findSite,
     views,
     get: viewOwn,
@@ -278,6 +273,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
       await transaction(sql, async (db) => {
         const site = await lockOwn(db, actor, siteId)
         await remove(db, site)
+        await resumeFitting(db, actor.orgId)
         await audit(db, { actor, action: 'site.delete', subject: siteId, detail: { slug: site.slug } })
       })
       return { value: undefined, ...(await events.propagate()) }

@@ -104,7 +104,7 @@ export function createVersions({
     prepared: PreparedVersion,
     by: string | null,
     options: PublishOptions,
-  ): Promise<VersionView> {
+  ): Promise<{ version: VersionView; addedBytes: number }> {
     const now = new Date(clock.now())
     await requireLiveVersion(db, site, options.ifVersion)
     const version = {
@@ -129,13 +129,13 @@ export function createVersions({
       ...(options.spaFallback === undefined ? {} : { spa_fallback: options.spaFallback }),
     }
     // One after the other on the connection of the transaction, without waiting for the answer to each.
-    await Promise.all([
-      queries.dropOldVersions(db, site.id, plans[site.plan].versionsKept, now),
+    const [droppedBytes] = await Promise.all([
+      queries.dropOldestVersion(db, site.id, plans[site.plan].versionsKept, now),
       queries.updateSite(db, site.id, changes, now),
       queries.recordPublish(db, { site_id: site.id, version_id: version.id, kind: 'upload', user_id: by, at: now }),
     ])
     await refreshRoutes(db, site.id)
-    return view(site, { ...version, report })
+    return { version: view(site, { ...version, report }), addedBytes: version.byte_size - droppedBytes }
   }
 
   /** The organisation's site of that slug, without a lock; undefined when it has none. */
@@ -158,8 +158,8 @@ export function createVersions({
       requirePublishable(site)
       await alongside?.(db)
       if (password !== undefined) await protect(db, actor, site, password)
-      const version = await commit(db, site, prepared, actor.userId, options)
-      await requireStorage(db, actor.orgId, site.plan)
+      const { version, addedBytes } = await commit(db, site, prepared, actor.userId, options)
+      if (addedBytes > 0) await requireStorage(db, actor.orgId, site.plan)
       await audit(db, { actor, action: 'site.publish', subject: site.id, detail: { version: version.version_number } })
       return { siteId: site.id, version, created }
     })
@@ -190,8 +190,9 @@ export function createVersions({
         'This drop has expired. Sign in to the dashboard to bring it back, then publish.',
       )
     if (state === 'paused')
-      throw errors.planLimit(
-        'This drop is paused because the plan allows fewer drops. Delete another drop, or upgrade.',
+      throw errors.conflict(
+        'paused',
+        'This drop is paused because the plan allows fewer drops. Choose it instead of another one, delete another one, or upgrade.',
       )
   }
 
@@ -203,7 +204,7 @@ export function createVersions({
       throw errors.versionChanged(`Version ${number} is live, not ${ifVersion}. Look at it, then publish again.`)
   }
 
-  /** Called once something was added: an organisation that is over its cap already keeps what it has. */
+  /** Called once bytes were added: an organisation that is over its cap already keeps what it has, and may replace it. */
   async function requireStorage(db: Sql, orgId: string, plan: PlanName): Promise<void> {
     const { storageBytes } = plans[plan]
     if ((await queries.storedBytes(db, orgId)) > storageBytes)
@@ -305,6 +306,7 @@ export function createVersions({
       const version = await transaction(sql, async (db) => {
         await queries.lockSite(db, siteId)
         const site = await sites.requireOwn(db, actor, siteId)
+        requirePublishable(site)
         const promoted = await requireRetained(db, siteId, versionId)
         const now = new Date(clock.now())
         await queries.updateSite(

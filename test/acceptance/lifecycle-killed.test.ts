@@ -109,7 +109,10 @@ async function organisationOf({ email }: Owner): Promise<string> {
   return row!.id
 }
 
-/** Instead of the controls' clocks the drops' are moved, in one transaction, while the survivor is frozen. */
+/**
+ * Instead of the controls' clocks the drops' are moved, in one transaction, while the survivor is frozen: as if nobody
+ * had signed in for long and each had been published a whole period before its end.
+ */
 async function makeDueForVictim(): Promise<Due> {
   const old = await Promise.all(owners.map(({ browser }) => newDrop(browser)))
   const anonymous = await Promise.all(Array.from({ length: STRANGERS }, strangersDrop))
@@ -117,10 +120,17 @@ async function makeDueForVictim(): Promise<Due> {
   const round = ++rounds
   await watch.sql.begin(async (sql) => {
     /** A clock that was warned about is never warned about again: each round has its own. */
-    const setClock = (drops: readonly Drop[], clock: string, expired: string | null = null) => sql`
-      update sites set expires_at = now() + ${clock}::interval + ${round} * interval '1 minute',
-                       expired_at = now() + ${expired}::interval
-      where id = any(${drops.map(({ id }) => id)})`
+    const setClock = async (drops: readonly Drop[], clock: string, expired: string | null = null) => {
+      const ids = drops.map(({ id }) => id)
+      await sql`
+        update sites set expires_at = date_trunc('milliseconds', now()) + ${clock}::interval + ${round} * interval '1 minute',
+                         expired_at = now() + ${expired}::interval, next_notice_at = now()
+        where id = any(${ids})`
+      await sql`
+        update sites set published_at = expires_at - interval '30 days', clock_started_at = expires_at - interval '30 days'
+        where id = any(${ids}) and org_id is not null`
+    }
+    await sql`update users set last_sign_in_at = now() - interval '90 days'`
     await setClock(
       owners.map(({ week }) => week),
       '6 days',
@@ -130,10 +140,14 @@ async function makeDueForVictim(): Promise<Due> {
       '12 hours',
     )
     await setClock(old, '-31 days', '-31 days')
+    await sql`
+      insert into drop_notices (site_id, kind, clock, acts_at, sent_at)
+      select id, kind, expires_at, now(), now() from sites, unnest(array['expired', 'removal']) as kind
+      where id = any(${old.map(({ id }) => id)})`
     await setClock(anonymous, '-1 hour')
   })
   return {
-    mails: owners.flatMap(({ email }) => [`${email} in 7 days`, `${email} tomorrow`]).toSorted(),
+    mails: owners.flatMap(({ email }) => [`${email} in a week`, `${email} tomorrow`]).toSorted(),
     moves: [...old.map(({ id }) => `removed ${id}`), ...anonymous.map(({ id }) => `expired ${id}`)].toSorted(),
   }
 }
@@ -156,7 +170,10 @@ async function madeMoves(): Promise<string[]> {
 function arrivedMails(from: number): string[] {
   return smtp.received
     .slice(from)
-    .map(({ to, message }) => `${to} ${/(in 7 days|tomorrow)$/.exec(message.subject)?.[1]}`)
+    .map(({ to, message }) => {
+      const owner = owners.find(({ email }) => email === to)!
+      return `${to} ${message.text.includes(owner.week.slug) ? 'in a week' : ''}${message.text.includes(owner.day.slug) ? 'tomorrow' : ''}`
+    })
     .toSorted()
 }
 

@@ -47,6 +47,7 @@ beforeAll(async () => {
   })
   refreshRoutes = createRefreshRoutes({
     sitesDomain: 'sites.test',
+    lifetimes: { anonymousLifetimeMs: 1, freeIdleLifetimeMs: 1 },
     now: () => systemClock.now(),
     domainRoutes: domains.routesOf,
   })

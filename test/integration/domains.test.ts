@@ -392,20 +392,23 @@ describe('whose name it is', () => {
     await expect(domains.add(plus.actor, plus.siteId, { domain: 'sites.test' })).rejects.toMatchObject({ status: 400 })
   })
 
-  test('when the plan ends domains stop, when it returns they come back', async () => {
+  test('when the plan ends visitors meet the paused page over the kept certificate; when it returns, the drop', async () => {
     const { actor, siteId, target } = await newAccount('plus')
     await setCname('x.plan.test', target)
     await domains.add(actor, siteId, { domain: 'x.plan.test' })
     await expect.poll(() => domains.get(actor, siteId, 'x.plan.test'), soon).toMatchObject({ state: 'active' })
-    await database.sql.begin((sql) => domains.stop(sql, actor.orgId))
+    await database.sql.begin(async (sql) => expect(await domains.stop(sql, actor.orgId)).toEqual(['x.plan.test']))
     await events.propagate()
     expect(await domains.get(actor, siteId, 'x.plan.test')).toMatchObject({
       state: 'blocked',
       reason: 'plan_ended',
       next_check_at: null,
     })
-    expect(await routeOf('x.plan.test')).toMatchObject({ kind: 'none' })
-    await database.sql.begin((sql) => domains.resume(sql, actor.orgId))
+    expect(await routeOf('x.plan.test')).toMatchObject({ kind: 'site', state: 'paused', manifest: null })
+    await domains.check(actor, siteId, 'x.plan.test')
+    expect(await redis.hget(keys.certificates, 'x.plan.test')).not.toBeNull()
+    expect(await redis.hget(keys.domains, 'x.plan.test')).toContain('true')
+    await database.sql.begin((sql) => domains.resume(sql, actor.orgId, 'plus'))
     await expect.poll(() => domains.get(actor, siteId, 'x.plan.test'), soon).toMatchObject({ state: 'active' })
     await expect.poll(() => routeOf('x.plan.test'), soon).toMatchObject({ kind: 'alias' })
   })

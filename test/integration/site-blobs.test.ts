@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { transaction } from '../../control/database/sql.ts'
 import {
   deleteEndedSpans,
-  dropOldVersions,
+  dropOldestVersion,
   insertVersion,
   markRefined,
   ownBlobs,
@@ -43,7 +43,7 @@ test.each([1, 2, 3, 4, 5, 6])('publishes, refinements and retention in a random 
     const number = versions.length + 1
     await transaction(sql, async (db) => {
       await insertVersion(db, versionRow(siteId, number, now), { warnings: [] }, blobs)
-      await dropOldVersions(db, siteId, KEPT, new Date(now))
+      await dropOldestVersion(db, siteId, KEPT, new Date(now))
       await updateSite(db, siteId, { next_version_number: number + 1 }, new Date(now))
     })
     versions.push({ number, blobs: new Set(blobs) })

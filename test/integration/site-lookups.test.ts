@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findByClaim, lockClaimable } from '../../control/anonymous/queries.ts'
 import { transaction, type Sql } from '../../control/database/sql.ts'
-import { expiringDrops, lockExpired, lockRemovable } from '../../control/lifecycle/queries.ts'
+import { lockExpired, lockNoticeDue, lockRemovable } from '../../control/lifecycle/queries.ts'
 import { lockOwnSlug } from '../../control/sites/queries.ts'
 import { forgetBatches } from '../../control/sites/view-counts.ts'
 import { lockSiteBySlug } from '../../control/trust/queries.ts'
@@ -34,8 +34,8 @@ test.each<[what: string, look: (sql: Sql) => Promise<unknown>]>([
   ['the own drop of a slug', (sql) => lockOwnSlug(sql, 'org', 'slug-7')],
   ['the drop that is taken down', (sql) => lockSiteBySlug(sql, 'slug-7')],
   ['the next drop whose clock has run out', (sql) => lockExpired(sql, now)],
-  ['the next drop whose recovery window has passed', (sql) => lockRemovable(sql, inDays(-30))],
-  ['drops whose owners have to be warned', (sql) => expiringDrops(sql, now, inDays(1))],
+  ['the next drop whose recovery window has passed', (sql) => lockRemovable(sql, inDays(-30), now)],
+  ['drops whose owners have to be told', (sql) => lockNoticeDue(sql, now)],
 ])('%s', async (_, look) => {
   const rowsRead = await transaction(database.sql, async (sql) => {
     const before = await countRowsRead(sql)

@@ -118,8 +118,8 @@ describe('nothing is added to an organisation that is being deleted', () => {
     const { services, overlap, sql } = control
     await overlap(
       async (db) => {
-        const { plan, ownerSeenAt } = await services.sites.lockOrganisation(db, actor.orgId)
-        await services.sites.reserve(db, { orgId: actor.orgId, plan, ownerSeenAt }, {})
+        await services.sites.lockOrganisation(db, actor.orgId)
+        await services.sites.reserve(db, { orgId: actor.orgId }, {})
       },
       () => services.accounts.deleteAccount(actor, { password: PASSWORD }),
     )
@@ -159,7 +159,7 @@ describe('a publish that is refused leaves nothing behind', () => {
     const { site } = await control.publishPage(actor, 'open')
     await sql`update sites set paused_at = now() where id = ${site.id}`
     expect(await refusal(services.quickPublish(actor, { content, slug: site.slug, password: 'hunter22' }))).toBe(
-      'plan_limit',
+      'paused',
     )
     expect((await services.sites.get(actor, site.id)).has_password).toBe(false)
   })

@@ -10,6 +10,7 @@ import type { Request, Route } from '../../control/http/route.ts'
 import { createEnqueueMail, sealContext } from '../../control/mail/mail.ts'
 import type { RenderedMail } from '../../control/mail/templates.ts'
 import { createOrganisations } from '../../control/organisations/organisations.ts'
+import { DAY_MS } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { silentLog, type Log } from '../../shared/log.ts'
 import { createSecrets } from '../../shared/secrets.ts'
@@ -66,6 +67,8 @@ export async function createAccountsFixture(log: Log = silentLog) {
     enqueueMail,
     hooks,
     personalDataKeptMs: PERSONAL_DATA_KEPT_MS,
+    settings: { unverifiedLifetimeMs: 90 * DAY_MS, unverifiedWarningsMs: [30 * DAY_MS, 7 * DAY_MS] },
+    dropUrl: (slug) => `https://${slug}.dropway.test`,
     geoHeader: 'x-country',
     anonymousIdOf: () => undefined,
   })

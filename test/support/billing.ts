@@ -24,6 +24,8 @@ const config = {
   anonymousLifetimeMs: 7 * DAY_MS,
   freeIdleLifetimeMs: 30 * DAY_MS,
   recoveryWindowMs: 30 * DAY_MS,
+  expiryWarningsMs: [7 * DAY_MS, DAY_MS],
+  removalWarningMs: 7 * DAY_MS,
   slugCooldownMs: 30 * DAY_MS,
 }
 
@@ -38,12 +40,23 @@ export async function createBillingFixture({ configured = true } = {}) {
   const events = { propagate: async () => ({ pending: ++propagations < 0 }) }
   const refreshRoutes = createRefreshRoutes({
     sitesDomain: config.sitesDomain,
+    lifetimes: config,
     now: clock.now,
     domainRoutes: async () => [],
   })
   const sites = createSites({ sql, clock, events, refreshRoutes, audit: async () => {}, config })
-  const domains = { stop: async () => {}, resume: async () => {} }
-  const lifecycle = createLifecycle({ sql, clock, events, refreshRoutes, sites, enqueueMail, domains, config })
+  const domains = { stop: async () => [], resume: async () => {} }
+  const lifecycle = createLifecycle({
+    sql,
+    clock,
+    events,
+    refreshRoutes,
+    sites,
+    enqueueMail,
+    domains,
+    closeUnverified: async () => 0,
+    config,
+  })
   const billing = createBilling({
     sql,
     clock,

@@ -9,10 +9,11 @@ import { readControlConfig } from '../../control/config.ts'
 import { transaction, type Sql } from '../../control/database/sql.ts'
 import { createServices } from '../../control/services.ts'
 import type { QuickPublished } from '../../control/sites/quick-publish.ts'
-import { systemClock } from '../../shared/clock.ts'
+import { systemClock, type Clock } from '../../shared/clock.ts'
 import { silentLog } from '../../shared/log.ts'
 import type { PlanName } from '../../shared/plans.ts'
 import type { SiteRoute } from '../../shared/route-record.ts'
+import { hashSecret, randomSecret } from '../../shared/secrets.ts'
 import { PASSWORD } from './accounts.ts'
 import { startEdgeStandIn } from './edge-stand-in.ts'
 import { createTestDatabase } from './postgres.ts'
@@ -20,7 +21,7 @@ import { startTestRedis } from './redis.ts'
 
 export type ComposedServices = Awaited<ReturnType<typeof composeServices>>
 
-export async function composeServices(env: Record<string, string> = {}) {
+export async function composeServices(env: Record<string, string> = {}, clock: Clock = systemClock) {
   const dataDir = await mkdtemp(path.join(os.tmpdir(), 'dropway-test-composed-'))
   const [database, server] = await Promise.all([createTestDatabase(), startTestRedis()])
   const edge = await startEdgeStandIn({ redisUrl: server.url, id: 'edge' })
@@ -32,7 +33,7 @@ export async function composeServices(env: Record<string, string> = {}) {
     ANONYMOUS_PER_HOUR: '1000000',
     ...env,
   })
-  const services = createServices({ config, clock: systemClock, log: silentLog })
+  const services = createServices({ config, clock, log: silentLog })
   if (services.redis.status !== 'ready') await once(services.redis, 'ready')
   const { sql } = database
   let people = 0
@@ -64,6 +65,16 @@ export async function composeServices(env: Record<string, string> = {}) {
     sql,
     changePlan,
     newActor,
+
+    /** They open the link in their mail. */
+    async verify(actor: Actor): Promise<void> {
+      const token = randomSecret()
+      const at = new Date(clock.now())
+      await sql`
+        insert into account_links (token_hash, kind, user_id, email, created_at, expires_at)
+        values (${hashSecret(token)}, 'verify', ${actor.userId}, ${actor.email}, ${at}, ${new Date(clock.now() + 1000)})`
+      await services.accounts.verifyEmail(token)
+    },
 
     /** The same person, acting for a new organisation of theirs. */
     async newTeam(actor: Actor, plan: PlanName = 'free'): Promise<Actor> {

@@ -13,6 +13,7 @@ describe('what a check decides', () => {
   const facts: rules.CheckFacts = {
     state: 'awaiting_dns',
     stopped: false,
+    wanted: false,
     diagnosis: right,
     ownership: 'holds',
     certificateEndsMs: undefined,
@@ -59,12 +60,24 @@ describe('what a check decides', () => {
       { ownership: 'takes_over', state: 'blocked', certificateEndsMs: 2000 },
       { state: 'active', holds: true },
     ],
-    ['plan over', { ...served, stopped: true }, { state: 'blocked', reason: 'plan_ended', wanted: false }],
+    [
+      'plan over: the certificate stays',
+      { ...served, stopped: true, wanted: true },
+      { state: 'blocked', reason: 'plan_ended', wanted: true },
+    ],
   ])('%s', (_, change, expected) => expect(rules.decide({ ...facts, ...change })).toMatchObject(expected))
 })
 
 describe('the routes of a pair', () => {
-  const half = { holds: true, revealing: false, redirect_to: null, state: 'active' } as const
+  const half = {
+    holds: true,
+    revealing: false,
+    redirect_to: null,
+    state: 'active',
+    stopped_at: null,
+    wanted: true,
+    site_id: 'st_1',
+  } as const
   const apex = { ...half, domain: 'a.test' }
   const www = { ...half, domain: 'www.a.test', redirect_to: 'a.test' }
   const to = 'slug.sites.test'
@@ -88,6 +101,17 @@ describe('the routes of a pair', () => {
       [{ ...apex, state: 'issuing', revealing: true }, www],
       [
         { kind: 'alias', host: 'a.test', to },
+        { kind: 'redirect', host: 'www.a.test', to: 'a.test' },
+      ],
+    ],
+    [
+      'the plan has ended: the page of a paused drop, over the kept certificate',
+      [
+        { ...apex, state: 'blocked', stopped_at: new Date(0) },
+        { ...www, state: 'blocked', stopped_at: new Date(0) },
+      ],
+      [
+        expect.objectContaining({ kind: 'site', host: 'a.test', state: 'paused', manifest: null }),
         { kind: 'redirect', host: 'www.a.test', to: 'a.test' },
       ],
     ],
@@ -151,3 +175,25 @@ test.each([
   ['fe80::1', false],
   ['not-an-address', false],
 ])('only public addresses are looked at: %s %s', (address, isPublic) => expect(isPublicAddress(address)).toBe(isPublic))
+
+test.each([
+  [0, []],
+  [1, ['a', 'www.a']],
+  [2, ['a', 'www.a', 'b']],
+  [10, ['a', 'www.a', 'b']],
+])('with room for %d domains, %j come back', (room, names) => {
+  const row = (domain: string, day: number, redirect_to: string | null = null) => ({
+    domain,
+    redirect_to,
+    stopped_at: new Date(9),
+    created_at: new Date(day),
+  })
+  const rows = [row('a', 1), row('www.a', 1, 'a'), row('b', 2)]
+  expect(rules.resumable(rows, room).map(({ domain }) => domain)).toEqual(names)
+})
+
+test('a domain that is served takes a place before those that wait', () => {
+  const served = { domain: 'a', redirect_to: null, stopped_at: null, created_at: new Date(5) }
+  const waiting = { domain: 'b', redirect_to: null, stopped_at: new Date(9), created_at: new Date(1) }
+  expect(rules.resumable([served, waiting], 1)).toEqual([])
+})

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { DAY_MS } from '../../../shared/clock.ts'
 import { readMessage } from '../../../control/mail/eml.ts'
 import { composeMessage } from '../../../control/mail/message.ts'
 import { verdictOn } from '../../../control/mail/rules.ts'
@@ -7,6 +8,8 @@ import { renderMail, type MailData, type MailTemplate } from '../../../control/m
 const at = new Date('2026-03-01T09:30:00Z')
 const link = 'https://dropway.test/somewhere?token=abc_DEF-123'
 
+const clocks = { drops: [{ name: 'cv', url: 'https://cv.dropway.test', at }], idleMs: 30 * DAY_MS, signInLink: link }
+
 const samples: { [Name in MailTemplate]: MailData[Name] } = {
   verify: { link },
   reset: { link },
@@ -14,7 +17,19 @@ const samples: { [Name in MailTemplate]: MailData[Name] } = {
   email_changed: { newEmail: 'new@example.com' },
   password_changed: { resetLink: link, tokensAndAppsEnded: true },
   invitation: { link, organisation: 'Acme', inviter: 'ada@example.com', role: 'admin' },
-  expiring: { days: 7, drops: [{ name: 'cv', url: 'https://cv.dropway.test', expiresAt: at }], signInLink: link },
+  expiring: clocks,
+  expired: clocks,
+  removal: clocks,
+  paused: {
+    plan: 'Plus',
+    organisation: 'Acme',
+    at,
+    drops: clocks.drops,
+    domains: ['www.example.com'],
+    kept: 3,
+    chooseLink: link,
+  },
+  unverified: { email: 'ada@example.com', at, drops: clocks.drops, link },
   receipt: { plan: 'Plus', amount: 'EUR 12.00', paidAt: at, periodEnd: at, invoiceLink: link, billingLink: link },
   past_due: { plan: 'Plus', amount: 'EUR 12.00', until: at, billingLink: link },
   organisation_received: {
@@ -27,7 +42,13 @@ const samples: { [Name in MailTemplate]: MailData[Name] } = {
   organisation_handed_over: { organisation: 'Acme', to: 'ada@example.com', bill: { plan: 'Plus', until: at } },
   takedown: { url: 'https://x.dropway.test', reason: 'phishing', contact: 'https://dropway.test/report' },
   account_deleted: { email: 'ada@example.com' },
-  domain_stopped: { domain: 'www.example.com', visitorsSee: 'Visitors see what 192.0.2.1 shows them.', link },
+  domain_stopped: {
+    domain: 'www.example.com',
+    url: 'https://www.example.com',
+    visitorsSee: 'Visitors see what 192.0.2.1 shows them.',
+    until: at,
+    link,
+  },
   domain_renewal: { domain: 'www.example.com', endsAt: at, cause: 'CAA record forbids issuance', link },
   domain_moved_away: { domain: 'www.example.com', link },
   domain_moved_here: { domain: 'www.example.com', link },
@@ -73,11 +94,30 @@ describe('every mail', () => {
   })
 })
 
-test('the last warning says tomorrow, and counts', () => {
-  const drops = [1, 2].map((number) => ({ name: `d${number}`, url: `https://d${number}.dropway.test`, expiresAt: at }))
-  const { subject, text } = renderMail('expiring', { days: 1, drops, signInLink: link })
-  expect(subject).toBe('2 of your drops expire tomorrow')
-  expect(text).toContain('d2: https://d2.dropway.test (until 1 March 2026, 09:30 UTC)')
+describe('a mail about what is going to happen', () => {
+  const names = ['expiring', 'expired', 'removal', 'paused', 'domain_stopped', 'unverified'] as const
+  test.each(names)('%s names the exact date and the address, and has one button', (name) => {
+    const { text, html } = renderMail(name, samples[name] as never)
+    const address = name === 'domain_stopped' ? 'https://www.example.com' : 'https://cv.dropway.test'
+    for (const part of [text, html]) {
+      expect(part).toContain('1 March 2026, 09:30 UTC')
+      expect(part).toContain(address)
+      expect(part).toContain(link)
+    }
+    expect(html.match(/class="dw-button"/g)).toHaveLength(1)
+  })
+
+  test('several drops are counted, and each has its own date', () => {
+    const drops = [1, 2].map((day) => ({
+      name: `d${day}`,
+      url: `https://d${day}.dropway.test`,
+      at: new Date(Date.UTC(2026, 2, day, 8)),
+    }))
+    const { subject, text } = renderMail('expiring', { drops, idleMs: 14 * DAY_MS, signInLink: link })
+    expect(subject).toBe('2 of your drops expire on 1 March 2026')
+    expect(text).toContain('for 14 days')
+    expect(text).toContain('* d2\n  https://d2.dropway.test\n  online until 2 March 2026, 08:00 UTC')
+  })
 })
 
 test('names cannot break out of a subject, a header or the markup', async () => {

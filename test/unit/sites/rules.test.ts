@@ -1,7 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { slugProblem } from '../../../shared/hosts.ts'
 import { routeRecordSchema } from '../../../shared/route-record.ts'
-import { expiryOf, fitToCap, readableSlug, siteRouteOf, stateOf, type SiteFacts } from '../../../control/sites/rules.ts'
+import {
+  clockOf,
+  pausedByEnd,
+  readableSlug,
+  resumable,
+  siteRouteOf,
+  stateOf,
+  type CappedSite,
+  type SiteFacts,
+} from '../../../control/sites/rules.ts'
 
 const NOW = Date.UTC(2026, 0, 15)
 const at = (days: number): Date => new Date(NOW + days * 86_400_000)
@@ -21,6 +30,7 @@ const live: SiteFacts = {
   next_version_number: 2,
   expires_at: null,
   expired_at: null,
+  clock_started_at: null,
   paused_at: null,
   taken_down_at: null,
   taken_down_reason: null,
@@ -31,6 +41,7 @@ const live: SiteFacts = {
   published_at: at(-1),
   plan: 'free',
   owner_verified: true,
+  owner_seen_at: at(-3),
 }
 const hash = 'a'.repeat(64)
 
@@ -78,59 +89,73 @@ describe('what a visitor meets', () => {
   })
 })
 
-test('clocks: fixed from the upload, idle from the sign-in, none when paid', () => {
-  const lifetimes = { anonymousLifetimeMs: 7, freeIdleLifetimeMs: 30 }
-  const times = { publishedAt: 1000, ownerSeenAt: 2000 }
-  expect(expiryOf('anonymous', times, lifetimes)).toEqual(new Date(1007))
-  expect(expiryOf('free', times, lifetimes)).toEqual(new Date(2030))
-  expect(expiryOf('plus', times, lifetimes)).toBeNull()
+describe('when a drop ends', () => {
+  const DAY_MS = 86_400_000
+  const lifetimes = { anonymousLifetimeMs: 7 * DAY_MS, freeIdleLifetimeMs: 30 * DAY_MS }
+  const anonymous = { org_id: null, plan: 'anonymous', owner_verified: false, owner_seen_at: null } as const
+  const running = { expires_at: at(5), clock_started_at: at(-60) }
+
+  test.each<[string, Partial<SiteFacts>, Date | null]>([
+    ['anonymous: fixed, from the upload', anonymous, at(6)],
+    ['anonymous: nothing moves it', { ...anonymous, expires_at: at(2), published_at: at(0) }, at(2)],
+    ['free: from the last publish', { ...running, owner_seen_at: at(-20), published_at: at(-1) }, at(29)],
+    ['free: from the last sign-in', { ...running, owner_seen_at: at(-1), published_at: at(-20) }, at(29)],
+    ['free: from the moment it has a clock again', { owner_seen_at: at(-90), published_at: at(-90) }, at(30)],
+    ['free: never earlier than promised', { ...running, owner_seen_at: at(-90), published_at: at(-90) }, at(5)],
+    ['paid: never', { ...running, plan: 'plus' }, null],
+    ['paused: never', { ...running, paused_at: at(-1) }, null],
+    ['taken down: never', { ...running, taken_down_at: at(-1) }, null],
+    ['not verified: never', { ...running, owner_verified: false }, null],
+    ['nothing published yet: never', { live_version_id: null, published_at: null }, null],
+  ])('%s', (_, facts, end) => {
+    expect(clockOf({ ...live, ...facts }, NOW, lifetimes).expires_at).toEqual(end)
+  })
+
+  test('what has expired stays so until its clock moves', () => {
+    const expired = { ...live, expires_at: at(-1), expired_at: at(-1), published_at: at(-31), owner_seen_at: at(-31) }
+    expect(clockOf(expired, NOW, lifetimes)).toMatchObject({ expires_at: at(-1), expired_at: at(-1) })
+    expect(clockOf({ ...expired, owner_seen_at: at(0) }, NOW, lifetimes)).toMatchObject({
+      expires_at: at(30),
+      expired_at: null,
+    })
+  })
 })
 
-describe('fitting drops to a cap', () => {
-  const sites = (...paused: boolean[]) =>
-    paused.map((isPaused, index) => ({ id: `s${index}`, paused: isPaused, empty: false, newestAt: index }))
-  const empty = (...ids: string[]) =>
-    ids.map((id, index) => ({ id, paused: false, empty: true, newestAt: 100 + index }))
+describe('drops and the cap', () => {
+  const drop = (id: string, facts: Partial<CappedSite> = {}): CappedSite => ({
+    id,
+    paused: false,
+    empty: false,
+    chosen: false,
+    publishedAt: Number(id.slice(1)),
+    ...facts,
+  })
 
   test.each([
+    ['the latest published stay', [drop('s1'), drop('s2'), drop('s3'), drop('s4')], ['s1']],
+    ['chosen ones stay first', [drop('s1', { chosen: true }), drop('s2'), drop('s3'), drop('s4')], ['s2']],
     [
-      'a plan that ends pauses the oldest',
-      sites(false, false, false, false, false),
-      3,
-      true,
-      { pause: ['s1', 's0'], resume: [] },
+      'empty ones go first, however new',
+      [drop('s1'), drop('s2'), drop('s8', { empty: true }), drop('s9', { empty: true })],
+      ['s8'],
     ],
+    ['within the cap nothing pauses', [drop('s1'), drop('s2'), drop('s3')], []],
+    ['paused ones stay as they are', [drop('s1'), drop('s2'), drop('s3'), drop('s4', { paused: true })], []],
+  ])('a plan ends: %s', (_, all, paused) => {
+    expect(pausedByEnd(all, 3)).toEqual(paused)
+  })
+
+  test.each([
+    ['as many as fit', [drop('s1', { paused: true }), drop('s2', { paused: true }), drop('s3'), drop('s4')], ['s2']],
+    ['none when full', [drop('s1', { paused: true }), drop('s2'), drop('s3'), drop('s4')], []],
+    ['none when over', [drop('s1', { paused: true }), drop('s2'), drop('s3'), drop('s4'), drop('s5')], []],
     [
-      'a larger plan resumes them',
-      sites(true, true, false, false, false),
-      25,
-      true,
-      { pause: [], resume: ['s1', 's0'] },
+      'content before empty',
+      [drop('s1', { paused: true }), drop('s9', { paused: true, empty: true }), drop('s3'), drop('s4')],
+      ['s1'],
     ],
-    [
-      'deleting one resumes the newest paused',
-      sites(true, true, false, false),
-      3,
-      false,
-      { pause: [], resume: ['s1'] },
-    ],
-    [
-      'empty drops pause before those with content, however new they are',
-      [...sites(false, false), ...empty('e0', 'e1')],
-      3,
-      true,
-      { pause: ['e0'], resume: [] },
-    ],
-    [
-      'with room for one again, content comes first',
-      [...sites(true, false), ...empty('e0').map((site) => ({ ...site, paused: true }))],
-      2,
-      false,
-      { pause: [], resume: ['s0'] },
-    ],
-    ['deleting one never pauses another', sites(false, false, false, false), 3, false, { pause: [], resume: [] }],
-  ] as const)('%s', (_, all, cap, mayPause, expected) => {
-    expect(fitToCap(all, cap, mayPause)).toEqual(expected)
+  ])('room again: %s', (_, all, resumed) => {
+    expect(resumable(all, 3)).toEqual(resumed)
   })
 })
 

@@ -1,0 +1,189 @@
+/** What owners are promised about clocks, plans and caps, on the services themselves and with a clock that is moved. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Actor } from '../../control/accounts/actor.ts'
+import { DAY_MS } from '../../shared/clock.ts'
+import { composeServices, type ComposedServices } from '../support/composed-services.ts'
+
+const START = Date.UTC(2027, 0, 1)
+let now = START
+let control: ComposedServices
+
+beforeAll(async () => {
+  control = await composeServices({}, { now: () => now })
+})
+afterAll(() => control.close())
+beforeEach(() => {
+  now = START
+})
+
+/** Day by day, as the job would have seen it. */
+async function days(count: number): Promise<void> {
+  for (let day = 0; day < count; day++) {
+    now += DAY_MS
+    await control.services.lifecycle.run()
+  }
+}
+
+const stateOf = async (actor: Actor, id: string): Promise<string> => (await control.services.sites.get(actor, id)).state
+
+async function publishMany(actor: Actor, count: number): Promise<string[]> {
+  const ids: string[] = []
+  for (let index = 0; index < count; index++) {
+    now += 1000
+    ids.push((await control.publishPage(actor, `drop ${index}`)).site.id)
+  }
+  return ids
+}
+
+async function mailsTo(email: string): Promise<string[]> {
+  const rows = await control.sql<{ template: string }[]>`
+    select template from mails where recipient = ${email} order by created_at, id`
+  return rows.map((row) => row.template)
+}
+
+describe('no clock while a drop is not live for a reason of ours', () => {
+  test('paused drops are there a year later, and their clock starts when they are live again', async () => {
+    const owner = await control.newActor('plus')
+    const ids = await publishMany(owner, 5)
+    await control.changePlan(owner.orgId, 'free')
+    await days(365)
+    expect(await Promise.all(ids.slice(0, 2).map((id) => stateOf(owner, id)))).toEqual(['paused', 'paused'])
+    await control.changePlan(owner.orgId, 'plus')
+    await control.changePlan(owner.orgId, 'free')
+    expect(await stateOf(owner, ids[1]!)).not.toBe('expired')
+  })
+
+  test('a drop that was taken down is there a year later, and live once it is restored', async () => {
+    const owner = await control.newActor()
+    const { site } = await control.publishPage(owner, 'taken down')
+    await control.services.trust.takedown({ system: 'test' }, site.slug, 'a mistake')
+    await days(365)
+    await control.services.trust.restore({ system: 'test' }, site.slug)
+    expect(await stateOf(owner, site.id)).toBe('live')
+    await days(29)
+    expect(await stateOf(owner, site.id)).toBe('live')
+  })
+
+  test('drops of somebody who verifies late are live then, for a whole period', async () => {
+    const owner = await control.newActor('free', false)
+    const { site } = await control.publishPage(owner, 'not verified yet')
+    await days(45)
+    expect(await stateOf(owner, site.id)).toBe('unverified')
+    await control.verify(owner)
+    expect(await stateOf(owner, site.id)).toBe('live')
+    await days(29)
+    expect(await stateOf(owner, site.id)).toBe('live')
+  })
+
+  test('a reserved address without content does not expire', async () => {
+    const owner = await control.newActor()
+    const { value: site } = await control.services.sites.create(owner, {})
+    await days(100)
+    expect(await stateOf(owner, site.id)).toBe('reserved')
+    expect(await mailsTo(owner.email)).toEqual([])
+  })
+})
+
+describe('caps stop what is added; only the end of a plan pauses', () => {
+  test('Business to Plus keeps thirty drops live, and refuses the next', async () => {
+    const owner = await control.newActor('business')
+    const ids = await publishMany(owner, 30)
+    await control.changePlan(owner.orgId, 'plus')
+    const states = await Promise.all(ids.map((id) => stateOf(owner, id)))
+    expect(states.filter((state) => state === 'live')).toHaveLength(30)
+    await expect(control.publishPage(owner, 'one more')).rejects.toMatchObject({ code: 'plan_limit' })
+  })
+
+  test('the first upload after a plan has ended drops one version, the oldest', async () => {
+    const owner = await control.newActor('plus')
+    const { site } = await control.publishPage(owner, 'version 1', 'many-versions')
+    for (let number = 2; number <= 10; number++) await control.publishPage(owner, `version ${number}`, 'many-versions')
+    await control.changePlan(owner.orgId, 'free')
+    const numbers = async () =>
+      (await control.services.versions.list(owner, site.id)).map((version) => version.version_number)
+    expect(await numbers()).toEqual([10, 9, 8, 7, 6, 5, 4, 3, 2, 1])
+    await control.publishPage({ ...owner, plan: 'free' }, 'version 11', 'many-versions')
+    expect(await numbers()).toEqual([11, 10, 9, 8, 7, 6, 5, 4, 3, 2])
+  })
+})
+
+describe('a new drop is never born expired', () => {
+  test('publishing by token forty days after the last sign-in gives a live drop for a whole period', async () => {
+    const owner = await control.newActor()
+    await days(40)
+    const { site } = await control.publishPage(owner, 'late')
+    expect(site.state).toBe('live')
+    await days(29)
+    expect(await stateOf(owner, site.id)).toBe('live')
+    await days(2)
+    expect(await stateOf(owner, site.id)).toBe('expired')
+  })
+
+  test('reserving first, then uploading, forty days after the last sign-in', async () => {
+    const owner = await control.newActor()
+    await days(40)
+    const { value: reserved } = await control.services.sites.create(owner, { slug: 'reserved-late' })
+    expect(reserved.state).toBe('reserved')
+    expect((await control.publishPage(owner, 'late', 'reserved-late')).site.state).toBe('live')
+  })
+})
+
+describe('nothing is removed without mails', () => {
+  test('a free drop: two warnings, the expiry, the removal; each once, and removed on the date that was named', async () => {
+    const owner = await control.newActor()
+    const { site } = await control.publishPage(owner, 'unseen')
+    await days(31)
+    expect(await mailsTo(owner.email)).toEqual(['expiring', 'expiring', 'expired'])
+    await days(28)
+    expect(await stateOf(owner, site.id)).toBe('expired')
+    expect(await mailsTo(owner.email)).toEqual(['expiring', 'expiring', 'expired', 'removal'])
+    await days(2)
+    await expect(control.services.sites.get(owner, site.id)).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  test('a job that did not run for a year tells first, and removes a week later', async () => {
+    const owner = await control.newActor()
+    const { site } = await control.publishPage(owner, 'forgotten')
+    now += 365 * DAY_MS
+    await control.services.lifecycle.run()
+    expect(await mailsTo(owner.email)).toEqual(['expired', 'removal'])
+    await days(6)
+    expect(await stateOf(owner, site.id)).toBe('expired')
+    await days(2)
+    await expect(control.services.sites.get(owner, site.id)).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  test('drops that end within a day of each other are in one mail', async () => {
+    const owner = await control.newActor()
+    await publishMany(owner, 3)
+    await days(24)
+    expect(await mailsTo(owner.email)).toEqual(['expiring'])
+  })
+
+  test('the end of a plan is told at once, with what is paused by it', async () => {
+    const owner = await control.newActor('plus')
+    await publishMany(owner, 4)
+    await control.changePlan(owner.orgId, 'free')
+    expect(await mailsTo(owner.email)).toEqual(['paused'])
+  })
+
+  test('an account that is never verified: closed with its drops after ninety days and two mails', async () => {
+    const owner = await control.newActor('free', false)
+    const { site } = await control.publishPage(owner, 'never verified')
+    await days(89)
+    expect(await mailsTo(owner.email)).toEqual(['verify', 'unverified', 'unverified'])
+    expect(await stateOf(owner, site.id)).toBe('unverified')
+    await days(2)
+    expect(await mailsTo(owner.email)).toEqual(['verify', 'unverified', 'unverified', 'account_deleted'])
+    expect(await control.routeOf(site.slug)).toMatchObject({ state: 'gone' })
+  })
+
+  test('the same account is left alone once it is verified', async () => {
+    const owner = await control.newActor('free', false)
+    await days(85)
+    await control.verify(owner)
+    await days(30)
+    const { site } = await control.publishPage(owner, 'verified in time')
+    expect(site.state).toBe('live')
+  })
+})
