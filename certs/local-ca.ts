@@ -97,11 +97,11 @@ function openRoot(file: string, key: KeyObject, clock: Clock): string {
       role: { kind: 'ca' },
     })
   // The random part tells the roots of several machines apart in a browser's list.
-  const pem = readOrCreate(file, () => create(`Dropway local CA ${randomBytes(3).toString('hex')}`), 0o644)
+  const pem = readOrCreate(file, () => create(`Dropway local CA ${randomBytes(3).toString('hex')}`))
   const { notAfterMs } = certificateFacts(pem)
   if (notAfterMs - clock.now() > LEAF_LIFETIME_MS) return pem
   const renewed = create(commonNameOf(pem))
-  replaceFile(file, renewed, 0o644)
+  replaceFile(file, renewed)
   return renewed
 }
 
@@ -134,10 +134,10 @@ function readBundle(file: string): CertificateBundle | undefined {
   return pem === undefined || start === -1 ? undefined : { key: pem.slice(0, start), cert: pem.slice(start) }
 }
 
-function readOrCreate(file: string, create: () => string, mode = 0o600): string {
+function readOrCreate(file: string, create: () => string): string {
   const present = readIfThere(file)
   if (present !== undefined) return present
-  const draft = writeDraft(file, create(), mode)
+  const draft = writeDraft(file, create())
   try {
     linkSync(draft, file)
   } catch (error) {
@@ -148,13 +148,13 @@ function readOrCreate(file: string, create: () => string, mode = 0o600): string 
   return readFileSync(file, 'utf8')
 }
 
-function replaceFile(file: string, content: string, mode = 0o600): void {
-  renameSync(writeDraft(file, content, mode), file)
+function replaceFile(file: string, content: string): void {
+  renameSync(writeDraft(file, content), file)
 }
 
-function writeDraft(file: string, content: string, mode: number): string {
+function writeDraft(file: string, content: string): string {
   const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`
-  writeFileSync(draft, content, { mode })
+  writeFileSync(draft, content, { mode: 0o600 })
   return draft
 }
 

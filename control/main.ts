@@ -2,6 +2,7 @@
 import { ConfigError } from '../shared/env.ts'
 import { systemClock } from '../shared/clock.ts'
 import { createLog } from '../shared/log.ts'
+import { keepFilesPrivate } from '../shared/private-files.ts'
 import { answerPings } from '../shared/watchdog/heartbeat.ts'
 import { hangOnSignal } from '../shared/watchdog/test-hook.ts'
 import { startWatchdog } from '../shared/watchdog/watchdog.ts'
@@ -10,6 +11,7 @@ import { readControlConfig } from './config.ts'
 import { surviveStrayErrors } from './stray-errors.ts'
 
 async function main(): Promise<void> {
+  keepFilesPrivate()
   const config = readControlConfig(process.env)
   const log = createLog('control', config.logLevel)
   const watchdog = startWatchdog({ name: 'control' })

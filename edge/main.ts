@@ -2,8 +2,10 @@
 import { enableCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { ConfigError } from '../shared/env.ts'
+import { keepFilesPrivate } from '../shared/private-files.ts'
 import { readEdgeConfig } from './config.ts'
 
+keepFilesPrivate()
 // Imported only now and only in part: a worker does not wait for what the primary needs, and the reverse.
 enableCompileCache()
 try {

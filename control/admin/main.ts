@@ -10,6 +10,7 @@ import { compileCacheDir } from '../../shared/compile-cache.ts'
 import { ConfigError } from '../../shared/env.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { silentLog } from '../../shared/log.ts'
+import { keepFilesPrivate } from '../../shared/private-files.ts'
 import { readControlConfig, type ControlConfig } from '../config.ts'
 import type { Services } from '../services.ts'
 import { commands, UsageError, type Command } from './commands.ts'
@@ -17,6 +18,7 @@ import { commands, UsageError, type Command } from './commands.ts'
 const CONNECT_TIMEOUT_MS = 3000
 
 async function main(args: readonly string[]): Promise<number> {
+  keepFilesPrivate()
   const [name = 'help', ...rest] = args
   if (name === 'help' || name === '--help' || name === '-h') {
     process.stdout.write(help())

@@ -96,7 +96,7 @@ async function restoreCa({ dataDir, secrets }: BackupContext, folder: string): P
   await mkdir(path.join(dataDir, 'ca'), { recursive: true })
   for (const [name, text] of Object.entries(files)) {
     await writeFile(path.join(dataDir, 'ca', path.basename(name)), text, {
-      mode: name.endsWith('.key') ? 0o600 : 0o644,
+      mode: 0o600,
     })
   }
 }

@@ -4,7 +4,8 @@ import { readEdgeConfig, type EdgeConfig } from '../../edge/config.ts'
 import { ConfigError, EnvReader, type Env } from '../../shared/env.ts'
 import { readSharedSettings } from '../../shared/settings.ts'
 import { readControlConfig } from '../config.ts'
-import { prepareDataDir, type WantedPort } from './preflight.ts'
+import { prepareDataDir } from './data-dir.ts'
+import type { WantedPort } from './preflight.ts'
 
 export interface SupervisorConfig {
   readonly baseUrl: string

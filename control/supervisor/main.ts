@@ -1,6 +1,7 @@
 /** `npm start`: runs the whole service on this machine until it is told to stop. */
 import { parseArgs } from 'node:util'
 import { ConfigError } from '../../shared/env.ts'
+import { keepFilesPrivate } from '../../shared/private-files.ts'
 import { readSupervisorConfig } from './config.ts'
 import { lockDataDir, requireFreePorts, StartRefused } from './preflight.ts'
 import { createReport } from './report.ts'
@@ -29,6 +30,7 @@ async function main(): Promise<void> {
     process.stdout.write(HELP)
     return
   }
+  keepFilesPrivate()
   // Whoever started us may be gone: nobody reading our lines is no reason to stop serving.
   process.stdout.on('error', () => {})
   process.stderr.on('error', () => {})

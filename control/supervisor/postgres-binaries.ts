@@ -5,6 +5,7 @@
  * 2. Otherwise hard-linked (copied, across file systems) to a folder of their own, once per version.
  */
 import {
+  chmodSync,
   copyFileSync,
   existsSync,
   linkSync,
@@ -13,6 +14,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -22,12 +24,22 @@ import { canReach, type ServiceUser } from './service-user.ts'
 /** Where root keeps what its service users must reach. */
 const ROOT_FOLDER = '/var/lib/dropway'
 
+/** Who may run the copy: below DATA_DIR nobody but ourselves. */
+type Audience = 'everybody' | 'ourselves'
+const FOLDER_MODES: Readonly<Record<Audience, number>> = { everybody: 0o755, ourselves: 0o700 }
+
+function openFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true })
+  chmodSync(folder, FOLDER_MODES.everybody)
+}
+
 /** The folder that has bin/, lib/ and share/. `ownFolder` takes the copy when we are not root. */
 export function findPostgresBinaries(user: ServiceUser | undefined, ownFolder: string): string {
   const { folder, version } = installedPackage()
   if (canReach(user, folder) && completeLibraryLinks(folder)) return folder
   const copy = path.join(user ? ROOT_FOLDER : ownFolder, `postgres-${version}`)
-  if (!existsSync(copy)) moveIntoPlace(folder, copy)
+  if (user) openFolder(ROOT_FOLDER)
+  if (!existsSync(copy)) moveIntoPlace(folder, copy, user ? 'everybody' : 'ourselves')
   return copy
 }
 
@@ -46,9 +58,9 @@ function installedPackage(): { folder: string; version: string } {
 }
 
 /** Built beside the target and renamed, so that nobody ever sees half a copy; whoever comes second uses the first one's. */
-function moveIntoPlace(source: string, target: string): void {
+function moveIntoPlace(source: string, target: string, audience: Audience): void {
   const draft = `${target}.${process.pid}`
-  mirror(source, draft)
+  mirror(source, draft, audience)
   completeLibraryLinks(draft)
   try {
     renameSync(draft, target)
@@ -58,14 +70,22 @@ function moveIntoPlace(source: string, target: string): void {
   }
 }
 
-function mirror(source: string, target: string): void {
-  mkdirSync(target, { recursive: true, mode: 0o755 })
+function mirror(source: string, target: string, audience: Audience): void {
+  mkdirSync(target, { recursive: true })
+  chmodSync(target, FOLDER_MODES[audience])
   for (const entry of readdirSync(source, { withFileTypes: true })) {
     const from = path.join(source, entry.name)
     const to = path.join(target, entry.name)
-    if (entry.isDirectory()) mirror(from, to)
-    else if (entry.isFile()) linkOrCopy(from, to)
+    if (entry.isDirectory()) mirror(from, to, audience)
+    else if (entry.isFile() && audience === 'everybody') linkOrCopy(from, to)
+    else if (entry.isFile()) copyPrivately(from, to)
   }
+}
+
+/** A link would have the mode of what npm installed. */
+function copyPrivately(from: string, to: string): void {
+  copyFileSync(from, to)
+  chmodSync(to, statSync(to).mode & 0o700)
 }
 
 function linkOrCopy(from: string, to: string): void {

@@ -2,10 +2,11 @@
  * The embedded Postgres: a real server from npm's binaries, on a unix socket only.
  *
  * Start: find who runs it and where the binaries are → end a server that a killed supervisor left behind →
- * create the cluster on the first start → start → wait for "ready" → create the database.
+ * create the cluster on the first start → say who may connect → start → wait for "ready" → create the database.
  */
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
 import {
+  chmodSync,
   chownSync,
   closeSync,
   existsSync,
@@ -15,7 +16,9 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  writeFileSync,
 } from 'node:fs'
+import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -74,6 +77,7 @@ export async function startPostgres({ dataDir, durable = true, onLog = () => {} 
 
   await endLeftOver(cluster.directory)
   if (!existsSync(cluster.directory)) await createCluster(cluster, durable)
+  admitOnlyOurselves(cluster)
   const usualPlace = path.join(home, 'postgres-socket')
   const socketDirectory = socketFolder(usualPlace, SOCKET_NAME, user)
   removeStaleSocket(socketDirectory)
@@ -120,6 +124,32 @@ async function createCluster(cluster: Cluster, durable: boolean): Promise<void> 
   renameSync(draft.directory, cluster.directory)
 }
 
+/**
+ * Connections are for the system user that runs the planes, as the kernel tells (`peer`): on top of a socket in a folder
+ * that nobody else may enter. A user without a name, as in some containers, cannot be told apart that way.
+ */
+function admitOnlyOurselves({ directory, user }: Cluster): void {
+  const name = ownName()
+  const files = {
+    'pg_hba.conf': name === undefined ? 'local all all trust\n' : 'local all all peer map=dropway\n',
+    'pg_ident.conf': name === undefined ? '' : `dropway "${name}" postgres\n`,
+  }
+  for (const [file, content] of Object.entries(files)) {
+    const target = path.join(directory, file)
+    writeFileSync(target, content)
+    chmodSync(target, 0o600)
+    if (user) chownSync(target, user.uid, user.gid)
+  }
+}
+
+function ownName(): string | undefined {
+  try {
+    return os.userInfo().username
+  } catch {
+    return undefined
+  }
+}
+
 async function startServer(
   cluster: Cluster,
   socketDirectory: string,
@@ -141,6 +171,7 @@ async function startServer(
 function baseSettings(socketDirectory: string): Record<string, string | number> {
   return {
     unix_socket_directories: socketDirectory,
+    unix_socket_permissions: '0700',
     listen_addresses: '',
     port: 5432,
     max_connections: MAX_CONNECTIONS,

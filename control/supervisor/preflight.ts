@@ -1,50 +1,11 @@
 /** What must be true before anything is started; each failure is one sentence that says what to do. */
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { isAlive, startTimeOf } from './processes.ts'
 
 /** A reason not to start that the operator can mend. Shown without a stack trace. */
 export class StartRefused extends Error {}
-
-export function prepareDataDir(dataDir: string): void {
-  try {
-    makeDirectory(dataDir)
-    // The slash makes it fail on anything but a directory.
-    accessSync(`${dataDir}/`, constants.R_OK | constants.W_OK | constants.X_OK)
-  } catch (error) {
-    throw new StartRefused(
-      `DATA_DIR ${dataDir} cannot be used: ${reasonOf(error)}. Set DATA_DIR to a directory that you can write to.`,
-    )
-  }
-}
-
-/** Step by step: Node's recursive mkdir never returns on a file system that refuses with ENOENT, such as /proc. */
-function makeDirectory(directory: string): void {
-  if (existsSync(directory)) return
-  makeDirectory(path.dirname(directory))
-  mkdirSync(directory)
-}
-
-function reasonOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException
-  switch (code) {
-    case 'EACCES':
-    case 'EPERM':
-      return 'permission denied'
-    case 'ENOTDIR':
-    case 'EEXIST':
-      return 'it is not a directory'
-    case 'ENOENT':
-      return 'it cannot be created'
-    case 'EROFS':
-      return 'the file system is read-only'
-    case 'ENOSPC':
-      return 'the disk is full'
-    default:
-      return message
-  }
-}
 
 export interface WantedPort {
   /** The setting that names it. */

@@ -7,7 +7,7 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chown, mkdtemp, rm } from 'node:fs/promises'
 import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
@@ -89,11 +89,19 @@ export interface OwnStack extends Stack {
 }
 
 export interface StackOptions {
+  /** An empty value leaves a setting out. */
   readonly env?: Readonly<Record<string, string>>
   /** Edge workers; 1 unless told otherwise. */
   readonly workers?: number
   /** Start it as people do, with `npm start`; signals then go to npm. */
   readonly npm?: boolean
+  /** Run it as this system user; only root can. */
+  readonly user?: SystemUser
+}
+
+export interface SystemUser {
+  readonly uid: number
+  readonly gid: number
 }
 
 interface Description {
@@ -101,11 +109,12 @@ interface Description {
   readonly env: Readonly<Record<string, string>>
 }
 
-export async function startStack({ env = {}, workers = 1, npm = false }: StackOptions = {}): Promise<OwnStack> {
+export async function startStack({ env = {}, workers = 1, npm = false, user }: StackOptions = {}): Promise<OwnStack> {
   const dataDir = env['DATA_DIR'] ?? (await mkdtemp(path.join(os.tmpdir(), 'dropway-test-stack-')))
+  if (user) await chown(dataDir, user.uid, user.gid)
   const description: Description = { dataDir, env: await stackEnvironment(dataDir, workers, env) }
   const output: string[] = []
-  let supervisor = await startSupervisor(description, output, npm)
+  let supervisor = await startSupervisor(description, output, { npm, user })
 
   async function end(): Promise<number> {
     if (supervisor.exitCode === null && supervisor.signalCode === null) {
@@ -123,7 +132,7 @@ export async function startStack({ env = {}, workers = 1, npm = false }: StackOp
     },
     async restart() {
       await end()
-      supervisor = await startSupervisor(description, output, npm)
+      supervisor = await startSupervisor(description, output, { npm, user })
     },
     async stop() {
       const code = await end()
@@ -145,7 +154,7 @@ export async function startSharedStack(): Promise<SharedThing<Description>> {
 
 async function stackEnvironment(dataDir: string, workers: number, extra: Readonly<Record<string, string>>) {
   const [httpsPort, httpPort, controlPort] = await freePorts(3)
-  return {
+  const settings = {
     PATH: process.env['PATH'] ?? '',
     HOME: os.homedir(),
     // One for all stacks: each starts in half the time.
@@ -162,6 +171,7 @@ async function stackEnvironment(dataDir: string, workers: number, extra: Readonl
     EDGE_DRAIN: '2s',
     ...extra,
   }
+  return Object.fromEntries(Object.entries<string>(settings).filter(([, value]) => value !== ''))
 }
 
 /** Below the range from which the system gives ports to outgoing connections, which would take them in between. */
@@ -191,9 +201,13 @@ async function holdPort(port: number): Promise<net.Server | undefined> {
   })
 }
 
-async function startSupervisor({ env }: Description, output: string[], npm: boolean): Promise<ChildProcess> {
+async function startSupervisor(
+  { env }: Description,
+  output: string[],
+  { npm, user }: Pick<StackOptions, 'npm' | 'user'>,
+): Promise<ChildProcess> {
   const [program, args] = npm ? ['npm', ['start']] : [process.execPath, ['control/supervisor/main.ts']]
-  const child = spawn(program, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(program, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'], ...user })
   const ready = new Promise<void>((resolve, reject) => {
     const follow = (line: string) => {
       output.push(line)
