@@ -56,6 +56,8 @@ export interface ControlConfig extends SharedSettings {
   readonly geoHeader: string | undefined
   /** Anonymous drops per hour from one network, and from one browser. */
   readonly anonymousPerHour: number
+  /** Versions per hour of one organisation. */
+  readonly uploadsPerHour: number
 }
 
 /** `postgres://…`, or the directory of a unix socket. */
@@ -113,5 +115,6 @@ export function readControlConfig(environment: Env): ControlConfig {
     jobIntervalMs: env.durationMs('JOB_INTERVAL', '30s'),
     geoHeader: env.optional('GEO_COUNTRY_HEADER')?.toLowerCase(),
     anonymousPerHour: env.integer('ANONYMOUS_PER_HOUR', 60, 1, 1_000_000),
+    uploadsPerHour: env.integer('UPLOADS_PER_HOUR', 600, 1, 1_000_000),
   })
 }

@@ -66,7 +66,12 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
   const blobStore = { url: config.blobStore }
   const blobs = openBlobStore(blobStore, (error) => log.warn({ err: error }, 'no copy of a blob kept'))
   const limiter = createRateLimiter({ redis, clock })
-  const publishing = createPublishing({ blobs, blobStore, scratchDir: path.join(config.dataDir, 'scratch') })
+  const publishing = createPublishing({
+    blobs,
+    blobStore,
+    scratchDir: path.join(config.dataDir, 'scratch'),
+    admitUpload: (orgId) => limiter.consume('uploads', orgId, { points: config.uploadsPerHour, windowSeconds: 3600 }),
+  })
   const enqueueMail = createEnqueueMail({ secrets, clock })
   const sink = config.smtpUrl ? createSmtpSink(config.smtpUrl) : createFileSink(path.join(config.dataDir, 'mail'))
   const mailer = createMailer({ sql, sink, secrets, clock, log, mailFrom: config.mailFrom })

@@ -15,6 +15,27 @@ const SERVICE_HEADERS: ReadonlySet<string> = new Set(
    public-key-pins-report-only`.split(/\s+/),
 )
 
+/** Of two rules, or two lines of one rule, that set one of these, the later one counts. All others are lists and grow. */
+const SINGLE_HEADERS: ReadonlySet<string> = new Set(
+  `content-type content-disposition expires age
+   access-control-allow-origin access-control-allow-credentials access-control-max-age
+   timing-allow-origin cross-origin-opener-policy cross-origin-embedder-policy
+   cross-origin-resource-policy origin-agent-cluster referrer-policy x-frame-options x-xss-protection
+   x-dns-prefetch-control service-worker-allowed refresh`.split(/\s+/),
+)
+/** Lists (RFC 9111 §5.2), so that lines of one rule are joined; but the rule of a narrower path means its policy instead. */
+const CACHE_POLICIES: ReadonlySet<string> = new Set(['cache-control', 'cdn-cache-control'])
+
+/** `name` in lower case. Of several lines of one rule only one counts. */
+export function isSingleHeader(name: string): boolean {
+  return SINGLE_HEADERS.has(name)
+}
+
+/** `name` in lower case. A later rule replaces what an earlier one set, instead of adding to it. */
+export function isReplacedByLaterRule(name: string): boolean {
+  return SINGLE_HEADERS.has(name) || CACHE_POLICIES.has(name)
+}
+
 const NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/
 /** RFC 9110 §5.5: visible ASCII, space and tab, and Latin-1, which Node sends as it is. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/

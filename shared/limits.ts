@@ -21,6 +21,14 @@ export const MAX_REDIRECT_RULES = 2000
 export const MAX_HEADER_RULES = 500
 /** What `_headers` may add to one answer, names and values: half of what common clients and proxies take. */
 export const MAX_CUSTOM_HEADER_BYTES = 32_768
+/** All headers of `_headers`: an edge keeps them in memory for as long as the drop is visited. */
+export const MAX_HEADER_RULES_BYTES = 100_000
+/**
+ * Content-Security-Policy metas of one page: each is extended whenever the page is sent. A hand-made page has one, and a
+ * policy of a kilobyte.
+ */
+export const MAX_META_POLICIES = 16
+export const MAX_META_POLICIES_CHARS = 32_000
 /** How long control waits for every live edge before it answers `dropway-propagation: pending`. */
 export const PROPAGATION_WAIT_MS = 2000
 /** Files of an upload up to this size travel several to a request; larger ones alone, so that they can be resumed. */

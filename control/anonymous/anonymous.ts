@@ -28,7 +28,8 @@ export interface Inspection {
 }
 
 export interface PageInspector {
-  inspect(page: Buffer): Promise<Inspection>
+  /** `network`: who sent it; senders share the thread. Throws `unavailable` when it could not be decided. */
+  inspect(page: Buffer, network: string): Promise<Inspection>
   /** Puts a published page into the review queue, in the publish's transaction. */
   queue(sql: Sql, siteId: string, inspection: Inspection): Promise<void>
 }
@@ -113,7 +114,10 @@ export function createAnonymous({
   }
 
   async function requireHarmless(publisher: Publisher, prepared: PreparedVersion): Promise<Inspection> {
-    const inspection = await inspector.inspect(await publishing.readBlob(prepared.landingHash))
+    const inspection = await inspector.inspect(
+      await publishing.readBlob(prepared.landingHash),
+      limitKeyOfIp(publisher.ip),
+    )
     if (inspection.verdict !== 'reject') return inspection
     rejections.add(limitKeyOfIp(publisher.ip))
     throw errors.contentRejected(
@@ -172,7 +176,7 @@ export function createAnonymous({
       publisher: Publisher,
       text: { filename: string; content: string; title?: string | undefined },
     ): Promise<Propagated<AnonymousDrop>> {
-      const intake = publishing.receive({ capBytes })
+      const intake = publishing.receive({ owner: { kind: 'network', ip: publisher.ip }, capBytes })
       try {
         await intake.addSingle(text.filename, Readable.from([Buffer.from(text.content)]), { title: text.title })
         return await publish(publisher, await intake.finish({ title: text.title }), text.title ?? '')

@@ -70,7 +70,10 @@ export function anonymousRoutes({
       consumes: 'multipart/form-data',
       output: dropSchema,
       async run({ request, admitted: { publisher, headers } }) {
-        const { prepared, fields } = await receiveSingle(request, publishing, { capBytes: anonymous.capBytes })
+        const { prepared, fields } = await receiveSingle(request, publishing, {
+          owner: { kind: 'network', ip: request.ip },
+          capBytes: anonymous.capBytes,
+        })
         const { value, pending } = await anonymous.publish(publisher, prepared, fields.get('title') ?? '')
         return new WithHeaders(value, { ...headers, ...(pending ? { 'dropway-propagation': 'pending' } : {}) })
       },

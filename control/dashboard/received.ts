@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream'
 import { errors } from '../../shared/errors.ts'
 import type { Part, Request } from '../http/route.ts'
-import type { Intake, PreparedVersion, Publishing } from '../publishing/contract.ts'
+import type { Intake, PreparedVersion, Publishing, UploadOwner } from '../publishing/contract.ts'
 import { filenameOfText } from './pasted-text.ts'
 
 /** Name of the checkbox of a publisher who means it. */
@@ -18,6 +18,7 @@ export interface PublishForm {
 
 export interface ReceiveOptions {
   readonly publishing: Pick<Publishing, 'receive'>
+  readonly owner: UploadOwner
   readonly capBytes: number
   /** `page`: one .html or .md and nothing else (anonymous drops); `any`: also zips and several files. */
   readonly accepts: 'page' | 'any'
@@ -27,7 +28,7 @@ export interface ReceiveOptions {
 
 export async function receivePublishForm(request: Request, options: ReceiveOptions): Promise<PublishForm> {
   const fields = new URLSearchParams()
-  const intake = options.publishing.receive({ capBytes: options.capBytes })
+  const intake = options.publishing.receive({ owner: options.owner, capBytes: options.capBytes })
   const files = options.accepts === 'page' ? createPageTaker(intake) : createFileTaker(intake)
   let admitted = false
   const admit = async (): Promise<void> => {

@@ -10,6 +10,7 @@ import type { BrowserCookie } from '../anonymous/browser-cookie.ts'
 import type { ControlConfig } from '../config.ts'
 import type { Pool } from '../database/sql.ts'
 import type { Domains } from '../domains/domains.ts'
+import type { RateLimiter } from '../http/rate-limit.ts'
 import type { Gallery } from '../gallery/gallery.ts'
 import type { DeviceGrants } from '../oauth/device.ts'
 import type { OAuth } from '../oauth/oauth.ts'
@@ -35,6 +36,7 @@ export interface DashboardServices {
     'admit' | 'publish' | 'publishText' | 'list' | 'findClaim' | 'claimLink' | 'capBytes'
   >
   readonly browserCookie: BrowserCookie
+  readonly limiter: RateLimiter
   readonly botCheck: Pick<BotCheck, 'startToken'>
   readonly domains: Pick<Domains, 'list' | 'get' | 'add' | 'check' | 'makeMain' | 'remove' | 'count'>
   readonly trust: Pick<Trust, 'takedown' | 'restore' | 'report' | 'openQueue' | 'dismiss' | 'search'>

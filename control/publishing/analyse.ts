@@ -4,7 +4,7 @@ import type { BlobStore, StoredBlob } from '../../shared/blobs/blob-store.ts'
 import type { ManifestFile } from '../../shared/manifest.ts'
 import { compress, MAX_COMPRESSED_BYTES, type Effort } from './compression.ts'
 import { scanHtml, type HtmlScan } from './html-scan.ts'
-import { cssLinks, htmlLinks, type PageLinks } from './links.ts'
+import { cssLinks, encodeLinks, htmlLinks, type EncodedLinks } from './links.ts'
 import type { FileFacts } from './manifest-builder.ts'
 import { pageAsUtf8 } from './text-encoding.ts'
 import { isCompressible, isHtmlType, isTextual, mediaTypeOf } from './types.ts'
@@ -23,7 +23,7 @@ export interface AnalysisRequest {
 /** What a page says about itself and about other files. */
 export interface Reading {
   readonly title?: string
-  readonly links?: PageLinks | undefined
+  readonly links?: EncodedLinks | undefined
 }
 
 export interface Analysis extends FileFacts, Reading {
@@ -80,9 +80,10 @@ function injectionOf({ head, body, csp }: HtmlScan): NonNullable<ManifestFile['i
   return { head, body, ...(csp.length > 0 && { csp: [...csp] }) }
 }
 
-function linksOf(path: string, mediaType: string, bytes: Buffer, scan: HtmlScan | undefined): { links?: PageLinks } {
-  if (scan) return { links: htmlLinks(path, scan) }
-  if (mediaType === 'text/css' && bytes.length <= MAX_SCANNED_BYTES) return { links: cssLinks(path, bytes.toString()) }
+function linksOf(path: string, mediaType: string, bytes: Buffer, scan: HtmlScan | undefined): { links?: EncodedLinks } {
+  if (scan) return { links: encodeLinks(htmlLinks(path, scan)) }
+  if (mediaType === 'text/css' && bytes.length <= MAX_SCANNED_BYTES)
+    return { links: encodeLinks(cssLinks(path, bytes.toString())) }
   return {}
 }
 

@@ -44,6 +44,11 @@ export interface PreparedVersion {
   readonly landingHash: string
 }
 
+/** Whose upload it is. Networks have limits of their own, where they come in. */
+export type UploadOwner =
+  | { readonly kind: 'organisation'; readonly id: string }
+  | { readonly kind: 'network'; readonly ip: string }
+
 /** The files of one upload, in the order they arrive. Every method throws an ApiError for bad input. */
 export interface Intake {
   addFile(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void>
@@ -63,9 +68,10 @@ export interface Intake {
 export interface Publishing {
   /**
    * `capBytes` bounds the upload as a whole, counted while reading and while unpacking. `base` is the manifest of the
-   * version that is live now: what is known about files that did not change is taken from it.
+   * version that is live now: what is known about files that did not change is taken from it. Owners share the threads,
+   * and an organisation has a number of uploads per hour: the first file of one too many is refused (rate_limited).
    */
-  receive(options: { capBytes: number; base?: string | null | undefined }): Intake
+  receive(options: { owner: UploadOwner; capBytes: number; base?: string | null | undefined }): Intake
   /**
    * Compresses harder what a version serves, after it went live. Undefined when nothing gets smaller; otherwise a manifest
    * with the same content to put in the place of the old one, and the blobs it needs. `refinedHash` is the manifest of an

@@ -23,6 +23,8 @@ interface Open {
 
 export class ForeignContent {
   readonly #open: Open[] = []
+  /** How many of a name are open: an end tag of none is known at once, however many others are open. */
+  readonly #counts = new Map<string, number>()
 
   /** Inside SVG or MathML, at any depth. */
   get isOpen(): boolean {
@@ -37,8 +39,7 @@ export class ForeignContent {
 
   /** `<svg>` or `<math>` in HTML content. */
   enter(tag: Tag): void {
-    if (!tag.selfClosing)
-      this.#open.push({ name: tag.name, language: tag.name as 'svg' | 'math', isIntegration: false })
+    if (!tag.selfClosing) this.#push({ name: tag.name, language: tag.name as 'svg' | 'math', isIntegration: false })
   }
 
   /** True when the tag stays foreign; false when it broke out and HTML rules apply to it. */
@@ -48,8 +49,7 @@ export class ForeignContent {
       return false
     }
     const language = this.#open.at(-1)!.language
-    if (!tag.selfClosing)
-      this.#open.push({ name: tag.name, language, isIntegration: isIntegration(tag, language, value) })
+    if (!tag.selfClosing) this.#push({ name: tag.name, language, isIntegration: isIntegration(tag, language, value) })
     return true
   }
 
@@ -59,20 +59,30 @@ export class ForeignContent {
       this.#breakOut()
       return false
     }
-    const index = this.#open.findLastIndex((element) => element.name === name)
-    if (index < 0) return false
-    this.#open.length = index
+    if (!this.#counts.get(name)) return false
+    while (this.#pop() !== name);
     return true
   }
 
   #breakOut(): void {
-    while (this.isCurrent) this.#open.pop()
+    while (this.isCurrent) this.#pop()
+  }
+
+  #push(element: Open): void {
+    this.#open.push(element)
+    this.#counts.set(element.name, (this.#counts.get(element.name) ?? 0) + 1)
+  }
+
+  #pop(): string {
+    const { name } = this.#open.pop()!
+    this.#counts.set(name, this.#counts.get(name)! - 1)
+    return name
   }
 }
 
 function isBreakout(tag: Tag): boolean {
   if (tag.name !== 'font') return BREAKOUT_TAGS.has(tag.name)
-  return tag.attributes.some(({ name }) => FONT_BREAKOUT_ATTRIBUTES.includes(name))
+  return FONT_BREAKOUT_ATTRIBUTES.some((name) => tag.attributes.has(name))
 }
 
 function isIntegration(tag: Tag, language: 'svg' | 'math', value: (attribute: string) => string | undefined): boolean {

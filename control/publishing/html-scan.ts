@@ -5,6 +5,7 @@
  * It is a tokenizer with the few rules of tree construction that decide where the head and the body end; it builds no
  * tree. A fake `</head>` in a comment, a script, an attribute or a template does not fool it.
  */
+import { MAX_META_POLICIES } from '../../shared/limits.ts'
 import { findRawTextEnd, isSpace, LESS_THAN, readMarkup, type Attribute, type Tag } from './html-tokens.ts'
 import { decodeReferences, shorten } from './html-text.ts'
 import { ForeignContent } from './html-foreign.ts'
@@ -20,7 +21,10 @@ export interface HtmlScan {
   readonly head: number
   /** Byte offset just before the end of the body; null in a frameset page. */
   readonly body: number | null
-  /** Each `<meta http-equiv=content-security-policy>` of the head; offsets are those of the value inside its quotes. */
+  /**
+   * Each `<meta http-equiv=content-security-policy>` of the head; offsets are those of the value inside its quotes. One
+   * more than a page may have at most: `tooManyPolicies` then says so.
+   */
   readonly csp: readonly MetaPolicy[]
   readonly title?: string
   readonly description?: string
@@ -41,6 +45,8 @@ export interface HtmlLink {
 const MAX_LINKS = 5000
 const MAX_TITLE_CHARS = 200
 const MAX_DESCRIPTION_CHARS = 300
+/** Longer ones are not written by hand. */
+const MAX_CONTENT_TYPE_CHARS = 1000
 
 const RAW_TEXT: ReadonlySet<string> = new Set(
   // noscript: a browser with scripting reads it as text.
@@ -275,8 +281,8 @@ class PageScanner {
 
   /** Only a policy in the head counts for a browser, and only a quoted one can be extended in place. */
   #contentSecurityPolicy(tag: Tag): void {
-    const content = attribute(tag, 'content')
-    if (this.#head !== undefined || !content?.quoted) return
+    const content = tag.attributes.get('content')
+    if (this.#head !== undefined || !content?.quoted || this.#csp.length > MAX_META_POLICIES) return
     this.#csp.push({ policy: this.#decode(content), start: content.start, end: content.end })
   }
 
@@ -293,7 +299,7 @@ class PageScanner {
   }
 
   #value(tag: Tag, name: string): string | undefined {
-    const found = attribute(tag, name)
+    const found = tag.attributes.get(name)
     return found && this.#decode(found)
   }
 
@@ -302,13 +308,21 @@ class PageScanner {
   }
 }
 
-function attribute(tag: Tag, name: string): Attribute | undefined {
-  return tag.attributes.find((candidate) => candidate.name === name)
-}
-
 function declaredCharset(charset: string | undefined, contentType: string | undefined): string | undefined {
   if (charset !== undefined) return charset.trim().toLowerCase()
-  return contentType && /charset\s*=\s*["']?\s*([^\s;"']+)/i.exec(contentType)?.[1]?.toLowerCase()
+  return contentType && charsetParameter(contentType.slice(0, MAX_CONTENT_TYPE_CHARS).toLowerCase())
+}
+
+/** `text/html; charset="latin1"`, as the standard extracts it (§2.5.4): blanks and one quote may stand before it. */
+function charsetParameter(contentType: string): string | undefined {
+  const [, ...parameters] = contentType.split('charset')
+  for (const parameter of parameters) {
+    const value = parameter.trimStart()
+    if (!value.startsWith('=')) continue
+    const name = value.slice(1).trimStart().replace(/^["']/, '').trimStart()
+    return name.split(/[\s;"']/, 1)[0] || undefined
+  }
+  return undefined
 }
 
 /** `a.png 1x, b.png 2x`; a data address may hold commas, so a candidate ends at a comma that is followed by a space. */

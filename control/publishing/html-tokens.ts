@@ -34,8 +34,8 @@ export interface Tag {
   /** After the `>`. */
   readonly end: number
   readonly selfClosing: boolean
-  /** In order; of two with one name the first counts. */
-  readonly attributes: readonly Attribute[]
+  /** Those that a reader of tags may ask for; of two with one name the first counts. */
+  readonly attributes: ReadonlyMap<string, Attribute>
 }
 
 /** What stands at a `<`. */
@@ -47,6 +47,17 @@ export type Markup =
   | { readonly kind: 'text' }
   /** The document ends inside this token. */
   | { readonly kind: 'unfinished' }
+
+/**
+ * The attributes that somebody asks for. The others are passed over: a tag of a million attributes must not become a
+ * million objects.
+ */
+const KNOWN_ATTRIBUTES: ReadonlySet<string> = new Set(
+  `action charset color content data encoding face href http-equiv name poster size src srcset type xlink:href`.split(
+    ' ',
+  ),
+)
+const LONGEST_KNOWN_ATTRIBUTE = Math.max(...Array.from(KNOWN_ATTRIBUTES, (name) => name.length))
 
 const UNFINISHED: Markup = { kind: 'unfinished' }
 const TEXT: Markup = { kind: 'text' }
@@ -90,11 +101,12 @@ function readComment(bytes: Buffer, lessThan: number): Markup {
   // `<!-->` and `<!--->` are complete comments.
   if (bytes[content] === GREATER_THAN) return { kind: 'other', end: content + 1 }
   if (bytes[content] === DASH && bytes[content + 1] === GREATER_THAN) return { kind: 'other', end: content + 2 }
-  const plain = bytes.indexOf('-->', content)
-  // Only look as far as the plain end: a search through the whole rest per comment would be quadratic.
-  const bang = bytes.subarray(content, plain < 0 ? bytes.length : plain).indexOf('--!>')
-  if (bang >= 0) return { kind: 'other', end: content + bang + 4 }
-  return plain < 0 ? UNFINISHED : { kind: 'other', end: plain + 3 }
+  // `-->` or `--!>`, whichever comes first: looking for one of them alone might read the whole rest for each comment.
+  for (let at = bytes.indexOf('--', content); at >= 0; at = bytes.indexOf('--', at + 1)) {
+    if (bytes[at + 2] === GREATER_THAN) return { kind: 'other', end: at + 3 }
+    if (bytes[at + 2] === BANG && bytes[at + 3] === GREATER_THAN) return { kind: 'other', end: at + 4 }
+  }
+  return UNFINISHED
 }
 
 function until(bytes: Buffer, mark: string, from: number): Markup {
@@ -111,7 +123,7 @@ function readTag(bytes: Buffer, lessThan: number, kind: 'start' | 'end'): Markup
   let at = nameStart
   while (at < bytes.length && !endsName(bytes[at])) at++
   const name = bytes.toString('latin1', nameStart, at).toLowerCase()
-  const attributes: Attribute[] = []
+  const attributes = new Map<string, Attribute>()
   for (;;) {
     at = skipSpaces(bytes, at)
     if (at >= bytes.length) return UNFINISHED
@@ -125,28 +137,38 @@ function readTag(bytes: Buffer, lessThan: number, kind: 'start' | 'end'): Markup
     }
     const attribute = readAttribute(bytes, at)
     if (!attribute) return UNFINISHED
-    attributes.push(attribute.value)
-    at = attribute.end
+    const { value, end } = attribute
+    if (value && !attributes.has(value.name)) attributes.set(value.name, value)
+    at = end
   }
 }
 
-function readAttribute(bytes: Buffer, from: number): { value: Attribute; end: number } | undefined {
+/** Without a value when nobody will ask for it. */
+function readAttribute(bytes: Buffer, from: number): { value: Attribute | undefined; end: number } | undefined {
   // A `=` in first place belongs to the name.
   let at = from + 1
   while (at < bytes.length && !endsName(bytes[at]) && bytes[at] !== EQUALS) at++
-  const name = bytes.toString('latin1', from, at).toLowerCase()
+  const name = knownName(bytes, from, at)
+  const known = (value: Omit<Attribute, 'name'>): Attribute | undefined =>
+    name === undefined ? undefined : { name, ...value }
   const afterName = skipSpaces(bytes, at)
-  if (bytes[afterName] !== EQUALS) return { value: { name, start: 0, end: 0, quoted: false }, end: at }
+  if (bytes[afterName] !== EQUALS) return { value: known({ start: 0, end: 0, quoted: false }), end: afterName }
   const valueStart = skipSpaces(bytes, afterName + 1)
   const quote = bytes[valueStart]
   if (quote === DOUBLE_QUOTE || quote === SINGLE_QUOTE) {
     const close = bytes.indexOf(quote, valueStart + 1)
     if (close < 0) return undefined
-    return { value: { name, start: valueStart + 1, end: close, quoted: true }, end: close + 1 }
+    return { value: known({ start: valueStart + 1, end: close, quoted: true }), end: close + 1 }
   }
   let valueEnd = valueStart
   while (valueEnd < bytes.length && !isSpace(bytes[valueEnd]) && bytes[valueEnd] !== GREATER_THAN) valueEnd++
-  return { value: { name, start: valueStart, end: valueEnd, quoted: false }, end: valueEnd }
+  return { value: known({ start: valueStart, end: valueEnd, quoted: false }), end: valueEnd }
+}
+
+function knownName(bytes: Buffer, from: number, to: number): string | undefined {
+  if (to - from > LONGEST_KNOWN_ATTRIBUTE) return undefined
+  const name = bytes.toString('latin1', from, to).toLowerCase()
+  return KNOWN_ATTRIBUTES.has(name) ? name : undefined
 }
 
 function skipSpaces(bytes: Buffer, from: number): number {
@@ -181,16 +203,18 @@ function isWordAt(bytes: Buffer, name: string, at: number): boolean {
  */
 function findScriptEnd(bytes: Buffer, from: number): number | undefined {
   let state: 'plain' | 'escaped' | 'double' = 'plain'
-  let commentEnd = -1
+  // A comment ends between two `<`, so that each byte is looked at once.
+  let searched = from
   for (let at = bytes.indexOf(LESS_THAN, from); at >= 0; at = bytes.indexOf(LESS_THAN, at + 1)) {
-    if (state !== 'plain' && commentEnd >= 0 && at > commentEnd) state = 'plain'
+    if (state !== 'plain' && bytes.subarray(searched, at).includes('-->')) state = 'plain'
+    searched = at
     if (bytes[at + 1] === SLASH && isWordAt(bytes, 'script', at + 2)) {
       if (state !== 'double') return at
       state = 'escaped'
     } else if (state === 'plain' && startsWith(bytes, '<!--', at)) {
       state = 'escaped'
       // The dashes that open it may also close it: `<!-->`. Without an end the rest of the document is escaped.
-      commentEnd = bytes.indexOf('-->', at + 2)
+      searched = at + 2
     } else if (state === 'escaped' && isWordAt(bytes, 'script', at + 1)) {
       state = 'double'
     }

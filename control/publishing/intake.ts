@@ -16,22 +16,24 @@ import type { StoredFile } from './manifest-builder.ts'
 import { isSystemClutter, pathProblem, PathSet, quotePath } from './paths.ts'
 import type { Upload } from './prepare.ts'
 import { singleKindOf } from './single-file.ts'
-import type { PublishingWorkers } from './workers/workers.ts'
+import type { UploadWorkers } from './workers/workers.ts'
 
 /** An archive of incompressible files is a little larger than the files. */
 const ARCHIVE_OVERHEAD_BYTES = 1_000_000
 
 export interface IntakeDeps {
   readonly blobs: BlobStore
-  readonly workers: PublishingWorkers
+  readonly workers: UploadWorkers
   readonly scratchDir: string
   readonly capBytes: number
+  /** Called once, before the first byte is taken; throws to refuse. */
+  admit(): Promise<void>
   prepare(upload: Upload): Promise<PreparedVersion>
 }
 
 type Shape = 'empty' | 'single' | 'files' | 'zip'
 
-export function createIntake({ blobs, workers, scratchDir, capBytes, prepare }: IntakeDeps): Intake {
+export function createIntake({ blobs, workers, scratchDir, capBytes, admit, prepare }: IntakeDeps): Intake {
   const paths = new PathSet()
   const files: StoredFile[] = []
   const created: StoredBlob[] = []
@@ -40,12 +42,14 @@ export function createIntake({ blobs, workers, scratchDir, capBytes, prepare }: 
   let single: Upload['single']
   let receivedBytes = 0
   let isOver = false
+  let admitted: Promise<void> | undefined
 
-  function enter(next: Shape): void {
+  async function enter(next: Shape): Promise<void> {
     if (isOver) throw new Error('this intake is finished')
     const fits = shape === 'empty' || (shape === 'files' && next === 'files')
     if (!fits) throw errors.invalidRequest('Send exactly one file, one .zip, or several files with their paths.')
     shape = next
+    await (admitted ??= admit())
   }
 
   function count(bytes: number): void {
@@ -98,7 +102,7 @@ export function createIntake({ blobs, workers, scratchDir, capBytes, prepare }: 
   }
 
   async function addZip(bytes: AsyncIterable<Uint8Array>): Promise<void> {
-    enter('zip')
+    await enter('zip')
     const archive = path.join(scratchDir, `${randomBytes(12).toString('hex')}.zip`)
     await mkdir(scratchDir, { recursive: true })
     try {
@@ -118,17 +122,17 @@ export function createIntake({ blobs, workers, scratchDir, capBytes, prepare }: 
 
   return {
     async addFile(filePath, bytes) {
-      enter('files')
+      await enter('files')
       checkPath(filePath)
       name(filePath, await store(bytes))
     },
     async addUnnamed(bytes) {
-      enter('files')
+      await enter('files')
       const blob = await store(bytes)
       return { name: (filePath) => name(filePath, blob) }
     },
     async addSingle(filename, bytes, { title }) {
-      enter('single')
+      await enter('single')
       checkPath(filename)
       const kind = singleKindOf(filename)
       const blob = await store(bytes)
@@ -137,7 +141,7 @@ export function createIntake({ blobs, workers, scratchDir, capBytes, prepare }: 
     },
     addZip,
     async addStored(filePath, hash, size) {
-      enter('files')
+      await enter('files')
       count(size)
       claimed.add(hash)
       name(filePath, { hash, size })

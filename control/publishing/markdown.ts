@@ -6,6 +6,7 @@
 import hljs from 'highlight.js/lib/common'
 import { micromark, type Options } from 'micromark'
 import { gfm, gfmHtml } from 'micromark-extension-gfm'
+import { toNfc } from '../../shared/nfc.ts'
 import { decodeReferences, shorten } from './html-text.ts'
 import { markdownPage } from './markdown-page.ts'
 
@@ -98,11 +99,10 @@ function headingAnchors(): { extension: HtmlExtension; first(): string | undefin
 
 /** Letters and digits of any script survive; everything else separates words. */
 function slugOf(text: string): string {
-  const slug = text
-    .toLowerCase()
-    .normalize('NFC')
-    .replace(/[^\p{L}\p{N}\p{M}]+/gu, '-')
-    .replace(/^-+|-+$/g, '')
+  const slug = toNfc(text.toLowerCase())
+    .split(/[^\p{L}\p{N}\p{M}]+/u)
+    .filter((word) => word !== '')
+    .join('-')
   return slug === '' ? 'section' : slug
 }
 
@@ -161,11 +161,27 @@ function highlight(encoded: string, language: string | undefined): string {
 }
 
 /** Settings that generators keep at the top of a file, between two lines of dashes; they are not for readers. */
-function withoutFrontMatter(source: string): string {
-  return source.replace(
-    /^\ufeff?---[ \t]*\r?\n(?:[A-Za-z_][\w-]*[ \t]*:.*\r?\n|[ \t]+.*\r?\n|-[ \t].*\r?\n|\r?\n)*?---[ \t]*(?:\r?\n|$)/,
-    '',
-  )
+export function withoutFrontMatter(source: string): string {
+  const start = source.startsWith('\ufeff') ? 1 : 0
+  for (let from = start; from < source.length;) {
+    const newline = source.indexOf('\n', from)
+    const end = newline < 0 ? source.length : newline
+    const line = source.slice(from, end).replace(/\r$/, '')
+    if (from === start ? !isFence(line) : !isFrontMatter(line)) return source
+    if (from > start && isFence(line)) return source.slice(end + 1)
+    from = end + 1
+  }
+  return source
+}
+
+/** The line above and the line below. */
+function isFence(line: string): boolean {
+  return line.startsWith('---') && /^[ \t]*$/.test(line.slice(3))
+}
+
+/** `name: value`, an indented or empty line, an item of a list, or the end. */
+function isFrontMatter(line: string): boolean {
+  return isFence(line) || /^(?:$|[ \t]|-[ \t]|[A-Za-z_][\w-]*[ \t]*:)/.test(line)
 }
 
 /** `notes/Trip to Rome.md` → `Trip to Rome`. */
@@ -181,6 +197,6 @@ function descriptionOf(html: string): string {
 }
 
 /** Text of an inline piece of our own output. */
-function textOf(html: string): string {
-  return decodeReferences(html.replace(/<[^>]*>/g, '')).trim()
+export function textOf(html: string): string {
+  return decodeReferences(html.replace(/<[^<>]*>/g, '')).trim()
 }

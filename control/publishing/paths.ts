@@ -3,6 +3,7 @@
  * A path that passes is relative, normal, safe in a URL and in another person's file system after an export.
  */
 import { MAX_PATH_BYTES, MAX_PATH_DEPTH, MAX_PATH_SEGMENT_BYTES } from '../../shared/limits.ts'
+import { toNfc } from '../../shared/nfc.ts'
 
 /** What is wrong with a path, in words that follow its name; undefined when it may be published. */
 export function pathProblem(path: string): string | undefined {
@@ -27,13 +28,20 @@ function segmentProblem(segment: string): string | undefined {
   return undefined
 }
 
+const MAX_QUOTED_CHARS = 120
+
 /** A path as it may appear in an error message: printable and short. */
 export function quotePath(path: string): string {
+  const start = path.slice(0, MAX_QUOTED_CHARS)
   // oxlint-disable-next-line no-control-regex -- control characters are exactly what must be replaced
-  const printable = path.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (character) => {
-    return `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`
-  })
-  const text = printable.length > 120 ? `${printable.slice(0, 117)}…` : printable
+  const printable = start.replace(
+    /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
+    (character) => {
+      return `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`
+    },
+  )
+  const isWhole = path.length <= MAX_QUOTED_CHARS && printable.length <= MAX_QUOTED_CHARS
+  const text = isWhole ? printable : `${printable.slice(0, MAX_QUOTED_CHARS - 3)}…`
   return `"${text.toWellFormed()}"`
 }
 
@@ -53,7 +61,7 @@ export class PathSet {
 
   /** Adds a path that passed `pathProblem`; returns what is wrong with it beside the others. */
   add(path: string): string | undefined {
-    const name = path.normalize('NFC')
+    const name = toNfc(path)
     if (this.#files.has(name)) return 'appears twice'
     if (this.#folders.has(name)) return 'is both a file and a folder'
     const folders = foldersOf(name)

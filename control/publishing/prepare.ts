@@ -8,6 +8,7 @@
  */
 import type { BlobStore, StoredBlob } from '../../shared/blobs/blob-store.ts'
 import { errors } from '../../shared/errors.ts'
+import { MAX_META_POLICIES, MAX_META_POLICIES_CHARS } from '../../shared/limits.ts'
 import type { Manifest } from '../../shared/manifest.ts'
 import { isWorthReading, type Analysis, type AnalysisRequest, type Reading } from './analyse.ts'
 import { batchesOf, inParallel } from './batches.ts'
@@ -17,13 +18,13 @@ import { blobSizesOf, blobsOf, buildManifest, factsKey, type FileFacts, type Sto
 import type { Manifests } from './manifests.ts'
 import { quotePath } from './paths.ts'
 import type { Readings } from './readings.ts'
-import { writeReport } from './report.ts'
+import type { ReportInput } from './report.ts'
 import type { SingleKind } from './single-file.ts'
-import { parseSiteRules } from './site-rules.ts'
+import type { RuleFiles, SiteRules } from './site-rules.ts'
 import { decodeText } from './text-encoding.ts'
 import { isHtmlType, mediaTypeOf } from './types.ts'
 import { siftSecrets } from './withhold.ts'
-import type { PublishingWorkers } from './workers/workers.ts'
+import type { UploadWorkers } from './workers/workers.ts'
 
 /**
  * New bytes that are compressed before a version goes live, smallest files first; the rest follows when it is refined.
@@ -32,8 +33,8 @@ import type { PublishingWorkers } from './workers/workers.ts'
 const QUICK_COMPRESSION_BYTES = 3_000_000
 /** Unchanged pages whose links are no longer in memory are read again: all of a hand-made site, a part of a large one. */
 const RECHECKED_BYTES = 2_000_000
-/** Larger rule files are not written by hand; each has at most a few thousand lines. */
-const MAX_RULE_FILE_BYTES = 1_000_000
+/** Links that the report looks at. It is what the event loop copies to a thread in some milliseconds. */
+const MAX_REPORTED_LINK_CHARS = 16_000_000
 const PARALLEL_LOOKUPS = 16
 
 export interface Upload {
@@ -50,7 +51,7 @@ export interface Upload {
 
 export interface PrepareDeps {
   readonly blobs: BlobStore
-  readonly workers: PublishingWorkers
+  readonly workers: UploadWorkers
   readonly manifests: Manifests
   readonly readings: Readings
 }
@@ -72,7 +73,7 @@ export async function prepareVersion(
   const files = withConverted(unchanged, conversions)
   const landing = requireLandingPage(files)
   const readingOf = readingsOf(files, analyses, readings)
-  const rules = await readRules(blobs, files)
+  const rules = await workers.readRules(ruleFilesOf(files))
   const manifest = buildManifest({ files, facts: mergeFacts(known, analyses), ...rules })
   const stored = upload.remember(await manifests.write(manifest))
   return {
@@ -81,7 +82,7 @@ export async function prepareVersion(
     fileCount: files.length,
     title: readingOf.get(landing)?.title ?? '',
     blobs: [...new Set([...blobsOf(manifest), stored.hash])],
-    report: { ...writeReport({ files, linksOf: (file) => readingOf.get(file)?.links, rules }), blocked },
+    report: { ...(await workers.report(reportInput(files, readingOf, rules))), blocked },
     landingHash: landing.hash,
   }
 }
@@ -178,7 +179,7 @@ export function planAnalyses(
 }
 
 async function analyseFiles(
-  workers: PublishingWorkers,
+  workers: UploadWorkers,
   requests: readonly AnalysisRequest[],
   remember: Upload['remember'],
 ): Promise<{ analyses: ReadonlyMap<string, Analysis>; conversions: Conversions }> {
@@ -193,6 +194,7 @@ async function analyseFiles(
         for (const blob of analysis.created) remember(blob)
         const { path, hash } = batch[index]!
         const { converted } = analysis
+        requireFewPolicies(path, analysis)
         if (converted) conversions.set(factsKey({ path, hash }), converted)
         analyses.set(factsKey({ path, hash: converted?.hash ?? hash }), analysis)
       }
@@ -227,13 +229,40 @@ function mergeFacts(
   return merged
 }
 
-async function readRules(blobs: BlobStore, files: readonly StoredFile[]): Promise<ReturnType<typeof parseSiteRules>> {
-  const text = async (name: string): Promise<string> => {
+/** Each policy is extended whenever the page is sent: a page of thousands would be slow for all visitors of the edge. */
+function requireFewPolicies(path: string, { injection }: Analysis): void {
+  const policies = injection?.csp ?? []
+  const chars = policies.reduce((sum, { policy }) => sum + policy.length, 0)
+  if (policies.length <= MAX_META_POLICIES && chars <= MAX_META_POLICIES_CHARS) return
+  throw errors.invalidRequest(
+    `${quotePath(path)} has more than ${MAX_META_POLICIES} Content-Security-Policy metas, or more than ${MAX_META_POLICIES_CHARS} characters of them. Join them into one.`,
+  )
+}
+
+function ruleFilesOf(files: readonly StoredFile[]): RuleFiles {
+  const find = (name: string): RuleFiles['redirects'] => {
     const file = files.find((candidate) => candidate.path === name)
-    if (!file) return ''
-    if (file.size > MAX_RULE_FILE_BYTES)
-      throw errors.invalidRequest(`${name} is larger than ${MAX_RULE_FILE_BYTES / 1_000_000} MB.`)
-    return decodeText(await blobs.read(file.hash))
+    return file && { hash: file.hash, size: file.size }
   }
-  return parseSiteRules({ redirects: await text('_redirects'), headers: await text('_headers') })
+  return { redirects: find('_redirects'), headers: find('_headers') }
+}
+
+/** The links of as many pages as the report can look at, in the order of the upload. */
+function reportInput(
+  files: readonly StoredFile[],
+  readingOf: ReadonlyMap<StoredFile, Reading>,
+  rules: SiteRules,
+): ReportInput {
+  let left = MAX_REPORTED_LINK_CHARS
+  let isCut = false
+  const reported = files.map((file) => {
+    const { path, size } = file
+    const links = readingOf.get(file)?.links
+    if (links === undefined) return { path, size }
+    left -= links.length
+    if (left >= 0) return { path, size, links }
+    isCut = true
+    return { path, size }
+  })
+  return { files: reported, rules, isCut }
 }

@@ -1,14 +1,18 @@
 /**
- * The publish report: what a publisher would otherwise find out from a visitor. Pure. Nothing in it stops the publish;
- * every message says where and what to do. (Files that were kept back are listed by withhold.ts.)
+ * The publish report: what a publisher would otherwise find out from a visitor. Nothing in it stops the publish; every
+ * message says where and what to do. (Files that were kept back are listed by withhold.ts.)
+ *
+ * It runs in a worker thread. Its work grows with files + links; when its time is over it says that it was cut.
  */
 import { MAX_INJECTED_BYTES } from '../../shared/limits.ts'
+import { toNfc } from '../../shared/nfc.ts'
 import { compilePattern } from '../../shared/path-pattern.ts'
+import { createPatternSet } from '../../shared/pattern-set.ts'
 import { secretFiles } from '../../shared/secret-files.ts'
 import type { PublishReport, Warning } from './contract.ts'
 import { storable } from './html-text.ts'
-import type { LocalLink, PageLinks } from './links.ts'
-import { isRuleFile, type StoredFile } from './manifest-builder.ts'
+import { decodeLinks, type EncodedLinks } from './links.ts'
+import { isRuleFile } from './manifest-builder.ts'
 import { quotePath } from './paths.ts'
 import type { SiteRules } from './site-rules.ts'
 import { isHtmlType, mediaTypeOf } from './types.ts'
@@ -20,136 +24,199 @@ const MAX_WARNINGS_PER_KIND = 20
 /** An address in a message. */
 const MAX_URL_CHARS = 120
 
+export interface ReportedFile {
+  readonly path: string
+  readonly size: number
+  readonly links?: EncodedLinks | undefined
+}
+
+/** What is told without stopping the publish. */
+export type LinkReport = Pick<PublishReport, 'warnings'>
+
 export interface ReportInput {
-  readonly files: readonly StoredFile[]
-  linksOf(file: StoredFile): PageLinks | undefined
+  readonly files: readonly ReportedFile[]
   readonly rules: SiteRules
+  /** Not all links were handed over. */
+  readonly isCut?: boolean
 }
 
-export function writeReport({ files, linksOf, rules }: ReportInput): Pick<PublishReport, 'warnings'> {
-  const warnings = [
-    ...secretWarnings(files),
-    ...ruleWarnings(rules),
-    ...layoutWarnings(files),
-    ...sizeWarnings(files),
-    ...linkWarnings(files, linksOf, rules),
-  ]
-  return { warnings: bounded(warnings) }
+/** `isOver`: the time for looking at links is used up. */
+export function writeReport({ files, rules, isCut = false }: ReportInput, isOver: () => boolean): LinkReport {
+  const list = createWarningList()
+  secretWarnings(list, files)
+  for (const { path, line, message } of rules.invalid) list.add('invalid_rule', () => ({ path, line, message }))
+  layoutWarnings(list, files)
+  sizeWarnings(list, files)
+  const isComplete = linkWarnings(list, files, rules, isOver)
+  return { warnings: isComplete && !isCut ? list.warnings() : [...list.warnings(), CUT_WARNING] }
 }
 
-function bounded(warnings: readonly Warning[]): Warning[] {
+const CUT_WARNING: Warning = {
+  code: 'report_cut',
+  message: 'The site has more links than this report looks at, so some of them were not checked.',
+}
+
+/** The report of a site whose links could not be looked at at all. */
+export const CUT_REPORT: LinkReport = { warnings: [CUT_WARNING] }
+
+interface WarningList {
+  /** `describe` is called only for a warning that will be shown. */
+  add(code: string, describe: () => Omit<Warning, 'code'>): void
+  warnings(): Warning[]
+}
+
+function createWarningList(): WarningList {
   const counts = new Map<string, number>()
   const kept: Warning[] = []
-  for (const warning of warnings) {
-    const count = (counts.get(warning.code) ?? 0) + 1
-    counts.set(warning.code, count)
-    if (count <= MAX_WARNINGS_PER_KIND && kept.length < MAX_WARNINGS - 1)
-      kept.push({ ...warning, message: storable(warning.message) })
-  }
-  const left = warnings.length - kept.length
-  if (left > 0) kept.push({ code: 'more_warnings', message: `There are ${left} more warnings like these.` })
-  return kept
-}
-
-function secretWarnings(files: readonly StoredFile[]): Warning[] {
-  return secretFiles(files).map(({ path, what }) => ({
-    code: 'public_secret',
-    path,
-    message: `${quotePath(path)} looks like ${what}, and everyone can read it now. Publish again without it, and replace what it holds.`,
-  }))
-}
-
-function ruleWarnings(rules: SiteRules): Warning[] {
-  return rules.invalid.map(({ path, line, message }) => ({ code: 'invalid_rule', path, line, message }))
-}
-
-/** A whole project was uploaded instead of its output. */
-function layoutWarnings(files: readonly StoredFile[]): Warning[] {
-  const paths = new Set(files.map((file) => file.path))
-  if (!paths.has('package.json') && !files.some((file) => file.path.startsWith('node_modules/'))) return []
-  const output = ['dist', 'build', 'out', 'public', '_site'].find((folder) => paths.has(`${folder}/index.html`))
-  if (!output) return []
-  return [
-    {
-      code: 'nested_index',
-      path: `${output}/index.html`,
-      message: `This looks like a project, not its output. Upload the folder ${output}/ instead.`,
+  let left = 0
+  return {
+    add(code, describe) {
+      const count = (counts.get(code) ?? 0) + 1
+      counts.set(code, count)
+      if (count > MAX_WARNINGS_PER_KIND || kept.length >= MAX_WARNINGS - 2) return void left++
+      const { message, ...place } = describe()
+      kept.push({ code, ...place, message: storable(message) })
     },
-  ]
+    warnings: () =>
+      left === 0 ? kept : [...kept, { code: 'more_warnings', message: `There are ${left} more warnings like these.` }],
+  }
 }
 
-function sizeWarnings(files: readonly StoredFile[]): Warning[] {
-  return files
-    .filter(({ path, size }) => size > MAX_INJECTED_BYTES && isHtmlType(mediaTypeOf(path)))
-    .map(({ path }) => ({
-      code: 'large_page',
+function secretWarnings(list: WarningList, files: readonly ReportedFile[]): void {
+  for (const { path, what } of secretFiles(files))
+    list.add('public_secret', () => ({
       path,
-      message: `${quotePath(path)} is larger than ${MAX_INJECTED_BYTES / 1_000_000} MB and is shown without badge and analytics. Split it, or load its data from another file.`,
+      message: `${quotePath(path)} looks like ${what}, and everyone can read it now. Publish again without it, and replace what it holds.`,
     }))
 }
 
-function linkWarnings(files: readonly StoredFile[], linksOf: ReportInput['linksOf'], rules: SiteRules): Warning[] {
-  const targets = createTargets(files, rules)
-  const warnings: Warning[] = []
-  for (const file of files) {
-    const links = linksOf(file)
-    if (!links) continue
-    for (const url of links.machineLocal) {
-      warnings.push({
-        code: 'local_reference',
-        path: file.path,
+/** A whole project was uploaded instead of its output. */
+function layoutWarnings(list: WarningList, files: readonly ReportedFile[]): void {
+  const paths = new Set(files.map((file) => file.path))
+  if (!paths.has('package.json') && !files.some((file) => file.path.startsWith('node_modules/'))) return
+  const output = ['dist', 'build', 'out', 'public', '_site'].find((folder) => paths.has(`${folder}/index.html`))
+  if (!output) return
+  list.add('nested_index', () => ({
+    path: `${output}/index.html`,
+    message: `This looks like a project, not its output. Upload the folder ${output}/ instead.`,
+  }))
+}
+
+function sizeWarnings(list: WarningList, files: readonly ReportedFile[]): void {
+  for (const { path, size } of files) {
+    if (size <= MAX_INJECTED_BYTES || !isHtmlType(mediaTypeOf(path))) continue
+    list.add('large_page', () => ({
+      path,
+      message: `${quotePath(path)} is larger than ${MAX_INJECTED_BYTES / 1_000_000} MB and is shown without badge and analytics. Split it, or load its data from another file.`,
+    }))
+  }
+}
+
+/** False when time was over before the last link. */
+function linkWarnings(
+  list: WarningList,
+  files: readonly ReportedFile[],
+  rules: SiteRules,
+  isOver: () => boolean,
+): boolean {
+  const targets = createTargets(files, rules, isOver)
+  for (const { path, links: encoded } of files) {
+    if (encoded === undefined) continue
+    const links = decodeLinks(encoded)
+    for (const url of links.machineLocal)
+      list.add('local_reference', () => ({
+        path,
         message: `${short(url)} exists on your machine only. Use a relative address.`,
-      })
-    }
-    for (const url of links.insecure) {
-      warnings.push({
-        code: 'insecure_reference',
-        path: file.path,
+      }))
+    for (const url of links.insecure)
+      list.add('insecure_reference', () => ({
+        path,
         message: `${short(url)} is loaded over http; browsers block it on an https page. Use https://.`,
-      })
-    }
-    for (const link of links.local) {
-      const warning = targets.check(link)
-      if (warning) warnings.push({ ...warning, path: file.path })
+      }))
+    for (const { target, isPage } of links.local) {
+      const answer = targets.find(target)
+      if (answer.kind === 'unknown') return false
+      const warning = missingWarning(target, isPage, answer)
+      if (warning) list.add(warning.code, () => ({ path, message: warning.message }))
     }
   }
-  return warnings
+  return true
 }
 
-interface Targets {
-  check(link: LocalLink): Pick<Warning, 'code' | 'message'> | undefined
-}
+/** What answers an address of the drop. */
+type Answer =
+  /** A file, or a rule. */
+  | { readonly kind: 'found' }
+  | { readonly kind: 'other case'; readonly path: string }
+  | { readonly kind: 'missing' }
+  /** Time was over before it could be found out. */
+  | { readonly kind: 'unknown' }
 
-/** Which addresses of the drop answer with a file, and which with a rule. */
-function createTargets(files: readonly StoredFile[], rules: SiteRules): Targets {
-  const served = files.filter((file) => !isRuleFile(file.path)).map((file) => file.path.normalize('NFC'))
-  const exact = new Set(served)
-  const byLowerCase = new Map(served.map((path) => [path.toLowerCase(), path]))
-  const patterns = rules.redirects.map((rule) => compilePattern(rule.from)).filter((pattern) => 'match' in pattern)
+const FOUND: Answer = { kind: 'found' }
+const MISSING: Answer = { kind: 'missing' }
+const UNKNOWN: Answer = { kind: 'unknown' }
 
-  const find = (target: string, has: (candidate: string) => string | undefined): string | undefined =>
-    candidatesOf(target)
-      .map(has)
-      .find((path) => path !== undefined)
-
-  return {
-    check({ target, isPage }) {
-      const path = target.normalize('NFC')
-      if (find(path, (candidate) => (exact.has(candidate) ? candidate : undefined)) !== undefined) return undefined
-      if (patterns.some((pattern) => pattern.match(`/${path}`))) return undefined
-      const otherCase = find(path.toLowerCase(), (candidate) => byLowerCase.get(candidate))
-      if (otherCase !== undefined) {
-        return {
-          code: 'wrong_case',
-          message: `${short(`/${target}`)} is written ${short(`/${otherCase}`)} in the upload; upper and lower case matter.`,
-        }
+function missingWarning(
+  target: string,
+  isPage: boolean,
+  answer: Answer,
+): Pick<Warning, 'code' | 'message'> | undefined {
+  switch (answer.kind) {
+    case 'found':
+    case 'unknown':
+      return undefined
+    case 'other case':
+      return {
+        code: 'wrong_case',
+        message: `${short(`/${target}`)} is written ${short(`/${answer.path}`)} in the upload; upper and lower case matter.`,
       }
+    case 'missing':
       return isPage
         ? {
             code: 'missing_page',
             message: `The link to ${short(`/${target}`)} leads nowhere: there is no such page in the upload.`,
           }
         : { code: 'missing_file', message: `${short(`/${target}`)} is needed here but not in the upload.` }
+    default:
+      return answer satisfies never
+  }
+}
+
+/** Addresses whose answer is remembered: the pages of a site mostly link to the same ones. */
+const MAX_REMEMBERED_TARGETS = 100_000
+
+/** Which addresses of the drop answer with a file, and which with a rule. */
+function createTargets(
+  files: readonly ReportedFile[],
+  rules: SiteRules,
+  isOver: () => boolean,
+): { find(target: string): Answer } {
+  const served = files.filter((file) => !isRuleFile(file.path)).map((file) => toNfc(file.path))
+  const exact = new Set(served)
+  const byLowerCase = new Map(served.map((path) => [path.toLowerCase(), path]))
+  const patterns = createPatternSet(
+    rules.redirects.map((rule) => compilePattern(rule.from)).filter((pattern) => 'match' in pattern),
+  )
+  const remembered = new Map<string, Answer>()
+
+  function lookUp(target: string): Answer {
+    const path = toNfc(target)
+    const candidates = candidatesOf(path)
+    if (candidates.some((candidate) => exact.has(candidate))) return FOUND
+    if (patterns.matching(`/${path}`).length > 0) return FOUND
+    const otherCase = candidates.map((candidate) => byLowerCase.get(candidate.toLowerCase()))
+    const written = otherCase.find((candidate) => candidate !== undefined)
+    return written === undefined ? MISSING : { kind: 'other case', path: written }
+  }
+
+  return {
+    find(target) {
+      const known = remembered.get(target)
+      if (known) return known
+      if (isOver()) return UNKNOWN
+      const answer = lookUp(target)
+      if (remembered.size < MAX_REMEMBERED_TARGETS) remembered.set(target, answer)
+      return answer
     },
   }
 }

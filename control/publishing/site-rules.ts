@@ -6,11 +6,28 @@
  *   _headers        /assets/*                   a path pattern, then indented lines
  *                     Cache-Control: max-age=60
  *                     ! X-Frame-Options         removes a header
+ *
+ * Linear in the text, which is at most a megabyte.
  */
-import { isHeaderName, isHeaderValue, maySetHeader } from '../../shared/header-policy.ts'
-import { MAX_HEADER_RULES, MAX_REDIRECT_LINE_CHARS, MAX_REDIRECT_RULES } from '../../shared/limits.ts'
+import type { BlobStore } from '../../shared/blobs/blob-store.ts'
+import { errors } from '../../shared/errors.ts'
+import { isHeaderName, isHeaderValue, isSingleHeader, maySetHeader } from '../../shared/header-policy.ts'
+import {
+  MAX_CUSTOM_HEADER_BYTES,
+  MAX_HEADER_RULES,
+  MAX_HEADER_RULES_BYTES,
+  MAX_REDIRECT_LINE_CHARS,
+  MAX_REDIRECT_RULES,
+} from '../../shared/limits.ts'
 import type { HeaderRule, RedirectRule } from '../../shared/manifest.ts'
 import { compilePattern, compileTarget } from '../../shared/path-pattern.ts'
+import { shorten } from './html-text.ts'
+import { decodeText } from './text-encoding.ts'
+
+/** Larger rule files are not written by hand; each has at most a few thousand lines. */
+const MAX_RULE_FILE_BYTES = 1_000_000
+/** Enough to see what is wrong; a file of nothing else is not read to its end. */
+const MAX_INVALID_LINES = 200
 
 export interface InvalidLine {
   readonly path: '_redirects' | '_headers'
@@ -22,6 +39,23 @@ export interface SiteRules {
   readonly redirects: readonly RedirectRule[]
   readonly headers: readonly HeaderRule[]
   readonly invalid: readonly InvalidLine[]
+}
+
+export interface RuleFiles {
+  readonly redirects: { readonly hash: string; readonly size: number } | undefined
+  readonly headers: { readonly hash: string; readonly size: number } | undefined
+}
+
+/** Runs in a worker thread. */
+export async function readSiteRules(blobs: Pick<BlobStore, 'read'>, files: RuleFiles): Promise<SiteRules> {
+  const text = async (name: keyof RuleFiles): Promise<string> => {
+    const file = files[name]
+    if (!file) return ''
+    if (file.size > MAX_RULE_FILE_BYTES)
+      throw errors.invalidRequest(`_${name} is larger than ${MAX_RULE_FILE_BYTES / 1_000_000} MB.`)
+    return decodeText(await blobs.read(file.hash))
+  }
+  return parseSiteRules({ redirects: await text('redirects'), headers: await text('headers') })
 }
 
 export function parseSiteRules(texts: { redirects: string; headers: string }): SiteRules {
@@ -51,12 +85,18 @@ interface Parsed<Rule> {
   readonly invalid: InvalidLine[]
 }
 
+const TOO_MANY_MISTAKES = `More than ${MAX_INVALID_LINES} lines have mistakes; this line and those after it are ignored.`
+
 const STATUSES: readonly RedirectRule['status'][] = [200, 301, 302, 303, 307, 308, 404]
 
 export function parseRedirects(text: string): Parsed<RedirectRule> {
   const rules: RedirectRule[] = []
   const invalid: InvalidLine[] = []
   for (const line of linesOf(text)) {
+    if (invalid.length >= MAX_INVALID_LINES) {
+      invalid.push({ path: '_redirects', line: line.number, message: TOO_MANY_MISTAKES })
+      break
+    }
     if (rules.length >= MAX_REDIRECT_RULES) {
       invalid.push({
         path: '_redirects',
@@ -93,7 +133,8 @@ function parseRedirect({ text, number }: Line): RedirectRule | string {
 
 /** ` # note` after a rule; a `#` inside an address is its fragment. */
 function withoutComment(text: string): string {
-  return text.replace(/\s+#.*$/, '')
+  const mark = text.search(/\s#/)
+  return mark < 0 ? text : text.slice(0, mark).trimEnd()
 }
 
 function parseStatus(words: readonly string[]): { status: RedirectRule['status']; force: boolean; problem?: string } {
@@ -143,36 +184,112 @@ function exampleOf(from: string): string {
 export function parseHeaders(text: string): Parsed<HeaderRule> {
   const rules: HeaderRule[] = []
   const invalid: InvalidLine[] = []
-  const report = (line: Line, message: string): void =>
-    void invalid.push({ path: '_headers', line: line.number, message })
+  const sizes = createHeaderSizes()
+  const report = (line: number, message: string): void => void invalid.push({ path: '_headers', line, message })
   /** Undefined before the first pattern; null under a pattern that was refused, whose lines are passed over. */
-  let current: HeaderRule | null | undefined
+  let block: HeaderBlock | null | undefined
+  const close = (): void => {
+    if (!block || block.set.size === 0) return
+    const problem = sizes.add(block)
+    if (problem === undefined) rules.push({ from: block.from, set: [...block.set], line: block.line })
+    else report(block.line, problem)
+  }
   for (const line of linesOf(text)) {
-    if (!line.isIndented) {
+    if (invalid.length >= MAX_INVALID_LINES) {
+      report(line.number, TOO_MANY_MISTAKES)
+      break
+    }
+    if (line.isIndented) {
+      if (block === undefined) report(line.number, 'A header must stand below the path that it is for.')
+      else if (block !== null) addHeader(block, line, report)
+    } else if (looksLikeHeader(line.text)) {
+      // The path stays the one above: what comes after this line is not lost with it.
+      report(line.number, 'A header must be indented below the path that it is for.')
+    } else {
+      close()
+      block = null
       if (rules.length >= MAX_HEADER_RULES) {
-        report(line, `Only the first ${MAX_HEADER_RULES} patterns count; this line and those after it are ignored.`)
+        report(
+          line.number,
+          `Only the first ${MAX_HEADER_RULES} patterns count; this line and those after it are ignored.`,
+        )
         break
       }
-      const problem = line.text.length > MAX_REDIRECT_LINE_CHARS ? 'The line is too long.' : patternProblem(line.text)
-      if (problem === undefined) rules.push((current = { from: line.text, set: [], line: line.number }))
-      else {
-        current = null
-        report(line, problem)
-      }
-      continue
+      const opened = openBlock(line)
+      if (typeof opened === 'string') report(line.number, opened)
+      else block = opened
     }
-    if (current === null) continue
-    const header = current === undefined ? 'A header must stand below the path that it is for.' : parseHeader(line.text)
-    if (typeof header === 'string') report(line, header)
-    else current!.set.push(header)
   }
-  return { rules: rules.filter((rule) => rule.set.length > 0), invalid }
+  close()
+  return { rules, invalid }
 }
 
-function patternProblem(text: string): string | undefined {
-  if (/^[A-Za-z0-9-]+:\s/.test(text)) return 'A header must be indented below the path that it is for.'
+interface HeaderBlock {
+  readonly from: string
+  readonly line: number
+  /** What the path starts with, up to its first variable part. */
+  readonly prefix: string
+  readonly isLiteral: boolean
+  readonly set: Map<string, string | null>
+}
+
+function openBlock({ text, number }: Line): HeaderBlock | string {
+  if (text.length > MAX_REDIRECT_LINE_CHARS) return 'The line is too long.'
   const pattern = compilePattern(text)
-  return 'problem' in pattern ? `${pattern.problem}.` : undefined
+  if ('problem' in pattern) return `${pattern.problem}.`
+  const { names, form } = pattern
+  return { from: text, line: number, prefix: form.runs[0]!, isLiteral: names.length === 0, set: new Map() }
+}
+
+/** Lines of one name are entries of one list, unless the header has one value only: then the last line counts. */
+function addHeader({ set, from }: HeaderBlock, line: Line, report: (line: number, message: string) => void): void {
+  const header = parseHeader(line.text)
+  if (typeof header === 'string') return report(line.number, header)
+  const [name, value] = header
+  const before = set.get(name)
+  const isJoined = value !== null && before != null && !isSingleHeader(name)
+  if (before !== undefined && !isJoined)
+    report(line.number, `${name} stands twice below ${shorten(from, 100)}; this line replaces the one above it.`)
+  set.set(name, isJoined ? `${before}, ${value}` : value)
+}
+
+interface HeaderSizes {
+  /** Undefined when the block fits, and is counted from now on. */
+  add(block: HeaderBlock): string | undefined
+}
+
+/**
+ * Bounds what any answer carries, whichever rules its path meets: all rules that match one path have prefixes that begin
+ * each other, so it is enough to add up along such chains. The square of MAX_HEADER_RULES comparisons.
+ */
+function createHeaderSizes(): HeaderSizes {
+  const chains: { block: HeaderBlock; bytes: number; total: number }[] = []
+  let all = 0
+  const mayMeet = (shorter: HeaderBlock, longer: HeaderBlock): boolean =>
+    shorter.isLiteral ? shorter.prefix === longer.prefix : longer.prefix.startsWith(shorter.prefix)
+  return {
+    add(block) {
+      const bytes = Array.from(block.set, ([name, value]) => name.length + (value?.length ?? 0)).reduce(
+        (sum, size) => sum + size,
+        0,
+      )
+      if (all + bytes > MAX_HEADER_RULES_BYTES)
+        return `The headers of this file are larger than ${MAX_HEADER_RULES_BYTES / 1000} kB; this path is left out.`
+      const total = chains.reduce((sum, other) => sum + (mayMeet(other.block, block) ? other.bytes : 0), bytes)
+      const longer = chains.filter((other) => other.block.prefix !== block.prefix && mayMeet(block, other.block))
+      if (Math.max(total, ...longer.map((other) => other.total + bytes)) > MAX_CUSTOM_HEADER_BYTES)
+        return `An answer would have more than ${MAX_CUSTOM_HEADER_BYTES} bytes of headers, which browsers refuse; this path is left out.`
+      for (const other of longer) other.total += bytes
+      all += bytes
+      chains.push({ block, bytes, total })
+      return undefined
+    },
+  }
+}
+
+/** `Name: value` where a path should stand. */
+function looksLikeHeader(text: string): boolean {
+  return /^(?:! ?)?[A-Za-z0-9-]+:(?:\s|$)/.test(text)
 }
 
 /** `Name: value`, or `! Name` to remove it. */
@@ -185,6 +302,7 @@ function parseHeader(text: string): [string, string | null] | string {
   const value = isRemoval ? null : text.slice(colon + 1).trim()
   if (!isHeaderName(name)) return `"${name}" is not a header name.`
   if (!maySetHeader(name.toLowerCase())) return `${name} is set by the service and cannot be changed.`
+  if (value === '') return `${name} has no value and is left out. Write ! ${name} to remove a header.`
   if (value !== null && !isHeaderValue(value)) return `The value of ${name} has a character that a header cannot hold.`
   return [name.toLowerCase(), value]
 }

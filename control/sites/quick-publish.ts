@@ -42,7 +42,7 @@ export function createQuickPublish({
 }) {
   return async (actor: Actor, input: QuickPublishInput): Promise<Propagated<QuickPublished>> => {
     if (input.password !== undefined && !plans[actor.plan].password) throw errors.planFeature('Password protection')
-    const prepared = await prepare(publishing, plans[actor.plan].uploadBytes, input)
+    const prepared = await prepare(publishing, actor, input)
     const wanted = { slug: input.slug, name: input.title }
     const options = { message: input.message, password: input.password }
     const { value, pending } = await versions.publishBySlug(actor, wanted, prepared, options)
@@ -53,10 +53,13 @@ export function createQuickPublish({
 
 async function prepare(
   publishing: Pick<Publishing, 'receive'>,
-  capBytes: number,
+  actor: Actor,
   { content, title }: QuickPublishInput,
 ): Promise<PreparedVersion> {
-  const intake = publishing.receive({ capBytes })
+  const intake = publishing.receive({
+    owner: { kind: 'organisation', id: actor.orgId },
+    capBytes: plans[actor.plan].uploadBytes,
+  })
   try {
     if (content.kind === 'text')
       await intake.addSingle(

@@ -49,6 +49,7 @@ export function siteRoutes({
     const site = await sites.requireOwn(sql, actor, id(request))
     versions.requirePublishable(site)
     const { prepared, options } = await receive(request, publishing, {
+      owner: { kind: 'organisation', id: actor.orgId },
       capBytes: plans[site.plan].uploadBytes,
       base: await versions.liveManifestHash(site),
     })

@@ -263,6 +263,7 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
         throw errors.invalidRequest(`${missing.size} files have not arrived yet, the first is "${first?.path}".`)
       }
       const intake = publishing.receive({
+        owner: { kind: 'organisation', id: actor.orgId },
         capBytes: plans[site.plan].uploadBytes,
         base: await versions.liveManifestHash(site),
       })

@@ -32,7 +32,7 @@ const signs: readonly Sign[] = [
     name: 'a credential form posts to another site',
     score: 5,
     isPresent: (page) =>
-      page.asksForPassword && /<form\b[^>]{0,500}\baction\s*=\s*["']?\s*(?:https?:)?\/\//.test(page.source),
+      page.asksForPassword && /<form\b[^<>]{0,500}\baction\s*=\s*["']?\s*(?:https?:)?\/\//.test(page.source),
   },
   {
     name: 'credentials are sent by mail',
@@ -83,8 +83,8 @@ const signs: readonly Sign[] = [
     name: 'leads the visitor to another site at once',
     score: 3,
     isPresent: (page) =>
-      /<meta\b[^>]{0,200}http-equiv\s*=\s*["']?refresh[^>]{0,200}url\s*=\s*["']?https?:/.test(page.source) ||
-      /<script[^>]{0,200}>\s*(?:window\.|document\.|top\.|self\.)?location(?:\.href|\.replace\(|\.assign\()?\s*=?\s*["'(]\s*["']?https?:/.test(
+      /<meta\b[^<>]{0,200}http-equiv\s*=\s*["']?refresh[^<>]{0,200}url\s*=\s*["']?https?:/.test(page.source) ||
+      /<script[^<>]{0,200}>\s*(?:window\.|document\.|top\.|self\.)?location(?:\.href|\.replace\(|\.assign\()?\s*=?\s*["'(]\s*["']?https?:/.test(
         page.source,
       ),
   },
@@ -93,7 +93,7 @@ const signs: readonly Sign[] = [
     score: 2,
     isPresent: (page) =>
       page.asksForPassword &&
-      /<img\b[^>]{0,400}src\s*=\s*["']?https?:\/\/[^"'\s>]{0,100}(?:paypal|microsoft|google|apple|amazon|netflix|facebook|instagram|dhl|chase|coinbase)/.test(
+      /<img\b[^<>]{0,400}src\s*=\s*["']?https?:\/\/[^"'\s>]{0,100}(?:paypal|microsoft|google|apple|amazon|netflix|facebook|instagram|dhl|chase|coinbase)/.test(
         page.source,
       ),
   },
@@ -126,7 +126,7 @@ function readPage(bytes: Buffer): Page {
     source,
     words,
     asksForPassword:
-      /<input\b[^>]{0,500}\btype\s*=\s*["']?password/.test(source) || /\btype\s*=\s*\\?["']password/.test(source),
+      /<input\b[^<>]{0,500}\btype\s*=\s*["']?password/.test(source) || /\btype\s*=\s*\\?["']password/.test(source),
   }
 }
 
@@ -151,6 +151,6 @@ function asksForCard(page: Page): boolean {
 }
 
 function fieldNames(source: string): string {
-  const fields = source.matchAll(/<input\b[^>]{0,300}?\b(?:name|id|autocomplete)\s*=\s*["']?([\w-]{1,40})/g)
+  const fields = source.matchAll(/<input\b[^<>]{0,300}?\b(?:name|id|autocomplete)\s*=\s*["']?([\w-]{1,40})/g)
   return Array.from(fields, (match) => ` ${match[1]!.replaceAll(/[-_]/g, ' ')}`).join('')
 }

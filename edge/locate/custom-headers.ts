@@ -3,6 +3,7 @@
  * (`/*`, `/assets/*` with it, …), and thousands of files share one: what a set says is put together once and kept.
  */
 import { createHash } from 'node:crypto'
+import { isReplacedByLaterRule } from '../../shared/header-policy.ts'
 import { MAX_CUSTOM_HEADER_BYTES } from '../../shared/limits.ts'
 import type { HeaderRule } from '../../shared/manifest.ts'
 import { compilePattern } from '../../shared/path-pattern.ts'
@@ -16,15 +17,6 @@ const MAX_KEPT_SETS = 64
 const ID_CHARS = 16
 
 export const NO_HEADERS: HeaderSet = { id: '', list: [] }
-
-/** Headers with one value: the later rule wins. All others are lists and grow, as the syntax has it elsewhere. */
-const SINGLE: ReadonlySet<string> = new Set(
-  `cache-control cdn-cache-control content-type content-disposition expires age
-   access-control-allow-origin access-control-allow-credentials access-control-max-age
-   timing-allow-origin cross-origin-opener-policy cross-origin-embedder-policy
-   cross-origin-resource-policy origin-agent-cluster referrer-policy x-frame-options x-xss-protection
-   x-dns-prefetch-control service-worker-allowed refresh`.split(/\s+/),
-)
 
 /** A rule that does not compile is no rule; the publisher was told so when the version was made. */
 export function compileHeaders(all: readonly HeaderRule[]): CompiledHeaders {
@@ -66,7 +58,7 @@ function merge(rules: readonly SizedRule[]): HeaderSet {
   const merged = new Map<string, string | null>()
   for (const [name, value] of rules.flatMap(({ set }) => set)) {
     const before = merged.get(name)
-    const grows = before != null && value !== null && !SINGLE.has(name)
+    const grows = before != null && value !== null && !isReplacedByLaterRule(name)
     merged.set(name, grows ? `${before}, ${value}` : value)
   }
   const list = [...merged]

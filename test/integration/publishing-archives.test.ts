@@ -5,6 +5,8 @@ import { hostileArchives } from '../support/hostile-archives.ts'
 import { chunksOf, startPublishing, type PublishingFixture } from '../support/publishing.ts'
 import { rawZip, zip64Extra, type RawEntry } from '../support/raw-zip.ts'
 
+const OWNER = { kind: 'organisation', id: 'org' } as const
+
 const CAP_BYTES = 20_000_000
 
 let fixture: PublishingFixture
@@ -14,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => fixture.close())
 
 async function publish(bytes: Buffer, capBytes = CAP_BYTES): Promise<PreparedVersion> {
-  const intake = fixture.publishing.receive({ capBytes })
+  const intake = fixture.publishing.receive({ owner: OWNER, capBytes })
   try {
     await intake.addZip(chunksOf(bytes))
     return await intake.finish()
@@ -85,7 +87,7 @@ describe('caps', () => {
         yield chunk
       }
     }
-    const intake = fixture.publishing.receive({ capBytes: 1_000_000 })
+    const intake = fixture.publishing.receive({ owner: OWNER, capBytes: 1_000_000 })
     await expect(intake.addZip(endless())).rejects.toMatchObject({ status: 413 })
     await intake.abort()
     expect(sent).toBeLessThanOrEqual(1_000_000 + 1_200_000)
@@ -97,7 +99,7 @@ describe('caps', () => {
       yield rawZip([INDEX]).subarray(0, 40)
       throw new Error('connection lost')
     }
-    const intake = fixture.publishing.receive({ capBytes: CAP_BYTES })
+    const intake = fixture.publishing.receive({ owner: OWNER, capBytes: CAP_BYTES })
     await expect(intake.addZip(broken())).rejects.toThrow('connection lost')
     await intake.abort()
     expect(await fixture.leftovers()).toEqual(before)

@@ -11,6 +11,8 @@ import { collectGarbage } from '../../control/publishing/collect-garbage.ts'
 import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
 import { chunksOf, collect, startPublishing, type PublishingFixture } from '../support/publishing.ts'
 
+const OWNER = { kind: 'organisation', id: 'org' } as const
+
 let fixture: PublishingFixture
 beforeAll(async () => {
   fixture = await startPublishing()
@@ -26,7 +28,7 @@ async function unzip(bytes: Buffer): Promise<Map<string, Buffer>> {
 }
 
 async function publish(files: Record<string, string | Buffer>, single = false): Promise<Manifest> {
-  const intake = fixture.publishing.receive({ capBytes: 50_000_000 })
+  const intake = fixture.publishing.receive({ owner: OWNER, capBytes: 50_000_000 })
   for (const [name, content] of Object.entries(files)) {
     await (single ? intake.addSingle(name, chunksOf(content), {}) : intake.addFile(name, chunksOf(content)))
   }

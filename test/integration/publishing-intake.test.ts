@@ -5,6 +5,8 @@ import type { Intake, PreparedVersion } from '../../control/publishing/contract.
 import { encodeManifest, type ManifestFile } from '../../shared/manifest.ts'
 import { chunksOf, startPublishing, type PublishingFixture } from '../support/publishing.ts'
 
+const OWNER = { kind: 'organisation', id: 'org' } as const
+
 const CAP_BYTES = 10_000_000
 
 let fixture: PublishingFixture
@@ -17,7 +19,7 @@ async function publish(
   fill: (intake: Intake) => Promise<void>,
   options: { capBytes?: number; base?: string } = {},
 ): Promise<PreparedVersion> {
-  const intake = fixture.publishing.receive({ capBytes: CAP_BYTES, ...options })
+  const intake = fixture.publishing.receive({ owner: OWNER, capBytes: CAP_BYTES, ...options })
   try {
     await fill(intake)
     return await intake.finish()
@@ -64,7 +66,7 @@ describe('a single file', () => {
   })
 
   test('a title that comes after the file counts', async () => {
-    const intake = fixture.publishing.receive({ capBytes: CAP_BYTES })
+    const intake = fixture.publishing.receive({ owner: OWNER, capBytes: CAP_BYTES })
     await intake.addSingle('notes.markdown', chunksOf('# Notes'), {})
     expect((await intake.finish({ title: 'Given' })).title).toBe('Given')
   })
@@ -96,7 +98,7 @@ describe('a single file', () => {
   test('hostile Markdown is ended after its time, and the next document is rendered', async () => {
     const impatient = await startPublishing({ markdownTimeoutMs: 4000 })
     try {
-      const intake = impatient.publishing.receive({ capBytes: CAP_BYTES })
+      const intake = impatient.publishing.receive({ owner: OWNER, capBytes: CAP_BYTES })
       await intake.addSingle('bad.md', chunksOf('[a]('.repeat(30_000)), {})
       await expect(intake.finish()).rejects.toMatchObject({
         status: 400,
@@ -105,7 +107,7 @@ describe('a single file', () => {
       })
       await intake.abort()
       expect(await impatient.leftovers()).toEqual([])
-      const next = impatient.publishing.receive({ capBytes: CAP_BYTES })
+      const next = impatient.publishing.receive({ owner: OWNER, capBytes: CAP_BYTES })
       await next.addSingle('good.md', chunksOf('# Good'), {})
       expect((await next.finish()).title).toBe('Good')
     } finally {
@@ -215,7 +217,7 @@ describe('files with paths', () => {
 
   test('a failing upload takes back only what nobody else stored meanwhile', async () => {
     const shared = 'shared between two uploads'
-    const failing = fixture.publishing.receive({ capBytes: CAP_BYTES })
+    const failing = fixture.publishing.receive({ owner: OWNER, capBytes: CAP_BYTES })
     await failing.addFile('a.txt', chunksOf(shared))
     await failing.addFile('b.txt', chunksOf('only in the failing upload'))
     const prepared = await publishFiles({ 'index.html': 'x', 'a.txt': shared })
@@ -269,7 +271,7 @@ describe('charsets', () => {
   test('an upload that fails takes a converted page back', async () => {
     const own = await startPublishing()
     try {
-      const intake = own.publishing.receive({ capBytes: CAP_BYTES })
+      const intake = own.publishing.receive({ owner: OWNER, capBytes: CAP_BYTES })
       await intake.addFile('index.html', chunksOf(utf16))
       await intake.addFile('_headers', chunksOf('x'.repeat(1_000_001)))
       await expect(intake.finish()).rejects.toMatchObject({ status: 400 })

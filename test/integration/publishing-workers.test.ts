@@ -30,37 +30,52 @@ beforeAll(async () => {
 afterEach(() => pool.close())
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-function start(size: number, { maxWaiting = 100, idleMs }: { maxWaiting?: number; idleMs?: number } = {}): WorkerPool {
+interface Limits {
+  share?: number
+  maxWaiting?: number
+  maxWaitMs?: number
+  idleMs?: number
+}
+
+function start(size: number, { share = size, maxWaiting = 100, maxWaitMs = 60_000, idleMs }: Limits = {}): WorkerPool {
   const script = pathToFileURL(path.join(folder, 'thread.mjs'))
-  pool = createWorkerPool({ script, size, maxHeapMb: 32, maxWaiting, ...(idleMs !== undefined && { idleMs }) })
+  pool = createWorkerPool({
+    script,
+    size,
+    share,
+    maxWaitMs,
+    maxHeapMb: 32,
+    maxWaiting,
+    ...(idleMs !== undefined && { idleMs }),
+  })
   return pool
 }
 
 test('runs no more jobs at once than it has threads, and all of them', async () => {
   start(2)
   const threads = await Promise.all(
-    Array.from({ length: 10 }, () => pool.run<number>({ wait: 5 }, { timeoutMs: 10_000 })),
+    Array.from({ length: 10 }, () => pool.run<number>({ wait: 5 }, { timeoutMs: 10_000, owner: 'one' })),
   )
   expect(new Set(threads).size).toBe(2)
 })
 
 test('a job that never ends is ended, and the next one runs', async () => {
   start(1)
-  const stuck = pool.run('spin', { timeoutMs: 200 })
-  const next = pool.run({}, { timeoutMs: 10_000 })
+  const stuck = pool.run('spin', { timeoutMs: 200, owner: 'one' })
+  const next = pool.run({}, { timeoutMs: 10_000, owner: 'one' })
   await expect(stuck).rejects.toBeInstanceOf(JobTimeout)
   expect(await next).toBeTypeOf('number')
 })
 
 test.each(['exit', 'throw', 'memory'])('a thread that dies (%s) takes only its own job with it', async (job) => {
   start(1)
-  await expect(pool.run(job, { timeoutMs: 15_000 })).rejects.toBeInstanceOf(JobCrashed)
-  expect(await pool.run({}, { timeoutMs: 10_000 })).toBeTypeOf('number')
+  await expect(pool.run(job, { timeoutMs: 15_000, owner: 'one' })).rejects.toBeInstanceOf(JobCrashed)
+  expect(await pool.run({}, { timeoutMs: 10_000, owner: 'one' })).toBeTypeOf('number')
 })
 
 test('an error of the catalogue keeps its code', async () => {
   start(1)
-  await expect(pool.run('refuse', { timeoutMs: 10_000 })).rejects.toMatchObject({
+  await expect(pool.run('refuse', { timeoutMs: 10_000, owner: 'one' })).rejects.toMatchObject({
     status: 400,
     code: 'archive_rejected',
     message: 'no',
@@ -69,15 +84,15 @@ test('an error of the catalogue keeps its code', async () => {
 
 test('too many waiting jobs are refused with 503', async () => {
   start(1, { maxWaiting: 1 })
-  const running = pool.run({ wait: 100 }, { timeoutMs: 10_000 })
-  const waiting = pool.run({}, { timeoutMs: 10_000 })
-  await expect(pool.run({}, { timeoutMs: 10_000 })).rejects.toMatchObject({ status: 503 })
+  const running = pool.run({ wait: 100 }, { timeoutMs: 10_000, owner: 'one' })
+  const waiting = pool.run({}, { timeoutMs: 10_000, owner: 'one' })
+  await expect(pool.run({}, { timeoutMs: 10_000, owner: 'one' })).rejects.toMatchObject({ status: 503 })
   await Promise.all([running, waiting])
 })
 
 test('a thread that nobody needs ends; work that comes later, or just then, is done by another', async () => {
   start(1, { idleMs: 50 })
-  const run = () => pool.run<number>({ wait: 1 }, { timeoutMs: 10_000 })
+  const run = () => pool.run<number>({ wait: 1 }, { timeoutMs: 10_000, owner: 'one' })
   const first = await run()
   expect(await run()).toBe(first)
   await sleep(200)
@@ -91,10 +106,37 @@ test('a thread that nobody needs ends; work that comes later, or just then, is d
 
 test('closing ends what runs and what waits', async () => {
   start(1)
-  const running = pool.run('spin', { timeoutMs: 10_000 })
-  const waiting = pool.run({}, { timeoutMs: 10_000 })
+  const running = pool.run('spin', { timeoutMs: 10_000, owner: 'one' })
+  const waiting = pool.run({}, { timeoutMs: 10_000, owner: 'one' })
   const both = Promise.allSettled([running, waiting])
   await pool.close()
   expect((await both).map((outcome) => outcome.status)).toEqual(['rejected', 'rejected'])
-  await expect(pool.run({}, { timeoutMs: 1000 })).rejects.toBeInstanceOf(JobCrashed)
+  await expect(pool.run({}, { timeoutMs: 1000, owner: 'one' })).rejects.toBeInstanceOf(JobCrashed)
+})
+
+test('one caller never holds all threads, and the next one does not wait', async () => {
+  start(3, { share: 2 })
+  const greedy = Array.from({ length: 6 }, () => pool.run({ wait: 300 }, { timeoutMs: 10_000, owner: 'greedy' }))
+  let isDone = false
+  const all = Promise.all(greedy).then(() => (isDone = true))
+  await pool.run({}, { timeoutMs: 10_000, owner: 'modest' })
+  expect(isDone).toBe(false)
+  await all
+})
+
+test('callers take turns, however much one of them has waiting', async () => {
+  start(1)
+  const order: string[] = []
+  const run = (owner: string) => pool.run({ wait: 5 }, { timeoutMs: 10_000, owner }).then(() => void order.push(owner))
+  await Promise.all([...Array.from({ length: 5 }, () => run('greedy')), run('modest'), run('other')])
+  expect(order.indexOf('modest')).toBeLessThanOrEqual(2)
+  expect(order.indexOf('other')).toBeLessThanOrEqual(3)
+})
+
+test('who gets no thread for long enough is told so with 503', async () => {
+  start(1, { maxWaitMs: 300 })
+  const stuck = pool.run('spin', { timeoutMs: 3000, owner: 'hostile' }).catch((error: unknown) => error)
+  const waiting = pool.run({}, { timeoutMs: 10_000, owner: 'modest' })
+  await expect(waiting).rejects.toMatchObject({ status: 503, headers: { 'retry-after': expect.any(String) } })
+  expect(await stuck).toBeInstanceOf(JobTimeout)
 })

@@ -31,6 +31,7 @@ export async function composeServices(env: Record<string, string> = {}, clock: C
     REDIS_URL: server.url,
     SECRET_KEY: 'a test key of at least thirty-two characters',
     ANONYMOUS_PER_HOUR: '1000000',
+    UPLOADS_PER_HOUR: '1000000',
     ...env,
   })
   const services = createServices({ config, clock, log: silentLog })

@@ -91,6 +91,7 @@ export async function startFleet({
     EDGE_HANDSHAKES_PER_IP: '100000',
     EDGE_CONNECTIONS_PER_IP: '100000',
     ANONYMOUS_PER_HOUR: '100000',
+    UPLOADS_PER_HOUR: '1000000',
     JOB_INTERVAL: '1s',
     LOG_LEVEL: 'warn',
     ...env,

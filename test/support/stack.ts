@@ -167,6 +167,7 @@ async function stackEnvironment(dataDir: string, workers: number, extra: Readonl
     // Tests act as many visitors from one machine.
     TRUSTED_PROXIES: '127.0.0.1,::1',
     ANONYMOUS_PER_HOUR: '10000',
+    UPLOADS_PER_HOUR: '1000000',
     JOB_INTERVAL: '1s',
     EDGE_DRAIN: '2s',
     ...extra,

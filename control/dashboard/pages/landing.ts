@@ -35,6 +35,7 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
     let publisher: Publisher | undefined
     const { fields, prepared } = await receivePublishForm(request, {
       publishing: services.publishing,
+      owner: { kind: 'network', ip: request.ip },
       capBytes: anonymous.capBytes,
       accepts: 'page',
       async admit(early) {

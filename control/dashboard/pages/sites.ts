@@ -125,6 +125,7 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
   const receive = (request: Request, actor: Actor) =>
     receivePublishForm(request, {
       publishing,
+      owner: { kind: 'organisation', id: actor.orgId },
       capBytes: plans[actor.plan].uploadBytes,
       accepts: 'any',
       admit: (fields) => csrf.requireCsrf(request, fields),

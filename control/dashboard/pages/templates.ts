@@ -5,7 +5,7 @@ import { plans } from '../../../shared/plans.ts'
 import type { Actor } from '../../accounts/actor.ts'
 import { seeOther } from '../../http/reply.ts'
 import type { Request, Route } from '../../http/route.ts'
-import type { PreparedVersion } from '../../publishing/contract.ts'
+import type { PreparedVersion, UploadOwner } from '../../publishing/contract.ts'
 import type { SiteView } from '../../sites/schemas.ts'
 import { orShow, problemText, type Answer, type FormVisit, type Handlers } from '../handlers.ts'
 import { findTemplateFill, saveTemplateFill } from '../queries.ts'
@@ -25,8 +25,8 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
     return template
   }
 
-  async function prepare(page: string, capBytes: number): Promise<PreparedVersion> {
-    const intake = publishing.receive({ capBytes })
+  async function prepare(page: string, owner: UploadOwner, capBytes: number): Promise<PreparedVersion> {
+    const intake = publishing.receive({ owner, capBytes })
     try {
       await intake.addSingle('index.html', Readable.from([Buffer.from(page)]), {})
       return await intake.finish()
@@ -44,7 +44,11 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
     const values = readValues(template, form)
     const edited = form.get('site') ?? undefined
     const site = edited === undefined ? undefined : await sites.get(actor, edited)
-    const prepared = await prepare(template.render(values), plans[actor.plan].uploadBytes)
+    const prepared = await prepare(
+      template.render(values),
+      { kind: 'organisation', id: actor.orgId },
+      plans[actor.plan].uploadBytes,
+    )
     if (site) await versions.publish(actor, site.id, prepared, { message: `${template.title} edited` })
     const siteId = site?.id ?? (await publishNew(actor, template, prepared))
     await saveTemplateFill(sql, siteId, { template: template.name, fields: values }, new Date(clock.now()))
@@ -61,7 +65,7 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
       signals: { honeypot: form.get('website') ?? undefined, started: undefined, proof: undefined, isBrowser: false },
     }
     await anonymous.admit(publisher)
-    const prepared = await prepare(template.render(values), anonymous.capBytes)
+    const prepared = await prepare(template.render(values), { kind: 'network', ip: request.ip }, anonymous.capBytes)
     const { value: drop } = await anonymous.publish(publisher, prepared, '')
     await saveTemplateFill(sql, drop.id, { template: template.name, fields: values }, new Date(clock.now()))
     const page = handlers.reply(

@@ -5,6 +5,8 @@ import { openBlobStore } from '../../../shared/blobs/open.ts'
 import { analyse } from '../analyse.ts'
 import { inspectArchive } from '../archive-gate.ts'
 import { extractEntries } from '../archive-extract.ts'
+import { writeReport } from '../report.ts'
+import { readSiteRules } from '../site-rules.ts'
 import type { ContentJob, ContentWorkerData } from './jobs.ts'
 import { serveJobs } from './serve.ts'
 
@@ -25,6 +27,12 @@ serveJobs((job: ContentJob): Promise<unknown> => {
       return inspectArchive(job.archive, job.capBytes)
     case 'extract':
       return extractEntries(blobs, job.archive, job.entries)
+    case 'rules':
+      return readSiteRules(blobs, job.files)
+    case 'report': {
+      const end = performance.now() + job.budgetMs
+      return Promise.resolve(writeReport(job.input, () => performance.now() > end))
+    }
     default:
       return job satisfies never
   }

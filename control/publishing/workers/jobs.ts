@@ -3,6 +3,8 @@ import type { StoredBlob } from '../../../shared/blobs/blob-store.ts'
 import type { BlobStoreLocation } from '../../../shared/blobs/open.ts'
 import type { Analysis, AnalysisRequest } from '../analyse.ts'
 import type { ArchiveEntry } from '../archive-gate.ts'
+import type { ReportInput } from '../report.ts'
+import type { RuleFiles } from '../site-rules.ts'
 
 /** What a content thread is told when it starts. */
 export interface ContentWorkerData {
@@ -16,6 +18,10 @@ export type ContentJob =
   /** Walks the directory of an archive and checks every name and size; nothing is inflated yet. */
   | { readonly kind: 'inspect'; readonly archive: string; readonly capBytes: number }
   | { readonly kind: 'extract'; readonly archive: string; readonly entries: readonly ArchiveEntry[] }
+  /** Reads and parses the rule files of a site. */
+  | { readonly kind: 'rules'; readonly files: RuleFiles }
+  /** Looks at the links of a site for no longer than the budget. */
+  | { readonly kind: 'report'; readonly input: ReportInput; readonly budgetMs: number }
 
 export type AnalyseResult = readonly Analysis[]
 export type InspectResult = readonly ArchiveEntry[]

@@ -1,32 +1,47 @@
 /**
- * Worker threads for work that would hold up everybody else on the event loop. One job at a time per thread, first come
- * first served; a job that takes too long is ended together with its thread, and a new thread takes its place. A
- * thread that nobody needs gives its memory back by ending.
+ * Worker threads for work that would hold up everybody else on the event loop. One job at a time per thread; a job that
+ * takes too long is ended together with its thread, and a new thread takes its place. A thread that nobody needs gives
+ * its memory back by ending.
+ *
+ * Callers share the threads: each has a queue of its own (share-queue.ts), the queues take turns, and one caller never
+ * holds all threads at once. A caller for whom nothing has happened for some seconds is told to come back.
  */
 import { Worker } from 'node:worker_threads'
 import { ApiError, errors } from '../../../shared/errors.ts'
+import { createShareQueue } from './share-queue.ts'
 
 export interface PoolOptions {
   readonly script: URL
   readonly size: number
+  /** Threads that one caller may hold at once; fewer than `size`, so that the next caller finds one. */
+  readonly share: number
   /** Handed to every thread when it starts. */
   readonly workerData?: unknown
   /** Heap of one thread; a job that needs more fails, the process lives. */
   readonly maxHeapMb: number
   /** More waiting jobs than this are refused: the caller should come back later. */
   readonly maxWaiting: number
+  /** A caller whose jobs have waited this long, while none of them ran, is refused. */
+  readonly maxWaitMs: number
   /** A thread that has had nothing to do for this long is ended; without it, never. */
   readonly idleMs?: number
 }
 
 export interface WorkerPool {
-  /** Rejects with JobTimeout, JobCrashed, or what the job itself threw. */
-  run<Result>(job: unknown, limits: { timeoutMs: number }): Promise<Result>
+  /**
+   * Rejects with JobTimeout, JobCrashed, JobFailed, an error of the catalogue that the job threw, or `unavailable`.
+   * `owner` says whose work it is: an account or a network.
+   */
+  run<Result>(job: unknown, limits: { timeoutMs: number; owner: string }): Promise<Result>
   close(): Promise<void>
 }
 
+/** The job took too long. */
 export class JobTimeout extends Error {}
+/** The thread died of it, mostly because its memory was full. */
 export class JobCrashed extends Error {}
+/** The job threw. */
+export class JobFailed extends Error {}
 
 /** What a thread answers. Errors of the catalogue keep their code across the border. */
 export type JobReply =
@@ -35,6 +50,7 @@ export type JobReply =
   | { readonly kind: 'failed'; readonly message: string }
 
 interface Task {
+  readonly owner: string
   readonly job: unknown
   readonly timeoutMs: number
   resolve(result: never): void
@@ -49,7 +65,11 @@ interface Lane {
 }
 
 export function createWorkerPool(options: PoolOptions): WorkerPool {
-  const waiting: Task[] = []
+  const queue = createShareQueue<Task>({
+    share: options.share,
+    maxWaitMs: options.maxWaitMs,
+    onGivenUp: (task) => task.reject(busy()),
+  })
   const lanes = new Set<Lane>()
   let closed = false
 
@@ -67,11 +87,12 @@ export function createWorkerPool(options: PoolOptions): WorkerPool {
   }
 
   function dispatch(): void {
-    while (waiting.length > 0) {
+    for (;;) {
       const idle = [...lanes].find((lane) => lane.task === undefined)
-      const lane = idle ?? (lanes.size < options.size ? openLane() : undefined)
-      if (!lane) return
-      begin(lane, waiting.shift()!)
+      if (!idle && lanes.size >= options.size) return
+      const task = queue.take()
+      if (!task) return
+      begin(idle ?? openLane(), task)
     }
   }
 
@@ -91,7 +112,10 @@ export function createWorkerPool(options: PoolOptions): WorkerPool {
     lane.worker.unref()
     if (options.idleMs !== undefined && lanes.has(lane))
       lane.timer = setTimeout(() => retire(lane, new JobCrashed('the thread was idle')), options.idleMs).unref()
-    if (task) conclude(task)
+    if (task) {
+      queue.release(task.owner)
+      conclude(task)
+    }
     dispatch()
   }
 
@@ -103,24 +127,26 @@ export function createWorkerPool(options: PoolOptions): WorkerPool {
   }
 
   return {
-    run(job, { timeoutMs }) {
+    run(job, { timeoutMs, owner }) {
       if (closed) return Promise.reject(new JobCrashed('the pool is closed'))
-      if (waiting.length >= options.maxWaiting) {
-        return Promise.reject(errors.unavailable('Too many uploads are being prepared. Try again in a moment.'))
-      }
+      if (queue.size >= options.maxWaiting) return Promise.reject(busy())
       return new Promise((resolve, reject) => {
-        waiting.push({ job, timeoutMs, resolve, reject })
+        queue.add(owner, { owner, job, timeoutMs, resolve, reject })
         dispatch()
       })
     },
     async close() {
       closed = true
-      for (const task of waiting.splice(0)) task.reject(new JobCrashed('the pool is closed'))
+      for (const task of queue.drain()) task.reject(new JobCrashed('the pool is closed'))
       const open = [...lanes]
       for (const lane of open) retire(lane, new JobCrashed('the pool is closed'))
       await Promise.all(open.map((lane) => lane.worker.terminate()))
     },
   }
+}
+
+function busy(): ApiError {
+  return errors.unavailable('Too many uploads are being prepared. Try again in a moment.')
 }
 
 function settle(task: Task, reply: JobReply): void {
@@ -130,7 +156,7 @@ function settle(task: Task, reply: JobReply): void {
     case 'refused':
       return task.reject(new ApiError(reply.status, reply.code, reply.detail))
     case 'failed':
-      return task.reject(new JobCrashed(reply.message))
+      return task.reject(new JobFailed(reply.message))
     default:
       reply satisfies never
   }

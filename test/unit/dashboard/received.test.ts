@@ -38,7 +38,13 @@ async function receive(parts: readonly Part[], accepts: 'page' | 'any' = 'any', 
       for (const part of parts) await onPart(part)
     },
   } as Request
-  const form = await receivePublishForm(request, { publishing: { receive: () => intake }, capBytes: 1, accepts, admit })
+  const form = await receivePublishForm(request, {
+    owner: { kind: 'network', ip: '192.0.2.1' },
+    publishing: { receive: () => intake },
+    capBytes: 1,
+    accepts,
+    admit,
+  })
   return { ...form, calls: calls.filter((call) => call !== 'abort') }
 }
 

@@ -1,20 +1,21 @@
 import { describe, expect, test } from 'vitest'
 import { scanHtml } from '../../../control/publishing/html-scan.ts'
-import { cssLinks, htmlLinks } from '../../../control/publishing/links.ts'
+import { cssLinks, encodeLinks, htmlLinks } from '../../../control/publishing/links.ts'
 import { MAX_WARNINGS, writeReport } from '../../../control/publishing/report.ts'
 import { parseSiteRules } from '../../../control/publishing/site-rules.ts'
 
 /** Path → content; the report of a site that consists of exactly these. */
-function report(site: Record<string, string>, spaces: { redirects?: string } = {}) {
-  const files = Object.keys(site).map((path) => ({ path, hash: path, size: site[path]!.length }))
-  return writeReport({
-    files,
-    linksOf: ({ path }) => {
-      if (path.endsWith('.html')) return htmlLinks(path, scanHtml(Buffer.from(site[path]!)))
-      return path.endsWith('.css') ? cssLinks(path, site[path]!) : undefined
-    },
-    rules: parseSiteRules({ redirects: spaces.redirects ?? '', headers: '' }),
-  }).warnings
+function report(site: Record<string, string>, { redirects = '', isOver = (): boolean => false } = {}) {
+  const files = Object.entries(site).map(([path, content]) => {
+    const links = linksOf(path, content)
+    return { path, size: content.length, ...(links && { links: encodeLinks(links) }) }
+  })
+  return writeReport({ files, rules: parseSiteRules({ redirects, headers: '' }) }, isOver).warnings
+}
+
+function linksOf(path: string, content: string) {
+  if (path.endsWith('.html')) return htmlLinks(path, scanHtml(Buffer.from(content)))
+  return path.endsWith('.css') ? cssLinks(path, content) : undefined
 }
 
 describe('links and assets', () => {
@@ -108,9 +109,9 @@ describe('files', () => {
     ])
   })
   test('a page that is too large for badge and analytics', () => {
-    const files = ['index.html', 'data.json'].map((path) => ({ path, hash: path, size: 32_000_001 }))
+    const files = ['index.html', 'data.json'].map((path) => ({ path, size: 32_000_001 }))
     const rules = parseSiteRules({ redirects: '', headers: '' })
-    expect(writeReport({ files, linksOf: () => undefined, rules }).warnings).toMatchObject([
+    expect(writeReport({ files, rules }, () => false).warnings).toMatchObject([
       { code: 'large_page', path: 'index.html' },
     ])
   })
@@ -127,4 +128,28 @@ test('a site with a thousand mistakes gets a report that can be read, and secret
   expect(warnings.length).toBeLessThanOrEqual(MAX_WARNINGS)
   expect(warnings[0]!.code).toBe('public_secret')
   expect(warnings.at(-1)!.code).toBe('more_warnings')
+})
+
+describe('a report that takes too long', () => {
+  const site = { 'index.html': '<a href="/nowhere">', 'a.html': '<a href="/nothing">', '.env': '' }
+
+  test('says that it was cut, and keeps what it has found', () => {
+    let calls = 0
+    const warnings = report(site, { isOver: () => ++calls > 1 })
+    expect(warnings.map(({ code }) => code)).toEqual(['public_secret', 'missing_page', 'report_cut'])
+  })
+
+  test('never holds more warnings than can be read', () => {
+    const links = Array.from({ length: 400 }, (_, index) => `<a href="/m${index}"><img src="/f${index}">`).join('')
+    const pages = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`.env.${index}`, '']))
+    let calls = 0
+    const warnings = report({ 'index.html': links, ...pages }, { isOver: () => ++calls > 300 })
+    expect(warnings.length).toBeLessThanOrEqual(MAX_WARNINGS)
+    expect(warnings.slice(-2).map(({ code }) => code)).toEqual(['more_warnings', 'report_cut'])
+  })
+})
+
+test('links to names that no file can have are not looked at', () => {
+  const marks = 'a' + '\u0301'.repeat(40_000) + '\u0323'.repeat(40_000)
+  expect(report({ 'index.html': `<a href="/${marks}"><a href="/${'x'.repeat(5000)}">` })).toEqual([])
 })

@@ -111,6 +111,88 @@ describe('_headers', () => {
   })
 })
 
+describe('what one line of _headers does to the others', () => {
+  test('a header that is not indented is left out alone', () => {
+    expect(parseHeaders('/*\n  X-A: 1\nX-B: 2\n  X-C: 3')).toEqual({
+      rules: [
+        {
+          from: '/*',
+          line: 1,
+          set: [
+            ['x-a', '1'],
+            ['x-c', '3'],
+          ],
+        },
+      ],
+      invalid: [{ path: '_headers', line: 3, message: expect.stringContaining('indented') }],
+    })
+  })
+
+  test('lines of one list are joined, Cache-Control among them; of a header with one value the last counts', () => {
+    const text =
+      '/*\n  Cache-Control: public\n  cache-control: max-age=60\n  Link: <a>\n  Link: <b>\n  X-Frame-Options: DENY\n  X-Frame-Options: SAMEORIGIN'
+    expect(parseHeaders(text)).toEqual({
+      rules: [
+        {
+          from: '/*',
+          line: 1,
+          set: [
+            ['cache-control', 'public, max-age=60'],
+            ['link', '<a>, <b>'],
+            ['x-frame-options', 'SAMEORIGIN'],
+          ],
+        },
+      ],
+      invalid: [{ path: '_headers', line: 7, message: expect.stringContaining('replaces') }],
+    })
+  })
+
+  test('a header without a value is left out, and nothing else', () => {
+    expect(parseHeaders('/*\n  x-empty:\n  x-a: 1')).toEqual({
+      rules: [{ from: '/*', line: 1, set: [['x-a', '1']] }],
+      invalid: [{ path: '_headers', line: 2, message: expect.stringContaining('no value') }],
+    })
+  })
+})
+
+describe('headers that no answer could carry', () => {
+  const block = (path: string, kilobytes: number): string =>
+    [path, ...Array.from({ length: kilobytes }, (_, index) => `  x-${index}: ${'v'.repeat(995)}`)].join('\n')
+
+  test('rules that meet on one path may be so large together', () => {
+    const { rules, invalid } = parseHeaders([block('/*', 20), block('/a/*', 20), block('/a/b', 5)].join('\n'))
+    expect(rules.map((rule) => rule.from)).toEqual(['/*', '/a/b'])
+    expect(invalid).toEqual([{ path: '_headers', line: 22, message: expect.stringContaining('bytes of headers') }])
+  })
+
+  test('a wider rule below a narrower one counts too', () => {
+    const { rules } = parseHeaders([block('/a/*', 20), block('/*', 20)].join('\n'))
+    expect(rules.map((rule) => rule.from)).toEqual(['/a/*'])
+  })
+
+  test('rules of different folders do not meet', () => {
+    const { rules, invalid } = parseHeaders(
+      ['/a/*', '/b/*', '/c/:id/x', '/d'].map((path) => block(path, 20)).join('\n'),
+    )
+    expect(rules).toHaveLength(4)
+    expect(invalid).toEqual([])
+  })
+
+  test('all rules of a file together have a bound', () => {
+    const { rules, invalid } = parseHeaders(Array.from({ length: 7 }, (_, index) => block(`/${index}`, 20)).join('\n'))
+    expect(rules).toHaveLength(5)
+    expect(invalid).toHaveLength(2)
+  })
+})
+
+test('a file of mistakes is not read to its end', () => {
+  for (const parse of [parseRedirects, parseHeaders]) {
+    const { invalid } = parse('nonsense\n'.repeat(10_000))
+    expect(invalid).toHaveLength(201)
+    expect(invalid.at(-1)!.message).toContain('ignored')
+  }
+})
+
 test('any text gives rules that the manifest takes, and never throws', () => {
   const text = fc.string({
     unit: fc.constantFrom(...'/ab:*! \n\t#0123?.é\0'.split(''), '301', 'https://', ' X-A: b', 'Location: x'),
