@@ -2,7 +2,7 @@
  * Reads settings from the environment once. Each reader notes its problem instead of throwing,
  * so that a wrong set-up is reported whole, in one message.
  */
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from './clock.ts'
 
@@ -40,8 +40,20 @@ export class EnvReader {
   }
 
   optional(name: string): string | undefined {
-    const value = this.#env[name]?.trim()
-    return value === '' ? undefined : value
+    const value = this.#env[name]?.trim() ?? ''
+    return value === '' ? this.#fromFile(name) : value
+  }
+
+  /** `<NAME>_FILE` names a file that holds the value: how containers are given secrets. */
+  #fromFile(name: string): string | undefined {
+    const file = this.#env[`${name}_FILE`]?.trim() ?? ''
+    if (file === '') return undefined
+    try {
+      const value = readFileSync(file, 'utf8').trim()
+      return value === '' ? undefined : value
+    } catch {
+      return this.problem(`${name}_FILE must be a file that can be read, not "${file}"`, undefined)
+    }
   }
 
   text(name: string, fallback: string): string {

@@ -24,19 +24,21 @@ export interface Command {
 const OPERATOR = { system: 'operator' }
 
 const createAccount: Command = {
-  usage: 'create-account --email <e-mail> [--plan <plan>] [--verified] [--token] [--password <password>] [--staff]',
-  summary: 'creates an account; --token prints an API token, once',
+  usage: 'create-account --email <e-mail> [--plan <plan>] [--verified] [--token] [--password-stdin] [--staff]',
+  summary: 'creates an account; --token prints an API token, once; --password-stdin reads the password from stdin',
   async run(services, args) {
-    const { email, plan, verified, token, password, staff } = options(args, {
+    const given = options(args, {
       email: { type: 'string' },
       plan: { type: 'string', default: 'free' },
       verified: { type: 'boolean', default: false },
       token: { type: 'boolean', default: false },
-      password: { type: 'string' },
+      'password-stdin': { type: 'boolean', default: false },
       staff: { type: 'boolean', default: false },
     })
+    const { email, plan, verified, token, staff } = given
     const planName = parsePlan(plan)
     if (token && !verified) throw new UsageError('--token needs --verified: only a verified account can have a token.')
+    const password = given['password-stdin'] ? await readPassword(process.stdin) : undefined
     const account = await services.accounts.createAccount({ email: required('--email', email), password, verified })
     if (staff) await makeStaff(services.sql, account.userId)
     if (planName !== 'free') await changePlan(services, account.orgId, planName)
@@ -50,6 +52,26 @@ const createAccount: Command = {
       ...(issued ? { token: issued.token } : {}),
     }
   },
+}
+
+/** Longer than any password that is accepted; a file that was piped in by mistake is not read whole. */
+const MAX_STDIN_BYTES = 4096
+
+/** From stdin, since every user of a machine can read the command lines of all others. One line, without its end. */
+async function readPassword(input: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of input) {
+    chunks.push(chunk)
+    size += chunk.byteLength
+    if (size > MAX_STDIN_BYTES) break
+  }
+  const password = Buffer.concat(chunks)
+    .toString('utf8')
+    .replace(/\r?\n$/, '')
+  if (password === '' || size > MAX_STDIN_BYTES || /[\r\n]/.test(password))
+    throw new UsageError('--password-stdin needs the password as one line on stdin.')
+  return password
 }
 
 const setPlan: Command = {

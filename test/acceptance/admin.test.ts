@@ -1,6 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { FormBrowser } from '../support/form-browser.ts'
 import { startStack, type OwnStack } from '../support/stack.ts'
 
 const DAY_MS = 86_400_000
@@ -30,6 +31,18 @@ test('create-account prints the account and a token that works', async () => {
     token: expect.stringMatching(/^dw_/),
   })
   expect((await stack.fetch('/api/v1/me', { token: account.token })).status).toBe(200)
+})
+
+test('a password comes from stdin, never from the command line, which everybody on the machine can read', async () => {
+  const email = 'piped@example.test'
+  const create = (input: string, ...more: string[]) =>
+    stack.adminReading(input, 'create-account', '--email', email, '--verified', ...more)
+  for (const input of ['', '\n', 'two\nlines of it\n', 'x'.repeat(5000)])
+    expect((await create(input, '--password-stdin')).stderr).toContain('as one line on stdin')
+  expect((await create('', '--password', 'correct horse battery')).code).not.toBe(0)
+  expect((await create('pässwörd of Ann\r\n', '--password-stdin')).code).toBe(0)
+  const signedIn = await new FormBrowser(stack, '198.51.100.3').send('/signin', { email, password: 'pässwörd of Ann' })
+  expect(signedIn.status).toBe(303)
 })
 
 test('a taken e-mail, an unknown plan, a token for an unverified account: refused in one sentence', async () => {

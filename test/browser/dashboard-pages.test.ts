@@ -17,7 +17,8 @@ beforeAll(async () => {
   stack = await sharedStack()
   browser = await launchBrowser()
   email = newEmail()
-  const created = await stack.admin(
+  const created = await stack.adminReading(
+    PASSWORD,
     'create-account',
     '--email',
     email,
@@ -26,8 +27,7 @@ beforeAll(async () => {
     '--verified',
     '--staff',
     '--token',
-    '--password',
-    PASSWORD,
+    '--password-stdin',
   )
   const account = JSON.parse(created.stdout) as { token: string }
   const site = await stack.publish(account, '<title>Pages</title><a href="gone.html">x</a>')

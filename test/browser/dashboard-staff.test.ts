@@ -24,7 +24,7 @@ test('a report reaches the queue; staff take the drop down and bring it back', a
   await reporter.close()
 
   const email = newEmail()
-  await stack.admin('create-account', '--email', email, '--verified', '--staff', '--password', PASSWORD)
+  await stack.adminReading(PASSWORD, 'create-account', '--email', email, '--verified', '--staff', '--password-stdin')
   const staff = await openVisitor(browser, stack)
   const { page } = staff
   await signIn(staff, email)

@@ -66,6 +66,8 @@ export interface Stack {
   visit(slug: string, path?: string, options?: FetchOptions): Promise<Answer>
   /** `npm run admin -- …`. */
   admin(...args: string[]): Promise<CommandResult>
+  /** The same, with something to read on stdin. */
+  adminReading(input: string, ...args: string[]): Promise<CommandResult>
   /** A verified account with an API token. */
   createAccount(plan?: PlanName, options?: { email?: string; password?: string }): Promise<Account>
   /** Publishes files (or one page) as a new site, or as the next version of `site`. */
@@ -251,7 +253,8 @@ export function attach({ dataDir, env }: Description): Stack {
       },
     })
 
-  const admin: Stack['admin'] = (...args) => run(['control/admin/main.ts', ...args], env)
+  const adminReading: Stack['adminReading'] = (input, ...args) => run(['control/admin/main.ts', ...args], env, input)
+  const admin: Stack['admin'] = (...args) => adminReading('', ...args)
 
   return {
     baseUrl,
@@ -264,14 +267,16 @@ export function attach({ dataDir, env }: Description): Stack {
     ca,
     fetch,
     admin,
+    adminReading,
     visit: (slug, target = '/', options = {}) =>
       fetch(`https://${slug}.${sitesDomain}:${httpsPort}${target}`, { h2: true, ...options }),
     async createAccount(
       plan = 'free',
       { email = `user-${randomBytes(5).toString('hex')}@example.test`, password } = {},
     ) {
-      const passwordArguments = password === undefined ? [] : ['--password', password]
-      const result = await admin(
+      const passwordArguments = password === undefined ? [] : ['--password-stdin']
+      const result = await adminReading(
+        password ?? '',
         'create-account',
         '--email',
         email,
@@ -308,11 +313,22 @@ async function expectStatus(status: number, answer: Promise<Answer>): Promise<An
   return received
 }
 
-/** Runs one of our programs to its end, with an environment of its own. */
-export function run(args: readonly string[], env: Readonly<Record<string, string>>): Promise<CommandResult> {
+/** Runs one of our programs to its end, with an environment of its own and `input` on stdin. */
+export function run(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  input = '',
+): Promise<CommandResult> {
   return new Promise((resolve) => {
-    execFile(process.execPath, args, { cwd: ROOT, env, maxBuffer: 64_000_000 }, (error, stdout, stderr) => {
-      resolve({ code: error ? Number(error.code ?? 1) : 0, stdout, stderr })
-    })
+    const child = execFile(
+      process.execPath,
+      args,
+      { cwd: ROOT, env, maxBuffer: 64_000_000 },
+      (error, stdout, stderr) => {
+        resolve({ code: error ? Number(error.code ?? 1) : 0, stdout, stderr })
+      },
+    )
+    child.stdin!.on('error', () => {})
+    child.stdin!.end(input)
   })
 }

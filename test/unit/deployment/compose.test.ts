@@ -1,6 +1,10 @@
 /** No container engine runs here: what can be wrong about the files is checked instead. */
-import { existsSync, readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { readControlConfig } from '../../../control/config.ts'
@@ -52,6 +56,24 @@ const whole = JSON.parse(filled(JSON.stringify(parse(read('docker-compose.yml'),
 const compose = schema.parse(Object.fromEntries(Object.entries(whole).filter(([key]) => !key.startsWith('x-'))))
 const services = new Map(Object.entries(compose.services))
 
+/** What the service `secrets` makes, made here. */
+const secretsFolder = mkdtempSync(path.join(os.tmpdir(), 'dropway-secrets-'))
+makeSecrets(secretsFolder)
+afterAll(() => rmSync(secretsFolder, { recursive: true, force: true }))
+
+function makeSecrets(folder: string, environment: Record<string, string> = {}): Record<string, string> {
+  const script = fileURLToPath(new URL('.docker/make-secrets.sh', ROOT))
+  execFileSync('sh', [script], { env: { PATH: process.env['PATH']!, SECRETS_DIR: folder, ...environment } })
+  return Object.fromEntries(readdirSync(folder).map((name) => [name, readFileSync(path.join(folder, name), 'utf8')]))
+}
+
+/** As a container sees them, with the volume `secrets` where it is here. */
+function settingsOf(name: string): Record<string, string> {
+  const { environment = {} } = services.get(name)!
+  const here = Object.entries(environment).map(([key, value]) => [key, value.replace('/secrets', secretsFolder)])
+  return Object.fromEntries(here) as Record<string, string>
+}
+
 const PLANES = [
   { plane: 'control-1', readConfig: readControlConfig },
   { plane: 'control-2', readConfig: readControlConfig },
@@ -60,7 +82,8 @@ const PLANES = [
 ]
 
 test.each(PLANES)('the settings of $plane are ones that it reads, with values it accepts', ({ plane, readConfig }) => {
-  const { environment = {}, command } = services.get(plane)!
+  const { command } = services.get(plane)!
+  const environment = settingsOf(plane)
   const asked = new Set<string>()
   const spy = new Proxy({ ...environment, SECRET_KEY: 'k'.repeat(32) } as Record<string, string>, {
     get(values, name: string) {
@@ -100,9 +123,33 @@ test('what is depended on exists and can be healthy; what is mounted exists', ()
   }
 })
 
+test('no password is written down: each installation makes its own, once, and each file is its user’s alone', () => {
+  expect(read('docker-compose.yml')).not.toMatch(/(?:PASSWORD|SECRET)\w*: \$\{\w+:-[^}]/)
+  for (const [name, { environment = {} }] of services)
+    for (const [key, value] of Object.entries(environment))
+      if (/PASSWORD|SECRET|_KEY/.test(key)) expect(['', ...secretPaths(value)], `${key} of ${name}`).toContain(value)
+  const made = makeSecrets(secretsFolder)
+  expect(makeSecrets(secretsFolder)).toEqual(made)
+  expect(made['postgres-password']).toMatch(/^[0-9a-f]{48}$/)
+  expect(made['s3-password']).not.toBe(made['postgres-password'])
+  expect(made['database-url']).toContain(`:${made['postgres-password']}@postgres:`)
+  expect(made['blob-store']).toContain(`:${made['s3-password']}@drops`)
+  for (const name of Object.keys(made)) expect(statSync(path.join(secretsFolder, name)).mode & 0o777, name).toBe(0o600)
+  const other = mkdtempSync(path.join(os.tmpdir(), 'dropway-secrets-'))
+  const chosen = makeSecrets(other, { POSTGRES_PASSWORD: 'of-an-old-volume' })
+  expect(chosen['database-url']).toContain(':of-an-old-volume@')
+  expect(chosen['s3-password']).not.toBe(made['s3-password'])
+  rmSync(other, { recursive: true })
+})
+
+const secretPaths = (value: string): string[] => (/^\/secrets\/[a-z0-9-]+$/.test(value) ? [value] : [])
+
 test('hosts named in settings are services', () => {
   for (const { plane } of PLANES) {
-    const hosts = Object.values(services.get(plane)!.environment!).flatMap((value) =>
+    const settings = Object.values(settingsOf(plane))
+    const files = settings.filter((value) => value.startsWith(`${secretsFolder}/`))
+    const values = [...settings, ...files.map((file) => readFileSync(file, 'utf8'))]
+    const hosts = values.flatMap((value) =>
       [...value.matchAll(/(?:http|redis|postgres|smtp):\/\/(?:[^@/,]*@)?([a-z0-9-]+):\d+/g)].map((match) => match[1]!),
     )
     expect(hosts.filter((host) => !services.has(host))).toEqual([])
