@@ -1,152 +1,114 @@
 /** The REST API of the service, as far as the commands need it. */
-import type { Readable } from 'node:stream'
+import { toFailure } from './api-failure.ts'
 import type { Authentication } from './authentication.ts'
-import { CliError, exitCodes, notSignedIn, type ExitCode } from './failure.ts'
-import { readText, type HttpClient, type HttpReply } from './http-client.ts'
-import { plain } from './terminal.ts'
-
-export interface Site {
-  readonly id: string
-  readonly slug: string
-  readonly name: string
-  readonly url: string
-  readonly state: string
-  readonly has_password: boolean
-  readonly spa_fallback: boolean
-  readonly live_version_id: string | null
-  readonly updated_at: string
-  readonly views_30d: number
-}
-
-export interface Warning {
-  readonly code: string
-  readonly message: string
-  readonly path?: string
-  readonly line?: number
-}
-
-export interface Version {
-  readonly version_id: string
-  readonly version_number: number
-  readonly byte_size: number
-  readonly file_count: number
-  readonly message?: string
-  readonly url?: string
-  readonly preview_url?: string | null
-  readonly report?: { readonly warnings: readonly Warning[] }
-}
-
-export interface VersionEntry extends Version {
-  readonly created_at: string
-  readonly live: boolean
-}
+import { notSignedIn } from './failure.ts'
+import type { Body, HttpClient, HttpReply } from './http-client.ts'
+import type { Site, Version, VersionEntry } from './json-output.ts'
+import type { Retry } from './retry.ts'
 
 export interface CallOptions {
   readonly json?: unknown
-  readonly body?: Buffer | Readable
+  readonly body?: Body
   readonly headers?: Readonly<Record<string, string>>
   /** Without credentials. */
   readonly anonymous?: boolean
+  /** Doing it twice does no harm, although its method is POST. */
+  readonly repeatable?: boolean
+  /** The caller is patient itself, see `patiently`. */
+  readonly once?: boolean
+  readonly timeoutMs?: number
 }
 
-/** The service's refusal, with its code. */
-export class ApiFailure extends CliError {
-  readonly status: number
-  constructor(status: number, code: string, detail: string) {
-    super(detail, exitCodeOf(status, code), code)
-    this.status = status
-  }
+export interface ApiClient {
+  /** Work of several calls that is done again from its beginning when a line breaks. */
+  patiently<Result>(work: () => Promise<Result>): Promise<Result>
+  /** The answer as data; undefined when it is empty. Broken lines are waited out as far as the command is patient. */
+  call<Result>(method: string, path: string, options?: CallOptions): Promise<Result>
+  /** The reply of a call that succeeded; the caller reads its body to the end. */
+  stream(method: string, path: string, options?: CallOptions): Promise<HttpReply>
+  listSites(): Promise<Site[]>
+  readSite(id: string): Promise<Site>
+  createSite(site: { slug?: string; name?: string }): Promise<Site>
+  changeSite(id: string, change: Readonly<Record<string, unknown>>): Promise<Site>
+  listVersions(id: string): Promise<VersionEntry[]>
+  promote(id: string, versionId: string): Promise<Version>
 }
 
-function exitCodeOf(status: number, code: string): ExitCode {
-  if (status === 401) return exitCodes.notSignedIn
-  if (code === 'plan_limit' || code === 'plan_feature' || code === 'upload_too_large') return exitCodes.planLimit
-  return status >= 500 ? exitCodes.unreachable : exitCodes.failed
+export function sitePath(id: string): string {
+  return `/sites/${encodeURIComponent(id)}`
 }
 
-export type ApiClient = ReturnType<typeof createApiClient>
+const REPEATABLE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'DELETE'])
 
-export function createApiClient({
-  url,
-  http,
-  authentication,
-}: {
-  url: string
-  http: HttpClient
-  authentication: Authentication
-}) {
+interface ApiClientDeps {
+  readonly url: string
+  readonly http: HttpClient
+  readonly authentication: Authentication
+  readonly retry: Retry
+}
+
+export function createApiClient({ url, http, authentication, retry }: ApiClientDeps): ApiClient {
   const root = `${url}/api/v1`
 
   async function attempt(
     method: string,
     path: string,
-    options: CallOptions,
+    { json, body = json === undefined ? undefined : JSON.stringify(json), headers, timeoutMs }: CallOptions,
     token: string | undefined,
   ): Promise<HttpReply> {
-    const body = options.json === undefined ? options.body : JSON.stringify(options.json)
     return http.send(root + path, {
       method,
       headers: {
         accept: 'application/json',
-        ...(options.json === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(json === undefined ? {} : { 'content-type': 'application/json' }),
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-        ...options.headers,
+        ...headers,
       },
       ...(body === undefined ? {} : { body }),
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
     })
   }
 
-  /** The reply of a call that succeeded, its body unread. An expired access token is renewed once. */
-  async function send(method: string, path: string, options: CallOptions = {}): Promise<HttpReply> {
+  /** An access token that is refused is renewed once. */
+  async function send(method: string, path: string, options: CallOptions): Promise<HttpReply> {
     if (options.anonymous) return requireSuccess(await attempt(method, path, options, undefined))
     const token = await authentication.token()
     if (token === undefined) throw notSignedIn()
     const reply = await attempt(method, path, options, token)
-    if (reply.status !== 401 || options.body !== undefined) return requireSuccess(reply)
+    if (reply.status !== 401) return requireSuccess(reply)
+    const refusal = await requireSuccess(reply).catch((error: unknown) => error)
     const renewed = await authentication.renew(token)
-    return requireSuccess(renewed === undefined ? reply : await attempt(method, path, options, renewed))
+    if (renewed === undefined) throw refusal
+    return requireSuccess(await attempt(method, path, options, renewed))
   }
 
-  async function call<Result>(method: string, path: string, options: CallOptions = {}): Promise<Result> {
-    const text = await readText(await send(method, path, options))
-    return (text === '' ? undefined : JSON.parse(text)) as Result
+  function patient<Result>(method: string, options: CallOptions, work: () => Promise<Result>): Promise<Result> {
+    if (options.once) return work()
+    return retry.run(work, { repeatable: options.repeatable ?? REPEATABLE_METHODS.has(method) })
   }
 
-  const sitePath = (id: string): string => `/sites/${encodeURIComponent(id)}`
+  function call<Result>(method: string, path: string, options: CallOptions = {}): Promise<Result> {
+    return patient(method, options, async () => {
+      const text = await (await send(method, path, options)).text()
+      return (text === '' ? undefined : JSON.parse(text)) as Result
+    })
+  }
 
   return {
-    send,
+    patiently: (work) => retry.run(work, { repeatable: true }),
     call,
-    listSites: () => call<Site[]>('GET', '/sites'),
-    readSite: (id: string) => call<Site>('GET', sitePath(id)),
-    createSite: (site: { slug?: string; name?: string }) => call<Site>('POST', '/sites', { json: site }),
-    changeSite: (id: string, change: Record<string, unknown>) => call<Site>('PATCH', sitePath(id), { json: change }),
-    listVersions: (id: string) => call<VersionEntry[]>('GET', `${sitePath(id)}/versions`),
-    promote: (id: string, versionId: string) =>
-      call<Version>('POST', `${sitePath(id)}/versions/${encodeURIComponent(versionId)}/promote`),
-    sitePath,
+    stream: (method, path, options = {}) => patient(method, options, () => send(method, path, options)),
+    listSites: () => call('GET', '/sites'),
+    readSite: (id) => call('GET', sitePath(id)),
+    createSite: (site) => call('POST', '/sites', { json: site }),
+    changeSite: (id, change) => call('PATCH', sitePath(id), { json: change, repeatable: true }),
+    listVersions: (id) => call('GET', `${sitePath(id)}/versions`),
+    promote: (id, versionId) =>
+      call('POST', `${sitePath(id)}/versions/${encodeURIComponent(versionId)}/promote`, { repeatable: true }),
   }
 }
 
 async function requireSuccess(reply: HttpReply): Promise<HttpReply> {
   if (reply.status >= 200 && reply.status < 300) return reply
-  throw toFailure(reply.status, await readText(reply).catch(() => ''))
-}
-
-export function toFailure(status: number, text: string): ApiFailure {
-  const body = parseObject(text)
-  const code = typeof body['error'] === 'string' ? plain(body['error']) : `http_${status}`
-  const detail = typeof body['detail'] === 'string' ? plain(body['detail']) : `The service answered ${status}.`
-  const id = typeof body['id'] === 'string' ? ` (${plain(body['id'])})` : ''
-  const hint = status === 401 ? ' Run "dropway login", or set DROPWAY_TOKEN to a valid API token.' : ''
-  return new ApiFailure(status, code, `${detail}${id}${hint}`)
-}
-
-function parseObject(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
-  } catch {
-    return {}
-  }
+  throw toFailure(reply.status, await reply.text().catch(() => ''), reply.headers['retry-after'])
 }

@@ -1,6 +1,6 @@
 /** Which token a call carries: DROPWAY_TOKEN, or the one that `login` stored, renewed when it is about to expire. */
+import { ApiFailure } from './api-failure.ts'
 import type { CredentialStore, Credentials } from './credentials.ts'
-import { ApiFailure } from './api-client.ts'
 import type { OAuth } from './oauth.ts'
 
 /** Renewed this early, so that a token does not expire on its way. */

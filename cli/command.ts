@@ -1,20 +1,28 @@
 /** What a command is, and what it is given. */
 import type { ParseArgsConfig } from 'node:util'
 import type { ApiClient } from './api-client.ts'
+import type { Authentication } from './authentication.ts'
 import type { CredentialStore } from './credentials.ts'
 import type { HttpClient } from './http-client.ts'
 import type { OAuth } from './oauth.ts'
 import type { Settings } from './settings.ts'
 import type { Terminal } from './terminal.ts'
 
-export interface Context {
+/** What a command has that needs no service. */
+export interface LocalContext {
   readonly cwd: string
   readonly settings: Settings
   readonly terminal: Terminal
+}
+
+export interface Context extends LocalContext {
+  /** Origin of the service. */
+  readonly url: string
   readonly http: HttpClient
   readonly api: ApiClient
   readonly oauth: OAuth
   readonly credentials: CredentialStore
+  readonly authentication: Authentication
 }
 
 export type OptionSpecs = NonNullable<ParseArgsConfig['options']>
@@ -22,27 +30,48 @@ export type OptionSpecs = NonNullable<ParseArgsConfig['options']>
 export interface Arguments {
   readonly positionals: readonly string[]
   text(name: string): string | undefined
+  /** Of an option that may be given several times. */
+  texts(name: string): readonly string[]
   flag(name: string): boolean
 }
 
-export interface Command {
+interface CommandOption {
+  readonly type: 'string' | 'boolean'
+  readonly help: string
+  readonly value?: string
+  readonly multiple?: boolean
+}
+
+interface CommandBase {
   readonly name: string
   readonly summary: string
   /** After `dropway `. */
   readonly usage: string
-  readonly options?: Readonly<
-    Record<string, { readonly type: 'string' | 'boolean'; readonly help: string; readonly value?: string }>
-  >
+  readonly options?: Readonly<Record<string, CommandOption>>
   /** Further lines of `dropway help <name>`. */
   readonly details?: readonly string[]
   /** Words that may follow, for completion. */
   readonly words?: readonly string[]
   readonly maxPositionals: number
-  run(context: Context, args: Arguments): Promise<void>
 }
+
+export type Command = CommandBase &
+  (
+    | { readonly kind: 'local'; run(context: LocalContext, args: Arguments): Promise<void> }
+    | {
+        readonly kind: 'service'
+        /** Waits out a broken line or a restarting service for two minutes. */
+        readonly patient?: boolean
+        /** The service, when the command line names it. */
+        addressFrom?(args: Arguments): string | undefined
+        run(context: Context, args: Arguments): Promise<void>
+      }
+  )
 
 export const dropOption = {
   type: 'string',
   value: 'slug|id',
   help: 'The drop; else the one that .dropway.json remembers',
 } as const
+
+export const yesOption = { type: 'boolean', help: 'Do not ask; the answer is yes' } as const

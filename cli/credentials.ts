@@ -1,5 +1,5 @@
 /** Tokens of signed-in services, one entry per origin, readable by the owner alone. */
-import { chmod, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { CliError, exitCodes } from './failure.ts'
 
@@ -13,7 +13,7 @@ export interface Credentials {
   readonly revocation_endpoint?: string
 }
 
-/** A lock older than this was left by a process that died. */
+/** A lock older than this was left by a process that died elsewhere. */
 const STALE_LOCK_MS = 30_000
 const LOCK_RETRY_MS = 50
 
@@ -73,16 +73,26 @@ export function createCredentialStore(configDir: string) {
 async function acquire(lockFile: string): Promise<void> {
   for (;;) {
     try {
-      await (await open(lockFile, 'wx', 0o600)).close()
+      await writeFile(lockFile, String(process.pid), { flag: 'wx', mode: 0o600 })
       return
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     }
-    const age = await stat(lockFile).then(
-      (stats) => Date.now() - stats.mtimeMs,
-      () => 0,
-    )
-    if (age > STALE_LOCK_MS) await rm(lockFile, { force: true })
+    if (await isAbandoned(lockFile)) await rm(lockFile, { force: true })
     else await new Promise((resolve) => setTimeout(resolve, LOCK_RETRY_MS))
+  }
+}
+
+/** Its process was killed; on another machine with the same home folder, only its age tells. */
+async function isAbandoned(lockFile: string): Promise<boolean> {
+  try {
+    const { mtimeMs } = await stat(lockFile)
+    if (Date.now() - mtimeMs > STALE_LOCK_MS) return true
+    const pid = Number(await readFile(lockFile, 'utf8'))
+    if (!Number.isInteger(pid) || pid <= 0) return false
+    process.kill(pid, 0)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'
   }
 }

@@ -32,6 +32,15 @@ export function usageError(message: string): CliError {
   return new CliError(message, exitCodes.usage, 'usage')
 }
 
+export function noService(): CliError {
+  return usageError(
+    'No service is known yet. Sign in once with "dropway login https://<your service>", which remembers it, or set DROPWAY_URL.',
+  )
+}
+
+/** Ctrl-C, as shells count it. */
+export const INTERRUPTED = 130
+
 export function notSignedIn(
   message = 'You are not signed in. Run "dropway login", or set DROPWAY_TOKEN to an API token.',
 ): CliError {

@@ -15,7 +15,7 @@ export function overview(commands: readonly Command[], version: string): string[
     'Environment:',
     ...table([
       ['  DROPWAY_TOKEN', 'An API token, instead of "dropway login"'],
-      ['  DROPWAY_URL', 'The service (https://localhost:8443)'],
+      ['  DROPWAY_URL', 'The service, instead of the one that "dropway login <address>" remembered'],
       ['  DROPWAY_CA_FILE', 'PEM file of a certificate authority to trust as well'],
     ]),
     '',

@@ -1,4 +1,4 @@
-/** `.dropwayignore`: the pattern language of .gitignore. No I/O. */
+/** `.dropwayignore` and `--include`: the pattern language of .gitignore. No I/O. */
 
 /** Never meant for visitors; a `!pattern` in .dropwayignore brings one back. */
 const DEFAULT_PATTERNS = [
@@ -15,25 +15,54 @@ const DEFAULT_PATTERNS = [
 ]
 
 interface Rule {
-  readonly pattern: RegExp
   readonly negated: boolean
-  readonly foldersOnly: boolean
+  matches(path: string, isFolder: boolean): boolean
+  /** Whether a pattern that is tied to the root leads into this folder. */
+  within(folder: string): boolean
 }
 
-/** Says whether a path, relative to the folder and with `/`, stays at home. */
-export type Ignore = (path: string, isFolder: boolean) => boolean
+export interface Ignore {
+  /** Whether a path, relative to the folder and with `/`, stays at home. */
+  leavesOut(path: string, isFolder: boolean): boolean
+  /** Whether somebody asked for this very file: by `--include`, or by a `!pattern`. */
+  wants(path: string): boolean
+}
 
-export function parseIgnore(text: string): Ignore {
-  const rules = [...DEFAULT_PATTERNS, ...text.split(/\r?\n/)].map(parseRule).filter((rule) => rule !== undefined)
-  return (path, isFolder) => {
-    let ignored = false
-    // The last rule that matches decides.
-    for (const rule of rules) {
-      if (rule.negated !== ignored || (rule.foldersOnly && !isFolder)) continue
-      if (rule.pattern.test(path)) ignored = !ignored
-    }
-    return ignored
+/** `include` holds the patterns of `--include`, which win over the file. */
+export function parseIgnore(text: string, include: readonly string[] = []): Ignore {
+  const own = [...text.split(/\r?\n/), ...include.map((pattern) => `!${pattern}`)].map(parseRule)
+  const wanted = own.filter((rule) => rule?.negated).map((rule) => rule!)
+  const rules = [...DEFAULT_PATTERNS.map(parseRule), ...own].filter((rule) => rule !== undefined)
+
+  /** The last rule that matches decides; undefined when none does. */
+  function verdict(path: string, isFolder: boolean): 'leave' | 'take' | undefined {
+    const last = rules.findLast((rule) => rule.matches(path, isFolder))
+    return last && (last.negated ? 'take' : 'leave')
   }
+  const isNamed = (path: string, isFolder: boolean): boolean => wanted.some((rule) => rule.matches(path, isFolder))
+
+  return {
+    leavesOut(path, isFolder) {
+      // A folder that holds something wanted is looked into: `--include .aws/credentials` names no folder.
+      if (isFolder && wanted.some((rule) => rule.within(path))) return false
+      const levels = [
+        verdict(path, isFolder),
+        ...foldersOf(path)
+          .reverse()
+          .map((folder) => verdict(folder, true)),
+      ]
+      // The nearest level that a rule speaks of decides.
+      return levels.find((level) => level !== undefined) === 'leave'
+    },
+    // A folder that is wanted brings what is in it.
+    wants: (path) => isNamed(path, false) || foldersOf(path).some((folder) => isNamed(folder, true)),
+  }
+}
+
+/** `a/b/c` → `a`, `a/b`. */
+function foldersOf(path: string): string[] {
+  const parts = path.split('/')
+  return parts.slice(0, -1).map((_, index) => parts.slice(0, index + 1).join('/'))
 }
 
 function parseRule(line: string): Rule | undefined {
@@ -47,7 +76,12 @@ function parseRule(line: string): Rule | undefined {
   // A slash at the start or in the middle ties the pattern to the root.
   const anchored = text.includes('/')
   const body = toExpression(text.replace(/^\//, ''))
-  return { pattern: new RegExp(`^${anchored ? '' : '(?:.*/)?'}${body}$`), negated, foldersOnly }
+  const pattern = new RegExp(`^${anchored ? '' : '(?:.*/)?'}${body}$`)
+  return {
+    negated,
+    matches: (path, isFolder) => (isFolder || !foldersOnly) && pattern.test(path),
+    within: (folder) => anchored && text.replace(/^\//, '').startsWith(`${folder}/`),
+  }
 }
 
 /** `**` spans folders, `*` and `?` stay within one name, `[abc]` is a choice. */

@@ -1,42 +1,21 @@
 /** The command line: finds the command, reads its options, runs it, and turns whatever happens into an exit code. */
-import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { nearestName } from '../shared/nearest-name.ts'
 import { createApiClient } from './api-client.ts'
 import { createAuthentication } from './authentication.ts'
-import type { Arguments, Command, Context, OptionSpecs } from './command.ts'
-import { logout, whoami } from './commands/account.ts'
-import { completionCommand } from './commands/completion.ts'
-import { deploy } from './commands/deploy.ts'
-import { domains } from './commands/domains.ts'
-import { drop } from './commands/drop.ts'
-import { exportAll, list, open, password, rollback, versions } from './commands/drops.ts'
-import { login } from './commands/login.ts'
-import { mcp } from './commands/mcp.ts'
+import type { Arguments, Command, Context, LocalContext, OptionSpecs } from './command.ts'
+import { commands } from './commands.ts'
 import { createCredentialStore } from './credentials.ts'
-import { CliError, exitCodes, usageError, type ExitCode } from './failure.ts'
+import { CliError, exitCodes, INTERRUPTED, noService, usageError, type ExitCode } from './failure.ts'
 import { commandHelp, overview } from './help.ts'
 import { createHttpClient } from './http-client.ts'
+import type { Failure } from './json-output.ts'
 import { createOAuth } from './oauth.ts'
+import { atOnce, createPatientRetry, type Retry } from './retry.ts'
 import { readSettings } from './settings.ts'
 import { createTerminal, type Terminal } from './terminal.ts'
-
-const completion = completionCommand(() => commands)
-const commands: readonly Command[] = [
-  deploy,
-  drop,
-  list,
-  open,
-  versions,
-  rollback,
-  password,
-  domains,
-  exportAll,
-  login,
-  logout,
-  whoami,
-  mcp,
-  completion,
-]
+import { unknownWord } from './unknown-word.ts'
+import { packageVersion } from './version.ts'
 
 type Process = Pick<NodeJS.Process, 'argv' | 'env' | 'stdin' | 'stdout' | 'stderr' | 'cwd'>
 
@@ -47,12 +26,23 @@ export async function main(process: Process): Promise<ExitCode> {
     if (error.code !== 'EPIPE') throw error
   })
   const terminal = createTerminal(process, words.includes('--json'))
+  tellInterruption(terminal)
   try {
     await dispatch(process, terminal, words)
     return exitCodes.ok
   } catch (error) {
     return tell(terminal, error)
   }
+}
+
+/** Ctrl-C ends at once, with what the command has to say about it. */
+function tellInterruption(terminal: Terminal): void {
+  process.once('SIGINT', () => {
+    if (terminal.animated) terminal.stderr.write('\r\u001b[K')
+    const words = terminal.interruptWords()
+    if (words !== undefined) terminal.stderr.write(`${words}\n`)
+    process.exit(INTERRUPTED)
+  })
 }
 
 async function dispatch(process: Process, terminal: Terminal, words: readonly string[]): Promise<void> {
@@ -62,7 +52,9 @@ async function dispatch(process: Process, terminal: Terminal, words: readonly st
   const command = find(name)
   const args = readArguments(command, rest)
   if (args.flag('help')) return help(terminal, command.name)
-  const context = createContext(process, terminal)
+  const local: LocalContext = { cwd: process.cwd(), settings: readSettings(process.env), terminal }
+  if (command.kind === 'local') return command.run(local, args)
+  const context = createContext(local, command, args)
   try {
     await command.run(context, args)
   } finally {
@@ -72,8 +64,14 @@ async function dispatch(process: Process, terminal: Terminal, words: readonly st
 
 function find(name: string): Command {
   const command = commands.find((candidate) => candidate.name === name)
-  if (command === undefined) throw usageError(`There is no command "${name}". "dropway help" lists them.`)
-  return command
+  if (command !== undefined) return command
+  const meant = nearestName(
+    name,
+    commands.map((candidate) => candidate.name),
+  )
+  throw usageError(
+    `There is no command "${name}". ${meant === undefined ? '"dropway help" lists them.' : `Did you mean "${meant}"?`}`,
+  )
 }
 
 function help(terminal: Terminal, name: string | undefined): void {
@@ -85,13 +83,15 @@ function help(terminal: Terminal, name: string | undefined): void {
 
 function readArguments(command: Command, words: readonly string[]): Arguments {
   const options: OptionSpecs = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } }
-  for (const [name, { type }] of Object.entries(command.options ?? {})) options[name] = { type }
+  for (const [name, { type, multiple = false }] of Object.entries(command.options ?? {}))
+    options[name] = { type, multiple }
   const { values, positionals } = parse(command, [...words], options)
   if (positionals.length > command.maxPositionals)
     throw usageError(`Too many arguments. Usage: dropway ${command.usage}`)
   return {
     positionals,
     text: (name) => (typeof values[name] === 'string' ? values[name] : undefined),
+    texts: (name) => (Array.isArray(values[name]) ? values[name].filter((value) => typeof value === 'string') : []),
     flag: (name) => values[name] === true,
   }
 }
@@ -100,40 +100,50 @@ function parse(command: Command, args: string[], options: OptionSpecs) {
   try {
     return parseArgs({ args, options, allowPositionals: true })
   } catch (error) {
-    const [reason] = (error as Error).message.split('. ', 1)
-    throw usageError(`${reason}. Usage: dropway ${command.usage}`)
+    const { message } = error as Error
+    const unknown = /^Unknown option '--([^']+)'/.exec(message)?.[1]
+    if (unknown !== undefined && nearestName(unknown, Object.keys(options)) !== undefined)
+      throw unknownWord(
+        'option',
+        `--${unknown}`,
+        Object.keys(options).map((name) => `--${name}`),
+        '',
+      )
+    throw usageError(`${message.split('. ', 1)[0]}. Usage: dropway ${command.usage}`)
   }
 }
 
-function createContext(process: Process, terminal: Terminal): Context {
-  const settings = readSettings(process.env)
-  const http = createHttpClient({ caFile: settings.caFile, userAgent: `dropway-cli/${packageVersion()}` })
-  const oauth = createOAuth({ origin: settings.url, http })
+function createContext(local: LocalContext, command: Extract<Command, { kind: 'service' }>, args: Arguments): Context {
+  const { settings, terminal } = local
+  const url = command.addressFrom?.(args) ?? settings.url
+  if (url === undefined) throw noService()
+  const http = createHttpClient({ caFile: settings.caFileFor(url), userAgent: `dropway-cli/${packageVersion()}` })
+  const oauth = createOAuth({ origin: url, http })
   const credentials = createCredentialStore(settings.configDir)
-  const authentication = createAuthentication({
-    origin: settings.url,
-    token: settings.token,
-    store: credentials,
-    oauth,
+  const authentication = createAuthentication({ origin: url, token: settings.token, store: credentials, oauth })
+  const retry = command.patient ? patientFor(terminal) : atOnce
+  const api = createApiClient({ url, http, authentication, retry })
+  return { ...local, url, http, api, oauth, credentials, authentication }
+}
+
+function patientFor(terminal: Terminal): Retry {
+  const clear = terminal.animated ? '\r\u001b[K' : ''
+  return createPatientRetry({
+    onTrouble: (message) => terminal.note(`${clear}${message}`),
+    onRecovery: () => terminal.note(`${clear}The connection is back.`),
   })
-  const api = createApiClient({ url: settings.url, http, authentication })
-  return { cwd: process.cwd(), settings, terminal, http, api, oauth, credentials }
 }
 
 /** One sentence on stderr; with `--json` the same as an error document on stdout. */
 function tell(terminal: Terminal, error: unknown): ExitCode {
   const { message, code, exitCode } = error instanceof CliError ? error : unexpected(error)
   terminal.stderr.write(`${message}\n`)
-  terminal.data({ error: code, detail: message })
+  const failure: Failure = { error: code, detail: message }
+  terminal.data(failure)
   return exitCode
 }
 
 function unexpected(error: unknown): { message: string; code: string; exitCode: ExitCode } {
   const message = error instanceof Error ? error.message : String(error)
   return { message: `Failed: ${message}`, code: 'failed', exitCode: exitCodes.failed }
-}
-
-function packageVersion(): string {
-  const file = new URL('../../package.json', import.meta.url)
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
 }

@@ -1,22 +1,32 @@
-/** OAuth 2.1 for a program on the user's machine: discovery, registration, code with PKCE on a loopback redirect. */
+/**
+ * OAuth 2.1 for a program on the user's machine: discovery and registration, then a code with PKCE on a loopback
+ * redirect where there is a browser (RFC 8252), or the device grant where there is none (RFC 8628).
+ */
 import { createHash, randomBytes } from 'node:crypto'
-import { toFailure } from './api-client.ts'
+import { ApiFailure, toFailure } from './api-failure.ts'
 import type { Credentials } from './credentials.ts'
 import { CliError, exitCodes, notSignedIn } from './failure.ts'
-import { readText, type HttpClient } from './http-client.ts'
+import type { HttpClient } from './http-client.ts'
 
 const SCOPE = 'cli'
 /** Any port of the loopback address may follow (RFC 8252 §7.3). */
 const REGISTERED_REDIRECT = 'http://127.0.0.1/callback'
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+/** RFC 8628 §3.2, when the service does not say. */
+const DEFAULT_INTERVAL_SECONDS = 5
+/** RFC 8628 §3.5. */
+const SLOW_DOWN_SECONDS = 5
 
 export interface ServerMetadata {
   readonly issuer: string
   readonly authorization_endpoint: string
   readonly token_endpoint: string
   readonly registration_endpoint: string
+  readonly device_authorization_endpoint?: string
   readonly revocation_endpoint?: string
 }
 
+/** A sign-in in a browser on this machine. */
 export interface Attempt {
   readonly clientId: string
   readonly redirectUri: string
@@ -26,9 +36,38 @@ export interface Attempt {
   readonly url: string
 }
 
-export type OAuth = ReturnType<typeof createOAuth>
+/** RFC 8628 §3.2. */
+export interface DeviceAuthorization {
+  readonly device_code: string
+  readonly user_code: string
+  readonly verification_uri: string
+  readonly verification_uri_complete?: string
+  readonly expires_in: number
+  readonly interval?: number
+}
 
-export function createOAuth({ origin, http }: { origin: string; http: HttpClient }) {
+export interface OAuth {
+  discover(): Promise<ServerMetadata>
+  /** The id of a new client. */
+  register(metadata: ServerMetadata): Promise<string>
+  begin(metadata: ServerMetadata, clientId: string, port: number): Attempt
+  /** False when the service no longer knows the client: its page would be a dead end for the user. */
+  isAcceptable(attempt: Attempt): Promise<boolean>
+  complete(metadata: ServerMetadata, attempt: Attempt, answer: URLSearchParams): Promise<Credentials>
+  beginDevice(metadata: ServerMetadata, clientId: string): Promise<DeviceAuthorization>
+  /** Asks until somebody has decided. */
+  completeDevice(metadata: ServerMetadata, clientId: string, device: DeviceAuthorization): Promise<Credentials>
+  refresh(credentials: Credentials): Promise<Credentials>
+  revoke(credentials: Credentials): Promise<void>
+}
+
+interface OAuthDeps {
+  readonly origin: string
+  readonly http: HttpClient
+  readonly pause?: (ms: number) => Promise<void>
+}
+
+export function createOAuth({ origin, http, pause = sleep }: OAuthDeps): OAuth {
   async function requestJson<Result>(url: string, body?: string, type?: string): Promise<Result> {
     const headers = { accept: 'application/json', ...(type === undefined ? {} : { 'content-type': type }) }
     const reply = await http.send(url, {
@@ -36,7 +75,7 @@ export function createOAuth({ origin, http }: { origin: string; http: HttpClient
       headers,
       ...(body === undefined ? {} : { body }),
     })
-    const text = await readText(reply)
+    const text = await reply.text()
     if (reply.status < 200 || reply.status >= 300) throw oauthFailure(reply.status, text)
     return (text === '' ? undefined : JSON.parse(text)) as Result
   }
@@ -51,10 +90,7 @@ export function createOAuth({ origin, http }: { origin: string; http: HttpClient
   ): Promise<Credentials> {
     const tokens = await post<{ access_token: string; refresh_token?: string; expires_in?: number }>(
       metadata.token_endpoint,
-      {
-        client_id: clientId,
-        ...fields,
-      },
+      { client_id: clientId, ...fields },
     )
     return {
       client_id: clientId,
@@ -67,21 +103,22 @@ export function createOAuth({ origin, http }: { origin: string; http: HttpClient
   }
 
   return {
-    async discover(): Promise<ServerMetadata> {
+    async discover() {
       const metadata = await requestJson<ServerMetadata>(`${origin}/.well-known/oauth-authorization-server`)
       // RFC 8414 §3.3: an issuer that differs is somebody else's document.
       if (metadata.issuer !== origin)
-        throw notSignedIn(`${origin} names "${metadata.issuer}" as its issuer. Set DROPWAY_URL to that address.`)
+        throw notSignedIn(`${origin} names "${metadata.issuer}" as its issuer. Sign in at that address.`)
       return metadata
     },
 
-    async register(metadata: ServerMetadata): Promise<string> {
+    async register(metadata) {
+      const hasDevice = metadata.device_authorization_endpoint !== undefined
       const client = await requestJson<{ client_id: string }>(
         metadata.registration_endpoint,
         JSON.stringify({
           client_name: 'Dropway command line',
           redirect_uris: [REGISTERED_REDIRECT],
-          grant_types: ['authorization_code', 'refresh_token'],
+          grant_types: ['authorization_code', 'refresh_token', ...(hasDevice ? [DEVICE_GRANT] : [])],
           response_types: ['code'],
           token_endpoint_auth_method: 'none',
           scope: SCOPE,
@@ -91,7 +128,7 @@ export function createOAuth({ origin, http }: { origin: string; http: HttpClient
       return client.client_id
     },
 
-    begin(metadata: ServerMetadata, clientId: string, port: number): Attempt {
+    begin(metadata, clientId, port) {
       const verifier = randomBytes(32).toString('base64url')
       const state = randomBytes(16).toString('base64url')
       const redirectUri = `http://127.0.0.1:${port}/callback`
@@ -109,7 +146,13 @@ export function createOAuth({ origin, http }: { origin: string; http: HttpClient
       return { clientId, redirectUri, verifier, state, url: url.href }
     },
 
-    async complete(metadata: ServerMetadata, attempt: Attempt, answer: URLSearchParams): Promise<Credentials> {
+    async isAcceptable(attempt) {
+      const reply = await http.send(attempt.url, { method: 'GET', headers: { accept: 'text/html' } })
+      await reply.text()
+      return reply.status < 400
+    },
+
+    async complete(metadata, attempt, answer) {
       const code = acceptAnswer(metadata, attempt, answer)
       return exchange(metadata, attempt.clientId, {
         grant_type: 'authorization_code',
@@ -119,20 +162,67 @@ export function createOAuth({ origin, http }: { origin: string; http: HttpClient
       })
     },
 
-    refresh(credentials: Credentials): Promise<Credentials> {
+    beginDevice(metadata, clientId) {
+      if (metadata.device_authorization_endpoint === undefined)
+        throw notSignedIn(
+          'This service cannot sign in a machine without a browser. Set DROPWAY_TOKEN to an API token from the dashboard settings.',
+        )
+      return post(metadata.device_authorization_endpoint, { client_id: clientId, scope: SCOPE })
+    },
+
+    async completeDevice(metadata, clientId, device) {
+      const until = Date.now() + device.expires_in * 1000
+      let interval = device.interval ?? DEFAULT_INTERVAL_SECONDS
+      for (;;) {
+        await pause(interval * 1000)
+        try {
+          const fields = { grant_type: DEVICE_GRANT, device_code: device.device_code }
+          return await exchange(metadata, clientId, fields)
+        } catch (error) {
+          const verdict = judgePoll(error)
+          if (verdict === 'slower') interval += SLOW_DOWN_SECONDS
+          if (Date.now() > until)
+            throw notSignedIn('Nobody entered the code in time. Run "dropway login" again for a new one.')
+        }
+      }
+    },
+
+    refresh(credentials) {
       return exchange(credentials, credentials.client_id, {
         grant_type: 'refresh_token',
         refresh_token: credentials.refresh_token!,
       })
     },
 
-    async revoke(credentials: Credentials): Promise<void> {
+    async revoke(credentials) {
       if (credentials.revocation_endpoint === undefined) return
       await post(credentials.revocation_endpoint, {
         client_id: credentials.client_id,
         token: credentials.refresh_token ?? credentials.access_token,
       })
     },
+  }
+}
+
+/** RFC 8628 §3.5: what to do after an answer without tokens. Throws when there is no point in asking again. */
+function judgePoll(error: unknown): 'wait' | 'slower' {
+  // The line broke or the service restarts: the code is still good.
+  if (!(error instanceof ApiFailure)) {
+    if (error instanceof CliError && error.code === 'unreachable') return 'slower'
+    throw error
+  }
+  switch (error.code) {
+    case 'authorization_pending':
+      return 'wait'
+    case 'slow_down':
+      return 'slower'
+    case 'access_denied':
+      throw notSignedIn('Access was denied in the browser. Run "dropway login" again to allow it.')
+    case 'expired_token':
+      throw notSignedIn('The code has expired. Run "dropway login" again for a new one.')
+    default:
+      if (error.status >= 500 || error.status === 429) return 'slower'
+      throw error
   }
 }
 
@@ -161,10 +251,14 @@ function oauthFailure(status: number, text: string): CliError {
   } catch {
     if (status === 404)
       return new CliError(
-        'There is no Dropway service at this address. Check DROPWAY_URL.',
+        'There is no Dropway service at this address. Check it and try again.',
         exitCodes.unreachable,
         'not_a_service',
       )
   }
   return toFailure(status, text)
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
 }

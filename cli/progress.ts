@@ -1,40 +1,102 @@
-/** A progress bar for somebody who watches; silence for a log file. */
-import type { Progress } from './upload.ts'
-import { formatBytes, type Terminal } from './terminal.ts'
+/**
+ * How far a deploy has come: one line that is drawn over where somebody watches a terminal, a line now and then where
+ * it goes to a log, so that a long upload does not look dead and a short one leaves no trace.
+ */
+import { countOf, formatBytes, type Terminal } from './terminal.ts'
 
 const REDRAW_MS = 80
-const BAR_CHARS = 24
+const LOG_EVERY_MS = 10_000
+const MIN_BAR_CHARS = 8
+const MAX_BAR_CHARS = 24
+/** Before this the rate is a guess. */
+const RATE_AFTER_MS = 1000
 
-export function createProgress(terminal: Terminal): Progress {
-  return terminal.interactive ? createBar(terminal) : { begin() {}, advance() {}, finish() {} }
+export interface Progress {
+  /** Another phase: `Reading`, `Sending`. */
+  begin(label: string, files: number, bytes: number): void
+  advance(bytes: number, files?: number): void
+  /** Leaves no unfinished line behind. */
+  finish(): void
 }
 
-function createBar({ stderr }: Terminal): Progress {
-  let total = 0
-  let sent = 0
-  let files = 0
-  let drawnAt = 0
-  function draw(): void {
-    drawnAt = Date.now()
-    const share = total === 0 ? 1 : Math.min(1, sent / total)
-    const filled = Math.round(share * BAR_CHARS)
-    const bar = '█'.repeat(filled) + '░'.repeat(BAR_CHARS - filled)
-    stderr.write(
-      `\r\u001b[K${bar} ${Math.floor(share * 100)} %  ${formatBytes(sent)} of ${formatBytes(total)}, ${files} files`,
-    )
+export interface PhaseState {
+  readonly label: string
+  readonly files: number
+  readonly bytes: number
+  readonly filesDone: number
+  readonly bytesDone: number
+  readonly elapsedMs: number
+}
+
+export function createProgress(terminal: Terminal, now: () => number = Date.now): Progress {
+  let phase: Omit<PhaseState, 'elapsedMs'> | undefined
+  let begunAt = 0
+  let shownAt = 0
+  let isDrawn = false
+
+  function show(): void {
+    shownAt = now()
+    const state = { ...phase!, elapsedMs: shownAt - begunAt }
+    if (terminal.animated) {
+      terminal.stderr.write(`\r${drawnLine(state, terminal.width())}\u001b[K`)
+      isDrawn = true
+    } else terminal.note(loggedLine(state))
   }
+
+  function finish(): void {
+    if (isDrawn) terminal.stderr.write('\r\u001b[K')
+    isDrawn = false
+    phase = undefined
+  }
+
   return {
-    begin(count, bytes) {
-      files = count
-      total = bytes
-      if (count > 0) draw()
+    begin(label, files, bytes) {
+      finish()
+      phase = { label, files, bytes, filesDone: 0, bytesDone: 0 }
+      begunAt = shownAt = now()
+      if (terminal.animated && files > 0) show()
     },
-    advance(bytes) {
-      sent += bytes
-      if (Date.now() - drawnAt > REDRAW_MS) draw()
+    advance(bytes, files = 0) {
+      if (phase === undefined) return
+      phase = { ...phase, bytesDone: phase.bytesDone + bytes, filesDone: phase.filesDone + files }
+      if (now() - shownAt >= (terminal.animated ? REDRAW_MS : LOG_EVERY_MS)) show()
     },
-    finish() {
-      if (files > 0) stderr.write('\r\u001b[K')
-    },
+    finish,
   }
+}
+
+function factsOf({ files, bytes, filesDone, bytesDone, elapsedMs }: PhaseState): string[] {
+  const facts = [`${formatBytes(bytesDone)} of ${formatBytes(bytes)}`, `${filesDone} of ${countOf(files, 'file')}`]
+  if (elapsedMs < RATE_AFTER_MS || bytesDone <= 0) return facts
+  const perSecond = bytesDone / (elapsedMs / 1000)
+  return [...facts, `${formatBytes(perSecond)}/s`, `${formatSeconds((bytes - bytesDone) / perSecond)} left`]
+}
+
+const shareOf = ({ bytes, bytesDone }: PhaseState): number =>
+  bytes === 0 ? 1 : Math.max(0, Math.min(1, bytesDone / bytes))
+
+/** As much as fits into one column less than there are: a full line would wrap. */
+export function drawnLine(state: PhaseState, columns: number): string {
+  const room = Math.max(1, columns - 1)
+  const head = `${state.label} `
+  const percent = ` ${Math.floor(shareOf(state) * 100)} %`
+  const barChars = Math.min(MAX_BAR_CHARS, room - head.length - percent.length)
+  if (barChars < MIN_BAR_CHARS) return `${head.trimEnd()}${percent}`.slice(0, room)
+  const filled = Math.round(shareOf(state) * barChars)
+  let line = `${head}${'█'.repeat(filled)}${'░'.repeat(barChars - filled)}${percent}`
+  for (const [index, fact] of factsOf(state).entries()) {
+    const longer = `${line}${index === 0 ? '  ' : ', '}${fact}`
+    if (longer.length > room) break
+    line = longer
+  }
+  return line
+}
+
+export function loggedLine(state: PhaseState): string {
+  return [`${state.label}: ${Math.floor(shareOf(state) * 100)} %`, ...factsOf(state)].join(', ')
+}
+
+function formatSeconds(seconds: number): string {
+  if (seconds < 90) return `${Math.ceil(seconds)} s`
+  return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`
 }

@@ -1,5 +1,5 @@
 /** `.dropway.json`: which drop a folder or a page belongs to. Meant to be committed; holds no secrets. */
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { CliError, exitCodes } from './failure.ts'
 
@@ -25,6 +25,8 @@ export interface Project {
   /** `name` is that of a page or a zip; without it the folder's own drop. */
   find(name?: string): RememberedDrop | undefined
   remember(drop: RememberedDrop, name?: string): Promise<void>
+  /** What was remembered, if anything. The file goes with its last entry. */
+  forget(name?: string): Promise<RememberedDrop | undefined>
 }
 
 export async function openProject(folder: string, service: string): Promise<Project> {
@@ -33,18 +35,36 @@ export async function openProject(folder: string, service: string): Promise<Proj
   if (content.service !== service) content = { service }
   const files = new Map(Object.entries(content.files ?? {}))
   let { drop } = content
+  const find = (name?: string): RememberedDrop | undefined => (name === undefined ? drop : files.get(name))
+
+  async function save(): Promise<void> {
+    if (drop === undefined && files.size === 0) return rm(file, { force: true })
+    const next: ProjectFile = {
+      service,
+      ...(drop ? { drop } : {}),
+      ...(files.size > 0 ? { files: Object.fromEntries(files) } : {}),
+    }
+    const text = `${JSON.stringify(next, null, 2)}\n`
+    if (text === (await readFile(file, 'utf8').catch(() => ''))) return
+    // Killed in between, the file is the old one or the new one.
+    const temporary = `${file}.${process.pid}`
+    await writeFile(temporary, text)
+    await rename(temporary, file)
+  }
+
   return {
-    find: (name) => (name === undefined ? drop : files.get(name)),
+    find,
     async remember(changed, name) {
       if (name === undefined) drop = changed
       else files.set(name, changed)
-      const next: ProjectFile = {
-        service,
-        ...(drop ? { drop } : {}),
-        ...(files.size > 0 ? { files: Object.fromEntries(files) } : {}),
-      }
-      const text = `${JSON.stringify(next, null, 2)}\n`
-      if (text !== (await readFile(file, 'utf8').catch(() => ''))) await writeFile(file, text)
+      await save()
+    },
+    async forget(name) {
+      const known = find(name)
+      if (name === undefined) drop = undefined
+      else files.delete(name)
+      if (known !== undefined) await save()
+      return known
     },
   }
 }

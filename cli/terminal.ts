@@ -1,6 +1,7 @@
 /**
  * What the user sees. Results go to stdout, everything about the way there to stderr;
- * with `--json`, stdout carries exactly one JSON document.
+ * with `--json`, stdout carries exactly one JSON document. Never a colour; control sequences only where a person
+ * watches a terminal that knows them.
  */
 import readline from 'node:readline/promises'
 import type { Readable, Writable } from 'node:stream'
@@ -9,8 +10,16 @@ type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number }
 
 export interface Terminal {
   readonly json: boolean
-  /** Somebody is watching: progress bars and questions make sense. */
+  /** Somebody is there to answer questions. */
   readonly interactive: boolean
+  /** Lines on stderr may be drawn over: somebody watches, and the terminal can. */
+  readonly animated: boolean
+  /** Pictures made of characters make sense on stdout: a QR code never goes into a pipe. */
+  readonly pictures: boolean
+  /** CI: nobody answers, and the script has said what it wants. */
+  readonly unattended: boolean
+  /** Columns of stderr. */
+  width(): number
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: Output
   readonly stderr: Output
@@ -22,36 +31,64 @@ export interface Terminal {
   note(line: string): void
   /** Asks on the terminal; undefined without one. */
   ask(question: string, options?: { hidden?: boolean }): Promise<string | undefined>
+  /** Yes or no; undefined when there is nobody to ask. */
+  confirm(question: string): Promise<boolean | undefined>
+  /** Last words when the user presses Ctrl-C from now on. */
+  onInterrupt(words: string | undefined): void
+  /** What `onInterrupt` was given last. */
+  interruptWords(): string | undefined
 }
 
 interface Streams {
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: Output
   readonly stderr: Output
+  readonly env: Readonly<Record<string, string | undefined>>
 }
 
-export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean): Terminal {
-  const interactive = !json && stdin.isTTY === true && stderr.isTTY === true
+const DEFAULT_COLUMNS = 80
+
+export function createTerminal({ stdin, stdout, stderr, env }: Streams, json: boolean): Terminal {
+  const isCi = Boolean(env['CI']) && env['CI'] !== 'false'
+  const isDumb = env['TERM'] === 'dumb'
+  const interactive = !json && !isCi && stdin.isTTY === true && stderr.isTTY === true
+  let lastWords: string | undefined
+
+  async function ask(question: string, { hidden = false } = {}): Promise<string | undefined> {
+    if (!interactive) return undefined
+    // A hidden answer is read without an output, so that nothing is echoed; the question is then ours to write.
+    if (hidden) stderr.write(question)
+    const prompt = readline.createInterface({ input: stdin, ...(hidden ? {} : { output: stderr }), terminal: !isDumb })
+    // In raw mode Ctrl-C arrives as a key: it means the whole command here too.
+    prompt.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
+    try {
+      return (await prompt.question(hidden ? '' : question)).trim()
+    } finally {
+      prompt.close()
+      if (hidden) stderr.write('\n')
+    }
+  }
+
   return {
     json,
     interactive,
+    unattended: isCi,
+    animated: !json && !isCi && !isDumb && stderr.isTTY === true,
+    pictures: !json && !isDumb && stdout.isTTY === true,
+    width: () => stderr.columns || DEFAULT_COLUMNS,
     stdin,
     stdout,
     stderr,
     print: (line = '') => void (json || stdout.write(`${line}\n`)),
     data: (value) => void (json && stdout.write(`${JSON.stringify(value, null, 2)}\n`)),
     note: (line) => void (json || stderr.write(`${line}\n`)),
-    async ask(question, { hidden = false } = {}) {
-      if (!interactive) return undefined
-      stderr.write(question)
-      const prompt = readline.createInterface({ input: stdin, ...(hidden ? {} : { output: stderr }), terminal: true })
-      try {
-        return (await prompt.question('')).trim()
-      } finally {
-        prompt.close()
-        if (hidden) stderr.write('\n')
-      }
+    ask,
+    async confirm(question) {
+      const answer = await ask(`${question} [y/N] `)
+      return answer === undefined ? undefined : /^y(?:es)?$/i.test(answer)
     },
+    onInterrupt: (words) => void (lastWords = words),
+    interruptWords: () => lastWords,
   }
 }
 
@@ -76,7 +113,16 @@ export function formatBytes(bytes: number): string {
     value /= 1000
     unit++
   }
-  return `${unit === 0 ? value : value.toFixed(1)} ${UNITS[unit]}`
+  return `${unit === 0 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit]}`
+}
+
+/** `2026-11-15 16:31`. */
+export function formatTime(iso: string): string {
+  return iso.slice(0, 16).replace('T', ' ')
+}
+
+export function countOf(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
 /** What a service or a file name wrote must not steer the terminal. */

@@ -1,22 +1,35 @@
 /**
- * Sends a folder: the list first, then only the files that the service lacks, several at a time, each one resumed
- * where a broken connection left it; then one call that publishes. An interrupted deploy goes on with the same upload.
+ * Sends a folder: the list first, then only the files that the service lacks, then one call that publishes.
+ * Small files travel by the batch, large ones alone so that they go on where a broken line left them; a few requests at
+ * a time. An interrupted deploy goes on with the same upload: the service is asked once what is missing.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { ApiFailure, type ApiClient, type Version } from './api-client.ts'
+import type { Readable } from 'node:stream'
+import { MAX_BATCHED_FILE_BYTES } from '../shared/limits.ts'
+import { sitePath, type ApiClient } from './api-client.ts'
+import { ApiFailure } from './api-failure.ts'
 import { CliError, exitCodes } from './failure.ts'
 import type { LocalFile } from './folder.ts'
+import { MAX_CONNECTIONS, PUBLISH_TIMEOUT_MS } from './http-client.ts'
+import type { Version } from './json-output.ts'
+import { contentsForm } from './multipart.ts'
+import { inParallel } from './parallel.ts'
+import type { Progress } from './progress.ts'
+import { plain } from './terminal.ts'
 
-const PARALLEL = 6
-/** Waits between the attempts to send one file. */
-const RETRY_MS = [500, 2000, 5000] as const
+/** What one request carries: enough that its round trip does not matter, little enough to be sent again. */
+const BATCH_BYTES = 2_000_000
+const BATCH_FILES = 200
+const READ_CHUNK_BYTES = 256_000
 
 export interface UploadOptions {
   readonly message?: string
   readonly spaFallback?: boolean
+  /** The user wants files published that look like secrets. */
+  readonly allowSecrets?: boolean
 }
 
 export interface Started {
@@ -24,124 +37,193 @@ export interface Started {
   readonly missing: readonly string[]
   readonly unchanged: boolean
   readonly expires_at: string
-  /** Goes on with an interrupted upload: part of the files may have arrived. */
-  readonly resumed?: boolean
+  /** Bytes that are there already, of files that came in part. */
+  readonly arrived?: Readonly<Record<string, number>>
 }
 
-export interface Progress {
-  /** Files and bytes that are still to be sent. */
-  begin(files: number, bytes: number): void
-  advance(bytes: number): void
-  finish(): void
+export interface Uploader {
+  /** Resumes the unfinished upload of the same files, or starts one. */
+  start(): Promise<Started>
+  sendMissing(upload: Started, progress: Progress): Promise<void>
+  /** Undefined when it turned out to be live already: the answer to an earlier attempt was lost. */
+  finish(upload: Started): Promise<Version | undefined>
 }
 
-export function createUploader({ api, configDir }: { api: ApiClient; configDir: string }) {
+interface UploaderDeps {
+  readonly api: ApiClient
+  readonly configDir: string
+  readonly siteId: string
+  readonly files: readonly LocalFile[]
+  readonly options: UploadOptions
+}
+
+export function createUploader({ api, configDir, siteId, files, options }: UploaderDeps): Uploader {
+  const root = `${sitePath(siteId)}/uploads`
+  const request = {
+    files: files.map(({ path: name, sha256, size }) => ({ path: name, sha256, size })),
+    ...(options.message === undefined ? {} : { message: options.message }),
+    ...(options.spaFallback === undefined ? {} : { spa_fallback: options.spaFallback }),
+    ...(options.allowSecrets ? { allow_secrets: true } : {}),
+  }
+  const memory = memoryOf(configDir, siteId, request)
+
+  const begin = (): Promise<Started> => api.call('POST', root, { json: request, repeatable: true })
+
   return {
-    /** Resumes the unfinished upload of the same files, or starts one. */
-    async start(siteId: string, files: readonly LocalFile[], options: UploadOptions): Promise<Started> {
-      const request = requestOf(files, options)
-      const memory = memoryOf(configDir, siteId, request)
-      const open = await recall(memory)
-      if (open !== undefined && (await isOpen(api, siteId, open))) return { ...open, resumed: true }
-      const started = await api.call<Started>('POST', `${api.sitePath(siteId)}/uploads`, { json: request })
+    async start() {
+      const known = await recall(memory)
+      const open = known === undefined ? undefined : await whatIsMissing(api, `${root}/${known}`)
+      if (open !== undefined) return { ...open, unchanged: false }
+      const started = await begin()
       if (started.missing.length > 0) await keep(memory, started)
       return started
     },
 
-    async sendMissing(siteId: string, upload: Started, files: readonly LocalFile[], progress: Progress): Promise<void> {
+    async sendMissing(upload, progress) {
       const byHash = new Map(files.map((file) => [file.sha256, file]))
       const queue = upload.missing.map((hash) => byHash.get(hash)!)
-      progress.begin(
-        queue.length,
-        queue.reduce((sum, file) => sum + file.size, 0),
-      )
-      const root = `${api.sitePath(siteId)}/uploads/${upload.upload_id}/blobs`
-      await Promise.all(
-        Array.from({ length: Math.min(PARALLEL, queue.length) }, async () => {
-          for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
-            await sendFile(api, `${root}/${file.sha256}`, file, upload.resumed === true, progress)
-          }
-        }),
-      ).finally(() => {
-        queue.length = 0
+      const { batches, single } = planRequests(queue)
+      progress.begin('Sending', queue.length, sizeOf(queue))
+      const blobs = `${root}/${upload.upload_id}/blobs`
+      const tasks = [
+        ...single.map((file) => () => sendFile(api, `${blobs}/${file.sha256}`, file, upload.arrived ?? {}, progress)),
+        ...batches.map((batch) => () => sendBatch(api, blobs, batch, progress)),
+      ]
+      try {
+        await inParallel(tasks, MAX_CONNECTIONS, (task) => task())
+      } finally {
         progress.finish()
-      })
+      }
     },
 
-    async finish(
-      siteId: string,
-      upload: Started,
-      files: readonly LocalFile[],
-      options: UploadOptions,
-    ): Promise<Version> {
-      const version = await api.call<Version>('POST', `${api.sitePath(siteId)}/uploads/${upload.upload_id}/finish`)
-      await rm(memoryOf(configDir, siteId, requestOf(files, options)), { force: true })
-      return version
+    async finish(upload) {
+      const publish = `${root}/${upload.upload_id}/finish`
+      try {
+        return await api.call<Version>('POST', publish, { repeatable: true, timeoutMs: PUBLISH_TIMEOUT_MS })
+      } catch (error) {
+        if (!(error instanceof ApiFailure) || error.status !== 404) throw error
+        // Finished by an attempt whose answer was lost, or forgotten: what is live tells.
+        if (!(await begin()).unchanged) throw error
+        return undefined
+      } finally {
+        await rm(memory, { force: true })
+      }
     },
   }
 }
 
-function requestOf(files: readonly LocalFile[], options: UploadOptions) {
-  return {
-    files: files.map(({ path: name, sha256, size }) => ({ path: name, sha256, size })),
-    ...(options.message === undefined ? {} : { message: options.message }),
-    ...(options.spaFallback === undefined ? {} : { spa_fallback: options.spaFallback }),
+/** Large files first and alone; small ones in batches. Pure. */
+export function planRequests(files: readonly LocalFile[]): {
+  single: readonly LocalFile[]
+  batches: readonly (readonly LocalFile[])[]
+} {
+  const batches: LocalFile[][] = []
+  let bytes = 0
+  for (const file of files) {
+    if (file.size > MAX_BATCHED_FILE_BYTES) continue
+    const current = batches.at(-1)
+    if (current === undefined || current.length >= BATCH_FILES || bytes + file.size > BATCH_BYTES) {
+      batches.push([file])
+      bytes = file.size
+    } else {
+      current.push(file)
+      bytes += file.size
+    }
   }
+  return { single: files.filter((file) => file.size > MAX_BATCHED_FILE_BYTES), batches }
+}
+
+function sizeOf(files: readonly LocalFile[]): number {
+  return files.reduce((sum, file) => sum + file.size, 0)
+}
+
+async function sendBatch(
+  api: ApiClient,
+  blobs: string,
+  batch: readonly LocalFile[],
+  progress: Progress,
+): Promise<void> {
+  const contents = new Map<string, Buffer>()
+  for (const file of batch) contents.set(file.sha256, await readUnchanged(file))
+  await api.call('POST', blobs, { ...contentsForm(contents), repeatable: true })
+  progress.advance(sizeOf(batch), batch.length)
+}
+
+/** The bytes that were announced. */
+async function readUnchanged(file: LocalFile): Promise<Buffer> {
+  const content = await readFile(file.file)
+  if (createHash('sha256').update(content).digest('hex') !== file.sha256) throw changedMeanwhile(file)
+  return content
+}
+
+function changedMeanwhile(file: LocalFile): CliError {
+  return new CliError(
+    `"${plain(file.path)}" changed while it was being sent. Run the command again when it rests.`,
+    exitCodes.failed,
+    'file_changed',
+  )
 }
 
 async function sendFile(
   api: ApiClient,
   blob: string,
   file: LocalFile,
-  resumed: boolean,
+  arrived: Readonly<Record<string, number>>,
   progress: Progress,
 ): Promise<void> {
   let reported = 0
-  for (let attempt = 0; ; attempt++) {
-    try {
-      const offset = resumed || attempt > 0 ? await offsetOf(api, blob, file) : 0
-      progress.advance(offset - reported)
-      reported = offset
-      if (offset < file.size || file.size === 0) {
-        const body = createReadStream(file.file, { start: offset })
-        body.on('data', (chunk) => {
-          progress.advance(chunk.length)
-          reported += chunk.length
-        })
-        await api.send('PUT', blob, {
-          body,
-          headers: {
-            'content-type': 'application/octet-stream',
-            'content-length': String(file.size - offset),
-            'upload-offset': String(offset),
-          },
-        })
-      }
-      progress.advance(file.size - reported)
-      return
-    } catch (error) {
-      const wait = RETRY_MS[attempt]
-      if (wait === undefined || !mayRetry(error)) throw named(error, file)
-      await new Promise((resolve) => setTimeout(resolve, wait))
-    }
+  const report = (position: number): void => {
+    progress.advance(position - reported)
+    reported = position
+  }
+  let offset = arrived[file.sha256] ?? 0
+  let isFirst = true
+  await api.patiently(async () => {
+    // Part of what an attempt sent before it broke off may be there: how much, the service knows.
+    if (!isFirst) offset = await offsetOf(api, blob, file)
+    isFirst = false
+    report(offset)
+    if (offset < file.size) await sendRest(api, blob, file, offset, report)
+  })
+  report(file.size)
+  progress.advance(0, 1)
+}
+
+async function sendRest(
+  api: ApiClient,
+  blob: string,
+  file: LocalFile,
+  offset: number,
+  report: (position: number) => void,
+): Promise<void> {
+  function open(): Readable {
+    let position = offset
+    const stream = createReadStream(file.file, { start: offset, highWaterMark: READ_CHUNK_BYTES })
+    stream.on('data', (chunk) => report((position += chunk.length)))
+    return stream
+  }
+  const headers = {
+    'content-type': 'application/octet-stream',
+    'content-length': String(file.size - offset),
+    'upload-offset': String(offset),
+  }
+  try {
+    await api.call('PUT', blob, { body: open, headers, once: true, timeoutMs: PUBLISH_TIMEOUT_MS })
+  } catch (error) {
+    throw named(error, file)
   }
 }
 
 async function offsetOf(api: ApiClient, blob: string, file: LocalFile): Promise<number> {
-  const { headers, body } = await api.send('HEAD', blob)
+  const { headers, body } = await api.stream('HEAD', blob, { once: true })
   body.resume()
   const offset = Number(headers['upload-offset'] ?? 0)
   return Number.isInteger(offset) && offset >= 0 && offset <= file.size ? offset : 0
 }
 
-/** A broken line or a service that restarts; a refusal stays one. */
-function mayRetry(error: unknown): boolean {
-  return error instanceof CliError && (error.exitCode === exitCodes.unreachable || error.code === 'timeout')
-}
-
 function named(error: unknown, file: LocalFile): unknown {
   return error instanceof ApiFailure && error.status === 400
-    ? new CliError(`${file.path}: ${error.message}`, error.exitCode, error.code)
+    ? new CliError(`${plain(file.path)}: ${error.message}`, error.exitCode, error.code)
     : error
 }
 
@@ -151,31 +233,26 @@ function memoryOf(configDir: string, siteId: string, request: unknown): string {
   return path.join(configDir, 'uploads', `${key}.json`)
 }
 
-async function recall(file: string): Promise<Started | undefined> {
+async function recall(file: string): Promise<string | undefined> {
   try {
-    const started = JSON.parse(await readFile(file, 'utf8')) as Started
-    return Date.parse(started.expires_at) > Date.now() ? started : undefined
+    const { upload_id, expires_at } = JSON.parse(await readFile(file, 'utf8')) as Started
+    return Date.parse(expires_at) > Date.now() ? upload_id : undefined
   } catch {
     return undefined
   }
 }
 
-async function keep(file: string, started: Started): Promise<void> {
+async function keep(file: string, { upload_id, expires_at }: Started): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
-  await writeFile(file, JSON.stringify(started), { mode: 0o600 })
+  await writeFile(file, JSON.stringify({ upload_id, expires_at }), { mode: 0o600 })
 }
 
-/** The service forgets uploads that are finished or too old. */
-async function isOpen(api: ApiClient, siteId: string, upload: Started): Promise<boolean> {
+/** Undefined when the service has forgotten the upload: it is finished, too old, or one of too many. */
+async function whatIsMissing(api: ApiClient, upload: string): Promise<Omit<Started, 'unchanged'> | undefined> {
   try {
-    const { body } = await api.send(
-      'HEAD',
-      `${api.sitePath(siteId)}/uploads/${upload.upload_id}/blobs/${upload.missing[0]}`,
-    )
-    body.resume()
-    return true
+    return await api.call('GET', upload)
   } catch (error) {
-    if (error instanceof ApiFailure && error.status === 404) return false
+    if (error instanceof ApiFailure && error.status === 404) return undefined
     throw error
   }
 }

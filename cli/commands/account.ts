@@ -1,19 +1,23 @@
-/** `logout` and `whoami`. */
-import type { Command } from '../command.ts'
-import { plain, table } from '../terminal.ts'
+/** `logout`, `whoami`, `tokens`, `usage` and `org`. */
+import { confirmed } from '../chosen-drop.ts'
+import { yesOption, type Command, type Context } from '../command.ts'
+import { usageError } from '../failure.ts'
+import { formatBytes, formatTime, plain, table } from '../terminal.ts'
+import { unknownWord } from '../unknown-word.ts'
 
 export const logout: Command = {
+  kind: 'service',
   name: 'logout',
   summary: 'Revoke the stored sign-in and forget it',
   usage: 'logout',
   maxPositionals: 0,
-  async run({ credentials, oauth, settings, terminal }) {
-    const stored = await credentials.read(settings.url)
+  async run({ credentials, oauth, settings, terminal, url }) {
+    const stored = await credentials.read(url)
     if (stored === undefined) {
       terminal.print('Nobody was signed in.')
     } else {
       // Forgotten first: a service that cannot be reached must not keep the token on this machine.
-      await credentials.remove(settings.url)
+      await credentials.remove(url)
       await oauth.revoke(stored)
       terminal.print('Signed out.')
     }
@@ -30,11 +34,12 @@ interface Account {
 }
 
 export const whoami: Command = {
+  kind: 'service',
   name: 'whoami',
   summary: 'Show who is signed in',
   usage: 'whoami',
   maxPositionals: 0,
-  async run({ api, settings, terminal }) {
+  async run({ api, terminal, url }) {
     const account = await api.call<Account>('GET', '/me')
     terminal.data(account)
     const { user, organisation, plan, role } = account
@@ -43,8 +48,144 @@ export const whoami: Command = {
       ['Organisation', plain(organisation.name)],
       ['Plan', plan],
       ['Role', role],
-      ['Service', settings.url],
+      ['Service', url],
     ]
+    for (const line of table(rows)) terminal.print(line)
+  },
+}
+
+interface Token {
+  readonly id: string
+  readonly name: string
+  readonly hint: string
+  readonly created_at: string
+  readonly last_used_at: string | null
+}
+
+const TOKEN_ACTIONS = ['list', 'revoke'] as const
+
+export const tokens: Command = {
+  kind: 'service',
+  name: 'tokens',
+  summary: 'List and revoke API tokens',
+  usage: 'tokens [list] | tokens revoke <id> [--yes]',
+  options: { yes: yesOption },
+  details: ['Tokens are made in the dashboard settings: one that leaked must not be able to make others.'],
+  words: TOKEN_ACTIONS,
+  maxPositionals: 2,
+  async run(context, args) {
+    const [action = 'list', id] = args.positionals
+    const known = TOKEN_ACTIONS.find((candidate) => candidate === action)
+    switch (known) {
+      case 'list':
+        return listTokens(context)
+      case 'revoke': {
+        if (id === undefined)
+          throw usageError('Name the token: dropway tokens revoke <id>. "dropway tokens" lists them.')
+        await confirmed(context, args, `Revoke the token ${id}? Whatever uses it stops working.`)
+        await context.api.call('DELETE', `/tokens/${encodeURIComponent(id)}`)
+        context.terminal.print(`The token ${id} no longer works.`)
+        context.terminal.data({ id, revoked: true })
+        return
+      }
+      case undefined:
+        throw unknownWord('action', action, TOKEN_ACTIONS, 'dropway tokens revoke <id>')
+      default:
+        known satisfies never
+    }
+  },
+}
+
+async function listTokens({ api, terminal, url }: Context): Promise<void> {
+  const all = await api.call<Token[]>('GET', '/tokens')
+  terminal.data(all)
+  if (all.length === 0) terminal.note(`You have no API tokens. The dashboard at ${url} makes them.`)
+  const rows = all.map((token) => [
+    token.id,
+    plain(token.name),
+    `…${plain(token.hint)}`,
+    token.last_used_at === null ? 'never used' : `used ${formatTime(token.last_used_at)}`,
+  ])
+  for (const line of table(rows)) terminal.print(line)
+}
+
+interface Usage {
+  readonly plan: string
+  readonly drops: { readonly used: number; readonly limit: number }
+  readonly storage_bytes: { readonly used: number; readonly limit: number }
+  readonly custom_domains: { readonly used: number; readonly limit: number }
+  readonly upload_bytes: { readonly limit: number }
+  readonly versions_per_drop: { readonly limit: number }
+  readonly views_30d: number
+}
+
+export const usage: Command = {
+  kind: 'service',
+  name: 'usage',
+  summary: "Show what is used of the plan's limits",
+  usage: 'usage',
+  maxPositionals: 0,
+  async run({ api, terminal }) {
+    const used = await api.call<Usage>('GET', '/usage')
+    terminal.data(used)
+    const rows = [
+      ['Plan', used.plan],
+      ['Drops', `${used.drops.used} of ${used.drops.limit}`],
+      ['Storage', `${formatBytes(used.storage_bytes.used)} of ${formatBytes(used.storage_bytes.limit)}`],
+      ['Domains', `${used.custom_domains.used} of ${used.custom_domains.limit}`],
+      ['Largest upload', formatBytes(used.upload_bytes.limit)],
+      ['Versions kept', String(used.versions_per_drop.limit)],
+      ['Views, 30 days', String(used.views_30d)],
+    ]
+    for (const line of table(rows)) terminal.print(line)
+  },
+}
+
+interface Tenant {
+  readonly id: string
+  readonly name: string
+  readonly plan: string
+  readonly role: string
+}
+
+interface Member {
+  readonly email: string
+  readonly role: string
+}
+
+const ORG_ACTIONS = ['list', 'members'] as const
+
+export const org: Command = {
+  kind: 'service',
+  name: 'org',
+  summary: 'Show your organisations and who belongs to them',
+  usage: 'org [list] | org members [id]',
+  details: ['"members" without an id means the organisation that you act for.'],
+  words: ORG_ACTIONS,
+  maxPositionals: 2,
+  async run({ api, terminal }, args) {
+    const [action = 'list', id] = args.positionals
+    const known = ORG_ACTIONS.find((candidate) => candidate === action)
+    if (known === undefined) throw unknownWord('action', action, ORG_ACTIONS, 'dropway org members')
+    const { organisation } = await api.call<{ organisation: { id: string } }>('GET', '/me')
+    if (known === 'members') {
+      const members = await api.call<Member[]>(
+        'GET',
+        `/organisations/${encodeURIComponent(id ?? organisation.id)}/members`,
+      )
+      terminal.data(members)
+      for (const line of table(members.map((member) => [plain(member.email), member.role]))) terminal.print(line)
+      return
+    }
+    const all = await api.call<Tenant[]>('GET', '/organisations')
+    terminal.data(all.map((tenant) => ({ ...tenant, current: tenant.id === organisation.id })))
+    const rows = all.map((tenant) => [
+      tenant.id === organisation.id ? '*' : '',
+      tenant.id,
+      plain(tenant.name),
+      tenant.plan,
+      tenant.role,
+    ])
     for (const line of table(rows)) terminal.print(line)
   },
 }

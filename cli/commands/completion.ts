@@ -5,6 +5,7 @@ const SHELLS = ['bash', 'zsh', 'fish'] as const
 
 export function completionCommand(commands: () => readonly Command[]): Command {
   return {
+    kind: 'local',
     name: 'completion',
     summary: 'Print a completion script for your shell',
     usage: 'completion bash|zsh|fish',

@@ -1,15 +1,19 @@
-import { stat } from 'node:fs/promises'
 import path from 'node:path'
-import { ApiFailure, type Site, type Version } from '../api-client.ts'
+import { sitePath } from '../api-client.ts'
+import { ApiFailure } from '../api-failure.ts'
 import { findDrop } from '../chosen-drop.ts'
-import type { Arguments, Command, Context } from '../command.ts'
+import { yesOption, type Arguments, type Command, type Context } from '../command.ts'
+import { compareWithLive, printChanges } from '../comparison.ts'
 import { CliError, exitCodes, usageError } from '../failure.ts'
-import { digest, readFolder, type Folder } from '../folder.ts'
+import { digestStream, type Folder } from '../folder.ts'
+import { PUBLISH_TIMEOUT_MS } from '../http-client.ts'
+import type { Deployed, Site, Version } from '../json-output.ts'
 import { fileForm } from '../multipart.ts'
 import { createProgress } from '../progress.ts'
-import { openProject, type Project } from '../project.ts'
+import { openProject, type Project, type RememberedDrop } from '../project.ts'
+import { readPublishable } from '../publishable.ts'
 import { findSource, type Source } from '../source.ts'
-import { formatBytes, plain } from '../terminal.ts'
+import { countOf, formatBytes, plain } from '../terminal.ts'
 import { createUploader, type UploadOptions } from '../upload.ts'
 
 interface Outcome {
@@ -18,35 +22,47 @@ interface Outcome {
   readonly version: Version | undefined
 }
 
+const GO_ON = 'Run the same command again to go on: what has arrived is kept for twelve hours.'
+
 export const deploy: Command = {
+  kind: 'service',
+  patient: true,
   name: 'deploy',
   summary: 'Publish a folder, a page or a .zip',
-  usage: 'deploy [folder|file] [--slug <slug>] [--message <text>] [--spa] [--dry-run]',
+  usage: 'deploy [folder|file] [--slug <slug>] [--message <text>] [--spa] [--include <pattern>] [--dry-run] [--yes]',
   options: {
     slug: { type: 'string', value: 'slug', help: 'Publish to this drop of yours; made if it is free' },
     message: { type: 'string', value: 'text', help: 'What changed; shown in the list of versions' },
     spa: { type: 'boolean', help: 'Unknown paths serve index.html' },
     'no-spa': { type: 'boolean', help: 'Unknown paths are 404' },
-    'dry-run': { type: 'boolean', help: 'Say what would be published, change nothing' },
+    include: {
+      type: 'string',
+      value: 'pattern',
+      multiple: true,
+      help: 'Publish these although they look like secrets or usually stay at home',
+    },
+    'dry-run': { type: 'boolean', help: 'Compare with what is live, publish nothing' },
+    yes: yesOption,
   },
   details: [
     'Without a folder: this one if it has an index.html, else what was built (dist/, build/, out/, public/ or _site/).',
     'Beside a package.json, what was built comes first.',
     'Remembers the drop in .dropway.json and sends changed files only.',
     'Files listed in .dropwayignore (as in .gitignore) stay at home.',
+    'Files that look like secrets are refused before anything is public; --include publishes them all the same.',
     'The last line on stdout is the address.',
   ],
   maxPositionals: 1,
   async run(context, args) {
     const source = await findSource(context.cwd, args.positionals[0])
     const options = uploadOptions(args)
-    const project = await openProject(source.project, context.settings.url)
+    const project = await openProject(source.project, context.url)
     context.terminal.note(`Publishing ${relative(context.cwd, source.path)}`)
-    if (args.flag('dry-run')) return describe(context, source, project, args.text('slug'))
+    if (args.flag('dry-run')) return describe(context, source, project, args)
     const outcome =
       source.kind === 'folder'
-        ? await deployFolder(context, source, project, args.text('slug'), options)
-        : await deployFile(context, source, project, args.text('slug'), options)
+        ? await deployFolder(context, source, project, args, options)
+        : await deployFile(context, source, project, args, options)
     report(context, outcome)
   },
 }
@@ -64,18 +80,45 @@ async function deployFolder(
   context: Context,
   source: Source,
   project: Project,
-  slug: string | undefined,
+  args: Arguments,
   options: UploadOptions,
 ): Promise<Outcome> {
-  const folder = await readFolder(source.path)
-  mentionSkipped(context, folder)
-  const site = await siteFor(context, project, slug)
-  const uploader = createUploader({ api: context.api, configDir: context.settings.configDir })
-  const upload = await uploader.start(site.id, folder.files, options)
-  if (upload.unchanged) return { site: await applySettings(context, site, options), version: undefined }
-  await uploader.sendMissing(site.id, upload, folder.files, createProgress(context.terminal))
-  context.terminal.note(`Sent ${upload.missing.length} of ${folder.files.length} files`)
-  return { site, version: await uploader.finish(site.id, upload, folder.files, options) }
+  const folder = await readPublishable(context, source.path, args.texts('include'))
+  const site = await siteFor(context, project, args)
+  return { site, version: await upload(context, site, folder, options) }
+}
+
+async function upload(
+  context: Context,
+  site: Site,
+  folder: Folder,
+  options: UploadOptions,
+): Promise<Version | undefined> {
+  const { api, terminal, settings } = context
+  const { files } = folder
+  const uploader = createUploader({
+    api,
+    configDir: settings.configDir,
+    siteId: site.id,
+    files,
+    options: { ...options, allowSecrets: folder.allowsSecrets },
+  })
+  const started = await uploader.start()
+  if (started.unchanged) {
+    await applySettings(context, site, options)
+    return undefined
+  }
+  terminal.onInterrupt(`Interrupted; nothing was published. ${GO_ON}`)
+  try {
+    await uploader.sendMissing(started, createProgress(terminal))
+    terminal.note(`Sent ${started.missing.length} of ${countOf(files.length, 'file')}`)
+    return (await uploader.finish(started)) ?? (await api.listVersions(site.id)).find((version) => version.live)
+  } catch (error) {
+    if (!(error instanceof CliError) || error.exitCode !== exitCodes.unreachable) throw error
+    throw new CliError(`${error.message} ${GO_ON}`, error.exitCode, error.code)
+  } finally {
+    terminal.onInterrupt(undefined)
+  }
 }
 
 /** The service keeps what was uploaded; whether a page is still the live one is told by what was remembered here. */
@@ -83,50 +126,87 @@ async function deployFile(
   context: Context,
   source: Source,
   project: Project,
-  slug: string | undefined,
+  args: Arguments,
   options: UploadOptions,
 ): Promise<Outcome> {
   const name = path.basename(source.path)
-  const { sha256 } = await digest(source.path)
-  const site = await siteFor(context, project, slug, name)
+  const { sha256 } = await digestStream(source.path)
+  const site = await siteFor(context, project, args, name)
   const remembered = project.find(name)
-  if (remembered?.sha256 === sha256 && remembered.version_id === site.live_version_id) {
+  if (remembered?.id === site.id && remembered.sha256 === sha256 && remembered.version_id === site.live_version_id) {
     return { site: await applySettings(context, site, options), version: undefined }
   }
   const form = await fileForm(source.path, options.message === undefined ? {} : { message: options.message })
   const version = await context.api.call<Version>(
     'POST',
-    `${context.api.sitePath(site.id)}/${source.kind === 'zip' ? 'upload-bundle' : 'upload'}`,
-    form,
+    `${sitePath(site.id)}/${source.kind === 'zip' ? 'upload-bundle' : 'upload'}`,
+    { ...form, timeoutMs: PUBLISH_TIMEOUT_MS },
   )
-  await project.remember({ id: site.id, slug: site.slug, sha256, version_id: version.version_id }, name)
+  if (remembered === undefined || remembered.id === site.id)
+    await project.remember({ id: site.id, slug: site.slug, sha256, version_id: version.version_id }, name)
   return { site: await applySettings(context, site, options), version }
 }
 
 /** `--slug` names the drop; else the remembered one; else a new one. Remembered before anything is sent. */
-async function siteFor(
-  { api, terminal }: Context,
-  project: Project,
-  slug: string | undefined,
-  name?: string,
-): Promise<Site> {
+async function siteFor(context: Context, project: Project, args: Arguments, name?: string): Promise<Site> {
+  const { api, terminal } = context
+  const slug = args.text('slug')
   const remembered = project.find(name)
-  if (remembered !== undefined && (slug === undefined || slug === remembered.slug))
-    return rememberedSite(api, remembered.id)
+  if (slug === undefined && remembered !== undefined) return rememberedSite(api, remembered)
   const existing = slug === undefined ? undefined : await findDrop(api, slug)
-  const site = existing ?? (await api.createSite(slug === undefined ? {} : { slug }))
-  if (existing === undefined) terminal.note(`New drop ${site.slug}`)
-  await project.remember({ id: site.id, slug: site.slug }, name)
+  if (existing !== undefined && existing.id !== remembered?.id) await requireOverwriting(context, args, existing)
+  const site = existing ?? (await createDrop(context, slug))
+  if (await mayForget(api, remembered, site)) await project.remember({ id: site.id, slug: site.slug }, name)
+  else terminal.note(`This folder stays linked to ${remembered!.slug}; "dropway link ${site.slug}" changes that.`)
   return site
 }
 
-async function rememberedSite(api: Context['api'], id: string): Promise<Site> {
+async function createDrop({ api, terminal }: Context, slug: string | undefined): Promise<Site> {
+  const site = await api.createSite(slug === undefined ? {} : { slug }).catch(async (error: unknown) => {
+    // The answer to an attempt that made it may have been lost.
+    const own = slug === undefined || !(error instanceof CliError) ? undefined : await ownAfter(api, error, slug)
+    if (own === undefined) throw error
+    return own
+  })
+  terminal.note(`New drop ${site.slug}`)
+  return site
+}
+
+async function ownAfter(api: Context['api'], error: CliError, slug: string): Promise<Site | undefined> {
+  return error.code === 'slug_taken' || error.code === 'unreachable' ? findDrop(api, slug) : undefined
+}
+
+/** What a folder was linked to stays, unless there was nothing or it is gone. */
+async function mayForget(api: Context['api'], remembered: RememberedDrop | undefined, site: Site): Promise<boolean> {
+  if (remembered === undefined || remembered.id === site.id) return true
+  return (await findDrop(api, remembered.id)) === undefined
+}
+
+/** Somebody else, or another folder, published what is there. CI names the drop in its own script. */
+async function requireOverwriting({ terminal }: Context, args: Arguments, site: Site): Promise<void> {
+  if (site.live_version_id === null || args.flag('yes')) return
+  if (terminal.unattended) {
+    terminal.note(`${site.slug} was not published from this folder before.`)
+    return
+  }
+  const answer = await terminal.confirm(
+    `${site.slug} has content that was not published from this folder. Publish over it?`,
+  )
+  if (answer === true) return
+  const hint =
+    answer === undefined
+      ? `${site.slug} has content that was not published from this folder. Say --yes to publish over it, or link the folder once: dropway link ${site.slug}`
+      : 'Nothing was published.'
+  throw new CliError(hint, answer === undefined ? exitCodes.usage : exitCodes.failed, 'not_linked')
+}
+
+async function rememberedSite(api: Context['api'], { id, slug }: RememberedDrop): Promise<Site> {
   try {
     return await api.readSite(id)
   } catch (error) {
     if (!(error instanceof ApiFailure) || error.status !== 404) throw error
     throw new CliError(
-      `The drop ${id} that .dropway.json remembers is gone or belongs to another account. Delete .dropway.json to publish a new drop, or name one with --slug.`,
+      `The drop ${slug} that .dropway.json remembers is gone or belongs to another account. Name a drop with --slug, or forget it with "dropway unlink" to publish a new one.`,
       exitCodes.failed,
       'not_found',
     )
@@ -149,39 +229,43 @@ function report({ terminal }: Context, { site, version }: Outcome): void {
   if (version === undefined) terminal.note('Nothing has changed; the live version stays.')
   else
     terminal.note(
-      `Version ${version.version_number} is live: ${version.file_count} files, ${formatBytes(version.byte_size)}`,
+      `Version ${version.version_number} is live: ${countOf(version.file_count, 'file')}, ${formatBytes(version.byte_size)}`,
     )
   terminal.print(site.url)
-  terminal.data({
+  const data: Deployed = {
     url: site.url,
     id: site.id,
     slug: site.slug,
     unchanged: version === undefined,
     version: version ?? null,
-  })
+  }
+  terminal.data(data)
 }
 
-async function describe(
-  { terminal }: Context,
-  source: Source,
-  project: Project,
-  slug: string | undefined,
-): Promise<void> {
-  const folder = source.kind === 'folder' ? await readFolder(source.path) : undefined
-  const files = folder?.files.map((file) => ({ path: file.path, size: file.size })) ?? [
-    { path: path.basename(source.path), size: (await stat(source.path)).size },
-  ]
+/** `--dry-run`: the same refusals, and what would change; nothing is made or sent. */
+async function describe(context: Context, source: Source, project: Project, args: Arguments): Promise<void> {
+  const { terminal } = context
+  if (source.kind === 'zip')
+    throw usageError('--dry-run looks into folders and pages, not into a .zip. Unpack it and name the folder.')
+  const name = source.kind === 'folder' ? undefined : path.basename(source.path)
+  const files =
+    source.kind === 'folder'
+      ? (await readPublishable(context, source.path, args.texts('include'))).files
+      : // A page is published as the landing page.
+        [{ path: 'index.html', ...(await digestStream(source.path)) }]
+  const changes = await compareWithLive(context, files, { slug: args.text('slug'), remembered: project.find(name) })
   const bytes = files.reduce((sum, file) => sum + file.size, 0)
-  const drop = slug ?? project.find(folder ? undefined : path.basename(source.path))?.slug
-  for (const file of files) terminal.print(`${plain(file.path)}  ${formatBytes(file.size)}`)
+  printChanges(terminal, changes)
   terminal.print(
-    `${files.length} files, ${formatBytes(bytes)}, to ${drop === undefined ? 'a new drop' : drop}. Nothing was published.`,
+    `${countOf(files.length, 'file')}, ${formatBytes(bytes)}, to ${changes.site === null ? 'a new drop' : changes.site.slug}. Nothing was published.`,
   )
-  terminal.data({ dry_run: true, drop: drop ?? null, files, byte_size: bytes, file_count: files.length })
-}
-
-function mentionSkipped({ terminal }: Context, { skipped }: Folder): void {
-  for (const name of skipped) terminal.note(`Left out: ${plain(name)} (a link out of the folder, or no ordinary file)`)
+  terminal.data({
+    dry_run: true,
+    drop: changes.site?.slug ?? args.text('slug') ?? null,
+    ...changes,
+    byte_size: bytes,
+    file_count: files.length,
+  })
 }
 
 function relative(cwd: string, target: string): string {

@@ -1,7 +1,9 @@
+import { sitePath } from '../api-client.ts'
 import { chosenDrop } from '../chosen-drop.ts'
-import { dropOption, type Command, type Context } from '../command.ts'
+import { dropOption, yesOption, type Command, type Context } from '../command.ts'
 import { usageError } from '../failure.ts'
 import { plain, table } from '../terminal.ts'
+import { unknownWord } from '../unknown-word.ts'
 
 interface RecordLine {
   readonly action: string
@@ -27,10 +29,11 @@ interface Domain {
 const ACTIONS = ['add', 'check', 'main', 'remove', 'list'] as const
 
 export const domains: Command = {
+  kind: 'service',
   name: 'domains',
   summary: 'Serve a drop from your own domain',
   usage: 'domains add|check|main|remove <domain> | domains list [--drop <slug|id>] [--yes]',
-  options: { drop: dropOption, yes: { type: 'boolean', help: 'Remove without asking' } },
+  options: { drop: dropOption, yes: yesOption },
   details: [
     '"add", "check" and "list" print what is missing or wrong in your DNS; the certificate follows by itself.',
     '"main" makes this half of an apex/www pair the name that the other one leads to.',
@@ -40,12 +43,11 @@ export const domains: Command = {
   async run(context, args) {
     const [action, domain] = args.positionals
     const known = ACTIONS.find((candidate) => candidate === action)
-    if (known === undefined)
-      throw usageError('Say "dropway domains add|check|main|remove <domain>" or "dropway domains list".')
+    if (known === undefined) throw unknownWord('action', action, ACTIONS, 'dropway domains list')
     if (known !== 'list' && domain === undefined)
       throw usageError(`Name the domain: dropway domains ${known} www.example.com`)
     const site = await chosenDrop(context, args)
-    const root = `${context.api.sitePath(site.id)}/domains`
+    const root = `${sitePath(site.id)}/domains`
     switch (known) {
       case 'list':
         return listDomains(context, root)

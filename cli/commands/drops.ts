@@ -3,14 +3,16 @@ import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { VersionEntry } from '../api-client.ts'
 import { openBrowser } from '../browser.ts'
 import { chosenDrop } from '../chosen-drop.ts'
 import { dropOption, type Command, type Context } from '../command.ts'
 import { CliError, exitCodes, usageError } from '../failure.ts'
-import { formatBytes, plain, table } from '../terminal.ts'
+import type { VersionEntry } from '../json-output.ts'
+import { countOf, formatBytes, formatTime, plain, table } from '../terminal.ts'
+import { unknownWord } from '../unknown-word.ts'
 
 export const list: Command = {
+  kind: 'service',
   name: 'list',
   summary: 'List your drops',
   usage: 'list',
@@ -25,6 +27,7 @@ export const list: Command = {
 }
 
 export const open: Command = {
+  kind: 'service',
   name: 'open',
   summary: 'Open the drop in the browser',
   usage: 'open [--drop <slug|id>]',
@@ -40,6 +43,7 @@ export const open: Command = {
 }
 
 export const versions: Command = {
+  kind: 'service',
   name: 'versions',
   summary: 'List the retained versions, newest first',
   usage: 'versions [--drop <slug|id>]',
@@ -55,12 +59,11 @@ export const versions: Command = {
 }
 
 function versionRow(entry: VersionEntry): string[] {
-  const date = entry.created_at.slice(0, 16).replace('T', ' ')
   return [
     String(entry.version_number),
     entry.live ? 'live' : '',
-    date,
-    `${entry.file_count} files`,
+    formatTime(entry.created_at),
+    countOf(entry.file_count, 'file'),
     formatBytes(entry.byte_size),
     plain(entry.message ?? ''),
     entry.version_id,
@@ -68,6 +71,7 @@ function versionRow(entry: VersionEntry): string[] {
 }
 
 export const rollback: Command = {
+  kind: 'service',
   name: 'rollback',
   summary: 'Make an earlier version live again',
   usage: 'rollback [number|version_id] [--drop <slug|id>]',
@@ -100,6 +104,7 @@ function chooseVersion(entries: readonly VersionEntry[], wanted: string | undefi
 }
 
 export const password: Command = {
+  kind: 'service',
   name: 'password',
   summary: 'Ask visitors for a password, or stop asking',
   usage: 'password set|clear [--drop <slug|id>]',
@@ -110,7 +115,7 @@ export const password: Command = {
   async run(context, args) {
     const action = args.positionals[0]
     if (action !== 'set' && action !== 'clear')
-      throw usageError('Say "dropway password set" or "dropway password clear".')
+      throw unknownWord('action', action, ['set', 'clear'], 'dropway password set')
     const site = await chosenDrop(context, args)
     const value = action === 'set' ? await readPassword(context) : null
     const changed = await context.api.changeSite(site.id, { password: value })
@@ -135,6 +140,8 @@ async function firstLine(stdin: NodeJS.ReadableStream): Promise<string> {
 }
 
 export const exportAll: Command = {
+  kind: 'service',
+  patient: true,
   name: 'export',
   summary: 'Download every drop as one .zip',
   usage: 'export [file.zip|-]',
@@ -143,7 +150,7 @@ export const exportAll: Command = {
   async run({ api, cwd, terminal }, args) {
     const target = args.positionals[0] ?? 'dropway-export.zip'
     if (target === '-' && terminal.json) throw usageError('--json and "-" both want stdout. Name a file.')
-    const { body } = await api.send('GET', '/sites/export')
+    const { body } = await api.stream('GET', '/sites/export')
     if (target === '-') return pipeline(body, terminal.stdout, { end: false })
     const file = path.resolve(cwd, target)
     // A half-written archive never stands under the final name.

@@ -1,48 +1,72 @@
+import { ApiFailure } from '../api-failure.ts'
 import { openBrowser } from '../browser.ts'
 import type { Command, Context } from '../command.ts'
+import type { Credentials } from '../credentials.ts'
 import { notSignedIn } from '../failure.ts'
-import { openLoopback, type Loopback } from '../loopback.ts'
-import type { Attempt } from '../oauth.ts'
+import { openLoopback } from '../loopback.ts'
+import type { ServerMetadata } from '../oauth.ts'
+import { parseAddress, rememberService } from '../settings.ts'
 
 /** A sign-in that takes longer was given up. */
 const LOGIN_TIMEOUT_MS = 10 * 60_000
 
 export const login: Command = {
+  kind: 'service',
   name: 'login',
-  summary: 'Sign in with the browser, once',
-  usage: 'login [--no-browser]',
-  options: { 'no-browser': { type: 'boolean', help: 'Only print the address to open' } },
-  details: ['In CI set DROPWAY_TOKEN to an API token from the dashboard instead.'],
-  maxPositionals: 0,
+  summary: 'Sign in once; names the service that all commands use',
+  usage: 'login [address] [--device]',
+  options: {
+    device: { type: 'boolean', help: 'Show a short code to enter in a browser anywhere' },
+    'no-browser': { type: 'boolean', help: 'The same as --device' },
+  },
+  details: [
+    'The address, such as https://dropway.example, is needed the first time and remembered.',
+    'On a machine without a browser (a server, a container, over SSH) it shows a short code by itself.',
+    'In CI set DROPWAY_URL, and DROPWAY_TOKEN to an API token from the dashboard, instead.',
+  ],
+  maxPositionals: 1,
+  addressFrom: ({ positionals: [address] }) =>
+    address === undefined ? undefined : parseAddress(address, 'The address'),
   async run(context, args) {
-    const { oauth, credentials, settings, terminal, api } = context
+    const { oauth, credentials, settings, terminal, api, url } = context
     const metadata = await oauth.discover()
-    const clientId = (await credentials.read(settings.url))?.client_id ?? (await oauth.register(metadata))
-    const loopback = await openLoopback()
-    try {
-      const attempt = oauth.begin(metadata, clientId, loopback.port)
-      await showAddress(context, attempt, args.flag('no-browser'))
-      const answer = await firstAnswer(context, loopback)
-      await credentials.write(settings.url, await oauth.complete(metadata, attempt, answer))
-    } finally {
-      loopback.close()
-    }
+    const wantsCode = args.flag('device') || args.flag('no-browser') || !settings.hasBrowser
+    const signedIn =
+      (wantsCode ? undefined : await signInHere(context, metadata)) ?? (await signInAnywhere(context, metadata))
+    await credentials.write(url, signedIn)
+    rememberService(settings.configDir, url, settings.caFileFor(url))
     const { user } = await api.call<{ user: { email: string } }>('GET', '/me')
+    terminal.note(`From now on commands talk to ${url}; DROPWAY_URL names another service.`)
+    if (settings.token !== undefined) terminal.note('DROPWAY_TOKEN is set and wins over this sign-in.')
     terminal.print(`Signed in as ${user.email}.`)
-    terminal.data({ signed_in: true, email: user.email })
+    terminal.data({ signed_in: true, email: user.email, url })
   },
 }
 
-async function showAddress({ terminal, settings }: Context, attempt: Attempt, printOnly: boolean): Promise<void> {
-  const opened = !printOnly && (await openBrowser(attempt.url, settings.browser))
-  // On stderr even with --json: somebody has to open it.
-  terminal.stderr.write(
-    `${opened ? 'Your browser shows the sign-in. If it does not, open this address:' : 'Open this address in a browser:'}\n\n${attempt.url}\n\n`,
-  )
+/** The client that signed in before, unless the service has forgotten it. */
+async function knownClient({ credentials, url }: Context): Promise<string | undefined> {
+  return (await credentials.read(url))?.client_id
 }
 
-/** From the loopback redirect, or pasted by somebody whose browser runs on another machine. */
-async function firstAnswer({ terminal }: Context, loopback: Loopback): Promise<URLSearchParams> {
+/** In a browser on this machine; undefined when none can be opened. */
+async function signInHere(context: Context, metadata: ServerMetadata): Promise<Credentials | undefined> {
+  const { oauth, settings, terminal } = context
+  const loopback = await openLoopback()
+  try {
+    const known = await knownClient(context)
+    let attempt = known === undefined ? undefined : oauth.begin(metadata, known, loopback.port)
+    if (attempt === undefined || !(await oauth.isAcceptable(attempt)))
+      attempt = oauth.begin(metadata, await oauth.register(metadata), loopback.port)
+    if (!(await openBrowser(attempt.url, settings.browser))) return undefined
+    // On stderr even with --json: somebody may have to open it.
+    terminal.stderr.write(`Your browser shows the sign-in. If it does not, open this address:\n\n${attempt.url}\n\n`)
+    return await oauth.complete(metadata, attempt, await inTime(loopback.answer))
+  } finally {
+    loopback.close()
+  }
+}
+
+async function inTime<Value>(answer: Promise<Value>): Promise<Value> {
   let timer: NodeJS.Timeout | undefined
   const tooLate = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(
@@ -50,18 +74,26 @@ async function firstAnswer({ terminal }: Context, loopback: Loopback): Promise<U
       LOGIN_TIMEOUT_MS,
     )
   })
-  const pasted = terminal
-    .ask('Waiting for the browser. If it runs elsewhere, paste the address it ends at: ')
-    .then((text) => {
-      const query = text?.split('?', 2)[1]
-      return query === undefined ? loopback.answer : new URLSearchParams(query)
-    })
-  // Closing the prompt after the browser answered rejects it; that is no failure.
-  pasted.catch(() => {})
   try {
-    return await Promise.race([loopback.answer, pasted, tooLate])
+    return await Promise.race([answer, tooLate])
   } finally {
     clearTimeout(timer)
-    terminal.stdin.destroy()
   }
+}
+
+/** With a short code, in a browser anywhere (RFC 8628). */
+async function signInAnywhere(context: Context, metadata: ServerMetadata): Promise<Credentials> {
+  const { oauth, terminal } = context
+  const known = await knownClient(context)
+  let clientId = known ?? (await oauth.register(metadata))
+  const device = await oauth.beginDevice(metadata, clientId).catch(async (error: unknown) => {
+    if (known === undefined || !(error instanceof ApiFailure) || error.status !== 401) throw error
+    clientId = await oauth.register(metadata)
+    return oauth.beginDevice(metadata, clientId)
+  })
+  // On stderr even with --json: somebody has to act on it.
+  terminal.stderr.write(
+    `Open this address in a browser, on any device:\n\n  ${device.verification_uri}\n\nand enter the code:\n\n  ${device.user_code}\n\nWaiting …\n`,
+  )
+  return oauth.completeDevice(metadata, clientId, device)
 }

@@ -1,9 +1,9 @@
 /** `dropway mcp`: the hosted MCP server for clients that speak stdio; one JSON-RPC message per line both ways. */
 import readline from 'node:readline'
+import { toFailure } from '../api-failure.ts'
 import type { Command, Context } from '../command.ts'
 import { CliError, notSignedIn } from '../failure.ts'
-import { readText, type HttpReply } from '../http-client.ts'
-import { toFailure } from '../api-client.ts'
+import type { HttpReply } from '../http-client.ts'
 
 interface Message {
   readonly id?: string | number | null
@@ -15,6 +15,7 @@ const INTERNAL_ERROR = -32_603
 const PARSE_ERROR = -32_700
 
 export const mcp: Command = {
+  kind: 'service',
   name: 'mcp',
   summary: 'Bridge the MCP server to stdio',
   usage: 'mcp',
@@ -27,8 +28,8 @@ export const mcp: Command = {
   },
 }
 
-function createBridge({ http, settings, terminal }: Context, token: string) {
-  const url = `${settings.url}/mcp`
+function createBridge({ http, terminal, url: service }: Context, token: string) {
+  const url = `${service}/mcp`
   let session: string | undefined
   let protocol: string | undefined
 
@@ -87,7 +88,7 @@ async function relayReply(reply: HttpReply, relay: (message: Message) => void): 
     for await (const data of events(reply.body)) relay(JSON.parse(data) as Message)
     return
   }
-  const text = await readText(reply)
+  const text = await reply.text()
   const message = parse(text)
   // JSON-RPC errors come with an error status too and are passed on as they are.
   if (message !== undefined && 'jsonrpc' in message) relay(message)

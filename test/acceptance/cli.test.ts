@@ -162,7 +162,10 @@ test('--slug names the drop: made the first time, found from anywhere else; --sp
   const there = await makeFolder({ 'index.html': 'from there' })
   expect((await dropway(['deploy', here, '--slug', slug, '--spa'])).code).toBe(0)
   expect((await stack.visit(slug, '/some/route')).text()).toContain('from here')
-  expect((await dropway(['deploy', there, '--slug', slug, '--json'])).json()).toMatchObject({
+  const unasked = await dropway(['deploy', there, '--slug', slug])
+  expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining('--yes')])
+  expect((await stack.visit(slug)).text()).toContain('from here')
+  expect((await dropway(['deploy', there, '--slug', slug, '--yes', '--json'])).json()).toMatchObject({
     slug,
     version: { version_number: 2 },
   })
@@ -255,14 +258,17 @@ test('in a terminal there is a progress bar, and the last line is still the addr
   expect(lines.at(-1)).toMatch(/^https:\/\/[a-z0-9-]+\.localhost:\d+$/)
 })
 
-test('drop: no account, a claim link, a QR code, the address last', async () => {
+test('drop: no account, a claim link, the address last, and a QR code where somebody sees it', async () => {
   const folder = await makeFolder({ 'page.html': '<h1>Anonymous</h1>' })
   const { code, stdout, stderr, lines } = await dropway(['drop', 'page.html'], {
     cwd: folder,
     env: { DROPWAY_TOKEN: '' },
   })
   expect(code, stderr).toBe(0)
-  expect(stdout).toMatch(/[▀▄█]{5}/)
+  expect(stdout).not.toMatch(/[▀▄█]/)
+  const shown = await cli.runInTerminal(['drop', 'page.html'], { cwd: folder, env: serviceEnv() })
+  expect(shown.stdout).toMatch(/[▀▄█]{5}/)
+  expect(shown.lines.at(-1)).toMatch(/^https:/)
   expect(stdout).toContain(`${stack.baseUrl}/claim?token=`)
   expect((await stack.visit(slugOf(lines.at(-1)!))).text()).toContain('Anonymous')
   const json = (await dropway(['drop', 'page.html', '--json'], { cwd: folder })).json()

@@ -1,9 +1,10 @@
 /** Signing in from the command line, with a real browser in between. */
-import { chmod, readFile, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { launchBrowser } from '../support/browser.ts'
+import { makeOpener, openedAddress } from '../support/cli-sign-in.ts'
 import { openCli, type CliResult, type Cli } from '../support/cli.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
 
@@ -19,11 +20,7 @@ beforeAll(async () => {
   ;[cli, stack, browser] = await Promise.all([openCli(), sharedStack(), launchBrowser()])
   account = await stack.createAccount('plus', { password: PASSWORD })
   await writeFile(path.join(cli.folder, 'ca.pem'), stack.ca)
-  // What the client opens as "the browser": it only notes the address.
-  const opener = path.join(cli.folder, 'opener')
-  await writeFile(opener, `#!/bin/sh\nprintf %s "$1" > "$OPENED.part" && mv "$OPENED.part" "$OPENED"\n`)
-  await chmod(opener, 0o755)
-  env = { DROPWAY_URL: stack.baseUrl, DROPWAY_CA_FILE: path.join(cli.folder, 'ca.pem'), BROWSER: opener }
+  env = { DROPWAY_URL: stack.baseUrl, DROPWAY_CA_FILE: path.join(cli.folder, 'ca.pem'), BROWSER: await makeOpener(cli) }
 }, 120_000)
 
 afterAll(async () => {
@@ -32,14 +29,6 @@ afterAll(async () => {
 })
 
 const credentialsFile = (): string => path.join(cli.folder, 'home', '.config', 'dropway', 'credentials.json')
-
-async function openedAddress(file: string): Promise<string> {
-  for (;;) {
-    const text = await readFile(file, 'utf8').catch(() => undefined)
-    if (text !== undefined) return text
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-}
 
 /** Runs `login` and lets a fresh browser decide; resolves when both are done. */
 async function login(decision: 'Allow' | 'Deny'): Promise<CliResult> {
@@ -91,66 +80,33 @@ test('denied in the browser: exit code 3, nothing stored', async () => {
   expect((await cli.run(['whoami'], { env })).code).toBe(3)
 }, 60_000)
 
-test('without a browser and without a terminal the address is printed', async () => {
-  const kill = new AbortController()
-  const { stderr } = await cli.run(['login', '--no-browser'], {
-    env,
-    signal: kill.signal,
-    respond(output) {
-      if (output.includes('code_challenge_method=S256')) kill.abort()
-      return undefined
-    },
-  })
-  expect(stderr).toContain(`${stack.baseUrl}/oauth/authorize?`)
-})
-
-/** The address that the client printed, once its prompt stands there. */
-function printedAddress(output: string): string | undefined {
-  return output.includes('paste') ? /https:\/\/\S+\/oauth\/authorize\?\S+/.exec(output)?.[0] : undefined
-}
-
-test('in a terminal: the browser answers while the prompt waits', async () => {
+test('on a server: a short code, entered in a browser elsewhere; then a folder is deployed', async () => {
   const page = await (await browser.newContext({ ignoreHTTPSErrors: true })).newPage()
-  const { code, stdout } = await cli.runInTerminal(['login', '--no-browser'], {
-    env,
+  const home = { ...env, HOME: path.join(cli.folder, 'server'), BROWSER: '' }
+  const { code, stdout, stderr } = await cli.run(['login'], {
+    env: home,
     respond(output) {
-      const address = printedAddress(output)
-      if (address === undefined) return undefined
-      return allow(page, address).then(() => '')
+      const [, address, userCode] = /^ {2}(https:\S+\/device)\n[^]*^ {2}([A-Z]{4}-[A-Z]{4})$/m.exec(output) ?? []
+      return userCode === undefined ? undefined : enter(page, address!, userCode).then(() => '')
     },
   })
-  expect(code, stdout).toBe(0)
-  expect(stdout).toContain(`Signed in as ${account.email}`)
+  expect([code, stdout], stderr).toEqual([0, `Signed in as ${account.email}.\n`])
+  expect(stderr).toContain(`From now on commands talk to ${stack.baseUrl}`)
   await page.context().close()
+  // The service and its certificate authority are remembered: nothing but the home folder is needed.
+  const folder = path.join(cli.folder, 'site')
+  await mkdir(folder)
+  await writeFile(path.join(folder, 'index.html'), '<h1>From a server</h1>')
+  const deployed = await cli.run(['deploy', folder], { env: { HOME: home.HOME } })
+  expect(deployed.code, deployed.stderr).toBe(0)
+  const slug = new URL(deployed.lines.at(-1)!).hostname.split('.')[0]!
+  expect((await stack.visit(slug)).text()).toContain('From a server')
 }, 60_000)
 
-test('in a terminal: a browser on another machine ends at an address that can be pasted', async () => {
-  const page = await (await browser.newContext({ ignoreHTTPSErrors: true })).newPage()
-  const { code, stdout } = await cli.runInTerminal(['login', '--no-browser'], {
-    env: { ...env, HOME: path.join(cli.folder, 'elsewhere') },
-    respond(output) {
-      const address = printedAddress(output)
-      return address === undefined ? undefined : endOf(page, address).then((end) => `${end}\r`)
-    },
-  })
-  expect(code, stdout).toBe(0)
-  expect(stdout).toContain(`Signed in as ${account.email}`)
-  await page.context().close()
-}, 60_000)
-
-async function allow(page: Page, address: string): Promise<void> {
+async function enter(page: Page, address: string, userCode: string): Promise<void> {
   await page.goto(address)
   await signIn(page)
+  await page.locator('input[name=user_code]').fill(userCode)
+  await page.locator('form:has(input[name=user_code]) button').first().click()
   await page.getByRole('button', { name: 'Allow' }).click()
-}
-
-/** Where the browser is sent, on a machine where nobody listens there. */
-async function endOf(page: Page, address: string): Promise<string> {
-  const { promise, resolve } = Promise.withResolvers<string>()
-  await page.route('http://127.0.0.1:*/callback*', async (route) => {
-    resolve(route.request().url())
-    await route.abort()
-  })
-  await allow(page, address)
-  return promise
 }

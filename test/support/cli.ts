@@ -37,6 +37,8 @@ export interface RunOptions {
 export interface Cli {
   /** A folder of this test file's own, with the user's home in it. */
   readonly folder: string
+  /** The installed program. */
+  readonly bin: string
   run(args: readonly string[], options?: RunOptions): Promise<CliResult>
   /** The same in a pseudo-terminal; stdout and stderr arrive together. */
   runInTerminal(args: readonly string[], options?: RunOptions): Promise<CliResult>
@@ -46,12 +48,11 @@ export interface Cli {
 /** Packed and installed once per run: two builds at a time would overwrite each other. */
 export async function installSharedCli(): Promise<SharedThing<{ bin: string }>> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-test-cli-'))
-  const packed = await pack('cli', folder)
-  // The only dependency comes along as a package too, so that no registry is asked.
-  const dependency = await pack('node_modules/uqr', folder)
+  const packed = await packCli(folder)
   const prefix = path.join(folder, 'installed')
   await mkdir(prefix)
-  await npm(['install', '--offline', '--no-audit', '--no-fund', '--prefix', prefix, dependency, packed], folder)
+  // It has no dependencies, so that no registry is asked.
+  await npm(['install', '--offline', '--no-audit', '--no-fund', '--prefix', prefix, packed], folder)
   return {
     description: { bin: path.join(prefix, 'node_modules', '.bin', 'dropway') },
     stop: () => rm(folder, { recursive: true, force: true }),
@@ -69,6 +70,7 @@ export async function openCli(): Promise<Cli> {
   })
   return {
     folder,
+    bin,
     run: (args, options = {}) => run(bin, args, complete(options)),
     runInTerminal(args, options = {}) {
       const command = [bin, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ')
@@ -78,10 +80,9 @@ export async function openCli(): Promise<Cli> {
   }
 }
 
-async function pack(source: string, destination: string): Promise<string> {
-  // Only our own package has something to build.
-  const scripts = source === 'cli' ? [] : ['--ignore-scripts']
-  const output = await npm(['pack', '--json', ...scripts, '--pack-destination', destination], path.join(ROOT, source))
+/** The archive that would be published. */
+async function packCli(destination: string): Promise<string> {
+  const output = await npm(['pack', '--json', '--pack-destination', destination], path.join(ROOT, 'cli'))
   const [entry] = JSON.parse(output.slice(output.indexOf('['))) as [{ filename: string }]
   return path.join(destination, entry.filename)
 }

@@ -35,7 +35,8 @@ test('the action deploys with its inputs, reads none of them as a command, and g
   expect(step.run).not.toContain('${{')
   const inputs = {
     DROPWAY_TOKEN: 'dw_x',
-    INPUT_URL: '',
+    DROPWAY_URL: 'https://dropway.example',
+    INPUT_INCLUDE: '',
     INPUT_FOLDER: '-dist',
     INPUT_SLUG: 'my-site',
     INPUT_MESSAGE: '$(touch pwned); "quoted"',
@@ -48,6 +49,7 @@ test('the action deploys with its inputs, reads none of them as a command, and g
     '--yes',
     'dropway@0.1.0',
     'deploy',
+    '--yes',
     '--slug',
     'my-site',
     '--message',
@@ -57,6 +59,10 @@ test('the action deploys with its inputs, reads none of them as a command, and g
     '-dist',
   ])
   expect(await read('output')).toBe('url=https://my-site.example\n')
+  const nowhere = { ...env, ...inputs, DROPWAY_URL: '' }
+  expect(() => execFileSync('bash', ['-c', step.run], { cwd: folder, env: nowhere, stdio: 'pipe' })).toThrow(
+    /input url/,
+  )
 })
 
 test('the GitLab job deploys and names the address as its environment', async () => {
@@ -64,8 +70,12 @@ test('the GitLab job deploys and names the address as its environment', async ()
   const script = deploy.script.join('\n')
   execFileSync('bash', ['-ec', script], {
     cwd: folder,
-    env: { ...env, DROPWAY_SLUG: 'my-site', CI_COMMIT_TITLE: 'Fix' },
+    env: { ...env, DROPWAY_URL: 'https://dropway.example', DROPWAY_SLUG: 'my-site', CI_COMMIT_TITLE: 'Fix' },
   })
   expect(await read('address.env')).toBe('DROPWAY_ADDRESS=https://my-site.example\n')
   expect((await read('arguments')).split('\n')).toContain('my-site')
+  const nowhere = { ...env, DROPWAY_SLUG: 'my-site', CI_COMMIT_TITLE: 'Fix' }
+  expect(() => execFileSync('bash', ['-ec', script], { cwd: folder, env: nowhere, stdio: 'pipe' })).toThrow(
+    /DROPWAY_URL/,
+  )
 })

@@ -38,5 +38,26 @@ const table: [string, string, boolean, boolean][] = [
 ]
 
 test.each(table)('%j against %s (folder: %s): %s', (pattern, path, isFolder, expected) => {
-  expect(parseIgnore(pattern)(path, isFolder)).toBe(expected)
+  expect(parseIgnore(pattern).leavesOut(path, isFolder)).toBe(expected)
+})
+
+test.each([
+  ['.git/config', '.git', true, false],
+  ['.git/config', '.git/config', false, false],
+  ['.git/config', '.git/HEAD', false, true],
+  ['.git/', '.git/HEAD', false, false],
+  ['*.pem', 'certs/ca.pem', false, false],
+])('--include %s: %s (folder: %s) stays at home: %s', (include, path, isFolder, expected) => {
+  expect(parseIgnore('', [include]).leavesOut(path, isFolder)).toBe(expected)
+})
+
+test.each([
+  ['', '.npmrc', '.npmrc', true],
+  ['', 'keys/', 'keys/tls.key', true],
+  ['', '*.pem', 'certs/ca.pem', true],
+  ['', 'other', '.npmrc', false],
+  ['!.htpasswd', 'other', '.htpasswd', true],
+  ['.htpasswd', 'other', '.htpasswd', false],
+])('.dropwayignore %j and --include %s ask for %s: %s', (text, include, path, expected) => {
+  expect(parseIgnore(text, [include]).wants(path)).toBe(expected)
 })

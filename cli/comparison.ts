@@ -1,0 +1,27 @@
+/** What a folder would change at its drop: asked of the service, which refuses here what it would refuse later. */
+import type { Context } from './command.ts'
+import type { LocalFile } from './folder.ts'
+import type { Changes } from './json-output.ts'
+import type { RememberedDrop } from './project.ts'
+import { countOf, formatBytes, plain, type Terminal } from './terminal.ts'
+
+export function compareWithLive(
+  { api }: Context,
+  files: readonly Pick<LocalFile, 'path' | 'sha256' | 'size'>[],
+  { slug, remembered }: { slug: string | undefined; remembered: RememberedDrop | undefined },
+): Promise<Changes> {
+  const drop = slug === undefined ? (remembered ? { site_id: remembered.id } : {}) : { slug }
+  const list = files.map(({ path, sha256, size }) => ({ path, sha256, size }))
+  return api.call('POST', '/sites/check', { json: { ...drop, files: list }, repeatable: true })
+}
+
+export function printChanges(terminal: Terminal, { added, changed, removed, unchanged, missing }: Changes): void {
+  for (const path of added) terminal.print(`+ ${plain(path)}`)
+  for (const path of changed) terminal.print(`~ ${plain(path)}`)
+  for (const path of removed) terminal.print(`- ${plain(path)}`)
+  terminal.print(
+    unchanged
+      ? 'Nothing differs from what is live.'
+      : `${added.length} new, ${changed.length} changed, ${removed.length} removed; ${countOf(missing.file_count, 'file')} to send, ${formatBytes(missing.byte_size)}.`,
+  )
+}

@@ -1,0 +1,30 @@
+/** Every command of the client with every way to be signed in. `npm run test:client` has all nine combinations. */
+import { readFile } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { useEveryCommand, type Place, type SignIn } from '../support/cli-matrix.ts'
+import { openCli, type Cli } from '../support/cli.ts'
+import { sharedStack, type Stack } from '../support/stack.ts'
+
+let cli: Cli
+let stack: Stack
+
+beforeAll(async () => {
+  ;[cli, stack] = await Promise.all([openCli(), sharedStack()])
+}, 120_000)
+afterAll(() => cli.remove())
+
+test.each<[SignIn, Place]>([
+  ['token', 'ci'],
+  ['login', 'terminal'],
+  ['device', 'pipe'],
+])('%s, %s: every command', (signIn, place) => useEveryCommand(cli, stack, signIn, place), 240_000)
+
+test('every command of the help is among them, or has a test of its own', async () => {
+  const elsewhere = ['dev', 'mcp']
+  const { stdout } = await cli.run(['help'])
+  const names = [...stdout.matchAll(/^ {2}([a-z]+) {2,}\S/gm)].map(([, name]) => name!)
+  const source = await readFile(new URL('../support/cli-matrix.ts', import.meta.url), 'utf8')
+  const isUsed = (name: string): boolean => name === 'login' || new RegExp(`[('\`\\[]${name}[ '\`\\]]`).test(source)
+  expect(names.length).toBeGreaterThan(20)
+  expect(names.filter((name) => !elsewhere.includes(name) && !isUsed(name))).toEqual([])
+})

@@ -1,0 +1,143 @@
+/**
+ * Every command of the client, with every way to be signed in (a token, a browser, a short code), wherever it may run
+ * (a real pseudo-terminal, a pipe, CI).
+ */
+import { randomBytes } from 'node:crypto'
+import { mkdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { expect } from 'vitest'
+import { loginByBrowser, loginByCode, type Run } from './cli-sign-in.ts'
+import type { Cli, CliResult, RunOptions } from './cli.ts'
+import { signedInPerson, type Person } from './oauth-client.ts'
+import type { Stack } from './stack.ts'
+
+export const SIGN_INS = ['token', 'login', 'device'] as const
+export const PLACES = ['terminal', 'pipe', 'ci'] as const
+export type SignIn = (typeof SIGN_INS)[number]
+export type Place = (typeof PLACES)[number]
+
+/** One machine of one user: its own home, account and folder. */
+interface Machine {
+  readonly person: Person
+  readonly folder: string
+  /** Runs in the folder, as the place has it. */
+  readonly run: Run
+}
+
+async function newMachine(cli: Cli, stack: Stack, signIn: SignIn, place: Place): Promise<Machine> {
+  const person = await signedInPerson(stack)
+  const folder = path.join(cli.folder, `${signIn}-${place}`)
+  await mkdir(path.join(folder, 'home'), { recursive: true })
+  const base = {
+    HOME: path.join(folder, 'home'),
+    ...(place === 'ci' ? { CI: 'true' } : {}),
+    ...(signIn === 'token'
+      ? { DROPWAY_TOKEN: person.account.token, DROPWAY_URL: stack.baseUrl, DROPWAY_CA_FILE: caFile(cli) }
+      : {}),
+  }
+  const start = place === 'terminal' ? cli.runInTerminal : cli.run
+  const run: Run = (args, options: RunOptions = {}) =>
+    start(args, { cwd: folder, ...options, env: { ...base, ...options.env } })
+  return { person, folder, run }
+}
+
+const caFile = (cli: Cli): string => path.join(cli.folder, 'ca.pem')
+
+/** The address is given once; afterwards nothing but the home folder tells where the service is. */
+function signInAs(cli: Cli, stack: Stack, signIn: SignIn, { person, run }: Machine): Promise<CliResult> | undefined {
+  const env = { DROPWAY_CA_FILE: caFile(cli) }
+  switch (signIn) {
+    case 'token':
+      return undefined
+    case 'login':
+      return loginByBrowser(cli, run, person, env, [stack.baseUrl])
+    case 'device':
+      return loginByCode(run, person, env, [stack.baseUrl])
+    default:
+      return signIn satisfies never
+  }
+}
+
+async function writeSite(folder: string, text: string): Promise<void> {
+  await mkdir(path.join(folder, 'dist', 'css'), { recursive: true })
+  await writeFile(path.join(folder, 'dist', 'index.html'), `<h1>${text}</h1>`)
+  await writeFile(path.join(folder, 'dist', 'css', 'a.css'), `/* ${text} */`)
+  // Large enough to be sent alone.
+  await writeFile(path.join(folder, 'dist', 'large.bin'), randomBytes(300_000))
+}
+
+/** The user's way from signing in to signing out, past every command. */
+export async function useEveryCommand(cli: Cli, stack: Stack, signIn: SignIn, place: Place): Promise<void> {
+  await writeFile(caFile(cli), stack.ca)
+  const machine = await newMachine(cli, stack, signIn, place)
+  const { run, folder, person } = machine
+  const done = async (line: string, options: RunOptions = {}): Promise<CliResult> => {
+    const result = await run(line.split(' '), options)
+    expect(result.code, `dropway ${line}\n${result.stdout}\n${result.stderr}`).toBe(0)
+    // Only a person at a terminal sees lines that are drawn over, and a QR code.
+    // oxlint-disable-next-line no-control-regex -- that is what must not be there
+    if (place !== 'terminal') expect(result.stdout + result.stderr).not.toMatch(/\u001b|[▀▄]/)
+    return result
+  }
+  const data = async (line: string, options?: RunOptions) => (await done(`${line} --json`, options)).json()
+
+  const signedIn = await signInAs(cli, stack, signIn, machine)
+  if (signedIn) {
+    expect(signedIn.code, signedIn.stdout + signedIn.stderr).toBe(0)
+    expect(signedIn.stdout + signedIn.stderr).toContain(`Signed in as ${person.account.email}`)
+    expect(signedIn.stdout + signedIn.stderr).toContain(`From now on commands talk to ${stack.baseUrl}`)
+  }
+  expect((await done('whoami')).stdout).toContain(person.account.email)
+
+  const slug = `m-${signIn}-${place}-${randomBytes(3).toString('hex')}`
+  await writeSite(folder, `${slug} one`)
+  expect((await done(`init ${slug}`)).lines.at(-1)).toContain(slug)
+  expect((await data('deploy dist --dry-run')).added).toHaveLength(3)
+  const first = await done('deploy --message first')
+  expect(first.lines.at(-1)).toBe(`https://${slug}.localhost:${stack.httpsPort}`)
+  expect((await stack.visit(slug)).text()).toContain('one')
+  expect((await stack.visit(slug, '/large.bin')).body).toHaveLength(300_000)
+  expect((await data('deploy')).unchanged).toBe(true)
+  expect((await data('list')).map((site: { slug: string }) => site.slug)).toContain(slug)
+  expect((await done('open', { env: { BROWSER: 'true' } })).lines.at(-1)).toContain(slug)
+
+  await writeFile(path.join(folder, 'dist', 'index.html'), '<h1>two</h1>')
+  expect((await data('diff')).changed).toEqual(['index.html'])
+  expect((await data('deploy dist')).version.version_number).toBe(2)
+  expect((await done('versions')).lines).toHaveLength(2)
+  await done('rollback')
+  expect((await stack.visit(slug)).text()).toContain('one')
+
+  expect(await data('settings --name Renamed --spa')).toMatchObject({ name: 'Renamed', spa_fallback: true })
+  const typed = place === 'terminal' ? 'open sesame\r' : 'open sesame\n'
+  expect((await done('password set', { input: typed })).stdout).toContain('asks for the password')
+  expect((await stack.visit(slug)).status).toBe(401)
+  expect((await data('password clear')).has_password).toBe(false)
+  const domain = `www.${randomBytes(6).toString('hex')}.example`
+  await done(`domains add ${domain}`)
+  expect((await data('domains list')).map((one: { domain: string }) => one.domain)).toContain(domain)
+  await done(`domains remove ${domain} --yes`)
+  expect((await data('stats --days 7')).total).toEqual(expect.any(Number))
+  expect((await data('usage')).drops.used).toBe(1)
+  expect(await data('tokens')).toHaveLength(1)
+  expect((await data('org')).filter((one: { current: boolean }) => one.current)).toHaveLength(1)
+  expect((await done('org members')).stdout).toContain(person.account.email)
+  expect((await data('export all.zip')).byte_size).toBeGreaterThan(300_000)
+
+  expect((await done(`rename ${slug}-b`)).lines.at(-1)).toContain(`${slug}-b`)
+  expect((await data('unlink')).slug).toBe(`${slug}-b`)
+  await done(`link ${slug}-b`)
+  const refused = await run(['delete'], { input: 'n\r' })
+  expect(refused.code, refused.stdout).toBe(place === 'terminal' ? 1 : 2)
+  await done('delete --yes')
+  expect((await stack.visit(`${slug}-b`)).status).toBe(410)
+
+  await writeFile(path.join(folder, 'page.md'), '# Anonymous')
+  const dropped = await done('drop page.md', signIn === 'token' ? { env: { DROPWAY_TOKEN: '' } } : {})
+  expect(/[▀▄█]{5}/.test(dropped.stdout)).toBe(place !== 'pipe' && place !== 'ci')
+  expect((await done('completion bash')).stdout).toContain('rollback')
+  if (signIn !== 'token') {
+    expect((await done('logout')).stdout).toContain('Signed out')
+    expect((await run(['whoami'])).code).toBe(3)
+  }
+}
