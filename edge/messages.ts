@@ -7,10 +7,27 @@ export type ToWorker =
   | { readonly type: 'listen'; readonly address: string; readonly httpsPort: number; readonly httpPort: number }
   /** Drop parsed copies of these (without a list: of everything), then confirm. */
   | { readonly type: 'changed'; readonly id: number; readonly changes: readonly Change[] | undefined }
-  | { readonly type: 'report'; readonly id: number }
+  /** With `isScrape`, delays are counted anew from here on. */
+  | { readonly type: 'report'; readonly id: number; readonly isScrape: boolean }
   /** Somebody tried a password at another worker. */
   | { readonly type: 'attempt'; readonly attempt: UnlockAttempt }
   | { readonly type: 'drain' }
+
+/** Between the messages of the primary, see shared/watchdog/heartbeat.ts. */
+export interface Ping {
+  readonly ping: number
+}
+export interface Pong {
+  readonly pong: number
+}
+
+export function isPing(message: object): message is Ping {
+  return 'ping' in message
+}
+
+export function isPong(message: object): message is Pong {
+  return 'pong' in message
+}
 
 export type ToPrimary =
   | { readonly type: 'listening'; readonly httpsPort: number; readonly httpPort: number }
@@ -30,5 +47,9 @@ export interface Counters {
   readonly heldBytes: number
   readonly cacheBytes: number
   readonly residentBytes: number
-  readonly eventLoopDelayP99Ms: number
+  readonly pid: number
+  /** Since the last scrape. */
+  readonly eventLoopDelay: { readonly p999Ms: number; readonly maxMs: number }
+  /** Requests that control is answering. */
+  readonly proxiedRequests: number
 }

@@ -3,6 +3,7 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Counter, Gauge, Registry } from 'prom-client'
 import type { CertificateCounts } from '../certs/counters.ts'
+import type { DelayMeter } from './delay-meter.ts'
 import type { Counters } from './messages.ts'
 import type { Follower } from './store/follower.ts'
 import type { Replica } from './store/replica.ts'
@@ -15,6 +16,8 @@ export interface MetricsDependencies {
   readonly ledger: Pick<ViewLedger, 'pending'>
   readonly replica: Pick<Replica, 'snapshotEpoch'>
   readonly certificates: { read(): CertificateCounts }
+  /** Of the primary. */
+  readonly delay: DelayMeter
 }
 
 export async function startMetrics(
@@ -46,12 +49,13 @@ async function answer(
 ): Promise<{ status: number; type: string; body: string }> {
   if (url === '/metrics') {
     const registry = new Registry()
-    collect(registry, await dependencies.workers.report(), dependencies)
+    collect(registry, await dependencies.workers.report({ isScrape: true }), dependencies)
+    collectDelays(registry, 'primary', dependencies.delay.read(true))
     collectCertificates(registry, dependencies.certificates.read())
     return { status: 200, type: registry.contentType, body: await registry.metrics() }
   }
   if (url === '/healthz') {
-    const alive = (await dependencies.workers.report()).length
+    const alive = (await dependencies.workers.report({ isScrape: false })).length
     const health = {
       workers: alive,
       following: dependencies.follower.isFollowing(),
@@ -118,12 +122,22 @@ function collect(
     sum((report) => report.residentBytes),
   )
   gauge(
-    'event_loop_delay_p99_ms',
-    'Slowest worker.',
-    Math.max(0, ...reports.map((report) => report.eventLoopDelayP99Ms)),
+    'proxied_requests',
+    'Requests that control is answering.',
+    sum((report) => report.proxiedRequests),
   )
+  for (const { pid, eventLoopDelay } of reports) collectDelays(registry, `worker ${pid}`, eventLoopDelay)
   gauge('following', '1 while the change log is followed.', follower.isFollowing() ? 1 : 0)
   gauge('views_pending', 'Page views not yet in Redis.', ledger.pending())
+}
+
+/** Of each process: an average over them would hide the one that everybody waits for. */
+function collectDelays(registry: Registry, process: string, delay: ReturnType<DelayMeter['read']>): void {
+  const gauge = (name: string): Gauge =>
+    (registry.getSingleMetric(name) as Gauge | undefined) ??
+    new Gauge({ name, help: 'Since the last scrape.', labelNames: ['process'], registers: [registry] })
+  gauge('dropway_edge_event_loop_delay_p999_ms').set({ process }, delay.p999Ms)
+  gauge('dropway_edge_event_loop_delay_max_ms').set({ process }, delay.maxMs)
 }
 
 function collectCertificates(registry: Registry, counts: CertificateCounts): void {

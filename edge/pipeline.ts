@@ -17,6 +17,7 @@ import { checkState } from './gate/state.ts'
 import { UNLOCK_PATH, type Unlock } from './gate/unlock.ts'
 import { locate } from './locate/locate.ts'
 import type { Representations } from './representations.ts'
+import { asPartOf, pathOf } from './stray-errors.ts'
 import { sendFile } from './send/file.ts'
 import type { Proxy } from './send/proxy.ts'
 import { isView, type Views } from './send/views.ts'
@@ -49,7 +50,7 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
       case 'site':
         return visit(exchange, target.drop)
       case 'service':
-        return proxy.forward(exchange, (failure) => answers.unavailable(exchange, failure))
+        return asPartOf(exchange, () => proxy.forward(exchange, (failure) => answers.unavailable(exchange, failure)))
       case 'moved':
         return answers.moved(exchange, target.to)
       case 'unknown':
@@ -149,7 +150,7 @@ function createFailureReport(log: Log): (exchange: Exchange, error: unknown) => 
     if (reported.has(key)) return id
     if (reported.size >= MAX_REPORTED) reported.clear()
     reported.add(key)
-    log.error({ err: error, id, host: exchange.host, target: exchange.target.slice(0, 200) }, 'an answer failed')
+    log.error({ err: error, id, host: exchange.host, path: pathOf(exchange.target) }, 'an answer failed')
     return id
   }
 }

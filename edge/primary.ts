@@ -17,19 +17,21 @@ import { createSecrets, type Secrets } from '../shared/secrets.ts'
 import { decodeDomainWanted } from '../shared/stream.ts'
 import { systemTimers } from '../shared/timers.ts'
 import { answerPings } from '../shared/watchdog/heartbeat.ts'
+import { hangOnSignal } from '../shared/watchdog/test-hook.ts'
+import { startWatchdog } from '../shared/watchdog/watchdog.ts'
 import type { EdgeConfig } from './config.ts'
+import { startDelayMeter } from './delay-meter.ts'
 import { startMetrics } from './metrics.ts'
 import { startFollower } from './store/follower.ts'
 import { connectRedis } from './store/redis.ts'
 import { openReplica, type Change, type Replica } from './store/replica.ts'
 import { setAside } from './store/replica-damage.ts'
 import { startViewLedger } from './store/view-ledger.ts'
-import { startWorkers } from './workers.ts'
+import { surviveStrayErrors } from './stray-errors.ts'
+import { DRAIN_GRACE_MS, startWorkers } from './workers.ts'
 
 /** How long a starting edge waits to be level with Redis before it serves what it has. */
 const FIRST_SYNC_MS = 3000
-/** What a worker may take beyond the drain time before it is killed. */
-const DRAIN_GRACE_MS = 2000
 const PORT_ATTEMPTS = 8
 const PORT_RETRY_MS = 200
 
@@ -39,6 +41,7 @@ export async function runPrimary(
   findingDamage: Promise<string | undefined>,
 ): Promise<void> {
   const log = createLog('edge', config.logLevel)
+  const delay = startDelayMeter()
   const address = await chooseAddress(config)
   const damage = await findingDamage
   if (damage !== undefined) {
@@ -75,9 +78,12 @@ export async function runPrimary(
       ? undefined
       : await startMetrics(
           { port: config.metricsPort, host: config.metricsHost },
-          { workers, follower, ledger, replica, certificates },
+          { workers, follower, ledger, replica, certificates, delay },
         )
   log.info({ ...ports, metricsPort: metrics?.port, workers: config.workers }, 'ready')
+  surviveStrayErrors(log)
+  startWatchdog({ name: 'edge' })
+  hangOnSignal(config.testHooks === 'hang')
   answerPings()
   process.send?.({ ready: true, ...ports, metricsPort: metrics?.port })
 

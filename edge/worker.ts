@@ -1,5 +1,4 @@
 /** One worker: its own listeners, caches and read-only view of the replica. It talks to nobody but the primary. */
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createCertificateIndex, type CertificateIndex } from '../certs/certificates.ts'
 import { openLocalCa } from '../certs/local-ca.ts'
 import { openServiceCertificate, type ServiceCertificate } from '../certs/service-certificate.ts'
@@ -8,6 +7,9 @@ import { openBundle } from '../shared/certificate-bundle.ts'
 import { systemClock } from '../shared/clock.ts'
 import { createLog, type Log } from '../shared/log.ts'
 import { createSecrets, type Secrets } from '../shared/secrets.ts'
+import { answerPings } from '../shared/watchdog/heartbeat.ts'
+import { hangOnSignal } from '../shared/watchdog/test-hook.ts'
+import { startWatchdog } from '../shared/watchdog/watchdog.ts'
 import { createAnswers } from './answers.ts'
 import { createAddresses } from './accept/address.ts'
 import { createNetworkLimits } from './accept/limits.ts'
@@ -16,9 +18,10 @@ import { createPlainListener } from './accept/plain.ts'
 import { rotateTicketKeys, ticketKeys } from './accept/tickets.ts'
 import { createClassify } from './classify/classify.ts'
 import type { EdgeConfig } from './config.ts'
+import { startDelayMeter } from './delay-meter.ts'
 import { createUnlock } from './gate/unlock.ts'
 import { indexManifest } from './locate/site-index.ts'
-import type { ToPrimary, ToWorker } from './messages.ts'
+import { isPing, type Ping, type ToPrimary, type ToWorker } from './messages.ts'
 import { createPipeline } from './pipeline.ts'
 import { createRepresentations } from './representations.ts'
 import { createSnippets } from './rewrite/snippets.ts'
@@ -29,11 +32,15 @@ import { createBlobCache } from './store/blob-cache.ts'
 import { openReplica, type Change, type Replica } from './store/replica.ts'
 import { createRoutes } from './store/routes.ts'
 import { createSites } from './store/sites.ts'
+import { surviveStrayErrors } from './stray-errors.ts'
 
 const VIEWS_EVERY_MS = 1000
 
 export function runWorker(config: EdgeConfig): void {
   const log = createLog('edge', config.logLevel)
+  surviveStrayErrors(log)
+  hangOnSignal(config.testHooks === 'hang')
+  answerPings()
   const clock = systemClock
   const secrets = createSecrets(config.secretKey)
   const replica = openReplica(config.replicaDir, { readOnly: true })
@@ -49,8 +56,7 @@ export function runWorker(config: EdgeConfig): void {
     controlUrls: config.controlUrls,
     publicHost: new URL(config.baseUrl).host,
   })
-  const delay = monitorEventLoopDelay({ resolution: 20 })
-  delay.enable()
+  const delay = startDelayMeter()
   let refusedConnections = 0
 
   const unlock = createUnlock({ secrets, clock, tell: (attempt) => tell({ type: 'attempt', attempt }) })
@@ -107,6 +113,7 @@ export function runWorker(config: EdgeConfig): void {
       const https = await listener.listen(httpsPort, address)
       const http = await plain.listen(httpPort, address)
       tell({ type: 'listening', httpsPort: https, httpPort: http })
+      startWatchdog({ name: 'edge' })
     } catch (error) {
       process.send!({ type: 'failed', message: (error as Error).message } satisfies ToPrimary, () => process.exit(1))
     }
@@ -137,7 +144,8 @@ export function runWorker(config: EdgeConfig): void {
     process.exit(0)
   }
 
-  process.on('message', (message: ToWorker) => {
+  process.on('message', (message: ToWorker | Ping) => {
+    if (isPing(message)) return
     switch (message.type) {
       case 'listen':
         return void listen(message.address, message.httpsPort, message.httpPort)
@@ -157,7 +165,9 @@ export function runWorker(config: EdgeConfig): void {
             heldBytes: listener.heldBytes(),
             cacheBytes: cache.sizeBytes(),
             residentBytes: process.memoryUsage.rss(),
-            eventLoopDelayP99Ms: delay.percentile(99) / 1e6,
+            pid: process.pid,
+            eventLoopDelay: delay.read(message.isScrape),
+            proxiedRequests: proxy.inUse(),
           },
         })
       case 'attempt':

@@ -4,14 +4,17 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../shared/log.ts'
 import type { EdgeConfig } from './config.ts'
-import type { Counters, ToPrimary, ToWorker } from './messages.ts'
+import { askForPongs } from '../shared/watchdog/heartbeat.ts'
+import { isPong, type Counters, type Pong, type ToPrimary, type ToWorker } from './messages.ts'
 import type { Change } from './store/replica.ts'
 
 /** A worker that dies at once must not be started in a tight loop. */
 const RESPAWN_MS = [0, 100, 500, 2000] as const
 const STABLE_AFTER_MS = 10_000
-/** A worker that hangs would hold up every publish: it is replaced. */
+/** A worker that is too slow to hear what changed holds up every publish: it is replaced. */
 const CONFIRM_MS = 10_000
+/** What a worker may take beyond the drain time before it is killed. */
+export const DRAIN_GRACE_MS = 2000
 const REPORT_MS = 2000
 const NODE_OPTIONS = [
   // http-proxy uses util._extend; nobody who runs an edge can do anything about that.
@@ -28,14 +31,14 @@ export interface Workers {
   listen(): Promise<Ports>
   /** Resolves when no worker remembers the old values any more. */
   announce(changes: readonly Change[] | undefined): Promise<void>
-  report(): Promise<Counters[]>
+  report(asked: { isScrape: boolean }): Promise<Counters[]>
   restarts(): number
   /** Lets requests in flight end, for so long. */
   drain(maxMs: number): Promise<void>
 }
 
 export interface WorkersOptions {
-  readonly config: Pick<EdgeConfig, 'workers' | 'httpsPort' | 'httpPort'>
+  readonly config: Pick<EdgeConfig, 'workers' | 'httpsPort' | 'httpPort' | 'drainMs'>
   readonly address: string
   readonly workerFile: string
   readonly log: Log
@@ -48,6 +51,9 @@ interface Worker {
   /** Rejects when the worker ends or cannot listen. */
   readonly listening: PromiseWithResolvers<Ports>
   readonly awaited: Map<number, (message: ToPrimary | undefined) => void>
+  isListening: boolean
+  /** It takes no more connections, ends when those it has do, and somebody else has its place already. */
+  isRetired: boolean
 }
 
 /** They begin to load at once, and listen when they are told to. */
@@ -66,12 +72,31 @@ export function startWorkers({ config, address, workerFile, log, onViews }: Work
       serialization: 'advanced',
     })
     const listening = Promise.withResolvers<Ports>()
-    listening.promise.catch(() => {})
-    const worker: Worker = { process: child, startedAt: performance.now(), listening, awaited: new Map() }
+    const worker: Worker = {
+      process: child,
+      startedAt: performance.now(),
+      listening,
+      awaited: new Map(),
+      isListening: false,
+      isRetired: false,
+    }
     workers.add(worker)
-    child.on('message', (message: ToPrimary) => hear(worker, message))
+    child.on('message', (message: ToPrimary | Pong) => {
+      if (!isPong(message)) hear(worker, message)
+    })
     child.once('exit', (code, signal) => onExit(worker, signal ?? code))
+    listening.promise.then(() => watch(worker)).catch(() => {})
     return worker
+  }
+
+  function watch(worker: Worker): void {
+    const { process: child } = worker
+    worker.isListening = true
+    const stop = askForPongs(child, () => {
+      log.error({ pid: child.pid }, 'a worker does not answer: it is stopped or hangs, and is ended')
+      child.kill('SIGKILL')
+    })
+    child.once('exit', stop)
   }
 
   function hear(worker: Worker, message: ToPrimary): void {
@@ -98,13 +123,15 @@ export function startWorkers({ config, address, workerFile, log, onViews }: Work
     workers.delete(worker)
     for (const settle of worker.awaited.values()) settle(undefined)
     worker.listening.reject(new Error(`a worker ended while it started (${String(why)})`))
-    if (!draining) void replace(worker, why)
+    if (!draining && !worker.isRetired) {
+      log.error({ pid: worker.process.pid, why }, 'a worker died and is replaced')
+      void replace(worker)
+    }
   }
 
-  async function replace(worker: Worker, why: unknown): Promise<void> {
+  async function replace(worker: Worker): Promise<void> {
     quickDeaths = performance.now() - worker.startedAt > STABLE_AFTER_MS ? 0 : quickDeaths + 1
     restarts += 1
-    log.error({ pid: worker.process.pid, why }, 'a worker died and is replaced')
     await sleep(RESPAWN_MS[Math.min(quickDeaths, RESPAWN_MS.length - 1)]!)
     if (draining) return
     await listenOn(spawn()).catch((error: unknown) => log.error({ err: error }, 'a worker could not be started'))
@@ -119,24 +146,35 @@ export function startWorkers({ config, address, workerFile, log, onViews }: Work
     if (worker.process.connected) worker.process.send(message, () => {})
   }
 
-  /** Asks every worker; one that dies meanwhile counts as undefined: it starts again with nothing remembered. */
-  function ask(make: (id: number) => ToWorker): Promise<(ToPrimary | undefined)[]> {
-    return Promise.all(
-      [...workers].map((worker) => {
-        const id = nextId++
-        const { promise, resolve } = Promise.withResolvers<ToPrimary | undefined>()
-        worker.awaited.set(id, resolve)
-        tell(worker, make(id))
-        return promise
-      }),
-    )
+  /** A worker that dies meanwhile answers undefined: it starts again with nothing remembered. */
+  function ask(worker: Worker, make: (id: number) => ToWorker): Promise<ToPrimary | undefined> {
+    const id = nextId++
+    const { promise, resolve } = Promise.withResolvers<ToPrimary | undefined>()
+    worker.awaited.set(id, resolve)
+    tell(worker, make(id))
+    return promise
   }
 
-  function replaceSilent(): void {
+  /** Those who do not answer in time must not hide those who do. */
+  async function reportOf(worker: Worker, isScrape: boolean): Promise<Counters[]> {
+    const asking = ask(worker, (id) => ({ type: 'report', id, isScrape }))
+    const answer = await Promise.race([asking, sleep(REPORT_MS, undefined, { ref: false })])
+    return answer?.type === 'report' ? [answer.counters] : []
+  }
+
+  /**
+   * One slow request must not cost the others on its worker their connections: another worker takes its place, and it
+   * ends when they have. What it has not confirmed is waited for all the same; one that hangs is ended by its watchdog.
+   */
+  function retireSlow(): void {
     for (const worker of workers) {
-      if (worker.awaited.size === 0) continue
-      log.error({ pid: worker.process.pid }, 'a worker does not answer')
-      worker.process.kill('SIGKILL')
+      // One that is still being loaded serves nobody, and how long that takes is the machine's affair.
+      if (worker.awaited.size === 0 || !worker.isListening || worker.isRetired || draining) continue
+      log.error({ pid: worker.process.pid }, 'a worker is too slow: it takes no more connections and is replaced')
+      worker.isRetired = true
+      tell(worker, { type: 'drain' })
+      setTimeout(() => worker.process.kill('SIGKILL'), config.drainMs + DRAIN_GRACE_MS).unref()
+      void replace(worker)
     }
   }
 
@@ -150,13 +188,12 @@ export function startWorkers({ config, address, workerFile, log, onViews }: Work
       return ports
     },
     async announce(changes) {
-      const watchdog = setTimeout(replaceSilent, CONFIRM_MS)
-      await ask((id) => ({ type: 'changed', id, changes }))
+      const watchdog = setTimeout(retireSlow, CONFIRM_MS)
+      await Promise.all([...workers].map((worker) => ask(worker, (id) => ({ type: 'changed', id, changes }))))
       clearTimeout(watchdog)
     },
-    async report() {
-      const answers = await Promise.race([ask((id) => ({ type: 'report', id })), sleep(REPORT_MS, [], { ref: false })])
-      return answers.flatMap((answer) => (answer?.type === 'report' ? [answer.counters] : []))
+    async report({ isScrape }) {
+      return (await Promise.all([...workers].map((worker) => reportOf(worker, isScrape)))).flat()
     },
     restarts: () => restarts,
     async drain(maxMs) {
