@@ -172,7 +172,8 @@ export function createChecks(deps: ChecksDeps): Checks {
       nowMs: clock.now(),
     })
     if (ownership === 'takes_over') await dispossess(db, other!, row, decision)
-    const hurries = rules.mayHurry({ before: row.reason, decision, retry, isAsked })
+    const isMended = locked.records.length > 0 && diagnosis.records.length === 0
+    const hurries = rules.mayHurry({ before: row.reason, decision, retry, isAsked, isMended })
     if (decision.wanted !== row.wanted || hurries) await setDomainWanted(db, row.domain, decision.wanted)
     const advice = { ...moved, ...adviceOf(row, decision, diagnosis, retry, hurries) }
     await tellOwner(db, row, decision, diagnosis, retry)
@@ -214,7 +215,8 @@ export function createChecks(deps: ChecksDeps): Checks {
   ): DomainChanges {
     const nextTryMs = rules.nextTryOf(decision, retry, hurries, clock.now())
     const isRepaired = diagnosis.reason === null && retry !== undefined
-    const particulars = { domain: row.domain, about: diagnosis.about, retry, nextTryMs, authorities }
+    const hasLines = diagnosis.records.length > 0
+    const particulars = { domain: row.domain, about: diagnosis.about, retry, nextTryMs, hasLines, authorities }
     return {
       detail: explain(decision.reason, decision.state, isRepaired, particulars),
       records: diagnosis.records,
@@ -222,6 +224,12 @@ export function createChecks(deps: ChecksDeps): Checks {
       warnings: diagnosis.warnings,
       next_try_at: nextTryMs === undefined ? null : new Date(nextTryMs),
     }
+  }
+
+  /** Of a domain that was not looked at. */
+  function plainly(reason: rules.DomainReason, domain: string): string {
+    const particulars = { domain, about: '', retry: undefined, nextTryMs: undefined, hasLines: false, authorities }
+    return explain(reason, 'blocked', false, particulars)
   }
 
   async function tellOwner(
@@ -260,13 +268,7 @@ export function createChecks(deps: ChecksDeps): Checks {
         ...(await firstAdvice(lost)),
         warnings: [],
         next_try_at: null,
-        detail: explain('held_elsewhere', 'blocked', false, {
-          domain: loser.domain,
-          about: '',
-          retry: undefined,
-          nextTryMs: undefined,
-          authorities,
-        }),
+        detail: plainly('held_elsewhere', loser.domain),
       },
     )
     if (!rules.isServed(decision.state)) await setRoute(db, { kind: 'none', host: loser.domain })
@@ -379,8 +381,7 @@ export function createChecks(deps: ChecksDeps): Checks {
     async stop(db, row) {
       const { holds, wanted } = row
       const decision: rules.Decision = { state: 'blocked', reason: 'plan_ended', holds, wanted }
-      const particulars = { domain: row.domain, about: '', retry: undefined, nextTryMs: undefined, authorities }
-      const detail = explain('plan_ended', 'blocked', false, particulars)
+      const detail = plainly('plan_ended', row.domain)
       await show(db, row, decision, { stopped_at: now(), detail, records: [], alternative: null, warnings: [] })
       await syncRoutes(db, row.site_id)
     },

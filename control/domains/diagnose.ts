@@ -221,12 +221,12 @@ function proofLines(seen: Observation, wanted: Wanted, routing: Routing): Proof 
   const isAliased = seen.chain.includes(target)
   if (has || (!wanted.isTransfer && (isAliased || willBeAliased)))
     return { finding: undefined, lines: [], warnings: [] }
-  // The zone does not answer for the proof: what stands there is not known to be wrong.
-  if (seen.txts === undefined && !wanted.isProven && routing.finding === undefined)
-    return { finding: { reason: 'servfail', about: name }, lines: [], warnings: [] }
+  // The zone does not answer for the proof: of a name that was proven, nothing is known to be wrong.
   if (seen.txts === undefined && wanted.isProven) return { finding: undefined, lines: [], warnings: [] }
   const line = lineFor(name, 'TXT', proof, seen.txts ?? [], 'add')
-  if (!wanted.isProven) return { finding: { reason: 'txt_missing', about: '' }, lines: [line], warnings: [] }
+  const finding: Finding =
+    seen.txts === undefined ? { reason: 'servfail', about: name } : { reason: 'txt_missing', about: '' }
+  if (!wanted.isProven) return { finding, lines: [line], warnings: [] }
   const warning = `The TXT record ${name} that proved the name is gone. The domain stays yours; without the record, another account that proves the name can take it over.`
   return { finding: undefined, lines: [line], warnings: routing.finding ? [] : [warning] }
 }

@@ -85,17 +85,19 @@ export interface HurryFacts {
   readonly retry: RetryState | undefined
   /** The owner asked for this check. */
   readonly isAsked: boolean
+  /** Everything that was listed to be mended is. */
+  readonly isMended: boolean
 }
 
 /**
  * Shall the CA be asked before the retry schedule says so? When the owner wants it, or when an obstacle of our own
  * finding is gone; not because the CA's last complaint is still the last.
  */
-export function mayHurry({ before, decision, retry, isAsked }: HurryFacts): boolean {
+export function mayHurry({ before, decision, retry, isAsked, isMended }: HurryFacts): boolean {
   if (!retry || !decision.wanted) return false
   const isFree = decision.reason === null || decision.reason === retry.reason
   const wasObstructed = before !== null && before !== retry.reason && FOUND_BY_CHECK.has(before)
-  return isFree && (isAsked || wasObstructed)
+  return isFree && (isAsked || isMended || wasObstructed)
 }
 
 /** When the CA is asked next; undefined when nothing has failed, or something else must be mended first. */

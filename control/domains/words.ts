@@ -16,6 +16,8 @@ export interface Particulars {
   readonly retry: RetryState | undefined
   /** When it is asked again. */
   readonly nextTryMs: number | undefined
+  /** Something is listed that should be mended. */
+  readonly hasLines: boolean
   readonly authorities: readonly string[]
 }
 
@@ -84,7 +86,7 @@ export function explain(
   const sentence =
     (isRepaired && CA_FOUND[reason]) || TEXTS[reason]({ ...particulars, name: inBothForms(particulars.domain) })
   if (!isRepaired || !particulars.retry) return sentence
-  return [sentence, quote(particulars.retry), nextTry(particulars.nextTryMs)].filter((part) => part !== '').join(' ')
+  return [sentence, quote(particulars.retry), nextTry(particulars)].filter((part) => part !== '').join(' ')
 }
 
 function quote({ last_error, reason }: RetryState): string {
@@ -92,8 +94,10 @@ function quote({ last_error, reason }: RetryState): string {
   return last_error === '' || reason === 'internal' ? '' : `It said: "${last_error}"`
 }
 
-function nextTry(ms: number | undefined): string {
-  return ms === undefined ? '' : `Our own check finds nothing wrong now; the next try is at ${timeInWords(ms)}.`
+function nextTry({ nextTryMs, hasLines }: Particulars): string {
+  if (nextTryMs === undefined) return ''
+  const own = hasLines ? 'What is listed may be the cause' : 'Our own check finds nothing wrong now'
+  return `${own}; the next try is at ${timeInWords(nextTryMs)}.`
 }
 
 /** What visitors meet while a domain leads elsewhere, for the mail about it. */

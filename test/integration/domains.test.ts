@@ -252,6 +252,30 @@ describe('from claim to certificate', () => {
     await expect.poll(() => domains.get(actor, siteId, 'x.closed.test'), soon).toMatchObject({ state: 'active' })
   })
 
+  test("a refusal is told in the authority's own words, with the time of the next try; repaired, it is tried at once", async () => {
+    const { actor, siteId } = await newAccount('plus')
+    await pebble.dns.a('refused.test', '127.0.0.1')
+    // Nobody is at ::1, where the authority looks first.
+    await pebble.dns.aaaa('refused.test', '::1')
+    const { records } = await domains.add(actor, siteId, { domain: 'refused.test', pair: false })
+    await pebble.dns.txt('_dropway.refused.test', records.find(({ type }) => type === 'TXT')!.value)
+    await expect
+      .poll(() => domains.get(actor, siteId, 'refused.test'), soon)
+      .toMatchObject({ state: 'issuing', reason: 'challenge_unreachable' })
+    const refused = await domains.get(actor, siteId, 'refused.test')
+    expect(refused.detail).toMatch(
+      /^The certificate authority could not reach the domain\. It said: ".*\[::1\].*refused.*" What is listed may be the cause; the next try is at \S+ \S+ UTC\.$/,
+    )
+    expect(refused.records).toMatchObject([{ action: 'remove', type: 'AAAA', value: '::1' }])
+    expect(refused.warnings).toEqual([expect.stringContaining('::1, where nobody answers')])
+    expect(Date.parse(refused.next_try_at!)).toBeGreaterThan(Date.now() - 1000)
+    await pebble.dns.clear('refused.test')
+    await pebble.dns.a('refused.test', '127.0.0.1')
+    await expect
+      .poll(() => domains.get(actor, siteId, 'refused.test'), soon)
+      .toMatchObject({ state: 'active', reason: null, detail: '', next_try_at: null })
+  })
+
   test('a served domain whose DNS breaks is failing, still served, and recovers', async () => {
     const { actor, siteId, target } = await newAccount('plus')
     await setCname('x.breaks.test', target)

@@ -37,6 +37,7 @@ export interface Pebble {
 
 export interface FakeDns {
   a(host: string, ...addresses: string[]): Promise<void>
+  aaaa(host: string, ...addresses: string[]): Promise<void>
   cname(host: string, target: string): Promise<void>
   txt(host: string, value: string): Promise<void>
   caa(host: string, ...values: { tag: string; value: string }[]): Promise<void>
@@ -147,12 +148,13 @@ function fakeDns(port: number): FakeDns {
   const fqdn = (host: string): string => `${host}.`
   return {
     a: (host, ...addresses) => tell('add-a', { host: fqdn(host), addresses }),
+    aaaa: (host, ...addresses) => tell('add-aaaa', { host: fqdn(host), addresses }),
     cname: (host, target) => tell('set-cname', { host: fqdn(host), target: fqdn(target) }),
     txt: (host, value) => tell('set-txt', { host: fqdn(host), value }),
     caa: (host, ...policies) => tell('add-caa', { host: fqdn(host), policies }),
     servfail: (host) => tell('set-servfail', { host: fqdn(host) }),
     async clear(host) {
-      for (const command of ['clear-a', 'clear-cname', 'clear-txt', 'clear-caa', 'clear-servfail'])
+      for (const command of ['clear-a', 'clear-aaaa', 'clear-cname', 'clear-txt', 'clear-caa', 'clear-servfail'])
         await tell(command, { host: fqdn(host) })
     },
   }

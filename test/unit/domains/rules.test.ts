@@ -151,10 +151,11 @@ describe('when the CA is asked before its time', () => {
     failures_ms: [],
   }
   const decision: rules.Decision = { state: 'issuing', reason: 'challenge_unreachable', holds: true, wanted: true }
-  const facts: rules.HurryFacts = { before: 'challenge_unreachable', decision, retry, isAsked: false }
+  const facts: rules.HurryFacts = { before: 'challenge_unreachable', decision, retry, isAsked: false, isMended: false }
   test.each<[string, Partial<rules.HurryFacts>, boolean]>([
     ['its last complaint stands', {}, false],
     ['the owner asks', { isAsked: true }, true],
+    ['everything that was listed is mended', { isMended: true }, true],
     ['DNS was wrong and is right now', { before: 'wrong_target' }, true],
     ['something is still in the way', { isAsked: true, decision: { ...decision, reason: 'caa_forbids' } }, false],
     ['nothing has failed yet', { isAsked: true, retry: undefined }, false],
