@@ -352,8 +352,10 @@ export function createChecks(deps: ChecksDeps): Checks {
       rows.map(({ domain }) => domain),
     )
     const routes = rules.routesOfDomains(rows, siteHost(rows[0]!.slug, config.sitesDomain))
-    for (const { id, domain } of rows) {
+    for (const { id, domain, reason } of rows) {
       const route: NewRoute = routes.find(({ host }) => host === domain) ?? { kind: 'none', host: domain }
+      // Its plan is back, and it is about to be looked at: until then visitors see what they saw.
+      if (route.kind === 'none' && reason === 'not_checked') continue
       // Another account may take the name at this moment; its route is not overwritten.
       if (!isTold(route, told.get(domain)) && (await queries.lockHolding(db, id))) await setRoute(db, route)
     }
