@@ -186,13 +186,13 @@ async function live(situation: Situation, index: number, person: Person): Promis
   }
   let view = await call(person, 'POST', '', { domain: typed, pair: false })
   const { domain } = view
-  for (const step of situation.then ?? []) {
+  for (const step of situation.next ?? []) {
     if (step === 'cname') await zone.follow(view.records.filter(({ type }) => type === 'CNAME'))
     else if (step === 'proof') await zone.follow(view.records.filter(({ type }) => type === 'TXT'))
     else if (step === 'active') view = await untilActive(person, domain)
     else await change(step, view)
   }
-  if (situation.then) view = await check(person, domain)
+  if (situation.next) view = await check(person, domain)
   told.set(situation.name, { typed, zone, person, view })
 }
 
