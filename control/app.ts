@@ -110,7 +110,7 @@ function allRoutes(services: Services, dashboard: Dashboard): Route[] {
   return [
     ...api,
     openApiRoute(api, { baseUrl, version: '1' }),
-    ...mcpRoutes({ services, ...services, baseUrl, log }),
+    ...mcpRoutes({ services: { ...services, baseUrl }, ...services, baseUrl, log }),
     ...oauthRoutes({ ...services, baseUrl }),
     ...authorizeRoutes({ ...services, consent: dashboard.consent, verifyFirst: dashboard.verifyFirst }),
     ...dashboard.routes(api),

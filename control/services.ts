@@ -171,7 +171,15 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     anonymousIdOf: browserCookie.read,
   })
   const organisations = createOrganisations({ sql, clock, baseUrl: config.baseUrl, enqueueMail, hooks })
-  const oauth = createOAuth({ sql, clock, secrets, baseUrl: config.baseUrl, limiter, fetchDocument: fetchPublic })
+  const oauth = createOAuth({
+    sql,
+    clock,
+    secrets,
+    baseUrl: config.baseUrl,
+    limiter,
+    fetchDocument: fetchPublic,
+    hooks,
+  })
   const access = createAccess({
     sql,
     clock,

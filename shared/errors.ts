@@ -76,6 +76,8 @@ export const errors = {
   planFeature: (feature: string) =>
     new ApiError(403, 'plan_feature', `${feature} is not part of your plan. Upgrade to Plus or Business to use it.`),
   planLimit: (detail: string) => new ApiError(403, 'plan_limit', detail),
+  /** A bound that every plan has: no upgrade moves it. */
+  limitReached: (detail: string) => new ApiError(403, 'limit_reached', detail),
   invalidLink: (detail = 'This link does not work any more. Ask for a new one.') =>
     new ApiError(400, 'invalid_link', detail),
   notFound: (what = 'drop') => new ApiError(404, 'not_found', `There is no such ${what}, or it is not yours.`),

@@ -1,4 +1,5 @@
 /** `logout`, `whoami`, `tokens`, `usage` and `org`. */
+import { clockNotices, type ClockedDrop } from '../../shared/clock-notice.ts'
 import { confirmed } from '../chosen-drop.ts'
 import { yesOption, type Command, type Context } from '../command.ts'
 import { usageError } from '../failure.ts'
@@ -31,6 +32,8 @@ interface Account {
   readonly organisation: { readonly name: string }
   readonly plan: string
   readonly role: string
+  /** Absent where the service is older. */
+  readonly expiring?: readonly ClockedDrop[]
 }
 
 export const whoami: Command = {
@@ -51,6 +54,7 @@ export const whoami: Command = {
       ['Service', url],
     ]
     for (const line of table(rows)) terminal.print(line)
+    for (const notice of clockNotices(account.expiring ?? [], url, Date.now())) terminal.note(notice)
   },
 }
 

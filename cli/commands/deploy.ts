@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { clockNotices } from '../../shared/clock-notice.ts'
 import { sitePath } from '../api-client.ts'
 import { ApiFailure } from '../api-failure.ts'
 import { findDrop } from '../chosen-drop.ts'
@@ -64,6 +65,7 @@ export const deploy: Command = {
         ? await deployFolder(context, source, project, args, options)
         : await deployFile(context, source, project, args, options)
     report(context, outcome)
+    await mentionClocks(context)
   },
 }
 
@@ -217,6 +219,12 @@ async function applySettings({ api }: Context, site: Site, { spaFallback }: Uplo
   return spaFallback === undefined || spaFallback === site.spa_fallback
     ? site
     : api.changeSite(site.id, { spa_fallback: spaFallback })
+}
+
+/** Of all drops, not only of this one: its own clock has just begun anew. */
+async function mentionClocks({ api, terminal, url }: Context): Promise<void> {
+  const sites = await api.listSites().catch(() => [])
+  for (const notice of clockNotices(sites, url, Date.now())) terminal.note(notice)
 }
 
 function report({ terminal }: Context, { site, version }: Outcome): void {

@@ -3,6 +3,7 @@ import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { clockNotices } from '../../shared/clock-notice.ts'
 import { openBrowser } from '../browser.ts'
 import { chosenDrop } from '../chosen-drop.ts'
 import { dropOption, type Command, type Context } from '../command.ts'
@@ -17,12 +18,13 @@ export const list: Command = {
   summary: 'List your drops',
   usage: 'list',
   maxPositionals: 0,
-  async run({ api, terminal }) {
+  async run({ api, terminal, url }) {
     const sites = await api.listSites()
     terminal.data(sites)
     if (sites.length === 0) terminal.note('You have no drops yet. "dropway deploy" makes one.')
     const rows = sites.map((site) => [site.slug, site.state, `${site.views_30d} views`, plain(site.name), site.url])
     for (const line of table(rows)) terminal.print(line)
+    for (const notice of clockNotices(sites, url, Date.now())) terminal.note(notice)
   },
 }
 

@@ -45,7 +45,7 @@ export function createAccounts(options: AccountsOptions): Accounts {
   const deps = {
     ...options,
     throttle: createThrottle({ sql, clock }),
-    links: createLinks({ clock, baseUrl, enqueueMail }),
+    links: createLinks({ clock, baseUrl, dropUrl: options.dropUrl, enqueueMail }),
     now: () => new Date(clock.now()),
   }
   const erasure = createErasure({ sql, clock, keptMs: options.personalDataKeptMs })

@@ -5,7 +5,7 @@ import type { Sql } from '../database/sql.ts'
 import type { EnqueueMail } from '../mail/mail.ts'
 import { ACCOUNT_PATHS, linkTo } from './account-links.ts'
 import type { LinkKind } from './contract.ts'
-import { findLink, insertLink, retireLinks } from './queries.ts'
+import { findLink, insertLink, listOwnedDrops, retireLinks } from './queries.ts'
 import { LINK_LIFETIMES_MS } from './rules.ts'
 
 export interface Links {
@@ -25,10 +25,12 @@ const PATHS: Readonly<Record<LinkKind, string>> = {
 export function createLinks({
   clock,
   baseUrl,
+  dropUrl,
   enqueueMail,
 }: {
   clock: Clock
   baseUrl: string
+  dropUrl: (slug: string) => string
   enqueueMail: EnqueueMail
 }): Links {
   async function make(
@@ -49,13 +51,12 @@ export function createLinks({
       const now = clock.now()
       // Of several verification mails any may be opened; a reset or a change is meant by the last one only.
       if (kind !== 'verify') await retireLinks(sql, to.userId, [kind], new Date(now))
-      const { tokenHash, link } = await make(sql, kind, to, new Date(now + LINK_LIFETIMES_MS[kind]))
-      await enqueueMail(sql, {
-        eventKey: `${kind}:${tokenHash}`,
-        to: to.email,
-        template: kind,
-        data: { link },
-      })
+      const until = new Date(now + LINK_LIFETIMES_MS[kind])
+      const { tokenHash, link } = await make(sql, kind, to, until)
+      const mail = { eventKey: `${kind}:${tokenHash}`, to: to.email }
+      if (kind !== 'verify') return enqueueMail(sql, { ...mail, template: kind, data: { link } })
+      const drops = (await listOwnedDrops(sql, to.userId)).map(({ name, slug }) => ({ name, url: dropUrl(slug) }))
+      await enqueueMail(sql, { ...mail, template: 'verify', data: { link, until, drops } })
     },
     async isValid(sql, kind, token) {
       const link = await findLink(sql, kind, hashSecret(token))

@@ -1,12 +1,16 @@
 import { z } from 'zod'
+import { nearEnd } from '../../shared/clock-notice.ts'
+import type { Clock } from '../../shared/clock.ts'
 import { errors } from '../../shared/errors.ts'
 import { MAX_NAME_CHARS } from '../../shared/limits.ts'
+import { siteStates } from '../../shared/route-record.ts'
 import { recordAudit } from '../audit/audit.ts'
 import { transaction, type Pool } from '../database/sql.ts'
 import type { ApiRouteFactory } from '../http/api.ts'
 import type { Route } from '../http/route.ts'
 import type { Organisations } from '../organisations/organisations.ts'
 import { tenantSchema, toTenant } from '../organisations/representation.ts'
+import type { Sites } from '../sites/sites.ts'
 import { issueToken, listTokens, revokeToken } from './tokens.ts'
 
 const meSchema = z.strictObject({
@@ -18,6 +22,16 @@ const meSchema = z.strictObject({
   country: z.string(),
   currency: z.string(),
   organisations: z.array(tenantSchema),
+  /** Drops with fewer than fourteen days left, or expired ones that can be brought back. */
+  expiring: z.array(
+    z.strictObject({
+      id: z.string(),
+      slug: z.string(),
+      url: z.string(),
+      state: z.enum(siteStates),
+      expires_at: z.iso.datetime(),
+    }),
+  ),
 })
 
 const tokenSchema = z.strictObject({
@@ -35,9 +49,11 @@ interface Deps {
   readonly sql: Pool
   readonly apiRoute: ApiRouteFactory
   readonly organisations: Pick<Organisations, 'list'>
+  readonly sites: Pick<Sites, 'list'>
+  readonly clock: Clock
 }
 
-export function accountRoutes({ sql, apiRoute, organisations }: Deps): Route[] {
+export function accountRoutes({ sql, apiRoute, organisations, sites, clock }: Deps): Route[] {
   return [
     apiRoute({
       method: 'GET',
@@ -59,6 +75,13 @@ export function accountRoutes({ sql, apiRoute, organisations }: Deps): Route[] {
           country: tenant.country,
           currency: tenant.currency,
           organisations: memberships.map(toTenant),
+          expiring: nearEnd(await sites.list(actor), clock.now()).map(({ id, slug, url, state, expires_at }) => ({
+            id,
+            slug,
+            url,
+            state,
+            expires_at: expires_at!,
+          })),
         }
       },
     }),

@@ -49,7 +49,6 @@ export function createSigningUp({
       action: 'account.created',
       subject: userId,
     })
-    if (!user.verified) await links.send(locked, 'verify', { userId, email })
     return { userId, orgId, email }
   }
 
@@ -71,6 +70,8 @@ export function createSigningUp({
           visit.anonymousId === undefined
             ? 0
             : await hooks.claim(locked, { anonymousId: visit.anonymousId, ...created, isNewAccount: true })
+        // After the claim: the mail names what is hidden until its link is opened.
+        await links.send(locked, 'verify', created)
         return { ...created, emailVerified: false, setCookie, claimed }
       })
       if (signedIn.claimed > 0) await hooks.propagate()
@@ -83,9 +84,12 @@ export function createSigningUp({
       // Without a password nobody can sign in with one; a reset sets the first.
       const passwordHash = await hashPassword(input.password ?? randomSecret(32))
       const country = resolveCountry({ form: input.country })
-      return transaction(sql, (locked) =>
-        createUser(locked, { email, passwordHash, country, verified: input.verified, ip: 'operator' }),
-      )
+      return transaction(sql, async (locked) => {
+        const { verified } = input
+        const created = await createUser(locked, { email, passwordHash, country, verified, ip: 'operator' })
+        if (!verified) await links.send(locked, 'verify', created)
+        return created
+      })
     },
   }
 }

@@ -28,7 +28,7 @@ export async function issueToken(sql: Sql, owner: TokenOwner, name: string, now 
   if (label === '' || label.length > MAX_NAME_CHARS)
     throw errors.invalidRequest(`name: give the token a name of 1 to ${MAX_NAME_CHARS} characters`)
   if ((await countLiveTokens(sql, owner.userId)) >= MAX_TOKENS_PER_USER) {
-    throw errors.planLimit(`You have ${MAX_TOKENS_PER_USER} tokens. Revoke one that you no longer need first.`)
+    throw errors.limitReached(`You have ${MAX_TOKENS_PER_USER} tokens. Revoke one that you no longer need first.`)
   }
   const token = API_TOKEN_PREFIX + randomSecret(30)
   const issued = { id: newId('tok'), name: label, hint: token.slice(-4), createdAt: now }

@@ -185,9 +185,11 @@ export function createAnonymous({
       }
     },
 
+    /** What this browser made and nobody owns yet, also what can no longer be claimed: `claimable` tells them apart. */
     async list(anonymousId: string) {
       const drops = await queries.listAnonymousSites(sql, anonymousId)
       return drops.map((drop) => ({
+        ...standing(drop, clock.now()),
         id: drop.id,
         slug: drop.slug,
         url: addressOf(config, siteHost(drop.slug, config.sitesDomain)),
@@ -237,6 +239,16 @@ export function createAnonymous({
       return { siteId }
     },
   }
+}
+
+/** The conditions of `lockClaimable`, as something to show. */
+function standing(
+  drop: Pick<queries.AnonymousRow, 'expired_at' | 'expires_at' | 'taken_down_at'>,
+  now: number,
+): { state: 'live' | 'expired' | 'removed'; claimable: boolean } {
+  if (drop.taken_down_at) return { state: 'removed', claimable: false }
+  if (drop.expired_at || drop.expires_at.getTime() <= now) return { state: 'expired', claimable: false }
+  return { state: 'live', claimable: true }
 }
 
 /** Which networks had pages refused lately; bounded, in memory: forgetting is harmless. */

@@ -7,12 +7,14 @@ export interface AnonymousRow {
   title: string
   created_at: Date
   expires_at: Date
+  expired_at: Date | null
+  taken_down_at: Date | null
   views: number
 }
 
 export async function listAnonymousSites(sql: Sql, anonymousId: string): Promise<AnonymousRow[]> {
   return sql<AnonymousRow[]>`
-    select s.id, s.slug, s.name, s.title, s.created_at, s.expires_at,
+    select s.id, s.slug, s.name, s.title, s.created_at, s.expires_at, s.expired_at, s.taken_down_at,
            coalesce((select sum(count) from views v where v.site_id = s.id), 0)::bigint as views
     from sites s where s.anonymous_id = ${anonymousId} and s.org_id is null and s.deleted_at is null
     order by s.created_at desc`
@@ -37,7 +39,8 @@ export async function findByClaim(
   now: Date,
 ): Promise<{ id: string; slug: string; title: string } | undefined> {
   const [row] = await sql<{ id: string; slug: string; title: string }[]>`
-    select id, slug, title from sites where claim_hash = ${claimHash} and org_id is null and deleted_at is null and expires_at > ${now}`
+    select id, slug, title from sites where claim_hash = ${claimHash} and org_id is null and deleted_at is null
+      and taken_down_at is null and expires_at > ${now}`
   return row
 }
 

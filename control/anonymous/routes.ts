@@ -21,6 +21,9 @@ const dropSchema = z.object({
 })
 
 const dropEntrySchema = z.object({
+  state: z.enum(['live', 'expired', 'removed']),
+  /** Signing up from this browser makes it yours. */
+  claimable: z.boolean(),
   id: z.string(),
   slug: z.string(),
   url: z.string(),

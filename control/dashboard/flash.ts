@@ -5,6 +5,13 @@ import type { Flash } from './layout.ts'
 const MESSAGES: ReadonlyMap<string, Flash> = new Map([
   ['welcome', { tone: 'good', text: 'Welcome. Open the link in the mail we just sent; then your drops are visible.' }],
   ['claimed', { tone: 'good', text: 'Yours now. The address stays the same.' }],
+  [
+    'claimed-hidden',
+    {
+      tone: 'warn',
+      text: 'Yours now, at the same address. Until you open the link in the mail that we just sent, visitors see a notice there; a second later your pages are back.',
+    },
+  ],
   ['mailed', { tone: 'good', text: 'The mail is on its way.' }],
   [
     'reset',

@@ -9,7 +9,8 @@ export interface Bill {
 }
 
 export interface MailData {
-  verify: { link: string }
+  /** `drops`: what visitors do not see until then. */
+  verify: { link: string; until: Date; drops: readonly NamedDrop[] }
   reset: { link: string }
   email_change: { link: string }
   email_changed: { newEmail: string }
@@ -99,12 +100,16 @@ const DOMAIN = 'You get this mail because you use this domain on Dropway.'
 const BILLING = 'You get this mail because you pay for a plan on Dropway.'
 
 const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Letter } = {
-  verify: ({ link }) => ({
+  verify: ({ link, until, drops }) => ({
     subject: 'Verify your e-mail address',
     paragraphs: [
-      'Welcome to Dropway. Open the link and confirm your address; your drops then go live.',
-      'The link works for three days.',
+      drops.length > 0
+        ? 'Welcome to Dropway. Until you open the link below and confirm your address, visitors see a notice instead of what you published:'
+        : 'Welcome to Dropway. Open the link to verify your address; your drops then go live.',
+      ...(drops.length > 0 ? ['A second after you confirm, everything is visible again, at the same address.'] : []),
+      `The link works until ${formatTime(until)}.`,
     ],
+    items: drops.map((drop) => ({ ...drop, note: 'hidden until you confirm your address' })),
     action: { label: 'Verify my address', url: link },
     footer: UNASKED,
   }),

@@ -1,6 +1,7 @@
 /** The tools that an assistant sees. Each is one call to a service; errors say what to do next. */
 import { McpServer } from '@modelcontextprotocol/server'
 import { z } from 'zod'
+import { clockNotices } from '../../shared/clock-notice.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
@@ -10,7 +11,7 @@ import { toApiError } from '../http/failure.ts'
 import type { Publishing } from '../publishing/contract.ts'
 import { decodeText } from '../publishing/text-encoding.ts'
 import type { QuickPublish, QuickPublished } from '../sites/quick-publish.ts'
-import { siteSchema, versionEntrySchema, versionSchema, warningSchema } from '../sites/schemas.ts'
+import { siteSchema, type SiteView, versionEntrySchema, versionSchema, warningSchema } from '../sites/schemas.ts'
 import type { Sites } from '../sites/sites.ts'
 import type { Versions } from '../sites/versions.ts'
 
@@ -21,6 +22,7 @@ export interface ToolServices {
   publishing: Pick<Publishing, 'readBlob'>
   clock: Clock
   log: Log
+  baseUrl: string
 }
 
 const INSTRUCTIONS = `Dropway publishes static pages at public HTTPS addresses and keeps every upload as a version.
@@ -37,6 +39,9 @@ const slug = z
   )
 const id = z.string().describe('Id of the drop, begins with st_. service_list shows it.')
 
+/** Sentences for the person: clocks that run out soon. */
+const notices = z.array(z.string()).optional()
+
 const publishedSchema = z.object({
   url: z.string(),
   id: z.string(),
@@ -44,12 +49,32 @@ const publishedSchema = z.object({
   created: z.boolean(),
   version: versionSchema.omit({ report: true, url: true }),
   warnings: z.array(warningSchema),
+  notices,
 })
 
 /** A fresh server per request, bound to who is calling. */
 export function createToolServer(actor: Actor, services: ToolServices): McpServer {
   const { sites, versions, quickPublish, publishing } = services
   const answer = createAnswer(services)
+
+  const aboutClocks = (drops: readonly SiteView[]): { notices?: string[] } => {
+    const sentences = clockNotices(drops, services.baseUrl, services.clock.now())
+    return sentences.length > 0 ? { notices: sentences } : {}
+  }
+
+  async function published({ site, version, created }: QuickPublished): Promise<z.infer<typeof publishedSchema>> {
+    const { report, url: _, ...rest } = version
+    const { url, id: siteId, slug: published } = site
+    return {
+      url,
+      id: siteId,
+      slug: published,
+      created,
+      version: rest,
+      warnings: report.warnings,
+      ...aboutClocks(await sites.list(actor)),
+    }
+  }
   const server = new McpServer({ name: 'dropway', title: 'Dropway', version: '1.0.0' }, { instructions: INSTRUCTIONS })
 
   server.registerTool(
@@ -120,10 +145,14 @@ export function createToolServer(actor: Actor, services: ToolServices): McpServe
       title: 'List drops',
       description: 'Lists the drops of the account with their address, state and views.',
       inputSchema: z.object({}),
-      outputSchema: z.object({ drops: z.array(siteSchema) }),
+      outputSchema: z.object({ drops: z.array(siteSchema), notices }),
       annotations: { readOnlyHint: true, openWorldHint: false },
     },
-    () => answer(async () => ({ drops: await sites.list(actor) })),
+    () =>
+      answer(async () => {
+        const drops = await sites.list(actor)
+        return { drops, ...aboutClocks(drops) }
+      }),
   )
 
   server.registerTool(
@@ -213,11 +242,6 @@ function createAnswer({ clock, log }: Pick<ToolServices, 'clock' | 'log'>) {
 
 function textOf(text: string): { type: 'text'; text: string } {
   return { type: 'text', text }
-}
-
-function published({ site, version, created }: QuickPublished): z.infer<typeof publishedSchema> {
-  const { report, url: _, ...rest } = version
-  return { url: site.url, id: site.id, slug: site.slug, created, version: rest, warnings: report.warnings }
 }
 
 /** HTML begins with markup; everything else reads best as Markdown. */

@@ -15,7 +15,7 @@ import type { Clients } from './clients.ts'
 import * as queries from './device-queries.ts'
 import { decidePoll, formatUserCode, newUserCode, normalUserCode, POLL_INTERVAL_SECONDS } from './device-rules.ts'
 import { decideGrant, OAuthError, requireParameters, requireSingle, requireSameResource } from './rules.ts'
-import type { TokenReply, Tokens } from './tokens.ts'
+import type { SignInHooks, TokenReply, Tokens } from './tokens.ts'
 
 /** Long enough to walk to another device and sign in there; a short code must not stay open for guessing. */
 const LIFETIME_MS = 10 * MINUTE_MS
@@ -65,6 +65,7 @@ interface DeviceDeps {
   limiter: RateLimiter
   clients: Pick<Clients, 'find'>
   tokens: Pick<Tokens, 'grant' | 'issue' | 'repeat' | 'end'>
+  hooks: Pick<SignInHooks, 'propagate'>
 }
 
 export function createDeviceGrants({
@@ -75,6 +76,7 @@ export function createDeviceGrants({
   limiter,
   clients,
   tokens,
+  hooks,
 }: DeviceDeps): DeviceGrants {
   const now = (): Date => new Date(clock.now())
   const userCodeHash = (code: string): string => secrets.sign('device-code', code)
@@ -144,7 +146,7 @@ export function createDeviceGrants({
     async decide(actor, typed, decision) {
       if (!actor.emailVerified) throw errors.emailNotVerified()
       await countGuess(actor)
-      return transaction(sql, async (db) => {
+      const decided = await transaction(sql, async (db) => {
         const found = await undecided(db, typed)
         if (!found) return false
         const changes =
@@ -152,6 +154,8 @@ export function createDeviceGrants({
         await queries.updateDeviceCode(db, found.hash, changes)
         return true
       })
+      if (decided) await hooks.propagate()
+      return decided
     },
 
     async poll(form) {

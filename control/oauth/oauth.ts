@@ -26,7 +26,7 @@ import {
   withAnswer,
   type Scope,
 } from './rules.ts'
-import { createTokens, type TokenReply } from './tokens.ts'
+import { createTokens, type SignInHooks, type TokenReply } from './tokens.ts'
 
 const CODE_LIFETIME_MS = MINUTE_MS
 const TOUCH_INTERVAL_MS = MINUTE_MS
@@ -48,14 +48,15 @@ interface OAuthDeps extends ClientsDeps {
   sql: Pool
   clock: Clock
   baseUrl: string
+  hooks: SignInHooks
 }
 
 export type OAuth = ReturnType<typeof createOAuth>
 
-export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocument }: OAuthDeps) {
+export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocument, hooks }: OAuthDeps) {
   const clients = createClients({ sql, clock, secrets, limiter, fetchDocument })
-  const tokens = createTokens({ sql, clock, secrets })
-  const device = createDeviceGrants({ sql, clock, secrets, baseUrl, limiter, clients, tokens })
+  const tokens = createTokens({ sql, clock, secrets, hooks })
+  const device = createDeviceGrants({ sql, clock, secrets, baseUrl, limiter, clients, tokens, hooks })
   const now = (): Date => new Date(clock.now())
 
   return {
@@ -126,6 +127,7 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
           expires_at: new Date(clock.now() + CODE_LIFETIME_MS),
         })
       })
+      await hooks.propagate()
       return this.redirect(request.redirectUri, { code, state: request.state })
     },
 

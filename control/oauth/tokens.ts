@@ -10,6 +10,7 @@ import { newId } from '../../shared/ids.ts'
 import { hashSecret, randomSecret, type Secrets } from '../../shared/secrets.ts'
 import { OAUTH_TOKEN_PREFIX } from '../accounts/access.ts'
 import type { Actor } from '../accounts/actor.ts'
+import type { AccountHooks } from '../accounts/contract.ts'
 import { recordAudit } from '../audit/audit.ts'
 import { transaction, type Pool, type Sql } from '../database/sql.ts'
 import * as queries from './queries.ts'
@@ -28,6 +29,9 @@ export interface TokenReply {
   readonly scope: string
 }
 
+/** Allowing an app is a sign-in, and restarts clocks as any other. The edges are told after the commit. */
+export type SignInHooks = Pick<AccountHooks, 'onSignIn' | 'propagate'>
+
 /** What a person said yes to. */
 interface Allowed {
   readonly client_id: string
@@ -37,7 +41,7 @@ interface Allowed {
 }
 
 export interface Tokens {
-  /** The person said yes: a grant without tokens yet, in the caller's transaction. */
+  /** The person said yes, which is a sign-in: a grant without tokens yet, in the caller's transaction. */
   grant(db: Sql, actor: Actor, allowed: Allowed): Promise<queries.GrantRow>
   /** Access and refresh token that follow on `presented`: a code, a device code or a refresh token. */
   issue(db: Sql, grant: queries.GrantRow, presented: string): Promise<TokenReply>
@@ -56,10 +60,12 @@ export function createTokens({
   sql,
   clock,
   secrets,
+  hooks,
 }: {
   sql: Pool
   clock: Clock
   secrets: Pick<Secrets, 'sign'>
+  hooks: SignInHooks
 }): Tokens {
   const now = (): Date => new Date(clock.now())
   const successorOf = (presented: string): string => `dwr_${secrets.sign('oauth-refresh', presented)}`
@@ -127,6 +133,7 @@ export function createTokens({
         created_at: now(),
       }
       await queries.insertGrant(db, grant)
+      await hooks.onSignIn(db, actor.userId, now())
       await recordAudit(db, {
         orgId: actor.orgId,
         actor,

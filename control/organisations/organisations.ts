@@ -170,7 +170,7 @@ export function createOrganisations({ sql, clock, baseUrl, enqueueMail, hooks }:
         if (!(await lockPerson(db, actor.userId))) throw errors.unauthorized()
         const owned = await listOwned(db, actor.userId)
         if (hasAllFree(owned)) {
-          throw errors.planLimit(
+          throw errors.limitReached(
             `You own ${MAX_FREE_ORGANISATIONS} organisations on the free plan. Upgrade or delete one first.`,
           )
         }
@@ -264,7 +264,7 @@ export function createOrganisations({ sql, clock, baseUrl, enqueueMail, hooks }:
         if (!heir.verified)
           throw errors.conflict('owner_not_verified', 'The new owner has to verify the e-mail address first.')
         if (own.plan === 'free' && hasAllFree(await listOwned(db, heir.userId)))
-          throw errors.planLimit(
+          throw errors.limitReached(
             `${heir.email} owns ${MAX_FREE_ORGANISATIONS} organisations on the free plan already. Upgrade this one first.`,
           )
         // There is one owner at any time: first down, then up.
@@ -294,7 +294,7 @@ export function createOrganisations({ sql, clock, baseUrl, enqueueMail, hooks }:
           throw errors.conflict('already_member', `${email} belongs to this organisation already.`)
         const open = await listOpenInvitations(db, orgId, now())
         if (members.length + open.length >= MAX_MEMBERS)
-          throw errors.planLimit(`An organisation has at most ${MAX_MEMBERS} members and invitations.`)
+          throw errors.limitReached(`An organisation has at most ${MAX_MEMBERS} members and invitations.`)
         await revokeInvitationsOf(db, orgId, email, now())
         const token = randomSecret()
         const invitation = {
@@ -333,6 +333,7 @@ export function createOrganisations({ sql, clock, baseUrl, enqueueMail, hooks }:
     accept: (actor, token) =>
       transaction(sql, async (db) => {
         requireWholeAccount(actor)
+        if (!actor.emailVerified) throw errors.emailNotVerified()
         if (!(await lockPerson(db, actor.userId))) throw errors.unauthorized()
         const invitation = await findOpenInvitation(db, hashSecret(token), now())
         if (!invitation) throw errors.invalidLink('This invitation does not work any more. Ask for a new one.')
@@ -340,7 +341,7 @@ export function createOrganisations({ sql, clock, baseUrl, enqueueMail, hooks }:
           throw errors.forbidden(`This invitation is for ${invitation.email}. Sign in with that address.`)
         await lockMembers(db, invitation.orgId)
         if ((await countMembers(db, invitation.orgId)) >= MAX_MEMBERS)
-          throw errors.planLimit(`The organisation has ${MAX_MEMBERS} members already.`)
+          throw errors.limitReached(`The organisation has ${MAX_MEMBERS} members already.`)
         await markInvitationAccepted(db, invitation.id, now())
         await insertMembership(db, { orgId: invitation.orgId, userId: actor.userId, role: invitation.role, now: now() })
         await record(db, actor, invitation.orgId, 'member.joined', actor.email, { role: invitation.role })

@@ -150,7 +150,7 @@ export function organisationRoutes({
     apiRoute({
       method: 'POST',
       path: '/api/v1/invitations/accept',
-      access: 'account',
+      access: 'verified',
       summary: 'Accept an invitation with the token of its link',
       tag,
       body: z.strictObject({ token: z.string() }),

@@ -295,7 +295,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
       const all = await queries.listSites(sql, actor.orgId)
       return {
         plan: plan.name,
-        drops: { used: all.filter((site) => !site.paused_at).length, limit: plan.activeDrops },
+        drops: { used: await queries.countActiveSites(sql, actor.orgId, now()), limit: plan.activeDrops },
         storage_bytes: { used: await queries.storedBytes(sql, actor.orgId), limit: plan.storageBytes },
         upload_bytes: { limit: plan.uploadBytes },
         versions_per_drop: { limit: plan.versionsKept },

@@ -31,7 +31,7 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
     apiRoute({
       method: 'POST',
       path: `${sites}/check`,
-      access: 'account',
+      access: 'verified',
       tag,
       summary: 'What an upload would change, and whether it would be refused; changes nothing',
       status: 200,
@@ -43,7 +43,7 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
     apiRoute({
       method: 'POST',
       path: root,
-      access: 'account',
+      access: 'verified',
       tag,
       summary: 'Start an upload of changed files only',
       status: 201,
@@ -55,7 +55,7 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
     apiRoute({
       method: 'GET',
       path: `${root}/:upload_id`,
-      access: 'account',
+      access: 'verified',
       tag,
       summary: 'What is still missing, and how much of it has arrived',
       status: 200,
@@ -65,7 +65,7 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
     apiRoute({
       method: 'POST',
       path: `${root}/:upload_id/blobs`,
-      access: 'account',
+      access: 'verified',
       tag,
       summary: 'Send several small files: parts of a form, each named by its sha256',
       status: 200,
@@ -84,7 +84,7 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
       path: `${root}/:upload_id/blobs/:sha256`,
       operation: operation('How much of a file has arrived', 200),
       async handle(request) {
-        const actor = await requireActor(authenticate, request, 'account')
+        const actor = await requireActor(authenticate, request, 'verified')
         const offset = await uploads.offset(actor, id(request), uploadId(request), hash(request))
         return { status: 200, headers: { 'upload-offset': String(offset), 'cache-control': 'no-store' } }
       },
@@ -94,7 +94,7 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
       path: `${root}/:upload_id/blobs/:sha256`,
       operation: operation('Send a file, or the rest of it', 204),
       async handle(request) {
-        const actor = await requireActor(authenticate, request, 'account')
+        const actor = await requireActor(authenticate, request, 'verified')
         const offset = parse(
           z.coerce.number('upload-offset must be a number').int().nonnegative(),
           request.header('upload-offset') ?? '0',
@@ -106,7 +106,7 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
     apiRoute({
       method: 'POST',
       path: `${root}/:upload_id/finish`,
-      access: 'account',
+      access: 'verified',
       tag,
       summary: 'Publish what was sent',
       status: 201,

@@ -28,12 +28,17 @@ export interface PageOptions {
 /** The renderer only holds the style sheet and its hash: a constant, made once. */
 const render = createStandalonePages()
 
+/** Whoever has just opened the mail finds the page in the tab that waits for it. */
+const LOOK_AGAIN_SECONDS = 2
+
 interface ClosedText {
   readonly art: Drawing
   readonly title: string
   readonly lead: string
   readonly advice: (options: PageOptions) => Content
   readonly retryAfterSeconds?: number
+  /** The browser looks again by itself, without a script. */
+  readonly refreshSeconds?: number
   /** Whether there is, was or will be something behind this address that a visitor could complain about. */
   readonly mayBeReported?: true
 }
@@ -77,9 +82,11 @@ const CLOSED: Readonly<Record<ClosedPage, ClosedText>> = {
   unverified: {
     art: 'letter',
     title: 'Not verified yet',
-    lead: 'Whoever published this drop has not verified their e-mail address yet. It opens by itself as soon as they do.',
-    advice: () => html`<p class="soft">Is it yours? Open the link in the mail that we sent you when you signed up.</p>`,
+    lead: 'Whoever published this drop has not verified their e-mail address yet. It opens here by itself as soon as they do.',
+    advice: ({ baseUrl }) =>
+      html`<p class="soft">Are you the owner? Open the link in the mail that we sent you when you signed up, or have us <a href="${baseUrl}/verify/send">send it again</a>.</p>`,
     retryAfterSeconds: 120,
+    refreshSeconds: LOOK_AGAIN_SECONDS,
     mayBeReported: true,
   },
   paused: {
@@ -87,7 +94,7 @@ const CLOSED: Readonly<Record<ClosedPage, ClosedText>> = {
     title: 'This drop is paused',
     lead: 'Nothing is lost: it is only not shown at the moment, and can come back at this address.',
     advice: ({ baseUrl }) =>
-      html`<p class="soft">Is it yours? <a href="${baseUrl}/signin">Sign in</a>, then renew your plan or delete drops that you no longer need.</p>`,
+      html`<p class="soft">Is it yours? <a href="${baseUrl}/signin">Sign in</a>, then choose it among those that stay live, renew your plan, or delete drops that you no longer need.</p>`,
     retryAfterSeconds: 3600,
     mayBeReported: true,
   },
@@ -104,6 +111,7 @@ export function closedPage(page: ClosedPage, options: PageOptions): PreparedPage
     body: text.advice(options),
     footer: text.mayBeReported && reportLine(options),
     retryAfterSeconds: text.retryAfterSeconds,
+    refreshSeconds: text.refreshSeconds,
   })
 }
 
@@ -237,11 +245,12 @@ interface PageContent extends Pick<StandalonePage, 'title' | 'lead' | 'body'> {
   readonly host?: string
   readonly footer?: Content
   readonly retryAfterSeconds?: number
+  readonly refreshSeconds?: number
   readonly cacheControl?: string
 }
 
 function prepare(status: number, baseUrl: string, content: PageContent): PreparedPage {
-  const { art, host, title, lead, body, footer, retryAfterSeconds, cacheControl } = content
+  const { art, host, title, lead, body, footer, retryAfterSeconds, refreshSeconds, cacheControl } = content
   const page = render({
     title: `${title} · Dropway`,
     art: drawing(art),
@@ -255,6 +264,7 @@ function prepare(status: number, baseUrl: string, content: PageContent): Prepare
   const headers: [string, string][] = Object.entries({ ...page.headers, 'cache-control': cacheControl ?? 'no-store' })
   headers.push(['strict-transport-security', STRICT_TRANSPORT_SECURITY])
   if (retryAfterSeconds !== undefined) headers.push(['retry-after', String(retryAfterSeconds)])
+  if (refreshSeconds !== undefined) headers.push(['refresh', String(refreshSeconds)])
   return { status, headers, body: Buffer.from(page.body) }
 }
 

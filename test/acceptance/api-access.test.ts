@@ -132,6 +132,37 @@ describe('while the e-mail is unverified', () => {
       ])
     },
   )
+  test('so is every endpoint that the API describes, except those that the specification lists', async () => {
+    const exceptions = new Set([
+      'POST /sites',
+      'GET /sites',
+      'GET /sites/{id}',
+      'DELETE /sites/{id}',
+      'POST /sites/{id}/upload',
+      'POST /sites/{id}/upload-bundle',
+    ])
+    const { paths } = (await stack.fetch('/api/v1/openapi.json')).json<{
+      paths: Record<string, Record<string, { security?: unknown[] }>>
+    }>()
+    const described = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods)
+        .filter(([, { security }]) => (security?.length ?? 0) > 0)
+        .map(([method]) => ({ method: method.toUpperCase(), path: path.replace('/api/v1', '') })),
+    )
+    expect(described.length).toBeGreaterThan(30)
+    const answers: Record<string, string> = {}
+    for (const { method, path } of described) {
+      if (exceptions.has(`${method} ${path}`)) continue
+      const address = path
+        .replace('/api/v1', '')
+        .replace('{id}', unverifiedSite)
+        .replace(/\{\w+\}/g, 'unknown')
+      const answer = await unverified.api(address, { method, ...(method === 'GET' ? {} : { json: {} }) })
+      answers[`${method} ${path}`] = `${answer.status} ${/"error":"(\w+)"/.exec(answer.text())?.[1]}`
+    }
+    const others = Object.entries(answers).filter(([, answer]) => answer !== '403 email_not_verified')
+    expect(others).toEqual([])
+  })
   test.each(endpoints.filter((endpoint) => endpoint.exception))('$name works', async ({ method, path, body, name }) => {
     const answer = await unverified.api(path(unverifiedSite), { method, ...body?.() })
     // The bundle is not a zip: it is read and judged, not refused at the door.

@@ -131,6 +131,32 @@ test('a newcomer gets from the front page to a claimed drop with an address of c
   await visitor.close()
 })
 
+test('signing up hides a page, says so before and after, and the tab that waits shows it by itself', async () => {
+  const visitor = await openVisitor(browser, stack, { width: 1280, scheme: 'light' })
+  const { page } = visitor
+  await visitor.goto('/')
+  await page.locator('input[type=file]').setInputFiles(markdown)
+  const address = (await page.locator('.live-link').getAttribute('href'))!
+  await page.getByText('visitors see a notice instead, until you have opened the link').waitFor()
+  await page.getByRole('link', { name: 'Keep it: sign up' }).click()
+  await page.getByText('hidden from visitors when you sign up').waitFor()
+  const email = newEmail()
+  await fillSignUp(page, email)
+  await page.getByText('Yours now, at the same address. Until you open the link').waitFor()
+
+  const waiting = await visitor.context.newPage()
+  expect((await waiting.goto(address))!.status()).toBe(503)
+  await keepScreenshot(waiting, 'unverified')
+  await waiting.getByRole('link', { name: 'send it again' }).click()
+  await waiting.getByRole('button', { name: 'Send the mail again' }).waitFor()
+  await waiting.goto(address)
+
+  await new FormBrowser(stack, '198.51.100.79').confirm(await mailedLink(stack, email, '/verify'))
+  expect((await stack.visit(new URL(address).hostname.split('.')[0]!)).status).toBe(200)
+  await waiting.getByRole('heading', { name: 'Dropped here' }).waitFor()
+  await visitor.close()
+})
+
 test('a claim link asks a stranger to sign up, then moves the drop with one button', async () => {
   const publisher = await openVisitor(browser, stack)
   await publisher.goto('/')
@@ -145,7 +171,7 @@ test('a claim link asks a stranger to sign up, then moves the drop with one butt
   await page.getByRole('link', { name: 'Sign up and claim it' }).click()
   await fillSignUp(page, newEmail())
   await page.getByRole('button', { name: /^Claim it for/ }).click()
-  await page.getByText('Yours now.').waitFor()
+  await page.getByText('Yours now, at the same address. Until you open the link').waitFor()
   expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Dropped here')
   await page.goto(claimUrl)
   expect(await page.getByRole('heading', { level: 1 }).innerText()).toContain('does not work any more')

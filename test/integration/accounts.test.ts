@@ -17,12 +17,14 @@ import {
   VISIT,
 } from '../support/accounts.ts'
 
+const NO_DROPS = { list: async () => [] }
+
 let fixture: Awaited<ReturnType<typeof createAccountsFixture>>
 let routes: ReturnType<typeof accountRoutes>
 
 beforeAll(async () => {
   fixture = await createAccountsFixture()
-  routes = accountRoutes(fixture)
+  routes = accountRoutes({ ...fixture, sites: NO_DROPS })
 })
 afterAll(() => fixture.close())
 beforeEach(async () => {
@@ -164,7 +166,7 @@ describe('credentials of the REST API', () => {
       via: { kind: 'oauth' as const, grantId: 'g', scopes: [token.slice(4)] },
     })
     const access = createAccess({ ...fixture, log: silentLog, baseUrl: BASE_URL, oauth })
-    const own = accountRoutes({ ...fixture, apiRoute: createApiRoutes(access.authenticate) })
+    const own = accountRoutes({ ...fixture, sites: NO_DROPS, apiRoute: createApiRoutes(access.authenticate) })
     expect((await callRoute(own, 'GET', '/api/v1/me', bearer('dwo_cli'))).status).toBe(200)
     expect((await callRoute(own, 'GET', '/api/v1/me', bearer('dwo_mcp'))).status).toBe(401)
   })

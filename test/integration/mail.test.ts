@@ -47,9 +47,15 @@ function newMailer(sink: MailSink): Mailer {
 }
 
 const enqueue = createEnqueueMail({ secrets, clock })
+const verify = { until: new Date(0), drops: [] }
 const enqueueTo = (to: string, eventKey = to) =>
   transaction(database.sql, (sql) =>
-    enqueue(sql, { eventKey, to, template: 'verify', data: { link: 'https://dropway.test/verify?token=secret' } }),
+    enqueue(sql, {
+      eventKey,
+      to,
+      template: 'verify',
+      data: { ...verify, link: 'https://dropway.test/verify?token=secret' },
+    }),
   )
 const unsent = async () => (await database.sql`select 1 from mails where sent_at is null`).length
 
@@ -224,7 +230,7 @@ describe('without a mail server', () => {
       eventKey: 'a',
       to: 'a@example.com',
       template: 'verify',
-      data: { link: 'https://dropway.test/verify?token=abc' },
+      data: { ...verify, link: 'https://dropway.test/verify?token=abc' },
     })
     await enqueueAt(database.sql, {
       eventKey: 'b',

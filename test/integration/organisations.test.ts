@@ -165,12 +165,14 @@ describe('coming and going', () => {
     expect(await refusal(organisations.transfer(people.owner, id, people.owner.userId))).toBe('forbidden')
   })
 
-  test('an unverified member cannot become owner', async () => {
+  test('nobody joins, or becomes owner, before their address is verified', async () => {
     const { id } = await organisations.create(people.owner, 'Acme')
     const newcomer = await fixture.actorOf(
       await fixture.accounts.signUp({ email: 'fresh@example.com', password: PASSWORD }, VISIT),
     )
-    await join(id, people.owner, newcomer, 'member')
+    expect(await refusal(join(id, people.owner, newcomer, 'member'))).toBe('email_not_verified')
+    await fixture.sql`
+      insert into memberships (org_id, user_id, role) values (${id}, ${newcomer.userId}, 'member')`
     expect(await refusal(organisations.transfer(people.owner, id, newcomer.userId))).toBe('owner_not_verified')
     expect(await refusal(organisations.create(newcomer, 'Mine'))).toBe('email_not_verified')
   })
@@ -211,7 +213,7 @@ describe('coming and going', () => {
     const id = await newOrganisation()
     const heir = people.member
     for (const name of ['One', 'Two']) await organisations.create(heir, name)
-    expect(await refusal(organisations.transfer(people.owner, id, heir.userId))).toBe('plan_limit')
+    expect(await refusal(organisations.transfer(people.owner, id, heir.userId))).toBe('limit_reached')
     await fixture.sql`update organisations set plan = 'plus' where id = ${id}`
     expect(await refusal(organisations.transfer(people.owner, id, heir.userId))).toBe('accepted')
   })
@@ -244,7 +246,7 @@ describe('coming and going', () => {
     const outcomes = await Promise.all(
       [1, 2, 3, 4].map((number) => refusal(organisations.create(people.stranger, `Org ${number}`))),
     )
-    expect(outcomes.toSorted()).toEqual(['accepted', 'accepted', 'plan_limit', 'plan_limit'])
+    expect(outcomes.toSorted()).toEqual(['accepted', 'accepted', 'limit_reached', 'limit_reached'])
   })
 })
 

@@ -128,6 +128,68 @@ describe('a new drop is never born expired', () => {
   })
 })
 
+describe('sign-ins of every kind', () => {
+  test('allowing an app brings expired drops back, as signing in does', async () => {
+    const owner = await control.newActor()
+    const { site } = await control.publishPage(owner, 'back by an app')
+    await days(31)
+    expect(await stateOf(owner, site.id)).toBe('expired')
+    const { oauth } = control.services
+    const { client_id } = await oauth.register({ redirect_uris: ['https://client.test/back'] }, '203.0.113.4')
+    const query = new URLSearchParams({
+      client_id,
+      response_type: 'code',
+      code_challenge: 'A'.repeat(43),
+      code_challenge_method: 'S256',
+      scope: 'mcp',
+    })
+    const checked = await oauth.checkRequest(query, '203.0.113.4')
+    if ('request' in checked) await oauth.allow(owner, checked.request)
+    expect(await stateOf(owner, site.id)).toBe('live')
+  })
+
+  test('a member who publishes keeps the drop of an owner who is away', async () => {
+    const owner = await control.newActor()
+    await control.publishPage(owner, 'team', 'kept-by-publishing')
+    for (let month = 0; month < 4; month++) {
+      await days(25)
+      await control.publishPage(owner, `month ${month}`, 'kept-by-publishing')
+    }
+    const { state } = (await control.services.sites.list(owner))[0]!
+    expect(state).toBe('live')
+  })
+})
+
+describe('what a browser made without an account', () => {
+  test('is listed with what can still be claimed', async () => {
+    await control.publishAnonymously('a-browser')
+    await days(8)
+    await control.publishAnonymously('a-browser')
+    const removed = await control.publishAnonymously('a-browser')
+    await control.services.trust.takedown({ system: 'test' }, removed.slug, 'spam')
+    const listed = await control.services.anonymous.list('a-browser')
+    expect(listed.map(({ state, claimable }) => `${state} ${claimable}`).toSorted()).toEqual([
+      'expired false',
+      'live true',
+      'removed false',
+    ])
+  })
+})
+
+describe('places among the active drops', () => {
+  test('expired and taken-down drops take none', async () => {
+    const owner = await control.newActor()
+    const [, , last] = await publishMany(owner, 3)
+    await days(31)
+    for (const id of [1, 2, 3]) expect((await control.publishPage(owner, `new ${id}`)).site.state).toBe('live')
+    await expect(control.publishPage(owner, 'a fourth')).rejects.toMatchObject({ code: 'plan_limit' })
+    const [live] = (await control.services.sites.list(owner)).filter((site) => site.state === 'live')
+    await control.services.trust.takedown({ system: 'test' }, live!.slug, 'spam')
+    expect((await control.publishPage(owner, 'in its place')).site.state).toBe('live')
+    expect(await stateOf(owner, last!)).toBe('expired')
+  })
+})
+
 describe('nothing is removed without mails', () => {
   test('a free drop: two warnings, the expiry, the removal; each once, and removed on the date that was named', async () => {
     const owner = await control.newActor()

@@ -9,7 +9,7 @@ import { orShow, problemText, requireActor, safeNext, type Handlers } from '../h
 import type { Page } from '../layout.ts'
 import type { DashboardServices } from '../services.ts'
 import * as views from '../views/auth.ts'
-import { waitingDecision } from '../waiting-decision.ts'
+import { showVerifyFirst, waitingDecision } from '../waiting-decision.ts'
 
 export function authRoutes(services: DashboardServices, handlers: Handlers): Route[] {
   return [
@@ -24,7 +24,7 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
 
   async function waitingDrops(request: Request): Promise<number> {
     const id = browserCookie.read(request)
-    return id === undefined ? 0 : (await anonymous.list(id)).length
+    return id === undefined ? 0 : (await anonymous.list(id)).filter((drop) => drop.claimable).length
   }
 
   function countryOf(request: Request, chosen?: string): views.CountryChoice {
@@ -47,14 +47,15 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
       return orShow(
         async () => {
           const signedIn = await accounts.signUp(input, accounts.visit(request))
-          const home = signedIn.claimed > 0 ? '/sites?done=claimed' : '/sites?done=welcome'
+          const home = signedIn.claimed > 0 ? '/sites?done=claimed-hidden' : '/sites?done=welcome'
           return seeOther(safeNext(form.get('next'), home), { 'set-cookie': signedIn.setCookie })
         },
-        (problem) => ({
+        async (problem) => ({
           ...views.signUpPage(viewer, {
             email: input.email,
             problem: problemText(problem),
             next: form.get('next') ?? undefined,
+            waiting: await waitingDrops(request),
             country: countryOf(request, country),
           }),
           status: problem.status,
@@ -102,7 +103,7 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
 }
 
 function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[] {
-  const { page, form, accountForm } = handlers
+  const { page, form, accountForm, accountPage } = handlers
   const tokenOf = (request: Request): string => request.query.get('token') ?? ''
   return [
     page(ACCOUNT_PATHS.verify, async ({ request, viewer, actor }) => {
@@ -133,6 +134,10 @@ function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[
       await accounts.resendVerification(actor)
       return seeOther(safeNext(sent.get('next'), '/sites?done=mailed'))
     }),
+    // From the page that visitors meet meanwhile: the owner may be signed in here, or have to.
+    accountPage('/verify/send', ({ request, viewer, actor }) =>
+      actor.emailVerified ? seeOther('/sites') : showVerifyFirst(handlers, { request, viewer, actor }, actor.email),
+    ),
     page(ACCOUNT_PATHS.reset, async ({ request, viewer }) => {
       const token = tokenOf(request)
       if (token === '') return views.resetRequestPage(viewer)
@@ -207,6 +212,7 @@ function invitationRoutes({ organisations }: DashboardServices, handlers: Handle
           actions: html`<a class="button primary" href="/signup?next=${here}">Sign up</a><a class="button" href="/signin?next=${here}">Sign in</a>`,
         })
       }
+      if (!actor.emailVerified) return showVerifyFirst(handlers, { request, viewer, actor }, actor.email)
       return views.confirmLinkPage(viewer, {
         title: `Join ${invitation.organisation}`,
         lead: `You are invited as ${invitation.role}.`,
@@ -216,7 +222,7 @@ function invitationRoutes({ organisations }: DashboardServices, handlers: Handle
       })
     }),
     handlers.form(ACCOUNT_PATHS.invitation, async ({ actor, form }) => {
-      const member = requireActor(actor, { verified: false })
+      const member = requireActor(actor, { verified: true })
       const organisation = await organisations.accept(member, form.get('token') ?? '')
       await organisations.switchTo(member, organisation.id)
       return seeOther('/sites?done=joined')

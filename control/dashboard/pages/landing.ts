@@ -109,8 +109,9 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
       const token = visit.form.get('token') ?? ''
       return orShow(
         async () => {
-          const { siteId } = await anonymous.claimLink(requireActor(visit.actor, { verified: false }), token)
-          return seeOther(`/sites/${siteId}?done=claimed`)
+          const actor = requireActor(visit.actor, { verified: false })
+          const { siteId } = await anonymous.claimLink(actor, token)
+          return seeOther(`/sites/${siteId}?done=${actor.emailVerified ? 'claimed' : 'claimed-hidden'}`)
         },
         async (problem) => ({ ...(await showClaim(visit, token, problemText(problem))), status: problem.status }),
       )

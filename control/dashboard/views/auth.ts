@@ -60,7 +60,7 @@ export function signUpPage(viewer: Viewer, form: AuthForm & { country: CountryCh
     status: form.problem === undefined ? 200 : 400,
     problem: form.problem,
     lead: form.waiting
-      ? `${countInWords(form.waiting, 'drop')} of this browser will be yours, at the same address.`
+      ? html`${countInWords(form.waiting, 'drop')} of this browser will be yours, at the same address. <strong>${form.waiting === 1 ? 'It is' : 'They are'} hidden from visitors when you sign up</strong>, until you open the link in the mail that we send you; ${form.waiting === 1 ? 'it is' : 'they are'} back within a second.`
       : 'Free for three drops. No card, no trial that runs out.',
     fields: [
       nextField(form.next),
@@ -189,7 +189,7 @@ export function claimPage(
     title: 'Claim a drop',
     next: here,
     body: html`<div class="narrow section"><div class="stack"><h1>Claim this drop</h1>
-<p class="soft">It becomes part of your account, with its address and its content.</p></div>
+<p class="soft">It becomes part of your account, with its address and its content.${viewer.signedIn?.emailVerified !== true && ' While your e-mail address is not verified, visitors see a notice instead of it.'}</p></div>
 <div class="card"><strong>${claim.drop.title || shortAddress(claim.drop.url)}</strong><a href="${claim.drop.url}">${shortAddress(claim.drop.url)}</a></div>
 ${problemNotice(claim.problem)}
 ${

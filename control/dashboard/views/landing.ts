@@ -18,6 +18,8 @@ export interface RememberedDrop {
   readonly title: string
   readonly expires_at: string
   readonly views: number
+  readonly state: keyof typeof STANDINGS
+  readonly claimable: boolean
 }
 
 export interface Landing extends DropForm {
@@ -60,9 +62,11 @@ ${dropZone({ name: 'file', accept: '.html,.htm,.md,.markdown', title: 'Drop an H
 </form>`
 }
 
+const STANDINGS = { live: 'disappears', expired: 'expired', removed: 'removed' } as const
+
 function rememberedDrops(drops: readonly RememberedDrop[], now: number): Html {
-  return html`<section class="section" aria-labelledby="yours"><div class="head"><h2 id="yours">Published from this browser</h2><a class="button small" href="/signup">Keep them: sign up</a></div>
-<ul class="grid plain">${drops.slice(0, 6).map((drop) => html`<li class="card"><a href="${drop.url}"><strong>${drop.title || shortAddress(drop.url)}</strong></a><p class="small soft">${countInWords(drop.views, 'view')}, disappears ${timeAgo(drop.expires_at, now)}</p></li>`)}</ul></section>`
+  return html`<section class="section" aria-labelledby="yours"><div class="head"><h2 id="yours">Published from this browser</h2>${drops.some((drop) => drop.claimable) && html`<a class="button small" href="/signup">Keep them: sign up and verify</a>`}</div>
+<ul class="grid plain">${drops.slice(0, 6).map((drop) => html`<li class="card"><a href="${drop.url}"><strong>${drop.title || shortAddress(drop.url)}</strong></a><p class="small soft">${countInWords(drop.views, 'view')}, ${STANDINGS[drop.state]} ${drop.state === 'removed' ? '' : timeAgo(drop.expires_at, now)}</p></li>`)}</ul></section>`
 }
 
 export interface DropZone {

@@ -18,8 +18,8 @@ export function anonymousResult(drop: AnonymousResult): Html {
 <h2 id="live-heading" tabindex="-1">Your page is live</h2>
 <a class="live-link" href="${drop.url}">${shortAddress(drop.url)}</a>
 ${copyRow(drop.url, 'Address')}
-<p class="notice warn">It disappears ${relativeTime(Date.parse(drop.expiresAt), drop.now)}. ${drop.signedIn ? 'Add it to your account' : 'Sign up in this browser'} and it is yours to keep, at the same address.</p>
-<p class="cluster">${drop.signedIn ? html`<a class="button primary" href="${drop.claimUrl}">Add to my drops</a>` : html`<a class="button primary" href="/signup">Keep it: sign up</a>`}<a class="button" href="/">Publish another</a></p>
+<p class="notice warn">It disappears ${relativeTime(Date.parse(drop.expiresAt), drop.now)}. ${drop.signedIn ? 'Add it to your account' : 'Sign up in this browser'} and it is yours to keep, at the same address.${!drop.signedIn && ' From then on visitors see a notice instead, until you have opened the link in the mail that we send you.'}</p>
+<p class="cluster">${drop.signedIn ? html`<a class="button primary" href="${drop.claimUrl}">Add to my drops</a>` : html`<a class="button primary" href="/signup">Keep it: sign up and verify</a>`}<a class="button" href="/">Publish another</a></p>
 </div>
 ${qrCode(drop.url)}
 </div>

@@ -11,7 +11,7 @@ const link = 'https://dropway.test/somewhere?token=abc_DEF-123'
 const clocks = { drops: [{ name: 'cv', url: 'https://cv.dropway.test', at }], idleMs: 30 * DAY_MS, signInLink: link }
 
 const samples: { [Name in MailTemplate]: MailData[Name] } = {
-  verify: { link },
+  verify: { link, until: at, drops: [{ name: 'cv', url: 'https://cv.dropway.test' }] },
   reset: { link },
   email_change: { link },
   email_changed: { newEmail: 'new@example.com' },
