@@ -2,6 +2,10 @@
  * The one catalogue of errors that a caller can meet: code, status and a message that says what to do.
  * Throw them; control/http turns them into `{ error, detail }`.
  */
+
+/** A message may quote what was sent; nobody reads more of it, and a megabyte must not come back as one. */
+const MAX_DETAIL_CHARS = 2000
+
 export class ApiError extends Error {
   readonly status: number
   readonly code: string
@@ -15,7 +19,7 @@ export class ApiError extends Error {
     detail: string,
     extra: { fields?: Record<string, unknown>; headers?: Record<string, string> } = {},
   ) {
-    super(detail)
+    super(detail.length <= MAX_DETAIL_CHARS ? detail : `${detail.slice(0, MAX_DETAIL_CHARS - 1)}…`)
     this.status = status
     this.code = code
     this.fields = extra.fields ?? {}

@@ -47,7 +47,7 @@ export async function walkMultipart(
     enqueue({ kind: 'file', name, filename: info.filename ?? '', type: info.mimeType, stream: file })
   })
   parser.on('partsLimit', () => fail(errors.invalidRequest(`The form has more than ${MAX_PARTS} parts.`)))
-  parser.on('error', fail)
+  parser.on('error', (error) => fail(malformed(error)))
   parser.on('close', () => previous.then(resolve, () => {}))
   body.on('error', fail)
   body.pipe(parser)

@@ -6,6 +6,7 @@ import { errors } from '../../shared/errors.ts'
 import { callerIp } from '../../shared/ip.ts'
 import { MAX_JSON_BYTES } from '../../shared/limits.ts'
 import { bodyStream, CallerLeft, readWhole } from './body.ts'
+import { requireJsonShape } from './json-shape.ts'
 import { walkMultipart } from './multipart.ts'
 import type { Part, Request } from './route.ts'
 
@@ -61,7 +62,9 @@ export class IncomingRequest implements Request {
   async json(maxBytes = MAX_JSON_BYTES): Promise<unknown> {
     const type = this.header('content-type') ?? ''
     if (!/^application\/json\s*(?:;|$)/i.test(type)) throw errors.unsupportedMediaType('application/json')
-    const text = await this.text(maxBytes)
+    const bytes = await this.bytes(maxBytes)
+    requireJsonShape(bytes)
+    const text = decodeUtf8(bytes)
     try {
       return JSON.parse(text)
     } catch {
@@ -78,12 +81,7 @@ export class IncomingRequest implements Request {
   }
 
   async text(maxBytes: number): Promise<string> {
-    const bytes = await this.bytes(maxBytes)
-    try {
-      return utf8.decode(bytes)
-    } catch {
-      throw errors.invalidRequest('The body is not valid UTF-8.')
-    }
+    return decodeUtf8(await this.bytes(maxBytes))
   }
 
   bytes(maxBytes: number): Promise<Buffer> {
@@ -96,6 +94,14 @@ export class IncomingRequest implements Request {
 
   async multipart(onPart: (part: Part) => Promise<void>): Promise<void> {
     await walkMultipart(this.stream(), this.#request.headers, onPart)
+  }
+}
+
+function decodeUtf8(bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    throw errors.invalidRequest('The body is not valid UTF-8.')
   }
 }
 

@@ -6,6 +6,7 @@ import { ApiError, errors } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import { API_TOKEN_PREFIX, type Access } from '../accounts/access.ts'
 import type { Actor } from '../accounts/actor.ts'
+import { requireJsonShape, type JsonBounds } from '../http/json-shape.ts'
 import { json } from '../http/reply.ts'
 import type { Method, Reply, Request, Route } from '../http/route.ts'
 import type { OAuth } from '../oauth/oauth.ts'
@@ -18,6 +19,8 @@ const PATHS = ['/mcp', '/mcp/']
 const METHODS = ['GET', 'POST', 'DELETE'] satisfies Method[]
 /** A page of 10 MB as JSON text, and some. */
 const MAX_BODY_BYTES = 16_000_000
+/** The largest call has 500 files of three fields; the protocol around it has a few dozen. */
+const BODY_BOUNDS: JsonBounds = { maxDepth: 32, maxValues: 5000 }
 
 interface McpDeps {
   services: ToolServices
@@ -111,8 +114,14 @@ async function toWebRequest(request: Request, baseUrl: string): Promise<globalTh
   }
   // `*/*` and silence take both kinds of answer; the SDK wants to read their names.
   if (/^$|\*\/\*/.test(request.header('accept') ?? '')) headers.set('accept', 'application/json, text/event-stream')
-  const body = request.method === 'POST' ? new Uint8Array(await request.bytes(MAX_BODY_BYTES)) : null
+  const body = request.method === 'POST' ? new Uint8Array(await readCall(request)) : null
   return new globalThis.Request(`${baseUrl}/mcp`, { method: request.method, headers, body, signal: request.signal })
+}
+
+async function readCall(request: Request): Promise<Buffer> {
+  const bytes = await request.bytes(MAX_BODY_BYTES)
+  requireJsonShape(bytes, BODY_BOUNDS)
+  return bytes
 }
 
 function toReply(response: Response): Reply {

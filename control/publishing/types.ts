@@ -69,26 +69,33 @@ export function extensionOf(name: string): string | undefined {
 }
 
 /**
- * The name carries a hash of the content, as bundlers write it: `index-BX3k9f2a.js`, `main.4f3d2a1b.css`.
- * Conservative: at least eight characters that no word or date has, since a wrong guess sticks in browsers for a year.
+ * The name carries a hash of the content, as bundlers write it: `index-BX3k9f2a.js`, `my-list-B_3x-d9K.js`,
+ * `main.4f3d2a1b.css`. Conservative: at least eight characters that no word or date has, since a wrong guess sticks in
+ * browsers for a year.
  */
 export function isImmutableName(path: string): boolean {
-  const name = path.slice(path.lastIndexOf('/') + 1)
+  const slash = path.lastIndexOf('/')
+  const name = path.slice(slash + 1)
   if (isHtmlType(mediaTypeOf(name))) return false
-  const hash =
-    /[.-]([A-Za-z0-9_-]{8,64})(?:\.(?:min|module|esm|chunk|bundle|worker))?\.[A-Za-z0-9]{1,11}(?:\.map)?$/.exec(
-      name,
-    )?.[1]
-  return hash !== undefined && looksLikeHash(hash)
+  const stem = /^(.+?)(?:\.(?:min|module|esm|chunk|bundle|worker))?\.[A-Za-z0-9]{1,11}(?:\.map)?$/.exec(name)?.[1] ?? ''
+  const hex = /[.-]([0-9a-f]{8,64})$/.exec(stem)?.[1]
+  if (hex !== undefined) return /[a-f]/.test(hex) && /\d/.test(hex)
+  // Base-62/64 hashes (Vite, Rollup, esbuild) are eight long, and may hold the separators themselves.
+  const suffix = /[.-]([A-Za-z0-9_-]{8})$/.exec(stem)?.[1]
+  return suffix !== undefined && (mixesDigits(suffix) || (isBundlerFolder(path.slice(0, slash)) && mixesCases(suffix)))
 }
 
-function looksLikeHash(text: string): boolean {
-  if (/^[0-9a-f]+$/.test(text)) return /[a-f]/.test(text) && /\d/.test(text)
-  // Base-62/64 hashes (Vite, Rollup, esbuild) are eight long and mix digits with letters of both cases or capitals.
-  return (
-    /^(?:[A-Za-z0-9_-]{8}|[A-Z2-7]{8})$/.test(text) &&
-    /\d/.test(text) &&
-    /[A-Z]/.test(text) &&
-    !/^[A-Z]?[a-z]+\d+$/.test(text)
-  )
+/** Digits among letters of both cases or capitals; no word with a number behind it. */
+function mixesDigits(text: string): boolean {
+  return /\d/.test(text) && /[A-Z]/.test(text) && !/^[A-Z]?[a-z]+\d+$/.test(text)
+}
+
+/** A quarter of these hashes have no digit. Where bundlers put what they made, a capital inside is no word either. */
+function mixesCases(text: string): boolean {
+  return /^[A-Za-z]{8}$/.test(text) && /[a-z]/.test(text) && /[A-Z]/.test(text.slice(1))
+}
+
+/** `assets/` (Vite), `_astro/`, `_app/immutable/…` (SvelteKit), `_next/static/…`. */
+function isBundlerFolder(folder: string): boolean {
+  return /(?:^|\/)(?:assets|_astro|_app|_next)(?:\/|$)/.test(folder)
 }

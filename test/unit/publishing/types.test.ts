@@ -51,6 +51,14 @@ describe('names that carry a hash of the content', () => {
       'chunk-2KLS3F4N.js',
       'index-BX3k9f2a.js.map',
     ],
+    'index-Bq3xVd9K.js',
+    'assets/my-component-Bq3xVd9K.js',
+    'assets/vue.esm-bundler-D9XqU_1a.js',
+    'assets/a-B_-3xVd9.js',
+    'assets/index-CZq-8dVx.js',
+    'assets/index-DiwrgTda.css',
+    '_astro/page.DiwrgTda.js',
+    'assets/index-Bq3xVd9K.js.map',
   ])('%s', (path) => expect(isImmutableName(path)).toBe(true))
 
   test.each([
@@ -78,6 +86,9 @@ describe('names that carry a hash of the content', () => {
       'chapter-Section12.js',
       'a.deadbeef.js',
       'a.12345678.js',
+      'icons/logo-MyHeader.js',
+      'assets/app-overview.js',
+      'assets/app-Overview.js',
     ],
   ])('not %s', (path) => expect(isImmutableName(path)).toBe(false))
 })
