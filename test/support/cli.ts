@@ -32,6 +32,8 @@ export interface RunOptions {
   respond?(output: string): Promise<string> | undefined
   /** Kills the process. */
   readonly signal?: AbortSignal
+  /** Told once, with the process that runs. */
+  onStart?(pid: number): void
 }
 
 export interface Cli {
@@ -97,6 +99,7 @@ async function npm(args: readonly string[], cwd: string): Promise<string> {
 
 function run(command: string, args: readonly string[], options: RunOptions): Promise<CliResult> {
   const child = spawn(command, args, { cwd: options.cwd, env: options.env, stdio: ['pipe', 'pipe', 'pipe'] })
+  if (child.pid !== undefined) options.onStart?.(child.pid)
   let stdout = ''
   let stderr = ''
   let responded = false

@@ -1,6 +1,7 @@
 /** A TCP proxy whose lines break: for what must go on afterwards. */
 import { once } from 'node:events'
 import net from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface CuttingProxy {
   readonly port: number
@@ -11,6 +12,8 @@ export interface CuttingProxy {
   /** From now on nothing passes once clients have sent this many bytes; resolves when that happens. */
   stallAfter(bytes: number): Promise<void>
   flow(): void
+  /** The next connection loses this share of what it carries, as TCP would see it: late, later, and dead in the end. */
+  loseOnNext(share: number): void
   close(): Promise<void>
 }
 
@@ -20,9 +23,21 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
   let cuts = 0
   let stallAt = Number.POSITIVE_INFINITY
   let stalled = (): void => {}
+  let loss = 0
   const sockets = new Set<net.Socket>()
   const server = net.createServer((client) => {
     const upstream = net.connect(targetPort, '127.0.0.1')
+    if (loss > 0) {
+      const share = loss
+      loss = 0
+      for (const [from, to] of [
+        [client, upstream],
+        [upstream, client],
+      ] as const)
+        relayLossy(from, to, share)
+      for (const socket of [client, upstream]) sockets.add(socket.on('error', () => {}))
+      return
+    }
     let seen = 0
     for (const socket of [client, upstream]) {
       sockets.add(socket)
@@ -71,10 +86,33 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
     flow() {
       stallAt = Number.POSITIVE_INFINITY
     },
+    loseOnNext(share) {
+      loss = share
+    },
     async close() {
       for (const socket of sockets) socket.destroy()
       server.close()
       await once(server, 'close')
     },
   }
+}
+
+const FIRST_RETRANSMISSION_MS = 200
+/** After this many losses in a row nothing comes through any more, and nobody says so. */
+const DEAD_AFTER = 5
+
+/** Chunks stay in order; each waits for as many retransmissions as it loses. */
+function relayLossy(from: net.Socket, to: net.Socket, share: number): void {
+  let previous = Promise.resolve(true)
+  from.on('data', (chunk) => {
+    previous = previous.then(async (alive) => {
+      if (!alive) return false
+      for (let losses = 0; Math.random() < share; losses++) {
+        if (losses === DEAD_AFTER) return false
+        await sleep(FIRST_RETRANSMISSION_MS * 2 ** losses)
+      }
+      return to.writable && (to.write(chunk), true)
+    })
+  })
+  from.on('close', () => to.destroy())
 }
