@@ -9,6 +9,7 @@ import { errors } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import { MINUTE_MS, type Clock } from '../../shared/clock.ts'
 import { hashSecret } from '../../shared/secrets.ts'
+import { noteOrganisation } from '../database/call.ts'
 import type { Pool } from '../database/sql.ts'
 import type { Authenticate } from '../http/api.ts'
 import type { Request } from '../http/route.ts'
@@ -57,6 +58,7 @@ export function createAccess({ sql, clock, log, baseUrl, oauth }: AccessOptions)
     if (!found) return undefined
     const { tokenId, lastUsedAt, ...identity } = found
     if (isStale(lastUsedAt)) inBackground(touchToken(sql, tokenId, new Date(clock.now())))
+    noteOrganisation(identity.orgId)
     return { ...identity, via: { kind: 'token', tokenId }, ip }
   }
 
@@ -68,13 +70,16 @@ export function createAccess({ sql, clock, log, baseUrl, oauth }: AccessOptions)
     if (!found) return undefined
     const { sessionId, lastSeenAt, ...identity } = found
     if (isStale(lastSeenAt)) inBackground(touchSession(sql, sessionId, alive.now))
+    noteOrganisation(identity.orgId)
     return { ...identity, via: { kind: 'session', sessionId }, ip: request.ip }
   }
 
   /** A token for `/mcp` alone is no credential here: its audience is another resource. */
   async function oauthActor(token: string, request: Request): Promise<Actor | undefined> {
     const actor = token.length > MAX_CREDENTIAL_CHARS ? undefined : await oauth?.(token, request)
-    return actor?.via.kind === 'oauth' && actor.via.scopes.includes('cli') ? actor : undefined
+    if (actor?.via.kind !== 'oauth' || !actor.via.scopes.includes('cli')) return undefined
+    noteOrganisation(actor.orgId)
+    return actor
   }
 
   async function bearerActor(header: string, request: Request): Promise<Actor> {

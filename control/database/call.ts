@@ -8,10 +8,15 @@ export interface Call {
   givenUp: boolean
   /** Hosts whose routes it has changed: what its acknowledgement is about. */
   readonly changedHosts: Set<string>
+  /** For whom it is done: the network it came from, and the organisation once it is known. Shares are theirs. */
+  network: string | undefined
+  organisation: string | undefined
+  /** It holds its share of the pool already; a transaction within another one takes no second. */
+  hasPlace: boolean
 }
 
 export function newCall(): Call {
-  return { givenUp: false, changedHosts: new Set() }
+  return { givenUp: false, changedHosts: new Set(), network: undefined, organisation: undefined, hasPlace: false }
 }
 
 const calls = new AsyncLocalStorage<Call | undefined>()
@@ -24,6 +29,18 @@ export function runAs<Result>(call: Call | undefined, work: () => Result): Resul
 /** The call that this code works for; jobs work for none. */
 export function currentCall(): Call | undefined {
   return calls.getStore()
+}
+
+/** From here on the call is one of this network. */
+export function noteNetwork(network: string): void {
+  const call = currentCall()
+  if (call) call.network = network
+}
+
+/** The caller has shown for whom they act. */
+export function noteOrganisation(orgId: string): void {
+  const call = currentCall()
+  if (call) call.organisation = orgId
 }
 
 export class GivenUp extends Error {

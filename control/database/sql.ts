@@ -3,6 +3,7 @@ import postgres from 'postgres'
 import { MINUTE_MS } from '../../shared/clock.ts'
 import { arrayTypes } from './array-types.ts'
 import { currentCall, GivenUp } from './call.ts'
+import { createWriteShares, writeShareLimits, type WriteShares } from './write-shares.ts'
 
 export type Sql = postgres.Sql | postgres.TransactionSql
 export type Pool = postgres.Sql
@@ -19,7 +20,16 @@ export interface DatabaseOptions {
  */
 const MAX_IDLE_IN_TRANSACTION_MS = 5 * MINUTE_MS
 
-export function openDatabase({ url, maxConnections }: DatabaseOptions): Pool {
+/** Who may have how much of which pool. */
+const sharesOf = new WeakMap<Pool, WriteShares>()
+
+export function openDatabase(options: DatabaseOptions): Pool {
+  const pool = openPool(options)
+  sharesOf.set(pool, createWriteShares(writeShareLimits(options.maxConnections)))
+  return pool
+}
+
+function openPool({ url, maxConnections }: DatabaseOptions): Pool {
   const options = {
     max: maxConnections,
     idle_timeout: 60,
@@ -61,7 +71,8 @@ export async function transaction<Result>(
   }
   for (let attempt = 1; ; attempt++) {
     try {
-      return (await pool.begin(wanted)) as Result
+      const begin = (): Promise<unknown> => pool.begin(wanted)
+      return (await (sharesOf.get(pool)?.during(call, begin) ?? begin())) as Result
     } catch (error) {
       const code = (error as { code?: string }).code
       if (attempt >= 5 || (code !== '40001' && code !== '40P01')) throw error

@@ -3,9 +3,10 @@ import type { BlockList } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Request as ServerRequest, Response as ServerResponse } from 'hyper-express'
 import { errors } from '../../shared/errors.ts'
-import { callerIp } from '../../shared/ip.ts'
+import { callerIp, limitKeyOfIp } from '../../shared/ip.ts'
 import { MAX_JSON_BYTES } from '../../shared/limits.ts'
-import { bodyStream, CallerLeft, readWhole } from './body.ts'
+import { bodyStream, CallerLeft, readWhole, type Pace } from './body.ts'
+import type { HeldBodies, HeldBody } from './held-bodies.ts'
 import { requireJsonShape } from './json-shape.ts'
 import { walkMultipart } from './multipart.ts'
 import type { Part, Request } from './route.ts'
@@ -15,6 +16,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 /** What all requests of a server have in common. */
 export interface Surroundings {
   readonly trusted: BlockList
+  readonly heldBodies: HeldBodies
+  readonly pace: Pace
   onBodyBytes(count: number): void
 }
 
@@ -29,6 +32,7 @@ export class IncomingRequest implements Request {
   #cookies: ReadonlyMap<string, string> | undefined
   #signal: AbortSignal | undefined
   #body: Readable | undefined
+  #held: HeldBody | undefined
 
   constructor(request: ServerRequest, response: ServerResponse, surroundings: Surroundings, pattern: string) {
     this.#request = request
@@ -53,6 +57,11 @@ export class IncomingRequest implements Request {
 
   get ip(): string {
     return callerIp(this.#request.ip, this.header('x-forwarded-for'), this.#surroundings.trusted)
+  }
+
+  /** Who counts as one caller in shares and limits. */
+  get network(): string {
+    return limitKeyOfIp(this.ip)
   }
 
   get signal(): AbortSignal {
@@ -85,11 +94,17 @@ export class IncomingRequest implements Request {
   }
 
   bytes(maxBytes: number): Promise<Buffer> {
-    return readWhole(this.stream(), this.header('content-length'), maxBytes)
+    const held = (this.#held ??= this.#surroundings.heldBodies.open(this.network))
+    return readWhole(this.stream(), this.header('content-length'), maxBytes, held.add)
+  }
+
+  /** The request is answered: its body needs no memory any more. */
+  end(): void {
+    this.#held?.release()
   }
 
   stream(): Readable {
-    return (this.#body ??= bodyStream(this.#request, this.#surroundings.onBodyBytes))
+    return (this.#body ??= bodyStream(this.#request, this.#surroundings.onBodyBytes, this.#surroundings.pace))
   }
 
   async multipart(onPart: (part: Part) => Promise<void>): Promise<void> {

@@ -8,10 +8,13 @@ import type { Clock } from '../../shared/clock.ts'
 import { errors, type ApiError } from '../../shared/errors.ts'
 import { trustedNetworks } from '../../shared/ip.ts'
 import type { Log } from '../../shared/log.ts'
-import { CallerLeft } from './body.ts'
+import { createShares, type ShareLimits, type Shares } from '../../shared/shares.ts'
+import { noteNetwork } from '../database/call.ts'
+import { CallerLeft, PACE, type Pace } from './body.ts'
 import { createBufferCollector } from './buffer-garbage.ts'
 import { asPartOf } from './current-request.ts'
 import { toApiError } from './failure.ts'
+import { createHeldBodies } from './held-bodies.ts'
 import { isOurHost } from './host-check.ts'
 import { allowedMethods, isApiPath } from './patterns.ts'
 import { json } from './reply.ts'
@@ -37,6 +40,10 @@ export interface HttpServerOptions {
   readonly trustedProxies: readonly string[]
   /** The name under which the world knows the service. Undefined: any name will do, as in tests of the server alone. */
   readonly serviceHost?: string
+  /** How many requests may be under way, in all and of one network. */
+  readonly shares?: ShareLimits
+  /** How fast a body must arrive. */
+  readonly pace?: Pace
   /** Told of every request before it is handled. */
   onRequest?(what: string): void
   /** Wraps the work of every request; may give up on it with an error. */
@@ -47,10 +54,25 @@ export interface HttpServerOptions {
   errorPage?(request: Request, error: ApiError): Promise<Reply> | Reply
 }
 
+/** Of requests under way: more than edges send of one network, less than would take all of Postgres or the memory. */
+const REQUEST_SHARES: ShareLimits = {
+  places: 512,
+  placesPerCaller: 128,
+  waiting: 2048,
+  waitingPerCaller: 256,
+  waitMs: 4000,
+}
+
 type Handle = (request: Request) => Promise<Reply> | Reply
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const surroundings = { trusted: trustedNetworks(options.trustedProxies), onBodyBytes: createBufferCollector() }
+  const surroundings: Surroundings = {
+    trusted: trustedNetworks(options.trustedProxies),
+    heldBodies: createHeldBodies(),
+    pace: options.pace ?? PACE,
+    onBodyBytes: createBufferCollector(),
+  }
+  const shares = createShares(options.shares ?? REQUEST_SHARES)
   // Caps on bodies are the routes' business: they depend on the plan.
   const server = new Server({ auto_close: false, max_body_length: Number.MAX_SAFE_INTEGER })
   let closing = false
@@ -59,14 +81,18 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     return (request: ServerRequest, response: ServerResponse): Promise<void> => {
       const { method, path } = request
       options.onRequest?.(`${method} ${path}`)
+      const stay: Stay = { leave: undefined, request: undefined }
       return asPartOf({ method, path }, async () => {
         try {
-          const reply = await answer(options, request, response, surroundings, pattern, handle)
+          const reply = await answer(options, stay, { request, response, surroundings, pattern, shares }, handle)
           if (reply) await send(request, response, reply, { closing })
         } catch (error) {
           // The reply had begun, or could not be written: nothing is left to tell the caller.
           if (!response.completed) response.close()
           if (!(error instanceof CallerLeft)) options.log.error({ err: error, path }, 'reply failed')
+        } finally {
+          stay.leave?.()
+          stay.request?.end()
         }
       })
     }
@@ -132,26 +158,58 @@ function register(
   }
 }
 
+/** What a request holds until its reply has gone out. */
+interface Stay {
+  leave: (() => void) | undefined
+  request: IncomingRequest | undefined
+}
+
+interface Arrival {
+  readonly request: ServerRequest
+  readonly response: ServerResponse
+  readonly surroundings: Surroundings
+  readonly pattern: string
+  readonly shares: Shares
+}
+
 /** Undefined when the caller has gone. */
 async function answer(
   options: HttpServerOptions,
-  serverRequest: ServerRequest,
-  response: ServerResponse,
-  surroundings: Surroundings,
-  pattern: string,
+  stay: Stay,
+  arrival: Arrival,
   handle: Handle,
 ): Promise<Reply | undefined> {
-  let request: Request | undefined
+  const { request: serverRequest, response, surroundings, pattern, shares } = arrival
   try {
     if (!isOurHost(serverRequest, options.serviceHost)) throw errors.misdirected()
-    request = new IncomingRequest(serverRequest, response, surroundings, pattern)
-    const incoming = request
-    return await (options.guard ? options.guard(() => handle(incoming)) : handle(incoming))
+    const request = new IncomingRequest(serverRequest, response, surroundings, pattern)
+    stay.request = request
+    const { network } = request
+    await enter(shares, network, stay)
+    if (response.completed) return undefined
+    if (!options.guard) return await handle(request)
+    return await options.guard(() => {
+      noteNetwork(network)
+      return handle(request)
+    })
   } catch (error) {
     if (response.completed || error instanceof CallerLeft) return undefined
     const about = { method: serverRequest.method, path: serverRequest.path, now: options.clock.now() }
-    return explain(options, request, toApiError(error, options.log, about))
+    return explain(options, stay.request, toApiError(error, options.log, about))
   }
+}
+
+/** Resolves when the network has a place among the requests under way. */
+function enter(shares: Shares, network: string, stay: Stay): Promise<void> {
+  return new Promise((resolve, reject) => {
+    stay.leave = shares.enter(network, resolve, (status) =>
+      reject(
+        status === 429
+          ? errors.rateLimited(2, 'Too many requests at once. Wait for the answers, then go on.')
+          : errors.unavailable('Many requests are under way right now. Try again in a moment.'),
+      ),
+    )
+  })
 }
 
 /** A page for people, JSON for programs and for when the page itself fails. */

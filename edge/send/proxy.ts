@@ -10,9 +10,10 @@ import { Readable } from 'node:stream'
 import httpProxy from 'http-proxy'
 import { limitKeyOfIp } from '../../shared/ip.ts'
 import { PROXY_HEADERS, RELAYED_HEADER } from '../../shared/relayed.ts'
+import { createShares } from '../../shared/shares.ts'
 import type { Exchange } from '../context.ts'
 import { createControlHealth } from './control-health.ts'
-import { createControlShares } from './control-shares.ts'
+import { CONTROL_SHARES } from './control-shares.ts'
 import { GatheredBody } from './gathered-body.ts'
 
 /** Meaningless or forbidden beyond one connection (RFC 9110 §7.6.1), and what only we may say. */
@@ -127,7 +128,7 @@ export function createProxy({ controlUrls, publicHost }: ProxyDependencies): Pro
     selfHandleResponse: true,
     proxyTimeout: ANSWER_MS,
   })
-  const shares = createControlShares()
+  const shares = createShares(CONTROL_SHARES)
   const health = createControlHealth()
   const underWay = new WeakMap<object, Forwarding>()
   const avoidUntil = new Map<string, number>()

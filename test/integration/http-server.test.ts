@@ -592,3 +592,65 @@ test('hundreds of random requests: never a 5xx, never a hang', async () => {
 function wait(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
+
+const SMALL_SHARES = { places: 6, placesPerCaller: 2, waiting: 20, waitingPerCaller: 4, waitMs: 500 }
+
+test('one network holds only its part of the requests under way, and nobody waits in silence', async () => {
+  const release = Promise.withResolvers<void>()
+  const slow: Route = { method: 'GET', path: '/slow', handle: () => release.promise.then(() => json(200, {})) }
+  const { url } = await start([slow, hello], { shares: SMALL_SHARES })
+  const from = (ip: string, path: string): Promise<Response> =>
+    fetch(url + path, { headers: { 'x-forwarded-for': ip } })
+  const held = [from('203.0.113.1', '/slow'), from('203.0.113.1', '/slow')]
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  const extra = await Promise.all(Array.from({ length: 8 }, () => from('203.0.113.1', '/hello')))
+  const told = extra.map((answer) => `${answer.status} ${answer.headers.has('retry-after')}`).toSorted()
+  expect(told).toEqual([...Array<string>(4).fill('429 true'), ...Array<string>(4).fill('503 true')])
+  // Others notice nothing, neighbours of one IPv6 subscriber are one caller.
+  expect((await from('203.0.113.2', '/hello')).status).toBe(200)
+  expect((await from('2001:db8::1', '/hello')).status).toBe(200)
+  release.resolve()
+  expect((await Promise.all(held)).map((answer) => answer.status)).toEqual([200, 200])
+  expect((await from('203.0.113.1', '/hello')).status).toBe(200)
+})
+
+test('a place is given back by answers, errors and callers who leave', async () => {
+  const failing: Route = { method: 'GET', path: '/failing', handle: () => Promise.reject(new Error('failed')) }
+  const endless: Route = { method: 'GET', path: '/endless', handle: (request) => waitFor(request.signal) }
+  const waitFor = (signal: AbortSignal): Promise<never> =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(errors.notFound())))
+  const { url } = await start([hello, failing, endless], { shares: SMALL_SHARES })
+  for (let round = 0; round < 6; round++) {
+    expect((await fetch(`${url}/failing`)).status).toBe(500)
+    await fetch(`${url}/endless`, { signal: AbortSignal.timeout(50) }).catch(() => {})
+    expect((await fetch(`${url}/hello`)).status).toBe(200)
+  }
+})
+
+test('a body that arrives too slowly is ended; one that waits for us is not', { timeout: 20_000 }, async () => {
+  const slowReader: Route = {
+    method: 'POST',
+    path: '/slowly-read',
+    async handle(request) {
+      let bytes = 0
+      for await (const chunk of request.stream() as AsyncIterable<Buffer>) {
+        bytes += chunk.byteLength
+        await new Promise((resolve) => setTimeout(resolve, 400))
+      }
+      return json(200, { bytes })
+    },
+  }
+  const { url, port } = await start([jsonEcho, slowReader], { pace: { minBytesPerMs: 1, graceMs: 1000 } })
+  const head = 'POST /api/v1/echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n'
+  const socket = net.connect(port, '127.0.0.1')
+  socket.on('error', () => {})
+  socket.write(head)
+  const drip = setInterval(() => socket.write('['), 100)
+  const [answer] = (await once(socket, 'data')) as [Buffer]
+  clearInterval(drip)
+  socket.destroy()
+  expect(statusOf(answer.toString())).toBe(408)
+  const body = Buffer.alloc(600_000, 'x')
+  const read = await fetch(`${url}/slowly-read`, { method: 'POST', body })
+  expect(await read.json()).toEqual({ bytes: body.byteLength })
+})

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createControlShares, type ControlShares } from '../../../edge/send/control-shares.ts'
+import { createShares, type Shares } from '../../../shared/shares.ts'
 
 const LIMITS = { places: 10, placesPerCaller: 4, waiting: 100, waitingPerCaller: 6, waitMs: 1000 }
 
-let shares: ControlShares
+let shares: Shares
 let begun: string[]
 let refused: string[]
 
 beforeEach(() => {
   vi.useFakeTimers()
-  shares = createControlShares(LIMITS)
+  shares = createShares(LIMITS)
   begun = []
   refused = []
 })
