@@ -9,7 +9,7 @@ import { drop } from './commands/drop.ts'
 import { exportAll, list, open, password, rollback, versions } from './commands/drops.ts'
 import { diff, init, link, unlink } from './commands/linking.ts'
 import { login } from './commands/login.ts'
-import { deleteDrop, rename, settings, stats } from './commands/manage.ts'
+import { deleteDrop, keep, rename, settings, stats } from './commands/manage.ts'
 import { mcp } from './commands/mcp.ts'
 
 export const commands: readonly Command[] = [
@@ -30,6 +30,7 @@ export const commands: readonly Command[] = [
   domains,
   stats,
   rename,
+  keep,
   deleteDrop,
   exportAll,
   usage,

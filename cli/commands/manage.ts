@@ -1,6 +1,6 @@
-/** Commands that change a drop as a whole, or tell how it fares: `delete`, `rename`, `settings`, `stats`. */
+/** Commands that change a drop as a whole, or tell how it fares: `delete`, `rename`, `keep`, `settings`, `stats`. */
 import { sitePath } from '../api-client.ts'
-import { chosenDrop, confirmed } from '../chosen-drop.ts'
+import { chosenDrop, confirmed, requireDrop } from '../chosen-drop.ts'
 import { dropOption, yesOption, type Arguments, type Command, type Context } from '../command.ts'
 import { usageError } from '../failure.ts'
 import type { Site } from '../json-output.ts'
@@ -46,6 +46,27 @@ export const rename: Command = {
     context.terminal.note(`${site.slug} is ${changed.slug} now.`)
     context.terminal.print(changed.url)
     context.terminal.data(changed)
+  },
+}
+
+export const keep: Command = {
+  kind: 'service',
+  name: 'keep',
+  summary: 'Choose which drops stay live when a plan ends',
+  usage: 'keep <slug|id>…',
+  details: [
+    'At most three, which is what the free plan keeps live; what was published last fills it up.',
+    'Where drops are paused already, these come back at once, in the place of others.',
+  ],
+  maxPositionals: Number.POSITIVE_INFINITY,
+  async run({ api, terminal }, args) {
+    if (args.positionals.length === 0) throw usageError('Name the drops: dropway keep my-site my-cv')
+    const chosen: string[] = []
+    for (const named of args.positionals) chosen.push((await requireDrop(api, named)).id)
+    const sites = await api.call<Site[]>('PUT', '/sites/staying-live', { json: { site_ids: chosen } })
+    terminal.data(sites)
+    for (const line of table(sites.map((site) => [site.slug, site.state, chosen.includes(site.id) ? 'stays' : ''])))
+      terminal.print(line)
   },
 }
 

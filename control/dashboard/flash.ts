@@ -27,6 +27,7 @@ const MESSAGES: ReadonlyMap<string, Flash> = new Map([
   ['password', { tone: 'good', text: 'Your password is changed. Other sessions have ended.' }],
   ['joined', { tone: 'good', text: 'You have joined the organisation.' }],
   ['saved', { tone: 'good', text: 'Saved. Visitors see it now.' }],
+  ['chosen', { tone: 'good', text: 'Saved. These stay live.' }],
   ['promoted', { tone: 'good', text: 'That version is live now.' }],
   ['deleted', { tone: 'good', text: 'Deleted. The address says that it is gone.' }],
   ['published', { tone: 'good', text: 'Published.' }],

@@ -28,7 +28,7 @@ export interface DashboardServices {
   readonly accounts: Accounts
   readonly csrf: Csrf
   readonly organisations: Organisations
-  readonly sites: Pick<Sites, 'list' | 'get' | 'create' | 'patch' | 'delete' | 'dailyViews' | 'usage'>
+  readonly sites: Pick<Sites, 'choose' | 'list' | 'get' | 'create' | 'patch' | 'delete' | 'dailyViews' | 'usage'>
   readonly versions: Pick<Versions, 'publish' | 'publishNew' | 'list' | 'promote' | 'changes'>
   readonly publishing: Pick<Publishing, 'receive' | 'readBlob'>
   readonly anonymous: Pick<

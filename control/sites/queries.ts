@@ -4,7 +4,7 @@ import type { CappedSite, ClockColumns, HeldSlug, RetainedVersion, SiteFacts } f
 
 const siteFacts = (sql: Sql) => sql`
   s.id, s.org_id, s.slug, s.name, s.title, s.password_hash, s.password_generation, s.analytics, s.spa_fallback,
-  s.in_gallery, s.live_version_id, s.next_version_number, s.expires_at, s.expired_at, s.clock_started_at, s.paused_at, s.taken_down_at,
+  s.in_gallery, s.stays_live, s.live_version_id, s.next_version_number, s.expires_at, s.expired_at, s.clock_started_at, s.paused_at, s.taken_down_at,
   s.taken_down_reason, s.deleted_at, s.dns_target, s.created_at, s.updated_at, s.published_at,
   coalesce(o.plan, 'anonymous') as plan, u.email_verified_at is not null as owner_verified,
   u.last_sign_in_at as owner_seen_at`
@@ -82,6 +82,13 @@ export async function listForCap(sql: Sql, orgId: string, now: Date): Promise<Ca
 
 export async function setPaused(sql: Sql, siteIds: readonly string[], pausedAt: Date | null): Promise<void> {
   await sql`update sites set paused_at = ${pausedAt}, updated_at = now() where id = any(${siteIds as string[]})`
+}
+
+/** These, and no others of the organisation. */
+export async function setChosen(sql: Sql, orgId: string, siteIds: readonly string[]): Promise<void> {
+  await sql`
+    update sites set stays_live = (id = any(${siteIds as string[]})) where org_id = ${orgId} and deleted_at is null
+      and stays_live <> (id = any(${siteIds as string[]}))`
 }
 
 /** Whoever tells owners of clocks looks at this one as soon as it can. */

@@ -97,6 +97,17 @@ export function siteRoutes({
       },
     },
     apiRoute({
+      method: 'PUT',
+      path: `${root}/staying-live`,
+      access: 'verified',
+      tag,
+      summary: 'Choose the drops that stay live when a plan ends; where some are paused, swap them',
+      status: 200,
+      body: schemas.chooseSchema,
+      output: z.array(schemas.siteSchema),
+      run: async ({ actor, body }) => reply(await sites.choose(actor, body.site_ids)),
+    }),
+    apiRoute({
       method: 'GET',
       path: `${root}/:id`,
       access: 'account',

@@ -17,6 +17,8 @@ export interface SiteFacts {
   analytics: Analytics | null
   spa_fallback: boolean
   in_gallery: boolean
+  /** The owner wants it among those that stay live when a plan ends. */
+  stays_live: boolean
   live_version_id: string | null
   next_version_number: number
   expires_at: Date | null
@@ -194,6 +196,22 @@ export function pausedByEnd(sites: readonly CappedSite[], cap: number): string[]
 export function resumable(sites: readonly CappedSite[], cap: number): string[] {
   const paused = worthiestFirst(sites.filter((site) => site.paused))
   return idsOf(paused.slice(0, Math.max(0, cap - (sites.length - paused.length))))
+}
+
+/**
+ * Which pause and resume once an owner has chosen: chosen ones first, then those that are live. As many are live as
+ * before, so that a choice swaps one against another and never costs a place.
+ */
+export function swapForChosen(sites: readonly CappedSite[], cap: number): { pause: string[]; resume: string[] } {
+  const live = sites.filter((site) => !site.paused)
+  const byChoice = worthiestFirst(sites).toSorted(
+    (a, b) => Number(b.chosen) - Number(a.chosen) || Number(a.paused) - Number(b.paused),
+  )
+  const kept = new Set(byChoice.slice(0, Math.max(cap, live.length)))
+  return {
+    pause: idsOf(live.filter((site) => !kept.has(site))),
+    resume: idsOf(sites.filter((site) => site.paused && kept.has(site))),
+  }
 }
 
 const ADJECTIVES =

@@ -18,6 +18,8 @@ export const siteSchema = z.object({
   branding_enabled: z.boolean(),
   spa_fallback: z.boolean(),
   gallery: z.boolean(),
+  /** Chosen to stay live when a plan ends. */
+  stays_live: z.boolean(),
   analytics: analyticsSchema.nullable(),
   live_version_id: z.string().nullable(),
   expires_at: time.nullable(),
@@ -88,6 +90,8 @@ export const patchSiteSchema = z.strictObject({
   gallery: z.boolean().optional(),
 })
 export type SitePatch = z.infer<typeof patchSiteSchema>
+
+export const chooseSchema = z.strictObject({ site_ids: z.array(z.string()) })
 
 export const message = z.string().max(MAX_MESSAGE_CHARS)
 /** A field of a form: `true` publishes files that look like secrets. */

@@ -13,7 +13,7 @@ import type { Events } from '../events/publish.ts'
 import { preparePassword, protectionChanges } from './protection.ts'
 import * as queries from './queries.ts'
 import type { RefreshRoutes } from './routing.ts'
-import { pausedByEnd, readableSlug, resumable, stateOf, type SiteFacts } from './rules.ts'
+import { pausedByEnd, readableSlug, resumable, stateOf, swapForChosen, type SiteFacts } from './rules.ts'
 import type { SitePatch, SiteView } from './schemas.ts'
 
 /** A result, and whether some edge may still serve the state before it. */
@@ -64,6 +64,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
       branding_enabled: plans[site.plan].badge,
       spa_fallback: site.spa_fallback,
       gallery: site.in_gallery,
+      stays_live: site.stays_live,
       analytics: site.analytics,
       live_version_id: site.live_version_id,
       expires_at: site.expires_at?.toISOString() ?? null,
@@ -277,6 +278,29 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
         await audit(db, { actor, action: 'site.delete', subject: siteId, detail: { slug: site.slug } })
       })
       return { value: undefined, ...(await events.propagate()) }
+    },
+
+    /**
+     * The owner's choice of drops that stay live when a plan ends; what was published last fills it up. Where drops are
+     * paused already, chosen ones come back at once, in the place of others.
+     */
+    async choose(actor: Actor, siteIds: readonly string[]): Promise<Propagated<SiteView[]>> {
+      const chosen = [...new Set(siteIds)]
+      if (chosen.length > plans.free.activeDrops)
+        throw errors.invalidRequest(`Choose at most ${plans.free.activeDrops} drops: the free plan keeps as many live.`)
+      await transaction(sql, async (db) => {
+        const plan = await lockOrganisation(db, actor.orgId)
+        for (const id of chosen) await requireOwn(db, actor, id)
+        await queries.setChosen(db, actor.orgId, chosen)
+        const all = await queries.listForCap(db, actor.orgId, now())
+        const { pause, resume } = swapForChosen(all, plans[plan].activeDrops)
+        await queries.setPaused(db, pause, now())
+        await queries.setPaused(db, resume, null)
+        for (const id of [...pause, ...resume].toSorted()) await refreshRoutes(db, id)
+        await audit(db, { actor, action: 'site.choose', subject: actor.orgId, detail: { chosen, pause, resume } })
+      })
+      const { pending } = await events.propagate()
+      return { value: await views(await queries.listSites(sql, actor.orgId)), pending }
     },
 
     async dailyViews(actor: Actor, siteId: string, days: number): Promise<{ day: string; count: number }[]> {

@@ -107,6 +107,43 @@ describe('caps stop what is added; only the end of a plan pauses', () => {
   })
 })
 
+describe('the owner chooses what stays live', () => {
+  const live = async (owner: Actor, ids: readonly string[]): Promise<boolean[]> =>
+    Promise.all(ids.map(async (id) => (await stateOf(owner, id)) === 'live'))
+
+  test('by default what was published last, not what was created last', async () => {
+    const owner = await control.newActor('plus')
+    const ids = await publishMany(owner, 4)
+    now += 1000
+    await control.services.versions.promote(
+      owner,
+      ids[0]!,
+      (await control.services.versions.list(owner, ids[0]!))[0]!.version_id,
+    )
+    await control.changePlan(owner.orgId, 'free')
+    expect(await live(owner, ids)).toEqual([true, false, true, true])
+  })
+
+  test('before the plan ends, and afterwards by swapping one against another', async () => {
+    const owner = await control.newActor('plus')
+    const ids = await publishMany(owner, 6)
+    await control.services.sites.choose(owner, [ids[0]!, ids[1]!])
+    await control.changePlan(owner.orgId, 'free')
+    expect(await live(owner, ids)).toEqual([true, true, false, false, false, true])
+    await control.services.sites.choose(owner, [ids[2]!, ids[1]!])
+    expect(await live(owner, ids)).toEqual([false, true, true, false, false, true])
+    expect(await mailsTo(owner.email)).toEqual(['paused'])
+  })
+
+  test('no more than stay, and only their own', async () => {
+    const owner = await control.newActor('plus')
+    const ids = await publishMany(owner, 4)
+    await expect(control.services.sites.choose(owner, ids)).rejects.toMatchObject({ status: 400 })
+    const stranger = await control.newActor('plus')
+    await expect(control.services.sites.choose(stranger, [ids[0]!])).rejects.toMatchObject({ status: 404 })
+  })
+})
+
 describe('a new drop is never born expired', () => {
   test('publishing by token forty days after the last sign-in gives a live drop for a whole period', async () => {
     const owner = await control.newActor()

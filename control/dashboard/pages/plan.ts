@@ -7,7 +7,7 @@ import { seeOther } from '../../http/reply.ts'
 import type { Route } from '../../http/route.ts'
 import { may } from '../../organisations/rules.ts'
 import { flashOf } from '../flash.ts'
-import type { Answer, Handlers } from '../handlers.ts'
+import { orShow, problemText, type Answer, type Handlers } from '../handlers.ts'
 import type { Flash } from '../layout.ts'
 import type { DashboardServices } from '../services.ts'
 import { accountPage } from '../views/account.ts'
@@ -23,7 +23,7 @@ export function planRoutes({ sites, domains, billing }: DashboardServices, handl
       plan: actor.plan,
       usage: await sites.usage(actor),
       customDomains: await domains.count(actor.orgId),
-      paused: (await sites.list(actor)).filter((site) => site.state === 'paused'),
+      drops: (await sites.list(actor)).filter(({ state }) => state !== 'removed' && state !== 'expired'),
       billing: overview,
       mayManage: may(actor.role, 'manage_billing'),
     }
@@ -48,6 +48,18 @@ export function planRoutes({ sites, domains, billing }: DashboardServices, handl
         return onwards(portal, 'You have a plan already: continue to the billing portal')
       }
     }),
+    handlers.accountForm('/account/plan/staying-live', { verified: true }, ({ actor, viewer, form }) =>
+      orShow(
+        async () => {
+          await sites.choose(actor, form.getAll('site'))
+          return seeOther('/account/plan?done=chosen')
+        },
+        async (problem) => ({
+          ...accountPage('/plan', usageBody(viewer, await viewOf(actor), problemText(problem)), {}),
+          status: problem.status,
+        }),
+      ),
+    ),
     handlers.accountForm('/account/plan/portal', { verified: true }, async ({ actor }) => {
       return onwards((await billing.portal(actor)).url, 'Continue to the billing portal')
     }),

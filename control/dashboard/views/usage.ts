@@ -3,6 +3,7 @@ import { html, type Content, type Html } from '../../../shared/pages/html.ts'
 import { isPaid, plans, type Plan, type PlanName } from '../../../shared/plans.ts'
 import type { BillingOverview } from '../../billing/billing.ts'
 import { isLive } from '../../billing/rules.ts'
+import type { SiteView } from '../../sites/schemas.ts'
 import type { Sites } from '../../sites/sites.ts'
 import { csrfField, type Viewer } from '../layout.ts'
 import { planTable } from './plans.ts'
@@ -12,17 +13,14 @@ export interface UsageView {
   readonly plan: PlanName
   readonly usage: Awaited<ReturnType<Sites['usage']>>
   readonly customDomains: number
-  readonly paused: readonly {
-    readonly id: string
-    readonly name: string
-    readonly title: string
-    readonly slug: string
-  }[]
+  /** Those that a plan's end concerns: what has expired or was taken down takes no place. */
+  readonly drops: readonly Pick<SiteView, 'id' | 'name' | 'title' | 'slug' | 'state' | 'stays_live'>[]
   readonly billing: BillingOverview
   readonly mayManage: boolean
 }
 
-export function usageBody(viewer: Viewer, view: UsageView): Html {
+/** `problem`: why a choice was refused. */
+export function usageBody(viewer: Viewer, view: UsageView, problem?: string): Html {
   const { usage, plan } = view
   return html`<section class="card" aria-labelledby="usage"><div class="head"><h2 id="usage">${plans[plan].label}</h2><span class="soft">${priceOf(view)}</span></div>
 ${bar('Active drops', usage.drops.used, usage.drops.limit, String)}
@@ -30,7 +28,7 @@ ${bar('Storage', usage.storage_bytes.used, usage.storage_bytes.limit, bytesInWor
 ${(plans[plan].customDomains > 0 || view.customDomains > 0) && bar('Custom domains', view.customDomains, plans[plan].customDomains, String)}
 <dl class="facts"><dt>Size per upload</dt><dd>${bytesInWords(usage.upload_bytes.limit)}</dd><dt>Versions per drop</dt><dd>${usage.versions_per_drop.limit}</dd><dt>Views in 30 days</dt><dd>${usage.views_30d.toLocaleString('en-GB')}</dd></dl>
 </section>
-${view.paused.length > 0 && pausedDrops(view)}
+${view.drops.length > plans.free.activeDrops && stayingLive(viewer, view, problem)}
 ${payment(viewer, view)}
 <section class="section" aria-labelledby="compare"><h2 id="compare">All plans</h2>${planTable()}</section>`
 }
@@ -41,10 +39,22 @@ function bar(label: string, used: number, limit: number, inWords: (value: number
   return html`<div class="stack"><div class="cluster spread"><span>${label}</span><span class="soft">${inWords(used)} of ${inWords(limit)}${isOver && ', over the limit'}</span></div><progress class="${isOver ? 'over' : ''}" max="${Math.max(1, limit)}" value="${isOver ? Math.max(1, limit) : used}" aria-label="${label}"></progress></div>`
 }
 
-function pausedDrops({ paused, plan, usage }: UsageView): Html {
-  return html`<section class="card" aria-labelledby="paused"><h2 id="paused">${countInWords(paused.length, 'drop is', 'drops are')} paused</h2>
-<p>${plans[plan].label} has room for ${countInWords(usage.drops.limit, 'drop')}; the newest stay live. Nothing is deleted: upgrade, or delete others, and these return at the same addresses.</p>
-<ul>${paused.map((site) => html`<li><a href="/sites/${site.id}">${nameOf(site)}</a></li>`)}</ul></section>`
+/** Before a plan ends and afterwards: which of the drops stay live. One form, without a script. */
+function stayingLive(viewer: Viewer, { drops, plan }: UsageView, problem: string | undefined): Html {
+  const paused = drops.filter((drop) => drop.state === 'paused').length
+  const kept = plans.free.activeDrops
+  return html`<form class="card" method="post" action="/account/plan/staying-live">${csrfField(viewer)}
+<h2 id="staying">${paused > 0 ? `${countInWords(paused, 'drop is', 'drops are')} paused` : 'When the plan ends'}</h2>
+<p>${
+    paused > 0
+      ? html`${plans[plan].label} has room for ${countInWords(plans[plan].activeDrops, 'drop')}. Nothing is deleted, and paused drops have no clock: upgrade, or delete others, and they return at the same addresses. Or swap: those that you tick here are live, in the place of others.`
+      : html`The free plan keeps ${kept} drops live; the others pause, and nothing is deleted. Tick those that should stay. What was published last fills the places that you leave.`
+  }</p>
+${problem !== undefined && html`<p class="notice bad" role="alert">${problem}</p>`}
+<fieldset class="stack"><legend class="visually-hidden">Drops that stay live, at most ${kept}</legend>
+${drops.map((drop) => html`<label class="check"><input type="checkbox" name="site" value="${drop.id}"${drop.stays_live ? html` checked` : ''}> <span>${nameOf(drop)} ${drop.state === 'paused' && html`<span class="tag warn">Paused</span>`}</span></label>`)}
+</fieldset>
+<div><button class="button">Keep these live</button></div></form>`
 }
 
 function payment(viewer: Viewer, view: UsageView): Content {

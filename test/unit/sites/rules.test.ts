@@ -4,6 +4,7 @@ import { routeRecordSchema } from '../../../shared/route-record.ts'
 import {
   clockOf,
   pausedByEnd,
+  swapForChosen,
   readableSlug,
   resumable,
   siteRouteOf,
@@ -26,6 +27,7 @@ const live: SiteFacts = {
   analytics: null,
   spa_fallback: false,
   in_gallery: false,
+  stays_live: false,
   live_version_id: 'v_1',
   next_version_number: 2,
   expires_at: null,
@@ -157,6 +159,35 @@ describe('drops and the cap', () => {
   ])('room again: %s', (_, all, resumed) => {
     expect(resumable(all, 3)).toEqual(resumed)
   })
+})
+
+describe('an owner chooses', () => {
+  const drop = (id: string, paused: boolean, chosen = false): CappedSite => ({
+    id,
+    paused,
+    chosen,
+    empty: false,
+    publishedAt: Number(id.slice(1)),
+  })
+
+  test.each([
+    ['nothing paused: nothing moves', [drop('s1', false, true), drop('s2', false)], { pause: [], resume: [] }],
+    [
+      'a paused one takes the place of the one published longest ago',
+      [drop('s1', true, true), drop('s2', false), drop('s3', false), drop('s4', false)],
+      { pause: ['s2'], resume: ['s1'] },
+    ],
+    [
+      'who has more live than the cap keeps as many',
+      [drop('s1', true, true), drop('s2', false), drop('s3', false), drop('s4', false), drop('s5', false)],
+      { pause: ['s2'], resume: ['s1'] },
+    ],
+    [
+      'live ones stay before paused ones that were not chosen',
+      [drop('s1', false, true), drop('s2', false), drop('s3', false), drop('s9', true)],
+      { pause: [], resume: [] },
+    ],
+  ])('%s', (_, all, moves) => expect(swapForChosen(all, 3)).toEqual(moves))
 })
 
 test.each([
