@@ -42,6 +42,9 @@ export interface ReadOptions {
   onRead?(bytes: number): void
 }
 
+/** One of them makes a folder a site; the service renders the Markdown one. */
+export const LANDING_PAGES = ['index.html', 'index.md', 'index.markdown'] as const
+
 /** Names of what would be published, sorted; and what is left out although nobody said so. */
 export async function listFolder(
   root: string,
@@ -56,8 +59,8 @@ export async function listFolder(
 
 export async function readFolder(root: string, { include = [], onFound, onRead }: ReadOptions = {}): Promise<Folder> {
   const { found, skipped, ignore } = await listFolder(root, include)
-  if (!found.includes('index.html')) {
-    throw usageError(`"${root}" has no index.html. Add one, or name the folder that holds it.`)
+  if (!LANDING_PAGES.some((name) => found.includes(name))) {
+    throw usageError(`"${root}" has no index.html or index.md. Add one, or name the folder that holds it.`)
   }
   const sizes = await sizesOf(root, found)
   onFound?.(

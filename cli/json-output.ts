@@ -37,6 +37,12 @@ export interface Version {
 export interface VersionEntry extends Version {
   readonly created_at: string
   readonly live: boolean
+  /** When it was made live again, newest first. */
+  readonly promotions?: readonly {
+    readonly at: string
+    readonly by: string | null
+    readonly from_version_number: number | null
+  }[]
 }
 
 /** `deploy --json`. */

@@ -2,6 +2,7 @@
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import { usageError } from './failure.ts'
+import { LANDING_PAGES } from './folder.ts'
 
 /** Where static-site generators and bundlers put what they build, in the order they are looked for. */
 export const BUILD_FOLDERS = ['dist', 'build', 'out', 'public', '_site'] as const
@@ -37,18 +38,23 @@ function projectOf(folder: string): string {
 
 /** The folder of a plain site is itself; a project with a package.json publishes what it built. */
 async function findFolder(cwd: string): Promise<Source> {
-  const isSite = await exists(path.join(cwd, 'index.html'))
+  const isSite = await hasLandingPage(cwd)
   const isProject = await exists(path.join(cwd, 'package.json'))
   if (!isSite || isProject) {
     for (const name of BUILD_FOLDERS) {
       const folder = path.join(cwd, name)
-      if (await exists(path.join(folder, 'index.html'))) return { kind: 'folder', path: folder, project: cwd }
+      if (await hasLandingPage(folder)) return { kind: 'folder', path: folder, project: cwd }
     }
   }
   if (isSite) return { kind: 'folder', path: cwd, project: cwd }
   throw usageError(
-    `There is no index.html here, nor in ${BUILD_FOLDERS.map((name) => `${name}/`).join(', ')}. Build the site first, or name the folder: dropway deploy <folder>.`,
+    `There is no index.html or index.md here, nor in ${BUILD_FOLDERS.map((name) => `${name}/`).join(', ')}. Build the site first, or name the folder: dropway deploy <folder>.`,
   )
+}
+
+async function hasLandingPage(folder: string): Promise<boolean> {
+  const found = await Promise.all(LANDING_PAGES.map((name) => exists(path.join(folder, name))))
+  return found.includes(true)
 }
 
 async function exists(file: string): Promise<boolean> {

@@ -86,8 +86,30 @@ async function deployFolder(
   options: UploadOptions,
 ): Promise<Outcome> {
   const folder = await readPublishable(context, source.path, args.texts('include'))
-  const site = await siteFor(context, project, args)
-  return { site, version: await upload(context, site, folder, options) }
+  const target = await targetOf(context, project, args)
+  return unlessRefused(context, project, target, async ({ site }) => ({
+    site,
+    version: await upload(context, site, folder, options),
+  }))
+}
+
+/** A refused first deploy leaves nothing behind: the drop that was made for it goes again. One that broke off goes on. */
+async function unlessRefused(
+  { api, terminal }: Context,
+  project: Project,
+  target: Target,
+  publish: (target: Target) => Promise<Outcome>,
+): Promise<Outcome> {
+  try {
+    return await publish(target)
+  } catch (error) {
+    const isRefused = error instanceof ApiFailure && REFUSALS.has(error.status)
+    if (!target.isNew || !isRefused) throw error
+    await api.call('DELETE', sitePath(target.site.id))
+    if (project.find(target.name)?.id === target.site.id) await project.forget(target.name)
+    terminal.note(`The new drop ${target.site.slug} is taken back.`)
+    throw error
+  }
 }
 
 async function upload(
@@ -133,7 +155,19 @@ async function deployFile(
 ): Promise<Outcome> {
   const name = path.basename(source.path)
   const { sha256 } = await digestStream(source.path)
-  const site = await siteFor(context, project, args, name)
+  const target = await targetOf(context, project, args, name)
+  return unlessRefused(context, project, target, () =>
+    publishFile(context, source, project, { target, sha256, options }),
+  )
+}
+
+async function publishFile(
+  context: Context,
+  source: Source,
+  project: Project,
+  { target, sha256, options }: { target: Target; sha256: string; options: UploadOptions },
+): Promise<Outcome> {
+  const { site, name } = target
   const remembered = project.find(name)
   if (remembered?.id === site.id && remembered.sha256 === sha256 && remembered.version_id === site.live_version_id) {
     return { site: await applySettings(context, site, options), version: undefined }
@@ -149,18 +183,30 @@ async function deployFile(
   return { site: await applySettings(context, site, options), version }
 }
 
+/** The service will say the same again, however often it is asked. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 403, 413, 422])
+
+interface Target {
+  readonly site: Site
+  /** Made for this deploy. */
+  readonly isNew: boolean
+  /** Of a page or a zip: what it is remembered as. */
+  readonly name: string | undefined
+}
+
 /** `--slug` names the drop; else the remembered one; else a new one. Remembered before anything is sent. */
-async function siteFor(context: Context, project: Project, args: Arguments, name?: string): Promise<Site> {
+async function targetOf(context: Context, project: Project, args: Arguments, name?: string): Promise<Target> {
   const { api, terminal } = context
   const slug = args.text('slug')
   const remembered = project.find(name)
-  if (slug === undefined && remembered !== undefined) return rememberedSite(api, remembered)
+  if (slug === undefined && remembered !== undefined)
+    return { site: await rememberedSite(api, remembered), isNew: false, name }
   const existing = slug === undefined ? undefined : await findDrop(api, slug)
   if (existing !== undefined && existing.id !== remembered?.id) await requireOverwriting(context, args, existing)
   const site = existing ?? (await createDrop(context, slug))
   if (await mayForget(api, remembered, site)) await project.remember({ id: site.id, slug: site.slug }, name)
   else terminal.note(`This folder stays linked to ${remembered!.slug}; "dropway link ${site.slug}" changes that.`)
-  return site
+  return { site, isNew: existing === undefined, name }
 }
 
 async function createDrop({ api, terminal }: Context, slug: string | undefined): Promise<Site> {

@@ -69,7 +69,14 @@ function versionRow(entry: VersionEntry): string[] {
     formatBytes(entry.byte_size),
     plain(entry.message ?? ''),
     entry.version_id,
+    lastPromotion(entry),
   ]
+}
+
+function lastPromotion({ promotions: [last] = [] }: VersionEntry): string {
+  if (last === undefined) return ''
+  const instead = last.from_version_number === null ? '' : ` instead of ${last.from_version_number}`
+  return `live again ${formatTime(last.at)}${instead}${last.by === null ? '' : ` by ${plain(last.by)}`}`
 }
 
 export const rollback: Command = {

@@ -15,6 +15,7 @@ import type { Events } from '../events/publish.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import type { PreparedVersion, Publishing } from '../publishing/contract.ts'
 import type { RefreshRoutes } from '../sites/routing.ts'
+import type { PublishReport } from '../sites/schemas.ts'
 import type { Propagated, Sites } from '../sites/sites.ts'
 import type { Versions } from '../sites/versions.ts'
 import type { BotCheck, Signals } from './bot-check.ts'
@@ -46,6 +47,8 @@ export interface AnonymousDrop {
   readonly slug: string
   readonly claim_url: string
   readonly expires_at: string
+  /** What the publisher should know: dead links, rules that do not work. */
+  readonly report: PublishReport
 }
 
 interface Adoption {
@@ -138,9 +141,9 @@ export function createAnonymous({
         { anonymousId: publisher.anonymousId, claimHash: hashSecret(claimSecret) },
         { name },
       )
-      await versions.commit(db, reserved, prepared, null, {})
+      const { version } = await versions.commit(db, reserved, prepared, null, {})
       if (inspection.verdict === 'review') await inspector.queue(db, reserved.id, inspection)
-      return reserved
+      return { ...reserved, report: version.report }
     })
     const drop = {
       url: addressOf(config, siteHost(site.slug, config.sitesDomain)),
@@ -149,6 +152,7 @@ export function createAnonymous({
       // In the query, never in the path: access logs keep paths.
       claim_url: `${config.baseUrl}/claim?token=${claimSecret}`,
       expires_at: site.expires_at!.toISOString(),
+      report: site.report,
     }
     return { value: drop, ...(await events.propagate()) }
   }

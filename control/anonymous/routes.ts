@@ -6,6 +6,7 @@ import { WithHeaders, type ApiRouteFactory } from '../http/api.ts'
 import type { Request, Route } from '../http/route.ts'
 import type { Publishing } from '../publishing/contract.ts'
 import { receiveSingle } from '../sites/receive.ts'
+import { reportSchema } from '../sites/schemas.ts'
 import type { Anonymous, Publisher } from './anonymous.ts'
 import type { BrowserCookie } from './browser-cookie.ts'
 
@@ -18,6 +19,7 @@ const dropSchema = z.object({
   slug: z.string(),
   claim_url: z.string(),
   expires_at: z.iso.datetime(),
+  report: reportSchema,
 })
 
 const dropEntrySchema = z.object({

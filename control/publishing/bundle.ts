@@ -1,18 +1,21 @@
-/** Where the site is inside an upload: the landing page must be index.html at the root. Pure. */
+/** Where the site is inside an upload: the landing page must be index.html, or a Markdown index, at the root. Pure. */
 import { errors } from '../../shared/errors.ts'
 import type { StoredFile } from './manifest-builder.ts'
 import { quotePath } from './paths.ts'
 
 export const LANDING_PAGE = 'index.html'
+/** Rendered to the landing page where there is no index.html. */
+const MARKDOWN_LANDINGS = ['index.md', 'index.markdown']
 
 /**
- * What a file manager's "compress" makes: everything lies in one folder, and that folder holds the index.html.
+ * What a file manager's "compress" makes: everything lies in one folder, and that folder holds the landing page.
  * Only for archives; the paths of other uploads are taken as given.
  */
 export function unwrapFolder(files: readonly StoredFile[]): readonly StoredFile[] {
   const folder = /^[^/]+\//.exec(files[0]?.path ?? '')?.[0]
   if (folder === undefined || !files.every((file) => file.path.startsWith(folder))) return files
-  if (!files.some((file) => file.path === folder + LANDING_PAGE)) return files
+  if (![LANDING_PAGE, ...MARKDOWN_LANDINGS].some((name) => files.some((file) => file.path === folder + name)))
+    return files
   return files.map((file) => ({ ...file, path: file.path.slice(folder.length) }))
 }
 
@@ -21,6 +24,12 @@ export function requireLandingPage(files: readonly StoredFile[]): StoredFile {
   const landing = files.find((file) => file.path === LANDING_PAGE)
   if (landing) return landing
   throw errors.missingIndex(missingIndexHint(files))
+}
+
+/** The file that has to be rendered to become the landing page; undefined when there is an index.html, or neither. */
+export function markdownLanding(files: readonly StoredFile[]): StoredFile | undefined {
+  if (files.some((file) => file.path === LANDING_PAGE)) return undefined
+  return files.find((file) => MARKDOWN_LANDINGS.includes(file.path))
 }
 
 function missingIndexHint(files: readonly StoredFile[]): string | undefined {

@@ -12,7 +12,7 @@ import { MAX_META_POLICIES, MAX_META_POLICIES_CHARS } from '../../shared/limits.
 import type { Manifest } from '../../shared/manifest.ts'
 import { isWorthReading, type Analysis, type AnalysisRequest, type Reading } from './analyse.ts'
 import { batchesOf, inParallel } from './batches.ts'
-import { LANDING_PAGE, requireLandingPage, unwrapFolder } from './bundle.ts'
+import { LANDING_PAGE, markdownLanding, requireLandingPage, unwrapFolder } from './bundle.ts'
 import type { PreparedVersion, Secrets } from './contract.ts'
 import { blobSizesOf, blobsOf, buildManifest, factsKey, type FileFacts, type StoredFile } from './manifest-builder.ts'
 import type { Manifests } from './manifests.ts'
@@ -61,10 +61,11 @@ export async function prepareVersion(
   upload: Upload,
   baseHash: string | null | undefined,
 ): Promise<PreparedVersion> {
-  const received = await siteFiles({ blobs, workers }, upload)
-  requireLandingPage(received)
   const base = baseHash ? await manifests.read(baseHash) : undefined
-  await requireClaimed(blobs, received, upload.claimed, base)
+  const sent = upload.isArchive ? unwrapFolder(upload.files) : upload.files
+  await requireClaimed(blobs, sent, upload.claimed, base)
+  const received = await withLandingPage({ blobs, workers }, upload, sent)
+  requireLandingPage(received)
   const { files: uploaded, blocked } = await siftSecrets(blobs, received, upload.secrets)
   const unchanged = withConverted(uploaded, knownConversions(base))
   const known = knownFacts(base)
@@ -87,15 +88,36 @@ export async function prepareVersion(
   }
 }
 
-async function siteFiles(deps: Pick<PrepareDeps, 'blobs' | 'workers'>, upload: Upload): Promise<readonly StoredFile[]> {
-  if (!upload.single) return upload.isArchive ? unwrapFolder(upload.files) : upload.files
+/** The files as they are served: a page or document that was sent alone, or a Markdown index, is the landing page. */
+async function withLandingPage(
+  deps: Pick<PrepareDeps, 'blobs' | 'workers'>,
+  upload: Upload,
+  sent: readonly StoredFile[],
+): Promise<readonly StoredFile[]> {
+  const render = (source: StoredFile, title?: string) => renderLanding(deps, upload, source, title)
+  if (!upload.single) {
+    const index = markdownLanding(sent)
+    return index ? [...sent.filter((file) => file !== index), await render(index)] : sent
+  }
   const { kind, filename, title, blob } = upload.single
   if (kind === 'html') return [{ path: LANDING_PAGE, hash: blob.hash, size: blob.size }]
-  const text = decodeText(await deps.blobs.read(blob.hash))
-  const page = await deps.workers.renderMarkdown({ source: text, filename, ...(title !== undefined && { title }) })
-  const rendered = upload.remember(await deps.blobs.put(Buffer.from(page.html)))
-  const source = { path: filename, hash: blob.hash, size: blob.size }
-  return [{ path: LANDING_PAGE, hash: rendered.hash, size: rendered.size, source }]
+  return [await render({ path: filename, hash: blob.hash, size: blob.size }, title)]
+}
+
+async function renderLanding(
+  { blobs, workers }: Pick<PrepareDeps, 'blobs' | 'workers'>,
+  upload: Upload,
+  source: StoredFile,
+  title: string | undefined,
+): Promise<StoredFile> {
+  const text = decodeText(await blobs.read(source.hash))
+  const page = await workers.renderMarkdown({
+    source: text,
+    filename: source.path,
+    ...(title !== undefined && { title }),
+  })
+  const rendered = upload.remember(await blobs.put(Buffer.from(page.html)))
+  return { path: LANDING_PAGE, hash: rendered.hash, size: rendered.size, source }
 }
 
 /**

@@ -193,7 +193,10 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
   /** Deletes for good, inside the caller's transaction; the address says "gone" from then on. */
   async function remove(db: Sql, site: SiteFacts): Promise<void> {
     await queries.markDeleted(db, site.id, now())
-    await queries.releaseSlug(db, site.slug, 'tombstone', new Date(clock.now() + config.slugCooldownMs))
+    // Nobody has ever seen anything at the address of a drop without content: it is free again at once.
+    const wasPublished = site.next_version_number > 1
+    const coolsUntil = clock.now() + (wasPublished ? config.slugCooldownMs : 0)
+    await queries.releaseSlug(db, site.slug, 'tombstone', new Date(coolsUntil))
     await queries.buryFormerSlugs(db, site.id)
     await refreshRoutes(db, site.id)
   }

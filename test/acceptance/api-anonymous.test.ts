@@ -22,6 +22,14 @@ function namelessForm(content: string): FormData {
 }
 
 describe('POST /drops', () => {
+  test('the answer says what is wrong with the page, as for an account', async () => {
+    const made = await drop('<a href="/missing.html">x</a>', 'a.html', '198.51.100.210')
+    expect([made.status, made.json().report.warnings]).toEqual([
+      201,
+      [expect.objectContaining({ code: expect.stringContaining('missing') })],
+    ])
+  })
+
   test('publishes a page for seven days, with the badge', async () => {
     const answer = await drop('<!doctype html><title>Mine</title><p>hello</p>')
     expect(answer.status).toBe(201)

@@ -331,3 +331,29 @@ test('mcp: messages go through stdio, one per line', async () => {
   expect(JSON.parse(wrong.lines[0]!)).toMatchObject({ id: 1, error: { message: expect.any(String) } })
   expect((await dropway(['mcp'], { env: { DROPWAY_TOKEN: '' } })).code).toBe(3)
 })
+
+test('a folder with only an index.md is a site: rendered, and unchanged the second time', async () => {
+  const folder = await makeFolder({ 'index.md': '# Tide table\n\n- high\n- low\n', 'style.css': 'a{}' })
+  const first = await dropway(['deploy'], { cwd: folder })
+  expect(first.code, first.stderr).toBe(0)
+  const slug = slugOf(first.stdout.trim())
+  const page = (await stack.visit(slug)).text()
+  expect(page).toContain('<li>high</li>')
+  expect(page).toContain('<title>Tide table')
+  const again = await dropway(['deploy', '--json'], { cwd: folder })
+  expect(again.json()).toMatchObject({ unchanged: true })
+})
+
+test('a refused first deploy leaves no drop behind, and its address is free for the next one', async () => {
+  const newcomer = await stack.createAccount('free')
+  const slug = `refused-${randomBytes(4).toString('hex')}`
+  const folder = await makeFolder({ 'index.html': 'x', 'large.bin': randomBytes(11_000_000) })
+  const env = { DROPWAY_TOKEN: newcomer.token }
+  const refused = await dropway(['deploy', '--slug', slug], { cwd: folder, env })
+  expect([refused.code, refused.stderr]).toEqual([5, expect.stringContaining('10 MB')])
+  expect((await stack.fetch('/api/v1/sites', { token: newcomer.token })).json()).toEqual([])
+  await writeFile(path.join(folder, 'large.bin'), 'small after all')
+  const second = await dropway(['deploy', '--slug', slug], { cwd: folder, env })
+  expect([second.code, second.stderr], second.stderr).toEqual([0, expect.anything()])
+  expect((await stack.visit(slug)).status).toBe(200)
+})
