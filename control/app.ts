@@ -26,6 +26,7 @@ import { oauthRoutes } from './oauth/routes.ts'
 import { organisationRoutes } from './organisations/routes.ts'
 import { createMetrics } from './metrics.ts'
 import { createServices, type Services } from './services.ts'
+import { contentUploadRoutes } from './sites/content-upload-routes.ts'
 import { siteRoutes } from './sites/routes.ts'
 
 /** Requests under way may finish for this long after SIGTERM. */
@@ -100,6 +101,7 @@ function allRoutes(services: Services, dashboard: Dashboard): Route[] {
   const api = [
     ...anonymousRoutes({ apiRoute, ...services }),
     ...siteRoutes({ apiRoute, authenticate, ...services, countDomains: services.domains.count }),
+    ...contentUploadRoutes(services),
     ...domainRoutes({ apiRoute, ...services }),
     ...organisationRoutes({ apiRoute, ...services }),
     ...accountRoutes({ apiRoute, ...services }),

@@ -32,6 +32,7 @@ import { createFileSink, createSmtpSink } from './mail/sinks.ts'
 import { createOAuth } from './oauth/oauth.ts'
 import { createOrganisations } from './organisations/organisations.ts'
 import { createPublishing } from './publishing/publishing.ts'
+import { createContentUploads } from './sites/content-uploads.ts'
 import { deleteEndedSpans, referencedBlobs, siteIdsOfOwner } from './sites/queries.ts'
 import { createQuickPublish } from './sites/quick-publish.ts'
 import { createRefreshRoutes } from './sites/routing.ts'
@@ -108,7 +109,8 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     blobs,
     partialsDir: path.join(config.dataDir, 'uploads'),
   })
-  const quickPublish = createQuickPublish({ sites, versions, publishing })
+  const quickPublish = createQuickPublish({ sql, sites, versions, publishing, blobs })
+  const contentUploads = createContentUploads({ sql, clock, secrets, blobs, baseUrl: config.baseUrl })
   const siteExport = createSiteExport({ sql, sites, versions, publishing })
   const lifecycle = createLifecycle({
     sql,
@@ -229,6 +231,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     versions,
     uploads,
     quickPublish,
+    contentUploads,
     siteExport,
     domains,
     domainWatch,
@@ -255,6 +258,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     jobs: [
       { name: 'lifecycle', run: () => lifecycle.run() },
       { name: 'uploads', run: () => uploads.sweep() },
+      { name: 'content uploads', atMostEveryMs: SWEEP_MS, run: () => contentUploads.sweep() },
       { name: 'accounts', atMostEveryMs: SWEEP_MS, run: () => accounts.sweep() },
       { name: 'mail', run: () => mailer.sweep() },
       { name: 'oauth', atMostEveryMs: SWEEP_MS, run: () => oauth.sweep() },

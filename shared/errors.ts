@@ -1,3 +1,5 @@
+import { nearestName } from './nearest-name.ts'
+
 /**
  * The one catalogue of errors that a caller can meet: code, status and a message that says what to do.
  * Throw them; control/http turns them into `{ error, detail }`.
@@ -85,6 +87,11 @@ export const errors = {
   invalidLink: (detail = 'This link does not work any more. Ask for a new one.') =>
     new ApiError(400, 'invalid_link', detail),
   notFound: (what = 'drop') => new ApiError(404, 'not_found', `There is no such ${what}, or it is not yours.`),
+  noSuchFile: (path: string, paths: readonly string[]) => {
+    const nearest = nearestName(path, paths.slice(0, 2000))
+    const hint = nearest === undefined ? '' : ` Did you mean "${nearest}"?`
+    return new ApiError(404, 'not_found', `There is no file "${path}" in the live version.${hint}`)
+  },
   methodNotAllowed: (allow: string) =>
     new ApiError(405, 'method_not_allowed', `This address answers ${allow}.`, { headers: { allow } }),
   slugTaken: (slug: string) => new ApiError(409, 'slug_taken', `The slug "${slug}" is taken. Choose another.`),
@@ -101,6 +108,13 @@ export const errors = {
       fields: { portal_url: portalUrl },
     }),
   versionChanged: (detail: string) => new ApiError(412, 'version_changed', detail),
+  wouldRemoveFiles: (slug: string, version: number, paths: readonly string[]) =>
+    new ApiError(
+      409,
+      'would_remove_files',
+      `This would remove ${paths.length} of the files of "${slug}" (version ${version}): ${paths.slice(0, 10).join(', ')}${paths.length > 10 ? ', …' : ''}.`,
+      { fields: { removed: paths.slice(0, 100) } },
+    ),
   uploadTooLarge: (capBytes: number) =>
     new ApiError(
       413,

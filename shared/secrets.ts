@@ -22,6 +22,7 @@ export type Purpose =
   | 'oauth-refresh'
   | 'device-code'
   | 'oauth-client'
+  | 'content-upload'
 
 export interface Secrets {
   /** Authenticated encryption (AES-256-GCM); `context` must be given again to open it. */

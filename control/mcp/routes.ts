@@ -11,15 +11,23 @@ import { json } from '../http/reply.ts'
 import type { Method, Reply, Request, Route } from '../http/route.ts'
 import type { OAuth } from '../oauth/oauth.ts'
 import { corsHeaders, createOriginCheck, PREFLIGHT_HEADERS } from './origins.ts'
-import { createToolServer, type ToolServices } from './tools.ts'
+import { readBody } from './oversize.ts'
+import { createMcpServer } from './server.ts'
+import type { ToolServices } from './tool.ts'
 
 const SCOPE = 'mcp'
+const API_SCOPE = 'cli'
 /** Addresses are typed and pasted: a slash at the end is not another place. */
 const PATHS = ['/mcp', '/mcp/']
+/** The same server as a part of the REST API, for what signed in there: the command line bridges it to stdio. */
+const API_PATH = '/api/v1/mcp'
 const METHODS = ['GET', 'POST', 'DELETE'] satisfies Method[]
-/** A page of 10 MB as JSON text, and some. */
-const MAX_BODY_BYTES = 16_000_000
-/** The largest call has 500 files of three fields; the protocol around it has a few dozen. */
+/** A message is kept whole in memory, and again as what it says: larger content is sent ahead. */
+const MAX_MESSAGE_BYTES = 32_000_000
+/** A larger one is read to its end, so that its sender hears why it was refused; this is more than any plan holds. */
+const MAX_DRAINED_BYTES = 800_000_000
+const MESSAGE_LIMITS = { maxBytes: MAX_MESSAGE_BYTES, maxDrainedBytes: MAX_DRAINED_BYTES }
+/** The largest call has 500 files of four fields; the protocol around it has a few dozen. */
 const BODY_BOUNDS: JsonBounds = { maxDepth: 32, maxValues: 5000 }
 
 interface McpDeps {
@@ -33,17 +41,17 @@ interface McpDeps {
 export function mcpRoutes({ services, access, oauth, baseUrl, log }: McpDeps): Route[] {
   const resource = `${baseUrl}/mcp`
   const mayCall = createOriginCheck(baseUrl)
-  const handler = createMcpHandler(({ authInfo }) => createToolServer(authInfo!.extra!['actor'] as Actor, services), {
-    maxRequestBodySize: MAX_BODY_BYTES,
+  const handler = createMcpHandler(({ authInfo }) => createMcpServer(authInfo!.extra!['actor'] as Actor, services), {
+    maxRequestBodySize: MAX_MESSAGE_BYTES,
     onerror: (error) => log.debug({ err: error }, 'mcp'),
   })
 
   async function actorOf(request: Request): Promise<Actor | undefined> {
     const token = /^bearer +(\S+)$/i.exec(request.header('authorization') ?? '')?.[1]
     if (token === undefined) return undefined
-    return token.startsWith(API_TOKEN_PREFIX)
-      ? access.tokenActor(token, request.ip)
-      : oauth.actorOf(token, resource, request.ip)
+    if (token.startsWith(API_TOKEN_PREFIX)) return access.tokenActor(token, request.ip)
+    const audience = request.path === API_PATH ? `${baseUrl}/api/v1` : resource
+    return oauth.actorOf(token, audience, request.ip)
   }
 
   /** RFC 6750 §3 and RFC 9728 §5.1: what is wrong, and where to ask for a token. */
@@ -65,13 +73,17 @@ export function mcpRoutes({ services, access, oauth, baseUrl, log }: McpDeps): R
   async function answer(request: Request): Promise<Reply> {
     const actor = await actorOf(request)
     if (!actor) return unauthorized(request)
-    if (actor.via.kind === 'oauth' && !actor.via.scopes.includes(SCOPE))
+    const scope = request.path === API_PATH ? API_SCOPE : SCOPE
+    if (actor.via.kind === 'oauth' && !actor.via.scopes.includes(scope))
       return challenge(errors.forbidden(`This token lacks the scope ${SCOPE}.`), {
         code: 'insufficient_scope',
         description: `The scope ${SCOPE} is needed.`,
       })
     if (!actor.emailVerified) throw errors.emailNotVerified()
-    const response = await handler.fetch(await toWebRequest(request, baseUrl), {
+    const body = request.method === 'POST' ? await readBody(request.stream(), MESSAGE_LIMITS) : undefined
+    if (body?.kind === 'oversize') return json(200, tooLarge(body.id))
+    if (body) requireJsonShape(body.bytes, BODY_BOUNDS)
+    const response = await handler.fetch(toWebRequest(request, baseUrl, body?.bytes), {
       authInfo: { token: '', clientId: '', scopes: [SCOPE], extra: { actor } },
     })
     return toReply(response)
@@ -92,13 +104,21 @@ export function mcpRoutes({ services, access, oauth, baseUrl, log }: McpDeps): R
   }
 
   const preflight = forOrigin(async () => ({ status: 204, headers: PREFLIGHT_HEADERS }))
-  return PATHS.flatMap((path): Route[] => [
+  return [...PATHS, API_PATH].flatMap((path): Route[] => [
     ...METHODS.map((method) => ({ method, path, handle: forOrigin(answer) })),
     { method: 'OPTIONS', path, handle: preflight },
   ])
 }
 
-async function toWebRequest(request: Request, baseUrl: string): Promise<globalThis.Request> {
+/** What a tool would answer, from in front of it. */
+function tooLarge(id: string | number | null): unknown {
+  const text = `message_too_large: A message holds ${MAX_MESSAGE_BYTES / 1_000_000} MB. Get an address with service_upload, PUT the file there (curl -T file "put_url"), then publish it by its upload id. The command line does it in one step: dropway deploy <folder>.`
+  // Asked for by the protocol of 2026, and unknown to the ones before.
+  const result = { resultType: 'complete', isError: true, content: [{ type: 'text', text }] }
+  return { jsonrpc: '2.0', id, result }
+}
+
+function toWebRequest(request: Request, baseUrl: string, bytes: Buffer | undefined): globalThis.Request {
   const headers = new Headers()
   for (const name of [
     'content-type',
@@ -114,14 +134,8 @@ async function toWebRequest(request: Request, baseUrl: string): Promise<globalTh
   }
   // `*/*` and silence take both kinds of answer; the SDK wants to read their names.
   if (/^$|\*\/\*/.test(request.header('accept') ?? '')) headers.set('accept', 'application/json, text/event-stream')
-  const body = request.method === 'POST' ? new Uint8Array(await readCall(request)) : null
+  const body = bytes === undefined ? null : new Uint8Array(bytes)
   return new globalThis.Request(`${baseUrl}/mcp`, { method: request.method, headers, body, signal: request.signal })
-}
-
-async function readCall(request: Request): Promise<Buffer> {
-  const bytes = await request.bytes(MAX_BODY_BYTES)
-  requireJsonShape(bytes, BODY_BOUNDS)
-  return bytes
 }
 
 function toReply(response: Response): Reply {

@@ -243,6 +243,15 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     views,
     get: viewOwn,
 
+    /** The id of a drop that somebody named by its slug, its address or the id itself. */
+    async findId(actor: Pick<Actor, 'orgId'>, name: string): Promise<string> {
+      if (name.startsWith('st_')) return name
+      const slug = /^(?:https?:\/\/)?([a-z0-9-]+)(?:[.:/].*)?$/i.exec(name.trim())?.[1]?.toLowerCase()
+      const id = slug === undefined ? undefined : await queries.findOwnSlug(sql, actor.orgId, slug)
+      if (id === undefined) throw errors.notFound()
+      return id
+    },
+
     async list(actor: Actor): Promise<SiteView[]> {
       return views(await queries.listSites(sql, actor.orgId))
     },

@@ -26,6 +26,7 @@ import { findOwnSlug, lockOrganisation, ownBlobs } from './queries.ts'
 import type { SiteFacts } from './rules.ts'
 import type { Changes, CheckUpload, StartUpload, VersionView } from './schemas.ts'
 import type { Propagated, Sites } from './sites.ts'
+import { uploadedFiles } from './uploaded-files.ts'
 import * as queries from './upload-queries.ts'
 import type { Versions } from './versions.ts'
 
@@ -129,7 +130,7 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       versions.requirePublishable(site)
       const { uploadBytes: cap, storageBytes, activeDrops } = plans[site.plan]
       requireUploadable(wanted.files, cap)
-      const live = uploadedFiles(await versions.liveManifest(siteId, site.live_version_id))
+      const live = uploadedHashes(await versions.liveManifest(siteId, site.live_version_id))
       const missing = await missingOf(actor, wanted.files, live)
       const id = newId('upl', clock.now())
       const expiresAt = new Date(clock.now() + UPLOAD_LIFETIME_MS)
@@ -171,7 +172,7 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       if (site) versions.requirePublishable(site)
       requireUploadable(wanted.files, plans[plan].uploadBytes)
       requireLandingPage(wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size })))
-      const live = uploadedFiles(site && (await versions.liveManifest(site.id, site.live_version_id)))
+      const live = uploadedHashes(site && (await versions.liveManifest(site.id, site.live_version_id)))
       const missing = await missingOf(actor, wanted.files, live)
       return {
         site: site ? { id: site.id, slug: site.slug } : null,
@@ -310,14 +311,11 @@ function requireConsistent(files: StartUpload['files']): void {
   }
 }
 
-/** Path → hash of what was uploaded, not of what is served: Markdown has a source. */
+/** Path → hash of what was uploaded. */
 type Uploaded = ReadonlyMap<string, string>
 
-function uploadedFiles(manifest: Manifest | undefined): Uploaded {
-  const uploaded = new Map<string, string>(manifest?.unserved.map(([name, variant]) => [name, variant.hash]))
-  for (const [name, file] of manifest?.files ?? [])
-    uploaded.set(file.source?.path ?? name, file.source?.hash ?? file.hash)
-  return uploaded
+function uploadedHashes(manifest: Manifest | undefined): Uploaded {
+  return new Map([...uploadedFiles(manifest)].map(([path, { hash }]) => [path, hash]))
 }
 
 function compareUploaded(live: Uploaded, files: StartUpload['files']): Changes {

@@ -18,7 +18,7 @@ import type { PreparedVersion, Publishing } from '../publishing/contract.ts'
 import { preparePassword, protectionChanges, type WantedPassword } from './protection.ts'
 import * as queries from './queries.ts'
 import type { RefreshRoutes } from './routing.ts'
-import { stateOf, type SiteFacts } from './rules.ts'
+import { stateOf, type RetainedVersion, type SiteFacts } from './rules.ts'
 import type { Changes, PublishReport, VersionEntry, VersionView } from './schemas.ts'
 import type { Audit, Propagated, Sites, WantedSite } from './sites.ts'
 
@@ -238,6 +238,22 @@ export function createVersions({
     requireStorage,
 
     requirePublishable,
+    findBySlug,
+
+    /** What visitors see now; undefined when nothing is published. */
+    async liveVersion(site: Pick<SiteFacts, 'id' | 'live_version_id'>): Promise<RetainedVersion | undefined> {
+      return (await queries.retainedVersions(sql, site.id)).find((version) => version.id === site.live_version_id)
+    },
+
+    /** The id of a retained version by its number, or by the id itself. */
+    async idOf(actor: Actor, siteId: string, version: number | string): Promise<string> {
+      await sites.requireOwn(sql, actor, siteId)
+      const found = (await queries.retainedVersions(sql, siteId)).find(
+        ({ id, number }) => id === version || number === version,
+      )
+      if (!found) throw errors.notFound('version')
+      return found.id
+    },
 
     /** `alongside` happens with the publish or not at all. */
     async publish(

@@ -16,7 +16,8 @@ import { freePorts, sharedStack, type Stack } from '../support/stack.ts'
 const SUITE = path.resolve('node_modules/@modelcontextprotocol/conformance/dist/index.js')
 
 const TEST_TOOL = 'calls a tool of a test server that we do not have'
-const NO_RESOURCES = 'the server offers no resources'
+const TEST_RESOURCE = 'reads a resource of a test server that we do not have'
+const NO_SUBSCRIPTION = 'the server offers no subscription to resources'
 const NO_PROMPTS = 'the server offers no prompts'
 const NO_COMPLETION = 'the server offers no completion'
 const NO_LOGGING = 'the server sends no log messages'
@@ -49,12 +50,11 @@ const NOT_APPLICABLE: Readonly<Record<string, string>> = {
   'input-required-result-result-type': TEST_TOOL,
   'input-required-result-tampered-state': TEST_TOOL,
   'input-required-result-capability-check': TEST_TOOL,
-  'resources-list': NO_RESOURCES,
-  'resources-read-text': NO_RESOURCES,
-  'resources-read-binary': NO_RESOURCES,
-  'resources-templates-read': NO_RESOURCES,
-  'resources-subscribe': NO_RESOURCES,
-  'resources-unsubscribe': NO_RESOURCES,
+  'resources-read-text': TEST_RESOURCE,
+  'resources-read-binary': TEST_RESOURCE,
+  'resources-templates-read': TEST_RESOURCE,
+  'resources-subscribe': NO_SUBSCRIPTION,
+  'resources-unsubscribe': NO_SUBSCRIPTION,
   'prompts-list': NO_PROMPTS,
   'prompts-get-simple': NO_PROMPTS,
   'prompts-get-with-args': NO_PROMPTS,
@@ -69,14 +69,13 @@ const CHECKS_NOT_APPLICABLE: Readonly<Record<string, string>> = {
   'server-stateless:sep-2575-http-server-no-independent-requests-on-stream': TEST_TOOL,
   'server-stateless:sep-2575-server-no-log-without-loglevel': TEST_TOOL,
   'caching:sep-2549-prompts-list-caching-hints': NO_PROMPTS,
-  'caching:sep-2549-resources-list-caching-hints': NO_RESOURCES,
-  'caching:sep-2549-resources-templates-list-caching-hints': NO_RESOURCES,
 }
 
 const APPLICABLE = {
   '2025-11-25': [
     'dns-rebinding-protection',
     'ping',
+    'resources-list',
     'server-initialize',
     'server-session-lifecycle',
     'server-sse-multiple-streams',
@@ -91,6 +90,7 @@ const APPLICABLE = {
     'input-required-result-missing-input-response',
     'input-required-result-unsupported-methods',
     'input-required-result-validate-input',
+    'resources-list',
     'sep-2164-resource-not-found',
     'server-sse-multiple-streams',
     'server-stateless',

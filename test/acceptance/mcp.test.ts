@@ -41,54 +41,69 @@ describe.each<Era>(['legacy', 'modern'])('a client of the %s era', (era) => {
     await client.listTools()
   })
 
-  test('finds the tools with schemas for both directions and hints about what they do', async () => {
+  test('finds the tools with strict schemas and honest hints about what they do', async () => {
     const { tools } = await client.listTools()
     expect(tools.map((tool) => tool.name).toSorted()).toEqual([
       'service_delete',
+      'service_domain',
+      'service_edit_files',
       'service_list',
       'service_promote',
       'service_publish',
       'service_publish_files',
       'service_read',
+      'service_settings',
+      'service_upload',
       'service_versions',
     ])
     for (const tool of tools) {
       expect(tool.description, tool.name).toBeTruthy()
-      expect(tool.outputSchema?.type, tool.name).toBe('object')
-      expect(tool.annotations?.readOnlyHint, tool.name).toBeTypeOf('boolean')
+      expect(tool.inputSchema['additionalProperties'], tool.name).toBe(false)
     }
-    const publish = tools.find((tool) => tool.name === 'service_publish')!
-    expect(Object.keys(publish.inputSchema.properties!)).toEqual(['content', 'format', 'slug', 'title', 'password'])
-    expect(publish.inputSchema.required).toEqual(['content'])
-    expect(tools.find((tool) => tool.name === 'service_delete')!.annotations?.destructiveHint).toBe(true)
+    const having = (hint: 'readOnlyHint' | 'destructiveHint') =>
+      tools.filter((tool) => tool.annotations?.[hint] === true).map((tool) => tool.name)
+    expect(having('readOnlyHint').toSorted()).toEqual(['service_list', 'service_read', 'service_versions'])
+    expect(having('destructiveHint').toSorted()).toEqual([
+      'service_delete',
+      'service_domain',
+      'service_edit_files',
+      'service_publish',
+      'service_publish_files',
+      'service_settings',
+    ])
     expect(client.getInstructions()).toContain('service_publish')
   })
 
   test('publishes, updates, reads, lists, promotes and deletes; visitors see each step at once', async () => {
     const slug = newSlug()
     const first = await call(client, 'service_publish', { content: '<h1>One</h1>', slug, title: 'Drop one' })
-    expect(first).toMatchObject({ slug, created: true, warnings: [], version: { version_number: 1 } })
+    expect(first).toMatchObject({ slug, created: true, warnings: [], version: 1, files: 1 })
     expect(first.url).toBe(`https://${slug}.${stack.sitesDomain}:${stack.httpsPort}/`.replace(/\/$/, ''))
     expect((await stack.visit(slug)).text()).toContain('<h1>One</h1>')
 
     const second = await call(client, 'service_publish', { content: '# Two\n\n- a\n- b', format: 'markdown', slug })
-    expect(second).toMatchObject({ id: first.id, url: first.url, created: false, version: { version_number: 2 } })
+    expect(second).toMatchObject({ id: first.id, url: first.url, created: false, version: 2 })
     expect((await stack.visit(slug)).text()).toContain('<li>a</li>')
 
-    const read = await call(client, 'service_read', { id: first.id, path: 'index.md' })
-    expect(read).toMatchObject({ drop: { id: first.id, slug }, content: '# Two\n\n- a\n- b' })
-    expect((await call(client, 'service_read', { id: first.id })).files.length).toBeGreaterThan(0)
+    // By its id, its slug or its address.
+    for (const id of [first.id, slug, first.url]) {
+      const read = await client.callTool({ name: 'service_read', arguments: { id, path: 'index.md' } })
+      expect(read.content.map((part) => (part as { text: string }).text)).toEqual([
+        '# Two\n\n- a\n- b',
+        '{"path":"index.md","version":2}',
+      ])
+    }
+    expect((await call(client, 'service_read', { id: slug })).files).toEqual(['index.md 14'])
 
-    const { versions } = await call(client, 'service_versions', { id: first.id })
-    expect(versions.map((version: { version_number: number }) => version.version_number)).toEqual([2, 1])
-    await call(client, 'service_promote', { id: first.id, version_id: first.version.version_id })
+    const { versions } = await call(client, 'service_versions', { id: slug })
+    expect(versions).toMatchObject([{ version: 2, live: true }, { version: 1 }])
+    await call(client, 'service_promote', { id: slug, version: 1 })
     expect((await stack.visit(slug)).text()).toContain('<h1>One</h1>')
 
-    const { drops } = await call(client, 'service_list')
-    expect(drops.map((drop: { id: string }) => drop.id)).toContain(first.id)
-    expect(await call(client, 'service_delete', { id: first.id })).toEqual({ deleted: true, id: first.id })
+    expect((await call(client, 'service_list', { query: slug })).drops).toMatchObject([{ id: first.id }])
+    expect(await call(client, 'service_delete', { id: slug })).toEqual({ deleted: true, id: first.id, slug })
     expect((await stack.visit(slug)).status).toBe(410)
-    expect((await call(client, 'service_list')).drops.map((drop: { id: string }) => drop.id)).not.toContain(first.id)
+    expect((await call(client, 'service_list', { query: slug })).drops).toEqual([])
   })
 
   test('publishes several files at once, binary ones too, and says what is wrong with them', async () => {
@@ -108,11 +123,13 @@ describe.each<Era>(['legacy', 'modern'])('a client of the %s era', (era) => {
     expect([page.status, page.text().includes('inside')]).toEqual([401, false])
   })
 
-  test('large content goes through; what is too large is refused with words', async () => {
+  test('large content goes through; what is too large for a message hears how to publish it', async () => {
     const content = `<p>${'Grüße '.repeat(1_000_000)}</p>`
     const { slug } = await call(client, 'service_publish', { content, slug: newSlug() })
     expect((await stack.visit(slug)).text()).toContain('Grüße Grüße')
-    await expect(call(client, 'service_publish', { content: 'x'.repeat(16_500_000) })).rejects.toThrow(/larger than/)
+    expect(await complaint(client, 'service_publish', { content: 'x'.repeat(33_000_000) })).toMatch(
+      /^message_too_large: .*service_upload/,
+    )
   }, 60_000)
 })
 
@@ -150,7 +167,7 @@ describe('errors tell an assistant what to do', () => {
       `slug_taken: The slug "${slug}" is taken. Choose another.`,
     )
     for (const tool of ['service_read', 'service_versions', 'service_delete'])
-      expect(await complaint(theirs, tool, { id })).toMatch(/^not_found: /)
+      for (const name of [id, slug]) expect(await complaint(theirs, tool, { id: name })).toMatch(/^not_found: /)
     expect((await stack.visit(slug)).text()).toContain('mine')
   })
 
@@ -159,10 +176,25 @@ describe('errors tell an assistant what to do', () => {
     expect((await call(theirs, 'service_list')).drops).toEqual([])
   })
 
-  test('a file that is too large or is not there cannot be read back', async () => {
-    const { id } = await call(mine, 'service_publish', { content: `<p>${'x'.repeat(300_000)}</p>`, slug: newSlug() })
-    expect(await complaint(mine, 'service_read', { id, path: 'index.html' })).toMatch(/larger than/)
-    expect(await complaint(mine, 'service_read', { id, path: 'other.html' })).toMatch(/^not_found: /)
+  test('a file is read in parts; one that is not a text or not there is refused with words', async () => {
+    const page = `<p>${'x'.repeat(30_000)}</p>`
+    const files = [
+      { path: 'index.html', content: page },
+      { path: 'logo.png', content: Buffer.alloc(100).toString('base64'), encoding: 'base64' },
+    ]
+    const { slug } = await call(mine, 'service_publish_files', { files, slug: newSlug() })
+    const read = async (cursor?: string) => {
+      const result = await mine.callTool({ name: 'service_read', arguments: { id: slug, path: 'index.html', cursor } })
+      const [text, facts] = result.content.map((part) => (part as { text: string }).text)
+      return { text, next: JSON.parse(facts!).next as string | undefined }
+    }
+    const first = await read()
+    const second = await read(first.next)
+    expect([`${first.text}${second.text}`, second.next]).toEqual([page, undefined])
+    expect(await complaint(mine, 'service_read', { id: slug, path: 'logo.png' })).toMatch(/not a text.*Fetch it from/)
+    expect(await complaint(mine, 'service_read', { id: slug, path: 'indx.html' })).toMatch(
+      /^not_found: .*Did you mean "index.html"/,
+    )
   })
 })
 

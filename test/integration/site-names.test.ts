@@ -14,7 +14,7 @@ test('a title given to a drop that exists renames it; without one it keeps its n
   const actor = await control.newActor()
   const publish = async (title?: string) => {
     const content = { kind: 'text', format: 'html', content: '<h1>x</h1>' } as const
-    return (await services.quickPublish(actor, { content, slug: 'named-drop', title })).value.site.name
+    return (await services.quickPublish.publish(actor, { content, slug: 'named-drop', title })).value.site.name
   }
   expect(await publish('First')).toBe('First')
   expect(await publish('Second')).toBe('Second')

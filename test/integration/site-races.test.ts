@@ -136,7 +136,7 @@ describe('a publish that is refused leaves nothing behind', () => {
     for (let round = 0; round < 10; round++) {
       const slug = `contested-${round}`
       // Postgres has no character 0 in its texts: the creator fails once the address is its own.
-      const refused = services.quickPublish(actor, { content, slug, message: '\0' })
+      const refused = services.quickPublish.publish(actor, { content, slug, message: '\0' })
       const accepted = sleep(4 * round).then(() => control.publishPage(actor, 'other', slug))
       const [first, second] = await Promise.allSettled([refused, accepted])
       expect([round, first.status, second.status]).toEqual([round, 'rejected', 'fulfilled'])
@@ -149,7 +149,7 @@ describe('a publish that is refused leaves nothing behind', () => {
     const actor = await control.newActor('free')
     const { site } = await control.publishPage(actor, 'large')
     await sql`update versions set byte_size = 60000000 where site_id = ${site.id}`
-    expect(await refusal(services.quickPublish(actor, { content }))).toBe('plan_limit')
+    expect(await refusal(services.quickPublish.publish(actor, { content }))).toBe('plan_limit')
     expect(await sql`select from sites where org_id = ${actor.orgId}`).toHaveLength(1)
   })
 
@@ -158,9 +158,9 @@ describe('a publish that is refused leaves nothing behind', () => {
     const actor = await control.newActor('plus')
     const { site } = await control.publishPage(actor, 'open')
     await sql`update sites set paused_at = now() where id = ${site.id}`
-    expect(await refusal(services.quickPublish(actor, { content, slug: site.slug, password: 'hunter22' }))).toBe(
-      'paused',
-    )
+    expect(
+      await refusal(services.quickPublish.publish(actor, { content, slug: site.slug, password: 'hunter22' })),
+    ).toBe('paused')
     expect((await services.sites.get(actor, site.id)).has_password).toBe(false)
   })
 })
@@ -178,7 +178,7 @@ test('a password that comes with a publish protects it, and is recorded', async 
   const { services, sql } = control
   const actor = await control.newActor('plus')
   const content = { kind: 'text', format: 'html', content: '<title>secret</title>' } as const
-  const { value } = await services.quickPublish(actor, { content, password: 'hunter22' })
+  const { value } = await services.quickPublish.publish(actor, { content, password: 'hunter22' })
   expect(value.site).toMatchObject({ has_password: true, state: 'live' })
   expect((await control.routeOf(value.site.slug)).password).toMatchObject({ generation: 1 })
   const actions = await sql`select action from audit_log where subject = ${value.site.id} order by id`

@@ -86,7 +86,7 @@ export async function composeServices(env: Record<string, string> = {}, clock: C
 
     async publishPage(actor: Actor, text: string, slug?: string): Promise<QuickPublished> {
       const content = { kind: 'text', format: 'html', content: `<!doctype html><title>${text}</title>` } as const
-      return (await services.quickPublish(actor, { content, slug })).value
+      return (await services.quickPublish.publish(actor, { content, slug })).value
     },
 
     /** A drop without an account, and the secret of its claim link. */

@@ -1,6 +1,7 @@
 /** The official MCP client against the real stack. */
 import {
   Client,
+  type ClientOptions,
   StreamableHTTPClientTransport,
   type StreamableHTTPClientTransportOptions,
 } from '@modelcontextprotocol/client'
@@ -10,9 +11,9 @@ import type { Stack } from './stack.ts'
 /** `legacy` speaks the revisions up to 2025-11-25, `modern` is pinned to 2026-07-28. */
 export type Era = 'legacy' | 'modern'
 
-export function newClient(era: Era): Client {
+export function newClient(era: Era, options: Pick<ClientOptions, 'capabilities'> = {}): Client {
   const mode = era === 'legacy' ? ('legacy' as const) : { pin: '2026-07-28' }
-  return new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } })
+  return new Client({ name: 'test', version: '1' }, { ...options, versionNegotiation: { mode } })
 }
 
 export function newTransport(
