@@ -20,8 +20,12 @@ import { assetHeaders, entityTag, isServedAsPage } from './rewrite/headers.ts'
 import { MAX_CACHED_BYTES, MAX_ENTRY_BYTES, type BlobCache } from './store/blob-cache.ts'
 import { headerOf, type Representation } from './send/representation.ts'
 
-/** About 2 kB each. */
-const MAX_PREPARED = 20_000
+/** Names, header lists and all. An ordinary one has some 2 kB; with a long `_headers` it has thirty. */
+const MAX_PREPARED_BYTES = 32_000_000
+/** What an entry costs besides its texts: four lists, a source, the cache's own books. */
+const PREPARED_OVERHEAD_BYTES = 1000
+/** Of all headers of an answer. Common clients and proxies take no more; HTTP/2 would end the stream without a word. */
+const MAX_ANSWER_HEADER_BYTES = 49_152
 /** Pages are built per settings, so compression happens here and not at publish; a low level, once. */
 const LIVE_BROTLI_QUALITY = 5
 const LIVE_GZIP_LEVEL = 6
@@ -46,7 +50,10 @@ export interface RepresentationDependencies {
 }
 
 export function createRepresentations({ blobs, cache, snippets }: RepresentationDependencies): Representations {
-  const prepared = new LRUCache<string, Representation>({ max: MAX_PREPARED })
+  const prepared = new LRUCache<string, Representation>({
+    maxSize: MAX_PREPARED_BYTES,
+    sizeCalculation: ({ headers }, key) => PREPARED_OVERHEAD_BYTES + 2 * key.length + 2 * charsOf(headers),
+  })
   const ids = new WeakMap<ServedSite, string>()
   let nextId = 0
 
@@ -111,6 +118,7 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
         ...(status === 200 ? ['accept-ranges', 'bytes'] : []),
         ...assetHeaders({ ...drop, file, status, custom, encoding, snippets: with_ }).flat(),
       ]
+      requireSendable(headers)
       if (with_ === undefined) {
         const made = makeFile(file, encoding, isPage, headers)
         prepared.set(key, made)
@@ -122,6 +130,18 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
       })
     },
   }
+}
+
+function charsOf(headers: HeaderList): number {
+  let chars = 0
+  for (const text of headers) chars += text.length
+  return chars
+}
+
+function requireSendable(headers: HeaderList): void {
+  const bytes = charsOf(headers)
+  if (bytes > MAX_ANSWER_HEADER_BYTES)
+    throw new Error(`an answer has ${bytes} bytes of headers; ${MAX_ANSWER_HEADER_BYTES} can be sent`)
 }
 
 /** What the cache does not keep would be compressed for every visit (0.6 s for 9 MB): such a page is sent as it is. */

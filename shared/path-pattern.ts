@@ -203,7 +203,8 @@ export function compileTarget(to: string, names: readonly string[]): PathTarget 
   if (problem) return { problem }
   const rest = to.slice(origin?.length ?? 0)
   const encoded = splitTarget(encodeUnsafe(rest), names)
-  if (encoded.length > 2 * MAX_REFERENCES) return { problem: `"${to}" uses more than ${MAX_REFERENCES} placeholders` }
+  if ((encoded.length - 1) / 2 > MAX_REFERENCES)
+    return { problem: `"${to}" uses more than ${MAX_REFERENCES} placeholders` }
   const encoders = encodersOf(encoded)
   const decoded = splitTarget(singleSlashes(toNfc(decodeText(rest.split(/[?#]/, 1)[0]!))), names)
   return {

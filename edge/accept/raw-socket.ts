@@ -16,3 +16,9 @@ export function resetConnection(socket: TLSSocket): void {
   rawSocketOf(socket).resetAndDestroy()
   socket.destroy()
 }
+
+/** For a connection that is about to end: what its visitor still sends stays in the kernel, whoever resumes the socket. */
+export function stopReading(socket: TLSSocket): void {
+  const { _handle: handle } = rawSocketOf(socket) as unknown as { _handle: { readStop(): void } | null }
+  handle?.readStop()
+}

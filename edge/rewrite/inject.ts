@@ -1,7 +1,7 @@
 /** Puts the snippets into a page, at the places that a real HTML scan found when the version was published. */
 import type { ManifestFile } from '../../shared/manifest.ts'
 import type { Snippets } from '../context.ts'
-import { extendPolicy } from './csp.ts'
+import { extendPolicy, MAX_POLICIES, MAX_POLICY_CHARS } from './csp.ts'
 
 export type Injection = NonNullable<ManifestFile['injection']>
 
@@ -42,12 +42,21 @@ function encodedLike(page: Buffer, ascii: Buffer): Buffer {
 function editsOf(bytes: Buffer, { head, body, csp }: Injection, snippets: Snippets): Edit[] {
   const edits: Edit[] = [{ start: head, end: head, bytes: snippets.head }]
   if (body !== null) edits.push({ start: body, end: body, bytes: snippets.body })
-  for (const { policy, start, end } of csp ?? []) {
+  for (const { policy, start, end } of mayBeExtended(csp ?? []) ? csp! : []) {
     const value = attributeValue(extendPolicy(policy, snippets.csp), isQuoted(bytes, start))
     edits.push({ start, end, bytes: Buffer.from(value) })
   }
   // Equal offsets (a page without body) keep the head first: sorting is stable.
   return edits.sort((a, b) => a.start - b.start)
+}
+
+/** All policies hold at once, so extending some of them is of no use. */
+function mayBeExtended(policies: NonNullable<Injection['csp']>): boolean {
+  return (
+    policies.length > 0 &&
+    policies.length <= MAX_POLICIES &&
+    policies.reduce((sum, { policy }) => sum + policy.length, 0) <= MAX_POLICY_CHARS
+  )
 }
 
 function isQuoted(bytes: Buffer, start: number): boolean {

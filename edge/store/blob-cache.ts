@@ -28,7 +28,7 @@ export function createBlobCache(maxBytes: number): BlobCache {
   const buffers = new LRUCache<string, Buffer>({
     maxSize: maxBytes,
     maxEntrySize: MAX_ENTRY_BYTES,
-    sizeCalculation: (buffer) => buffer.length + ENTRY_OVERHEAD_BYTES,
+    sizeCalculation: (buffer, name) => buffer.length + 2 * name.length + ENTRY_OVERHEAD_BYTES,
   })
   const loading = new Map<string, Promise<Buffer>>()
   const start = async (name: string, loader: () => Promise<Buffer>): Promise<Buffer> => {

@@ -4,8 +4,11 @@ import type { BlobStore } from '../../shared/blobs/blob-store.ts'
 import { decodeManifest, type Manifest } from '../../shared/manifest.ts'
 import type { SiteIndex } from '../context.ts'
 
-/** An indexed file costs about 1 kB: some 100 MB per worker at most. */
-const MAX_INDEXED_FILES = 100_000
+/** Of a worker. */
+const MAX_INDEX_BYTES = 100_000_000
+/** An index holds everything that its manifest says, files and rules alike: in memory it is some four times as large. */
+const BYTES_PER_MANIFEST_BYTE = 4
+const INDEX_OVERHEAD_BYTES = 4000
 
 export interface Sites {
   get(manifestHash: string): SiteIndex | undefined
@@ -14,15 +17,15 @@ export interface Sites {
 }
 
 export function createSites(blobs: Pick<BlobStore, 'read'>, indexManifest: (manifest: Manifest) => SiteIndex): Sites {
-  const indexes = new LRUCache<string, SiteIndex>({
-    maxSize: MAX_INDEXED_FILES,
-    sizeCalculation: (index) => Math.min(index.files.size + 1, MAX_INDEXED_FILES),
-  })
+  const indexes = new LRUCache<string, SiteIndex>({ maxSize: MAX_INDEX_BYTES })
   const loading = new Map<string, Promise<SiteIndex>>()
   const start = async (hash: string): Promise<SiteIndex> => {
     try {
-      const index = indexManifest(decodeManifest(await blobs.read(hash)))
-      indexes.set(hash, index)
+      const bytes = await blobs.read(hash)
+      const index = indexManifest(decodeManifest(bytes))
+      const size = INDEX_OVERHEAD_BYTES + BYTES_PER_MANIFEST_BYTE * bytes.length
+      // One that is larger than all of them may be is kept alone.
+      indexes.set(hash, index, { size: Math.min(size, MAX_INDEX_BYTES) })
       return index
     } finally {
       loading.delete(hash)

@@ -223,6 +223,48 @@ test.each(Object.keys(floods))('a flood of %s ends the session, not the worker',
   expect((await fixture.h2(HOST, '/')).status).toBe(200)
 })
 
+/** Statuses of what was answered before the server ended the connection; it must do so by itself, and soon. */
+async function statusesUntilEnd(host: string, text: string): Promise<number[]> {
+  const socket = tls.connect({
+    port: fixture.edge.httpsPort,
+    host: '127.0.0.1',
+    ca: fixture.ca(),
+    servername: host,
+    ALPNProtocols: ['http/1.1'],
+  })
+  let answers = ''
+  socket.on('error', () => {})
+  socket.on('data', (chunk: Buffer) => (answers += chunk.toString('latin1')))
+  const closed = new Promise((resolve) => socket.once('close', resolve))
+  socket.write(text)
+  await closed
+  return [...answers.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
+}
+
+test('ten thousand requests sent ahead: the connection ends after a few hundred', async () => {
+  const statuses = await statusesUntilEnd(HOST, `GET / HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`.repeat(10_000))
+  // What the visitor still sends may cost them the last answers.
+  expect(statuses.length).toBeLessThan(1000)
+  for (const status of statuses) expect([200, 429]).toContain(status)
+  expect((await fixture.h2(HOST, '/')).status).toBe(200)
+})
+
+test('a few requests sent ahead are answered in their order', async () => {
+  const targets = ['/', '/a/b.txt', '/missing', '/', '/%00', '/__proto__']
+  const head = (target: string): string => `GET ${target} HTTP/1.1\r\nHost: ${HOST}\r\n`
+  const last = `${head('/a/b.txt')}connection: close\r\n\r\n`
+  const statuses = await statusesUntilEnd(HOST, targets.map((target) => `${head(target)}\r\n`).join('') + last)
+  expect(statuses).toEqual([200, 200, 404, 200, 400, 200, 200])
+})
+
+test.each(['localhost', HOST])('a body in one-byte chunks to %s ends its connection, not the worker', async (host) => {
+  const head = `POST /.dropway/unlock HTTP/1.1\r\nHost: ${host}\r\nTransfer-Encoding: chunked\r\n\r\n`
+  const statuses = await statusesUntilEnd(host, head + '1\r\na\r\n'.repeat(50_000))
+  for (const status of statuses) expect([400, 413, 502]).toContain(status)
+  expect((await fixture.h2(HOST, '/')).status).toBe(200)
+  expect(fixture.edge.output()).not.toContain('a worker died')
+})
+
 test('a client that never finishes its handshake or its headers is let go', async () => {
   const silent = net.connect(fixture.edge.httpsPort, '127.0.0.1')
   const slow = tls.connect({

@@ -28,6 +28,7 @@ export interface TrafficReport {
   readonly failures: readonly string[]
   readonly p50Ms: number
   readonly p99Ms: number
+  readonly maxMs: number
 }
 
 export interface Traffic {
@@ -81,6 +82,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
       failures,
       p50Ms: sorted[Math.floor(sorted.length * 0.5)] ?? 0,
       p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? 0,
+      maxMs: sorted.at(-1) ?? 0,
     }
     latencies = []
     failures = []

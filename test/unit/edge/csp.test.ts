@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { extendPolicies, extendPolicy } from '../../../edge/rewrite/csp.ts'
+import { extendPolicies, extendPolicy, MAX_POLICIES } from '../../../edge/rewrite/csp.ts'
 import type { CspNeeds } from '../../../edge/rewrite/csp.ts'
 
 const needs: CspNeeds = {
@@ -42,4 +42,11 @@ test('every policy of a header is extended, since all of them apply', () => {
   expect(extendPolicies("connect-src 'self', connect-src 'none'; img-src a,", needs)).toBe(
     "connect-src 'self' https://c.test, connect-src https://c.test; img-src a",
   )
+})
+
+test('policies that nobody writes by hand stay as they are', () => {
+  const many = Array.from({ length: MAX_POLICIES + 1 }, () => "script-src 'self'").join(', ')
+  expect(extendPolicies(many, needs)).toBe(many)
+  const few = many.split(', ').slice(1).join(', ')
+  expect(extendPolicies(few, needs)).toContain('https://s.test')
 })

@@ -300,7 +300,27 @@ describe('_redirects', () => {
   })
 })
 
+describe('what a rule makes of a path', () => {
+  const rules = { redirects: ['/s/* /:splat/:splat/:splat 302', '/q/:id /show?id=:id 302'] }
+  test('is an address that can be sent, or 400', () => {
+    expect(answer('/s/a', { rules })).toBe('302 /a/a/a')
+    expect(answer(`/s/${'a'.repeat(8000)}`, { rules })).toBe('400')
+  })
+  test('lets nobody add a parameter', () => {
+    expect(answer('/q/1%26admin=1', { rules })).toBe('302 /show?id=1%26admin%3D1')
+    expect(answer('/q/1%26admin=1?b=2', { rules })).toBe('302 /show?id=1%26admin%3D1&b=2')
+  })
+})
+
 describe('_headers', () => {
+  test('that no client takes are an error, those that fit are shared', () => {
+    const long = (count: number): Rules => ({
+      headers: Array.from({ length: count }, (_, index) => [`/*`, [[`x-${index}`, 'v'.repeat(1000)]]]),
+    })
+    expect(() => ask('/page', { rules: long(40) })).toThrow('bytes of headers')
+    const index = indexManifest(manifestOf(MORE, long(20)))
+    expect(index.headers.for('/page')).toBe(index.headers.for('/about/'))
+  })
   const rules: Rules = {
     headers: [
       [

@@ -70,6 +70,21 @@ describe('a pattern', () => {
 })
 
 describe('a target', () => {
+  test('holds a value as one value, wherever it lands', () => {
+    const ids = new Map([['id', '1&admin=1#x?y=/%+']])
+    const at = (to: string): string => {
+      const compiled = compileTarget(to, ['id'])
+      return 'problem' in compiled ? compiled.problem : compiled.location(ids)
+    }
+    expect(at('/show?id=:id&z=1')).toBe('/show?id=1%26admin%3D1%23x%3Fy%3D/%25%2B&z=1')
+    expect(at('/show#:id')).toBe('/show#1%26admin%3D1%23x%3Fy%3D/%25%2B')
+    expect(at('/show/:id')).toBe('/show/1&admin=1%23x%3Fy=/%25+')
+    expect(new URL(at('https://example.com/?id=:id')).searchParams.get('id')).toBe('1&admin=1#x?y=/%+')
+  })
+  test('uses no more placeholders than an address can hold', () => {
+    expect(compileTarget(`/${':id'.repeat(16)}`, ['id'])).not.toHaveProperty('problem')
+    expect(compileTarget(`/${':id'.repeat(17)}`, ['id'])).toHaveProperty('problem')
+  })
   const values = new Map([
     ['slug', 'ü b'],
     ['splat', 'x/?y#z/%'],
