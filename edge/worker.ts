@@ -29,7 +29,8 @@ import { createRequestLog } from './send/request-log.ts'
 import { createProxy } from './send/proxy.ts'
 import { createViews } from './send/views.ts'
 import { createBlobCache } from './store/blob-cache.ts'
-import { openReplica, type Change, type Replica } from './store/replica.ts'
+import { forgetChanges } from './store/forget.ts'
+import { openReplica, type Replica } from './store/replica.ts'
 import { createRoutes } from './store/routes.ts'
 import { createSites } from './store/sites.ts'
 import { surviveStrayErrors } from './stray-errors.ts'
@@ -119,20 +120,6 @@ export function runWorker(config: EdgeConfig): void {
     }
   }
 
-  /** The replica is read anew before anything is forgotten: what is read next must not be the old value. */
-  function forget(changes: readonly Change[] | undefined): void {
-    replica.refresh()
-    if (changes === undefined) {
-      routes.forgetAll()
-      for (const { name } of replica.entries('certificate')) certificates.forget(name)
-      return
-    }
-    for (const { kind, name } of changes) {
-      if (kind === 'route') routes.forget(name)
-      else if (kind === 'certificate') certificates.forget(name)
-    }
-  }
-
   let draining = false
   async function drain(): Promise<void> {
     if (draining) return
@@ -150,7 +137,7 @@ export function runWorker(config: EdgeConfig): void {
       case 'listen':
         return void listen(message.address, message.httpsPort, message.httpPort)
       case 'changed':
-        forget(message.changes)
+        forgetChanges({ replica, routes, certificates }, message.changes)
         return tell({ type: 'confirmed', id: message.id })
       case 'report':
         return tell({

@@ -6,6 +6,7 @@ import type { Log } from '../shared/log.ts'
 import type { EdgeConfig } from './config.ts'
 import { askForPongs } from '../shared/watchdog/heartbeat.ts'
 import { isPong, type Counters, type Pong, type ToPrimary, type ToWorker } from './messages.ts'
+import { createQuestions, type Questions } from './store/questions.ts'
 import type { Change } from './store/replica.ts'
 
 /** A worker that dies at once must not be started in a tight loop. */
@@ -50,7 +51,7 @@ interface Worker {
   readonly startedAt: number
   /** Rejects when the worker ends or cannot listen. */
   readonly listening: PromiseWithResolvers<Ports>
-  readonly awaited: Map<number, (message: ToPrimary | undefined) => void>
+  readonly questions: Questions<ToPrimary>
   isListening: boolean
   /** It takes no more connections, ends when those it has do, and somebody else has its place already. */
   isRetired: boolean
@@ -60,7 +61,6 @@ interface Worker {
 export function startWorkers({ config, address, workerFile, log, onViews }: WorkersOptions): Workers {
   const workers = new Set<Worker>()
   let ports: Ports = { httpsPort: config.httpsPort, httpPort: config.httpPort }
-  let nextId = 0
   let restarts = 0
   let quickDeaths = 0
   let draining = false
@@ -76,7 +76,7 @@ export function startWorkers({ config, address, workerFile, log, onViews }: Work
       process: child,
       startedAt: performance.now(),
       listening,
-      awaited: new Map(),
+      questions: createQuestions(),
       isListening: false,
       isRetired: false,
     }
@@ -112,8 +112,7 @@ export function startWorkers({ config, address, workerFile, log, onViews }: Work
         return undefined
       case 'confirmed':
       case 'report':
-        worker.awaited.get(message.id)?.(message)
-        return void worker.awaited.delete(message.id)
+        return worker.questions.answered(message.id, message)
       default:
         return message satisfies never
     }
@@ -121,7 +120,7 @@ export function startWorkers({ config, address, workerFile, log, onViews }: Work
 
   function onExit(worker: Worker, why: unknown): void {
     workers.delete(worker)
-    for (const settle of worker.awaited.values()) settle(undefined)
+    worker.questions.end()
     worker.listening.reject(new Error(`a worker ended while it started (${String(why)})`))
     if (!draining && !worker.isRetired) {
       log.error({ pid: worker.process.pid, why }, 'a worker died and is replaced')
@@ -148,11 +147,7 @@ export function startWorkers({ config, address, workerFile, log, onViews }: Work
 
   /** A worker that dies meanwhile answers undefined: it starts again with nothing remembered. */
   function ask(worker: Worker, make: (id: number) => ToWorker): Promise<ToPrimary | undefined> {
-    const id = nextId++
-    const { promise, resolve } = Promise.withResolvers<ToPrimary | undefined>()
-    worker.awaited.set(id, resolve)
-    tell(worker, make(id))
-    return promise
+    return worker.questions.ask((id) => tell(worker, make(id)))
   }
 
   /** Those who do not answer in time must not hide those who do. */
@@ -169,7 +164,7 @@ export function startWorkers({ config, address, workerFile, log, onViews }: Work
   function retireSlow(): void {
     for (const worker of workers) {
       // One that is still being loaded serves nobody, and how long that takes is the machine's affair.
-      if (worker.awaited.size === 0 || !worker.isListening || worker.isRetired || draining) continue
+      if (!worker.questions.isWaiting() || !worker.isListening || worker.isRetired || draining) continue
       log.error({ pid: worker.process.pid }, 'a worker is too slow: it takes no more connections and is replaced')
       worker.isRetired = true
       tell(worker, { type: 'drain' })

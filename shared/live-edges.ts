@@ -19,11 +19,13 @@ export const MAX_REFUSALS_TOLD = 500
 /** What an edge says beside its position. Fields are only ever added: a reader skips those that it does not know. */
 const edgeStateSchema = z.object({
   v: z.literal(1),
+  /** The log position that all of this is about: what is written beside it may have been written at another time. */
+  position: z.string(),
   /** The snapshot that its replica is built on. Control believes an acknowledgement only together with this. */
   epoch: z.string(),
   /** Encoded; of the newest history that its replica holds. */
   history: z.string().optional(),
-  /** Names whose news it could not use, and so serves as they were before: [name, reason]. */
+  /** What it could not use, and so goes on with as it was before: [`<kind> <name>`, reason]. */
   refused: z.array(z.tuple([z.string(), z.string()])).default([]),
   refusedCount: z.int().default(0),
 })
@@ -32,12 +34,14 @@ export type EdgeState = z.input<typeof edgeStateSchema>
 
 export interface LiveEdge {
   readonly id: string
+  /** The one that it says together with its state, where it says one. */
   readonly position: string
   /** Undefined: an edge of the release before, which says its position only. */
   readonly state?:
     | {
         readonly epoch: string
         readonly history: History | undefined
+        /** By name, whatever the kind. */
         readonly refused: ReadonlyMap<string, string>
         readonly refusedCount: number
       }
@@ -48,10 +52,15 @@ export function encodeEdgeState(state: EdgeState): string {
   return JSON.stringify(state)
 }
 
-function decodeEdgeState(text: string | null): LiveEdge['state'] {
-  if (text === null) return undefined
-  const { epoch, history, refused, refusedCount } = edgeStateSchema.parse(JSON.parse(text))
-  return { epoch, history: decodeHistory(history), refused: new Map(refused), refusedCount }
+function decodeEdgeState(text: string): NonNullable<LiveEdge['state']> & { readonly position: string } {
+  const { position, epoch, history, refused, refusedCount } = edgeStateSchema.parse(JSON.parse(text))
+  return {
+    position,
+    epoch,
+    history: decodeHistory(history),
+    refused: new Map(refused.map(([key, reason]) => [key.slice(key.indexOf(' ') + 1), reason])),
+    refusedCount,
+  }
 }
 
 /** The edges that are alive. One that has gone does not count: its key has expired. */
@@ -67,8 +76,10 @@ export async function liveEdges(redis: EdgeRegistry): Promise<LiveEdge[]> {
 
 /** Who says something that cannot be read has acknowledged nothing. */
 function withState(edge: LiveEdge, text: string | null): LiveEdge {
+  if (text === null) return edge
   try {
-    return { ...edge, state: decodeEdgeState(text) }
+    const state = decodeEdgeState(text)
+    return { ...edge, position: state.position, state }
   } catch {
     return { ...edge, position: START_OF_LOG }
   }

@@ -30,6 +30,7 @@ export interface RedisTransaction {
   set(key: string, value: string, unit: 'PX', ms: number): RedisTransaction
   del(key: string): RedisTransaction
   hset(key: string, ...fieldsAndValues: string[]): RedisTransaction
+  hsetnx(key: string, field: string, value: string): RedisTransaction
   sadd(key: string, ...members: string[]): RedisTransaction
   srem(key: string, ...members: string[]): RedisTransaction
   xadd(key: string, ...idAndFields: (string | number)[]): RedisTransaction

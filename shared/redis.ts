@@ -40,8 +40,9 @@ export function openRedis(url: string, options: RedisOptions): Redis {
 
 /** A second connection to the same place for commands that block; it waits for Redis instead of failing fast. */
 export function openBlocking(redis: Redis, commandTimeout: number): Redis {
-  if (!((redis as unknown) instanceof Cluster)) return redis.duplicate({ commandTimeout, enableOfflineQueue: true })
+  const timeouts = { commandTimeout, socketTimeout: commandTimeout }
+  if (!((redis as unknown) instanceof Cluster)) return redis.duplicate({ ...timeouts, enableOfflineQueue: true })
   const cluster = redis as unknown as Cluster
-  const redisOptions = { ...cluster.options.redisOptions, commandTimeout }
+  const redisOptions = { ...cluster.options.redisOptions, ...timeouts }
   return cluster.duplicate([], { enableOfflineQueue: true, redisOptions }) as unknown as Redis
 }

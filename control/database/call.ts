@@ -8,6 +8,8 @@ export interface Call {
   givenUp: boolean
   /** Hosts whose routes it has changed: what its acknowledgement is about. */
   readonly changedHosts: Set<string>
+  /** Ids of the histories (shared/history.ts) that it made them in. */
+  readonly histories: Set<string>
   /** For whom it is done: the network it came from, and the organisation once it is known. Shares are theirs. */
   network: string | undefined
   organisation: string | undefined
@@ -16,7 +18,14 @@ export interface Call {
 }
 
 export function newCall(): Call {
-  return { givenUp: false, changedHosts: new Set(), network: undefined, organisation: undefined, hasPlace: false }
+  return {
+    givenUp: false,
+    changedHosts: new Set(),
+    histories: new Set(),
+    network: undefined,
+    organisation: undefined,
+    hasPlace: false,
+  }
 }
 
 const calls = new AsyncLocalStorage<Call | undefined>()

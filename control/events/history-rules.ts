@@ -7,8 +7,14 @@ export interface Published {
   readonly writer: History | undefined
   /** The newest revision that was ever published, and what our table has for its host. */
   readonly newest: { readonly revision: number; readonly ours: number | undefined } | undefined
-  /** Histories that live edges serve. */
-  readonly edges: readonly History[]
+  readonly edges: EdgeHistories
+}
+
+/** Histories that live edges serve. */
+export interface EdgeHistories {
+  readonly all: readonly History[]
+  /** Those that have been there for a while: long enough for their own database to claim Redis, if it is alive. */
+  readonly lasting: readonly History[]
 }
 
 export type Standing =
@@ -23,7 +29,8 @@ export type Standing =
  *   2. Another database publishes here, of a history that ours does not know, and ours was not restored: perhaps it is
  *      the old one, which somebody forgot to stop. It must not win; an operator says so if it shall.
  *   3. Something was published that our table has never had: its files were set back without a trace.
- *   4. An edge comes back from a history that was lost.
+ *   4. An edge comes back from a history that was lost, and stays. Not before Redis is ours: an old primary may be the
+ *      first to find it empty.
  */
 export function standingOf(own: DatabaseHistory, published: Published): Standing {
   const { writer, newest, edges } = published
@@ -38,14 +45,14 @@ export function standingOf(own: DatabaseHistory, published: Published): Standing
     return { kind: 'refuse', why: `another database has published to this Redis (revision ${newest.revision})` }
   if (newest && historyOfRevision(newest.revision) === own.ordinal && (newest.ours ?? 0) < newest.revision)
     return begin(own, published, 'the database lacks what was already published')
-  if (edges.some((edge) => ['newer', 'rival'].includes(relationOf(edge, own))))
+  if (relation === 'same' && edges.lasting.some((edge) => ['newer', 'rival'].includes(relationOf(edge, own))))
     return begin(own, published, 'an edge serves a history that this database does not know')
   return { kind: 'go on' }
 }
 
 /** Larger than all that anybody holds. */
 export function nextOrdinal(own: History, { writer, newest, edges }: Published): number {
-  const known = [own, ...(writer ? [writer] : []), ...edges].map(({ ordinal }) => ordinal)
+  const known = [own, ...(writer ? [writer] : []), ...edges.all].map(({ ordinal }) => ordinal)
   return Math.max(...known, newest ? historyOfRevision(newest.revision) : 0) + 1
 }
 

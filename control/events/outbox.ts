@@ -15,11 +15,19 @@ export async function setRoute(sql: Sql, route: NewRoute): Promise<void> {
   // The upsert locks the host's row first, so that revisions of one host are handed out in commit order.
   await sql`insert into routes (host, record, revision) values (${route.host}, '{}', 0)
             on conflict (host) do update set host = excluded.host`
-  const [row] = await sql<{ revision: number }[]>`select nextval('route_revisions')::bigint as revision`
+  const [row] = await sql<{ revision: number; history: string }[]>`
+    select nextval('route_revisions')::bigint as revision, (select id from history) as history`
   const record = { ...route, v: 1, revision: row!.revision } as RouteRecord
   await sql`update routes set record = ${sql.json(record as never)}, revision = ${record.revision} where host = ${route.host}`
-  currentCall()?.changedHosts.add(route.host)
+  noteChange(route.host, row!.history)
   await enqueue(sql, { kind: 'route', name: route.host, value: encodeRouteRecord(record), revision: record.revision })
+}
+
+/** What the caller's acknowledgement is about. */
+function noteChange(host: string, history: string): void {
+  const call = currentCall()
+  call?.changedHosts.add(host)
+  call?.histories.add(history)
 }
 
 /** Asks the edges to have (or to give up) a certificate for a custom domain. */

@@ -3,16 +3,17 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import type { History } from '../../shared/history.ts'
+import { encodeHistory, type History } from '../../shared/history.ts'
 import { keys } from '../../shared/keys.ts'
 import { PROPAGATION_WAIT_MS } from '../../shared/limits.ts'
 import { liveEdges } from '../../shared/live-edges.ts'
 import type { Log } from '../../shared/log.ts'
 import type { RedisCommands } from '../../shared/redis-commands.ts'
 import { systemTimers, type Timers } from '../../shared/timers.ts'
-import { currentCall, runAs } from '../database/call.ts'
+import { currentCall, runAs, type Call } from '../database/call.ts'
 import type { Pool } from '../database/sql.ts'
 import { createAcknowledgements } from './acknowledgements.ts'
+import type { EdgeHistories } from './history-rules.ts'
 import type { PublicationStore } from './publication.ts'
 import { createPublisher, type Position, type SettledUnknown } from './publisher.ts'
 import { createPublicationStore } from './queries.ts'
@@ -75,41 +76,35 @@ export interface PublishingDeps {
   republishers?: readonly (() => Promise<void>)[]
 }
 
+/** Of a database that has never published (migration 0140). */
+const NO_HISTORY = 'none'
 const RETRY_MS = 50
 /** An edge reads a snapshot of a million hosts in half a minute. */
 const REPUBLISH_WAIT_MS = 60_000
 const HEAL_INTERVAL_MS = 500
-/** Longer than a call takes from its COMMIT to here. */
-const COMMIT_TO_PUBLISH_MS = 2000
+/** A database whose controls are alive claims an empty Redis within this time. */
+const LASTING_MS = 5000
 
 export function createPublishing(deps: PublishingDeps): Events {
   const { store, redis, publisherRedis, log, timers, newToken, republishers = [] } = deps
   const publisher = createPublisher({ store, redis: publisherRedis, log, newToken, republishers })
   const acknowledgements = createAcknowledgements(redis, timers)
-  let edgeHistories: readonly History[] = []
-  let history: string | undefined
-  let historyChangedAt = Number.NEGATIVE_INFINITY
+  let edgeHistories: EdgeHistories = { all: [], lasting: [] }
+  /** Since when each history has been seen at an edge, without a break. */
+  let seenSince = new Map<string, number>()
   let toldUnknown = 0
   let running = false
   let loop: Promise<void> = Promise.resolve()
 
   // What one run publishes is news of everybody: it does not end with the call that happened to start it.
-  const flush = coalesced(() =>
-    runAs(undefined, async () => {
-      const flushed = await publisher.flush(edgeHistories)
-      noteHistory(flushed.history)
-      return flushed
-    }),
-  )
-
-  function noteHistory({ id }: History): void {
-    if (history !== undefined && history !== id) historyChangedAt = timers.now()
-    history = id
-  }
+  const flush = coalesced(() => runAs(undefined, () => publisher.flush(edgeHistories)))
 
   async function lookAtEdges(): Promise<void> {
-    const edges = await liveEdges(redis)
-    edgeHistories = edges.flatMap(({ state }) => (state?.history ? [state.history] : []))
+    const all = (await liveEdges(redis)).flatMap(({ state }) => (state?.history ? [state.history] : []))
+    const now = timers.now()
+    seenSince = new Map(all.map((history) => [encodeHistory(history), seenSince.get(encodeHistory(history)) ?? now]))
+    const isLasting = (history: History): boolean => now - seenSince.get(encodeHistory(history))! >= LASTING_MS
+    edgeHistories = { all, lasting: all.filter(isLasting) }
   }
 
   async function settleUnknown(): Promise<void> {
@@ -153,15 +148,13 @@ export function createPublishing(deps: PublishingDeps): Events {
   }
 
   async function propagate(waitMs = PROPAGATION_WAIT_MS): Promise<{ pending: boolean }> {
-    const calledAt = timers.now()
-    const deadline = calledAt + waitMs
-    const changed = currentCall()?.changedHosts
+    const deadline = timers.now() + waitMs
+    const call = currentCall()
     for (;;) {
       const flushed = await flushBy(deadline)
-      // What was committed just before Postgres was set back may be lost with it.
-      if (flushed === undefined || historyChangedAt > calledAt - COMMIT_TO_PUBLISH_MS) return { pending: true }
+      if (flushed === undefined || isLost(call, flushed.history)) return { pending: true }
       const { position, epoch, hosts } = flushed
-      const outcome = await acknowledgements.reached({ position, epoch, hosts: changed ?? hosts }, deadline)
+      const outcome = await acknowledgements.reached({ position, epoch, hosts: call?.changedHosts ?? hosts }, deadline)
       if (outcome !== 'superseded') return { pending: outcome === 'late' }
     }
   }
@@ -193,6 +186,11 @@ export function createPublishing(deps: PublishingDeps): Events {
       await Promise.race([loop, timers.sleep(2 * HEAL_INTERVAL_MS)])
     },
   }
+}
+
+/** What was committed before the database was set back may be gone with it. A first history loses nothing. */
+function isLost(call: Call | undefined, history: History): boolean {
+  return call !== undefined && call.histories.values().some((id) => id !== NO_HISTORY && id !== history.id)
 }
 
 /** Calls that arrive while one run is under way share the next run, which starts after all of them. */

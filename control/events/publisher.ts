@@ -14,7 +14,14 @@ import { keys, LOG_LENGTH } from '../../shared/keys.ts'
 import type { Log } from '../../shared/log.ts'
 import type { RedisCommands, RedisTransaction } from '../../shared/redis-commands.ts'
 import { encodeStreamMessage, START_OF_LOG } from '../../shared/stream.ts'
-import { nextOrdinal, standingOf, unknownAllowance, type Published, type Standing } from './history-rules.ts'
+import {
+  nextOrdinal,
+  standingOf,
+  unknownAllowance,
+  type EdgeHistories,
+  type Published,
+  type Standing,
+} from './history-rules.ts'
 import type { DatabaseHistory, OutboxRow, Publication, PublicationStore } from './publication.ts'
 
 export interface PublisherDeps {
@@ -46,10 +53,10 @@ export interface SettledUnknown {
 }
 
 export interface Publisher {
-  /** Publishes all committed rows. `edges`: histories that live edges serve. Throws when this database may not publish. */
-  flush(edges: readonly History[]): Promise<Position>
+  /** Publishes all committed rows. Throws when this database may not publish. */
+  flush(edges: EdgeHistories): Promise<Position>
   /** Writes the whole snapshot once more. Returns the number of routes and the ordinal of their history. */
-  republish(edges: readonly History[], newHistory: boolean): Promise<{ routes: number; history: number }>
+  republish(edges: EdgeHistories, newHistory: boolean): Promise<{ routes: number; history: number }>
   /** Decides about addresses that edges serve and the table does not know: up to `limit`, else a few per history. */
   settleUnknown(limit?: number): Promise<SettledUnknown>
 }
@@ -83,7 +90,7 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
     return { writer, epoch, newest, life, hasSameLife: life === undefined || life === knownLife }
   }
 
-  async function published(publication: Publication, facts: RedisFacts, edges: readonly History[]): Promise<Published> {
+  async function published(publication: Publication, facts: RedisFacts, edges: EdgeHistories): Promise<Published> {
     const [revision, host] = facts.newest?.split(' ') ?? []
     return {
       writer: decodeHistory(facts.writer),
@@ -113,7 +120,7 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
   async function takeStand(
     publication: Publication,
     facts: RedisFacts,
-    edges: readonly History[],
+    edges: EdgeHistories,
     wantNew: boolean,
   ): Promise<{ history: DatabaseHistory; begun: boolean }> {
     const own = await publication.history()
@@ -205,10 +212,7 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
     return results.at(-1) as string
   }
 
-  async function flushOnce(
-    publication: Publication,
-    edges: readonly History[],
-  ): Promise<Position & { complete: boolean }> {
+  async function flushOnce(publication: Publication, edges: EdgeHistories): Promise<Position & { complete: boolean }> {
     const facts = await readFacts()
     const { history, begun } = await takeStand(publication, facts, edges, false)
     let { epoch, newest } = facts

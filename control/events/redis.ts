@@ -9,6 +9,8 @@ export function connectRedis(url: string, log: Log): Redis {
   const redis = openRedis(url, {
     enableOfflineQueue: false,
     commandTimeout: COMMAND_TIMEOUT_MS,
+    // A connection that has gone silent (half-open) is given up and made anew; TCP alone takes a quarter of an hour.
+    socketTimeout: COMMAND_TIMEOUT_MS,
     connectTimeout: COMMAND_TIMEOUT_MS,
     maxRetriesPerRequest: 0,
     retryStrategy: (attempt) => Math.min(attempt * 50, 500),

@@ -45,6 +45,8 @@ export interface FollowerDependencies {
   announce(changes: readonly Change[] | undefined): Promise<void>
   readonly log: Log
   readonly timers: Timers
+  /** Entries in one reply; never more than the log keeps. */
+  readonly logBatch?: number
 }
 
 export interface Follower {
@@ -57,7 +59,8 @@ export interface Follower {
   stop(): Promise<void>
 }
 
-export function startFollower({ edgeId, replica, connect, announce, log, timers }: FollowerDependencies): Follower {
+export function startFollower(dependencies: FollowerDependencies): Follower {
+  const { edgeId, replica, connect, announce, log, timers, logBatch = LOG_BATCH } = dependencies
   let stopped = false
   let following = false
   let reconcileNeeded = false
@@ -74,6 +77,7 @@ export function startFollower({ edgeId, replica, connect, announce, log, timers 
     const history = replica.history()
     const state = encodeEdgeState({
       v: 1,
+      position: acknowledged,
       epoch: replica.progress().epoch,
       ...(history ? { history: encodeHistory(history) } : {}),
       refused: refused.slice(0, MAX_REFUSALS_TOLD),
@@ -153,9 +157,9 @@ export function startFollower({ edgeId, replica, connect, announce, log, timers 
   async function learnChallenges(tip: string): Promise<void> {
     let from = `${Math.max(0, Number.parseInt(tip, 10) - CHALLENGE_LIFETIME_MS)}-0`
     for (;;) {
-      const page = await commands.xrange(keys.log, from, tip, 'COUNT', LOG_BATCH)
+      const page = await commands.xrange(keys.log, from, tip, 'COUNT', logBatch)
       await replica.apply(readLog(page.filter(([, fields]) => isAbout('challenge', fields))).entries, {})
-      if (page.length < LOG_BATCH) return
+      if (page.length < logBatch) return
       from = nextStreamId(page.at(-1)![0])
     }
   }
@@ -200,17 +204,19 @@ export function startFollower({ edgeId, replica, connect, announce, log, timers 
         await timers.sleep(RECONNECT_MS)
         continue
       }
-      const reply = await blocking!.xread('COUNT', LOG_BATCH, 'BLOCK', BLOCK_MS, 'STREAMS', keys.log, position)
+      const reply = await blocking!.xread('COUNT', logBatch, 'BLOCK', BLOCK_MS, 'STREAMS', keys.log, position)
       const entries = reply?.[0]?.[1] ?? []
       if (entries.length === 0) continue
+      // The log is longer than a batch: where something was trimmed behind our position, the reply is a full one.
+      if (entries.length === logBatch && (await isTrimmedPast(position))) return
       position = entries.at(-1)![0]
       await publish(readLog(entries), position)
-      // So far behind that the log may have been trimmed under us.
-      if (entries.length === LOG_BATCH) {
-        const [first] = await commands.xrange(keys.log, '-', '+', 'COUNT', 1)
-        if (hasGap(position, first?.[0], undefined)) return
-      }
     }
+  }
+
+  async function isTrimmedPast(position: string): Promise<boolean> {
+    const [first] = await commands.xrange(keys.log, '-', '+', 'COUNT', 1)
+    return hasGap(position, first?.[0], undefined)
   }
 
   async function run(): Promise<void> {

@@ -5,7 +5,7 @@
 import { decodeRouteRecord } from '../../shared/route-record.ts'
 import type { StreamEntry } from '../../shared/redis-commands.ts'
 import { decodeDomainWanted, decodeStreamMessage } from '../../shared/stream.ts'
-import { MAX_NAME_BYTES, type Entry, type Kind, type Refusal } from './replica.ts'
+import { MAX_NAME_BYTES, refusalKey, type Entry, type Kind, type Refusal } from './replica.ts'
 
 export interface Read {
   readonly entries: Entry[]
@@ -15,7 +15,7 @@ export interface Read {
 export function readSnapshot(kind: 'route' | 'certificate', page: readonly (readonly [string, string])[]): Read {
   return readEach(
     page,
-    ([name]) => name,
+    ([name]) => ({ kind, name }),
     ([name, value]) => readEntry(kind, name, value),
   )
 }
@@ -23,7 +23,7 @@ export function readSnapshot(kind: 'route' | 'certificate', page: readonly (read
 export function readLog(entries: readonly StreamEntry[]): Read {
   return readEach(
     entries,
-    ([id, fields]) => fieldOf('name', fields) ?? `entry ${id}`,
+    ([id, fields]) => ({ kind: fieldOf('kind', fields) ?? 'unknown', name: fieldOf('name', fields) ?? id }),
     ([, fields]) => {
       const { kind, name, value } = decodeStreamMessage(fields)
       return readEntry(kind, name, value)
@@ -35,17 +35,22 @@ export function isAbout(kind: Kind, fields: readonly string[]): boolean {
   return fieldOf('kind', fields) === kind
 }
 
-function readEach<Item>(items: readonly Item[], nameOf: (item: Item) => string, read: (item: Item) => Entry): Read {
+function readEach<Item>(
+  items: readonly Item[],
+  subjectOf: (item: Item) => Pick<Refusal, 'kind' | 'name'>,
+  read: (item: Item) => Entry,
+): Read {
   const entries: Entry[] = []
-  // By name: what comes later in the same batch replaces what could not be read, and the reverse.
+  // What comes later in the same batch replaces what could not be read, and the reverse.
   const refused = new Map<string, Refusal>()
   for (const item of items) {
     try {
       const entry = read(item)
       entries.push(entry)
-      refused.delete(entry.name)
+      refused.delete(refusalKey(entry))
     } catch (error) {
-      refused.set(nameOf(item), { name: nameOf(item), reason: firstLine(error) })
+      const refusal = { ...subjectOf(item), reason: firstLine(error) }
+      refused.set(refusalKey(refusal), refusal)
     }
   }
   return { entries, refused: [...refused.values()] }

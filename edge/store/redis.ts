@@ -16,6 +16,7 @@ export const BLOCK_MS = 2000
 export type RedisUse = 'commands' | 'blocking' | 'background'
 
 export function connectRedis(url: string, use: RedisUse): Redis {
+  const timeoutMs = use === 'blocking' ? BLOCK_MS + COMMAND_TIMEOUT_MS : COMMAND_TIMEOUT_MS
   const redis = openRedis(url, {
     lazyConnect: true,
     enableOfflineQueue: false,
@@ -25,7 +26,9 @@ export function connectRedis(url: string, use: RedisUse): Redis {
     enableReadyCheck: false,
     retryStrategy: use === 'background' ? (attempt) => Math.min(attempt * 100, MAX_RECONNECT_MS) : () => null,
     // A frozen Redis answers nothing at all: without this, a command waits for ever.
-    commandTimeout: use === 'blocking' ? BLOCK_MS + COMMAND_TIMEOUT_MS : COMMAND_TIMEOUT_MS,
+    commandTimeout: timeoutMs,
+    // And a connection that has gone silent (half-open) is given up: TCP alone takes a quarter of an hour.
+    socketTimeout: timeoutMs,
   })
   // The promise of the command carries the error; an unheard 'error' event would only be printed.
   redis.on('error', () => {})

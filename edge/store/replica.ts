@@ -33,8 +33,15 @@ export type Entry =
 
 /** Something that could not be used, and why: the name goes on being served as it was. */
 export interface Refusal {
+  /** Perhaps one that this release does not know. */
+  readonly kind: string
   readonly name: string
   readonly reason: string
+}
+
+/** A certificate that can be read says nothing about the route of the same name. */
+export function refusalKey({ kind, name }: { readonly kind: string; readonly name: string }): string {
+  return `${kind} ${name}`
 }
 
 /** LMDB refuses longer keys; a host has at most 253 bytes, a token is short. */
@@ -53,7 +60,7 @@ export interface Replica {
   progress(): Progress
   /** The newest history whose snapshot was applied; undefined: of a release without histories. */
   history(): History | undefined
-  /** By name; kept with the rest, so that an edge that was upgraded reads again what the one before could not. */
+  /** By kind and name (`refusalKey`); kept with the rest, so that an edge that was upgraded reads again what the one before could not. */
   refusals(): ReadonlyMap<string, string>
   /** A reader sees the newest commit of the primary from here on. */
   refresh(): void
@@ -112,8 +119,8 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
   const noteRefusals = (entries: readonly Entry[], refused: readonly Refusal[]): void => {
     const known = refusals()
     if (known.size === 0 && refused.length === 0) return
-    for (const { name } of entries) known.delete(name)
-    for (const { name, reason } of refused) known.set(name, reason)
+    for (const entry of entries) known.delete(refusalKey(entry))
+    for (const refusal of refused) known.set(refusalKey(refusal), refusal.reason)
     meta.put('refused', JSON.stringify([...known]))
   }
 
@@ -149,7 +156,7 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
       await storage.transaction(() => {
         noteProgress(progress)
         meta.put('snapshot', progress.epoch)
-        meta.put('refused', JSON.stringify(refused.map(({ name, reason }) => [name, reason])))
+        meta.put('refused', JSON.stringify(refused.map((refusal) => [refusalKey(refusal), refusal.reason])))
         if (adopted) meta.put('history', encodeHistory(adopted))
       })
     },

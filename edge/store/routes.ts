@@ -22,8 +22,8 @@ export interface Routes {
   forgetAll(): void
 }
 
-export function createRoutes(replica: Replica): Routes {
-  const parsed = new LRUCache<string, ServedRoute>({ max: MAX_PARSED_ROUTES })
+export function createRoutes(replica: Replica, maxParsed = MAX_PARSED_ROUTES): Routes {
+  const parsed = new LRUCache<string, ServedRoute>({ max: maxParsed })
   let complete = replica.snapshotEpoch() !== undefined
   return {
     get(host) {

@@ -24,7 +24,7 @@ export const PACKAGES: readonly DebianPackage[] = [
 ]
 
 /** What `npm test` runs. */
-export const TEST_FILES = ['test/{unit,integration,acceptance,browser}/**/*.test.ts']
+export const TEST_FILES = ['test/{unit,integration,acceptance,browser,simulation}/**/*.test.ts']
 
 /** Some are in directories that an ordinary user's PATH does not name. */
 const FOLDERS = [...(process.env['PATH'] ?? '').split(path.delimiter), '/usr/sbin', '/sbin', '/usr/games']

@@ -1,10 +1,11 @@
 /** Which history the next publication belongs to, from a table. */
 import { describe, expect, test } from 'vitest'
 import { nextOrdinal, standingOf, unknownAllowance, type Published } from '../../../control/events/history-rules.ts'
-import { decodeHistory, encodeEpoch, relationOf, revisionFloor } from '../../../shared/history.ts'
+import { decodeHistory, encodeEpoch, relationOf, revisionFloor, type History } from '../../../shared/history.ts'
 
 const own = { ordinal: 4, id: 'own', ofThisLife: true, removedUnknown: 0 }
-const nothing: Published = { writer: undefined, newest: undefined, edges: [] }
+const nothing: Published = { writer: undefined, newest: undefined, edges: { all: [], lasting: [] } }
+const seen = (...histories: History[]) => ({ all: histories, lasting: histories })
 const at = (ordinal: number, n: number) => revisionFloor(ordinal) + n
 
 describe('a database publishes', () => {
@@ -18,7 +19,7 @@ describe('a database publishes', () => {
       { ...nothing, newest: { revision: at(3, 9), ours: undefined } },
       'go on',
     ],
-    ['beside edges that lag', own, { ...nothing, edges: [own, { ordinal: 2, id: 'x' }] }, 'go on'],
+    ['beside edges that lag', own, { ...nothing, writer: own, edges: seen(own, { ordinal: 2, id: 'x' }) }, 'go on'],
     ['a new history in another life', { ...own, ofThisLife: false }, { ...nothing, writer: own }, 'begin'],
     [
       'a new history where it was set back',
@@ -32,8 +33,20 @@ describe('a database publishes', () => {
       { ...nothing, newest: { revision: at(4, 9), ours: undefined } },
       'begin',
     ],
-    ['a new history above an edge', own, { ...nothing, edges: [{ ordinal: 5, id: 'x' }] }, 'begin'],
-    ['a new history above a rival edge', own, { ...nothing, edges: [{ ordinal: 4, id: 'x' }] }, 'begin'],
+    ['a new history above an edge', own, { ...nothing, writer: own, edges: seen({ ordinal: 5, id: 'x' }) }, 'begin'],
+    ['its own first where Redis is nobody’s', own, { ...nothing, edges: seen({ ordinal: 5, id: 'x' }) }, 'go on'],
+    [
+      'its own while an edge has just come',
+      own,
+      { ...nothing, writer: own, edges: { all: [{ ordinal: 5, id: 'x' }], lasting: [] } },
+      'go on',
+    ],
+    [
+      'a new history above a rival edge',
+      own,
+      { ...nothing, writer: own, edges: seen({ ordinal: 4, id: 'x' }) },
+      'begin',
+    ],
     ['nothing where a newer one publishes', own, { ...nothing, writer: { ordinal: 5, id: 'x' } }, 'refuse'],
     ['nothing where a rival publishes', own, { ...nothing, writer: { ordinal: 4, id: 'x' } }, 'refuse'],
     ['nothing where a newer one has', own, { ...nothing, newest: { revision: at(5, 1), ours: undefined } }, 'refuse'],
@@ -42,7 +55,7 @@ describe('a database publishes', () => {
   })
 
   test('a new history is larger than everything that anybody holds', () => {
-    const edges = [{ ordinal: 9, id: 'x' }]
+    const edges = { all: [{ ordinal: 9, id: 'x' }], lasting: [] }
     expect(nextOrdinal(own, { ...nothing, edges })).toBe(10)
     expect(nextOrdinal(own, { ...nothing, writer: { ordinal: 11, id: 'x' }, edges })).toBe(12)
     expect(nextOrdinal(own, { ...nothing, newest: { revision: at(20, 1), ours: undefined }, edges })).toBe(21)

@@ -1,0 +1,171 @@
+/**
+ * What must hold in every run:
+ *
+ *   visible     once a change is acknowledged, every edge that control waits for serves it or something later,
+ *               and so does every edge that becomes level afterwards
+ *   no way back a worker never serves an older record than it did
+ *   no loss     a host that a worker served does not become unknown to it
+ *   honest      what was lost with a database that was set back is not acknowledged once a new history has begun
+ *   level       when all is quiet, the snapshot and every replica say what the table says
+ *   progress    when all is quiet, a change is acknowledged
+ */
+import { decodeHistory } from '../../shared/history.ts'
+import { keys } from '../../shared/keys.ts'
+import type { ServedRoute } from '../../edge/context.ts'
+import type { SimulatedEdge } from './edge.ts'
+import type { SimulatedPostgres } from './postgres.ts'
+import type { SimulatedRedis } from './redis.ts'
+import type { World } from './world.ts'
+
+export interface Violation {
+  readonly promise: 'visible' | 'no way back' | 'no loss' | 'honest' | 'level' | 'progress'
+  readonly what: string
+}
+
+interface Acknowledged {
+  readonly operation: number
+  readonly host: string
+  readonly revision: number
+  readonly at: number
+}
+
+/** How old may be what control knew of an edge when it answered: a reply's way and a poll. */
+const KNOWLEDGE_MS = 250
+
+export class Checker {
+  readonly violations: Violation[] = []
+  readonly #world: World
+  readonly #redis: SimulatedRedis
+  readonly #acknowledged: Acknowledged[] = []
+  /** What each start of an edge has to serve at least, by edge id and host. */
+  readonly #floors = new Map<string, Map<string, number>>()
+  /** What each worker served last, by edge id, worker and host. */
+  readonly #seen = new Map<string, number>()
+  /** Redis lacks what it had confirmed, and nobody has published everything again since. */
+  #redisIsBehind = false
+  /** When each history claimed Redis for itself. */
+  readonly #claims = new Map<number, number>()
+  /** When the database was set back and lost an operation with that; others were never part of it. */
+  readonly #lostAt = new Map<number, number>()
+  #setBackAt = 0
+
+  constructor(world: World, redis: SimulatedRedis) {
+    this.#world = world
+    this.#redis = redis
+    redis.onSet = (key, value) => {
+      if (key === keys.epoch) this.#redisIsBehind = false
+      const writer = key === keys.writer ? decodeHistory(value) : undefined
+      if (writer && !this.#claims.has(writer.ordinal)) this.#claims.set(writer.ordinal, world.now)
+    }
+  }
+
+  setBack(before: ReadonlySet<number>, after: ReadonlySet<number>): void {
+    this.#setBackAt = this.#world.now
+    for (const operation of before) if (!after.has(operation)) this.#lostAt.set(operation, this.#world.now)
+  }
+
+  redisLost(): void {
+    this.#redisIsBehind = true
+  }
+
+  #violate(promise: Violation['promise'], what: string): void {
+    this.violations.push({ promise, what: `${Math.round(this.#world.now)} ms: ${what}` })
+  }
+
+  #raise(edgeId: string, host: string, revision: number): void {
+    const floors = this.#floors.get(edgeId) ?? new Map<string, number>()
+    this.#floors.set(edgeId, floors)
+    floors.set(host, Math.max(floors.get(host) ?? 0, revision))
+  }
+
+  /** A change was answered without `pending`. */
+  acknowledged(
+    change: { operation: number; host: string; revision: number },
+    edges: readonly SimulatedEdge[],
+    postgres: SimulatedPostgres,
+  ): void {
+    const { operation, host, revision } = change
+    if (!postgres.state.operations.has(operation)) {
+      const lostAt = this.#lostAt.get(operation) ?? this.#setBackAt
+      const superseded = [...this.#claims.values()].some((at) => at > lostAt && at + KNOWLEDGE_MS < this.#world.now)
+      if (superseded) this.#violate('honest', `operation ${operation} at ${host} was acknowledged after it was lost`)
+      return
+    }
+    this.#acknowledged.push({ operation, host, revision, at: this.#world.now })
+    for (const edge of edges) {
+      const since = this.#redis.livesSince.get(keys.edge(edge.id))
+      const isWaitedFor =
+        since !== undefined && since + KNOWLEDGE_MS < this.#world.now && this.#redis.hasLive(keys.edge(edge.id))
+      if (edge.isRunning && isWaitedFor) this.#raise(edge.id, host, revision)
+    }
+  }
+
+  /** Called after every event. An edge that becomes level has to serve whatever was acknowledged before. */
+  watch(edges: readonly SimulatedEdge[], postgres: SimulatedPostgres): void {
+    for (const edge of edges) {
+      const following = edge.isFollowing()
+      if (following && edge.followingSince === undefined) {
+        edge.followingSince = this.#world.now
+        if (this.#redisIsBehind) continue
+        for (const { operation, host, revision, at } of this.#acknowledged)
+          if (at + KNOWLEDGE_MS < this.#world.now && postgres.state.operations.has(operation))
+            this.#raise(edge.id, host, revision)
+      } else if (!following) edge.followingSince = undefined
+    }
+  }
+
+  visited(edge: SimulatedEdge, worker: number, host: string, route: ServedRoute | undefined): void {
+    const revision = route?.revision ?? 0
+    const floor = this.#floors.get(edge.id)?.get(host) ?? 0
+    if (revision < floor)
+      this.#violate('visible', `${edge.id} serves ${host} at revision ${revision}, acknowledged was ${floor}`)
+    const place = `${edge.id} ${worker} ${host}`
+    const last = this.#seen.get(place) ?? 0
+    if (last > 0 && route === undefined) this.#violate('no loss', `${place} became unknown`)
+    else if (revision < last) this.#violate('no way back', `${place} went from revision ${last} to ${revision}`)
+    this.#seen.set(place, revision)
+  }
+
+  /** A worker that was replaced remembers nothing, and neither do we of it. */
+  forgetWorkers(edge: SimulatedEdge): void {
+    for (const place of this.#seen.keys()) if (place.startsWith(`${edge.id} `)) this.#seen.delete(place)
+  }
+
+  /** What is not level yet. `unreadable`: hosts whose newest record no edge can read. */
+  unlevel(edges: readonly SimulatedEdge[], postgres: SimulatedPostgres, unreadable: ReadonlySet<string>): string[] {
+    const { routes, outbox } = postgres.state
+    const wrong: string[] = []
+    if (outbox.length > 0) wrong.push(`${outbox.length} rows wait in the outbox`)
+    const snapshot = this.#redis.peekHash(keys.routes)
+    for (const [host, { revision }] of routes) {
+      const published = (JSON.parse(snapshot.get(host) ?? '{}') as { revision?: number }).revision
+      if (published !== revision) wrong.push(`the snapshot has ${host} at ${published}, the table at ${revision}`)
+    }
+    for (const edge of edges) {
+      if (!edge.isFollowing()) wrong.push(`${edge.id} does not follow`)
+      for (const host of new Set([...routes.keys(), ...(edge.isRunning ? edge.hosts() : [])])) {
+        if (unreadable.has(host) || !edge.isRunning) continue
+        const wanted = routes.get(host)?.revision
+        const held = edge.replicaRoute(host)?.revision
+        if (held !== wanted) wrong.push(`${edge.id} has ${host} at ${held}, the table at ${wanted}`)
+        for (let worker = 0; worker < edge.workers; worker++) {
+          const served = edge.visit(host, worker)?.revision
+          if (served !== wanted)
+            wrong.push(`${edge.id}/${worker} serves ${host} at ${served}, the table is at ${wanted}`)
+        }
+      }
+      for (const [name, sealed] of this.#redis.peekHash(keys.certificates))
+        if (edge.isRunning && edge.certificate(name) !== sealed)
+          wrong.push(`${edge.id} lacks the certificate of ${name}`)
+    }
+    return wrong
+  }
+
+  notLevel(what: readonly string[]): void {
+    for (const each of what) this.#violate('level', each)
+  }
+
+  stuck(what: string): void {
+    this.#violate('progress', what)
+  }
+}

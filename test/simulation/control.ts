@@ -1,0 +1,101 @@
+/** A simulated control: the real publisher and acknowledgements, on a simulated database and network. */
+import { newCall, runAs } from '../../control/database/call.ts'
+import { createPublishing, type Events } from '../../control/events/publish.ts'
+import { keys } from '../../shared/keys.ts'
+import { silentLog } from '../../shared/log.ts'
+import { openConnection, type SimulatedConnection } from './connection.ts'
+import type { SimulatedPostgres, Unrevised } from './postgres.ts'
+import type { SimulatedRedis } from './redis.ts'
+import type { Process, World } from './world.ts'
+
+const COMMAND_TIMEOUT_MS = 1000
+
+export class SimulatedControl {
+  readonly name: string
+  postgres: SimulatedPostgres
+  #process: Process = { name: '', alive: false }
+  #events: Events | undefined
+  #connections: SimulatedConnection[] = []
+  #tokens = 0
+  readonly #world: World
+  readonly #redis: SimulatedRedis
+
+  constructor(world: World, redis: SimulatedRedis, postgres: SimulatedPostgres, name: string) {
+    this.#world = world
+    this.#redis = redis
+    this.postgres = postgres
+    this.name = name
+  }
+
+  get isRunning(): boolean {
+    return this.#process.alive
+  }
+
+  start(): void {
+    if (this.isRunning) return
+    const process = (this.#process = { name: this.name, alive: true })
+    const connect = (): SimulatedConnection =>
+      openConnection({
+        world: this.#world,
+        redis: this.#redis,
+        process,
+        reconnects: true,
+        timeoutMs: COMMAND_TIMEOUT_MS,
+      })
+    const [redis, publisherRedis] = (this.#connections = [connect(), connect()])
+    const postgres = this.postgres
+    this.#events = createPublishing({
+      store: postgres.storeOf(process),
+      redis: redis!,
+      publisherRedis: publisherRedis!,
+      log: silentLog,
+      timers: this.#world.timersOf(process),
+      newToken: () => `${this.name}x${++this.#tokens}`,
+      republishers: [
+        async () => {
+          const multi = publisherRedis!.multi()
+          for (const [name, sealed] of postgres.state.certificates) multi.hsetnx(keys.certificates, name, sealed)
+          const results = await multi.exec()
+          if (!results || results.some(([error]) => error)) throw new Error('not all certificates are in Redis')
+        },
+      ],
+    })
+    this.#events.start()
+  }
+
+  crash(): void {
+    this.#process.alive = false
+    for (const connection of this.#connections) connection.disconnect()
+  }
+
+  cut(): void {
+    for (const connection of this.#connections) connection.cut()
+  }
+
+  silence(): void {
+    for (const connection of this.#connections) connection.silence()
+  }
+
+  /** What an operator does where two databases could both be the right one. */
+  async beginHistory(): Promise<void> {
+    await this.#events!.republish({ newHistory: true }).catch(() => {})
+  }
+
+  /** A call that changes one route: commits, publishes, waits. Undefined: the caller got an error. */
+  async change(
+    operation: number,
+    route: Unrevised,
+    format: number,
+    onCommit: (revision: number) => void,
+  ): Promise<{ pending: boolean }> {
+    const events = this.#events!
+    const call = newCall()
+    return runAs(call, async () => {
+      call.changedHosts.add(route.host)
+      const { revision, history } = await this.postgres.commit(this.#process, operation, route, format)
+      call.histories.add(history)
+      onCommit(revision)
+      return events.propagate()
+    })
+  }
+}

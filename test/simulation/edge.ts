@@ -1,0 +1,179 @@
+/** A simulated edge: the real follower, replica, parsed copies and confirmations, on a simulated disk and network. */
+import { startFollower, type Follower } from '../../edge/store/follower.ts'
+import { forgetChanges } from '../../edge/store/forget.ts'
+import { createQuestions, type Questions } from '../../edge/store/questions.ts'
+import { createReplica, type Change, type Replica } from '../../edge/store/replica.ts'
+import { createRoutes, type Routes } from '../../edge/store/routes.ts'
+import type { ServedRoute } from '../../edge/context.ts'
+import { silentLog } from '../../shared/log.ts'
+import { openConnection, type SimulatedConnection } from './connection.ts'
+import { createDisk } from './disk.ts'
+import type { SimulatedRedis } from './redis.ts'
+import type { Process, World } from './world.ts'
+
+interface Worker {
+  readonly process: Process
+  readonly replica: Replica
+  readonly routes: Routes
+  readonly questions: Questions<true>
+}
+
+/** As long as a starting edge waits to be level before it serves what it has. */
+const FIRST_SYNC_MS = 3000
+const COMMAND_TIMEOUT_MS = 2000
+const MAX_MESSAGE_MS = 8
+const MAX_PARSED = 16
+const MAX_BATCH = 3
+
+export class SimulatedEdge {
+  readonly name: string
+  /** Changes with every start, as in production. */
+  id = ''
+  /** Of this start: a visitor can reach it. */
+  listening = false
+  followingSince: number | undefined
+  #process: Process = { name: '', alive: false }
+  #follower: Follower | undefined
+  #replica: Replica | undefined
+  #workers: Worker[] = []
+  #connections = new Set<SimulatedConnection>()
+  #starts = 0
+  readonly #disk
+  readonly #world: World
+  readonly #redis: SimulatedRedis
+  readonly #workerCount: number
+
+  constructor(world: World, redis: SimulatedRedis, name: string, workerCount: number) {
+    this.#world = world
+    this.#redis = redis
+    this.name = name
+    this.#workerCount = workerCount
+    this.#disk = createDisk(world)
+  }
+
+  get isRunning(): boolean {
+    return this.#process.alive
+  }
+
+  get workers(): number {
+    return this.#workers.length
+  }
+
+  start(): void {
+    if (this.isRunning) return
+    const process = (this.#process = { name: this.name, alive: true })
+    this.id = `${this.name}-${++this.#starts}`
+    const replica = (this.#replica = createReplica(this.#disk.open(), { readOnly: false }))
+    this.#workers = Array.from({ length: this.#workerCount }, () => this.#startWorker())
+    const follower = (this.#follower = startFollower({
+      edgeId: this.id,
+      replica,
+      connect: (use) => this.#connect(process, use === 'blocking' ? 2 * COMMAND_TIMEOUT_MS : COMMAND_TIMEOUT_MS),
+      announce: (changes) => this.#announce(changes),
+      log: silentLog,
+      timers: this.#world.timersOf(process),
+      logBatch: Math.min(MAX_BATCH, this.#redis.logLength),
+    }))
+    const listen = (): void => {
+      if (process.alive) this.listening = true
+    }
+    void follower.firstSync.then(listen)
+    this.#world.after(FIRST_SYNC_MS, listen)
+  }
+
+  /** kill -9, or the machine's end, which takes what is not on disk with it. */
+  crash(machine: boolean): void {
+    this.#end()
+    if (machine) this.#disk.crash()
+  }
+
+  async stop(): Promise<void> {
+    if (!this.isRunning) return
+    this.listening = false
+    await this.#follower!.stop()
+    this.#end()
+  }
+
+  #end(): void {
+    this.listening = false
+    this.#process.alive = false
+    this.followingSince = undefined
+    for (const connection of this.#connections) connection.disconnect()
+    this.#connections.clear()
+    this.#workers = []
+  }
+
+  /** A worker dies and is replaced by one that remembers nothing. */
+  loseWorker(): void {
+    if (!this.isRunning) return
+    const at = this.#world.random.below(this.#workers.length)
+    const [lost] = this.#workers.splice(at, 1, this.#startWorker())
+    lost!.process.alive = false
+    lost!.questions.end()
+  }
+
+  cut(): void {
+    for (const connection of this.#connections) connection.cut()
+  }
+
+  silence(): void {
+    for (const connection of this.#connections) connection.silence()
+  }
+
+  /** What a visitor meets at one of its workers. */
+  visit(host: string, worker: number): ServedRoute | undefined {
+    return this.#workers[worker]!.routes.get(host)
+  }
+
+  replicaRoute(host: string): ServedRoute | undefined {
+    return this.#replica!.route(host)
+  }
+
+  hosts(): string[] {
+    return [...this.#replica!.hosts()]
+  }
+
+  certificate(name: string): string | undefined {
+    return this.#replica!.value('certificate', name)
+  }
+
+  isFollowing(): boolean {
+    return this.isRunning && this.#follower!.isFollowing()
+  }
+
+  #connect(process: Process, timeoutMs: number): SimulatedConnection {
+    const connection = openConnection({
+      world: this.#world,
+      redis: this.#redis,
+      process,
+      reconnects: false,
+      timeoutMs,
+    })
+    this.#connections.add(connection)
+    return connection
+  }
+
+  #startWorker(): Worker {
+    const replica = createReplica(this.#disk.open(), { readOnly: true })
+    return {
+      process: { name: `${this.name} worker`, alive: true },
+      replica,
+      routes: createRoutes(replica, MAX_PARSED),
+      questions: createQuestions(),
+    }
+  }
+
+  async #announce(changes: readonly Change[] | undefined): Promise<void> {
+    await Promise.all(this.#workers.map((worker) => worker.questions.ask((id) => this.#tell(worker, id, changes))))
+  }
+
+  #tell(worker: Worker, id: number, changes: readonly Change[] | undefined): void {
+    const world = this.#world
+    const primary = this.#process
+    world.after(world.random.next() * MAX_MESSAGE_MS, () => {
+      if (!worker.process.alive || !primary.alive) return
+      forgetChanges({ ...worker, certificates: { forget: () => {} } }, changes)
+      world.after(world.random.next() * MAX_MESSAGE_MS, () => primary.alive && worker.questions.answered(id, true))
+    })
+  }
+}

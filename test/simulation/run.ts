@@ -1,0 +1,258 @@
+/** One run: a fleet, a scenario, a checker. */
+import { encodeStreamMessage } from '../../shared/stream.ts'
+import { keys } from '../../shared/keys.ts'
+import { Checker, type Violation } from './checker.ts'
+import { openConnection } from './connection.ts'
+import { SimulatedControl } from './control.ts'
+import { SimulatedEdge } from './edge.ts'
+import { SimulatedPostgres, type State, type Unrevised } from './postgres.ts'
+import { SimulatedRedis } from './redis.ts'
+import { endOf, LEFT_BEHIND_MS, type Action, type Change, type Scenario } from './scenario.ts'
+import { World } from './world.ts'
+
+export interface Outcome {
+  readonly violations: readonly Violation[]
+  /** What happened, line by line; only where it is asked for. */
+  readonly story: readonly string[]
+}
+
+/** Looked at so often whether everything has come right, once the last fault has ended. */
+const LOOK_MS = 400
+/** An edge whose connection went silent notices after four seconds, and a key that nobody renews goes after five. */
+const MAX_HEALING_MS = 14_000
+const LAST_ATTEMPTS = 8
+const CERTIFICATE_ATTEMPTS = 40
+const LAST_CHANGE_MS = 12_000
+const VISIT_AFTER_MS = 1
+
+export async function runScenario(scenario: Scenario, tells = false): Promise<Outcome> {
+  const world = new World(scenario.seed, tells)
+  const redis = new SimulatedRedis(world, scenario.logLength)
+  const checker = new Checker(world, redis)
+  const postgres = new SimulatedPostgres(world)
+  const edges = Array.from(
+    { length: scenario.edges },
+    (_, index) => new SimulatedEdge(world, redis, `edge${index}`, scenario.workers),
+  )
+  const controls = Array.from(
+    { length: scenario.controls },
+    (_, index) => new SimulatedControl(world, redis, postgres, `control${index}`),
+  )
+  const issuer = openConnection({
+    world,
+    redis,
+    process: { name: 'issuer', alive: true },
+    reconnects: true,
+    timeoutMs: 1000,
+  })
+  redis.onWrite = (key, value) => {
+    if (key === keys.writer || key === keys.epoch) world.tell(() => `Redis: ${key} = ${value}`)
+  }
+  let backup: State | undefined
+  /** Set back without a trace, perhaps to before its last new history: only an operator knows who is right. */
+  let needsOperator = false
+  let operations = 0
+  const versions = new Map<string, number>()
+
+  function visitAll(host: string): void {
+    for (const edge of edges) {
+      if (!edge.listening) continue
+      for (let worker = 0; worker < edge.workers; worker++) {
+        const route = edge.visit(host, worker)
+        world.tell(() => `visit ${edge.id}/${worker} ${host}: ${route ? `${route.kind} ${route.revision}` : 'unknown'}`)
+        checker.visited(edge, worker, host, route)
+      }
+    }
+  }
+
+  async function change(what: Change, host: string, control: SimulatedControl): Promise<boolean> {
+    if (!control.isRunning) return false
+    const operation = ++operations
+    const version = (versions.get(host) ?? 0) + 1
+    versions.set(host, version)
+    const format = what === 'later format' ? 2 : 1
+    const route = routeOf(what, host, version)
+    let revision = 0
+    world.tell(() => `${control.name}: ${what} ${route.host} (operation ${operation})`)
+    try {
+      const { pending } = await control.change(operation, route, format, (given) => {
+        revision = given
+        world.tell(() => `operation ${operation} is committed at revision ${given}`)
+      })
+      world.tell(() => `operation ${operation} is answered${pending ? ', pending' : ''}`)
+      if (!pending) {
+        checker.acknowledged({ operation, host: route.host, revision }, edges, postgres)
+        world.after(VISIT_AFTER_MS, () => visitAll(route.host))
+      }
+      return !pending
+    } catch (error) {
+      world.tell(() => `operation ${operation} failed: ${(error as Error).message}`)
+      return false
+    }
+  }
+
+  /** Whoever asks right after a history began hears `pending` for a moment. */
+  async function changeUntilAcknowledged(host: string, control: SimulatedControl): Promise<boolean> {
+    for (let attempt = 0; attempt < LAST_ATTEMPTS; attempt++) {
+      if (await change('publish', host, control)) return true
+      await new Promise<void>((resolve) => world.after(LOOK_MS, resolve))
+    }
+    return false
+  }
+
+  /** As an issuer does: until it is saved. */
+  async function saveCertificate(host: string): Promise<void> {
+    const sealed = `sealed ${++operations}`
+    const message = encodeStreamMessage({ kind: 'certificate', name: host, value: sealed })
+    for (let attempt = 0; attempt < CERTIFICATE_ATTEMPTS; attempt++) {
+      const saved = await issuer
+        .multi()
+        .hset(keys.certificates, host, sealed)
+        .xadd(keys.log, 'MAXLEN', '~', scenario.logLength, '*', ...message)
+        .exec()
+        .catch(() => null)
+      if (saved?.every(([error]) => error === null)) return postgres.saveCertificate(host, sealed)
+      await new Promise<void>((resolve) => world.after(LOOK_MS, resolve))
+    }
+  }
+
+  /** The database has become another; controls find it at the same address. */
+  function attach(next: SimulatedPostgres): void {
+    for (const control of controls) {
+      if (control.postgres === next) continue
+      control.crash()
+      control.postgres = next
+      control.start()
+    }
+  }
+
+  function act(action: Action): void {
+    world.tell(() => JSON.stringify(action))
+    switch (action.kind) {
+      case 'change':
+        return void change(action.what, `host${action.host}`, controls[action.control]!)
+      case 'certificate':
+        return void saveCertificate(`host${action.host}`)
+      case 'visit':
+        return visitAll(`host${action.host}`)
+      case 'cut':
+        return (action.whom === 'edge' ? edges : controls)[action.which]!.cut()
+      case 'silence':
+        return (action.whom === 'edge' ? edges : controls)[action.which]!.silence()
+      case 'redis down':
+        redis.up = false
+        for (const each of [...edges, ...controls]) each.cut()
+        issuer.cut()
+        return world.after(action.ms, () => (redis.up = true))
+      case 'redis failover':
+        if (redis.failOver(action.lost, action.skewMs) > 0) checker.redisLost()
+        for (const each of [...edges, ...controls]) each.cut()
+        return issuer.cut()
+      case 'redis flushed':
+        redis.flush()
+        return checker.redisLost()
+      case 'redis refuses':
+        redis.refusals = 0.3
+        return world.after(action.ms, () => (redis.refusals = 0))
+      case 'backup':
+        backup = postgres.backUp()
+        return undefined
+      case 'restore':
+        if (!backup) return undefined
+        checker.setBack(postgres.state.operations, backup.operations)
+        needsOperator ||= action.traceless
+        return postgres.restore(backup, action.traceless)
+      case 'postgres failover': {
+        // One that was promoted a moment ago and does not know it yet could be the right one as well.
+        const knowsItself = postgres.state.history.life === postgres.life
+        const old = action.leavesOld && controls.length > 1 && knowsItself ? postgres.leaveBehind() : undefined
+        const before = postgres.state.operations
+        postgres.failOver(action.lag)
+        checker.setBack(before, postgres.state.operations)
+        if (!old) return undefined
+        const [left] = controls
+        left!.crash()
+        left!.postgres = old
+        left!.start()
+        return world.after(LEFT_BEHIND_MS, () => attach(postgres))
+      }
+      case 'postgres down':
+        postgres.up = false
+        return world.after(action.ms, () => (postgres.up = true))
+      case 'edge dies': {
+        const edge = edges[action.which]!
+        edge.crash(action.machine)
+        return world.after(action.ms, () => edge.start())
+      }
+      case 'edge stops': {
+        const edge = edges[action.which]!
+        void edge.stop().then(() => world.after(action.ms, () => edge.start()))
+        return undefined
+      }
+      case 'worker dies': {
+        const edge = edges[action.which]!
+        edge.loseWorker()
+        return checker.forgetWorkers(edge)
+      }
+      case 'control dies': {
+        const control = controls[action.which]!
+        control.crash()
+        return world.after(action.ms, () => control.start())
+      }
+      default:
+        return action satisfies never
+    }
+  }
+
+  world.onEvent = () => checker.watch(edges, postgres)
+  for (const control of controls) control.start()
+  for (const edge of edges) edge.start()
+  for (const { at, action } of scenario.actions) world.after(at, () => act(action))
+  await world.run(endOf(scenario) + LOOK_MS)
+  for (const each of [...edges, ...controls]) each.start()
+  if (needsOperator) void controls[0]!.beginHistory()
+  const deadline = world.now + MAX_HEALING_MS
+  for (;;) {
+    const wrong = checker.unlevel(edges, postgres, unreadableHosts(postgres))
+    if (wrong.length === 0) break
+    if (world.now >= deadline) {
+      checker.notLevel(wrong)
+      break
+    }
+    await world.run(world.now + LOOK_MS)
+  }
+  const answers = new Map<SimulatedControl, boolean>()
+  for (const control of controls)
+    void changeUntilAcknowledged('last', control).then((done) => answers.set(control, done))
+  for (let waited = 0; waited < LAST_CHANGE_MS && answers.size < controls.length; waited += LOOK_MS)
+    await world.run(world.now + LOOK_MS)
+  await world.run(world.now + 2 * VISIT_AFTER_MS)
+  for (const control of controls)
+    if (answers.get(control) !== true)
+      checker.stuck(`a change at ${control.name} is not acknowledged when all is quiet`)
+  return { violations: checker.violations, story: world.story }
+}
+
+function unreadableHosts({ state }: SimulatedPostgres): Set<string> {
+  return new Set([...state.routes].filter(([, { record }]) => (record.v as number) !== 1).map(([host]) => host))
+}
+
+function routeOf(what: Change, host: string, version: number): Unrevised {
+  if (what === 'domain') return { kind: 'alias', host: `www.${host}`, to: host }
+  const hash = String(version).padStart(64, '0')
+  const gone = what === 'delete' || what === 'takedown'
+  return {
+    kind: 'site',
+    host,
+    site_id: host,
+    state: what === 'delete' ? 'gone' : what === 'takedown' ? 'removed' : 'live',
+    manifest: gone ? null : hash,
+    version_number: version,
+    versions: gone ? [] : [[version, hash]],
+    expires_at: null,
+    password: what === 'password' ? { hash, generation: version } : null,
+    spa_fallback: false,
+    badge: false,
+    analytics: null,
+  }
+}

@@ -1,0 +1,112 @@
+/** What happens in a run: changes that owners make, and what goes wrong, each with its moment. All of it from the seed. */
+import { createRandom } from './random.ts'
+
+export type Action =
+  | { readonly kind: 'change'; readonly what: Change; readonly host: number; readonly control: number }
+  | { readonly kind: 'certificate'; readonly host: number }
+  | { readonly kind: 'visit'; readonly host: number }
+  | { readonly kind: 'cut' | 'silence'; readonly whom: 'edge' | 'control'; readonly which: number }
+  | { readonly kind: 'redis down'; readonly ms: number }
+  | { readonly kind: 'redis failover'; readonly lost: number; readonly skewMs: number }
+  | { readonly kind: 'redis flushed' }
+  | { readonly kind: 'redis refuses'; readonly ms: number }
+  | { readonly kind: 'backup' }
+  | { readonly kind: 'restore'; readonly traceless: boolean }
+  | { readonly kind: 'postgres failover'; readonly lag: number; readonly leavesOld: boolean }
+  | { readonly kind: 'postgres down'; readonly ms: number }
+  | { readonly kind: 'edge dies'; readonly which: number; readonly machine: boolean; readonly ms: number }
+  | { readonly kind: 'edge stops'; readonly which: number; readonly ms: number }
+  | { readonly kind: 'worker dies'; readonly which: number }
+  | { readonly kind: 'control dies'; readonly which: number; readonly ms: number }
+
+/** `later format`: a record that no edge of this release can read. */
+export type Change = 'publish' | 'password' | 'takedown' | 'delete' | 'domain' | 'later format'
+
+export interface TimedAction {
+  readonly at: number
+  readonly action: Action
+}
+
+export interface Scenario {
+  readonly seed: number
+  readonly controls: number
+  readonly edges: number
+  readonly workers: number
+  readonly logLength: number
+  readonly actions: readonly TimedAction[]
+}
+
+const FIRST_ACTION_MS = 250
+/** Some runs are hasty, others leave time between what happens. */
+const WINDOWS_MS = [600, 1500, 3000, 5000]
+
+export function scenarioOf(seed: number): Scenario {
+  const random = createRandom(seed ^ 0x5e_ed_5e_ed)
+  const controls = random.between(1, 2)
+  const edges = random.between(1, 3)
+  const hosts = random.between(1, 3)
+  /** Most runs suffer from few kinds of faults, so that each gets its turn alone. */
+  const faults = Array.from({ length: random.between(0, 3) }, () => random.below(FAULTS.length))
+  const count = random.between(3, 12)
+  const window = random.pick(WINDOWS_MS)
+  const actions = Array.from({ length: count }, (): TimedAction => {
+    const at = random.between(FIRST_ACTION_MS, FIRST_ACTION_MS + window)
+    const isFault = faults.length > 0 && random.chance(0.4)
+    if (isFault) return { at, action: FAULTS[random.pick(faults)]!(random, edges, controls) }
+    if (random.chance(0.2)) return { at, action: { kind: 'visit', host: random.below(hosts) } }
+    if (random.chance(0.08)) return { at, action: { kind: 'certificate', host: random.below(hosts) } }
+    const what = random.pick(CHANGES)
+    return { at, action: { kind: 'change', what, host: random.below(hosts), control: random.below(controls) } }
+  }).toSorted((a, b) => a.at - b.at)
+  return { seed, controls, edges, workers: random.between(1, 2), logLength: random.pick([2, 3, 6, 100]), actions }
+}
+
+const CHANGES: readonly Change[] = [
+  'publish',
+  'publish',
+  'publish',
+  'publish',
+  'password',
+  'takedown',
+  'delete',
+  'domain',
+  'later format',
+]
+
+/** When the last fault has ended. */
+export function endOf({ actions }: Scenario): number {
+  return Math.max(
+    0,
+    ...actions.map(
+      ({ at, action }) => at + ('ms' in action ? action.ms : action.kind === 'postgres failover' ? LEFT_BEHIND_MS : 0),
+    ),
+  )
+}
+
+/** How long a primary that was left behind is still used by somebody. */
+export const LEFT_BEHIND_MS = 2000
+
+type Draw = (random: ReturnType<typeof createRandom>, edges: number, controls: number) => Action
+
+const FAULTS: readonly Draw[] = [
+  (random, edges) => ({ kind: 'cut', whom: 'edge', which: random.below(edges) }),
+  (random, _, controls) => ({ kind: 'cut', whom: 'control', which: random.below(controls) }),
+  (random, edges) => ({ kind: 'silence', whom: 'edge', which: random.below(edges) }),
+  (random, _, controls) => ({ kind: 'silence', whom: 'control', which: random.below(controls) }),
+  (random) => ({ kind: 'redis down', ms: random.chance(0.2) ? 6500 : random.between(50, 1500) }),
+  (random) => ({ kind: 'redis failover', lost: random.below(10), skewMs: random.pick([0, 0, -5000, 3000]) }),
+  () => ({ kind: 'redis flushed' }),
+  (random) => ({ kind: 'redis refuses', ms: random.between(100, 1500) }),
+  (random) => (random.chance(0.5) ? { kind: 'backup' } : { kind: 'restore', traceless: random.chance(0.3) }),
+  (random) => ({ kind: 'postgres failover', lag: random.below(5), leavesOld: random.chance(0.4) }),
+  (random) => ({ kind: 'postgres down', ms: random.between(100, 2500) }),
+  (random, edges) => ({
+    kind: 'edge dies',
+    which: random.below(edges),
+    machine: random.chance(0.5),
+    ms: random.between(20, 2500),
+  }),
+  (random, edges) => ({ kind: 'edge stops', which: random.below(edges), ms: random.between(20, 2500) }),
+  (random, edges) => ({ kind: 'worker dies', which: random.below(edges) }),
+  (random, _, controls) => ({ kind: 'control dies', which: random.below(controls), ms: random.between(50, 2500) }),
+]

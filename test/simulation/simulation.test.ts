@@ -1,0 +1,22 @@
+/** A few thousand runs of the publish path, other ones every day; `npm run simulate` runs as many as you like. */
+import { expect, test } from 'vitest'
+import { runScenario } from './run.ts'
+import { scenarioOf } from './scenario.ts'
+import { baseSeedOfToday, runSeeds } from './seeds.ts'
+
+const SEEDS = 2000
+
+test('a run is a function of its seed', async () => {
+  for (const seed of [3, 77, 1623]) {
+    const [first, second] = [await runScenario(scenarioOf(seed), true), await runScenario(scenarioOf(seed), true)]
+    expect(first.story.length).toBeGreaterThan(5)
+    expect(second).toEqual(first)
+  }
+})
+
+test('every promise is kept, whatever happens', { timeout: 300_000 }, async () => {
+  const from = baseSeedOfToday()
+  process.stdout.write(`simulation: ${SEEDS} seeds from ${from}\n`)
+  const failed = await runSeeds(from, SEEDS)
+  expect(failed, `again: npm run simulate -- --seed ${failed?.seed}`).toBeUndefined()
+})
