@@ -84,7 +84,7 @@ async function addressesOf(dns: Dns, route: Aliases): Promise<{ values: string[]
   if (route.chainEnd === 'loop' || route.failure) return { values: [], failure: undefined }
   const [four, six] = await Promise.all([dns.a(route.end), dns.aaaa(route.end)])
   const kind = four.failure ?? six.failure
-  const values = [...four.values, ...six.values]
+  const values = [...new Set([...four.values, ...six.values])]
   return { values, failure: kind === undefined || values.length > 0 ? undefined : { kind, name: route.end } }
 }
 

@@ -4,12 +4,19 @@ import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import tls from 'node:tls'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { PASSWORD } from '../support/accounts.ts'
+import { RENEWAL_INFO, sendWindow, startAcmeFront, type AcmeFront } from '../support/acme-front.ts'
 import { request } from '../support/client.ts'
+import { certificateAt } from '../support/custom-domains.ts'
+import { FormBrowser } from '../support/form-browser.ts'
 import { startPebble, type Pebble } from '../support/pebble.ts'
 import { freePorts, startStack, type Account, type OwnStack, type Published } from '../support/stack.ts'
 
 const soon = { timeout: 30_000, interval: 100 }
 let pebble: Pebble
+let front: AcmeFront
+/** The authority has to revoke what it is asked about: it is to be renewed at once. */
+let isRevoking = false
 let stack: OwnStack
 let root: string
 let account: Account
@@ -18,10 +25,16 @@ let site: Published
 beforeAll(async () => {
   const [httpPort] = (await freePorts(1)) as [number]
   pebble = await startPebble({ challengePort: httpPort })
+  front = await startAcmeFront(pebble, (target, _, response) => {
+    if (!target.startsWith(RENEWAL_INFO)) return false
+    const day = 86_400_000
+    sendWindow(response, Date.now() + (isRevoking ? -day : 300 * day))
+    return true
+  })
   stack = await startStack({
     env: {
       EDGE_HTTP_PORT: String(httpPort),
-      ACME_DIRECTORY_URL: pebble.directoryUrl,
+      ACME_DIRECTORY_URL: front.directoryUrl,
       ACME_CA_FILE: pebble.caFile,
       ACME_EMAIL: 'ops@dropway.test',
       DNS_RESOLVER: pebble.dnsResolver,
@@ -34,7 +47,9 @@ beforeAll(async () => {
   site = await stack.publish(account, '<!doctype html><title>Hello</title><p>My own domain')
 })
 afterAll(async () => {
-  await Promise.all([stack?.stop(), pebble?.stop()])
+  await stack?.stop()
+  front?.stop()
+  await pebble?.stop()
 })
 
 interface RecordJson {
@@ -62,9 +77,11 @@ async function addDomain(domain: string): Promise<void> {
   const answer = await api('', { json: { domain } })
   expect(answer.status).toBe(201)
   const { record } = answer.json<DomainJson>()
+  // All names of a drop have one target; its record is written anew, not once more.
+  await pebble.dns.clear(record.value)
   await pebble.dns.a(record.value, '127.0.0.1')
   await pebble.dns.cname(domain, record.value)
-  await expect.poll(() => stateOf(domain), soon).toMatchObject({ state: 'active', reason: null })
+  await expect.poll(() => stateOf(domain), soon).toMatchObject({ state: 'active', reason: null, detail: '' })
 }
 
 test('a domain becomes active by itself and is served over h2 with the chain of the CA', async () => {
@@ -96,6 +113,87 @@ test('www and apex redirect to each other, with their own certificates', async (
   expect(answer.status).toBe(301)
   expect(answer.header('location')).toMatch(/^https:\/\/www\.pair\.test(:\d+)?\/a\?b=c$/)
 }, 60_000)
+
+test('half of a pair shows the drop itself until the main name is served; the main name can be switched', async () => {
+  const added = (await api('', { json: { domain: 'halves.test' } })).json<DomainJson & { pair: DomainJson }>()
+  const www = added.pair.record
+  await pebble.dns.a(www.value, '127.0.0.1')
+  await pebble.dns.cname('www.halves.test', www.value)
+  await expect
+    .poll(() => stateOf('halves.test'), soon)
+    .toMatchObject({ state: 'awaiting_dns', pair: { state: 'active', redirect_to: 'halves.test' } })
+  const alone = await visit('www.halves.test')
+  expect([alone.status, alone.text()]).toEqual([200, expect.stringContaining('My own domain')])
+
+  await pebble.dns.a('halves.test', '127.0.0.1')
+  const proof = added.records.find(({ type }) => type === 'TXT')!
+  await pebble.dns.txt(proof.name, proof.value)
+  await expect.poll(() => stateOf('halves.test'), soon).toMatchObject({ state: 'active' })
+  expect((await visit('halves.test')).status).toBe(200)
+  await expect.poll(async () => (await visit('www.halves.test')).status, soon).toBe(301)
+
+  const switched = await api('/www.halves.test/main', { method: 'POST' })
+  expect(switched.json()).toMatchObject({
+    domain: 'www.halves.test',
+    redirect_to: null,
+    state: 'active',
+    pair: { domain: 'halves.test', redirect_to: 'www.halves.test', state: 'active' },
+  })
+  expect((await visit('www.halves.test')).status).toBe(200)
+  const back = await visit('halves.test')
+  expect([back.status, back.header('location')]).toEqual([301, expect.stringContaining('https://www.halves.test')])
+  expect((await api('/www.halves.test', { method: 'DELETE' })).status).toBe(204)
+}, 90_000)
+
+test('a certificate that the authority has to revoke is replaced before its time, without a gap', async () => {
+  isRevoking = true
+  await addDomain('revoked.customer.test')
+  const { serial } = await certificateAt(stack.httpsPort, 'revoked.customer.test')
+  const statuses = new Set<number>()
+  await expect
+    .poll(
+      async () => {
+        statuses.add((await visit('revoked.customer.test')).status)
+        return (await certificateAt(stack.httpsPort, 'revoked.customer.test')).serial
+      },
+      { timeout: 60_000, interval: 250 },
+    )
+    .not.toBe(serial)
+  isRevoking = false
+  expect([...statuses]).toEqual([200])
+  expect(await stateOf('revoked.customer.test')).toMatchObject({ state: 'active', reason: null })
+}, 90_000)
+
+test('the end of a plan shows a paused page over good TLS; the end of the account gives name and certificate up', async () => {
+  const leaver = await stack.createAccount('business', { password: PASSWORD })
+  const theirs = await stack.publish(leaver, '<p>leaving')
+  const add = await stack.fetch(`/api/v1/sites/${theirs.id}/domains`, {
+    token: leaver.token,
+    json: { domain: 'plan.customer.test' },
+  })
+  const { record } = add.json<DomainJson>()
+  await pebble.dns.a(record.value, '127.0.0.1')
+  await pebble.dns.cname('plan.customer.test', record.value)
+  const state = async (): Promise<DomainJson> =>
+    (await stack.fetch(`/api/v1/sites/${theirs.id}/domains/plan.customer.test`, { token: leaver.token })).json()
+  await expect.poll(state, soon).toMatchObject({ state: 'active' })
+
+  expect((await stack.admin('set-plan', '--email', leaver.email, '--plan', 'free')).code).toBe(0)
+  const paused = await visit('plan.customer.test')
+  expect([paused.status, paused.text()]).toEqual([503, expect.stringMatching(/paused/i)])
+  expect(await subjectOf('plan.customer.test')).toContain('plan.customer.test')
+  expect((await stack.admin('set-plan', '--email', leaver.email, '--plan', 'business')).code).toBe(0)
+  await expect.poll(async () => (await visit('plan.customer.test')).status, soon).toBe(200)
+
+  const browser = new FormBrowser(stack, '203.0.113.90')
+  await browser.send('/signin', { email: leaver.email, password: PASSWORD })
+  await browser.send('/account/data', { password: PASSWORD, confirm: leaver.email }, '/account/delete')
+  await expect.poll(() => subjectOf('plan.customer.test'), soon).not.toContain('plan.customer.test')
+  // The name is free: somebody else proves it, by their own record.
+  await pebble.dns.clear('plan.customer.test')
+  await addDomain('plan.customer.test')
+  expect((await visit('plan.customer.test')).text()).toContain('My own domain')
+}, 120_000)
 
 test('a removed domain is no longer served, and its certificate is given up', async () => {
   await addDomain('leaving.customer.test')

@@ -1,28 +1,20 @@
-/**
- * Renewal information (ARI, RFC 9773) over real HTTPS. The CA is Pebble, which has none; a server in front of it
- * passes everything on, names `renewalInfo` in the directory, and answers that itself.
- */
-import { once } from 'node:events'
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import https from 'node:https'
-import type { AddressInfo } from 'node:net'
-import path from 'node:path'
-import { buffer } from 'node:stream/consumers'
+/** Renewal information (ARI, RFC 9773) over real HTTPS. */
+import type { ServerResponse } from 'node:http'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createAcmeSource } from '../../certs/issue.ts'
-import { openLocalCa } from '../../certs/local-ca.ts'
 import { createIssuer, type Issuer } from '../../certs/renew.ts'
 import { hurried } from '../../certs/policy.ts'
 import { renewalId } from '../../certs/renewal-info.ts'
 import type { CertificateSource } from '../../certs/source.ts'
 import { certificateFacts, openBundle, type CertificateBundle } from '../../shared/certificate-bundle.ts'
 import { decodeRetryState } from '../../shared/certificate-retry.ts'
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, systemClock } from '../../shared/clock.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../shared/clock.ts'
 import { keys } from '../../shared/keys.ts'
 import { silentLog } from '../../shared/log.ts'
 import { createSecrets } from '../../shared/secrets.ts'
 import { encodeStreamMessage } from '../../shared/stream.ts'
+import { RENEWAL_INFO, sendJson as json, sendWindow, startAcmeFront, type AcmeFront } from '../support/acme-front.ts'
 import { startEdgeStandIn, type EdgeStandIn } from '../support/edge-stand-in.ts'
 import { startPebble, type Pebble } from '../support/pebble.ts'
 import { startTestRedis, type TestRedis } from '../support/redis.ts'
@@ -33,7 +25,7 @@ const secrets = createSecrets('a test key of at least thirty-two characters')
 let server: TestRedis
 let redis: Redis
 let pebble: Pebble
-let front: https.Server
+let front: AcmeFront
 let source: CertificateSource
 let edge: EdgeStandIn
 let issuer: Issuer
@@ -51,12 +43,9 @@ beforeAll(async () => {
   const [challengePort] = (await freePorts(1)) as [number]
   ;[server, pebble] = await Promise.all([startTestRedis(), startPebble({ challengePort, nonceReject: 0 })])
   redis = new Redis(server.url)
-  const { cert, key } = openLocalCa(path.dirname(path.dirname(pebble.caFile)), systemClock).issue(['127.0.0.1'])
-  front = https.createServer({ cert, key }, (request, response) => void answer(request, response))
-  front.listen(0, '127.0.0.1')
-  await once(front, 'listening')
+  front = await startAcmeFront(pebble, answer)
   await pebble.dns.a(NAME, '127.0.0.1')
-  const acme = { directoryUrl: `${origin()}/dir`, email: undefined, caFile: pebble.caFile }
+  const acme = { directoryUrl: front.directoryUrl, email: undefined, caFile: pebble.caFile }
   source = createAcmeSource({ redis, secrets, clock, acme })
   edge = await startEdgeStandIn({
     redisUrl: server.url,
@@ -71,8 +60,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await edge.stop()
   redis.disconnect()
-  front.closeAllConnections()
-  front.close()
+  front.stop()
   await Promise.all([server.stop(), pebble.stop()])
 })
 
@@ -91,48 +79,27 @@ afterEach(async () => {
   await redis.del(keys.domains, keys.certificates, keys.acmeRetry)
 })
 
-const origin = (): string => `https://127.0.0.1:${(front.address() as AddressInfo).port}`
-
-/** Pebble takes the address that a request names for its own, so everything but the directory passes unchanged. */
-async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const body = await buffer(request)
-  if (request.url!.startsWith('/renewal-info/')) {
-    questions.push(request.url!.slice('/renewal-info/'.length))
-    return advise(response)
+function answer(target: string, body: Buffer, response: ServerResponse): boolean {
+  if (target.startsWith(RENEWAL_INFO)) {
+    questions.push(target.slice(RENEWAL_INFO.length))
+    advise(response)
+    return true
   }
-  if (request.url === '/order-plz') {
-    const { payload } = JSON.parse(body.toString()) as { payload: string }
-    const wish = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { replaces?: string }
-    replaced.push(wish.replaces)
-    if (isBusy) return void response.writeHead(429, { 'retry-after': '3600' }).end('{}')
-    if (refusesReplacing && wish.replaces !== undefined) {
-      const problem = { type: 'urn:ietf:params:acme:error:alreadyReplaced', detail: 'no', status: 409 }
-      return void response.writeHead(409, { 'content-type': 'application/problem+json' }).end(JSON.stringify(problem))
-    }
-  }
-  const upstream = https.request(new URL(request.url!, pebble.directoryUrl), {
-    method: request.method,
-    headers: request.headers,
-    agent: false,
-    rejectUnauthorized: false,
-  })
-  upstream.end(body)
-  const [received] = (await once(upstream, 'response')) as [IncomingMessage]
-  if (request.url !== '/dir') return void received.pipe(response.writeHead(received.statusCode!, received.headers))
-  const directory = JSON.parse((await buffer(received)).toString()) as Record<string, unknown>
-  json(response, { ...directory, renewalInfo: `${origin()}/renewal-info` })
-}
-
-function json(response: ServerResponse, value: unknown, retryAfter?: string): void {
-  if (retryAfter !== undefined) response.setHeader('retry-after', retryAfter)
-  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value))
+  if (target !== '/order-plz') return false
+  const { payload } = JSON.parse(body.toString()) as { payload: string }
+  const wish = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { replaces?: string }
+  replaced.push(wish.replaces)
+  if (isBusy) response.writeHead(429, { 'retry-after': '3600' }).end('{}')
+  else if (refusesReplacing && wish.replaces !== undefined) {
+    const problem = { type: 'urn:ietf:params:acme:error:alreadyReplaced', detail: 'no', status: 409 }
+    response.writeHead(409, { 'content-type': 'application/problem+json' }).end(JSON.stringify(problem))
+  } else return false
+  return true
 }
 
 /** A window of one minute. */
 function windowAt(startMs: number, retryAfter?: string): (response: ServerResponse) => void {
-  const iso = (ms: number): string => new Date(ms).toISOString()
-  const suggestedWindow = { start: iso(startMs), end: iso(startMs + MINUTE_MS) }
-  return (response) => json(response, { suggestedWindow }, retryAfter)
+  return (response) => sendWindow(response, startMs, retryAfter)
 }
 
 async function held(): Promise<CertificateBundle | undefined> {
