@@ -1,35 +1,45 @@
 /** `dropway mcp`: the hosted MCP server for clients that speak stdio; one JSON-RPC message per line both ways. */
+import path from 'node:path'
 import readline from 'node:readline'
+import type { Readable } from 'node:stream'
 import { toFailure } from '../api-failure.ts'
 import type { Command, Context } from '../command.ts'
 import { CliError, notSignedIn } from '../failure.ts'
 import type { HttpReply } from '../http-client.ts'
+import { createLocalContent, LOCAL_CONTENT } from '../local-content.ts'
 
 interface Message {
   readonly id?: string | number | null
   readonly method?: string
-  readonly result?: { readonly protocolVersion?: string }
+  readonly params?: Record<string, unknown>
+  readonly result?: { readonly protocolVersion?: string; readonly tools?: Record<string, unknown>[] }
 }
 
 const INTERNAL_ERROR = -32_603
 const PARSE_ERROR = -32_700
+const UNAUTHORIZED = 401
 
 export const mcp: Command = {
   kind: 'service',
   name: 'mcp',
   summary: 'Bridge the MCP server to stdio',
-  usage: 'mcp',
-  details: ['Takes an API token from DROPWAY_TOKEN. For MCP clients that start a program, such as desktop assistants.'],
-  maxPositionals: 0,
-  async run(context) {
-    if (context.settings.token === undefined)
-      throw notSignedIn('Set DROPWAY_TOKEN to an API token from the dashboard settings.')
-    await createBridge(context, context.settings.token).run()
+  usage: 'mcp [folder]',
+  details: [
+    'For MCP clients that start a program, such as desktop assistants. Uses the login, or DROPWAY_TOKEN.',
+    'Assistants can publish files of the folder (this one, if none is named) by their path, and read nothing outside of it.',
+  ],
+  maxPositionals: 1,
+  async run(context, args) {
+    if ((await context.authentication.token()) === undefined)
+      throw notSignedIn('Sign in with "dropway login", or set DROPWAY_TOKEN to an API token.')
+    await createBridge(context, path.resolve(context.cwd, args.positionals[0] ?? '.')).run()
   },
 }
 
-function createBridge({ http, terminal, url: service }: Context, token: string) {
-  const url = `${service}/mcp`
+function createBridge({ http, terminal, url: service, authentication }: Context, root: string) {
+  // The one that takes tokens of the login: they are made for the API.
+  const url = `${service}/api/v1/mcp`
+  const local = createLocalContent(root, sendAhead)
   let session: string | undefined
   let protocol: string | undefined
 
@@ -37,7 +47,7 @@ function createBridge({ http, terminal, url: service }: Context, token: string) 
     terminal.stdout.write(`${JSON.stringify(message)}\n`)
   }
 
-  const headers = (): Record<string, string> => ({
+  const headers = (token: string): Record<string, string> => ({
     authorization: `Bearer ${token}`,
     accept: 'application/json, text/event-stream',
     'content-type': 'application/json',
@@ -45,10 +55,46 @@ function createBridge({ http, terminal, url: service }: Context, token: string) 
     ...(protocol === undefined ? {} : { 'mcp-protocol-version': protocol }),
   })
 
-  /** What the handshake settled is repeated in the headers of every later call. */
+  /** With the token of the moment, and once more with a new one when it was refused. */
+  async function send(method: string, body?: string): Promise<HttpReply> {
+    const token = (await authentication.token()) ?? ''
+    const request = (bearer: string) =>
+      http.send(url, { method, headers: headers(bearer), ...(body === undefined ? {} : { body }) })
+    const reply = await request(token)
+    if (reply.status !== UNAUTHORIZED) return reply
+    const renewed = await authentication.renew(token)
+    if (renewed === undefined) return reply
+    await reply.text()
+    return request(renewed)
+  }
+
+  /** A call of our own, beside those of the client. */
+  async function sendAhead(name: string, body: () => Readable, size: number): Promise<string> {
+    const call = { name: 'service_upload', arguments: { name } }
+    const reply = await send('POST', JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'tools/call', params: call }))
+    let answered: UploadAnswer | undefined
+    await relayReply(reply, (message) => void (answered = message as UploadAnswer))
+    const { upload, put_url: address } = answered?.result?.structuredContent ?? {}
+    if (upload === undefined || address === undefined) throw new Error(`The service gave no address for "${name}".`)
+    const sent = await http.send(address, { method: 'PUT', headers: { 'content-length': String(size) }, body })
+    const text = await sent.text()
+    if (sent.status >= 300) throw toFailure(sent.status, text)
+    return upload
+  }
+
+  /** What the handshake settled is repeated in the headers of every later call; tools gain what this machine adds. */
   function relay(message: Message): void {
     protocol = message.result?.protocolVersion ?? protocol
-    write(message)
+    const tools = message.result?.tools
+    write(tools === undefined ? message : { ...message, result: { ...message.result, tools: local.describe(tools) } })
+  }
+
+  async function withLocalContent(message: Message, line: string): Promise<string> {
+    const { params } = message
+    const args = params?.['arguments']
+    if (message.method !== 'tools/call' || typeof args !== 'object' || args === null) return line
+    const resolved = await local.resolve(String(params!['name']), args as Record<string, unknown>)
+    return JSON.stringify({ ...message, params: { ...params, arguments: resolved } })
   }
 
   async function forward(line: string): Promise<void> {
@@ -56,14 +102,14 @@ function createBridge({ http, terminal, url: service }: Context, token: string) 
     if (message === undefined)
       return write({ jsonrpc: '2.0', id: null, error: { code: PARSE_ERROR, message: 'The line is not JSON.' } })
     try {
-      const reply = await http.send(url, { method: 'POST', headers: headers(), body: line })
+      const reply = await send('POST', await withLocalContent(message, line))
       const given = reply.headers['mcp-session-id']
       if (typeof given === 'string') session = given
       await relayReply(reply, relay)
     } catch (error) {
       // A notification has nobody who waits for an answer.
       if (message.id === undefined || message.id === null) terminal.stderr.write(`${describe(error)}\n`)
-      else write({ jsonrpc: '2.0', id: message.id, error: { code: INTERNAL_ERROR, message: describe(error) } })
+      else write({ jsonrpc: '2.0', id: message.id, ...failureOf(message, error) })
     }
   }
 
@@ -78,9 +124,20 @@ function createBridge({ http, terminal, url: service }: Context, token: string) 
         if (parse(line)?.method === 'initialize') await work
       }
       await Promise.all(pending)
-      if (session !== undefined) await http.send(url, { method: 'DELETE', headers: headers() }).catch(() => {})
+      if (session !== undefined) await send('DELETE').catch(() => {})
     },
   }
+}
+
+interface UploadAnswer {
+  readonly result?: { readonly structuredContent?: { readonly upload?: string; readonly put_url?: string } }
+}
+
+/** What is wrong with a call's arguments is for the model to read; everything else is an error of the protocol. */
+function failureOf(message: Message, error: unknown): Record<string, unknown> {
+  if (message.method === 'tools/call' && error instanceof CliError && error.code === LOCAL_CONTENT)
+    return { result: { isError: true, content: [{ type: 'text', text: error.message }] } }
+  return { error: { code: INTERNAL_ERROR, message: describe(error) } }
 }
 
 async function relayReply(reply: HttpReply, relay: (message: Message) => void): Promise<void> {

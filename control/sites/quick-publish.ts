@@ -222,7 +222,7 @@ function pathsOf(manifest: Manifest): string[] {
   return [...manifest.files.map(([path]) => path), ...manifest.unserved.map(([path]) => path)]
 }
 
-/** The files after the edit. Pure. A lone Markdown document stays one: it is rendered as the landing page. */
+/** The files after the edit. Pure. A lone Markdown document stays one, whatever its name: it is the landing page. */
 export function editedContent(manifest: Manifest | undefined, { put, remove }: QuickEdit): QuickContent {
   const files = new Map<string, QuickBytes>(uploadedFiles(manifest))
   for (const path of remove)
@@ -234,9 +234,6 @@ export function editedContent(manifest: Manifest | undefined, { put, remove }: Q
     return Buffer.isBuffer(bytes)
       ? { kind: 'text', format: 'markdown', content: bytes.toString() }
       : { kind: 'sent', name: only, ...bytes }
-  // Beside other files the rendered page stays as it is, until somebody puts an index.html.
-  const landing = manifest?.files.find(([path, file]) => path === 'index.html' && isMarkdown(file.source?.path ?? ''))
-  if (landing && !files.has('index.html')) files.set('index.html', { hash: landing[1].hash, size: landing[1].size })
   return { kind: 'files', files: [...files].map(([path, content]) => ({ path, bytes: content })) }
 }
 

@@ -1,7 +1,7 @@
 /** The command-line client as a user runs it, against the real service. */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { openCli, type CliResult, type Cli, type RunOptions } from '../support/cli.ts'
@@ -330,6 +330,38 @@ test('mcp: messages go through stdio, one per line', async () => {
   const wrong = await dropway(['mcp'], { input: `${initialize}\n`, env: { DROPWAY_TOKEN: 'dw_wrong' } })
   expect(JSON.parse(wrong.lines[0]!)).toMatchObject({ id: 1, error: { message: expect.any(String) } })
   expect((await dropway(['mcp'], { env: { DROPWAY_TOKEN: '' } })).code).toBe(3)
+})
+
+test('mcp: an assistant publishes files of the folder by their path, and none from elsewhere', async () => {
+  const video = randomBytes(1_500_000)
+  const folder = await makeFolder({ 'site/index.html': '<h1>Local</h1>', 'site/film.mp4': video, 'page.md': '# Page' })
+  await symlink('/etc/hostname', path.join(folder, 'link.txt'))
+  const slug = `local-${randomBytes(5).toString('hex')}`
+  const calls: [string, Record<string, unknown>][] = [
+    ['service_publish_files', { slug, folder: 'site' }],
+    ['service_edit_files', { id: slug, put: [{ local: './page.md' }, { path: 'b.mp4', local: 'site/film.mp4' }] }],
+    ['service_publish', { local: 'page.md' }],
+    ['service_publish', { local: '../outside.html' }],
+    ['service_edit_files', { id: slug, put: [{ path: 'x.txt', local: '/etc/hostname' }] }],
+    ['service_edit_files', { id: slug, put: [{ path: 'x.txt', local: 'link.txt' }] }],
+  ]
+  const say = async (method: string, params: unknown) => {
+    const { lines } = await dropway(['mcp', folder], {
+      input: `${JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })}\n`,
+    })
+    return JSON.parse(lines.at(-1)!).result
+  }
+  const { tools } = await say('tools/list', {})
+  const publish = tools.find((tool: { name: string }) => tool.name === 'service_publish')
+  expect(publish.inputSchema.properties).toHaveProperty('local')
+  const answers = []
+  for (const [name, args] of calls) answers.push(await say('tools/call', { name, arguments: args }))
+  expect(answers.map((answer) => answer.isError === true)).toEqual([false, false, false, true, true, true])
+  for (const answer of answers.slice(3)) expect(answer.content[0].text).toMatch(/is outside of|does not exist/)
+  expect((await stack.visit(slug)).text()).toContain('<h1>Local</h1>')
+  for (const file of ['/film.mp4', '/b.mp4']) expect((await stack.visit(slug, file)).body.equals(video)).toBe(true)
+  expect((await stack.visit(slug, '/page.md')).text()).toBe('# Page')
+  expect((await stack.visit(answers[2].structuredContent.slug)).text()).toContain('Page')
 })
 
 test('a folder with only an index.md is a site: rendered, and unchanged the second time', async () => {

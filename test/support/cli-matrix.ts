@@ -119,6 +119,11 @@ export async function useEveryCommand(cli: Cli, stack: Stack, signIn: SignIn, pl
   await done(`domains remove ${domain} --yes`)
   expect((await data('stats --days 7')).total).toEqual(expect.any(Number))
   expect((await data('usage')).drops.used).toBe(1)
+  // A program starts it, never a person at a terminal.
+  if (place !== 'terminal') {
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'service_list', arguments: {} } }
+    expect((await done('mcp', { input: `${JSON.stringify(call)}\n` })).lines.at(-1)).toContain(slug)
+  }
   expect(await data('tokens')).toHaveLength(1)
   expect((await data('org')).filter((one: { current: boolean }) => one.current)).toHaveLength(1)
   expect((await done('org members')).stdout).toContain(person.account.email)

@@ -21,7 +21,7 @@ export interface ConsentRequest {
 }
 
 const SCOPES: ReadonlyMap<string, string> = new Map([
-  ['mcp', 'Publish, read, list and delete your drops as an assistant (MCP)'],
+  ['mcp', 'Publish, read, change and delete your drops, their settings and domains, as an assistant (MCP)'],
   ['cli', 'Do everything your account can do, from the command line'],
 ])
 
