@@ -149,7 +149,7 @@ function decodeParams(
   return params
 }
 
-function parseCookies(header: string | undefined): ReadonlyMap<string, string> {
+export function parseCookies(header: string | undefined): ReadonlyMap<string, string> {
   const cookies = new Map<string, string>()
   for (const pair of header?.split(';') ?? []) {
     const mark = pair.indexOf('=')

@@ -90,7 +90,12 @@ function anonymously(name: string, content: string, from = newAddress()): Promis
 async function upload(files: Readonly<Record<string, string>>): Promise<Answer> {
   const api = apiFor(stack, attacker)
   const site = (await api.create()).json<{ id: string }>()
-  const answer = await api.uploadBundle(site.id, bundleForm({ 'index.html': '<h1>x</h1>', ...files }))
+  const answer = await stack.fetch(`/api/v1/sites/${site.id}/upload-bundle`, {
+    token: attacker.token,
+    body: bundleForm({ 'index.html': '<h1>x</h1>', ...files }),
+    // The sender may wait.
+    timeoutMs: 300_000,
+  })
   await api.delete(site.id)
   return answer
 }

@@ -1,0 +1,104 @@
+/**
+ * A small coverage-guided fuzzer. Inputs that reach something new join the corpus, and new inputs are made of it:
+ *
+ *   corpus ─▶ mutate ─▶ run ─▶ new parts of the sources?  ─▶ corpus
+ *                         └─▶ threw, or took too long?     ─▶ a finding
+ */
+import { createHash } from 'node:crypto'
+import { pathToFileURL } from 'node:url'
+import path from 'node:path'
+import { startCoverage } from './coverage.ts'
+import { createRandom, mutate } from './mutate.ts'
+import type { Target } from './targets.ts'
+
+/** The bound for one input, in time of the thread. Measured again before it is believed. */
+export const HANG_MS = 250
+/** Asking for coverage costs more than most inputs: it is asked for once per batch, then for each input of a good one. */
+const BATCH = 20
+const MAX_CORPUS = 2000
+
+export interface Finding {
+  readonly target: string
+  readonly kind: 'crash' | 'hang'
+  readonly message: string
+  readonly input: Buffer
+}
+
+export interface FuzzReport {
+  readonly runs: number
+  /** Inputs that reached something new, and were not in the corpus before. */
+  readonly discovered: readonly Buffer[]
+  readonly findings: readonly Finding[]
+}
+
+export interface FuzzOptions {
+  readonly seconds: number
+  readonly seed: number
+  readonly corpus: readonly Buffer[]
+  /** Told before each input: whoever watches knows which one never came back. */
+  onInput?(input: Buffer): void
+}
+
+export async function fuzz(target: Target, options: FuzzOptions): Promise<FuzzReport> {
+  const random = createRandom(options.seed)
+  const words = target.words.map((word) => Buffer.from(word))
+  const corpus = [...target.seeds.map((seed) => Buffer.from(seed)), ...options.corpus]
+  const discovered: Buffer[] = []
+  const findings = new Map<string, Finding>()
+  const coverage = await startCoverage(pathToFileURL(path.resolve(import.meta.dirname, '../..')).href)
+  const end = performance.now() + options.seconds * 1000
+  let runs = 0
+
+  async function run(input: Buffer): Promise<void> {
+    options.onInput?.(input)
+    runs++
+    const finding = await examine(target, input)
+    // One of a kind is enough.
+    if (finding && !findings.has(finding.message)) findings.set(finding.message, finding)
+  }
+
+  for (const input of corpus) await run(input)
+  await coverage.takeNew()
+  while (performance.now() < end && findings.size < 10) {
+    const batch = Array.from({ length: BATCH }, () =>
+      mutate(corpus[random(corpus.length)]!, random, { corpus, words }, target.maxBytes),
+    )
+    for (const input of batch) await run(input)
+    if ((await coverage.takeNew()) === 0 || corpus.length >= MAX_CORPUS) continue
+    // One of them did it; small ones are the better parents.
+    const parents = batch.toSorted((a, b) => a.length - b.length).slice(0, 3)
+    corpus.push(...parents)
+    discovered.push(parents[0]!)
+  }
+  await coverage.close()
+  return { runs, discovered, findings: [...findings.values()] }
+}
+
+export async function examine(target: Target, input: Buffer): Promise<Finding | undefined> {
+  const found = (kind: Finding['kind'], message: string): Finding => ({ target: target.name, kind, message, input })
+  try {
+    let ms = await cpuMsOf(target, input)
+    // The collector, or a function that was not compiled yet, may have been in the way.
+    for (let again = 0; again < 2 && ms > HANG_MS; again++) ms = Math.min(ms, await cpuMsOf(target, input))
+    return ms > HANG_MS ? found('hang', `more than ${HANG_MS} ms for ${target.name}`) : undefined
+  } catch (error) {
+    return found(
+      'crash',
+      String((error as Error).stack ?? error)
+        .split('\n')
+        .slice(0, 3)
+        .join('\n'),
+    )
+  }
+}
+
+async function cpuMsOf(target: Target, input: Buffer): Promise<number> {
+  const before = process.threadCpuUsage()
+  await target.run(input)
+  const { user, system } = process.threadCpuUsage(before)
+  return (user + system) / 1000
+}
+
+export function nameOf(input: Buffer): string {
+  return createHash('sha256').update(input).digest('hex').slice(0, 16)
+}

@@ -1,0 +1,77 @@
+/** `npm run fuzz -- [--seconds 60] [--seed 1] [target…]`: one target after the other; fails when one has a finding. */
+import { parseArgs } from 'node:util'
+import { Worker } from 'node:worker_threads'
+import { keep } from './corpus.ts'
+import type { Finding, FuzzReport } from './fuzz.ts'
+import { fuzzService, serviceTargets } from './service.ts'
+import { targets } from './targets.ts'
+import type { WorkerTask } from './worker.ts'
+
+const DEFAULT_SECONDS = 60
+/** Far above the bound for one input: this one will not come back. */
+const ENDLESS_MS = 20_000
+const MAX_INPUT_BYTES = 100_000
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { seconds: { type: 'string' }, seed: { type: 'string' } },
+})
+const seconds = Number(values.seconds ?? DEFAULT_SECONDS)
+const seed = Number(values.seed ?? Date.now() % 1_000_000)
+const known = [...targets, ...serviceTargets].map(({ name }) => name)
+const chosen = positionals.length > 0 ? positionals : known
+for (const name of chosen) {
+  if (known.includes(name)) continue
+  console.error(`There is no target "${name}". There are: ${known.join(', ')}.`)
+  process.exit(2)
+}
+
+let failures = 0
+for (const name of chosen) {
+  const service = serviceTargets.find((target) => target.name === name)
+  const { runs, discovered, findings } = await (service ? fuzzService(service, { seconds, seed }) : fuzzInThread(name))
+  keep(
+    name,
+    discovered,
+    findings.map(({ input }) => input),
+  )
+  console.log(
+    `${name}: ${runs} inputs, ${discovered.length} reached something new, ${findings.length} findings (seed ${seed})`,
+  )
+  for (const finding of findings) show(finding)
+  failures += findings.length
+}
+process.exit(failures > 0 ? 1 : 0)
+
+function show({ kind, message, input }: Finding): void {
+  console.log(`  ${kind}: ${message}\n  input (base64): ${input.subarray(0, 600).toString('base64')}`)
+}
+
+function fuzzInThread(target: string): Promise<FuzzReport> {
+  const current = new SharedArrayBuffer(8 + MAX_INPUT_BYTES)
+  const [count, length] = [new Int32Array(current, 0, 1), new Int32Array(current, 4, 1)]
+  const task: WorkerTask = { target, seconds, seed, current }
+  const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: task })
+  return new Promise((resolve, reject) => {
+    let last = -1
+    const watch = setInterval(() => {
+      const now = Atomics.load(count, 0)
+      if (now !== last) return void (last = now)
+      const input = Buffer.from(new Uint8Array(current, 8, length[0]).slice())
+      const message = `no result after ${ENDLESS_MS / 1000} s`
+      finish({ runs: now, discovered: [], findings: [{ target, kind: 'hang', message, input }] })
+    }, ENDLESS_MS)
+    function finish(report: FuzzReport): void {
+      clearInterval(watch)
+      resolve({
+        ...report,
+        // Buffers come out of a thread as plain arrays.
+        discovered: report.discovered.map((input) => Buffer.from(input)),
+        findings: report.findings.map((finding) => ({ ...finding, input: Buffer.from(finding.input) })),
+      })
+      void worker.terminate()
+    }
+    worker.on('message', finish)
+    worker.on('error', reject)
+  })
+}

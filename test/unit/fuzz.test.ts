@@ -1,0 +1,45 @@
+/** A short run of `npm run fuzz`, always with the same inputs: what was found once, and a few thousand new ones. */
+import { expect, test } from 'vitest'
+import { readCorpus } from '../fuzz/corpus.ts'
+import { examine, fuzz } from '../fuzz/fuzz.ts'
+import { Broken, targets } from '../fuzz/targets.ts'
+
+const SECONDS = 0.7
+
+test.each(targets.map(({ name }) => name))('%s takes any bytes', async (name) => {
+  const target = targets.find((one) => one.name === name)!
+  const { runs, findings } = await fuzz(target, { seconds: SECONDS, seed: 1, corpus: readCorpus(name) })
+  expect(runs).toBeGreaterThan(0)
+  expect(findings.map(({ kind, message, input }) => ({ kind, message, input: input.toString('base64') }))).toEqual([])
+})
+
+test('what a target throws, and what takes too long, is found', async () => {
+  const target = { name: 'own', maxBytes: 10, seeds: ['a'], words: ['!'] }
+  const failing = { ...target, run: () => Promise.reject(new Broken('as promised')) }
+  expect(await examine(failing, Buffer.from('x'))).toMatchObject({
+    kind: 'crash',
+    message: expect.stringContaining('as promised'),
+  })
+  const slow = {
+    ...target,
+    run() {
+      const before = process.threadCpuUsage()
+      while (process.threadCpuUsage(before).user < 300_000);
+    },
+  }
+  expect(await examine(slow, Buffer.from('x'))).toMatchObject({ kind: 'hang' })
+})
+
+test('pieces of the dictionary are put together', { timeout: 60_000 }, async () => {
+  const target = {
+    name: 'own',
+    maxBytes: 50,
+    seeds: ['a'],
+    words: ['<!--', '-->'],
+    run(input: Buffer) {
+      if (input.includes('<!--') && input.includes('-->') && input.indexOf('<!--') > 5) throw new Broken('reached')
+    },
+  }
+  const { findings } = await fuzz(target, { seconds: 20, seed: 7, corpus: [] })
+  expect(findings[0]?.message).toContain('reached')
+})
