@@ -56,6 +56,9 @@ export interface ControlConfig extends SharedSettings {
   readonly geoHeader: string | undefined
   /** Anonymous drops per hour from one network, and from one browser. */
   readonly anonymousPerHour: number
+  /** What live anonymous drops may store, all together and from one network. */
+  readonly anonymousStorageBytes: number
+  readonly anonymousNetworkStorageBytes: number
   /** Versions per hour of one organisation. */
   readonly uploadsPerHour: number
 }
@@ -115,6 +118,8 @@ export function readControlConfig(environment: Env): ControlConfig {
     jobIntervalMs: env.durationMs('JOB_INTERVAL', '30s'),
     geoHeader: env.optional('GEO_COUNTRY_HEADER')?.toLowerCase(),
     anonymousPerHour: env.integer('ANONYMOUS_PER_HOUR', 60, 1, 1_000_000),
+    anonymousStorageBytes: env.integer('ANONYMOUS_STORAGE_MB', 20_000, 1, 1_000_000_000) * 1_000_000,
+    anonymousNetworkStorageBytes: env.integer('ANONYMOUS_NETWORK_STORAGE_MB', 500, 1, 1_000_000_000) * 1_000_000,
     uploadsPerHour: env.integer('UPLOADS_PER_HOUR', 600, 1, 1_000_000),
   })
 }

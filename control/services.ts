@@ -11,6 +11,7 @@ import { createAccess } from './accounts/access.ts'
 import { createAccounts } from './accounts/accounts.ts'
 import { createCsrf } from './accounts/csrf.ts'
 import { createAnonymous } from './anonymous/anonymous.ts'
+import { createAnonymousStorage } from './anonymous/storage.ts'
 import { createBotCheck } from './anonymous/bot-check.ts'
 import { createBrowserCookie } from './anonymous/browser-cookie.ts'
 import { recordAudit, type AuditAction } from './audit/audit.ts'
@@ -138,6 +139,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     publishing,
     limiter,
     inspector: { inspect: inspector.inspect, queue: trust.queue },
+    storage: createAnonymousStorage({ clock, secrets, config }),
     botCheck,
     config,
   })

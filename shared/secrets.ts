@@ -16,6 +16,7 @@ export type Purpose =
   | 'seal'
   | 'unlock-cookie'
   | 'anonymous-cookie'
+  | 'anonymous-network'
   | 'csrf'
   | 'tls-tickets'
   | 'proof-of-work'

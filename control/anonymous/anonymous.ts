@@ -20,6 +20,7 @@ import type { Propagated, Sites } from '../sites/sites.ts'
 import type { Versions } from '../sites/versions.ts'
 import type { BotCheck, Signals } from './bot-check.ts'
 import * as queries from './queries.ts'
+import type { AnonymousStorage } from './storage.ts'
 
 /** What the phishing heuristic says about a page. */
 export interface Inspection {
@@ -68,6 +69,7 @@ interface AnonymousDeps {
   publishing: Pick<Publishing, 'receive' | 'readBlob'>
   limiter: RateLimiter
   inspector: PageInspector
+  storage: AnonymousStorage
   botCheck: BotCheck
   config: Pick<ControlConfig, 'baseUrl' | 'sitesDomain' | 'publicPort' | 'anonymousPerHour'>
 }
@@ -88,6 +90,7 @@ export function createAnonymous({
   publishing,
   limiter,
   inspector,
+  storage,
   botCheck,
   config,
 }: AnonymousDeps) {
@@ -100,6 +103,7 @@ export function createAnonymous({
     const window = { windowSeconds: HOUR_MS / 1000 }
     await limiter.consume('anonymous-ip', network, { points: config.anonymousPerHour, ...window })
     await limiter.consume('anonymous-browser', publisher.anonymousId, { points: config.anonymousPerHour, ...window })
+    await storage.requireRoom(sql, storage.networkOf(publisher.ip))
     const { verdict, waitMs, challenge } = botCheck.check(
       { ...publisher.signals, recentRejections: rejections.count(network) },
       clock.now(),
@@ -138,7 +142,11 @@ export function createAnonymous({
     const site = await transaction(sql, async (db) => {
       const reserved = await sites.reserve(
         db,
-        { anonymousId: publisher.anonymousId, claimHash: hashSecret(claimSecret) },
+        {
+          anonymousId: publisher.anonymousId,
+          network: storage.networkOf(publisher.ip),
+          claimHash: hashSecret(claimSecret),
+        },
         { name },
       )
       const { version } = await versions.commit(db, reserved, prepared, null, {})

@@ -20,6 +20,15 @@ export async function listAnonymousSites(sql: Sql, anonymousId: string): Promise
     order by s.created_at desc`
 }
 
+/** What live anonymous drops store, of one network or all. */
+export async function anonymousBytes(sql: Sql, now: Date, network?: string): Promise<number> {
+  const ofNetwork = network === undefined ? sql`` : sql`and s.anonymous_network = ${network}`
+  const [row] = await sql<{ bytes: number }[]>`
+    select coalesce(sum(v.byte_size), 0)::bigint as bytes from sites s join versions v on v.site_id = s.id
+    where s.org_id is null and s.deleted_at is null and s.expires_at > ${now} ${ofNetwork}`
+  return Number(row!.bytes)
+}
+
 /** By the browser that made them, or by the link of one. */
 export type Claim = { anonymousId: string } | { claimHash: string }
 
@@ -47,7 +56,7 @@ export async function findByClaim(
 /** Without a clock: refreshing its routes starts the one of its new plan. */
 export async function adoptSite(sql: Sql, siteId: string, adoption: { orgId: string; now: Date }): Promise<void> {
   await sql`
-    update sites set org_id = ${adoption.orgId}, anonymous_id = null, claim_hash = null,
+    update sites set org_id = ${adoption.orgId}, anonymous_id = null, anonymous_network = null, claim_hash = null,
       expires_at = null, updated_at = ${adoption.now}
     where id = ${siteId}`
 }

@@ -106,6 +106,7 @@ export async function insertSite(
     dns_target: string
     expires_at: Date | null
     anonymous_id: string | null
+    anonymous_network: string | null
     claim_hash: string | null
     created_at: Date
   },

@@ -120,7 +120,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
   /** Reserves a slug for a new site inside the caller's transaction. */
   async function reserve(
     db: Sql,
-    owner: { orgId: string } | { anonymousId: string; claimHash: string },
+    owner: { orgId: string } | { anonymousId: string; network: string; claimHash: string },
     wanted: WantedSite,
   ): Promise<SiteFacts> {
     const id = newId('st', clock.now())
@@ -135,6 +135,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
       // An owned drop's clock begins with its first content.
       expires_at: isOwned ? null : new Date(clock.now() + config.anonymousLifetimeMs),
       anonymous_id: isOwned ? null : owner.anonymousId,
+      anonymous_network: isOwned ? null : owner.network,
       claim_hash: isOwned ? null : owner.claimHash,
       created_at: now(),
     })

@@ -157,7 +157,9 @@ describe('GET /drops', () => {
 describe('limits', () => {
   let limited: OwnStack
   beforeAll(async () => {
-    limited = await startStack({ env: { ANONYMOUS_PER_HOUR: '3' } })
+    limited = await startStack({
+      env: { ANONYMOUS_PER_HOUR: '3', ANONYMOUS_NETWORK_STORAGE_MB: '1', UPLOADS_PER_HOUR: '2' },
+    })
   })
   afterAll(() => limited.stop())
 
@@ -171,6 +173,28 @@ describe('limits', () => {
       true,
     ])
     expect((await publish('2001:db8:1:2::1')).status).toBe(201)
+  })
+
+  test('one network stores so much and no more, until it signs in or its drops expire', async () => {
+    const publish = (from: string) =>
+      limited.fetch('/api/v1/drops', { body: fileForm('a.html', 'x'.repeat(1_100_000)), from })
+    expect((await publish('203.0.113.50')).status).toBe(201)
+    const refused = await publish('203.0.113.50')
+    expect([refused.status, refused.json().error, Number(refused.header('retry-after')) > 0]).toEqual([
+      429,
+      'rate_limited',
+      true,
+    ])
+    expect((await publish('203.0.113.51')).status).toBe(201)
+  })
+
+  test('an organisation has a number of uploads per hour', async () => {
+    const { token } = await limited.createAccount('plus')
+    const { id } = (await limited.fetch('/api/v1/sites', { token, json: {} })).json<{ id: string }>()
+    const upload = () => limited.fetch(`/api/v1/sites/${id}/upload`, { token, body: fileForm('a.html', 'x') })
+    expect([(await upload()).status, (await upload()).status]).toEqual([201, 201])
+    const refused = await upload()
+    expect([refused.status, Number(refused.header('retry-after')) > 0]).toEqual([429, true])
   })
 
   test('an account is not governed by it', async () => {
