@@ -31,7 +31,11 @@ export interface Version {
   readonly message?: string
   readonly url?: string
   readonly preview_url?: string | null
-  readonly report?: { readonly warnings: readonly Warning[] }
+  readonly report?: {
+    readonly warnings: readonly Warning[]
+    /** Looked like secrets and were not published. */
+    readonly blocked?: readonly { readonly path: string; readonly what: string }[]
+  }
 }
 
 export interface VersionEntry extends Version {

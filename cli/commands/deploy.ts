@@ -172,7 +172,11 @@ async function publishFile(
   if (remembered?.id === site.id && remembered.sha256 === sha256 && remembered.version_id === site.live_version_id) {
     return { site: await applySettings(context, site, options), version: undefined }
   }
-  const form = await fileForm(source.path, options.message === undefined ? {} : { message: options.message })
+  // What is in a .zip, the service sees first; it keeps back what looks like a secret.
+  const form = await fileForm(source.path, {
+    ...(options.message === undefined ? {} : { message: options.message }),
+    ...(args.texts('include').length > 0 ? { allow_secrets: 'true' } : {}),
+  })
   const version = await context.api.call<Version>(
     'POST',
     `${sitePath(site.id)}/${source.kind === 'zip' ? 'upload-bundle' : 'upload'}`,
@@ -280,6 +284,8 @@ function report({ terminal }: Context, { site, version }: Outcome): void {
       warning.path === undefined ? '' : `${warning.path}${warning.line === undefined ? '' : `:${warning.line}`}: `
     terminal.note(`Warning: ${plain(place + warning.message)}`)
   }
+  for (const { path: name, what } of version?.report?.blocked ?? [])
+    terminal.note(`Not published: ${plain(name)} looks like ${what}. To publish it all the same, use --include.`)
   if (version === undefined) terminal.note('Nothing has changed; the live version stays.')
   else
     terminal.note(

@@ -1,0 +1,130 @@
+/** `dropway dev` answers as the published drop does. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, writeFile } from 'node:fs/promises'
+import http from 'node:http'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openCli, type Cli } from '../support/cli.ts'
+import { sharedStack, type Published, type Stack } from '../support/stack.ts'
+
+const FILES = {
+  'index.html': '<h1>Home</h1>',
+  'about.html': '<h1>About</h1>',
+  'blog/index.html': '<h1>Blog</h1>',
+  'blog/404.html': '<h1>No such post</h1>',
+  '404.html': '<h1>Nothing</h1>',
+  'style.css': 'b{}',
+  'data.json': '{}',
+  'ünï.txt': 'ü',
+  _redirects: '/old /about 301\n/gone/* /blog/:splat 302\n/forced /about 301!\n/app/* /index.html 200\nnonsense\n',
+  _headers: '/style.css\n  X-Custom: yes\n  Content-Type: text/plain\n',
+}
+
+const REQUESTS = [
+  '/',
+  '/index.html',
+  '/about',
+  '/about/',
+  '/about.html',
+  '/blog',
+  '/blog/',
+  '/blog/none',
+  '/none',
+  '/none?x=1',
+  '/style.css',
+  '/data.json',
+  '/%C3%BCn%C3%AF.txt',
+  '/old?q=1',
+  '/gone/a/b',
+  '/app/some/route',
+  '/_redirects',
+  '/_headers',
+  '/.dropway/x',
+  '//evil.example/a',
+  '/%2e%2e/etc/passwd',
+  '/%',
+  '/a%2Fb',
+]
+const COMPARED = ['content-type', 'location', 'x-custom', 'x-content-type-options'] as const
+
+let cli: Cli
+let stack: Stack
+let drop: Published
+let running: { child: ChildProcess; port: number }
+let folder: string
+
+beforeAll(async () => {
+  ;[cli, stack] = await Promise.all([openCli(), sharedStack()])
+  folder = path.join(cli.folder, 'site')
+  for (const [name, content] of Object.entries(FILES)) {
+    await mkdir(path.dirname(path.join(folder, name)), { recursive: true })
+    await writeFile(path.join(folder, name), content)
+  }
+  drop = await stack.publish(await stack.createAccount('plus'), FILES)
+  running = await startDev([])
+}, 120_000)
+afterAll(async () => {
+  running.child.kill('SIGINT')
+  await once(running.child, 'exit')
+  await cli.remove()
+})
+
+async function startDev(args: readonly string[]): Promise<{ child: ChildProcess; port: number; stderr: () => string }> {
+  const child = spawn(cli.bin, ['dev', folder, '--port', '0', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  let stderr = ''
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  const [line] = (await once(child.stdout, 'data')) as [Buffer]
+  return { child, port: Number(new URL(line.toString().trim()).port), stderr: () => stderr }
+}
+
+interface Answer {
+  readonly status: number
+  readonly text: string
+  header(name: string): string | undefined
+}
+
+function ask(port: number, target: string, method = 'GET', headers: Record<string, string> = {}): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const request = http.request({ port, host: '127.0.0.1', path: target, method, headers }, (reply) => {
+      let text = ''
+      reply.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+      reply.on('end', () =>
+        resolve({ status: reply.statusCode!, text, header: (name) => reply.headers[name] as string | undefined }),
+      )
+    })
+    request.on('error', reject)
+    request.end()
+  })
+}
+
+describe('the same answer here and there', () => {
+  test.each(REQUESTS)('%s', async (target) => {
+    const [here, there] = await Promise.all([ask(running.port, target), stack.visit(drop.slug, target)])
+    expect(here.status).toBe(there.status)
+    const ownPage = there.status === 404 && !there.text().includes('<h1>No')
+    if (ownPage) return
+    if (there.status !== 400) for (const name of COMPARED) expect(here.header(name), name).toBe(there.header(name))
+    if (there.status === 200) expect(here.text).toBe(there.text())
+  })
+})
+
+test('changes show with the next request; the cache never hides them', async () => {
+  await writeFile(path.join(folder, 'fresh.html'), 'one')
+  await expect.poll(async () => (await ask(running.port, '/fresh')).text).toBe('one')
+  await writeFile(path.join(folder, 'fresh.html'), 'two')
+  const { text, header } = await ask(running.port, '/fresh')
+  expect([text, header('cache-control')]).toEqual(['two', 'no-cache'])
+})
+
+test('HEAD has no body, other methods are refused, mistakes in the rules are told', async () => {
+  expect(await ask(running.port, '/about', 'HEAD')).toMatchObject({ status: 200, text: '' })
+  expect((await ask(running.port, '/about', 'POST')).status).toBe(405)
+  const other = await startDev(['--spa'])
+  expect((await ask(other.port, '/some/route')).text).toContain('Home')
+  expect((await ask(other.port, '/x.js', 'GET', { 'sec-fetch-dest': 'script' })).status).toBe(404)
+  expect(other.stderr()).toContain('_redirects:5:')
+  other.child.kill('SIGINT')
+  const [code] = await once(other.child, 'exit')
+  expect(code).toBe(130)
+})

@@ -1,0 +1,253 @@
+/** What the client refuses, asks and says before something goes wrong. */
+import { randomBytes } from 'node:crypto'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { enterCode, loginByBrowser, loginByCode } from '../support/cli-sign-in.ts'
+import { openCli, type Cli, type CliResult, type RunOptions } from '../support/cli.ts'
+import { startCuttingProxy } from '../support/cutting-proxy.ts'
+import { signedInPerson } from '../support/oauth-client.ts'
+import { sharedStack, type Account, type Stack } from '../support/stack.ts'
+
+let cli: Cli
+let stack: Stack
+let owner: Account
+let folders = 0
+
+beforeAll(async () => {
+  ;[cli, stack] = await Promise.all([openCli(), sharedStack()])
+  await writeFile(path.join(cli.folder, 'ca.pem'), stack.ca)
+  owner = await stack.createAccount('business')
+}, 120_000)
+afterAll(() => cli.remove())
+
+const signedIn = (env: RunOptions['env'] = {}): Record<string, string> => ({
+  DROPWAY_URL: stack.baseUrl,
+  DROPWAY_CA_FILE: path.join(cli.folder, 'ca.pem'),
+  DROPWAY_TOKEN: owner.token,
+  ...env,
+})
+const dropway = (line: string, options: RunOptions = {}): Promise<CliResult> =>
+  cli.run(line.split(' '), { ...options, env: signedIn(options.env) })
+const inTerminal = (line: string, options: RunOptions = {}): Promise<CliResult> =>
+  cli.runInTerminal(line.split(' '), { ...options, env: signedIn(options.env) })
+
+async function makeFolder(files: Readonly<Record<string, string | Buffer>>): Promise<string> {
+  const folder = path.join(cli.folder, `site-${++folders}`)
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(path.dirname(path.join(folder, name)), { recursive: true })
+    await writeFile(path.join(folder, name), content)
+  }
+  return folder
+}
+
+const newSlug = (): string => `s-${randomBytes(5).toString('hex')}`
+const ownSlugs = async (): Promise<string[]> =>
+  (await stack.fetch('/api/v1/sites', { token: owner.token })).json<{ slug: string }[]>().map((site) => site.slug)
+
+describe('secrets', () => {
+  const KEY = '-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n'
+  test.each([
+    ['.npmrc', '//registry.example/:_authToken=x'],
+    ['.htpasswd', 'a:b'],
+    ['.aws/credentials', '[default]'],
+    ['deploy_key', KEY],
+    ['tls.pem', KEY],
+    ['old/dump.sql', 'insert'],
+  ])('%s is refused before the drop is even made; --include publishes it', async (name, content) => {
+    const slug = newSlug()
+    const folder = await makeFolder({ 'index.html': 'x', [name]: content })
+    const refused = await dropway(`deploy ${folder} --slug ${slug}`)
+    expect([refused.code, refused.stdout]).toEqual([1, ''])
+    expect(refused.stderr).toContain(name)
+    expect(refused.stderr).toContain('--include')
+    expect(await ownSlugs()).not.toContain(slug)
+    const meant = await dropway(`deploy ${folder} --slug ${slug} --include ${name}`)
+    expect(meant.code, meant.stderr).toBe(0)
+    expect((await stack.visit(slug, `/${name}`)).text()).toBe(content)
+  })
+
+  test('a repository stays at home; a certificate is no secret; .dropwayignore may allow one for good', async () => {
+    const slug = newSlug()
+    const folder = await makeFolder({
+      'index.html': 'x',
+      '.git/HEAD': 'ref',
+      'ca.pem': '-----BEGIN CERTIFICATE-----\nAAAA\n',
+      'public.key': KEY,
+      '.dropwayignore': '!public.key\n',
+    })
+    const { code, stderr } = await dropway(`deploy ${folder} --slug ${slug}`)
+    expect(code, stderr).toBe(0)
+    expect((await stack.visit(slug, '/.git/HEAD')).status).toBe(404)
+    expect((await stack.visit(slug, '/ca.pem')).status).toBe(200)
+    expect((await stack.visit(slug, '/public.key')).status).toBe(200)
+  })
+
+  test('--dry-run and diff refuse them too', async () => {
+    const folder = await makeFolder({ 'index.html': 'x', '.npmrc': 'x' })
+    expect((await dropway('deploy --dry-run --json', { cwd: folder })).json()).toMatchObject({
+      error: 'blocked_secrets',
+    })
+  })
+})
+
+describe('publishing over something', () => {
+  test('that this folder is not linked to: asked in a terminal, refused in a pipe, done in CI', async () => {
+    const slug = newSlug()
+    await dropway(`deploy ${await makeFolder({ 'index.html': 'first' })} --slug ${slug}`)
+    const other = await makeFolder({ 'index.html': 'other' })
+    const text = async () => (await stack.visit(slug)).text()
+
+    const no = await inTerminal(`deploy ${other} --slug ${slug}`, { input: 'n\r' })
+    expect([no.code, no.stdout]).toEqual([1, expect.stringContaining('Publish over it? [y/N]')])
+    const pipe = await dropway(`deploy ${other} --slug ${slug}`)
+    expect([pipe.code, pipe.stderr]).toEqual([2, expect.stringContaining('--yes')])
+    expect(await text()).toContain('first')
+
+    const yes = await inTerminal(`deploy ${other} --slug ${slug}`, { input: 'y\r' })
+    expect(yes.code, yes.stdout).toBe(0)
+    expect(await text()).toContain('other')
+    // Linked now: not asked again.
+    await writeFile(path.join(other, 'index.html'), 'again')
+    expect((await dropway(`deploy ${other} --slug ${slug}`)).code).toBe(0)
+    const third = await makeFolder({ 'index.html': 'third' })
+    expect((await dropway(`deploy ${third} --slug ${slug}`, { env: { CI: 'true' } })).code).toBe(0)
+    expect(await text()).toContain('third')
+  })
+
+  test('--slug wins over what .dropway.json remembers, and the link stays', async () => {
+    const [linked, other] = [newSlug(), newSlug()]
+    const folder = await makeFolder({ 'index.html': 'x' })
+    await dropway(`deploy ${folder} --slug ${linked}`)
+    const elsewhere = await dropway(`deploy ${folder} --slug ${other}`)
+    expect([elsewhere.code, elsewhere.stderr]).toEqual([0, expect.stringContaining(`stays linked to ${linked}`)])
+    expect(elsewhere.lines.at(-1)).toContain(other)
+    expect((await dropway('deploy', { cwd: folder })).lines.at(-1)).toContain(linked)
+  })
+
+  test('with a remembered drop that is gone, --slug publishes, the same slug or another, and links anew', async () => {
+    const slug = newSlug()
+    const folder = await makeFolder({ 'index.html': 'x' })
+    await dropway(`deploy ${folder} --slug ${slug}`)
+    await dropway(`delete --yes --drop ${slug}`)
+    const gone = await dropway('deploy', { cwd: folder })
+    expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining('--slug')])
+    const renewed = newSlug()
+    expect((await dropway(`deploy --slug ${renewed}`, { cwd: folder })).code).toBe(0)
+    expect(JSON.parse(await readFile(path.join(folder, '.dropway.json'), 'utf8')).drop.slug).toBe(renewed)
+  })
+})
+
+describe('--dry-run', () => {
+  test('compares with what is live and makes nothing', async () => {
+    const slug = newSlug()
+    const folder = await makeFolder({ 'index.html': 'one', 'old.txt': 'old', 'same.txt': 'same' })
+    const before = await dropway(`deploy --slug ${slug} --dry-run`, { cwd: folder })
+    expect([before.code, before.stdout]).toEqual([0, expect.stringContaining('a new drop')])
+    expect(await ownSlugs()).not.toContain(slug)
+    await dropway(`deploy --slug ${slug}`, { cwd: folder })
+    await writeFile(path.join(folder, 'index.html'), 'two')
+    await writeFile(path.join(folder, 'old.txt'), 'new')
+    const after = await dropway('deploy --dry-run', { cwd: folder })
+    expect(after.lines.slice(0, 3)).toEqual(['~ index.html', '~ old.txt', expect.stringContaining('2 changed')])
+  })
+
+  test.each([
+    ['a reserved slug', { 'index.html': 'x' }, '--slug www', 1, 'reserved'],
+    ['an index under another name', { 'index.htm': 'x' }, '', 2, 'index.html'],
+    ['only Markdown', { 'index.md': '# x' }, '', 2, 'index.html'],
+  ])('refuses what the service would refuse: %s', async (_, files, options, code, words) => {
+    const folder = await makeFolder(files)
+    const refused = await dropway(`deploy ${folder} --dry-run ${options}`.trim())
+    expect([refused.code, refused.stderr]).toEqual([code, expect.stringContaining(words)])
+  })
+
+  test('refuses more than the plan takes', async () => {
+    const { token } = await stack.createAccount('free')
+    const folder = await makeFolder({ 'index.html': 'x', 'large.bin': randomBytes(10_000_001) })
+    expect((await dropway(`deploy ${folder} --dry-run`, { env: { DROPWAY_TOKEN: token } })).code).toBe(5)
+  })
+})
+
+test.each([
+  ['deplyo', '"deploy"'],
+  ['version', '"versions"'],
+  ['deploy --mesage x', '"--message"'],
+  ['domains ad x.example', '"add"'],
+  ['password sett', '"set"'],
+])('%s: did you mean %s?', async (line, meant) => {
+  const { code, stderr } = await dropway(line)
+  expect([code, stderr]).toEqual([2, expect.stringContaining(`Did you mean ${meant}?`)])
+})
+
+test('a drop that is nearly named is guessed', async () => {
+  const slug = newSlug()
+  await dropway(`deploy ${await makeFolder({ 'index.html': 'x' })} --slug ${slug}`)
+  const { stderr } = await dropway(`versions --drop ${slug}x`)
+  expect(stderr).toContain(`Did you mean "${slug}"?`)
+})
+
+test('without an address nothing is assumed: it says how to give it once', async () => {
+  for (const line of ['list', 'deploy', 'login']) {
+    const { code, stderr } = await dropway(line, { env: { DROPWAY_URL: '', HOME: path.join(cli.folder, 'nowhere') } })
+    expect([code, stderr]).toEqual([2, expect.stringContaining('dropway login https://')])
+    expect(stderr).not.toContain('localhost')
+  }
+})
+
+describe('a deploy that is cut short', () => {
+  test('by Ctrl-C says how to go on', async () => {
+    const proxy = await startCuttingProxy(stack.httpsPort)
+    const folder = await makeFolder({ 'index.html': 'x', 'big.bin': randomBytes(5_000_000) })
+    const stalled = proxy.stallAfter(2_000_000)
+    const { code, stdout } = await inTerminal(`deploy ${folder}`, {
+      env: { DROPWAY_URL: `https://localhost:${proxy.port}` },
+      respond: (output) => (output.includes('Sending') ? stalled.then(() => '\u0003') : undefined),
+    })
+    await proxy.close()
+    expect([code, stdout]).toEqual([130, expect.stringContaining('Run the same command again to go on')])
+  })
+
+  test('by a line that breaks says that it tries again, and that it is back', async () => {
+    const proxy = await startCuttingProxy(stack.httpsPort)
+    proxy.cutAfter(1_000_000, 1)
+    const folder = await makeFolder({ 'index.html': 'x', 'big.bin': randomBytes(3_000_000) })
+    const { code, stderr } = await dropway(`deploy ${folder}`, {
+      env: { DROPWAY_URL: `https://localhost:${proxy.port}` },
+    })
+    await proxy.close()
+    expect(code, stderr).toBe(0)
+    expect(stderr).toMatch(/Trying again for two minutes\.\n(?:.*\n)*The connection is back\./)
+  })
+})
+
+describe('signing in', () => {
+  test('by code, denied: exit code 3, and nothing is stored', async () => {
+    const person = await signedInPerson(stack)
+    const env = { HOME: path.join(cli.folder, 'denied'), DROPWAY_CA_FILE: path.join(cli.folder, 'ca.pem') }
+    const { code, stderr } = await cli.run(['login', stack.baseUrl], {
+      env,
+      respond(output) {
+        const shown = /^ {2}([A-Z]{4}-[A-Z]{4})$/m.exec(output)?.[1]
+        return shown === undefined ? undefined : enterCode(person, shown, 'deny').then(() => '')
+      },
+    })
+    expect([code, stderr]).toEqual([3, expect.stringContaining('denied')])
+    expect((await cli.run(['whoami'], { env: { ...env, DROPWAY_URL: stack.baseUrl } })).code).toBe(3)
+  })
+
+  test.each(['browser', 'code'])('by %s: a client that the service has forgotten registers anew', async (way) => {
+    const person = await signedInPerson(stack)
+    const home = path.join(cli.folder, `forgotten-${way}`)
+    const file = path.join(home, '.config', 'dropway', 'credentials.json')
+    await mkdir(path.dirname(file), { recursive: true })
+    const stale = { client_id: 'cli_forgotten', access_token: 'x', expires_at: 0, token_endpoint: stack.baseUrl }
+    await writeFile(file, JSON.stringify({ [stack.baseUrl]: stale }))
+    const env = { HOME: home, DROPWAY_CA_FILE: path.join(cli.folder, 'ca.pem') }
+    const { code, stderr } =
+      way === 'browser'
+        ? await loginByBrowser(cli, cli.run, person, env, [stack.baseUrl])
+        : await loginByCode(cli.run, person, env, [stack.baseUrl])
+    expect(code, stderr).toBe(0)
+  })
+})

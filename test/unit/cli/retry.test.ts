@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest'
+import { ApiFailure } from '../../../cli/api-failure.ts'
+import { CliError, exitCodes } from '../../../cli/failure.ts'
+import { Unreachable } from '../../../cli/http-client.ts'
+import { createPatientRetry, mayRepeat, PATIENCE_MS } from '../../../cli/retry.ts'
+
+const neverSent = new Unreachable('no way', false, false)
+const mayHaveArrived = new Unreachable('cut', true, false)
+const refused = new Unreachable('nobody there', false, true)
+const answered = (status: number, retryAfterMs?: number) => new ApiFailure(status, 'x', `${status}`, retryAfterMs)
+
+describe('what may be done again', () => {
+  test.each([
+    [neverSent, false, true],
+    [mayHaveArrived, false, false],
+    [mayHaveArrived, true, true],
+    [answered(503), false, true],
+    [answered(429), false, true],
+    [answered(502), false, false],
+    [answered(504), true, true],
+    [answered(500), true, false],
+    [answered(400), true, false],
+    [answered(401), true, false],
+    [new CliError('certificate', exitCodes.unreachable, 'untrusted_certificate'), true, false],
+    [new Error('a mistake of ours'), true, false],
+  ])('%s (repeatable: %s): %s', (error, repeatable, expected) => expect(mayRepeat(error, repeatable)).toBe(expected))
+})
+
+/** A retry whose time passes only while it waits. */
+function patience() {
+  let now = 1000
+  const told: string[] = []
+  const retry = createPatientRetry({
+    onTrouble: (message) => told.push(message),
+    onRecovery: () => told.push('back'),
+    now: () => now,
+    pause: async (ms) => void (now += ms),
+  })
+  return { retry, told, elapsed: () => now - 1000 }
+}
+
+const failing = (times: number, error: Error) => {
+  let count = 0
+  return async () => {
+    if (count++ < times) throw error
+    return count
+  }
+}
+
+test('a passing trouble is told once, with how long it is waited for, and so is its end', async () => {
+  const { retry, told } = patience()
+  expect(await retry.run(failing(4, mayHaveArrived), { repeatable: true })).toBe(5)
+  expect(told).toEqual(['cut Trying again for two minutes.', 'back'])
+})
+
+test('it goes on for two minutes, and then the trouble is the answer', async () => {
+  const { retry, elapsed } = patience()
+  await expect(retry.run(failing(Infinity, neverSent), { repeatable: false })).rejects.toBe(neverSent)
+  expect(elapsed()).toBeGreaterThan(PATIENCE_MS - 10_000)
+  expect(elapsed()).toBeLessThanOrEqual(PATIENCE_MS)
+})
+
+test('an address where nobody ever was is given up soon; one that answered before is not', async () => {
+  const stranger = patience()
+  await expect(stranger.retry.run(failing(Infinity, refused), { repeatable: true })).rejects.toBe(refused)
+  expect(stranger.elapsed()).toBeLessThan(15_000)
+  const friend = patience()
+  await friend.retry.run(async () => 'hello', { repeatable: true })
+  await expect(friend.retry.run(failing(Infinity, refused), { repeatable: true })).rejects.toBe(refused)
+  expect(friend.elapsed()).toBeGreaterThan(100_000)
+})
+
+test('the service says how long to wait; a refusal is not waited for', async () => {
+  const { retry, elapsed, told } = patience()
+  await retry.run(failing(1, answered(429, 7000)), { repeatable: false })
+  expect(elapsed()).toBe(7000)
+  await expect(retry.run(failing(1, answered(400)), { repeatable: true })).rejects.toThrow('400')
+  expect(told).toHaveLength(2)
+})
