@@ -149,7 +149,8 @@ export function createOAuth({ origin, http, pause = sleep }: OAuthDeps): OAuth {
     async isAcceptable(attempt) {
       const reply = await http.send(attempt.url, { method: 'GET', headers: { accept: 'text/html' } })
       await reply.text()
-      return reply.status < 400
+      // Nobody was asked yet: an answer that already goes back to us is a refusal.
+      return reply.status < 400 && !(reply.headers.location ?? '').startsWith(attempt.redirectUri)
     },
 
     async complete(metadata, attempt, answer) {

@@ -74,6 +74,7 @@ function uploadOptions(args: Arguments): UploadOptions {
   const message = args.text('message')
   return {
     ...(message === undefined ? {} : { message }),
+    allowSecrets: args.texts('include').length > 0,
     ...(args.flag('spa') ? { spaFallback: true } : args.flag('no-spa') ? { spaFallback: false } : {}),
   }
 }
@@ -175,7 +176,7 @@ async function publishFile(
   // What is in a .zip, the service sees first; it keeps back what looks like a secret.
   const form = await fileForm(source.path, {
     ...(options.message === undefined ? {} : { message: options.message }),
-    ...(args.texts('include').length > 0 ? { allow_secrets: 'true' } : {}),
+    ...(options.allowSecrets ? { allow_secrets: 'true' } : {}),
   })
   const version = await context.api.call<Version>(
     'POST',

@@ -21,7 +21,7 @@ import type { Actor } from '../accounts/actor.ts'
 import { transaction, type Pool } from '../database/sql.ts'
 import type { Publishing } from '../publishing/contract.ts'
 import { createBoundedWork } from '../publishing/batches.ts'
-import { requireLandingPage } from '../publishing/bundle.ts'
+import { markdownLanding, requireLandingPage } from '../publishing/bundle.ts'
 import { findOwnSlug, lockOrganisation, ownBlobs } from './queries.ts'
 import type { SiteFacts } from './rules.ts'
 import type { Changes, CheckUpload, StartUpload, VersionView } from './schemas.ts'
@@ -171,7 +171,8 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       const plan = site?.plan ?? actor.plan
       if (site) versions.requirePublishable(site)
       requireUploadable(wanted.files, plans[plan].uploadBytes)
-      requireLandingPage(wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size })))
+      const files = wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size }))
+      if (!markdownLanding(files)) requireLandingPage(files)
       const live = uploadedHashes(site && (await versions.liveManifest(site.id, site.live_version_id)))
       const missing = await missingOf(actor, wanted.files, live)
       return {

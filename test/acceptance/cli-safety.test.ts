@@ -1,4 +1,5 @@
 /** What the client refuses, asks and says before something goes wrong. */
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
@@ -83,6 +84,19 @@ describe('secrets', () => {
     expect((await stack.visit(slug, '/public.key')).status).toBe(200)
   })
 
+  test('in a .zip they are not published, and named; --include publishes them', async () => {
+    const folder = await makeFolder({ 'index.html': 'zipped', '.npmrc': 'token' })
+    const script = 'import zipfile; z = zipfile.ZipFile("a.zip", "w"); z.write("index.html"); z.write(".npmrc")'
+    execFileSync('python3', ['-c', script], { cwd: folder })
+    const slug = newSlug()
+    const kept = await dropway(`deploy a.zip --slug ${slug}`, { cwd: folder })
+    expect([kept.code, kept.stderr]).toEqual([0, expect.stringContaining('Not published: .npmrc')])
+    expect((await stack.visit(slug, '/.npmrc')).status).toBe(404)
+    const other = newSlug()
+    await dropway(`deploy a.zip --slug ${other} --include .npmrc`, { cwd: folder })
+    expect((await stack.visit(other, '/.npmrc')).text()).toBe('token')
+  })
+
   test('--dry-run and diff refuse them too', async () => {
     const folder = await makeFolder({ 'index.html': 'x', '.npmrc': 'x' })
     expect((await dropway('deploy --dry-run --json', { cwd: folder })).json()).toMatchObject({
@@ -155,11 +169,15 @@ describe('--dry-run', () => {
   test.each([
     ['a reserved slug', { 'index.html': 'x' }, '--slug www', 1, 'reserved'],
     ['an index under another name', { 'index.htm': 'x' }, '', 2, 'index.html'],
-    ['only Markdown', { 'index.md': '# x' }, '', 2, 'index.html'],
   ])('refuses what the service would refuse: %s', async (_, files, options, code, words) => {
     const folder = await makeFolder(files)
     const refused = await dropway(`deploy ${folder} --dry-run ${options}`.trim())
     expect([refused.code, refused.stderr]).toEqual([code, expect.stringContaining(words)])
+  })
+
+  test('takes a landing page in Markdown, as deploy does', async () => {
+    const folder = await makeFolder({ 'index.md': '# x' })
+    expect((await dropway(`deploy ${folder} --dry-run`)).stdout).toContain('+ index.md')
   })
 
   test('refuses more than the plan takes', async () => {
