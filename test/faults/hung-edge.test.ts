@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import tls from 'node:tls'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startEdgeFixture, streamH2, type EdgeFixture } from '../support/edge-fixture.ts'
+import { startStack } from '../support/stack.ts'
 
 const HOST = 'still.localhost'
 /** What is promised. */
@@ -74,6 +75,27 @@ test.each(HANGS)('a worker that stands still ($how) is replaced', { timeout: 90_
   for (const session of sessions) session.destroy()
 })
 
+/** Longer than a worker may take to hear of a change, shorter than it may be silent. */
+const SLOW_MS = 11_000
+
+test('a worker that is slow is replaced without a cut: whoever is on it is answered', { timeout: 90_000 }, async () => {
+  const [victim] = workers()
+  const sessions = Array.from({ length: 12 }, connect)
+  for (const session of sessions) expect(await answersWithin(session, 10_000)).toBe(true)
+  process.kill(victim!, 'SIGSTOP')
+  const asked = sessions.map((session) => answersWithin(session, 60_000))
+  // Its workers must hear of it.
+  void fixture.publish('news.localhost', { 'index.html': 'news' }).catch(() => {})
+  await sleep(SLOW_MS)
+  process.kill(victim!, 'SIGCONT')
+  expect(await Promise.all(asked)).not.toContain(false)
+  await expect.poll(workers, { timeout: 30_000 }).not.toContain(victim)
+  await expect.poll(() => workers().length, { timeout: 30_000 }).toBe(3)
+  expect(fixture.edge.output()).toContain('a worker is too slow')
+  expect((await fixture.h2('news.localhost', '/')).text).toBe('news')
+  for (const session of sessions) session.destroy()
+})
+
 test('the delay of every process is a figure', async () => {
   const metrics = async (): Promise<string> =>
     (await fetch(`http://127.0.0.1:${fixture.edge.metricsPort}/metrics`)).text()
@@ -83,3 +105,24 @@ test('the delay of every process is a figure', async () => {
     expect(text).toMatch(new RegExp(`event_loop_delay_max_ms{process="worker ${pid}"} [\\d.]+`))
   expect(text).toMatch(/event_loop_delay_p999_ms{process="primary"} [\d.]+/)
 })
+
+test.each(HANGS)(
+  'the primary that stands still ($how) is replaced, workers and all',
+  { timeout: 120_000 },
+  async (hang) => {
+    const stack = await startStack({ env: { TEST_HOOKS: 'hang' } })
+    try {
+      const site = await stack.publish(await stack.createAccount('plus'), '<h1>Still here</h1>')
+      const before = stack.pids()['edge']!
+      stack.kill('edge', hang.signal)
+      const hungAt = performance.now()
+      const isReplaced = (): boolean => ![undefined, before].includes(stack.pids()['edge'])
+      // Until then its workers go on.
+      while (!isReplaced() && performance.now() - hungAt < REPLACED_WITHIN_MS) await sleep(100)
+      expect(isReplaced()).toBe(true)
+      await expect.poll(async () => (await stack.visit(site.slug)).status, { timeout: 20_000 }).toBe(200)
+    } finally {
+      await stack.stop()
+    }
+  },
+)
