@@ -205,6 +205,12 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
   })
   const csrf = createCsrf({ secrets, baseUrl: config.baseUrl })
 
+  async function runLifecycle(): Promise<void> {
+    const { held } = await lifecycle.run()
+    if (held > 0)
+      log.warn({ drops: held }, 'so many drops are due to be removed that none is; see "admin run-lifecycle --all"')
+  }
+
   async function collectBlobs(): Promise<number> {
     const now = clock.now()
     await deleteEndedSpans(sql, new Date(now))
@@ -258,7 +264,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     compressionJob: { name: 'compression', run: (stopping: AbortSignal) => versions.refineDue(stopping) },
     /** What runs by itself, again and again. Each is safe to run on several controls at once. */
     jobs: [
-      { name: 'lifecycle', run: () => lifecycle.run() },
+      { name: 'lifecycle', run: runLifecycle },
       { name: 'uploads', run: () => uploads.sweep() },
       { name: 'content uploads', atMostEveryMs: SWEEP_MS, run: () => contentUploads.sweep() },
       { name: 'accounts', atMostEveryMs: SWEEP_MS, run: () => accounts.sweep() },

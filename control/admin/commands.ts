@@ -1,5 +1,6 @@
 /** What an operator can do, each as one function over the same services as the web server. */
 import { parseArgs } from 'node:util'
+import { systemClock } from '../../shared/clock.ts'
 import { PLAN_NAMES, type PlanName } from '../../shared/plans.ts'
 import { CURRENCIES } from '../accounts/countries.ts'
 import { issueToken } from '../accounts/tokens.ts'
@@ -134,11 +135,20 @@ function backupContext({ sql, blobs, secrets, config, clock }: Services): Backup
 
 /** Its clock is already set to --now by main.ts: services read the time from their clock only. */
 const runLifecycle: Command = {
-  usage: 'run-lifecycle [--now <ISO time>]',
-  summary: 'warns, expires and removes drops as if it were that time',
-  async run(services) {
-    const done = await services.lifecycle.run()
-    return { now: new Date(services.clock.now()).toISOString(), ...done, mails: await services.mailer.deliverDue() }
+  usage: 'run-lifecycle [--now <ISO time> [--really]] [--all]',
+  summary:
+    'tells owners, expires and removes drops, as the jobs do; with --now it says what it would do then, and does it with --really; --all: also when that removes very many',
+  async run(services, args) {
+    const { really, all } = options(args, {
+      really: { type: 'boolean', default: false },
+      all: { type: 'boolean', default: false },
+    })
+    const now = new Date(services.clock.now()).toISOString()
+    const isMoved = services.clock !== systemClock
+    if (isMoved && !really) return { now, ...(await services.lifecycle.preview()) }
+    const { lifecycle, mailer } = services
+    const done = isMoved || all ? await lifecycle.runAsOf({ unbounded: all }) : await lifecycle.run()
+    return { now, ...done, mails: await mailer.deliverDue() }
   },
 }
 

@@ -4,7 +4,7 @@
  * change. When a drop ends is decided in one place (sites/rules.ts, `clockOf`), which refreshing its routes asks.
  * Every move locks what it moves, so that any number of controls may run the jobs at once.
  */
-import type { Clock } from '../../shared/clock.ts'
+import { MINUTE_MS, type Clock } from '../../shared/clock.ts'
 import { siteHost } from '../../shared/hosts.ts'
 import { plans, isPaid, type PlanName } from '../../shared/plans.ts'
 import { addressOf } from '../../shared/settings.ts'
@@ -16,7 +16,10 @@ import type { EnqueueMail } from '../mail/mail.ts'
 import type { RefreshRoutes } from '../sites/routing.ts'
 import type { Sites } from '../sites/sites.ts'
 import * as queries from './queries.ts'
-import { actsAt, dueNotice, nextNoticeAt, noticesOf, type Notice, type NoticeSettings } from './rules.ts'
+import { actsAt, dueNotice, mayNotRemove, nextNoticeAt, noticesOf, type Notice, type NoticeSettings } from './rules.ts'
+
+/** Nobody's clock is that wrong by accident of the network. */
+const MAX_SKEW_MS = MINUTE_MS
 
 export interface LifecycleDeps {
   sql: Pool
@@ -46,8 +49,32 @@ export interface Lifecycle {
    * one resumes what fits. Nothing that is retained goes. Passwords stay in force. False when there is no such organisation.
    */
   changePlan(db: Sql, orgId: string, plan: PlanName): Promise<boolean>
-  /** Everything that is due as of the clock. */
-  run(): Promise<{ expired: number; removed: number; closed: number }>
+  /**
+   * Everything that is due, on Postgres's time, which all controls share. Throws where this machine's clock differs by
+   * more than a minute: one of the two is wrong, and what is removed stays removed.
+   */
+  run(): Promise<LifecycleRun>
+  /** The same as of the clock that was handed in. `unbounded`: however many are to be removed. */
+  runAsOf(options?: { readonly unbounded?: boolean }): Promise<LifecycleRun>
+  /** What would be due now, as of the clock that was handed in; changes nothing. */
+  preview(): Promise<LifecyclePreview>
+}
+
+export interface LifecycleRun {
+  readonly expired: number
+  readonly removed: number
+  /** Due to be removed, and kept because they are too many at once: something is wrong, or an operator says so. */
+  readonly held: number
+  readonly closed: number
+}
+
+export interface LifecyclePreview {
+  readonly would_expire: number
+  readonly would_remove: number
+  /** More than a run removes without being asked to. */
+  readonly would_hold: boolean
+  /** Organisations whose owners would get a mail. */
+  readonly would_tell: number
 }
 
 export function createLifecycle({
@@ -61,7 +88,10 @@ export function createLifecycle({
   closeUnverified,
   config,
 }: LifecycleDeps): Lifecycle {
-  const now = (): Date => new Date(clock.now())
+  /** How far Postgres's clock is ahead of ours, in a run on its time; less than MAX_SKEW_MS. */
+  let offsetMs = 0
+  const time = (): number => clock.now() + offsetMs
+  const now = (): Date => new Date(time())
   const notices = noticesOf(config)
   const urlOf = (slug: string): string => addressOf(config, siteHost(slug, config.sitesDomain))
 
@@ -71,11 +101,11 @@ export function createLifecycle({
       const orgId = await queries.lockNoticeDue(db, now())
       if (orgId === undefined) return false
       const drops = await queries.lockClockedDrops(db, orgId)
-      const due = dueNotice(notices, drops, clock.now())
+      const due = dueNotice(notices, drops, time())
       if (due) await tell(db, orgId, due.notice, due.drops)
       for (const drop of drops) {
         const told = due?.drops.includes(drop) ? [...drop.told, due.notice.kind] : drop.told
-        await queries.setNextNotice(db, drop.id, nextNoticeAt(notices, { ...drop, told }, clock.now()))
+        await queries.setNextNotice(db, drop.id, nextNoticeAt(notices, { ...drop, told }, time()))
       }
       await queries.forgetNotices(db, orgId)
       return true
@@ -83,7 +113,7 @@ export function createLifecycle({
   }
 
   async function tell(db: Sql, orgId: string, notice: Notice, about: readonly queries.ClockedRow[]): Promise<void> {
-    const drops = about.map((drop) => ({ ...drop, url: urlOf(drop.slug), at: actsAt(notice, drop, clock.now()) }))
+    const drops = about.map((drop) => ({ ...drop, url: urlOf(drop.slug), at: actsAt(notice, drop, time()) }))
     for (const { id, at } of drops) await queries.noteTold(db, id, { kind: notice.kind, actsAt: at, now: now() })
     const [first] = drops
     await enqueueMail(db, {
@@ -105,9 +135,22 @@ export function createLifecycle({
     })
   }
 
+  const removableBefore = (): Date => new Date(time() - config.recoveryWindowMs)
+
+  async function act(unbounded: boolean): Promise<LifecycleRun> {
+    const expired = await repeat(expireNext)
+    await repeat(tellNext)
+    const due = await queries.countRemovable(sql, removableBefore(), now())
+    const isHeld = !unbounded && mayNotRemove(due, await queries.countDrops(sql))
+    const removed = isHeld ? 0 : await repeat(removeNext)
+    const closed = await closeUnverified()
+    if (expired + removed + closed > 0) await events.propagate()
+    return { expired, removed, held: isHeld ? due : 0, closed }
+  }
+
   async function removeNext(): Promise<boolean> {
     return transaction(sql, async (db) => {
-      const id = await queries.lockRemovable(db, new Date(clock.now() - config.recoveryWindowMs), now())
+      const id = await queries.lockRemovable(db, removableBefore(), now())
       if (id === undefined) return false
       await refreshRoutes(db, id)
       const site = await sites.find(db, id)
@@ -130,7 +173,7 @@ export function createLifecycle({
     if (paused.length + stopped.length === 0) return
     const { email, organisation } = await queries.findOwner(db, orgId)
     await enqueueMail(db, {
-      eventKey: `paused:${orgId}:${clock.now()}`,
+      eventKey: `paused:${orgId}:${time()}`,
       to: email,
       template: 'paused',
       data: {
@@ -176,12 +219,28 @@ export function createLifecycle({
     },
 
     async run() {
-      const expired = await repeat(expireNext)
-      await repeat(tellNext)
-      const removed = await repeat(removeNext)
-      const closed = await closeUnverified()
-      if (expired + removed + closed > 0) await events.propagate()
-      return { expired, removed, closed }
+      const skewMs = (await queries.databaseTime(sql)) - clock.now()
+      if (Math.abs(skewMs) > MAX_SKEW_MS)
+        throw new Error(
+          `this machine's clock is ${Math.round(skewMs / 1000)} s away from that of Postgres; nothing is done`,
+        )
+      offsetMs = skewMs
+      return act(false)
+    },
+
+    async runAsOf({ unbounded = false } = {}) {
+      offsetMs = 0
+      return act(unbounded)
+    },
+
+    async preview() {
+      const removable = await queries.countRemovable(sql, removableBefore(), now())
+      return {
+        would_expire: await queries.countExpired(sql, now()),
+        would_remove: removable,
+        would_hold: mayNotRemove(removable, await queries.countDrops(sql)),
+        would_tell: await queries.countNoticesDue(sql, now()),
+      }
     },
   }
 }

@@ -114,13 +114,45 @@ export async function markExpired(sql: Sql, siteId: string): Promise<void> {
   await sql`update sites set expired_at = expires_at where id = ${siteId}`
 }
 
-/** Takes one expired drop whose recovery window has passed, and whose owner, if it has one, was told of it. */
+/** Expired drops whose recovery window has passed, and whose owner, if they have one, was told of it. */
+const removable = (sql: Sql, expiredBefore: Date, now: Date) => sql`
+  sites s where deleted_at is null and expired_at <= ${expiredBefore}
+    and (org_id is null or ${NOTICES_BEFORE_REMOVAL.length} = (
+      select count(*) from drop_notices n where n.site_id = s.id and n.clock = s.expires_at
+        and n.kind = any(${NOTICES_BEFORE_REMOVAL as unknown as string[]}) and n.acts_at <= ${now}))`
+
+/** Takes one of them; other runners take others. */
 export async function lockRemovable(sql: Sql, expiredBefore: Date, now: Date): Promise<string | undefined> {
   const [site] = await sql<{ id: string }[]>`
-    select id from sites s where deleted_at is null and expired_at <= ${expiredBefore}
-      and (org_id is null or ${NOTICES_BEFORE_REMOVAL.length} = (
-        select count(*) from drop_notices n where n.site_id = s.id and n.clock = s.expires_at
-          and n.kind = any(${NOTICES_BEFORE_REMOVAL as unknown as string[]}) and n.acts_at <= ${now}))
-    order by expired_at limit 1 for update skip locked`
+    select id from ${removable(sql, expiredBefore, now)} order by expired_at limit 1 for update skip locked`
   return site?.id
+}
+
+export async function countRemovable(sql: Sql, expiredBefore: Date, now: Date): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`select count(*) as count from ${removable(sql, expiredBefore, now)}`
+  return row!.count
+}
+
+export async function countExpired(sql: Sql, now: Date): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*) as count from sites where deleted_at is null and expired_at is null and expires_at <= ${now}`
+  return row!.count
+}
+
+export async function countNoticesDue(sql: Sql, now: Date): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(distinct org_id) as count from sites
+    where deleted_at is null and org_id is not null and next_notice_at <= ${now}`
+  return row!.count
+}
+
+export async function countDrops(sql: Sql): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`select count(*) as count from sites where deleted_at is null`
+  return row!.count
+}
+
+/** Milliseconds since the epoch, as Postgres counts them. */
+export async function databaseTime(sql: Sql): Promise<number> {
+  const [row] = await sql<{ now: Date }[]>`select clock_timestamp() as now`
+  return row!.now.getTime()
 }

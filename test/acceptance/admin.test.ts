@@ -95,7 +95,18 @@ test('run-lifecycle --now expires free drops as if it were then; paid ones stay'
   const free = await stack.publish(await stack.createAccount('free'), '<p>free</p>')
   const paid = await stack.publish(await stack.createAccount('plus'), '<p>paid</p>')
   const later = new Date(Date.now() + 31 * DAY_MS).toISOString()
-  const result = await admin<{ now: string; expired: number; mails: number }>('run-lifecycle', '--now', later)
+  // Without --really it only says so.
+  expect(await admin('run-lifecycle', '--now', later)).toMatchObject({
+    now: expect.any(String),
+    would_remove: expect.any(Number),
+  })
+  expect((await stack.visit(free.slug)).status).toBe(200)
+  const result = await admin<{ now: string; expired: number; mails: number }>(
+    'run-lifecycle',
+    '--now',
+    later,
+    '--really',
+  )
   expect(result.now.slice(0, 16)).toBe(later.slice(0, 16))
   expect(result.expired).toBeGreaterThanOrEqual(1)
   expect((await stack.visit(free.slug)).status).toBe(410)

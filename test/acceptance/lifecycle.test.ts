@@ -23,7 +23,7 @@ async function admin(...args: string[]): Promise<Record<string, unknown>> {
 }
 
 const runAfter = (days: number, from = Date.now()) =>
-  admin('run-lifecycle', '--now', new Date(from + days * DAY_MS).toISOString())
+  admin('run-lifecycle', '--now', new Date(from + days * DAY_MS).toISOString(), '--really')
 
 async function newDrop(account: Account, content = '<h1>here</h1>') {
   const api = apiFor(stack, account)

@@ -20,7 +20,7 @@ beforeEach(() => {
 async function days(count: number): Promise<void> {
   for (let day = 0; day < count; day++) {
     now += DAY_MS
-    await control.services.lifecycle.run()
+    await control.services.lifecycle.runAsOf()
   }
 }
 
@@ -244,7 +244,7 @@ describe('nothing is removed without mails', () => {
     const owner = await control.newActor()
     const { site } = await control.publishPage(owner, 'forgotten')
     now += 365 * DAY_MS
-    await control.services.lifecycle.run()
+    await control.services.lifecycle.runAsOf()
     expect(await mailsTo(owner.email)).toEqual(['expired', 'removal'])
     await days(6)
     expect(await stateOf(owner, site.id)).toBe('expired')
