@@ -165,6 +165,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     clock,
     log,
     baseUrl: config.baseUrl,
+    secrets,
     enqueueMail,
     hooks,
     personalDataKeptMs: config.personalDataKeptMs,

@@ -130,6 +130,14 @@ export const errors = {
     new ApiError(429, 'rate_limited', detail, {
       headers: { 'retry-after': String(Math.max(1, Math.ceil(retryAfterSeconds))) },
     }),
+  /** The field `challenge` and `bits` say what to solve (shared/proof-of-work.ts). */
+  proofRequired: (challenge: { challenge: string; bits: number }) =>
+    new ApiError(
+      429,
+      'proof_required',
+      'Many wrong passwords were tried here lately, perhaps by somebody else. Your browser has to do a small calculation before the next try.',
+      { fields: { ...challenge }, headers: { 'retry-after': '1' } },
+    ),
   internal: (id: string) =>
     new ApiError(500, 'internal', 'Something failed on our side. Try again; if it stays, quote this id.', {
       fields: { id },

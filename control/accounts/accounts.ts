@@ -1,6 +1,8 @@
 /** Accounts: who somebody is, and everything that happens to that. See contract.ts for the promises. */
 import { DAY_MS, type Clock } from '../../shared/clock.ts'
 import type { Log } from '../../shared/log.ts'
+import { createProofOfWork } from '../../shared/proof-of-work.ts'
+import type { Secrets } from '../../shared/secrets.ts'
 import type { Pool } from '../database/sql.ts'
 import type { Request } from '../http/route.ts'
 import type { EnqueueMail } from '../mail/mail.ts'
@@ -27,6 +29,7 @@ export interface AccountsOptions {
   readonly clock: Clock
   readonly log: Log
   readonly baseUrl: string
+  readonly secrets: Pick<Secrets, 'sign' | 'verify'>
   readonly enqueueMail: EnqueueMail
   readonly hooks: AccountHooks
   /** How long what names the person of a closed account is kept in logs. */
@@ -41,10 +44,11 @@ export interface AccountsOptions {
 }
 
 export function createAccounts(options: AccountsOptions): Accounts {
-  const { sql, clock, baseUrl, enqueueMail, geoHeader, anonymousIdOf } = options
+  const { sql, clock, baseUrl, enqueueMail, geoHeader, anonymousIdOf, secrets } = options
   const deps = {
     ...options,
     throttle: createThrottle({ sql, clock }),
+    proofOfWork: createProofOfWork(secrets),
     links: createLinks({ clock, baseUrl, dropUrl: options.dropUrl, enqueueMail }),
     now: () => new Date(clock.now()),
   }

@@ -47,8 +47,11 @@ export interface Accounts {
 
   /** Creates the user and a personal organisation, signs in at once, claims this browser's drops, mails the link. 409 `email_taken`. */
   signUp(input: { email: string; password: string; country?: string }, visit: Visit): Promise<SignedIn>
-  /** 401 `wrong_credentials` alike for an unknown e-mail and a wrong password; 429 when tried too often. */
-  signIn(input: { email: string; password: string }, visit: Visit): Promise<SignedIn>
+  /**
+   * 401 `wrong_credentials` alike for an unknown e-mail and a wrong password. After too many attempts 429
+   * `proof_required` with a challenge; the next attempt brings its answer along (`proof`), which is good for one.
+   */
+  signIn(input: { email: string; password: string; proof?: string | undefined }, visit: Visit): Promise<SignedIn>
   /** Answers with the cookie that clears the session. Never fails: an unknown session is already signed out. */
   signOut(sessionSecret: string | undefined): Promise<{ setCookie: string }>
   /** Ends every session of the account, the calling one too. */

@@ -1,3 +1,4 @@
+import type { ProofOfWork } from '../../shared/proof-of-work.ts'
 import type { AccountsOptions } from './accounts.ts'
 import type { Links } from './links.ts'
 import type { Throttle } from './throttle.ts'
@@ -6,5 +7,6 @@ import type { Throttle } from './throttle.ts'
 export interface AccountDeps extends AccountsOptions {
   readonly throttle: Throttle
   readonly links: Links
+  readonly proofOfWork: ProofOfWork
   now(): Date
 }

@@ -4,6 +4,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../shared/clock.ts'
 import { errors } from '../../shared/errors.ts'
 import { isHostname } from '../../shared/hosts.ts'
 import { MAX_PASSWORD_CHARS } from '../../shared/limits.ts'
+import { PROOF_LIFETIME_MS } from '../../shared/proof-of-work.ts'
 
 /** RFC 5321 §4.5.3.1. */
 const MAX_EMAIL_CHARS = 254
@@ -61,8 +62,8 @@ export interface Allowance {
 }
 
 /**
- * Attempts per window. Somebody who forgot a password needs a handful; a whole office shares an address; and an
- * account must not be locked against its owner by strangers, so its own total is wider than one network's share.
+ * Attempts per window. Somebody who forgot a password needs a handful; a whole office shares an address. Beyond its
+ * allowance a sign-in is not refused but costs a proof of work: strangers' guesses must not lock the owner out.
  */
 export const ALLOWANCES = {
   signInPerAccountAndNetwork: { limit: 10, windowMs: 15 * MINUTE_MS },
@@ -76,8 +77,21 @@ export const ALLOWANCES = {
   emailChangePerAccount: { limit: 5, windowMs: HOUR_MS },
   /** Mails to strangers. */
   invitationMailPerAccount: { limit: 50, windowMs: DAY_MS },
+  /** Each answer to a challenge counts as one sign-in. */
+  signInPerProof: { limit: 1, windowMs: PROOF_LIFETIME_MS },
   passwordCheckPerAccount: { limit: 10, windowMs: 15 * MINUTE_MS },
 } as const satisfies Record<string, Allowance>
+
+/** About a second in a browser. */
+const MIN_SIGN_IN_PROOF_BITS = 19
+/** About half a minute: what a person still waits for while somebody guesses their password from thousands of networks. */
+const MAX_SIGN_IN_PROOF_BITS = 24
+
+/** How hard a further sign-in is when the allowance was used `used` times: each doubling doubles the work. */
+export function signInProofBits(used: number): number | undefined {
+  if (used <= 1) return undefined
+  return Math.min(MAX_SIGN_IN_PROOF_BITS, MIN_SIGN_IN_PROOF_BITS + Math.floor(Math.log2(used)))
+}
 
 export type AllowanceName = keyof typeof ALLOWANCES
 

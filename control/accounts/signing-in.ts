@@ -15,29 +15,50 @@ import {
   lockUser,
   type UserRow,
 } from './queries.ts'
-import { DUMMY_PASSWORD_HASH, networkOf, parseEmail } from './rules.ts'
+import { DUMMY_PASSWORD_HASH, networkOf, parseEmail, signInProofBits } from './rules.ts'
 import { clearedSessionCookie } from './session-cookie.ts'
 import { aliveAt, beginSession } from './sessions.ts'
 
-type Deps = Pick<AccountDeps, 'sql' | 'hooks' | 'throttle' | 'now'>
+type Deps = Pick<AccountDeps, 'sql' | 'hooks' | 'throttle' | 'now' | 'proofOfWork'>
 type SigningIn = Pick<Accounts, 'signIn' | 'signOut' | 'signOutEverywhere' | 'listSessions' | 'revokeSession'>
 
 /** No password of ours is longer; hashing megabytes would be work for nothing. */
 const MAX_TRIED_PASSWORD_CHARS = 1000
 
-export function createSigningIn({ sql, hooks, throttle, now }: Deps): SigningIn {
+export function createSigningIn({ sql, hooks, throttle, now, proofOfWork }: Deps): SigningIn {
+  /** Too many attempts do not lock anybody out: the next one costs the browser some work, each time anew. */
+  async function requireProof(used: number, email: string, proof: string | undefined): Promise<void> {
+    const bits = signInProofBits(used)
+    if (bits === undefined) return
+    const purpose = `sign-in ${email}`
+    const id = proofOfWork.check(proof, purpose, now().getTime())
+    if (id !== undefined && (await throttle.admit('signInPerProof', id))) return
+    throw errors.proofRequired(proofOfWork.ask(purpose, bits, now().getTime()))
+  }
+
   /**
    * The same work and the same words whether the e-mail or the password is wrong: count, look up, hash, compare.
    * What was counted is forgiven only by a success.
    */
-  async function checkCredentials(email: string, password: string, ip: string): Promise<UserRow> {
+  async function checkCredentials(
+    { email, password, proof }: { email: string; password: string; proof: string | undefined },
+    ip: string,
+  ): Promise<UserRow> {
     const network = networkOf(ip)
     const attempts = [
       ['signInPerNetwork', network],
       ['signInPerAccountAndNetwork', `${email} ${network}`],
       ['signInPerAccount', email],
     ] as const
-    for (const [name, subject] of attempts) await throttle.require(name, subject)
+    let used = 0
+    for (const [name, subject] of attempts) used = Math.max(used, await throttle.use(name, subject))
+    try {
+      await requireProof(used, email, proof)
+    } catch (error) {
+      // Only guesses count, so that nobody makes the work harder for the owner without doing it.
+      for (const [name, subject] of attempts) await throttle.refund(name, subject)
+      throw error
+    }
     const user = await findUserByEmail(sql, email)
     const isRight = await verifyPassword(
       password.slice(0, MAX_TRIED_PASSWORD_CHARS),
@@ -52,7 +73,8 @@ export function createSigningIn({ sql, hooks, throttle, now }: Deps): SigningIn 
 
   return {
     async signIn(input, visit) {
-      const checked = await checkCredentials(parseEmail(input.email), input.password, visit.ip)
+      const { password, proof } = input
+      const checked = await checkCredentials({ email: parseEmail(input.email), password, proof }, visit.ip)
       const signedIn = await transaction(sql, async (locked) => {
         // Deleted, or given another password, while the hash was computed.
         const user = await lockUser(locked, checked.id)

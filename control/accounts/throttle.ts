@@ -9,6 +9,8 @@ import { ALLOWANCES, type AllowanceName } from './rules.ts'
 export interface Throttle {
   /** Counts one attempt; false when it is over the allowance. */
   admit(name: AllowanceName, subject: string): Promise<boolean>
+  /** Counts one attempt; how many times the allowance has been used by now: up to 1 is within it. */
+  use(name: AllowanceName, subject: string): Promise<number>
   /** Counts one attempt; throws 429 when it is over the allowance. */
   require(name: AllowanceName, subject: string): Promise<void>
   /** After a success: the attempts so far no longer count. */
@@ -18,17 +20,21 @@ export interface Throttle {
 }
 
 export function createThrottle({ sql, clock }: { sql: Sql; clock: Clock }): Throttle {
-  async function count(name: AllowanceName, subject: string): Promise<{ over: boolean; retryAfterMs: number }> {
+  async function count(
+    name: AllowanceName,
+    subject: string,
+  ): Promise<{ over: boolean; used: number; retryAfterMs: number }> {
     const { limit, windowMs } = ALLOWANCES[name]
     const now = clock.now()
     const row = await countAttempt(sql, keyOf(name, subject), {
       now: new Date(now),
       resetsAt: new Date(now + windowMs),
     })
-    return { over: row.count > limit, retryAfterMs: row.resetsAt.getTime() - now }
+    return { over: row.count > limit, used: row.count / limit, retryAfterMs: row.resetsAt.getTime() - now }
   }
 
   return {
+    use: async (name, subject) => (await count(name, subject)).used,
     admit: async (name, subject) => !(await count(name, subject)).over,
     async require(name, subject) {
       const { over, retryAfterMs } = await count(name, subject)

@@ -3,8 +3,8 @@
  * a form that is sent faster than anybody types is held for a moment, and only suspicious traffic is asked for a proof
  * of work, which our page solves by itself.
  */
-import { createHash, randomBytes } from 'node:crypto'
-import { MINUTE_MS, HOUR_MS } from '../../shared/clock.ts'
+import { HOUR_MS } from '../../shared/clock.ts'
+import { createProofOfWork, type Challenge } from '../../shared/proof-of-work.ts'
 import type { Secrets } from '../../shared/secrets.ts'
 
 export interface Signals {
@@ -28,7 +28,7 @@ const MAX_FORM_AGE_MS = 24 * HOUR_MS
 const SUSPICIOUS_REJECTIONS = 5
 /** About a quarter of a second in a browser. */
 const PROOF_BITS = 16
-const PROOF_LIFETIME_MS = 10 * MINUTE_MS
+const PURPOSE = 'publish'
 
 /** Pure: what to do with a publisher. `startedAt` and `isProven` have been verified. */
 export function assess(
@@ -48,13 +48,11 @@ export function assess(
 export interface BotCheck {
   /** Goes into the page as a hidden field. */
   startToken(now: number): string
-  check(
-    signals: Signals,
-    now: number,
-  ): { verdict: BotVerdict; waitMs?: number; challenge?: { challenge: string; bits: number } }
+  check(signals: Signals, now: number): { verdict: BotVerdict; waitMs?: number; challenge?: Challenge }
 }
 
 export function createBotCheck(secrets: Pick<Secrets, 'sign' | 'verify'>): BotCheck {
+  const work = createProofOfWork(secrets)
   const signed = (text: string): string => `${text}.${secrets.sign('proof-of-work', text)}`
   const opened = (token: string | undefined): string | undefined => {
     const cut = token?.lastIndexOf('.') ?? -1
@@ -68,43 +66,18 @@ export function createBotCheck(secrets: Pick<Secrets, 'sign' | 'verify'>): BotCh
     return text?.startsWith('form:') ? Number(text.slice('form:'.length)) : undefined
   }
 
-  function isProven(proof: string | undefined, now: number): boolean {
-    const cut = proof?.lastIndexOf(':') ?? -1
-    if (proof === undefined || cut < 0) return false
-    const challenge = proof.slice(0, cut)
-    const [kind, expiresAt] = opened(challenge)?.split('~') ?? []
-    return (
-      kind === 'work' &&
-      Number(expiresAt) > now &&
-      hasLeadingZeroBits(createHash('sha256').update(proof).digest(), PROOF_BITS)
-    )
-  }
-
   return {
     startToken: (now) => signed(`form:${now}`),
     check(signals, now) {
       const started = startedAt(signals.started)
-      const verdict = assess(signals, { startedAt: started, isProven: isProven(signals.proof, now), now })
+      const verdict = assess(signals, {
+        startedAt: started,
+        isProven: work.check(signals.proof, PURPOSE, now) !== undefined,
+        now,
+      })
       if (verdict === 'wait') return { verdict, waitMs: started! + MIN_FORM_MS - now }
       if (verdict !== 'prove') return { verdict }
-      return {
-        verdict,
-        challenge: {
-          challenge: signed(`work~${now + PROOF_LIFETIME_MS}~${randomBytes(9).toString('base64url')}`),
-          bits: PROOF_BITS,
-        },
-      }
+      return { verdict, challenge: work.ask(PURPOSE, PROOF_BITS, now) }
     },
   }
-}
-
-export function hasLeadingZeroBits(bytes: Uint8Array, bits: number): boolean {
-  let left = bits
-  for (const byte of bytes) {
-    if (left <= 0) return true
-    const zeros = Math.clz32(byte) - 24
-    if (zeros < Math.min(8, left)) return false
-    left -= 8
-  }
-  return left <= 0
 }

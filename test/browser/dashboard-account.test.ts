@@ -1,8 +1,10 @@
+import { randomInt } from 'node:crypto'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { launchBrowser } from '../support/browser.ts'
 import { newEmail, openVisitor, PASSWORD, signIn, signUp, type Visitor } from '../support/dashboard-visitor.ts'
 import { mailedLink } from '../support/mailbox.ts'
+import { FormBrowser } from '../support/form-browser.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
 
 let stack: Stack
@@ -13,6 +15,35 @@ beforeAll(async () => {
   browser = await launchBrowser()
 })
 afterAll(() => browser.close())
+
+test(
+  'after many wrong passwords the page calculates and lets the owner in; without JavaScript it says what to do',
+  { timeout: 60_000 },
+  async () => {
+    const { email } = await stack.createAccount('free', { password: PASSWORD })
+    const from = `198.51.100.${randomInt(100, 200)}`
+    const stranger = new FormBrowser(stack, from)
+    for (let guess = 0; guess < 10; guess++)
+      await stranger.send('/signin', { email, password: `wrong password ${guess}` })
+    const refused = await stranger.send('/signin', { email, password: PASSWORD })
+    expect(refused.status).toBe(429)
+    expect(refused.text()).toContain('choose a new password by mail')
+
+    const visitor = await openVisitor(browser, stack)
+    const { page } = visitor
+    await visitor.context.setExtraHTTPHeaders({ 'x-forwarded-for': from })
+    await visitor.goto('/signin')
+    for (let round = 0; round < 2; round++) {
+      await page.getByLabel('E-mail').fill(email)
+      await page.getByLabel('Password').fill(PASSWORD)
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      if (round === 0) await page.locator('[data-challenge]').waitFor()
+    }
+    await page.waitForURL(/\/sites/)
+    expect(visitor.problems).toEqual([])
+    await visitor.close()
+  },
+)
 
 describe.each([{ javaScript: true }, { javaScript: false }])('with JavaScript $javaScript', ({ javaScript }) => {
   test('sign up, verify, sign out, sign in', async () => {

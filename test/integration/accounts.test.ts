@@ -6,6 +6,10 @@ import { issueToken, listTokens, revokeToken } from '../../control/accounts/toke
 import { createApiRoutes } from '../../control/http/api.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../shared/clock.ts'
 import { silentLog } from '../../shared/log.ts'
+import type { ApiError } from '../../shared/errors.ts'
+import { ALLOWANCES } from '../../control/accounts/rules.ts'
+import { createThrottle } from '../../control/accounts/throttle.ts'
+import { solve } from '../support/proof-of-work.ts'
 import {
   BASE_URL,
   callRoute,
@@ -415,21 +419,56 @@ describe('the account itself', () => {
 })
 
 describe('throttling', () => {
+  /** `guess` tells the code of what came of it; `solved` solves the challenge that came last. */
+  function guesser(email: string) {
+    let asked: { challenge: string; bits: number } | undefined
+    return {
+      solved: () => solve(asked!.challenge, asked!.bits),
+      async guess(ip: string, password: string, given?: string): Promise<string> {
+        try {
+          await fixture.accounts.signIn({ email, password, proof: given }, { ...VISIT, ip })
+          return 'accepted'
+        } catch (error) {
+          const { code, fields } = error as ApiError
+          if (code === 'proof_required') asked = fields as unknown as { challenge: string; bits: number }
+          return code
+        }
+      },
+    }
+  }
+
   test.each(['known', 'unknown'])(
-    'wrong passwords for a %s e-mail end in 429, without an account being locked for others',
+    'many wrong passwords for a %s e-mail cost work, and lock nobody out',
+    { timeout: 60_000 },
     async (kind) => {
       const { email } = kind === 'known' ? await fixture.newAccount() : { email: 'nobody@example.com' }
-      const tryFrom = (ip: string, password: string) =>
-        refusal(fixture.accounts.signIn({ email, password }, { ...VISIT, ip }))
+      const { guess, solved } = guesser(email)
+      const right = kind === 'known' ? 'accepted' : 'wrong_credentials'
       const codes: string[] = []
-      for (let attempt = 0; attempt < 12; attempt++) codes.push(await tryFrom('198.51.100.1', 'wrong password'))
-      expect(codes).toEqual([...Array(10).fill('wrong_credentials'), 'rate_limited', 'rate_limited'])
-      expect(await tryFrom('198.51.100.1', PASSWORD)).toBe('rate_limited')
-      if (kind === 'known') expect(await tryFrom('198.51.100.2', PASSWORD)).toBe('accepted')
+      for (let attempt = 0; attempt < 12; attempt++) codes.push(await guess('198.51.100.1', 'wrong password'))
+      expect(codes).toEqual([...Array(10).fill('wrong_credentials'), 'proof_required', 'proof_required'])
+      expect(await guess('198.51.100.1', PASSWORD)).toBe('proof_required')
+      const proof = solved()
+      // One answer is good for one guess, and for this account alone.
+      expect(await guess('198.51.100.1', 'wrong password', proof)).toBe('wrong_credentials')
+      expect(await guess('198.51.100.1', PASSWORD, proof)).toBe('proof_required')
+      expect(await guess('198.51.100.1', PASSWORD, 'nonsense')).toBe('proof_required')
+      expect(await guess('198.51.100.2', PASSWORD)).toBe(right)
+      expect(await guess('198.51.100.1', PASSWORD, solved())).toBe(right)
       fixture.advance(15 * MINUTE_MS)
-      expect(await tryFrom('198.51.100.1', PASSWORD)).toBe(kind === 'known' ? 'accepted' : 'wrong_credentials')
+      expect(await guess('198.51.100.1', PASSWORD)).toBe(right)
     },
   )
+
+  test('guesses from a hundred networks do not keep the owner out', { timeout: 60_000 }, async () => {
+    const { email } = await fixture.newAccount()
+    const { guess, solved } = guesser(email)
+    const throttle = createThrottle(fixture)
+    for (let guesses = 0; guesses < ALLOWANCES.signInPerAccount.limit; guesses++)
+      await throttle.use('signInPerAccount', email)
+    expect(await guess('198.51.100.9', PASSWORD)).toBe('proof_required')
+    expect(await guess('198.51.100.9', PASSWORD, solved())).toBe('accepted')
+  })
 
   test('a success wipes the slate', async () => {
     const { email } = await fixture.newAccount()

@@ -64,6 +64,7 @@ export async function createAccountsFixture(log: Log = silentLog) {
     clock,
     log,
     baseUrl: BASE_URL,
+    secrets,
     enqueueMail,
     hooks,
     personalDataKeptMs: PERSONAL_DATA_KEPT_MS,

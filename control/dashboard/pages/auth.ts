@@ -2,6 +2,7 @@
 import { ACCOUNT_PATHS } from '../../accounts/account-links.ts'
 import type { Actor } from '../../accounts/actor.ts'
 import { isCountry, resolveCountry } from '../../accounts/countries.ts'
+import type { ApiError } from '../../../shared/errors.ts'
 import { html } from '../../../shared/pages/html.ts'
 import { seeOther } from '../../http/reply.ts'
 import type { Request, Route } from '../../http/route.ts'
@@ -67,7 +68,8 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
       return actor ? seeOther(safeNext(next, '/sites')) : views.signInPage(viewer, { next })
     }),
     form('/signin', async ({ request, viewer, form }) => {
-      const input = { email: form.get('email') ?? '', password: form.get('password') ?? '' }
+      const proof = form.get('proof') ?? undefined
+      const input = { email: form.get('email') ?? '', password: form.get('password') ?? '', proof }
       return orShow(
         async () => {
           const signedIn = await accounts.signIn(input, accounts.visit(request))
@@ -80,6 +82,7 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
             problem: problemText(problem),
             next: form.get('next') ?? undefined,
             status: problem.status,
+            work: workOf(problem),
           }),
       )
     }),
@@ -231,6 +234,13 @@ function invitationRoutes({ organisations }: DashboardServices, handlers: Handle
 }
 
 /** What the person was about to decide comes first. */
+/** What the page has to solve before it may be sent again. */
+function workOf({ code, fields }: ApiError): views.Work | undefined {
+  return code === 'proof_required'
+    ? { challenge: fields['challenge'] as string, bits: fields['bits'] as number }
+    : undefined
+}
+
 function verifiedPage(request: Request, email: string, actor: Actor | undefined): Page {
   const waiting = waitingDecision(request)
   return views.messagePage({

@@ -30,10 +30,12 @@ function authPage(
     below?: Content
     status?: number
     next?: string | undefined
+    scripts?: readonly string[] | undefined
   },
 ): Page {
   return {
     title,
+    ...(form.scripts ? { scripts: form.scripts } : {}),
     status: form.status ?? 200,
     next: form.next,
     body: html`<div class="narrow section">
@@ -98,8 +100,20 @@ export function signUpPage(viewer: Viewer, form: AuthForm & { country: CountryCh
   })
 }
 
-export function signInPage(viewer: Viewer, form: AuthForm & { status?: number }): Page {
+/** What the browser has to work out before the form may be sent. */
+export interface Work {
+  readonly challenge: string
+  readonly bits: number
+}
+
+/** Without JavaScript there is still a way in: the mailbox. */
+const workFields = (work: Work): Content => html`<input type="hidden" name="proof" value="">
+<p class="notice" data-challenge="${work.challenge}" data-bits="${work.bits}" role="status">Your browser calculates for a moment. Type your password meanwhile.</p>
+<noscript><p class="notice warn">The calculation needs JavaScript. Without it, <a href="/reset">choose a new password by mail</a>, which always works.</p></noscript>`
+
+export function signInPage(viewer: Viewer, form: AuthForm & { status?: number; work?: Work | undefined }): Page {
   return authPage(viewer, 'Sign in', {
+    scripts: form.work ? ['sign-in'] : undefined,
     action: '/signin',
     next: form.next,
     status: form.status ?? 200,
@@ -121,6 +135,7 @@ export function signInPage(viewer: Viewer, form: AuthForm & { status?: number })
         required: true,
         autocomplete: 'current-password',
       }),
+      form.work && workFields(form.work),
     ],
     button: 'Sign in',
     below: html`<a href="/reset">Forgot your password?</a> · New here? <a href="/signup${nextQuery(form.next)}">Sign up</a>`,

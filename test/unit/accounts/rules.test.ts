@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { currencyOf, resolveCountry } from '../../../control/accounts/countries.ts'
-import { DUMMY_PASSWORD_HASH, networkOf, parseEmail, requireGoodPassword } from '../../../control/accounts/rules.ts'
+import {
+  DUMMY_PASSWORD_HASH,
+  networkOf,
+  parseEmail,
+  requireGoodPassword,
+  signInProofBits,
+} from '../../../control/accounts/rules.ts'
 import { hashPassword, verifyPassword } from '../../../shared/password.ts'
 
 describe('e-mail addresses', () => {
@@ -99,4 +105,16 @@ describe('country and currency', () => {
   ])('%s pays in %s', (country, currency) => {
     expect(currencyOf(country)).toBe(currency)
   })
+})
+
+test.each([
+  [0.5, undefined],
+  [1, undefined],
+  [1.01, 19],
+  [2, 20],
+  [7, 21],
+  [40, 24],
+  [1e6, 24],
+])('after %f times the allowance a sign-in takes %s bits of work', (used, bits) => {
+  expect(signInProofBits(used)).toBe(bits)
 })

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { createBotCheck, hasLeadingZeroBits } from '../../../control/anonymous/bot-check.ts'
+import { createBotCheck } from '../../../control/anonymous/bot-check.ts'
+import { hasLeadingZeroBits } from '../../../shared/proof-of-work.ts'
 import { createSecrets } from '../../../shared/secrets.ts'
 
 const NOW = 1_800_000_000_000
