@@ -5,7 +5,7 @@ import { clockNotices } from '../../shared/clock-notice.ts'
 import { errors } from '../../shared/errors.ts'
 import { MAX_NAME_CHARS, MAX_PASSWORD_CHARS } from '../../shared/limits.ts'
 import type { Manifest } from '../../shared/manifest.ts'
-import type { DomainView } from '../domains/schemas.ts'
+import type { DomainView, SingleDomainView } from '../domains/schemas.ts'
 import type { SitePatch, SiteView } from '../sites/schemas.ts'
 import { decodeText } from '../publishing/text-encoding.ts'
 import { uploadedFiles } from '../sites/uploaded-files.ts'
@@ -135,7 +135,7 @@ const domain = defineTool({
   hints: 'changes',
   input: {
     id,
-    action: z.enum(['list', 'add', 'check', 'remove']),
+    action: z.enum(['list', 'add', 'check', 'main', 'remove']),
     domain: z.string().optional(),
   },
   async run({ id: name, action, domain: wanted }, { actor, services }) {
@@ -146,11 +146,13 @@ const domain = defineTool({
       await services.domains.remove(actor, siteId, wanted)
       return { facts: { removed: wanted } }
     }
-    const view =
-      action === 'add'
-        ? await services.domains.add(actor, siteId, { domain: wanted })
-        : await services.domains.check(actor, siteId, wanted)
-    return { facts: domainFacts(view) }
+    const { domains } = services
+    const act = {
+      add: () => domains.add(actor, siteId, { domain: wanted }),
+      check: () => domains.check(actor, siteId, wanted),
+      main: () => domains.makeMain(actor, siteId, wanted),
+    }
+    return { facts: domainFacts(await act[action]()) }
   },
 })
 
@@ -217,14 +219,23 @@ export function aboutClocks(
   return notices.length > 0 ? { notices } : {}
 }
 
-function domainFacts(view: DomainView): Record<string, unknown> {
+/** The lines are those of API, client and dashboard; each half of a pair has its own. */
+function domainFacts(view: SingleDomainView & { pair?: DomainView['pair'] }): Record<string, unknown> {
   return {
     domain: view.domain,
+    ...(view.unicode === null ? {} : { unicode: view.unicode }),
     state: view.state,
     says: view.detail,
-    records: view.records.map(({ action, type, name, value }) => ({ action, type, name, value })),
+    records: view.records.map(({ action, host, zone, type, value, found }) => ({
+      action,
+      host,
+      zone,
+      type,
+      value,
+      found,
+    })),
     ...(view.warnings.length > 0 ? { warnings: view.warnings } : {}),
-    ...(view.pair ? { redirects_from: view.pair.domain } : {}),
+    ...(view.pair ? { redirects_from: domainFacts(view.pair) } : {}),
   }
 }
 

@@ -16,7 +16,7 @@ export interface ToolServices {
   versions: Pick<Versions, 'list' | 'idOf' | 'promote' | 'liveManifest'>
   quickPublish: QuickPublish
   contentUploads: Pick<ContentUploads, 'create' | 'find'>
-  domains: Pick<Domains, 'list' | 'add' | 'check' | 'remove'>
+  domains: Pick<Domains, 'list' | 'add' | 'check' | 'makeMain' | 'remove'>
   publishing: Pick<Publishing, 'readBlob'>
   clock: Clock
   log: Log

@@ -292,6 +292,37 @@ describe('from claim to certificate', () => {
       .toMatchObject({ state: 'active', reason: null })
   })
 
+  test('owners get a mail when visitors end up elsewhere, and before a certificate ends that cannot be renewed', async () => {
+    const { actor, siteId, target } = await newAccount('plus')
+    const name = 'x.mails.test'
+    const mails = async (): Promise<string[]> => {
+      const rows = await database.sql<{ template: string }[]>`
+        select template from mails where recipient = ${actor.email} order by created_at, id`
+      return rows.map(({ template }) => template)
+    }
+    await setCname(name, target)
+    await domains.add(actor, siteId, { domain: name })
+    await expect.poll(() => domains.get(actor, siteId, name), soon).toMatchObject({ state: 'active' })
+
+    await pebble.dns.clear(name)
+    for (let look = 0; look < 3; look++)
+      expect(await domains.check(actor, siteId, name)).toMatchObject({ state: 'failing', reason: 'no_record' })
+    await expect.poll(mails, soon).toEqual(['domain_stopped'])
+    // One for each time; whoever looks right after a change sees what is there now.
+    for (let look = 0; look < 3; look++) await domains.check(actor, siteId, name)
+    await pebble.dns.cname(name, target)
+    expect(await domains.check(actor, siteId, name)).toMatchObject({ state: 'active', records: [] })
+    expect(await mails()).toEqual(['domain_stopped'])
+
+    const refused = { attempts: 3, next_attempt_ms: 1e15, reason: 'ca_refused', last_error: 'no', failures_ms: [] }
+    await redis.hset(keys.acmeRetry, name, JSON.stringify(refused))
+    for (const days of [20, 13, 2]) {
+      await database.sql`update certificates set not_after = now() + make_interval(days => ${days}) where name = ${name}`
+      for (let look = 0; look < 2; look++) await domains.check(actor, siteId, name)
+    }
+    expect(await mails()).toEqual(['domain_stopped', 'domain_renewal', 'domain_renewal'])
+  })
+
   test('removing it ends the route and the certificate; a deleted drop gives its domains up', async () => {
     const { actor, siteId, target } = await newAccount('business')
     for (const domain of ['a.removed.test', 'b.removed.test']) {

@@ -77,7 +77,8 @@ function recordTable(records: readonly RecordLine[]): Html {
   const row = ({ action, host, type, value, found }: RecordLine): Html =>
     html`<tr><td data-label="Do">${ACTIONS[action]}</td><td data-label="Host">${action === 'remove' ? html`<code>${host}</code>` : copied(host)}</td><td data-label="Type"><code>${type}</code></td><td data-label="Wanted">${action === 'remove' ? nothing : copied(value)}</td><td data-label="Found now">${codes(action === 'remove' ? [value] : found)}</td></tr>`
   const heading = ['Do', 'Host', 'Type', 'Wanted', 'Found now'].map((name) => html`<th scope="col">${name}</th>`)
-  return html`<div class="scroll"><table class="table stacked records"><caption class="small">Set this in the zone <strong>${records[0]!.zone}</strong> at your DNS provider:</caption><thead><tr>${heading}</tr></thead><tbody>${records.map(row)}</tbody></table></div>`
+  const { zone } = records[0]!
+  return html`<p class="small">Set this in the zone <strong>${zone}</strong> at your DNS provider:</p><div class="scroll"><table class="table stacked"><caption class="visually-hidden">Records of the zone ${zone}</caption><thead><tr>${heading}</tr></thead><tbody>${records.map(row)}</tbody></table></div>`
 }
 
 /** Asks before a domain is removed. */
