@@ -3,6 +3,7 @@
  * with `--json`, stdout carries exactly one JSON document. Never a colour; control sequences only where a person
  * watches a terminal that knows them.
  */
+import { once } from 'node:events'
 import readline from 'node:readline/promises'
 import type { Readable, Writable } from 'node:stream'
 
@@ -61,8 +62,14 @@ export function createTerminal({ stdin, stdout, stderr, env }: Streams, json: bo
     const prompt = readline.createInterface({ input: stdin, ...(hidden ? {} : { output: stderr }), terminal: !isDumb })
     // In raw mode Ctrl-C arrives as a key: it means the whole command here too.
     prompt.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
+    // Ctrl-D and the end of the input leave without an answer: some versions of Node reject, others never tell.
+    const left = once(prompt, 'close').then(() => '')
+    const answer = prompt.question(hidden ? '' : question).catch((error: Error) => {
+      if (error.name === 'AbortError') return ''
+      throw error
+    })
     try {
-      return (await prompt.question(hidden ? '' : question)).trim()
+      return (await Promise.race([answer, left])).trim()
     } finally {
       prompt.close()
       if (hidden) stderr.write('\n')

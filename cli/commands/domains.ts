@@ -106,8 +106,8 @@ function recordTable(records: readonly RecordLine[]): string[] {
 
 async function remove({ api, terminal }: Context, root: string, domain: string, isSure: boolean): Promise<void> {
   if (terminal.interactive && !isSure) {
-    const answer = await terminal.ask(`Remove ${domain}? Visitors see an error there at once. [y/N] `)
-    if (!/^y(es)?$/i.test(answer ?? '')) return terminal.note('Nothing was removed.')
+    const answer = await terminal.confirm(`Remove ${domain}? Visitors see an error there at once.`)
+    if (!answer) return terminal.note('Nothing was removed.')
   }
   await api.call('DELETE', `${root}/${encodeURIComponent(domain)}`)
   terminal.print(`${domain} no longer leads to this drop. Remove its DNS record too.`)

@@ -1,4 +1,4 @@
-import { ApiFailure } from '../api-failure.ts'
+import { ApiFailure, toFailure } from '../api-failure.ts'
 import { openBrowser } from '../browser.ts'
 import type { Command, Context } from '../command.ts'
 import type { Credentials } from '../credentials.ts'
@@ -6,6 +6,7 @@ import { notSignedIn } from '../failure.ts'
 import { openLoopback } from '../loopback.ts'
 import type { ServerMetadata } from '../oauth.ts'
 import { parseAddress, rememberService } from '../settings.ts'
+import { plain } from '../terminal.ts'
 
 /** A sign-in that takes longer was given up. */
 const LOGIN_TIMEOUT_MS = 10 * 60_000
@@ -28,19 +29,30 @@ export const login: Command = {
   addressFrom: ({ positionals: [address] }) =>
     address === undefined ? undefined : parseAddress(address, 'The address'),
   async run(context, args) {
-    const { oauth, credentials, settings, terminal, api, url } = context
+    const { oauth, credentials, settings, terminal, url } = context
     const metadata = await oauth.discover()
     const wantsCode = args.flag('device') || args.flag('no-browser') || !settings.hasBrowser
     const signedIn =
       (wantsCode ? undefined : await signInHere(context, metadata)) ?? (await signInAnywhere(context, metadata))
     await credentials.write(url, signedIn)
     rememberService(settings.configDir, url, settings.caFileFor(url))
-    const { user } = await api.call<{ user: { email: string } }>('GET', '/me')
+    const email = await emailOf(context, signedIn)
     terminal.note(`From now on commands talk to ${url}; DROPWAY_URL names another service.`)
     if (settings.token !== undefined) terminal.note('DROPWAY_TOKEN is set and wins over this sign-in.')
-    terminal.print(`Signed in as ${user.email}.`)
-    terminal.data({ signed_in: true, email: user.email, url })
+    terminal.print(`Signed in as ${email}.`)
+    terminal.data({ signed_in: true, email, url })
   },
+}
+
+/** Of this sign-in, whatever DROPWAY_TOKEN says. */
+async function emailOf({ http, url }: Context, { access_token }: Credentials): Promise<string> {
+  const reply = await http.send(`${url}/api/v1/me`, {
+    method: 'GET',
+    headers: { accept: 'application/json', authorization: `Bearer ${access_token}` },
+  })
+  const text = await reply.text()
+  if (reply.status !== 200) throw toFailure(reply.status, text)
+  return plain((JSON.parse(text) as { user: { email: string } }).user.email)
 }
 
 /** The client that signed in before, unless the service has forgotten it. */

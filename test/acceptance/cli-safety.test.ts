@@ -114,6 +114,8 @@ describe('publishing over something', () => {
 
     const no = await inTerminal(`deploy ${other} --slug ${slug}`, { input: 'n\r' })
     expect([no.code, no.stdout]).toEqual([1, expect.stringContaining('Publish over it? [y/N]')])
+    const left = await inTerminal(`deploy ${other} --slug ${slug}`, { input: '\u0004' })
+    expect([left.code, left.stdout]).toEqual([1, expect.stringContaining('Nothing was published')])
     const pipe = await dropway(`deploy ${other} --slug ${slug}`)
     expect([pipe.code, pipe.stderr]).toEqual([2, expect.stringContaining('--yes')])
     expect(await text()).toContain('first')
@@ -252,6 +254,14 @@ describe('signing in', () => {
     })
     expect([code, stderr]).toEqual([3, expect.stringContaining('denied')])
     expect((await cli.run(['whoami'], { env: { ...env, DROPWAY_URL: stack.baseUrl } })).code).toBe(3)
+  })
+
+  test('beside DROPWAY_TOKEN: says who signed in, and that the token wins', async () => {
+    const person = await signedInPerson(stack)
+    const env = signedIn({ HOME: path.join(cli.folder, 'beside') })
+    const { code, stdout, stderr } = await loginByCode(cli.run, person, env)
+    expect([code, stdout]).toEqual([0, `Signed in as ${person.account.email}.\n`])
+    expect(stderr).toContain('DROPWAY_TOKEN is set and wins')
   })
 
   test.each(['browser', 'code'])('by %s: a client that the service has forgotten registers anew', async (way) => {

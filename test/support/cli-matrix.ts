@@ -66,6 +66,14 @@ async function writeSite(folder: string, text: string): Promise<void> {
   await writeFile(path.join(folder, 'dist', 'large.bin'), randomBytes(300_000))
 }
 
+/** How an MCP client begins. */
+const INITIALIZE = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+})
+
 /** The user's way from signing in to signing out, past every command. */
 export async function useEveryCommand(cli: Cli, stack: Stack, signIn: SignIn, place: Place): Promise<void> {
   await writeFile(caFile(cli), stack.ca)
@@ -140,6 +148,7 @@ export async function useEveryCommand(cli: Cli, stack: Stack, signIn: SignIn, pl
   await writeFile(path.join(folder, 'page.md'), '# Anonymous')
   const dropped = await done('drop page.md', signIn === 'token' ? { env: { DROPWAY_TOKEN: '' } } : {})
   expect(/[▀▄█]{5}/.test(dropped.stdout)).toBe(place !== 'pipe' && place !== 'ci')
+  expect((await done('mcp', { input: `${INITIALIZE}\n` })).stdout).toContain('"serverInfo"')
   expect((await done('completion bash')).stdout).toContain('rollback')
   if (signIn !== 'token') {
     expect((await done('logout')).stdout).toContain('Signed out')
