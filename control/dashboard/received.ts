@@ -1,12 +1,15 @@
 /** Reads a publish form: fields first, then either files (each after its path) or pasted text. Streamed, capped. */
 import { Readable } from 'node:stream'
 import { errors } from '../../shared/errors.ts'
-import type { Part, Request } from '../http/route.ts'
+import type { MultipartOptions, Part, Request } from '../http/route.ts'
 import type { Intake, PreparedVersion, Publishing, UploadOwner } from '../publishing/contract.ts'
 import { filenameOfText } from './pasted-text.ts'
 
 /** Name of the checkbox of a publisher who means it. */
 export const ALLOW_SECRETS = 'allow_secrets'
+
+/** A form field is kept whole in memory. */
+const MAX_PASTED_BYTES = 32_000_000
 
 type FilePart = Extract<Part, { kind: 'file' }>
 
@@ -45,7 +48,7 @@ export async function receivePublishForm(request: Request, options: ReceiveOptio
         await admit()
         await files.take(part)
       }
-    })
+    }, pastedText(options.capBytes))
     await admit()
     files.finish()
     const text = fields.get('text') ?? ''
@@ -56,6 +59,11 @@ export async function receivePublishForm(request: Request, options: ReceiveOptio
   } finally {
     await intake.abort()
   }
+}
+
+/** Pasted text obeys the plan's cap like a file, as long as it can be kept whole; more of it is a file. */
+function pastedText(capBytes: number): MultipartOptions {
+  return { content: { field: 'text', maxBytes: Math.min(capBytes, MAX_PASTED_BYTES) } }
 }
 
 interface FileTaker {

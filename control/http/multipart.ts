@@ -4,7 +4,7 @@ import { finished } from 'node:stream/promises'
 import busboy from 'busboy'
 import { ApiError, errors } from '../../shared/errors.ts'
 import { MAX_BUNDLE_FILES } from '../../shared/limits.ts'
-import type { Part } from './route.ts'
+import type { MultipartOptions, Part } from './route.ts'
 
 /** Fields are names and paths; content comes as files. */
 const MAX_FIELD_BYTES = 1_000_000
@@ -17,8 +17,9 @@ export async function walkMultipart(
   body: Readable,
   headers: Readonly<Record<string, string>>,
   onPart: (part: Part) => Promise<void>,
+  { content, hold }: MultipartOptions & { hold(bytes: number): void },
 ): Promise<void> {
-  const parser = openParser(headers)
+  const parser = openParser(headers, Math.max(MAX_FIELD_BYTES, content?.maxBytes ?? 0))
   const { promise, resolve, reject } = Promise.withResolvers<void>()
 
   function fail(error: unknown): void {
@@ -35,11 +36,24 @@ export async function walkMultipart(
   }
 
   let fieldsBytes = 0
+  function takeField(name: string, value: string, isTruncated: boolean): void {
+    const size = Buffer.byteLength(value)
+    if (name === content?.field) {
+      if (isTruncated) throw errors.uploadTooLarge(content.maxBytes)
+      hold(size)
+    } else {
+      fieldsBytes += Buffer.byteLength(name) + size
+      if (isTruncated || size > MAX_FIELD_BYTES) throw errors.invalidRequest(`The field "${name}" is too long.`)
+      if (fieldsBytes > MAX_FIELDS_BYTES) throw tooManyFields()
+    }
+    enqueue({ kind: 'field', name, value })
+  }
   parser.on('field', (name, value, info) => {
-    fieldsBytes += Buffer.byteLength(name) + Buffer.byteLength(value)
-    if (info.nameTruncated || info.valueTruncated) fail(errors.invalidRequest(`The field "${name}" is too long.`))
-    else if (fieldsBytes > MAX_FIELDS_BYTES) fail(tooManyFields())
-    else enqueue({ kind: 'field', name, value })
+    try {
+      takeField(name, value, info.nameTruncated || info.valueTruncated)
+    } catch (error) {
+      fail(error)
+    }
   })
   parser.on('file', (name, file, info) => {
     // The stream also fails when the whole body does; `fail` reports that.
@@ -54,7 +68,7 @@ export async function walkMultipart(
   return promise
 }
 
-function openParser(headers: Readonly<Record<string, string>>): busboy.Busboy {
+function openParser(headers: Readonly<Record<string, string>>, fieldSize: number): busboy.Busboy {
   if (!/^multipart\/form-data\b/i.test(headers['content-type'] ?? ''))
     throw errors.unsupportedMediaType('multipart/form-data')
   try {
@@ -62,7 +76,7 @@ function openParser(headers: Readonly<Record<string, string>>): busboy.Busboy {
       headers,
       preservePath: true,
       defParamCharset: 'utf8',
-      limits: { fieldSize: MAX_FIELD_BYTES, parts: MAX_PARTS },
+      limits: { fieldSize, parts: MAX_PARTS },
     })
   } catch (error) {
     throw malformed(error)

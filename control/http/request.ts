@@ -9,7 +9,7 @@ import { bodyStream, CallerLeft, readWhole, type Pace } from './body.ts'
 import type { HeldBodies, HeldBody } from './held-bodies.ts'
 import { requireJsonShape } from './json-shape.ts'
 import { walkMultipart } from './multipart.ts'
-import type { Part, Request } from './route.ts'
+import type { MultipartOptions, Part, Request } from './route.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -94,8 +94,12 @@ export class IncomingRequest implements Request {
   }
 
   bytes(maxBytes: number): Promise<Buffer> {
-    const held = (this.#held ??= this.#surroundings.heldBodies.open(this.network))
-    return readWhole(this.stream(), this.header('content-length'), maxBytes, held.add)
+    return readWhole(this.stream(), this.header('content-length'), maxBytes, (size) => this.hold(size))
+  }
+
+  hold(bytes: number): void {
+    this.#held ??= this.#surroundings.heldBodies.open(this.network)
+    this.#held.add(bytes)
   }
 
   /** The request is answered: its body needs no memory any more. */
@@ -107,8 +111,9 @@ export class IncomingRequest implements Request {
     return (this.#body ??= bodyStream(this.#request, this.#surroundings.onBodyBytes, this.#surroundings.pace))
   }
 
-  async multipart(onPart: (part: Part) => Promise<void>): Promise<void> {
-    await walkMultipart(this.stream(), this.#request.headers, onPart)
+  async multipart(onPart: (part: Part) => Promise<void>, options: MultipartOptions = {}): Promise<void> {
+    const hold = (size: number): void => this.hold(size)
+    await walkMultipart(this.stream(), this.#request.headers, onPart, { ...options, hold })
   }
 }
 

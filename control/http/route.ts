@@ -29,7 +29,14 @@ export interface Request {
    * Walks a multipart/form-data body in order, one part at a time, streaming. `onPart` must consume
    * `part.stream` (files) before it resolves. Rejects with invalid_request on a malformed or truncated body.
    */
-  multipart(onPart: (part: Part) => Promise<void>): Promise<void>
+  multipart(onPart: (part: Part) => Promise<void>, options?: MultipartOptions): Promise<void>
+  /** Counts bytes that a reader of `stream` keeps against what the caller's network may hold, until the reply. */
+  hold(bytes: number): void
+}
+
+export interface MultipartOptions {
+  /** A text field that carries content, and how much of it; other fields are names and paths. */
+  readonly content?: { readonly field: string; readonly maxBytes: number }
 }
 
 export type Part =

@@ -19,6 +19,7 @@ const MAX_ID_CHARS = 200
 export async function readBody(
   body: AsyncIterable<Buffer>,
   limits: { maxBytes: number; maxDrainedBytes: number },
+  hold: (bytes: number) => void,
 ): Promise<Body> {
   const chunks: Buffer[] = []
   const scanner = createIdScanner()
@@ -26,8 +27,11 @@ export async function readBody(
   for await (const chunk of body) {
     size += chunk.length
     if (size > limits.maxDrainedBytes) throw errors.uploadTooLarge(limits.maxDrainedBytes)
-    if (size <= limits.maxBytes) chunks.push(chunk)
-    else chunks.length = 0
+    if (size > limits.maxBytes) chunks.length = 0
+    else {
+      hold(chunk.length)
+      chunks.push(chunk)
+    }
     scanner.push(chunk)
   }
   return size <= limits.maxBytes

@@ -80,7 +80,8 @@ export function mcpRoutes({ services, access, oauth, baseUrl, log }: McpDeps): R
         description: `The scope ${SCOPE} is needed.`,
       })
     if (!actor.emailVerified) throw errors.emailNotVerified()
-    const body = request.method === 'POST' ? await readBody(request.stream(), MESSAGE_LIMITS) : undefined
+    const hold = (size: number): void => request.hold(size)
+    const body = request.method === 'POST' ? await readBody(request.stream(), MESSAGE_LIMITS, hold) : undefined
     if (body?.kind === 'oversize') return json(200, tooLarge(body.id))
     if (body) requireJsonShape(body.bytes, BODY_BOUNDS)
     const response = await handler.fetch(toWebRequest(request, baseUrl, body?.bytes), {

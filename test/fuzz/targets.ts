@@ -199,9 +199,14 @@ export const targets: readonly Target[] = [
         [input.subarray(0, middle), input.subarray(middle)].filter((chunk) => chunk.length > 0),
       )
       await refusing(() =>
-        walkMultipart(body, { 'content-type': 'multipart/form-data; boundary=b' }, async (part) => {
-          if (part.kind === 'file') for await (const chunk of part.stream) void chunk
-        }),
+        walkMultipart(
+          body,
+          { 'content-type': 'multipart/form-data; boundary=b' },
+          async (part) => {
+            if (part.kind === 'file') for await (const chunk of part.stream) void chunk
+          },
+          { hold() {} },
+        ),
       )
     },
   },

@@ -157,6 +157,7 @@ export function fakeRequest({
     text: async () => text,
     bytes: async () => Buffer.from(text),
     stream: () => Readable.from([text]),
+    hold() {},
     multipart: async () => {},
   }
 }

@@ -4,7 +4,8 @@ import { walkMultipart } from '../../../control/http/multipart.ts'
 
 async function statusOf(head: string): Promise<unknown> {
   const body = Readable.from([Buffer.from(`--b\r\n${head}\r\n\r\nx\r\n--b--\r\n`)])
-  return walkMultipart(body, { 'content-type': 'multipart/form-data; boundary=b' }, async () => {}).then(
+  const headers = { 'content-type': 'multipart/form-data; boundary=b' }
+  return walkMultipart(body, headers, async () => {}, { hold() {} }).then(
     () => 'taken',
     (error: { status?: number }) => error.status,
   )

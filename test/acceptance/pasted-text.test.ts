@@ -1,0 +1,34 @@
+/** Pasted text is content like any file: the plan says how much of it there may be. */
+import { beforeAll, expect, test } from 'vitest'
+import { formFields } from '../support/form-browser.ts'
+import { signedInPerson, type Person } from '../support/oauth-client.ts'
+import { sharedStack, type Stack } from '../support/stack.ts'
+
+let stack: Stack
+let person: Person
+
+beforeAll(async () => {
+  stack = await sharedStack()
+  person = await signedInPerson(stack, 'free')
+})
+
+async function paste(text: string, fields: Record<string, string> = {}) {
+  const page = await person.browser.open('/sites/new')
+  const form = new FormData()
+  form.append('csrf', formFields(page.text(), '/sites/new')['csrf']!)
+  for (const [name, value] of Object.entries({ ...fields, text })) form.append(name, value)
+  return person.browser.open('/sites/new', { body: form, headers: { origin: stack.baseUrl } })
+}
+
+test.each([
+  ['five megabytes', 5_000_000, 303],
+  ['more than the plan holds', 10_100_000, 413],
+])('%s', async (_, size, status) => {
+  const answer = await paste(`<p>${'x'.repeat(size)}</p>`)
+  expect(answer.status, answer.text().slice(0, 2000)).toBe(status)
+  if (status === 413) expect(answer.text()).toContain('larger than 10 MB')
+})
+
+test('a name stays a name', async () => {
+  expect((await paste('<p>x</p>', { name: 'x'.repeat(1_100_000) })).status).toBe(400)
+})
