@@ -68,6 +68,14 @@ export function afterFailure(previous: RetryState | undefined, nowMs: number, fa
   }
 }
 
+/** How long after its last pause a name that nobody wants any more is remembered. */
+const REMEMBER_MS = 7 * DAY_MS
+
+/** May the failures of a name that nobody wants any more be forgotten? Not while they would hold up a new try. */
+export function isForgettable(state: RetryState, nowMs: number): boolean {
+  return nowMs >= Math.max(state.next_attempt_ms, state.not_before_ms ?? 0) + REMEMBER_MS
+}
+
 /** Somebody repaired something and asks for a new try: at once, unless the hourly throttle or the CA forbids it. */
 export function hurried(state: RetryState, nowMs: number): RetryState {
   return { ...state, next_attempt_ms: nextTryMs(state, nowMs) }

@@ -25,6 +25,7 @@ import {
   spreadOf,
   type Lifetime,
   type RenewalWindow,
+  isForgettable,
 } from './policy.ts'
 import { IssueError, type CertificateSource } from './source.ts'
 import { createCertificateStore } from './store.ts'
@@ -202,6 +203,9 @@ export function createIssuer(deps: IssuerDeps): Issuer {
       if (mayTry && (!entry || isDue(name, entry))) work(name)
     }
     for (const name of known.keys()) if (domains.get(name) !== true) known.delete(name)
+    // A name that is removed and added again has not failed less often: what is known of it outlives it for a while.
+    for (const [name, retry] of retries)
+      if (!domains.has(name) && isForgettable(retry, clock.now())) await store.forgetRetryState(name)
     events.surveyed?.({ certificates: known.size, wanted: wantedCount, fewestDaysLeft })
     await askForAdvice()
   }

@@ -23,7 +23,6 @@ return 1`
 /** The tombstone of the domain goes too, unless the domain is wanted again by now. */
 const REMOVE = `
 if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('hdel', KEYS[4], ARGV[2])
 if redis.call('hget', KEYS[5], ARGV[2]) == ARGV[3] then redis.call('hdel', KEYS[5], ARGV[2]) end
 if redis.call('hdel', KEYS[2], ARGV[2]) == 1 then
   redis.call('xadd', KEYS[3], 'MAXLEN', '~', ARGV[4], '*', unpack(ARGV, 5))
@@ -41,6 +40,7 @@ export interface CertificateStore {
   retryStates(): Promise<Map<string, RetryState>>
   retryState(name: string): Promise<RetryState | undefined>
   saveRetryState(name: string, state: RetryState): Promise<void>
+  forgetRetryState(name: string): Promise<void>
 }
 
 export function createCertificateStore(redis: Redis, secrets: Secrets): CertificateStore {
@@ -81,6 +81,9 @@ export function createCertificateStore(redis: Redis, secrets: Secrets): Certific
     retryState: async (name) => decodeRetryState(await redis.hget(keys.acmeRetry, name)),
     async saveRetryState(name, state) {
       await redis.hset(keys.acmeRetry, name, JSON.stringify(state))
+    },
+    async forgetRetryState(name) {
+      await redis.hdel(keys.acmeRetry, name)
     },
   }
 }

@@ -8,7 +8,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { SECOND_MS, type Clock } from '../../shared/clock.ts'
+import { DAY_MS, HOUR_MS, SECOND_MS, type Clock } from '../../shared/clock.ts'
 import { errors } from '../../shared/errors.ts'
 import { siteHost } from '../../shared/hosts.ts'
 import { newId } from '../../shared/ids.ts'
@@ -202,6 +202,12 @@ export function createDomains(deps: DomainsDeps): Domains {
     if (await queries.findClaim(db, actor.orgId, domain)) return
     if ((await queries.countDomains(db, actor.orgId)) >= plan.customDomains)
       throw errors.planLimit(`Your plan allows ${plan.customDomains} custom domains. Remove one, or upgrade.`)
+    const since = new Date(now().getTime() - DAY_MS)
+    if ((await queries.countDomainsSince(db, actor.orgId, since)) >= rules.newDomainsPerDay(plan.customDomains))
+      throw errors.rateLimited(
+        HOUR_MS / SECOND_MS,
+        'Your organisation has added many domains within a day. Wait until tomorrow, then go on.',
+      )
   }
 
   /** Everything of a domain goes: the claim, the route, the certificate, as they are by now. */

@@ -73,6 +73,14 @@ export async function countDomains(sql: Sql, orgId: string): Promise<number> {
   return row!.count
 }
 
+/** Names that an organisation has brought since then, also those it has removed again; a pair counts once. */
+export async function countDomainsSince(sql: Sql, orgId: string, since: Date): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from domains
+    where org_id = ${orgId} and created_at > ${since} and redirect_to is null`
+  return row!.count
+}
+
 export async function listDomains(sql: Sql, siteId: string): Promise<DomainRow[]> {
   return sql<DomainRow[]>`
     select ${columns(sql)} from ${source(sql)}

@@ -5,6 +5,14 @@ import type { NewRoute } from '../events/outbox.ts'
 import { foundByCheck, type Diagnosis } from './diagnose.ts'
 import type { Ownership } from './ownership.ts'
 
+/**
+ * New names of one organisation within a day, removed ones included: each costs orders at the certificate authority, whose
+ * limits are for the whole service. Enough to set up every domain of a plan, and to mistype half of them.
+ */
+export function newDomainsPerDay(planDomains: number): number {
+  return 8 + 2 * planDomains
+}
+
 export const domainStates = ['awaiting_dns', 'issuing', 'active', 'failing', 'blocked'] as const
 export type DomainState = (typeof domainStates)[number]
 

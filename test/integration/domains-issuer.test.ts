@@ -155,6 +155,19 @@ describe('with a real ACME server', () => {
     expect(await retryOf('later.test')).toBeUndefined()
   })
 
+  test('a name that is removed and wanted again has failed as often as before', async () => {
+    await pebble.dns.clear('again.test')
+    await startEdge('again', { port: challengePort })
+    await want('again.test')
+    await expect.poll(() => retryOf('again.test'), soon).toMatchObject({ attempts: 1 })
+    await want('again.test', false)
+    await expect.poll(() => redis.hexists(keys.domains, 'again.test'), soon).toBe(0)
+    expect(await retryOf('again.test')).toMatchObject({ attempts: 1 })
+    await want('again.test')
+    await expect.poll(() => retryOf('again.test'), soon).toMatchObject({ attempts: 2 })
+    expect((await retryOf('again.test'))!.failures_ms).toHaveLength(2)
+  })
+
   test('a port where somebody else answers is told from one where nobody does', async () => {
     await pebble.dns.a('stranger.test', '127.0.0.1')
     const stranger = http.createServer((_, response) => response.end('hello')).listen(challengePort, '127.0.0.1')

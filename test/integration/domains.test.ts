@@ -6,6 +6,7 @@ import { createAcmeSource } from '../../certs/issue.ts'
 import { createIssuer, type Issuer } from '../../certs/renew.ts'
 import type { Actor } from '../../control/accounts/actor.ts'
 import { createDomains, type Domains } from '../../control/domains/domains.ts'
+import { newDomainsPerDay } from '../../control/domains/rules.ts'
 import { createDomainWatch, type DomainWatch } from '../../control/domains/watch.ts'
 import { createEnqueueMail } from '../../control/mail/mail.ts'
 import { createEvents, type Events } from '../../control/events/publish.ts'
@@ -445,6 +446,24 @@ describe('whose name it is', () => {
     expect(await domains.list(plus.actor, plus.siteId)).toHaveLength(1)
     await expect(domains.list(free.actor, plus.siteId)).rejects.toMatchObject({ status: 404 })
     await expect(domains.add(plus.actor, plus.siteId, { domain: 'sites.test' })).rejects.toMatchObject({ status: 400 })
+  })
+
+  test('an organisation brings only so many new names a day, and removing them does not help', async () => {
+    const [busy, other] = [await newAccount('plus'), await newAccount('plus')]
+    const bring = async (who: typeof busy, index: number): Promise<void> => {
+      const domain = `n${index}.daily-${who.siteId.slice(3)}.test`
+      await domains.add(who.actor, who.siteId, { domain })
+      await domains.remove(who.actor, who.siteId, domain)
+    }
+    for (let index = 0; index < newDomainsPerDay(1); index++) await bring(busy, index)
+    await expect(bring(busy, 99)).rejects.toMatchObject({
+      status: 429,
+      headers: { 'retry-after': expect.any(String) },
+    })
+    await bring(other, 0)
+    const { sql } = database
+    await sql`update domains set created_at = created_at - interval '25 hours' where org_id = ${busy.actor.orgId}`
+    await bring(busy, 100)
   })
 
   test('when the plan ends visitors meet the paused page over the kept certificate; when it returns, the drop', async () => {

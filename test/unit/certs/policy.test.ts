@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { adviceIntervalMs, afterFailure, hurried, renewalDueAt, spreadOf } from '../../../certs/policy.ts'
+import {
+  adviceIntervalMs,
+  afterFailure,
+  hurried,
+  isForgettable,
+  renewalDueAt,
+  spreadOf,
+} from '../../../certs/policy.ts'
 import { MAX_FAILURES_PER_HOUR, type RetryState } from '../../../shared/certificate-retry.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/clock.ts'
 
@@ -92,4 +99,11 @@ test('every edge spreads a name alike, and names differ', () => {
   const spreads = Array.from({ length: 1000 }, (_, index) => spreadOf(`site-${index}.example`))
   expect(Math.min(...spreads)).toBeLessThan(0.05)
   expect(Math.max(...spreads)).toBeGreaterThan(0.95)
+})
+
+test('failures of a name that nobody wants are remembered until long after they matter', () => {
+  const state = afterFailure(undefined, 0, { ...refused, retryAfterMs: 2 * DAY_MS })
+  expect(isForgettable(state, 2 * DAY_MS)).toBe(false)
+  expect(isForgettable(state, 8 * DAY_MS)).toBe(false)
+  expect(isForgettable(state, 10 * DAY_MS)).toBe(true)
 })
