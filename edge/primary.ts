@@ -22,6 +22,7 @@ import { startWatchdog } from '../shared/watchdog/watchdog.ts'
 import type { EdgeConfig } from './config.ts'
 import { startDelayMeter } from './delay-meter.ts'
 import { startMetrics } from './metrics.ts'
+import { findOrphans, noteWorkers } from './orphans.ts'
 import { startFollower } from './store/follower.ts'
 import { connectRedis } from './store/redis.ts'
 import { openReplica, type Change, type Replica } from './store/replica.ts'
@@ -42,7 +43,8 @@ export async function runPrimary(
 ): Promise<void> {
   const log = createLog('edge', config.logLevel)
   const delay = startDelayMeter()
-  const address = await chooseAddress(config)
+  const orphans = findOrphans(config.replicaDir)
+  const address = await chooseAddress(config, orphans.length > 0)
   const damage = await findingDamage
   if (damage !== undefined) {
     const kept = setAside(config.replicaDir)
@@ -55,7 +57,14 @@ export async function runPrimary(
   const background = connectRedis(config.redisUrl, 'background')
   background.connect().catch(() => {})
   const ledger = startViewLedger(background)
-  const workers = startWorkers({ config, address, workerFile, log, onViews: ledger.add })
+  const workers = startWorkers({
+    config,
+    address,
+    workerFile,
+    log,
+    onViews: ledger.add,
+    onChange: (pids) => noteWorkers(config.replicaDir, pids),
+  })
   const certificates = createCertificateCounters()
   const issuer = await startIssuer(config, background, log, certificates.events)
 
@@ -73,6 +82,7 @@ export async function runPrimary(
   // Registered and level first, where Redis is there: then no publish is acknowledged that this edge does not serve.
   await Promise.race([follower.firstSync, sleep(FIRST_SYNC_MS, undefined, { ref: false })])
   const ports = await workers.listen()
+  if (orphans.length > 0) dismiss(orphans, config.drainMs, log)
   const metrics =
     config.metricsPort === undefined
       ? undefined
@@ -105,12 +115,30 @@ export async function runPrimary(
   process.on('disconnect', () => void stop())
 }
 
+/** The workers of a primary that died: others listen now, so they end when those they serve have. */
+function dismiss(orphans: readonly number[], drainMs: number, log: Log): void {
+  log.warn({ orphans }, 'the primary before this one died; its workers served until now')
+  const tell = (signal: NodeJS.Signals): void => {
+    for (const pid of orphans) {
+      try {
+        process.kill(pid, signal)
+      } catch {
+        // It has gone.
+      }
+    }
+  }
+  tell('SIGTERM')
+  setTimeout(tell, drainMs + DRAIN_GRACE_MS, 'SIGKILL').unref()
+}
+
 /**
  * Where to listen: as set, else every address, also where the machine has no IPv6. With `reusePort` a second edge
  * would silently share the port with the first, so each port is asked for without it, once.
  */
-async function chooseAddress({ httpsPort, httpPort, bindAddress }: EdgeConfig): Promise<string> {
+async function chooseAddress({ httpsPort, httpPort, bindAddress }: EdgeConfig, isShared: boolean): Promise<string> {
   const address = bindAddress ?? ((await listenProblem(0, '::')) === undefined ? '::' : '0.0.0.0')
+  // Those who listen there are our own, of the primary before.
+  if (isShared) return address
   for (const [name, port] of [
     ['EDGE_HTTPS_PORT', httpsPort],
     ['EDGE_HTTP_PORT', httpPort],

@@ -36,6 +36,8 @@ import { createSites } from './store/sites.ts'
 import { surviveStrayErrors } from './stray-errors.ts'
 
 const VIEWS_EVERY_MS = 1000
+/** How long a worker serves without a primary. The next one is there within two or three seconds. */
+const ORPHAN_MS = 10_000
 
 export function runWorker(config: EdgeConfig): void {
   const log = createLog('edge', config.logLevel)
@@ -113,6 +115,7 @@ export function runWorker(config: EdgeConfig): void {
     try {
       const https = await listener.listen(httpsPort, address)
       const http = await plain.listen(httpPort, address)
+      isListening = true
       tell({ type: 'listening', httpsPort: https, httpPort: http })
       startWatchdog({ name: 'edge' })
     } catch (error) {
@@ -120,6 +123,7 @@ export function runWorker(config: EdgeConfig): void {
     }
   }
 
+  let isListening = false
   let draining = false
   async function drain(): Promise<void> {
     if (draining) return
@@ -165,8 +169,12 @@ export function runWorker(config: EdgeConfig): void {
         return message satisfies never
     }
   })
-  // Without a primary nobody tells this worker what changed: it must not go on serving what it remembers.
-  process.on('disconnect', () => process.exit(0))
+  // Without a primary nobody tells this worker what changed: it remembers nothing any more, and ends soon.
+  process.on('disconnect', () => {
+    if (draining || !isListening) process.exit(0)
+    routes.rememberNothing()
+    setTimeout(() => void drain(), ORPHAN_MS)
+  })
   // The primary decides when workers stop; a terminal sends Ctrl-C to all of them.
   process.on('SIGINT', () => {})
   process.on('SIGTERM', () => void drain())

@@ -44,6 +44,8 @@ export interface WorkersOptions {
   readonly workerFile: string
   readonly log: Log
   onViews(counts: readonly (readonly [string, number])[]): void
+  /** Who there is, after each start and each end. */
+  onChange(pids: readonly number[]): void
 }
 
 interface Worker {
@@ -58,18 +60,22 @@ interface Worker {
 }
 
 /** They begin to load at once, and listen when they are told to. */
-export function startWorkers({ config, address, workerFile, log, onViews }: WorkersOptions): Workers {
+export function startWorkers({ config, address, workerFile, log, onViews, onChange }: WorkersOptions): Workers {
   const workers = new Set<Worker>()
   let ports: Ports = { httpsPort: config.httpsPort, httpPort: config.httpPort }
   let restarts = 0
   let quickDeaths = 0
   let draining = false
 
+  const noteAll = (): void => onChange([...workers].flatMap(({ process: child }) => child.pid ?? []))
+
   function spawn(): Worker {
     const child = fork(workerFile, ['worker'], {
       execArgv: NODE_OPTIONS,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       serialization: 'advanced',
+      // A process group of its own: whoever ends a hung primary with its group must not end those who still serve.
+      detached: true,
     })
     const listening = Promise.withResolvers<Ports>()
     const worker: Worker = {
@@ -81,6 +87,7 @@ export function startWorkers({ config, address, workerFile, log, onViews }: Work
       isRetired: false,
     }
     workers.add(worker)
+    noteAll()
     child.on('message', (message: ToPrimary | Pong) => {
       if (!isPong(message)) hear(worker, message)
     })
@@ -120,6 +127,7 @@ export function startWorkers({ config, address, workerFile, log, onViews }: Work
 
   function onExit(worker: Worker, why: unknown): void {
     workers.delete(worker)
+    noteAll()
     worker.questions.end()
     worker.listening.reject(new Error(`a worker ended while it started (${String(why)})`))
     if (!draining && !worker.isRetired) {

@@ -20,13 +20,20 @@ export interface Routes {
   isComplete(): boolean
   forget(host: string): void
   forgetAll(): void
+  /** From here on every look-up reads the newest commit: the next primary writes to the same file. */
+  rememberNothing(): void
 }
 
 export function createRoutes(replica: Replica, maxParsed = MAX_PARSED_ROUTES): Routes {
   const parsed = new LRUCache<string, ServedRoute>({ max: maxParsed })
   let complete = replica.snapshotEpoch() !== undefined
+  let remembers = true
   return {
     get(host) {
+      if (!remembers) {
+        replica.refresh()
+        return replica.route(host)
+      }
       let record = parsed.get(host)
       if (record === undefined) {
         record = replica.route(host)
@@ -38,5 +45,9 @@ export function createRoutes(replica: Replica, maxParsed = MAX_PARSED_ROUTES): R
     isComplete: () => (complete ||= replica.snapshotEpoch() !== undefined),
     forget: (host) => void parsed.delete(host),
     forgetAll: () => parsed.clear(),
+    rememberNothing() {
+      remembers = false
+      parsed.clear()
+    },
   }
 }

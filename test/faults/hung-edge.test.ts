@@ -6,6 +6,7 @@ import tls from 'node:tls'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startEdgeFixture, streamH2, type EdgeFixture } from '../support/edge-fixture.ts'
 import { startStack } from '../support/stack.ts'
+import { startTraffic } from '../support/traffic.ts'
 
 const HOST = 'still.localhost'
 /** What is promised. */
@@ -107,20 +108,29 @@ test('the delay of every process is a figure', async () => {
 })
 
 test.each(HANGS)(
-  'the primary that stands still ($how) is replaced, workers and all',
+  'the primary that stands still ($how) is replaced, and no visitor notices',
   { timeout: 120_000 },
   async (hang) => {
     const stack = await startStack({ env: { TEST_HOOKS: 'hang' } })
     try {
       const site = await stack.publish(await stack.createAccount('plus'), '<h1>Still here</h1>')
       const before = stack.pids()['edge']!
+      const visitors = startTraffic({
+        port: stack.httpsPort,
+        ca: stack.ca,
+        sitesDomain: stack.sitesDomain,
+        targets: [{ slug: site.slug, expect: ({ status, body }) => status === 200 && body.includes('Still here') }],
+        perSecond: 20,
+      })
       stack.kill('edge', hang.signal)
       const hungAt = performance.now()
       const isReplaced = (): boolean => ![undefined, before].includes(stack.pids()['edge'])
-      // Until then its workers go on.
       while (!isReplaced() && performance.now() - hungAt < REPLACED_WITHIN_MS) await sleep(100)
       expect(isReplaced()).toBe(true)
-      await expect.poll(async () => (await stack.visit(site.slug)).status, { timeout: 20_000 }).toBe(200)
+      // Its workers go on until the others listen.
+      await sleep(5000)
+      expect((await visitors.stop()).failures).toEqual([])
+      expect((await stack.visit(site.slug)).status).toBe(200)
     } finally {
       await stack.stop()
     }
