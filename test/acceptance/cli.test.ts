@@ -305,6 +305,21 @@ test('domains: the records to set, the state, and away again', async () => {
   expect(added.code, added.stderr).toBe(0)
   expect(added.stdout).toMatch(/CNAME|ALIAS|TXT/)
   expect((await dropway(['domains', 'list', '--json'], { cwd: folder })).json()[0]).toMatchObject({ domain })
+  // The other half of the pair becomes the main name, and back; nothing is removed for it.
+  const apex = domain.slice('www.'.length)
+  const [main] = (await dropway(['domains', 'list', '--json'], { cwd: folder })).json()
+  expect([main.domain, main.pair.domain]).toEqual([domain, apex])
+  const switched = await dropway(['domains', 'main', apex], { cwd: folder })
+  expect([switched.code, switched.lines[0]]).toEqual([0, expect.stringMatching(new RegExp(`^${apex} `))])
+  expect((await dropway(['domains', 'main', domain], { cwd: folder })).code).toBe(0)
+  // On a terminal it asks first.
+  const asked = await cli.runInTerminal(['domains', 'remove', domain], {
+    cwd: folder,
+    env: { ...serviceEnv(), DROPWAY_TOKEN: owner.token },
+    respond: (output) => (output.includes('[y/N]') ? Promise.resolve('n\n') : undefined),
+  })
+  expect(asked.stdout).toContain('Nothing was removed.')
+  expect((await dropway(['domains', 'list', '--json'], { cwd: folder })).json()[0]).toMatchObject({ domain })
   expect((await dropway(['domains', 'remove', domain], { cwd: folder })).code).toBe(0)
   expect((await dropway(['domains', 'list', '--json'], { cwd: folder })).json()).toEqual([])
 })
