@@ -16,7 +16,7 @@ import { indexManifest } from '../edge/locate/site-index.ts'
 import { assetHeaders, redirectHeaders, type HeaderList } from '../edge/rewrite/headers.ts'
 import { listFolder } from './folder.ts'
 
-/** A page asks for dozens of files at once; the folder is read again when it has been quiet for this long. */
+/** A page asks for dozens of files at once, for which the folder is read once; no new file stays unseen for longer. */
 const FRESH_MS = 300
 
 interface Snapshot {
@@ -43,8 +43,10 @@ export function createDevServer({ root, spaFallback, onRequest }: DevServerOptio
   let snapshot: Promise<Snapshot> | undefined
   let takenAt = 0
   function current(): Promise<Snapshot> {
-    if (snapshot === undefined || Date.now() - takenAt > FRESH_MS) snapshot = readSnapshot(root)
-    takenAt = Date.now()
+    if (snapshot === undefined || Date.now() - takenAt > FRESH_MS) {
+      snapshot = readSnapshot(root)
+      takenAt = Date.now()
+    }
     return snapshot
   }
 
