@@ -78,7 +78,7 @@ test.each([{ javaScript: true }, { javaScript: false }])(
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('heading', { name: 'Test assistant' }).waitFor()
     expect(await page.getByRole('definition').allInnerTexts()).toEqual(
-      expect.arrayContaining([account.email, new URL(callback.redirect).host]),
+      expect.arrayContaining([account.email, 'unknown', `a program on your own computer\n${callback.redirect}`]),
     )
     await page.getByRole('button', { name: 'Allow' }).click()
     await page.getByRole('heading', { name: 'Connected' }).waitFor()
