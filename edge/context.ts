@@ -152,3 +152,6 @@ export interface Exchange extends Visit {
   forProxy(): { readonly request: IncomingMessage; readonly response: ServerResponse }
   readonly isAnswered: boolean
 }
+
+/** A page that was shown: `<site_id>|<YYYY-MM-DD>`, the network, and who saw which page, as a hash. */
+export type SeenPage = readonly [key: string, network: string, visitor: string]

@@ -1,4 +1,5 @@
 /** What the primary and its workers say to each other. */
+import type { SeenPage } from './context.ts'
 import type { UnlockAttempt } from './gate/unlock.ts'
 import type { Change } from './store/replica.ts'
 
@@ -33,7 +34,7 @@ export type ToPrimary =
   | { readonly type: 'listening'; readonly httpsPort: number; readonly httpPort: number }
   | { readonly type: 'failed'; readonly message: string }
   | { readonly type: 'confirmed'; readonly id: number }
-  | { readonly type: 'views'; readonly counts: readonly (readonly [string, number])[] }
+  | { readonly type: 'views'; readonly pages: readonly SeenPage[] }
   | { readonly type: 'attempt'; readonly attempt: UnlockAttempt }
   | { readonly type: 'report'; readonly id: number; readonly counters: Counters }
 

@@ -88,7 +88,14 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
         return whenReady(representations.of(drop, intent, exchange), (file) =>
           whenReady(sendFile(exchange, intent.status, file), (sent) => {
             const isPage = file.isPage && intent.status === 200 && sent !== 'other'
-            if (isPage && !drop.isPreview && isView(exchange)) views.count(drop.route.site_id, clock.now())
+            if (!isPage || drop.isPreview || !isView(exchange)) return
+            const view = {
+              siteId: drop.route.site_id,
+              page: intent.path,
+              ip: exchange.ip,
+              agent: exchange.header('user-agent')!,
+            }
+            views.count(view, clock.now())
           }),
         )
       case 'redirect':

@@ -21,6 +21,7 @@ import { hangOnSignal } from '../shared/watchdog/test-hook.ts'
 import { startWatchdog } from '../shared/watchdog/watchdog.ts'
 import type { EdgeConfig } from './config.ts'
 import { startDelayMeter } from './delay-meter.ts'
+import type { SeenPage } from './context.ts'
 import { startMetrics } from './metrics.ts'
 import { findOrphans, noteWorkers } from './orphans.ts'
 import { startFollower } from './store/follower.ts'
@@ -28,6 +29,7 @@ import { connectRedis } from './store/redis.ts'
 import { openReplica, type Change, type Replica } from './store/replica.ts'
 import { setAside } from './store/replica-damage.ts'
 import { startViewLedger } from './store/view-ledger.ts'
+import { createVisitors } from './store/visitors.ts'
 import { surviveStrayErrors } from './stray-errors.ts'
 import { DRAIN_GRACE_MS, startWorkers } from './workers.ts'
 
@@ -57,12 +59,13 @@ export async function runPrimary(
   const background = connectRedis(config.redisUrl, 'background')
   background.connect().catch(() => {})
   const ledger = startViewLedger(background)
+  const visitors = createVisitors()
   const workers = startWorkers({
     config,
     address,
     workerFile,
     log,
-    onViews: ledger.add,
+    onViews: (pages: readonly SeenPage[]) => ledger.add(visitors.count(pages)),
     onChange: (pids) => noteWorkers(config.replicaDir, pids),
   })
   const certificates = createCertificateCounters()

@@ -101,13 +101,13 @@ export function runWorker(config: EdgeConfig): void {
   }
 
   function handOverViews(): void {
-    const counts = [...views.take()]
-    if (counts.length > 0) tell({ type: 'views', counts })
+    const pages = views.take()
+    if (pages.length > 0) tell({ type: 'views', pages })
   }
 
   /** The last ones count too: gone only when they are written to the channel. */
   async function handOverLast(): Promise<void> {
-    const message: ToPrimary = { type: 'views', counts: [...views.take()] }
+    const message: ToPrimary = { type: 'views', pages: views.take() }
     if (process.connected) await new Promise<void>((resolve) => void process.send!(message, () => resolve()))
   }
 

@@ -3,6 +3,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../shared/log.ts'
+import type { SeenPage } from './context.ts'
 import type { EdgeConfig } from './config.ts'
 import { askForPongs } from '../shared/watchdog/heartbeat.ts'
 import { isPong, type Counters, type Pong, type ToPrimary, type ToWorker } from './messages.ts'
@@ -43,7 +44,7 @@ export interface WorkersOptions {
   readonly address: string
   readonly workerFile: string
   readonly log: Log
-  onViews(counts: readonly (readonly [string, number])[]): void
+  onViews(pages: readonly SeenPage[]): void
   /** Who there is, after each start and each end. */
   onChange(pids: readonly number[]): void
 }
@@ -113,7 +114,7 @@ export function startWorkers({ config, address, workerFile, log, onViews, onChan
       case 'failed':
         return worker.listening.reject(new Error(message.message))
       case 'views':
-        return onViews(message.counts)
+        return onViews(message.pages)
       case 'attempt':
         for (const other of workers) if (other !== worker) tell(other, message)
         return undefined

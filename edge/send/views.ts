@@ -1,27 +1,53 @@
-/** Page views: counted per drop and day in memory, handed to the primary, which carries them to Redis. */
-import type { Exchange } from '../context.ts'
+/**
+ * Page views: noted per visitor in memory and handed to the primary, which counts them (store/visitors.ts) and carries
+ * the counts to Redis.
+ */
+import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { limitKeyOfIp } from '../../shared/ip.ts'
+import type { Exchange, SeenPage } from '../context.ts'
 
-/** Key: `<site_id>|<YYYY-MM-DD>`, as in Redis. */
+/** Whom the primary was told of already; a visitor who was forgotten is told of again, and not counted again. */
+const MAX_TOLD = 20_000
 
 export interface Views {
-  count(siteId: string, nowMs: number): void
-  /** What was counted since the last call. */
-  take(): Map<string, number>
+  count(view: View, nowMs: number): void
+  /** What was seen since the last call. */
+  take(): SeenPage[]
+}
+
+interface View {
+  readonly siteId: string
+  /** The file that was shown: an address with another query or below a client-routed app is the same page. */
+  readonly page: string
+  readonly ip: string
+  readonly agent: string
 }
 
 export function createViews(): Views {
-  let counts = new Map<string, number>()
+  let seen: SeenPage[] = []
   let day = ''
   let dayEndsAt = 0
+  const told = new LRUCache<string, true>({ max: MAX_TOLD })
   return {
-    count(siteId, nowMs) {
-      if (nowMs >= dayEndsAt) [day, dayEndsAt] = dayOf(nowMs)
-      const key = `${siteId}|${day}`
-      counts.set(key, (counts.get(key) ?? 0) + 1)
+    count({ siteId, page, ip, agent }, nowMs) {
+      if (nowMs >= dayEndsAt) {
+        ;[day, dayEndsAt] = dayOf(nowMs)
+        told.clear()
+      }
+      const network = limitKeyOfIp(ip)
+      // Nobody needs to know who it was.
+      const visitor = createHash('sha256')
+        .update(`${siteId}|${network}|${page}|${agent}`)
+        .digest('base64url')
+        .slice(0, 22)
+      if (told.has(visitor)) return
+      told.set(visitor, true)
+      seen.push([`${siteId}|${day}`, network, visitor])
     },
     take() {
-      const taken = counts
-      counts = new Map()
+      const taken = seen
+      seen = []
       return taken
     },
   }
@@ -37,19 +63,26 @@ function dayOf(nowMs: number): [day: string, endsAt: number] {
 const BOTS =
   /bot\b|bot\/|crawl|spider|slurp|facebookexternalhit|embedly|quora link|whatsapp|telegram|preview|lighthouse|pingdom|uptime|monitor|scanner|archiver/i
 
-/** A person who opened the page: not a bot, not a prefetch, not a script or a frame that fetches it. */
+/** Every browser names itself so; curl, wget and the libraries of programs do not. */
+const BROWSER = /^Mozilla\/\d/
+/** No browser's name is longer. */
+const MAX_AGENT_CHARS = 500
+
+/** A person who opened the page: not a program, not a prefetch, not a script or a frame that fetches it. */
 export function isView(exchange: Exchange): boolean {
   if (exchange.method !== 'GET') return false
   const mode = exchange.header('sec-fetch-mode')
   if (mode !== undefined && mode !== 'navigate') return false
+  const destination = exchange.header('sec-fetch-dest')
+  if (destination !== undefined && destination !== 'document') return false
   if (
     isPrefetch(exchange.header('sec-purpose')) ||
     isPrefetch(exchange.header('purpose')) ||
     isPrefetch(exchange.header('x-moz'))
   )
     return false
-  const agent = exchange.header('user-agent')
-  return agent === undefined || !BOTS.test(agent)
+  const agent = exchange.header('user-agent') ?? ''
+  return agent.length <= MAX_AGENT_CHARS && BROWSER.test(agent) && !BOTS.test(agent)
 }
 
 function isPrefetch(purpose: string | undefined): boolean {

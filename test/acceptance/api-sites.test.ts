@@ -349,9 +349,13 @@ describe('PATCH /sites/{id}', () => {
 test('views are counted for pages, and the site shows them soon', async () => {
   const site = await newSite()
   await api.upload(site.id, fileForm('index.html', '<p>seen</p>'))
-  await stack.visit(site.slug)
-  await stack.visit(site.slug)
-  await stack.visit(site.slug, '/missing')
+  const visit = (from: string, target: string, agent = 'Mozilla/5.0 (a browser)') =>
+    stack.visit(site.slug, target, { from, headers: { 'user-agent': agent } })
+  // One who reloads, another one, and a program that does not stop.
+  for (let time = 0; time < 10; time++) await visit('203.0.113.50', `/?${time}`)
+  await visit('203.0.113.51', '/')
+  for (let time = 0; time < 10; time++) await visit('203.0.113.52', '/', 'curl/8.5.0')
+  await visit('203.0.113.53', '/missing')
   await expect.poll(async () => (await api.get(site.id)).json().views_30d, { timeout: 15_000, interval: 200 }).toBe(2)
 })
 
