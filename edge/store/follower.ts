@@ -67,25 +67,24 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
   let complained = false
   /** The epoch that we do not take part in, while there is one. */
   let asideFrom: string | undefined
-  let acknowledged = replica.progress().position
+  /** What all workers serve. The replica is ahead of it while they are being told. */
+  let served = servedBy(replica, replica.progress().position)
   let blocking: RedisConnection | undefined
   const commands = connect('commands')
   const { promise: firstSync, resolve: firstSyncDone } = Promise.withResolvers<void>()
 
   const acknowledge = async (): Promise<void> => {
-    const refused = [...replica.refusals()]
-    const history = replica.history()
     const state = encodeEdgeState({
       v: 1,
-      position: acknowledged,
-      epoch: replica.progress().epoch,
-      ...(history ? { history: encodeHistory(history) } : {}),
-      refused: refused.slice(0, MAX_REFUSALS_TOLD),
-      refusedCount: refused.length,
+      position: served.position,
+      epoch: served.epoch,
+      ...(served.history ? { history: encodeHistory(served.history) } : {}),
+      refused: served.refused.slice(0, MAX_REFUSALS_TOLD),
+      refusedCount: served.refused.length,
     })
     await commands
       .multi()
-      .set(keys.edge(edgeId), acknowledged, 'PX', EDGE_TTL_MS)
+      .set(keys.edge(edgeId), served.position, 'PX', EDGE_TTL_MS)
       .set(keys.edgeState(edgeId), state, 'PX', EDGE_TTL_MS)
       .sadd(keys.edges, edgeId)
       .exec()
@@ -114,7 +113,7 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
     for (const { name, reason } of refused) log.error({ name, reason }, 'an unreadable entry in Redis is refused')
     const changes = await replica.apply(entries, { position }, refused)
     if (changes.length > 0) await announce(changes)
-    acknowledged = position
+    served = servedBy(replica, position)
     await acknowledge()
   }
 
@@ -194,7 +193,7 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
     } else if (epoch !== known.epoch || replica.refusals().size > 0 || hasGap(known.position, first?.[0], tip?.[0])) {
       await loadSnapshot(epoch)
     }
-    acknowledged = asideFrom === undefined ? replica.progress().position : START_OF_LOG
+    served = servedBy(replica, asideFrom === undefined ? replica.progress().position : START_OF_LOG)
   }
 
   async function follow(): Promise<void> {
@@ -255,7 +254,7 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
   return {
     firstSync,
     isFollowing: () => following,
-    position: () => acknowledged,
+    position: () => served.position,
     async stop() {
       stopped = true
       stopHeartbeat()
@@ -272,6 +271,11 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
       await running
     },
   }
+}
+
+/** All of one moment: a position is acknowledged together with the snapshot and the refusals that it was reached with. */
+function servedBy(replica: Replica, position: string) {
+  return { position, epoch: replica.progress().epoch, history: replica.history(), refused: [...replica.refusals()] }
 }
 
 /** Whether Redis lacks what our replica holds: its database was set back and does not know it yet. */

@@ -9,7 +9,7 @@
  *   level       when all is quiet, the snapshot and every replica say what the table says
  *   progress    when all is quiet, a change is acknowledged
  */
-import { decodeHistory } from '../../shared/history.ts'
+import { decodeHistory, historyOfRevision } from '../../shared/history.ts'
 import { keys } from '../../shared/keys.ts'
 import type { ServedRoute } from '../../edge/context.ts'
 import type { SimulatedEdge } from './edge.ts'
@@ -64,6 +64,11 @@ export class Checker {
     for (const operation of before) if (!after.has(operation)) this.#lostAt.set(operation, this.#world.now)
   }
 
+  /** Whether the database has not been set back since. */
+  isSince(moment: number): boolean {
+    return moment > this.#setBackAt
+  }
+
   redisLost(): void {
     this.#redisIsBehind = true
   }
@@ -87,7 +92,9 @@ export class Checker {
     const { operation, host, revision } = change
     if (!postgres.state.operations.has(operation)) {
       const lostAt = this.#lostAt.get(operation) ?? this.#setBackAt
-      const superseded = [...this.#claims.values()].some((at) => at > lostAt && at + KNOWLEDGE_MS < this.#world.now)
+      const superseded = [...this.#claims].some(
+        ([ordinal, at]) => ordinal > historyOfRevision(revision) && at > lostAt && at + KNOWLEDGE_MS < this.#world.now,
+      )
       if (superseded) this.#violate('honest', `operation ${operation} at ${host} was acknowledged after it was lost`)
       return
     }
@@ -114,9 +121,12 @@ export class Checker {
     }
   }
 
-  visited(edge: SimulatedEdge, worker: number, host: string, route: ServedRoute | undefined): void {
+  /** `table`: where the visit follows an acknowledgement, what the table has for the host. */
+  visited(edge: SimulatedEdge, worker: number, host: string, route: ServedRoute | undefined, table?: number): void {
     const revision = route?.revision ?? 0
     const floor = this.#floors.get(edge.id)?.get(host) ?? 0
+    if (table !== undefined && floor > 0 && revision > table)
+      this.#violate('visible', `${edge.id} serves ${host} at revision ${revision}, of a history that was lost`)
     if (revision < floor)
       this.#violate('visible', `${edge.id} serves ${host} at revision ${revision}, acknowledged was ${floor}`)
     const place = `${edge.id} ${worker} ${host}`

@@ -22,6 +22,7 @@ interface Worker {
 const FIRST_SYNC_MS = 3000
 const COMMAND_TIMEOUT_MS = 2000
 const MAX_MESSAGE_MS = 8
+const SLOW_FACTOR = 60
 const MAX_PARSED = 16
 const MAX_BATCH = 3
 
@@ -170,7 +171,9 @@ export class SimulatedEdge {
   #tell(worker: Worker, id: number, changes: readonly Change[] | undefined): void {
     const world = this.#world
     const primary = this.#process
-    world.after(world.random.next() * MAX_MESSAGE_MS, () => {
+    // Some worker is busy with something else.
+    const patience = world.random.chance(0.05) ? SLOW_FACTOR : 1
+    world.after(world.random.next() * MAX_MESSAGE_MS * patience, () => {
       if (!worker.process.alive || !primary.alive) return
       forgetChanges({ ...worker, certificates: { forget: () => {} } }, changes)
       world.after(world.random.next() * MAX_MESSAGE_MS, () => primary.alive && worker.questions.answered(id, true))

@@ -1,22 +1,34 @@
 /**
  * `npm run simulate -- --seeds 100000 [--from <seed>]`: runs so many scenarios and says how quickly; the first that breaks
- * a promise is shortened and told. `--seed <seed>` tells one run, bit by bit the same each time.
+ * a promise is shortened and told. `--seed <seed>` tells one run, bit by bit the same each time. `--planted` plants known
+ * mistakes, each in a process of its own, and says after how many seeds each was found.
  */
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { runScenario } from './run.ts'
-import { scenarioOf } from './scenario.ts'
-import { shorten } from './shorten.ts'
-import { baseSeedOfToday, runSeeds } from './seeds.ts'
+import { mistakes, plant } from './planted.ts'
 
 const PROGRESS_MS = 5000
+const DEFAULT_SEEDS = 10_000
+/** Each planted mistake has to be found within so many. */
+const PLANTED_SEEDS = 20_000
 
 const { values } = parseArgs({
   options: {
-    seeds: { type: 'string', default: '10000' },
+    seeds: { type: 'string' },
     from: { type: 'string' },
     seed: { type: 'string' },
+    planted: { type: 'boolean', default: false },
+    plant: { type: 'string' },
   },
 })
+
+// Before anything of the publish path is loaded.
+if (values.plant !== undefined) plant(values.plant)
+const { runScenario } = await import('./run.ts')
+const { scenarioOf } = await import('./scenario.ts')
+const { shorten } = await import('./shorten.ts')
+const { baseSeedOfToday, runSeeds } = await import('./seeds.ts')
 
 function print(line: string): void {
   process.stdout.write(`${line}\n`)
@@ -32,7 +44,7 @@ async function tellSeed(seed: number): Promise<void> {
   if (violations.length === 0) print('every promise was kept')
 }
 
-async function simulate(count: number, from: number): Promise<number> {
+async function simulate(count: number, from: number): Promise<boolean> {
   const startedAt = performance.now()
   let toldAt = startedAt
   const rate = (done: number): string => `${Math.round((1000 * done) / (performance.now() - startedAt))} seeds/s`
@@ -44,14 +56,45 @@ async function simulate(count: number, from: number): Promise<number> {
   })
   if (failed === undefined) {
     print(`${count} seeds, ${rate(count)}: every promise was kept`)
-    return 0
+    return true
   }
   print(
     `seed ${failed.seed} broke a promise, after ${failed.after} seeds. Again: npm run simulate -- --seed ${failed.seed}`,
   )
   await tellSeed(failed.seed)
-  return 1
+  return false
 }
 
-if (values.seed !== undefined) await tellSeed(Number(values.seed))
-else process.exitCode = await simulate(Number(values.seeds), Number(values.from ?? baseSeedOfToday()))
+/** Returns whether each was found. */
+function findPlanted(): boolean {
+  let missed = 0
+  for (const { name } of mistakes) {
+    const args = [
+      fileURLToPath(import.meta.url),
+      '--plant',
+      name,
+      '--seeds',
+      values.seeds ?? String(PLANTED_SEEDS),
+      '--from',
+      '1',
+    ]
+    const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', maxBuffer: 1e8 })
+    const after = /broke a promise, after (\d+) seeds/.exec(stdout)?.[1]
+    const promise = /VIOLATED ([\w ]+):/.exec(stdout)?.[1]
+    if (after === undefined) missed++
+    print(
+      after === undefined
+        ? `NOT FOUND: ${name} ${stderr.slice(-300)}`
+        : `${name}: found after ${after} seeds (${promise})`,
+    )
+  }
+  print(`${mistakes.length - missed} of ${mistakes.length} mistakes found`)
+  return missed === 0
+}
+
+if (values.planted) process.exitCode = findPlanted() ? 0 : 1
+else if (values.seed !== undefined) await tellSeed(Number(values.seed))
+else
+  process.exitCode = (await simulate(Number(values.seeds ?? DEFAULT_SEEDS), Number(values.from ?? baseSeedOfToday())))
+    ? 0
+    : 1

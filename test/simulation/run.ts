@@ -48,19 +48,21 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
   redis.onWrite = (key, value) => {
     if (key === keys.writer || key === keys.epoch) world.tell(() => `Redis: ${key} = ${value}`)
   }
-  let backup: State | undefined
+  /** Without a newer one, a restore goes back to the beginning. */
+  let backup: State = postgres.backUp()
   /** Set back without a trace, perhaps to before its last new history: only an operator knows who is right. */
   let needsOperator = false
   let operations = 0
   const versions = new Map<string, number>()
 
-  function visitAll(host: string): void {
+  function visitAll(host: string, isAcknowledged = false): void {
+    const table = isAcknowledged ? postgres.state.routes.get(host)?.revision : undefined
     for (const edge of edges) {
       if (!edge.listening) continue
       for (let worker = 0; worker < edge.workers; worker++) {
         const route = edge.visit(host, worker)
         world.tell(() => `visit ${edge.id}/${worker} ${host}: ${route ? `${route.kind} ${route.revision}` : 'unknown'}`)
-        checker.visited(edge, worker, host, route)
+        checker.visited(edge, worker, host, route, table)
       }
     }
   }
@@ -73,16 +75,18 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
     const format = what === 'later format' ? 2 : 1
     const route = routeOf(what, host, version)
     let revision = 0
+    let committedAt = 0
     world.tell(() => `${control.name}: ${what} ${route.host} (operation ${operation})`)
     try {
       const { pending } = await control.change(operation, route, format, (given) => {
         revision = given
+        committedAt = world.now
         world.tell(() => `operation ${operation} is committed at revision ${given}`)
       })
       world.tell(() => `operation ${operation} is answered${pending ? ', pending' : ''}`)
       if (!pending) {
         checker.acknowledged({ operation, host: route.host, revision }, edges, postgres)
-        world.after(VISIT_AFTER_MS, () => visitAll(route.host))
+        world.after(VISIT_AFTER_MS, () => visitAll(route.host, checker.isSince(committedAt)))
       }
       return !pending
     } catch (error) {
@@ -158,7 +162,6 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
         backup = postgres.backUp()
         return undefined
       case 'restore':
-        if (!backup) return undefined
         checker.setBack(postgres.state.operations, backup.operations)
         needsOperator ||= action.traceless
         return postgres.restore(backup, action.traceless)

@@ -54,6 +54,8 @@ export interface FleetOptions {
   readonly env?: Readonly<Record<string, string>>
   /** What one control has for itself; asked once Postgres runs. */
   readonly controlEnv?: (index: number, postgres: Postgres) => Promise<Readonly<Record<string, string>>>
+  /** Where the sources of one process are (`control 0`, `edge 1`): another release than this one. */
+  readonly rootOf?: (name: string) => string | undefined
   /** A directory instead of a new one: kept when the fleet stops. */
   readonly dataDir?: string
 }
@@ -63,6 +65,7 @@ export async function startFleet({
   controls = 2,
   env = {},
   controlEnv = async () => ({}),
+  rootOf = () => undefined,
   dataDir,
 }: FleetOptions = {}): Promise<Fleet> {
   const home = dataDir ?? (await mkdtemp(path.join(os.tmpdir(), 'dropway-fleet-')))
@@ -102,7 +105,7 @@ export async function startFleet({
   let edgeNumber = 0
 
   async function launch(name: string, main: string, own: Readonly<Record<string, string>>): Promise<FleetProcess> {
-    const started = await startProcess(name, main, { ...common, ...own })
+    const started = await startProcess(name, main, { ...common, ...own }, rootOf(name))
     running.push(started)
     return started
   }
@@ -182,8 +185,9 @@ export async function startProcess(
   name: string,
   main: string,
   env: Readonly<Record<string, string>>,
+  root = ROOT,
 ): Promise<FleetProcess> {
-  const child = fork(path.join(ROOT, main), { env, execArgv: [], stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+  const child = fork(path.join(root, main), { env, execArgv: [], stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
   let output = ''
   for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (chunk) => (output += String(chunk)))
   const exited = exitOf(child)

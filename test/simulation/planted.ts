@@ -1,0 +1,189 @@
+/**
+ * Known mistakes in the publish path: wrong variants of single lines. The checker must find each of them. A mistake is
+ * planted while the file is loaded; the sources stay as they are.
+ */
+import { registerHooks } from 'node:module'
+
+interface Mistake {
+  readonly name: string
+  readonly file: string
+  /** Stands there exactly once. */
+  readonly from: string
+  readonly to: string
+}
+
+const publisher = 'control/events/publisher.ts'
+const publish = 'control/events/publish.ts'
+const rules = 'control/events/history-rules.ts'
+const acknowledgements = 'control/events/acknowledgements.ts'
+const follower = 'edge/store/follower.ts'
+const replica = 'edge/store/replica.ts'
+
+export const mistakes: readonly Mistake[] = [
+  // The publisher.
+  mistake('the snapshot is not written', publisher, "if (kind === 'route') multi.hset(keys.routes, name, value)", ''),
+  mistake(
+    'a command that Redis refused counts as done',
+    publisher,
+    'if (!results || failed) throw',
+    'if (!results || results.at(-1)![0]) throw',
+  ),
+  mistake('a promoted replica of Redis goes unnoticed', publisher, '!facts.hasSameLife ||', ''),
+  mistake('no epoch is set', publisher, 'multi.set(keys.epoch, epoch)', ''),
+  mistake(
+    'every snapshot has the same epoch',
+    publisher,
+    'encodeEpoch(history, newToken())',
+    "encodeEpoch(history, 'x')",
+  ),
+  mistake('the newest revision is not noted', publisher, 'if (last && last.revision >', 'if (!last && 0 >'),
+  mistake(
+    'a database that may not publish does',
+    publisher,
+    'throw new NotTheWriter(',
+    'return { history: own, begun: false }\n        throw new NotTheWriter(',
+  ),
+  mistake(
+    'rows are deleted that were not published',
+    publisher,
+    'publication.deleteOutbox(rows.map(({ id }) => id))',
+    'publication.deleteOutbox(rows.map(({ id }) => id + 1))',
+  ),
+  mistake('a restored database goes unnoticed', rules, 'if (!own.ofThisLife)', 'if (false as boolean)'),
+  mistake('a database that was set back goes unnoticed', rules, '(newest.ours ?? 0) < newest.revision', 'false'),
+  mistake(
+    'a new history is newer than our own only',
+    rules,
+    'Math.max(...known, newest ? historyOfRevision(newest.revision) : 0) + 1',
+    'own.ordinal + 1',
+  ),
+  // Waiting for the edges.
+  mistake('an acknowledgement of another snapshot counts', acknowledgements, 'state.epoch === epoch &&', ''),
+  mistake('one edge is enough', acknowledgements, 'live.every(', 'live.some('),
+  mistake(
+    'what an edge could not read counts as read',
+    acknowledgements,
+    '!hosts.values().some((host) => state.refused.has(host))',
+    'true',
+  ),
+  mistake(
+    'a position a little earlier counts',
+    acknowledgements,
+    'compareStreamIds(position, wanted) < 0',
+    'compareStreamIds(position, wanted) < -60',
+  ),
+  mistake(
+    'a snapshot that was replaced counts as reached',
+    acknowledgements,
+    "return 'superseded'",
+    "return 'reached'",
+  ),
+  mistake('whoever is late counts as reached', acknowledgements, "outcome ?? 'late'", "outcome ?? 'reached'"),
+  mistake(
+    'the position beside an old state is believed',
+    'shared/live-edges.ts',
+    'position: state.position, state }',
+    'state }',
+  ),
+  mistake('what was lost is acknowledged', publish, '|| isLost(call, flushed.history)', ''),
+  mistake(
+    'a run that is under way counts for later calls',
+    publish,
+    'if (!current) return begin()',
+    'return (current as Promise<Result> | undefined) ?? begin()',
+  ),
+  mistake('nobody decides about unknown hosts', publish, '        await settleUnknown()\n', ''),
+  mistake('entries of the same millisecond are the same', 'shared/stream.ts', '|| Number(aSeq) - Number(bSeq)', ''),
+  // The follower.
+  mistake(
+    'it acknowledges before the workers confirm',
+    follower,
+    'if (changes.length > 0) await announce',
+    'if (changes.length > 0) void announce',
+  ),
+  mistake(
+    'it acknowledges before it applies',
+    follower,
+    '    const changes = await replica.apply(entries, { position }, refused)',
+    '    served = { ...served, position }\n    await acknowledge()\n    const changes = await replica.apply(entries, { position }, refused)',
+  ),
+  mistake('workers are not told of a snapshot', follower, 'await announce(undefined)', ''),
+  mistake(
+    'a log that was trimmed before it came goes unnoticed',
+    follower,
+    '|| hasGap(known.position, first?.[0], tip?.[0])',
+    '',
+  ),
+  mistake(
+    'a log that is trimmed while it follows goes unnoticed',
+    follower,
+    '&& (await isTrimmedPast(position))',
+    '&& false',
+  ),
+  mistake('a snapshot of an older history is taken', follower, "['older', 'rival'].includes(", "['none'].includes("),
+  mistake(
+    'entries that came while the snapshot was read are skipped',
+    follower,
+    'position: tip?.[0] ?? START_OF_LOG },',
+    "position: (await commands.xrevrange(keys.log, '+', '-', 'COUNT', 1))[0]?.[0] ?? START_OF_LOG },",
+  ),
+  mistake('a new epoch goes unnoticed', follower, '    reconcileNeeded = true\n    blocking?.disconnect()', ''),
+  mistake('unknown hosts are not told', follower, 'await reportUnknown(named)', ''),
+  mistake(
+    'what a snapshot could not tell is forgotten',
+    follower,
+    'decodeHistory(epoch), refused)',
+    'decodeHistory(epoch), [])',
+  ),
+  // The replica and the workers.
+  mistake('an older revision wins', replica, '(known !== undefined && revisionOf(known) >= revision)', 'false'),
+  mistake('a newer revision loses', replica, 'revisionOf(known) >= revision', 'revisionOf(known) < revision'),
+  mistake('the history is not remembered', replica, "if (adopted) meta.put('history', encodeHistory(adopted))", ''),
+  mistake(
+    'a certificate clears the refusal of a route',
+    replica,
+    'return `${kind} ${name}`',
+    'return kind === kind ? name : name',
+  ),
+  mistake('refusals are not kept', replica, '        noteRefusals(entries, refused)\n', ''),
+  mistake(
+    'what cannot be read is skipped and acknowledged',
+    'edge/store/read-entries.ts',
+    'refused.set(refusalKey(refusal), refusal)',
+    '',
+  ),
+  mistake(
+    'a worker confirms without forgetting',
+    'edge/store/forget.ts',
+    "if (kind === 'route') routes.forget(name)\n    else if",
+    'if',
+  ),
+  mistake('a worker keeps everything after a snapshot', 'edge/store/forget.ts', 'routes.forgetAll()', ''),
+  mistake(
+    'a worker that died is waited for',
+    'edge/store/questions.ts',
+    'for (const settle of open.values()) settle(undefined)',
+    '',
+  ),
+]
+
+function mistake(name: string, file: string, from: string, to: string): Mistake {
+  return { name, file, from, to }
+}
+
+/** From here on the file is loaded with the mistake in it. */
+export function plant(name: string): void {
+  const planted = mistakes.find((each) => each.name === name)
+  if (!planted) throw new Error(`there is no mistake "${name}"`)
+  registerHooks({
+    load(url, context, nextLoad) {
+      const loaded = nextLoad(url, context)
+      if (!url.endsWith(`/${planted.file}`)) return loaded
+      const source =
+        typeof loaded.source === 'string' ? loaded.source : Buffer.from(loaded.source as Uint8Array).toString()
+      if (source.split(planted.from).length !== 2)
+        throw new Error(`"${planted.from}" does not stand in ${planted.file} exactly once`)
+      return { ...loaded, source: source.replace(planted.from, () => planted.to) }
+    },
+  })
+}
