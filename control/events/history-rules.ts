@@ -17,6 +17,9 @@ export interface EdgeHistories {
   readonly lasting: readonly History[]
 }
 
+/** The ordinal of a database that has published nothing yet, or only with a release without histories. */
+export const NO_HISTORY = 0
+
 export type Standing =
   | { readonly kind: 'go on' }
   | { readonly kind: 'begin'; readonly ordinal: number; readonly why: string }
@@ -34,7 +37,12 @@ export type Standing =
  */
 export function standingOf(own: DatabaseHistory, published: Published): Standing {
   const { writer, newest, edges } = published
-  if (!own.ofThisLife) return begin(own, published, 'the database was restored or failed over')
+  if (!own.ofThisLife)
+    return begin(
+      own,
+      published,
+      own.ordinal === NO_HISTORY ? 'there was none' : 'the database was restored or failed over',
+    )
   const relation = writer && relationOf(writer, own)
   if (relation === 'newer' || relation === 'rival')
     return {

@@ -21,6 +21,7 @@ import {
   type EdgeHistories,
   type Published,
   type Standing,
+  NO_HISTORY,
 } from './history-rules.ts'
 import type { DatabaseHistory, OutboxRow, Publication, PublicationStore } from './publication.ts'
 
@@ -138,7 +139,9 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
       case 'begin': {
         const history = { ordinal: standing.ordinal, id: newToken() }
         await publication.beginHistory(history)
-        log.warn({ history: history.ordinal, why: standing.why }, 'a new history of the routing table begins')
+        // The first one is what every new installation begins with; any other tells of a restore or a failover.
+        const level = own.ordinal === NO_HISTORY ? 'info' : 'warn'
+        log[level]({ history: history.ordinal, why: standing.why }, 'a new history of the routing table begins')
         return { history: { ...history, ofThisLife: true, removedUnknown: 0 }, begun: true }
       }
       default:
