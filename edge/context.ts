@@ -95,8 +95,12 @@ export type Verdict =
 
 export type ClosedPage = 'unknown' | 'reserved' | 'gone' | 'expired' | 'removed' | 'unverified' | 'paused'
 
-/** Snippets to insert into the pages of a drop; one object per distinct settings and language, cached. */
+/** How a page is read: XML tolerates no bare `&` or `<` in a script, and nothing behind its end. */
+export type Markup = 'html' | 'xhtml'
+
+/** Snippets to insert into the pages of a drop; one object per distinct settings, markup and language, cached. */
 export interface Snippets {
+  readonly markup: Markup
   /** Part of the ETag: changes when a setting or a snippet changes. */
   readonly key: string
   readonly head: Buffer

@@ -8,15 +8,14 @@
  */
 import { promisify } from 'node:util'
 import zlib from 'node:zlib'
-import type { Readable } from 'node:stream'
+import { addAbortSignal, type Readable } from 'node:stream'
 import { LRUCache } from 'lru-cache'
-import type { BlobStore } from '../shared/blobs/blob-store.ts'
-import { MAX_INJECTED_BYTES } from '../shared/limits.ts'
+import { pacedStream, type BlobStore } from '../shared/blobs/blob-store.ts'
 import type { Encoding, ManifestFile } from '../shared/manifest.ts'
-import type { Drop, Exchange, HeaderList, Intent, ServedSite, Snippets } from './context.ts'
+import type { Drop, Exchange, HeaderList, Intent, Markup, ServedSite, Snippets } from './context.ts'
 import { chooseEncoding } from './rewrite/negotiate.ts'
-import { inject } from './rewrite/inject.ts'
-import { assetHeaders, entityTag, isServedAsPage } from './rewrite/headers.ts'
+import { cutPieces, inject, injectedPieces, sizeOf, type Piece } from './rewrite/inject.ts'
+import { assetHeaders, entityTag, markupOf } from './rewrite/headers.ts'
 import { MAX_CACHED_BYTES, MAX_ENTRY_BYTES, type BlobCache } from './store/blob-cache.ts'
 import { headerOf, type Representation } from './send/representation.ts'
 
@@ -46,7 +45,9 @@ export interface Representations {
 export interface RepresentationDependencies {
   readonly blobs: Pick<BlobStore, 'read' | 'stream'>
   readonly cache: BlobCache
-  readonly snippets: { for(route: ServedSite, acceptLanguage: string | undefined): Snippets | undefined }
+  readonly snippets: {
+    for(route: ServedSite, markup: Markup, acceptLanguage: string | undefined): Snippets | undefined
+  }
 }
 
 export function createRepresentations({ blobs, cache, snippets }: RepresentationDependencies): Representations {
@@ -83,6 +84,20 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
     return describe(headers, length, true, { bytes: () => cache.get(name), load })
   }
 
+  /** Too large to be kept: built while it is sent, from the stored bytes and the snippets between them. */
+  async function makeStreamedPage(file: ManifestFile, with_: Snippets, headers: HeaderList): Promise<Representation> {
+    const read = async (start: number, end: number): Promise<Buffer> =>
+      start === end ? Buffer.alloc(0) : Buffer.concat(await blobs.stream(file.hash, { start, end: end - 1 }).toArray())
+    const pieces = await injectedPieces(file.size, file.injection, with_, read)
+    const stream = (range?: { start: number; end: number }): Readable =>
+      pacedStream((left) =>
+        chunksOf(range ? cutPieces(pieces, range) : pieces, ({ start, end }) =>
+          addAbortSignal(left, blobs.stream(file.hash, { start, end: end - 1 })),
+        ),
+      )
+    return describe(headers, sizeOf(pieces), true, { stream })
+  }
+
   function makeFile(
     file: ManifestFile,
     encoding: Encoding | 'identity',
@@ -103,9 +118,8 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
       const { route } = drop
       const { file, status } = asset
       const custom = asset.custom.list
-      const isPage = isServedAsPage({ file, custom, isProtected: drop.isProtected })
-      const with_ =
-        isPage && file.size <= MAX_INJECTED_BYTES ? snippets.for(route, exchange.header('accept-language')) : undefined
+      const markup = markupOf({ file, custom, isProtected: drop.isProtected })
+      const with_ = markup && snippets.for(route, markup, exchange.header('accept-language'))
       // Byte positions are those of the identity bytes (a range of a compressed variant helps nobody).
       const encoding =
         exchange.header('range') === undefined
@@ -120,15 +134,27 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
       ]
       requireSendable(headers)
       if (with_ === undefined) {
-        const made = makeFile(file, encoding, isPage, headers)
+        const made = makeFile(file, encoding, markup !== undefined, headers)
         prepared.set(key, made)
         return made
       }
-      return makePage(file, encoding, with_, headers).then((made) => {
+      const isStreamed = encoding === 'identity' && file.size > MAX_CACHED_BYTES
+      const making = isStreamed ? makeStreamedPage(file, with_, headers) : makePage(file, encoding, with_, headers)
+      return making.then((made) => {
         prepared.set(key, made)
         return made
       })
     },
+  }
+}
+
+async function* chunksOf(
+  pieces: readonly Piece[],
+  open: (piece: { start: number; end: number }) => Readable,
+): AsyncGenerator<Buffer> {
+  for (const piece of pieces) {
+    if ('bytes' in piece) yield piece.bytes
+    else yield* open(piece) as AsyncIterable<Buffer>
   }
 }
 

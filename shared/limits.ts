@@ -13,8 +13,6 @@ export const MAX_FILE_LIST_BYTES = 8_000_000
 export const MAX_NAME_CHARS = 120
 export const MAX_MESSAGE_CHARS = 500
 export const MAX_PASSWORD_CHARS = 256
-/** A page is built whole in memory; a larger one is streamed as it is, without badge and analytics. */
-export const MAX_INJECTED_BYTES = 32_000_000
 /** One bad line must not cost the whole publish. */
 export const MAX_REDIRECT_LINE_CHARS = 2000
 export const MAX_REDIRECT_RULES = 2000

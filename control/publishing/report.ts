@@ -4,7 +4,6 @@
  *
  * It runs in a worker thread. Its work grows with files + links; when its time is over it says that it was cut.
  */
-import { MAX_INJECTED_BYTES } from '../../shared/limits.ts'
 import { toNfc } from '../../shared/nfc.ts'
 import { compilePattern } from '../../shared/path-pattern.ts'
 import { createPatternSet } from '../../shared/pattern-set.ts'
@@ -15,7 +14,6 @@ import { decodeLinks, type EncodedLinks } from './links.ts'
 import { isRuleFile } from './manifest-builder.ts'
 import { quotePath } from './paths.ts'
 import type { SiteRules } from './site-rules.ts'
-import { isHtmlType, mediaTypeOf } from './types.ts'
 
 /** What somebody reads; the last one says how many more there are. */
 export const MAX_WARNINGS = 100
@@ -46,7 +44,6 @@ export function writeReport({ files, rules, isCut = false }: ReportInput, isOver
   secretWarnings(list, files)
   for (const { path, line, message } of rules.invalid) list.add('invalid_rule', () => ({ path, line, message }))
   layoutWarnings(list, files)
-  sizeWarnings(list, files)
   const isComplete = linkWarnings(list, files, rules, isOver)
   return { warnings: isComplete && !isCut ? list.warnings() : [...list.warnings(), CUT_WARNING] }
 }
@@ -100,16 +97,6 @@ function layoutWarnings(list: WarningList, files: readonly ReportedFile[]): void
     path: `${output}/index.html`,
     message: `This looks like a project, not its output. Upload the folder ${output}/ instead.`,
   }))
-}
-
-function sizeWarnings(list: WarningList, files: readonly ReportedFile[]): void {
-  for (const { path, size } of files) {
-    if (size <= MAX_INJECTED_BYTES || !isHtmlType(mediaTypeOf(path))) continue
-    list.add('large_page', () => ({
-      path,
-      message: `${quotePath(path)} is larger than ${MAX_INJECTED_BYTES / 1_000_000} MB and is shown without badge and analytics. Split it, or load its data from another file.`,
-    }))
-  }
 }
 
 /** False when time was over before the last link. */

@@ -56,7 +56,7 @@ function begin(){if(begun)return;begun=true;${start}}
 function forget(){d.cookie.split(";").forEach(function(c){var n=c.split("=")[0].trim();if(/^(_ga|_fbp$|_fbc$|ph_)/.test(n))w.location.hostname.split(".").forEach(function(_,i,a){d.cookie=n+"=; Max-Age=0; Path=/; Domain="+a.slice(i).join(".")+"; Secure";d.cookie=n+"=; Max-Age=0; Path=/; Secure"})});w.location.reload()}
 function choose(v){try{w.localStorage.setItem(key,v)}catch(e){}box.remove();box=null;w.dispatchEvent(new CustomEvent("dw:consent",{detail:v}));if(v==="granted")begin();else if(begun)forget()}
 function make(n,text,into,set){var e=d.createElement(n);if(text)e.textContent=text;for(var k in set)e.setAttribute(k,set[k]);into.appendChild(e);return e}
-function show(){if(box||!d.body||d.body.tagName!=="BODY")return;box=d.createElement("div");
+function show(){if(box||!d.body||d.body.tagName.toUpperCase()!=="BODY")return;box=d.createElement("div");
 var set={id:"dw-consent",role:"dialog","aria-modal":"false","aria-labelledby":"dw-consent-title","aria-describedby":"dw-consent-text",lang:t.lang,dir:"ltr",tabindex:"-1"};
 for(var k in set)box.setAttribute(k,set[k]);
 make("h2",t.title,box,{id:"dw-consent-title"});make("p",t.text,box,{id:"dw-consent-text"});

@@ -4,7 +4,7 @@
  */
 import { STRICT_TRANSPORT_SECURITY, isHeaderValue, maySetHeader } from '../../shared/header-policy.ts'
 import { isPage, type Encoding, type ManifestFile } from '../../shared/manifest.ts'
-import type { Snippets } from '../context.ts'
+import type { Markup, Snippets } from '../context.ts'
 import { extendPolicies } from './csp.ts'
 
 export type HeaderList = [name: string, value: string][]
@@ -46,14 +46,19 @@ export function assetHeaders(facts: AssetFacts): HeaderList {
   return [...headers]
 }
 
-/** Whether the answer is a page. `_headers` may show an HTML file as plain text, or some other file as HTML. */
-export function isServedAsPage({
+/**
+ * Whether the answer is a page, and in which of the two languages; undefined: it is none. `_headers` may show an HTML
+ * file as plain text, or some other file as HTML.
+ */
+export function markupOf({
   file,
   custom,
   isProtected,
-}: Pick<AssetFacts, 'file' | 'custom' | 'isProtected'>): boolean {
+}: Pick<AssetFacts, 'file' | 'custom' | 'isProtected'>): Markup | undefined {
   const type = isProtected ? undefined : custom.find(([name]) => name === 'content-type')?.[1]
-  return type == null ? isPage(file) : /^\s*text\/html\s*(?:;|$)/i.test(type)
+  const named = /^\s*(?:text\/(html)|application\/(xhtml)\+xml)\s*(?:;|$)/i.exec(type ?? file.type)
+  if (named) return named[1] === undefined ? 'xhtml' : 'html'
+  return type == null && isPage(file) ? 'html' : undefined
 }
 
 /** Redirects of a drop: they may change with the next version, so they are never kept for long. */

@@ -1,9 +1,15 @@
-/** Puts the snippets into a page, at the places that a real HTML scan found when the version was published. */
+/**
+ * Puts the snippets into a page, at the places that a real HTML scan found when the version was published. The result is
+ * a list of pieces, of the page and of ours: small pages are joined in memory, large ones are streamed piece by piece.
+ */
 import type { ManifestFile } from '../../shared/manifest.ts'
 import type { Snippets } from '../context.ts'
 import { extendPolicy, MAX_POLICIES, MAX_POLICY_CHARS } from './csp.ts'
 
 export type Injection = NonNullable<ManifestFile['injection']>
+
+/** Bytes of the page as it was published, up to and without `end`; or bytes of ours. */
+export type Piece = { readonly start: number; readonly end: number } | { readonly bytes: Buffer }
 
 interface Edit {
   readonly start: number
@@ -11,57 +17,127 @@ interface Edit {
   readonly bytes: Buffer
 }
 
+/** What must be looked at in the page itself before anything is put into it: these ranges, a few bytes each. */
+interface Look {
+  readonly start: number
+  readonly end: number
+}
+
+/** Enough to find the end of the body in, when nobody has looked for it before. */
+const TAIL_BYTES = 4096
+
 /** All other bytes of the page stay as they were published. A page that was not scanned gets everything at its end. */
 export function inject(bytes: Buffer, injection: Injection | undefined, snippets: Snippets): Buffer {
-  if (injection === undefined) return append(bytes, snippets)
-  const parts: Buffer[] = []
+  const seen = looksAt(bytes.length, injection, snippets).map(({ start, end }) => bytes.subarray(start, end))
+  const pieces = piecesOf(bytes.length, editsOf(bytes.length, injection, snippets, seen))
+  return Buffer.concat(pieces.map((piece) => ('bytes' in piece ? piece.bytes : bytes.subarray(piece.start, piece.end))))
+}
+
+/** The same, of a page that is not in memory. */
+export async function injectedPieces(
+  size: number,
+  injection: Injection | undefined,
+  snippets: Snippets,
+  read: (start: number, end: number) => Promise<Buffer>,
+): Promise<Piece[]> {
+  const seen: Buffer[] = []
+  for (const { start, end } of looksAt(size, injection, snippets)) seen.push(await read(start, end))
+  return piecesOf(size, editsOf(size, injection, snippets, seen))
+}
+
+export function sizeOf(pieces: readonly Piece[]): number {
+  return pieces.reduce((sum, piece) => sum + lengthOf(piece), 0)
+}
+
+/** The pieces of a part of the whole. `end` belongs to it, as in a range of HTTP. */
+export function cutPieces(pieces: readonly Piece[], range: { start: number; end: number }): Piece[] {
+  const cut: Piece[] = []
   let position = 0
-  for (const edit of editsOf(bytes, injection, snippets)) {
-    if (edit.start < position || edit.end > bytes.length)
-      throw new RangeError(`injection offset ${edit.start} does not fit a page of ${bytes.length} bytes`)
-    parts.push(bytes.subarray(position, edit.start), edit.bytes)
+  for (const piece of pieces) {
+    const length = lengthOf(piece)
+    const from = Math.max(0, range.start - position)
+    const to = Math.min(length, range.end + 1 - position)
+    if (from < to)
+      cut.push(
+        'bytes' in piece
+          ? { bytes: piece.bytes.subarray(from, to) }
+          : { start: piece.start + from, end: piece.start + to },
+      )
+    position += length
+  }
+  return cut
+}
+
+function lengthOf(piece: Piece): number {
+  return 'bytes' in piece ? piece.bytes.length : piece.end - piece.start
+}
+
+function piecesOf(size: number, edits: readonly Edit[]): Piece[] {
+  const pieces: Piece[] = []
+  let position = 0
+  for (const edit of edits) {
+    if (edit.start < position || edit.end > size)
+      throw new RangeError(`injection offset ${edit.start} does not fit a page of ${size} bytes`)
+    pieces.push({ start: position, end: edit.start }, { bytes: edit.bytes })
     position = edit.end
   }
-  parts.push(bytes.subarray(position))
-  return Buffer.concat(parts)
+  pieces.push({ start: position, end: size })
+  return pieces.filter((piece) => lengthOf(piece) > 0)
 }
 
-/** Browsers take what follows `</html>` for the end of the body. */
-function append(bytes: Buffer, { head, body }: Snippets): Buffer {
-  return Buffer.concat([bytes, encodedLike(bytes, head), encodedLike(bytes, body)])
-}
-
-/** Snippets are ASCII, which fits every page but one in UTF-16. */
-function encodedLike(page: Buffer, ascii: Buffer): Buffer {
-  if (page[0] === 0xff && page[1] === 0xfe) return Buffer.from(ascii.toString(), 'utf16le')
-  if (page[0] === 0xfe && page[1] === 0xff) return Buffer.from(ascii.toString(), 'utf16le').swap16()
-  return ascii
+function looksAt(size: number, injection: Injection | undefined, { markup }: Snippets): Look[] {
+  if (injection) return policiesOf(injection).map(({ start }) => ({ start: Math.max(0, start - 1), end: start }))
+  return markup === 'xhtml'
+    ? [{ start: Math.max(0, size - TAIL_BYTES), end: size }]
+    : [{ start: 0, end: Math.min(2, size) }]
 }
 
 /** In the order of the page. A frameset page has no body: it only gets what belongs into the head. */
-function editsOf(bytes: Buffer, { head, body, csp }: Injection, snippets: Snippets): Edit[] {
+function editsOf(
+  size: number,
+  injection: Injection | undefined,
+  snippets: Snippets,
+  seen: readonly Buffer[],
+): readonly Edit[] {
+  if (!injection) return snippets.markup === 'xhtml' ? beforeBodyEnd(size, snippets, seen) : atEnd(size, snippets, seen)
+  const { head, body } = injection
   const edits: Edit[] = [{ start: head, end: head, bytes: snippets.head }]
   if (body !== null) edits.push({ start: body, end: body, bytes: snippets.body })
-  for (const { policy, start, end } of mayBeExtended(csp ?? []) ? csp! : []) {
-    const value = attributeValue(extendPolicy(policy, snippets.csp), isQuoted(bytes, start))
+  for (const [index, { policy, start, end }] of policiesOf(injection).entries()) {
+    const value = attributeValue(extendPolicy(policy, snippets.csp), isQuote(seen[index]?.[0]))
     edits.push({ start, end, bytes: Buffer.from(value) })
   }
   // Equal offsets (a page without body) keep the head first: sorting is stable.
   return edits.sort((a, b) => a.start - b.start)
 }
 
-/** All policies hold at once, so extending some of them is of no use. */
-function mayBeExtended(policies: NonNullable<Injection['csp']>): boolean {
-  return (
-    policies.length > 0 &&
-    policies.length <= MAX_POLICIES &&
-    policies.reduce((sum, { policy }) => sum + policy.length, 0) <= MAX_POLICY_CHARS
-  )
+/** Browsers take what follows `</html>` for the end of the body. */
+function atEnd(size: number, { head, body }: Snippets, [beginning]: readonly Buffer[]): Edit[] {
+  return [{ start: size, end: size, bytes: encodedLike(beginning, Buffer.concat([head, body])) }]
 }
 
-function isQuoted(bytes: Buffer, start: number): boolean {
-  const before = bytes[start - 1]
-  return before === 0x22 || before === 0x27
+/** XML allows no element behind the root. What has no end of a body is no page either. */
+function beforeBodyEnd(size: number, { head, body }: Snippets, [tail]: readonly Buffer[]): Edit[] {
+  const found = tail!.lastIndexOf('</body')
+  const at = size - tail!.length + found
+  return found < 0 ? [] : [{ start: at, end: at, bytes: Buffer.concat([head, body]) }]
+}
+
+/** Snippets are ASCII, which fits every page but one in UTF-16. */
+function encodedLike(beginning: Buffer | undefined, ascii: Buffer): Buffer {
+  if (beginning?.[0] === 0xff && beginning[1] === 0xfe) return Buffer.from(ascii.toString(), 'utf16le')
+  if (beginning?.[0] === 0xfe && beginning[1] === 0xff) return Buffer.from(ascii.toString(), 'utf16le').swap16()
+  return ascii
+}
+
+/** All policies hold at once, so extending some of them is of no use. */
+function policiesOf({ csp = [] }: Injection): NonNullable<Injection['csp']> {
+  const chars = csp.reduce((sum, { policy }) => sum + policy.length, 0)
+  return csp.length <= MAX_POLICIES && chars <= MAX_POLICY_CHARS ? csp : []
+}
+
+function isQuote(byte: number | undefined): boolean {
+  return byte === 0x22 || byte === 0x27
 }
 
 /** Only ASCII goes out, so that the charset of the page does not matter. An unquoted value gets quotes. */

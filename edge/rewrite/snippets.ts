@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Analytics } from '../../shared/analytics.ts'
-import type { ServedSite, Snippets } from '../context.ts'
+import { escape } from '../../shared/pages/html.ts'
+import type { Markup, ServedSite, Snippets } from '../context.ts'
 import { badgeCss, badgeHtml } from './badge.ts'
 import { consentCss, consentScript } from './consent-banner.ts'
 import type { CspNeeds } from './csp.ts'
@@ -18,7 +19,7 @@ const MAX_UNDERSTOOD_CHARS = 200
 
 export interface SnippetSource {
   /** Undefined when nothing is added to the pages of this drop. */
-  for(route: ServedSite, acceptLanguage: string | undefined): Snippets | undefined
+  for(route: ServedSite, markup: Markup, acceptLanguage: string | undefined): Snippets | undefined
 }
 
 interface Settings {
@@ -51,14 +52,14 @@ export function createSnippets({ baseUrl }: { baseUrl: string }): SnippetSource 
   }
 
   return {
-    for(route, acceptLanguage) {
+    for(route, markup, acceptLanguage) {
       if (!route.badge && route.analytics === null) return undefined
       const settings = settingsOf(route)
       if (settings.badgeHost === undefined && settings.trackers.length === 0 && !settings.hasBanner) return undefined
       const language = settings.hasBanner ? languageOf(acceptLanguage) : 'en'
-      const key = `${language} ${settings.key}`
+      const key = `${markup} ${language} ${settings.key}`
       let snippets = made.get(key)
-      if (!snippets) made.set(key, (snippets = makeSnippets(settings, language, baseUrl)))
+      if (!snippets) made.set(key, (snippets = makeSnippets(settings, markup, language, baseUrl)))
       return snippets
     },
   }
@@ -86,15 +87,17 @@ function needsBanner(analytics: Analytics | null, trackers: readonly Tracker[]):
   }
 }
 
-function makeSnippets(settings: Settings, language: Language, baseUrl: string): Snippets {
+function makeSnippets(settings: Settings, markup: Markup, language: Language, baseUrl: string): Snippets {
   const style = settings.hasBanner ? consentCss : ''
   const script = scriptOf(settings, language)
   const badgeStyle = settings.badgeHost === undefined ? '' : badgeCss
+  const element = markup === 'xhtml' ? xmlElement : htmlElement
   const head = element('style', style) + element('script', script)
   const body =
     settings.badgeHost === undefined ? '' : badgeHtml(baseUrl, settings.badgeHost) + element('style', badgeStyle)
   const csp = needsOf(settings.trackers)
   return {
+    markup,
     key: createHash('sha256').update(head).update('\n').update(body).digest('hex').slice(0, 12),
     head: Buffer.from(head),
     body: Buffer.from(body),
@@ -120,9 +123,12 @@ function scriptOf({ trackers, hasBanner }: Settings, language: Language): string
 const LOAD =
   'function load(src,set,then){var e=w.document.createElement("script");e.async=true;for(var k in set)e.setAttribute(k,set[k]);if(then)e.onload=then;e.src=src;(w.document.head||w.document.documentElement).appendChild(e)}'
 
-function element(name: 'style' | 'script', text: string): string {
-  return text === '' ? '' : `<${name}>${text}</${name}>`
-}
+type MakeElement = (name: 'style' | 'script', text: string) => string
+
+const htmlElement: MakeElement = (name, text) => (text === '' ? '' : `<${name}>${text}</${name}>`)
+
+/** In XML a script is text like any other. What is read is the same, and so is its hash in a policy. */
+const xmlElement: MakeElement = (name, text) => htmlElement(name, escape(text))
 
 function hashes(text: string): string[] {
   return text === '' ? [] : [`'sha256-${createHash('sha256').update(text).digest('base64')}'`]

@@ -12,7 +12,7 @@ import { LRUCache } from 'lru-cache'
 /** Larger blobs are streamed from the store. */
 export const MAX_CACHED_BYTES = 1_000_000
 
-/** Pages with snippets are kept up to here: they cannot be streamed. */
+/** Compressed pages with snippets are kept up to here: making one again costs more than reading it. */
 export const MAX_ENTRY_BYTES = 2 * MAX_CACHED_BYTES
 
 /** What an entry costs besides its bytes. */

@@ -145,6 +145,8 @@ describe('GET /drops', () => {
         created_at: expect.any(String),
         expires_at: made.expires_at,
         views: 0,
+        state: 'live',
+        claimable: true,
       },
     ])
     expect((await stack.fetch('/api/v1/drops')).json()).toEqual([])

@@ -92,7 +92,8 @@ async function admin(...args: string[]): Promise<void> {
   expect(result.stderr + result.code).toBe('0')
 }
 
-const runAfter = (days: number) => admin('run-lifecycle', '--now', new Date(start + days * DAY_MS).toISOString())
+const runAfter = (days: number) =>
+  admin('run-lifecycle', '--now', new Date(start + days * DAY_MS).toISOString(), '--really')
 
 /** What a visitor reads of the state, in one word. */
 async function seen(slug: string): Promise<string> {

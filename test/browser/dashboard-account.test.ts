@@ -158,6 +158,10 @@ describe('everything about an account', () => {
     await invited.page.getByLabel('E-mail').fill(guest)
     await invited.page.getByLabel('Password').fill(PASSWORD)
     await invited.page.getByRole('button', { name: 'Sign up' }).click()
+    // First the address is verified; the link in that mail leads back to the invitation.
+    await invited.page.goto(await mailedLink(stack, guest, '/verify'))
+    await invited.page.getByRole('button', { name: 'Confirm my address' }).click()
+    await invited.page.getByRole('main').getByRole('link', { name: 'Go on with what you were doing' }).click()
     await invited.page.getByRole('button', { name: 'Accept the invitation' }).click()
     await invited.page.getByText('You have joined the organisation.').waitFor()
     await invited.close()

@@ -65,7 +65,7 @@ async function newContext(options: Parameters<Browser['newContext']>[0] = {}): P
 }
 
 function snippetsFor(analytics: Analytics | null, language?: string): Snippets {
-  return snippetSource.for(routeOf({ badge: true, analytics }), language)!
+  return snippetSource.for(routeOf({ badge: true, analytics }), 'html', language)!
 }
 
 function publish(html: string | Buffer, snippets: Snippets, headers: Record<string, string> = {}): string {

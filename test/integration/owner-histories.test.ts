@@ -134,7 +134,7 @@ class History {
       case 'wait': {
         for (let run = 0; run < what.runs; run++) {
           now += Math.floor((what.days * DAY_MS) / what.runs)
-          await services.lifecycle.run()
+          await services.lifecycle.runAsOf()
         }
         if (what.runs === 0) now += what.days * DAY_MS
         return

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { Snippets } from '../../../edge/context.ts'
-import { assetHeaders, isServedAsPage, redirectHeaders } from '../../../edge/rewrite/headers.ts'
+import { assetHeaders, markupOf, redirectHeaders } from '../../../edge/rewrite/headers.ts'
 import type { AssetFacts } from '../../../edge/rewrite/headers.ts'
 import { fileOf } from '../../support/manifests.ts'
 
 const snippets: Snippets = {
+  markup: 'html',
   key: 'k1',
   head: Buffer.from(''),
   body: Buffer.from(''),
@@ -147,17 +148,22 @@ describe('_headers', () => {
 
 test('a page is what is served as HTML, scanned or not', () => {
   const page = { file: fileOf('page.html'), custom: [], isProtected: false }
-  expect(isServedAsPage(page)).toBe(true)
-  expect(isServedAsPage({ ...page, custom: [['content-type', 'text/html;charset=windows-1252']] })).toBe(true)
-  expect(isServedAsPage({ ...page, custom: [['content-type', 'text/plain']] })).toBe(false)
-  expect(isServedAsPage({ ...page, custom: [['content-type', 'text/plain']], isProtected: true })).toBe(true)
-  expect(isServedAsPage({ ...page, custom: [['content-type', null]] })).toBe(true)
-  expect(isServedAsPage({ ...page, file: fileOf('app.js') })).toBe(false)
-  expect(isServedAsPage({ ...page, file: fileOf('page.html', { injection: undefined }) })).toBe(true)
-  expect(isServedAsPage({ ...page, file: fileOf('about'), custom: [['content-type', 'Text/HTML']] })).toBe(true)
-  expect(
-    isServedAsPage({ ...page, file: fileOf('about'), custom: [['content-type', 'text/html']], isProtected: true }),
-  ).toBe(false)
+  expect(markupOf(page)).toBe('html')
+  expect(markupOf({ ...page, custom: [['content-type', 'text/html;charset=windows-1252']] })).toBe('html')
+  expect(markupOf({ ...page, custom: [['content-type', 'text/plain']] })).toBeUndefined()
+  expect(markupOf({ ...page, custom: [['content-type', 'text/plain']], isProtected: true })).toBe('html')
+  expect(markupOf({ ...page, custom: [['content-type', null]] })).toBe('html')
+  expect(markupOf({ ...page, file: fileOf('app.js') })).toBeUndefined()
+  expect(markupOf({ ...page, file: fileOf('page.html', { injection: undefined }) })).toBe('html')
+  expect(markupOf({ ...page, file: fileOf('about'), custom: [['content-type', 'Text/HTML']] })).toBe('html')
+  const about = { ...page, file: fileOf('about') }
+  expect(markupOf({ ...about, custom: [['content-type', 'text/html']], isProtected: true })).toBeUndefined()
+  // As XML it is a page all the same: nobody sheds the badge by a header.
+  for (const type of ['application/xhtml+xml', 'Application/XHTML+XML; charset=utf-8'])
+    for (const file of [page.file, about.file])
+      expect(markupOf({ ...page, file, custom: [['content-type', type]] })).toBe('xhtml')
+  expect(markupOf({ ...page, file: fileOf('page.xhtml', { type: 'application/xhtml+xml' }) })).toBe('xhtml')
+  expect(markupOf({ ...page, custom: [['content-type', 'application/xml']] })).toBeUndefined()
 })
 
 test('a redirect is never kept for long, nor by others on a protected drop', () => {

@@ -8,6 +8,7 @@ import { fileOf } from '../../support/manifests.ts'
 
 const page = Buffer.from('<p>page</p>')
 const snippets: Snippets = {
+  markup: 'html',
   key: 'badge',
   head: Buffer.alloc(0),
   body: Buffer.from('<b>badge</b>'),
@@ -17,6 +18,7 @@ const snippets: Snippets = {
 const sized = (size: number) => ({ hash: 'b'.repeat(64), size })
 
 async function encodingOf(file: Partial<ManifestFile>, injected: Snippets | undefined): Promise<string | undefined> {
+  // A large page that stays as it is would be streamed; nothing is read of it before.
   const blobs = { read: async () => page, stream: () => expect.fail('streamed') }
   const cache = createBlobCache(10_000_000)
   const representations = createRepresentations({ blobs, cache, snippets: { for: () => injected } })

@@ -4,7 +4,7 @@ import { parse, parseFragment } from 'parse5'
 import { describe, expect, test } from 'vitest'
 import type { Snippets } from '../../../edge/context.ts'
 import { consentTexts } from '../../../edge/rewrite/consent-texts.ts'
-import { inject } from '../../../edge/rewrite/inject.ts'
+import { cutPieces, inject, injectedPieces, sizeOf, type Piece } from '../../../edge/rewrite/inject.ts'
 import { languages } from '../../../edge/rewrite/language.ts'
 import { createSnippets } from '../../../edge/rewrite/snippets.ts'
 import type { Analytics } from '../../../shared/analytics.ts'
@@ -19,7 +19,7 @@ const posthog = { posthog: { project_key: 'phc_abcdefghijklmnop' } }
 const plausible = { plausible: { domain: 'example.com' } }
 
 function make(analytics: Analytics | null, options: { badge?: boolean; language?: string } = {}): Snippets | undefined {
-  return source.for(routeOf({ analytics, badge: options.badge ?? false }), options.language)
+  return source.for(routeOf({ analytics, badge: options.badge ?? false }), 'html', options.language)
 }
 
 function headOf(analytics: Analytics, language?: string): string {
@@ -152,6 +152,7 @@ test('hostile settings, should any get past the schema, stay text', () => {
   }
   const made = createSnippets({ baseUrl: `https://d.test/"><script>` }).for(
     routeOf({ analytics, badge: true, host: `"><script>` }),
+    'html',
     undefined,
   )!
   expect(elementsOf(made.head.toString())).toEqual(['style', 'script'])
@@ -162,8 +163,24 @@ test('hostile settings, should any get past the schema, stay text', () => {
   expect(script).toMatch(/^[\n -~]+$/)
 })
 
+test('in XML every snippet is well-formed, and a policy names the same hashes', () => {
+  const analytics = { google_analytics: { measurement_id: 'G-ABC123' } }
+  const route = routeOf({ analytics, badge: true })
+  const [html, xhtml] = [source.for(route, 'html', 'de')!, source.for(route, 'xhtml', 'de')!]
+  expect(xhtml.csp).toEqual(html.csp)
+  const scriptIn = ({ head }: Snippets) => /<script>(.*)<\/script>/s.exec(head.toString())![1]!
+  expect(xhtml.head.toString() + xhtml.body.toString()).not.toMatch(/&(?!#?\w+;)/)
+  expect(scriptIn(xhtml)).not.toContain('<')
+  // What an XML parser reads is the script as it was.
+  const read = parseFragment(`<textarea>${scriptIn(xhtml)}</textarea>`) as unknown as {
+    childNodes: { childNodes: { value: string }[] }[]
+  }
+  expect(read.childNodes[0]!.childNodes[0]!.value).toBe(scriptIn(html))
+})
+
 describe('injection', () => {
   const snippets: Snippets = {
+    markup: 'html',
     key: 'k',
     head: Buffer.from('<H>'),
     body: Buffer.from('<B>'),
@@ -220,6 +237,34 @@ describe('injection', () => {
       childNodes: { childNodes: { attrs: { name: string; value: string }[] }[] }[]
     }
     expect(html.childNodes[0]!.childNodes[0]!.attrs[1]!.value).toBe(`${policy} 'sha256-S'`)
+  })
+
+  test('a page in XML without offsets gets everything before the end of its body, if it has one', () => {
+    const xhtml = { ...snippets, markup: 'xhtml' } as const
+    const text = '<html><body><p>x</p></body></html>'
+    expect(inject(Buffer.from(text), undefined, xhtml).toString()).toBe('<html><body><p>x</p><H><B></body></html>')
+    expect(inject(Buffer.from('<svg/>'), undefined, xhtml).toString()).toBe('<svg/>')
+  })
+
+  test('any part of a page that is streamed is that part of the page built whole', async () => {
+    const text = `<head><meta content="a"></head><body>${'x'.repeat(50)}</body>`
+    const whole = Buffer.from(text)
+    const start = text.indexOf('"a"') + 1
+    const injection = {
+      head: text.indexOf('</head>'),
+      body: text.indexOf('</body>'),
+      csp: [{ policy: 'script-src a', start, end: start + 1 }],
+    }
+    const built = inject(whole, injection, snippets)
+    const read = async (from: number, to: number) => whole.subarray(from, to)
+    const pieces = await injectedPieces(whole.length, injection, snippets, read)
+    expect(sizeOf(pieces)).toBe(built.length)
+    const bytesOf = (part: readonly Piece[]) =>
+      Buffer.concat(part.map((piece) => ('bytes' in piece ? piece.bytes : whole.subarray(piece.start, piece.end))))
+    expect(bytesOf(pieces)).toEqual(built)
+    for (let from = 0; from < built.length; from += 3)
+      for (let to = from; to < built.length; to += 7)
+        expect(bytesOf(cutPieces(pieces, { start: from, end: to }))).toEqual(built.subarray(from, to + 1))
   })
 
   test('offsets that do not fit the page are an error, not a broken page', () => {

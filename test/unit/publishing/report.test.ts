@@ -108,13 +108,6 @@ describe('files', () => {
       { code: 'nested_index', message: expect.stringContaining('dist/') },
     ])
   })
-  test('a page that is too large for badge and analytics', () => {
-    const files = ['index.html', 'data.json'].map((path) => ({ path, size: 32_000_001 }))
-    const rules = parseSiteRules({ redirects: '', headers: '' })
-    expect(writeReport({ files, rules }, () => false).warnings).toMatchObject([
-      { code: 'large_page', path: 'index.html' },
-    ])
-  })
   test('bad rules keep their line', () => {
     expect(report({ 'index.html': '' }, { redirects: '\nnonsense' })).toMatchObject([
       { code: 'invalid_rule', path: '_redirects', line: 2 },
