@@ -3,8 +3,10 @@
  * snapshot that we published to, and serves the news of the hosts that the caller changed: one that could not read
  * them says so, and has acknowledged nothing about them.
  */
+import { decodeHistory, encodeHistory } from '../../shared/history.ts'
 import { keys } from '../../shared/keys.ts'
 import { liveEdges, type EdgeRegistry, type LiveEdge } from '../../shared/live-edges.ts'
+import type { RedisCommands } from '../../shared/redis-commands.ts'
 import { compareStreamIds } from '../../shared/stream.ts'
 import type { Timers } from '../../shared/timers.ts'
 
@@ -32,12 +34,14 @@ interface Waiter {
 
 interface Edges {
   readonly epoch: string | null
+  /** Whose history may write. It changes before the epoch does. */
+  readonly writer: string | null
   readonly live: readonly LiveEdge[]
 }
 
 /** One poller for all waiting callers; it runs only while somebody waits. */
 export function createAcknowledgements(
-  redis: EdgeRegistry & { get(key: string): Promise<string | null> },
+  redis: EdgeRegistry & Pick<RedisCommands, 'mget'>,
   timers: Timers,
 ): Acknowledgements {
   const waiting = new Set<Waiter>()
@@ -45,8 +49,10 @@ export function createAcknowledgements(
 
   async function look(): Promise<Edges | undefined> {
     try {
-      const [epoch, live] = await Promise.all([redis.get(keys.epoch), liveEdges(redis)])
-      return { epoch, live }
+      // The edges first: what they served then is ours if nobody has claimed Redis until now.
+      const live = await liveEdges(redis)
+      const [epoch = null, writer = null] = await redis.mget([keys.epoch, keys.writer])
+      return { epoch, writer, live }
     } catch {
       return undefined
     }
@@ -80,8 +86,9 @@ export function createAcknowledgements(
 }
 
 /** Undefined: not yet. */
-function outcomeOf(awaited: Awaited, { epoch, live }: Edges): Outcome | undefined {
-  if (epoch !== awaited.epoch) return 'superseded'
+function outcomeOf(awaited: Awaited, { epoch, writer, live }: Edges): Outcome | undefined {
+  const history = decodeHistory(awaited.epoch)
+  if (epoch !== awaited.epoch || (history && writer !== encodeHistory(history))) return 'superseded'
   return live.length > 0 && live.every((edge) => hasReached(edge, awaited)) ? 'reached' : undefined
 }
 

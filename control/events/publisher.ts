@@ -236,24 +236,41 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
     return { position, epoch, history, hosts, complete: rows.length < BATCH_ROWS }
   }
 
+  /**
+   * Only by whose history may write: a control whose database was left behind knows other addresses, and must not take a
+   * report away from the one that has to act on it. What was decided is committed before the report goes.
+   */
   async function settleUnknown(limit?: number): Promise<SettledUnknown> {
     const reported = await redis.smembers(keys.unknown)
     if (reported.length === 0) return { unknown: 0, removed: 0 }
     const done = await store.locked(async (publication) => {
+      const history = await publication.history()
+      if ((await redis.get(keys.writer)) !== encodeHistory(history)) return undefined
       const unknown = await publication.withoutRoute(reported)
       const unknownHosts = new Set(unknown)
       // Known all the same: the edge has missed it, or reported it before it came to be.
       await publication.announceAgain(reported.filter((host) => !unknownHosts.has(host)))
-      const allowance = limit ?? unknownAllowance(await publication.history(), await publication.countRoutes())
+      const allowance = limit ?? unknownAllowance(history, await publication.countRoutes())
       const removable = unknown.length <= allowance ? unknown : []
       if (removable.length > 0) await publication.removeUnknown(removable)
-      return { unknown, removable }
+      return { history, unknown, removable }
     })
+    if (!done) return { unknown: 0, removed: 0 }
     const kept = new Set(done.unknown.length === done.removable.length ? [] : done.unknown)
-    const settled = reported.filter((host) => !kept.has(host))
-    for (let at = 0; at < settled.length; at += SCAN_PAGE)
-      await redis.srem(keys.unknown, ...settled.slice(at, at + SCAN_PAGE))
+    await forgetReports(
+      done.history,
+      reported.filter((host) => !kept.has(host)),
+    )
     return { unknown: done.unknown.length, removed: done.removable.length }
+  }
+
+  /** Under the lock, since a watch belongs to the whole connection. */
+  async function forgetReports(history: History, hosts: readonly string[]): Promise<void> {
+    for (let at = 0; at < hosts.length; at += SCAN_PAGE)
+      await store.locked(async () => {
+        await watchWriter(history)
+        await write(history, (multi) => multi.srem(keys.unknown, ...hosts.slice(at, at + SCAN_PAGE)))
+      })
   }
 
   return {

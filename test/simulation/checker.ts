@@ -69,8 +69,10 @@ export class Checker {
     return moment > this.#setBackAt
   }
 
-  redisLost(): void {
+  /** `committed`: the history of the database. A claim that it had not committed is gone with Redis, and nobody knows of it. */
+  redisLost(committed: number): void {
     this.#redisIsBehind = true
+    for (const ordinal of this.#claims.keys()) if (ordinal > committed) this.#claims.delete(ordinal)
   }
 
   #violate(promise: Violation['promise'], what: string): void {
@@ -92,10 +94,8 @@ export class Checker {
     const { operation, host, revision } = change
     if (!postgres.state.operations.has(operation)) {
       const lostAt = this.#lostAt.get(operation) ?? this.#setBackAt
-      const superseded = [...this.#claims].some(
-        ([ordinal, at]) => ordinal > historyOfRevision(revision) && at > lostAt && at + KNOWLEDGE_MS < this.#world.now,
-      )
-      if (superseded) this.#violate('honest', `operation ${operation} at ${host} was acknowledged after it was lost`)
+      if (this.#isSuperseded(revision, lostAt))
+        this.#violate('honest', `operation ${operation} at ${host} was acknowledged after it was lost`)
       return
     }
     this.#acknowledged.push({ operation, host, revision, at: this.#world.now })
@@ -105,6 +105,13 @@ export class Checker {
         since !== undefined && since + KNOWLEDGE_MS < this.#world.now && this.#redis.hasLive(keys.edge(edge.id))
       if (edge.isRunning && isWaitedFor) this.#raise(edge.id, host, revision)
     }
+  }
+
+  /** Has a newer history begun since, long enough ago for everybody to know? */
+  #isSuperseded(revision: number, since: number): boolean {
+    return [...this.#claims].some(
+      ([ordinal, at]) => ordinal > historyOfRevision(revision) && at > since && at + KNOWLEDGE_MS < this.#world.now,
+    )
   }
 
   /** Called after every event. An edge that becomes level has to serve whatever was acknowledged before. */
@@ -125,7 +132,8 @@ export class Checker {
   visited(edge: SimulatedEdge, worker: number, host: string, route: ServedRoute | undefined, table?: number): void {
     const revision = route?.revision ?? 0
     const floor = this.#floors.get(edge.id)?.get(host) ?? 0
-    if (table !== undefined && floor > 0 && revision > table)
+    // Until another history begins, an old primary that was left running is the one that publishes.
+    if (table !== undefined && floor > 0 && revision > table && this.#isSuperseded(revision, 0))
       this.#violate('visible', `${edge.id} serves ${host} at revision ${revision}, of a history that was lost`)
     if (revision < floor)
       this.#violate('visible', `${edge.id} serves ${host} at revision ${revision}, acknowledged was ${floor}`)

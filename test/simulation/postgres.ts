@@ -122,13 +122,7 @@ export class SimulatedPostgres {
         const { promise, resolve } = Promise.withResolvers<void>()
         const incarnation = this.#incarnation
         this.#publicationLock = before.then(() => promise)
-        const release = (): void => resolve()
-        // A session ends with its process.
-        const watch = (): void => {
-          if (process.alive) this.#world.after(WATCH_MS, watch)
-          else release()
-        }
-        this.#world.after(WATCH_MS, watch)
+        const release = this.#untilGone(process, resolve)
         try {
           await before
           return await this.#transact(process, incarnation, work)
@@ -137,6 +131,21 @@ export class SimulatedPostgres {
         }
       },
     }
+  }
+
+  /** A session ends with its process, and gives up its locks then. Returns how to give one up before. */
+  #untilGone(process: Process, giveUp: () => void): () => void {
+    let held = true
+    const release = (): void => {
+      held = false
+      giveUp()
+    }
+    const watch = (): void => {
+      if (held && process.alive) this.#world.after(WATCH_MS, watch)
+      else if (held) release()
+    }
+    this.#world.after(WATCH_MS, watch)
+    return release
   }
 
   async #transact<Result>(
@@ -159,6 +168,7 @@ export class SimulatedPostgres {
         await query()
         const before = this.#tableLock
         this.#tableLock = before.then(() => table.promise)
+        this.#untilGone(process, table.resolve)
         await before
         draft = clone(this.state)
         const floor = revisionFloor(ordinal)

@@ -149,12 +149,12 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
         issuer.cut()
         return world.after(action.ms, () => (redis.up = true))
       case 'redis failover':
-        if (redis.failOver(action.lost, action.skewMs) > 0) checker.redisLost()
+        if (redis.failOver(action.lost, action.skewMs) > 0) checker.redisLost(postgres.state.history.ordinal)
         for (const each of [...edges, ...controls]) each.cut()
         return issuer.cut()
       case 'redis flushed':
         redis.flush()
-        return checker.redisLost()
+        return checker.redisLost(postgres.state.history.ordinal)
       case 'redis refuses':
         redis.refusals = 0.3
         return world.after(action.ms, () => (redis.refusals = 0))

@@ -1,9 +1,11 @@
-/** A few thousand runs of the publish path, other ones every day; `npm run simulate` runs as many as you like. */
+/** The same few thousand runs of the publish path every time; `npm run simulate` begins elsewhere every day. */
 import { expect, test } from 'vitest'
 import { runScenario } from './run.ts'
 import { scenarioOf } from './scenario.ts'
-import { baseSeedOfToday, runSeeds } from './seeds.ts'
+import { runSeeds } from './seeds.ts'
 
+/** Fixed, so that a seed which nobody has met yet does not stop a change that has nothing to do with it. */
+const FIRST_SEED = 2_026_111_500
 const SEEDS = 2000
 
 test('a run is a function of its seed', async () => {
@@ -15,8 +17,6 @@ test('a run is a function of its seed', async () => {
 })
 
 test('every promise is kept, whatever happens', { timeout: 300_000 }, async () => {
-  const from = baseSeedOfToday()
-  process.stdout.write(`simulation: ${SEEDS} seeds from ${from}\n`)
-  const failed = await runSeeds(from, SEEDS)
+  const failed = await runSeeds(FIRST_SEED, SEEDS)
   expect(failed, `again: npm run simulate -- --seed ${failed?.seed}`).toBeUndefined()
 })

@@ -114,6 +114,7 @@ export async function useEveryCommand(cli: Cli, stack: Stack, signIn: SignIn, pl
   expect((await data('deploy dist')).version.version_number).toBe(2)
   expect((await done('versions')).lines).toHaveLength(2)
   await done('rollback')
+  expect((await done(`keep ${slug}`)).stdout).toMatch(/stays/)
   expect((await stack.visit(slug)).text()).toContain('one')
 
   expect(await data('settings --name Renamed --spa')).toMatchObject({ name: 'Renamed', spa_fallback: true })
