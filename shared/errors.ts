@@ -121,6 +121,12 @@ export const errors = {
       'upload_too_large',
       `The upload is larger than ${capBytes / 1_000_000} MB. Make it smaller, or publish it from an account with a plan that allows more.`,
     ),
+  textTooLarge: (maxBytes: number) =>
+    new ApiError(
+      413,
+      'upload_too_large',
+      `The text is larger than ${maxBytes / 1_000_000} MB. Save it as a file and upload that, or publish it from an account with a plan that allows more.`,
+    ),
   addressTooLong: () =>
     new ApiError(414, 'address_too_long', 'The address of this request is too long. Send less in its query.'),
   misdirected: () =>
