@@ -2,6 +2,7 @@
 import { nextTryMs, type RetryState } from '../../shared/certificate-retry.ts'
 import { DAY_MS, HOUR_MS } from '../../shared/clock.ts'
 import type { NewRoute } from '../events/outbox.ts'
+import { closedRouteOf } from '../sites/rules.ts'
 import { foundByCheck, type Diagnosis } from './diagnose.ts'
 import type { Ownership } from './ownership.ts'
 
@@ -155,24 +156,6 @@ function isPaused({ holds, stopped_at, wanted }: RoutedDomain): boolean {
   return holds && stopped_at !== null && wanted
 }
 
-/** The page of a paused drop, whatever the drop's own address shows. */
-function pausedRoute({ domain, site_id }: RoutedDomain): NewRoute {
-  return {
-    kind: 'site',
-    host: domain,
-    site_id,
-    state: 'paused',
-    manifest: null,
-    version_number: 0,
-    versions: [],
-    expires_at: null,
-    password: null,
-    spa_fallback: false,
-    badge: false,
-    analytics: null,
-  }
-}
-
 function isRouted({ holds, state, revealing }: RoutedDomain): boolean {
   return holds && (revealing || isServed(state))
 }
@@ -184,7 +167,9 @@ export function routesOfDomains(rows: readonly RoutedDomain[], siteAddress: stri
   return answering.map((row): NewRoute => {
     const { domain, redirect_to } = row
     if (redirect_to !== null && served.has(redirect_to)) return { kind: 'redirect', host: domain, to: redirect_to }
-    return isRouted(row) ? { kind: 'alias', host: domain, to: siteAddress } : pausedRoute(row)
+    return isRouted(row)
+      ? { kind: 'alias', host: domain, to: siteAddress }
+      : closedRouteOf(domain, row.site_id, 'paused')
   })
 }
 

@@ -119,6 +119,24 @@ export function redirectRouteOf(formerSlug: string, site: SiteFacts, sitesDomain
   return { kind: 'redirect', host: siteHost(formerSlug, sitesDomain), to: siteHost(site.slug, sitesDomain) }
 }
 
+/** A host that shows one of the pages for drops that are closed, and nothing of a drop. */
+export function closedRouteOf(host: string, siteId: string, state: 'paused' | 'removed'): NewRoute {
+  return {
+    kind: 'site',
+    host,
+    site_id: siteId,
+    state,
+    manifest: null,
+    version_number: 0,
+    versions: [],
+    expires_at: null,
+    password: null,
+    spa_fallback: false,
+    badge: false,
+    analytics: null,
+  }
+}
+
 export interface Lifetimes {
   readonly anonymousLifetimeMs: number
   readonly freeIdleLifetimeMs: number

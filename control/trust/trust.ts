@@ -10,11 +10,12 @@ import type { Inspection } from '../anonymous/anonymous.ts'
 import { recordAudit } from '../audit/audit.ts'
 import type { ControlConfig } from '../config.ts'
 import { transaction, type Pool, type Sql } from '../database/sql.ts'
-import { setRoute, type NewRoute } from '../events/outbox.ts'
+import { setRoute } from '../events/outbox.ts'
 import type { Events } from '../events/publish.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
 import type { EnqueueMail } from '../mail/mail.ts'
 import type { RefreshRoutes } from '../sites/routing.ts'
+import { closedRouteOf } from '../sites/rules.ts'
 import * as queries from './queries.ts'
 
 interface TrustDeps {
@@ -98,7 +99,7 @@ export function createTrust({ sql, clock, events, refreshRoutes, enqueueMail, li
    */
   async function takeDownUnknown(moderator: Moderator, db: Sql, host: string, reason: string): Promise<boolean> {
     if ((await queries.leadsSomewhere(db, host)) || !(await events.isServed(host))) return false
-    await setRoute(db, removedRoute(host))
+    await setRoute(db, closedRouteOf(host, 'unknown', 'removed'))
     const detail = { host, reason }
     await recordAudit(db, { orgId: null, actor: moderator, action: 'trust.takedown', subject: host, detail })
     return true
@@ -176,23 +177,5 @@ export function createTrust({ sql, clock, events, refreshRoutes, enqueueMail, li
       requireStaff(moderator)
       return text.trim() === '' ? [] : queries.searchSites(sql, text.trim(), MAX_FOUND_ROWS)
     },
-  }
-}
-
-/** What a visitor meets there is what every drop that was taken down shows. */
-function removedRoute(host: string): NewRoute {
-  return {
-    kind: 'site',
-    host,
-    site_id: 'unknown',
-    state: 'removed',
-    manifest: null,
-    version_number: 0,
-    versions: [],
-    expires_at: null,
-    password: null,
-    spa_fallback: false,
-    badge: false,
-    analytics: null,
   }
 }
