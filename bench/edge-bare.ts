@@ -27,7 +27,7 @@ h2.on('sessionError', () => {})
 h2.on('stream', (stream, headers) => {
   stream.on('error', () => {})
   const file = files.get(headers[':path'] ?? '')!
-  stream.respond([':status', '200', ...file.headers])
+  ;(stream as http2.ServerHttp2Stream).respond([':status', '200', ...file.headers])
   stream.end(file.body)
 })
 const h1 = http.createServer((request, response) => {

@@ -106,7 +106,9 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
   // Broken sessions and streams are the visitor's affair; unheard they would end the process.
   server.on('sessionError', () => {})
   server.on('error', () => {})
-  server.on('stream', (stream, headers, _flags, rawHeaders) => {
+  server.on('stream', (anyStream, headers, _flags, rawHeaders) => {
+    // What a server hears of is a server's stream; the types of Node 26 say less.
+    const stream = anyStream as http2.ServerHttp2Stream
     stream.on('error', ignore)
     const session = stream.session as KnownSession | undefined
     if (session === undefined) return

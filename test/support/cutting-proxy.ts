@@ -48,7 +48,7 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
         upstream.destroy()
       })
     }
-    client.on('data', (chunk) => {
+    client.on('data', (chunk: Buffer) => {
       seen += chunk.byteLength
       sent += chunk.byteLength
       if (sent > stallAt) {

@@ -109,7 +109,7 @@ async function attack(options: HostileOptions): Promise<void> {
   }
   await Promise.all(Array.from({ length: CONNECTIONS }, keepOn))
   process.send!({ statuses } satisfies HostileReport)
-  process.disconnect()
+  process.disconnect!()
 }
 
 await attack(JSON.parse(process.argv[2]!) as HostileOptions)
