@@ -7,9 +7,14 @@ import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import http from 'node:http'
 import path from 'node:path'
-import { buildManifest, factsKey, type FileFacts, type StoredFile } from '../control/publishing/manifest-builder.ts'
-import { parseSiteRules, type InvalidLine } from '../control/publishing/site-rules.ts'
-import { decodeText } from '../control/publishing/text-encoding.ts'
+import {
+  buildManifest,
+  factsKey,
+  type FileFacts,
+  type StoredFile,
+} from '../control/drops/publishing/manifest-builder.ts'
+import { parseSiteRules, type InvalidLine } from '../control/drops/publishing/site-rules.ts'
+import { decodeText } from '../control/drops/publishing/text-encoding.ts'
 import type { Intent, SiteIndex } from '../edge/context.ts'
 import { locate } from '../edge/locate/locate.ts'
 import { indexManifest } from '../edge/locate/site-index.ts'

@@ -7,8 +7,8 @@ import { answerPings } from '../shared/watchdog/heartbeat.ts'
 import { hangOnSignal } from '../shared/watchdog/test-hook.ts'
 import { startWatchdog } from '../shared/watchdog/watchdog.ts'
 import { createApp } from './app.ts'
-import { readControlConfig } from './config.ts'
-import { surviveStrayErrors } from './stray-errors.ts'
+import { readControlConfig } from './ground/config.ts'
+import { surviveStrayErrors } from './ground/stray-errors.ts'
 
 async function main(): Promise<void> {
   keepFilesPrivate()

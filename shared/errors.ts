@@ -2,7 +2,7 @@ import { nearestName } from './nearest-name.ts'
 
 /**
  * The one catalogue of errors that a caller can meet: code, status and a message that says what to do.
- * Throw them; control/http turns them into `{ error, detail }`.
+ * Throw them; control/ground/http turns them into `{ error, detail }`.
  */
 
 /** A message may quote what was sent; nobody reads more of it, and a megabyte must not come back as one. */

@@ -15,7 +15,7 @@ import {
   type Published,
 } from '../support/stack.ts'
 
-const SUPERVISOR = 'control/supervisor/main.ts'
+const SUPERVISOR = 'control/operations/supervisor/main.ts'
 
 describe('a running stack', () => {
   let stack: OwnStack
@@ -177,14 +177,14 @@ describe('what cannot start says why in one sentence', () => {
   })
 
   test('the doctor beside no stack names what is down and how to mend it', async () => {
-    const { code, stdout } = await run(['control/admin/main.ts', 'doctor'], env)
+    const { code, stdout } = await run(['control/operations/admin/main.ts', 'doctor'], env)
     expect(stdout).toMatch(/FAIL postgres .*\n +→ Start Dropway with "npm start"/)
     expect(stdout).toMatch(/FAIL control .*\n +→ /)
     expect(code).toBe(1)
   })
 
   test('an admin command beside no stack says that it cannot reach it', async () => {
-    const { code, stdout, stderr } = await run(['control/admin/main.ts', 'republish'], env)
+    const { code, stdout, stderr } = await run(['control/operations/admin/main.ts', 'republish'], env)
     expect(stderr).toMatch(/^Postgres cannot be reached .* Is Dropway running/)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   })

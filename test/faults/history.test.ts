@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openDatabase } from '../../control/database/sql.ts'
+import { openDatabase } from '../../control/ground/database/sql.ts'
 import { seedDrops, watchDrops } from '../support/faults.ts'
 import { startFleet, type Fleet } from '../support/fleet.ts'
 import type { Account, Published } from '../support/stack.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Actor } from '../../control/accounts/actor.ts'
+import type { Actor } from '../../control/ground/actor.ts'
 import { createAccountsFixture, PASSWORD, PERSONAL_DATA_KEPT_MS, VISIT } from '../support/accounts.ts'
 
 const DAY_MS = 86_400_000

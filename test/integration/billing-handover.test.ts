@@ -1,7 +1,7 @@
 /** An organisation changes hands: whoever may no longer cancel is not charged, and whoever may is asked to pay. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Actor } from '../../control/accounts/actor.ts'
-import { createOrganisations } from '../../control/organisations/organisations.ts'
+import type { Actor } from '../../control/ground/actor.ts'
+import { createOrganisations } from '../../control/people/organisations/organisations.ts'
 import { BASE_URL } from '../support/accounts.ts'
 import { createBillingFixture, PLUS } from '../support/billing.ts'
 

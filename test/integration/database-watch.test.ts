@@ -4,9 +4,9 @@ import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { processTree } from '../../bench/processes.ts'
-import { openDatabase, transaction, type Pool } from '../../control/database/sql.ts'
-import { createDatabaseWatch, type DatabaseWatch } from '../../control/database/watch.ts'
-import { startPostgres } from '../../control/supervisor/postgres.ts'
+import { openDatabase, transaction, type Pool } from '../../control/ground/database/sql.ts'
+import { createDatabaseWatch, type DatabaseWatch } from '../../control/ground/database/watch.ts'
+import { startPostgres } from '../../control/operations/supervisor/postgres.ts'
 import { silentLog } from '../../shared/log.ts'
 
 let dataDir: string

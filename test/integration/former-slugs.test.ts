@@ -1,6 +1,6 @@
 /** A drop's addresses after renames: which of them redirect, for how long, and what that costs. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Actor } from '../../control/accounts/actor.ts'
+import type { Actor } from '../../control/ground/actor.ts'
 import { refusal } from '../support/accounts.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
 

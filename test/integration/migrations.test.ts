@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { migrate } from '../../control/database/migrate.ts'
-import { openDatabase } from '../../control/database/sql.ts'
-import { referencedBlobs } from '../../control/sites/queries.ts'
+import { migrate } from '../../control/ground/database/migrate.ts'
+import { openDatabase } from '../../control/ground/database/sql.ts'
+import { referencedBlobs } from '../../control/drops/sites/queries.ts'
 import { createBareDatabase, type TestDatabase } from '../support/postgres.ts'
 
 let database: TestDatabase
@@ -60,7 +60,7 @@ test('what versions and open uploads needed before blobs were kept by spans is n
 
 /** The state of an installation just before `next` is applied. */
 async function migrateUpTo(next: string): Promise<void> {
-  const folder = new URL('../../control/database/migrations/', import.meta.url)
+  const folder = new URL('../../control/ground/database/migrations/', import.meta.url)
   await database.sql`create table schema_migrations (name text primary key, applied_at timestamptz not null default now())`
   for (const name of (await readdir(folder)).toSorted().filter((file) => file < next)) {
     await database.sql.unsafe(await readFile(new URL(name, folder), 'utf8'))

@@ -6,9 +6,9 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Actor } from '../../control/accounts/actor.ts'
-import { transaction } from '../../control/database/sql.ts'
-import type { PreparedVersion } from '../../control/publishing/contract.ts'
+import type { Actor } from '../../control/ground/actor.ts'
+import { transaction } from '../../control/ground/database/sql.ts'
+import type { PreparedVersion } from '../../control/drops/publishing/contract.ts'
 import { DAY_MS, MINUTE_MS } from '../../shared/clock.ts'
 import { isPaid, plans, type PlanName } from '../../shared/plans.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'

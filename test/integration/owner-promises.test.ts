@@ -1,6 +1,6 @@
 /** What owners are promised about clocks, plans and caps, on the services themselves and with a clock that is moved. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Actor } from '../../control/accounts/actor.ts'
+import type { Actor } from '../../control/ground/actor.ts'
 import { DAY_MS } from '../../shared/clock.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
 

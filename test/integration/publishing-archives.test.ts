@@ -1,6 +1,6 @@
 import zlib from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { PreparedVersion } from '../../control/publishing/contract.ts'
+import type { PreparedVersion } from '../../control/drops/publishing/contract.ts'
 import { hostileArchives } from '../support/hostile-archives.ts'
 import { chunksOf, startPublishing, type PublishingFixture } from '../support/publishing.ts'
 import { rawZip, zip64Extra, type RawEntry } from '../support/raw-zip.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import zlib from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Intake, PreparedVersion } from '../../control/publishing/contract.ts'
+import type { Intake, PreparedVersion } from '../../control/drops/publishing/contract.ts'
 import { encodeManifest, type ManifestFile } from '../../shared/manifest.ts'
 import { chunksOf, startPublishing, type PublishingFixture } from '../support/publishing.ts'
 

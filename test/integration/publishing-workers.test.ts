@@ -4,7 +4,12 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { createWorkerPool, JobCrashed, JobTimeout, type WorkerPool } from '../../control/publishing/workers/pool.ts'
+import {
+  createWorkerPool,
+  JobCrashed,
+  JobTimeout,
+  type WorkerPool,
+} from '../../control/drops/publishing/workers/pool.ts'
 
 /** A thread that does as it is told. */
 const SCRIPT = `

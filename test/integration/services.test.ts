@@ -4,10 +4,10 @@ import os from 'node:os'
 import path from 'node:path'
 import { Redis as RedisClient } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { openDatabase } from '../../control/database/sql.ts'
-import { startPostgres, type Postgres } from '../../control/supervisor/postgres.ts'
-import { isAlive } from '../../control/supervisor/processes.ts'
-import { startRedis, type Redis } from '../../control/supervisor/redis.ts'
+import { openDatabase } from '../../control/ground/database/sql.ts'
+import { startPostgres, type Postgres } from '../../control/operations/supervisor/postgres.ts'
+import { isAlive } from '../../control/operations/supervisor/processes.ts'
+import { startRedis, type Redis } from '../../control/operations/supervisor/redis.ts'
 
 const searchPath = process.env['PATH']!
 

@@ -1,6 +1,6 @@
 /** Which blobs a site's versions need, told by spans of version numbers: held against a model that remembers each version. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { transaction } from '../../control/database/sql.ts'
+import { transaction } from '../../control/ground/database/sql.ts'
 import {
   deleteEndedSpans,
   dropOldestVersion,
@@ -9,7 +9,7 @@ import {
   ownBlobs,
   referencedBlobs,
   updateSite,
-} from '../../control/sites/queries.ts'
+} from '../../control/drops/sites/queries.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 
 const DAY_MS = 86_400_000

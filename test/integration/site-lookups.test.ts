@@ -1,11 +1,11 @@
 /** Looking for one drop costs the same whether there are ten of them or a million. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { findByClaim, lockClaimable } from '../../control/anonymous/queries.ts'
-import { transaction, type Sql } from '../../control/database/sql.ts'
-import { lockExpired, lockNoticeDue, lockRemovable } from '../../control/lifecycle/queries.ts'
-import { lockOwnSlug } from '../../control/sites/queries.ts'
-import { forgetBatches } from '../../control/sites/view-counts.ts'
-import { lockSiteBySlug } from '../../control/trust/queries.ts'
+import { findByClaim, lockClaimable } from '../../control/drops/anonymous/queries.ts'
+import { transaction, type Sql } from '../../control/ground/database/sql.ts'
+import { lockExpired, lockNoticeDue, lockRemovable } from '../../control/plans/lifecycle/queries.ts'
+import { lockOwnSlug } from '../../control/drops/sites/queries.ts'
+import { forgetBatches } from '../../control/drops/sites/view-counts.ts'
+import { lockSiteBySlug } from '../../control/drops/trust/queries.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 
 const DAY_MS = 86_400_000

@@ -1,8 +1,8 @@
 /** Changes of one drop, or of whose it is, that happen at the same time or are refused half-way. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Actor } from '../../control/accounts/actor.ts'
-import type { Sql } from '../../control/database/sql.ts'
+import type { Actor } from '../../control/ground/actor.ts'
+import type { Sql } from '../../control/ground/database/sql.ts'
 import { hashSecret, randomSecret } from '../../shared/secrets.ts'
 import { PASSWORD, refusal, VISIT } from '../support/accounts.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newCall, runAs, type Call } from '../../control/database/call.ts'
-import { openDatabase, transaction, type Pool } from '../../control/database/sql.ts'
-import { createWriteShares } from '../../control/database/write-shares.ts'
+import { newCall, runAs, type Call } from '../../control/ground/database/call.ts'
+import { openDatabase, transaction, type Pool } from '../../control/ground/database/sql.ts'
+import { createWriteShares } from '../../control/ground/database/write-shares.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 
 let database: TestDatabase

@@ -12,10 +12,10 @@ interface Mistake {
   readonly to: string
 }
 
-const publisher = 'control/events/publisher.ts'
-const publish = 'control/events/publish.ts'
-const rules = 'control/events/history-rules.ts'
-const acknowledgements = 'control/events/acknowledgements.ts'
+const publisher = 'control/ground/events/publisher.ts'
+const publish = 'control/ground/events/publish.ts'
+const rules = 'control/ground/events/history-rules.ts'
+const acknowledgements = 'control/ground/events/acknowledgements.ts'
 const follower = 'edge/store/follower.ts'
 const replica = 'edge/store/replica.ts'
 

@@ -1,15 +1,15 @@
 /** Accounts, organisations and the mail outbox on a real Postgres, with a clock that the test moves. */
 import { Readable } from 'node:stream'
-import { createAccess } from '../../control/accounts/access.ts'
-import { createAccounts } from '../../control/accounts/accounts.ts'
-import type { Actor } from '../../control/accounts/actor.ts'
-import type { AccountHooks, SignedIn, Visit } from '../../control/accounts/contract.ts'
-import { SESSION_COOKIE } from '../../control/accounts/session-cookie.ts'
-import { createApiRoutes } from '../../control/http/api.ts'
-import type { Request, Route } from '../../control/http/route.ts'
-import { createEnqueueMail, sealContext } from '../../control/mail/mail.ts'
-import type { RenderedMail } from '../../control/mail/templates.ts'
-import { createOrganisations } from '../../control/organisations/organisations.ts'
+import { createAccess } from '../../control/people/accounts/access.ts'
+import { createAccounts } from '../../control/people/accounts/accounts.ts'
+import type { Actor } from '../../control/ground/actor.ts'
+import type { AccountHooks, SignedIn, Visit } from '../../control/people/accounts/contract.ts'
+import { SESSION_COOKIE } from '../../control/people/accounts/session-cookie.ts'
+import { createApiRoutes } from '../../control/ground/http/api.ts'
+import type { Request, Route } from '../../control/ground/http/route.ts'
+import { createEnqueueMail, sealContext } from '../../control/ground/mail/mail.ts'
+import type { RenderedMail } from '../../control/ground/mail/templates.ts'
+import { createOrganisations } from '../../control/people/organisations/organisations.ts'
 import { DAY_MS } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { silentLog, type Log } from '../../shared/log.ts'
@@ -162,7 +162,7 @@ export function fakeRequest({
   }
 }
 
-/** Calls the one route of that method and pattern; errors become replies, as control/http makes them. */
+/** Calls the one route of that method and pattern; errors become replies, as control/ground/http makes them. */
 export async function callRoute(
   routes: readonly Route[],
   method: string,

@@ -1,7 +1,7 @@
 /** A mailer in a process of its own, to be killed: `node mailer-process.ts <database url> <smtp url> <secret key>`. */
-import { openDatabase } from '../../control/database/sql.ts'
-import { createMailer } from '../../control/mail/mailer.ts'
-import { createSmtpSink } from '../../control/mail/sinks.ts'
+import { openDatabase } from '../../control/ground/database/sql.ts'
+import { createMailer } from '../../control/ground/mail/mailer.ts'
+import { createSmtpSink } from '../../control/ground/mail/sinks.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { silentLog } from '../../shared/log.ts'
 import { createSecrets } from '../../shared/secrets.ts'

@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import net from 'node:net'
 import path from 'node:path'
-import { openDatabase } from '../../control/database/sql.ts'
+import { openDatabase } from '../../control/ground/database/sql.ts'
 
 export type MoveKind = 'expired' | 'removed' | 'paused'
 

@@ -2,8 +2,8 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import type { Publishing } from '../../control/publishing/contract.ts'
-import { createPublishing } from '../../control/publishing/publishing.ts'
+import type { Publishing } from '../../control/drops/publishing/contract.ts'
+import { createPublishing } from '../../control/drops/publishing/publishing.ts'
 import type { BlobStore } from '../../shared/blobs/blob-store.ts'
 import { openBlobStore } from '../../shared/blobs/open.ts'
 

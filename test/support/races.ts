@@ -1,7 +1,7 @@
 /** Races whose order is known: who waits for whom is read off Postgres, not left to chance. */
 import type { TransactionSql } from 'postgres'
 import { expect } from 'vitest'
-import type { Pool } from '../../control/database/sql.ts'
+import type { Pool } from '../../control/ground/database/sql.ts'
 
 /**
  * Does the first thing in a transaction; lets the others begin, one after the other, until each waits for a lock; then

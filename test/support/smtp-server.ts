@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { SMTPServer } from 'smtp-server'
-import { readMessage, type ReadMessage } from '../../control/mail/eml.ts'
+import { readMessage, type ReadMessage } from '../../control/ground/mail/eml.ts'
 
 /** Before the message, before the server's 250, and after it. */
 export type Moment = 'recipient' | 'received' | 'accepted'

@@ -209,7 +209,7 @@ async function startSupervisor(
   output: string[],
   { npm, user }: Pick<StackOptions, 'npm' | 'user'>,
 ): Promise<ChildProcess> {
-  const [program, args] = npm ? ['npm', ['start']] : [process.execPath, ['control/supervisor/main.ts']]
+  const [program, args] = npm ? ['npm', ['start']] : [process.execPath, ['control/operations/supervisor/main.ts']]
   const child = spawn(program, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'], ...user })
   const ready = new Promise<void>((resolve, reject) => {
     const follow = (line: string) => {
@@ -253,7 +253,8 @@ export function attach({ dataDir, env }: Description): Stack {
       },
     })
 
-  const adminReading: Stack['adminReading'] = (input, ...args) => run(['control/admin/main.ts', ...args], env, input)
+  const adminReading: Stack['adminReading'] = (input, ...args) =>
+    run(['control/operations/admin/main.ts', ...args], env, input)
   const admin: Stack['admin'] = (...args) => adminReading('', ...args)
 
   return {

@@ -1,7 +1,7 @@
 /** What lies in the directories of a stack, and what its published versions need of it. */
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { openDatabase } from '../../control/database/sql.ts'
+import { openDatabase } from '../../control/ground/database/sql.ts'
 
 /** Files below a folder of DATA_DIR, as paths from there; none when there is no such folder. */
 export async function filesIn(dataDir: string, folder: string): Promise<string[]> {

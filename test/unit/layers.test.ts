@@ -1,4 +1,4 @@
-/** Who may import whom (DESIGN: two planes that meet in shared/ only). The lint rules say the same at the import. */
+/** Who may import whom: two planes that meet in shared/ only, and floors in control that stand on those below. */
 import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,9 +9,9 @@ const EDGE_STEPS = ['accept', 'classify', 'gate', 'locate', 'rewrite', 'send']
 
 /** `dropway dev` serves a folder as the edge would: with the same functions, since a second copy would drift. */
 const DECISIONS_FOR_DEV = [
-  'control/publishing/manifest-builder.ts',
-  'control/publishing/site-rules.ts',
-  'control/publishing/text-encoding.ts',
+  'control/drops/publishing/manifest-builder.ts',
+  'control/drops/publishing/site-rules.ts',
+  'control/drops/publishing/text-encoding.ts',
   'edge/context.ts',
   'edge/locate/locate.ts',
   'edge/locate/site-index.ts',
@@ -45,7 +45,7 @@ function importsOf(from: string): Import[] {
 const folderOf = (file: string) => file.split('/')[0]!
 const stepOf = (file: string) =>
   folderOf(file) === 'edge' ? EDGE_STEPS.find((step) => file.startsWith(`edge/${step}/`)) : undefined
-const capabilityOf = (file: string) => /^control\/([^/]+)\//.exec(file)?.[1]
+const capabilityOf = (file: string) => /^control\/([^/]+\/[^/]+)\//.exec(file)?.[1]
 const isData = (file: string) => !file.endsWith('.ts')
 
 /** Each rule names what it forbids; `except` holds the exceptions with their reason. */
@@ -103,7 +103,7 @@ const rules: readonly {
     forbids: ({ from, to, isOwn }) =>
       isOwn && folderOf(from) === 'control' && !['control', 'shared'].includes(folderOf(to)),
     // The supervisor composes both planes on one machine.
-    except: ['control/supervisor/config.ts → edge/config.ts'],
+    except: ['control/operations/supervisor/config.ts → edge/config.ts'],
   },
   {
     rule: "a capability calls another's service, never its queries or routes",
@@ -119,13 +119,13 @@ const rules: readonly {
     },
   },
   {
-    rule: 'only control/http knows the web server',
-    forbids: ({ from, to }) => to === 'hyper-express' && !from.startsWith('control/http/'),
+    rule: 'only control/ground/http knows the web server',
+    forbids: ({ from, to }) => to === 'hyper-express' && !from.startsWith('control/ground/http/'),
   },
   {
     rule: 'rules and locate do no I/O',
     forbids: ({ from, to }) =>
-      (/^control\/[^/]+\/rules\.ts$/.test(from) || from.startsWith('edge/locate/')) &&
+      (/^control\/.+\/rules\.ts$/.test(from) || from.startsWith('edge/locate/')) &&
       /^node:(fs|http|https|http2|tls|dns|child_process|timers|worker_threads)/.test(to),
   },
   {
@@ -144,7 +144,7 @@ test.each(rules)('$rule', ({ forbids, except = [] }) => {
 test('the imports are really read', () => {
   expect(imports.length).toBeGreaterThan(500)
   expect(imports).toContainEqual({
-    from: 'control/supervisor/config.ts',
+    from: 'control/operations/supervisor/config.ts',
     to: 'edge/config.ts',
     isOwn: true,
     isType: false,

@@ -16,29 +16,33 @@ const EXCEPTIONS: readonly { readonly file: string; readonly start: string; read
   { file: 'shared/pages/design.ts', start: '/\\/\\*', why: 'our own stylesheet' },
   { file: 'shared/blobs/location.ts', start: '/^\\/+', why: 'a setting of the operator' },
   { file: 'shared/blobs/s3-store.ts', start: '/<Contents>', why: 'a list of 1,000 names at most, from our own store' },
-  { file: 'control/trust/phishing.ts', start: '/<form', why: 'every run of white space is one blank before' },
-  { file: 'control/trust/phishing.ts', start: '/\\baction', why: 'every run of white space is one blank before' },
-  { file: 'control/trust/phishing.ts', start: '/<script[', why: 'every run of white space is one blank before' },
-  { file: 'control/trust/phishing.ts', start: '/oncontextmenu', why: 'every run of white space is one blank before' },
-  { file: 'control/publishing/withhold.ts', start: '/(?:\\.pem', why: 'a path, of 1,024 bytes at most' },
-  { file: 'control/mail/eml.ts', start: '/boundary=', why: 'a header of a mail that we wrote' },
+  { file: 'control/drops/trust/phishing.ts', start: '/<form', why: 'every run of white space is one blank before' },
+  { file: 'control/drops/trust/phishing.ts', start: '/\\baction', why: 'every run of white space is one blank before' },
+  { file: 'control/drops/trust/phishing.ts', start: '/<script[', why: 'every run of white space is one blank before' },
   {
-    file: 'control/database/array-types.ts',
+    file: 'control/drops/trust/phishing.ts',
+    start: '/oncontextmenu',
+    why: 'every run of white space is one blank before',
+  },
+  { file: 'control/drops/publishing/withhold.ts', start: '/(?:\\.pem', why: 'a path, of 1,024 bytes at most' },
+  { file: 'control/ground/mail/eml.ts', start: '/boundary=', why: 'a header of a mail that we wrote' },
+  {
+    file: 'control/ground/database/array-types.ts',
     start: '/"((?:',
     why: 'an array as Postgres writes it: quotes are closed',
   },
-  { file: 'control/admin/checks.ts', start: '/\\?.*', why: 'a setting of the operator' },
-  { file: 'control/admin/checks.ts', start: '/\\/\\/.*', why: 'a setting of the operator' },
-  { file: 'control/accounts/rules.ts', start: '/%.*$', why: 'an address that was found to be one before' },
+  { file: 'control/operations/admin/checks.ts', start: '/\\?.*', why: 'a setting of the operator' },
+  { file: 'control/operations/admin/checks.ts', start: '/\\/\\/.*', why: 'a setting of the operator' },
+  { file: 'control/people/accounts/rules.ts', start: '/%.*$', why: 'an address that was found to be one before' },
   { file: 'edge/accept/http1.ts', start: '/^https', why: 'a request target has no line break, so the end cannot fail' },
   { file: 'edge/accept/send-queues.ts', start: '/^ *\\d+:', why: 'a table of the kernel' },
 ]
 
 /** Expressions that are put together while running, and from what. */
 const CONSTRUCTED: readonly { readonly file: string; readonly from: string }[] = [
-  { file: 'control/admin/checks.ts', from: 'words of ours, over what our own Redis says of itself' },
-  { file: 'control/billing/rules.ts', from: 'the names of plans' },
-  { file: 'control/trust/phishing.ts', from: 'a list of brands' },
+  { file: 'control/operations/admin/checks.ts', from: 'words of ours, over what our own Redis says of itself' },
+  { file: 'control/plans/billing/rules.ts', from: 'the names of plans' },
+  { file: 'control/drops/trust/phishing.ts', from: 'a list of brands' },
   { file: 'cli/ignore.ts', from: "lines of the user's own .dropwayignore, on the user's own machine" },
 ]
 

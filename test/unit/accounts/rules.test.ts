@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { currencyOf, resolveCountry } from '../../../control/accounts/countries.ts'
+import { currencyOf, resolveCountry } from '../../../control/people/accounts/countries.ts'
 import {
   DUMMY_PASSWORD_HASH,
   networkOf,
   parseEmail,
   requireGoodPassword,
   signInProofBits,
-} from '../../../control/accounts/rules.ts'
+} from '../../../control/people/accounts/rules.ts'
 import { hashPassword, verifyPassword } from '../../../shared/password.ts'
 
 describe('e-mail addresses', () => {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { createBotCheck } from '../../../control/anonymous/bot-check.ts'
+import { createBotCheck } from '../../../control/drops/anonymous/bot-check.ts'
 import { hasLeadingZeroBits } from '../../../shared/proof-of-work.ts'
 import { createSecrets } from '../../../shared/secrets.ts'
 

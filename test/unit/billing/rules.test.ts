@@ -8,7 +8,7 @@ import {
   isLive,
   lookupKeyOf,
   nextCheck,
-} from '../../../control/billing/rules.ts'
+} from '../../../control/plans/billing/rules.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { loadAssets } from '../../../control/dashboard/assets.ts'
-import { problemText, safeNext } from '../../../control/dashboard/handlers.ts'
-import { createLayout, type Viewer } from '../../../control/dashboard/layout.ts'
-import { sparkline, viewsChart } from '../../../control/dashboard/views/charts.ts'
-import { consentPage } from '../../../control/dashboard/views/consent.ts'
-import { docsPage } from '../../../control/dashboard/views/docs.ts'
-import { qrCode } from '../../../control/dashboard/views/qr.ts'
-import { staffPage } from '../../../control/dashboard/views/staff.ts'
-import { bytesInWords, relativeTime } from '../../../control/dashboard/views/words.ts'
+import { loadAssets } from '../../../control/doors/dashboard/assets.ts'
+import { problemText, safeNext } from '../../../control/doors/dashboard/handlers.ts'
+import { createLayout, type Viewer } from '../../../control/doors/dashboard/layout.ts'
+import { sparkline, viewsChart } from '../../../control/doors/dashboard/views/charts.ts'
+import { consentPage } from '../../../control/doors/dashboard/views/consent.ts'
+import { docsPage } from '../../../control/doors/dashboard/views/docs.ts'
+import { qrCode } from '../../../control/doors/dashboard/views/qr.ts'
+import { staffPage } from '../../../control/doors/dashboard/views/staff.ts'
+import { bytesInWords, relativeTime } from '../../../control/doors/dashboard/views/words.ts'
 import type { Html } from '../../../shared/pages/html.ts'
 import { errors } from '../../../shared/errors.ts'
-import type { Reply, Route } from '../../../control/http/route.ts'
+import type { Reply, Route } from '../../../control/ground/http/route.ts'
 
 function textOf(reply: Reply): string {
   if (typeof reply.body !== 'string') throw new Error('the reply is no text')
@@ -122,7 +122,9 @@ describe('assets', () => {
 
 test('the proof of work in the browser is SHA-256', async () => {
   // Named at run time: the browser's scripts are checked by a project of their own.
-  const { sha256 } = (await import(new URL('../../../control/dashboard/browser/sha256.ts', import.meta.url).href)) as {
+  const { sha256 } = (await import(
+    new URL('../../../control/doors/dashboard/browser/sha256.ts', import.meta.url).href
+  )) as {
     sha256(bytes: Uint8Array): Uint32Array
   }
   for (const text of ['', 'abc', 'x'.repeat(55), 'x'.repeat(56), 'x'.repeat(64), 'challenge:12345'.repeat(9)]) {

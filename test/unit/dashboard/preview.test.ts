@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { Handlers } from '../../../control/dashboard/handlers.ts'
-import { previewRoutes } from '../../../control/dashboard/pages/preview.ts'
-import type { DashboardServices } from '../../../control/dashboard/services.ts'
-import type { Part, Request } from '../../../control/http/route.ts'
+import type { Handlers } from '../../../control/doors/dashboard/handlers.ts'
+import { previewRoutes } from '../../../control/doors/dashboard/pages/preview.ts'
+import type { DashboardServices } from '../../../control/doors/dashboard/services.ts'
+import type { Part, Request } from '../../../control/ground/http/route.ts'
 import { errors } from '../../../shared/errors.ts'
 
 test('a form without our token is refused at its first part', async () => {

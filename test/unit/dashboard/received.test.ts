@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { filenameOfText } from '../../../control/dashboard/pasted-text.ts'
-import { receivePublishForm } from '../../../control/dashboard/received.ts'
-import type { Part, Request } from '../../../control/http/route.ts'
-import type { Intake, PreparedVersion } from '../../../control/publishing/contract.ts'
+import { filenameOfText } from '../../../control/doors/dashboard/pasted-text.ts'
+import { receivePublishForm } from '../../../control/doors/dashboard/received.ts'
+import type { Part, Request } from '../../../control/ground/http/route.ts'
+import type { Intake, PreparedVersion } from '../../../control/drops/publishing/contract.ts'
 
 const PREPARED = { manifestHash: 'hash' } as PreparedVersion
 

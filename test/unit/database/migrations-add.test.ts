@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
-const FOLDER = new URL('../../../control/database/migrations/', import.meta.url)
+const FOLDER = new URL('../../../control/ground/database/migrations/', import.meta.url)
 /** The last one that dropped what an older release read. */
 const LAST_THAT_DROPPED = '0061_blob_spans.sql'
 

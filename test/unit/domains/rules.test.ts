@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import * as rules from '../../../control/domains/rules.ts'
+import * as rules from '../../../control/drops/domains/rules.ts'
 import type { RetryState } from '../../../shared/certificate-retry.ts'
 import { DAY_MS } from '../../../shared/clock.ts'
 import { isPublicAddress } from '../../../shared/ip.ts'

@@ -1,6 +1,11 @@
 /** Which history the next publication belongs to, from a table. */
 import { describe, expect, test } from 'vitest'
-import { nextOrdinal, standingOf, unknownAllowance, type Published } from '../../../control/events/history-rules.ts'
+import {
+  nextOrdinal,
+  standingOf,
+  unknownAllowance,
+  type Published,
+} from '../../../control/ground/events/history-rules.ts'
 import { decodeHistory, encodeEpoch, relationOf, revisionFloor, type History } from '../../../shared/history.ts'
 
 const own = { ordinal: 4, id: 'own', ofThisLife: true, removedUnknown: 0 }

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { createApiRoutes } from '../../../control/http/api.ts'
-import { openApiDocument, openApiRoute } from '../../../control/http/openapi.ts'
-import { allowedMethods, isApiPath, matchesPattern } from '../../../control/http/patterns.ts'
-import { isUnreachable } from '../../../control/http/failure.ts'
-import { json } from '../../../control/http/reply.ts'
-import type { Route } from '../../../control/http/route.ts'
+import { createApiRoutes } from '../../../control/ground/http/api.ts'
+import { openApiDocument, openApiRoute } from '../../../control/ground/http/openapi.ts'
+import { allowedMethods, isApiPath, matchesPattern } from '../../../control/ground/http/patterns.ts'
+import { isUnreachable } from '../../../control/ground/http/failure.ts'
+import { json } from '../../../control/ground/http/reply.ts'
+import type { Route } from '../../../control/ground/http/route.ts'
 
 const apiRoute = createApiRoutes(() => Promise.resolve(undefined))
 const routes: Route[] = [

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createJobs } from '../../../control/lifecycle/jobs.ts'
+import { createJobs } from '../../../control/ground/jobs.ts'
 import { silentLog } from '../../../shared/log.ts'
 
 const HOUR_MS = 3_600_000

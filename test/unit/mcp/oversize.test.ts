@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createIdScanner, readBody } from '../../../control/mcp/oversize.ts'
+import { createIdScanner, readBody } from '../../../control/doors/mcp/oversize.ts'
 
 function scan(text: string, chunkBytes = 7): string | number | null {
   const scanner = createIdScanner()

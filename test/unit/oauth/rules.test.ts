@@ -10,7 +10,7 @@ import {
   registrationSchema,
   requireSingle,
   withAnswer,
-} from '../../../control/oauth/rules.ts'
+} from '../../../control/doors/oauth/rules.ts'
 
 const BASE_URL = 'https://dropway.example'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { may, parseName, requirePermission, type Permission } from '../../../control/organisations/rules.ts'
+import { may, parseName, requirePermission, type Permission } from '../../../control/people/organisations/rules.ts'
 
 test.each<[Permission, string]>([
   ['publish', 'owner admin member'],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { contentTypeOf, isCompressible, isImmutableName, mediaTypeOf } from '../../../control/publishing/types.ts'
+import { contentTypeOf, isCompressible, isImmutableName, mediaTypeOf } from '../../../control/drops/publishing/types.ts'
 
 describe('content types', () => {
   test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readControlConfig } from '../../../control/config.ts'
+import { readControlConfig } from '../../../control/ground/config.ts'
 import { readEdgeConfig } from '../../../edge/config.ts'
 import { parseBlobStoreUrl } from '../../../shared/blobs/location.ts'
 import type { ConfigError, Env } from '../../../shared/env.ts'

@@ -11,7 +11,7 @@ import {
   stateOf,
   type CappedSite,
   type SiteFacts,
-} from '../../../control/sites/rules.ts'
+} from '../../../control/drops/sites/rules.ts'
 
 const NOW = Date.UTC(2026, 0, 15)
 const at = (days: number): Date => new Date(NOW + days * 86_400_000)

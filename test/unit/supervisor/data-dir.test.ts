@@ -2,7 +2,7 @@ import { chmodSync, lstatSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writ
 import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { prepareDataDir } from '../../../control/supervisor/data-dir.ts'
+import { prepareDataDir } from '../../../control/operations/supervisor/data-dir.ts'
 
 let folder: string
 beforeEach(() => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createReport, readablePlaneLine } from '../../../control/supervisor/report.ts'
+import { createReport, readablePlaneLine } from '../../../control/operations/supervisor/report.ts'
 
 test.each([
   ['{"level":30,"msg":"ready"}', undefined],

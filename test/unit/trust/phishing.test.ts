@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { inspectPage } from '../../../control/trust/phishing.ts'
+import { inspectPage } from '../../../control/drops/trust/phishing.ts'
 import { badPages, doubtfulPages, goodPages } from './pages.ts'
 
 const verdictOf = (page: string) => inspectPage(Buffer.from(page)).verdict

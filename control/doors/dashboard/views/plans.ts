@@ -1,0 +1,47 @@
+/** The plan table, straight from shared/plans.ts. */
+import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
+import { plans, type Plan } from '../../../../shared/plans.ts'
+import { bytesInWords } from './words.ts'
+
+const SHOWN: readonly Plan[] = [plans.anonymous, plans.free, plans.plus, plans.business]
+
+const LIFETIMES: Readonly<Record<Plan['lifetime'], string>> = {
+  fixed: '7 days',
+  idle: 'while you sign in every 30 days',
+  permanent: 'permanent',
+}
+
+const ROWS: readonly (readonly [label: string, value: (plan: Plan) => Content])[] = [
+  ['Active drops', (plan) => limit(plan.activeDrops)],
+  ['Size per upload', (plan) => bytesInWords(plan.uploadBytes)],
+  ['Storage', (plan) => (Number.isFinite(plan.storageBytes) ? bytesInWords(plan.storageBytes) : '–')],
+  ['Versions kept per drop', (plan) => (plan.name === 'anonymous' ? '–' : plan.versionsKept)],
+  ['Lifetime', (plan) => LIFETIMES[plan.lifetime]],
+  ['Folders and .zip', (plan) => yesNo(plan.bundles)],
+  ['Custom domains', (plan) => (plan.customDomains === 0 ? '–' : plan.customDomains)],
+  ['Password protection', (plan) => yesNo(plan.password)],
+  ['Analytics integrations', (plan) => yesNo(plan.analytics)],
+  ['No Dropway badge', (plan) => yesNo(!plan.badge)],
+]
+
+export function planTable(): Html {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Plans"><table class="table plans">
+<thead><tr><td></td>${SHOWN.map((plan) => html`<th scope="col">${plan.label}<span class="price">${priceInWords(plan)}</span></th>`)}</tr></thead>
+<tbody>${ROWS.map(([label, value]) => html`<tr><th scope="row">${label}</th>${SHOWN.map((plan) => html`<td>${value(plan)}</td>`)}</tr>\n`)}</tbody>
+</table></div>`
+}
+
+function priceInWords(plan: Plan): string {
+  if (plan.name === 'anonymous') return 'no sign-up'
+  if (!plan.price) return 'no longer sold'
+  if (plan.price.monthly === 0) return 'free'
+  return `${plan.price.monthly} a month, or ${plan.price.annual} a year`
+}
+
+function limit(value: number): Content {
+  return Number.isFinite(value) ? value : '–'
+}
+
+function yesNo(value: boolean): string {
+  return value ? 'yes' : '–'
+}

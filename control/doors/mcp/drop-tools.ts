@@ -1,0 +1,280 @@
+/** Tools that look at drops and change what is around their content: settings, versions, domains, the end. */
+import { inputRequired, inputResponse } from '@modelcontextprotocol/server'
+import { z } from 'zod'
+import { clockNotices } from '../../../shared/clock-notice.ts'
+import { errors } from '../../../shared/errors.ts'
+import { MAX_NAME_CHARS, MAX_PASSWORD_CHARS } from '../../../shared/limits.ts'
+import type { Manifest } from '../../../shared/manifest.ts'
+import type { DomainView, SingleDomainView } from '../../drops/domains/schemas.ts'
+import type { SitePatch, SiteView } from '../../drops/sites/schemas.ts'
+import { decodeText } from '../../drops/publishing/text-encoding.ts'
+import { uploadedFiles } from '../../drops/sites/uploaded-files.ts'
+import { defineTool, type Answer, type Call, type Tool } from './tool.ts'
+
+/** Pages of an answer: what a model reads at once. */
+const DROPS_PER_PAGE = 25
+const FILES_PER_PAGE = 100
+const CHARS_PER_PAGE = 20_000
+/** Files are decoded whole to be shown in parts; larger ones are fetched from their address. */
+const MAX_READ_BYTES = 2_000_000
+
+const id = z.string().describe('Slug or id')
+const cursor = z.string().optional().describe('next of the page before')
+
+const list = defineTool({
+  name: 'service_list',
+  description: 'List the drops of the account.',
+  hints: 'reads',
+  input: { query: z.string().optional().describe('Part of slug, name or title'), cursor },
+  async run({ query = '', cursor: from }, { actor, services }) {
+    const wanted = query.trim().toLowerCase()
+    const all = (await services.sites.list(actor)).filter(({ slug, name, title }) =>
+      `${slug} ${name} ${title}`.toLowerCase().includes(wanted),
+    )
+    const page = pageOf(all, from, DROPS_PER_PAGE)
+    return { facts: { drops: page.items.map(dropFacts), ...page.rest, ...aboutClocks(page.items, services) } }
+  },
+})
+
+const read = defineTool({
+  name: 'service_read',
+  description:
+    'Without path: settings, live version, report and files of a drop. With path: that file as it was uploaded.',
+  hints: 'reads',
+  input: { id, path: z.string().optional(), cursor },
+  async run({ id: name, path, cursor: from }, { actor, services }) {
+    const drop = await services.sites.get(actor, await services.sites.findId(actor, name))
+    const live = (await services.versions.list(actor, drop.id)).find((version) => version.live)
+    const manifest = await services.versions.liveManifest(drop.id, drop.live_version_id)
+    const version = live?.version_number ?? 0
+    if (path !== undefined) return readFile({ drop, manifest, version, path, from }, services)
+    const all = [...uploadedFiles(manifest)].map(([file, { size }]) => `${file} ${size}`)
+    const page = pageOf(all, from, FILES_PER_PAGE)
+    return {
+      facts: {
+        ...dropFacts(drop),
+        ...aboutClocks([drop], services),
+        version,
+        spa_fallback: drop.spa_fallback,
+        gallery: drop.gallery,
+        warnings: live?.report.warnings.map(({ path: at, message }) =>
+          at === undefined ? message : `${at}: ${message}`,
+        ),
+        files: page.items,
+        ...page.rest,
+      },
+    }
+  },
+})
+
+const versionsTool = defineTool({
+  name: 'service_versions',
+  description: 'List the retained versions of a drop, newest first.',
+  hints: 'reads',
+  input: { id },
+  async run({ id: name }, { actor, services }) {
+    const entries = await services.versions.list(actor, await services.sites.findId(actor, name))
+    return {
+      facts: {
+        versions: entries.map((entry) => ({
+          version: entry.version_number,
+          at: entry.created_at,
+          ...(entry.created_by === null ? {} : { by: entry.created_by }),
+          files: entry.file_count,
+          bytes: entry.byte_size,
+          ...(entry.message === '' ? {} : { message: entry.message }),
+          ...(entry.live ? { live: true } : {}),
+        })),
+      },
+    }
+  },
+})
+
+const promote = defineTool({
+  name: 'service_promote',
+  description: 'Make a retained version live again (roll back or forward).',
+  hints: 'adds',
+  input: { id, version: z.int().or(z.string()).meta({ type: 'integer', anyOf: undefined }) },
+  async run({ id: name, version }, { actor, services }) {
+    const siteId = await services.sites.findId(actor, name)
+    const wanted = typeof version === 'string' && /^\d+$/.test(version) ? Number(version) : version
+    const versionId = await services.versions.idOf(actor, siteId, wanted)
+    const { value } = await services.versions.promote(actor, siteId, versionId)
+    return { facts: { url: value.url, version: value.version_number, live: true } }
+  },
+})
+
+const settings = defineTool({
+  name: 'service_settings',
+  description: 'Change settings of a drop; only what you send changes.',
+  hints: 'changes',
+  input: {
+    id,
+    slug: z.string().optional().describe('New address; the old one redirects for a while'),
+    title: z.string().max(MAX_NAME_CHARS).optional(),
+    password: z.string().max(MAX_PASSWORD_CHARS).optional().describe('"" makes the drop public again'),
+    spa_fallback: z.boolean().optional().describe('Unknown paths show index.html'),
+    gallery: z.boolean().optional().describe('Show in the public gallery'),
+  },
+  async run({ id: name, title, password, ...rest }, { actor, services }) {
+    const patch: SitePatch = {
+      ...rest,
+      ...(title === undefined ? {} : { name: title }),
+      ...(password === undefined ? {} : { password: password === '' ? null : password }),
+    }
+    if (Object.keys(patch).length === 0) throw errors.invalidRequest('Send at least one setting.')
+    const { value } = await services.sites.patch(actor, await services.sites.findId(actor, name), patch)
+    const { spa_fallback, gallery } = value
+    return { facts: { ...dropFacts(value), spa_fallback, gallery } }
+  },
+})
+
+const domain = defineTool({
+  name: 'service_domain',
+  description: 'Serve a drop from your own domain: which DNS records to set, and what is still wrong.',
+  hints: 'changes',
+  input: {
+    id,
+    action: z.enum(['list', 'add', 'check', 'main', 'remove']),
+    domain: z.string().optional(),
+  },
+  async run({ id: name, action, domain: wanted }, { actor, services }) {
+    const siteId = await services.sites.findId(actor, name)
+    if (action === 'list') return { facts: { domains: (await services.domains.list(actor, siteId)).map(domainFacts) } }
+    if (wanted === undefined) throw errors.invalidRequest('domain: send the name, such as www.example.org.')
+    if (action === 'remove') {
+      await services.domains.remove(actor, siteId, wanted)
+      return { facts: { removed: wanted } }
+    }
+    const { domains } = services
+    const act = {
+      add: () => domains.add(actor, siteId, { domain: wanted }),
+      check: () => domains.check(actor, siteId, wanted),
+      main: () => domains.makeMain(actor, siteId, wanted),
+    }
+    return { facts: domainFacts(await act[action]()) }
+  },
+})
+
+const CONFIRM = 'confirm'
+
+/** Asked through the client where it can ask; elsewhere the hint makes hosts ask, and the description the model. */
+const remove = defineTool({
+  name: 'service_delete',
+  description: 'Delete a drop for good, with all versions. Ask the person first.',
+  hints: 'destroys',
+  input: { id },
+  async run({ id: name }, call) {
+    const { actor, services } = call
+    const drop = await services.sites.get(actor, await services.sites.findId(actor, name))
+    const question = call.canAsk ? askBeforeDeleting(drop, call) : undefined
+    if (question) return question
+    await services.sites.delete(actor, drop.id)
+    return { facts: { deleted: true, id: drop.id, slug: drop.slug } }
+  },
+})
+
+/** Undefined when the person said yes. */
+function askBeforeDeleting(drop: SiteView, { request }: Call): Answer | undefined {
+  const answer = inputResponse(request.inputResponses, CONFIRM)
+  if (answer.kind === 'elicit') {
+    if (answer.action === 'accept' && answer.content?.['delete'] === true) return undefined
+    throw errors.conflict('not_confirmed', `"${drop.slug}" was not deleted: the person did not agree.`)
+  }
+  return inputRequired({
+    inputRequests: {
+      [CONFIRM]: inputRequired.elicit({
+        message: `Delete "${drop.slug}" (${drop.url}) for good, with all its versions? This cannot be undone.`,
+        requestedSchema: {
+          type: 'object',
+          properties: { delete: { type: 'boolean', title: 'Delete it for good' } },
+          required: ['delete'],
+        },
+      }),
+    },
+  })
+}
+
+export const dropTools: readonly Tool[] = [list, read, versionsTool, promote, settings, domain, remove]
+
+/** What an assistant wants to know of a drop; what is as usual is left out. */
+export function dropFacts(drop: SiteView): Record<string, unknown> {
+  return {
+    slug: drop.slug,
+    id: drop.id,
+    url: drop.url,
+    ...(drop.name === '' && drop.title === '' ? {} : { title: drop.name || drop.title }),
+    ...(drop.state === 'live' ? {} : { state: drop.state }),
+    ...(drop.has_password ? { password: true } : {}),
+    views_30d: drop.views_30d,
+  }
+}
+
+/** Sentences for the person: clocks that run out soon. */
+export function aboutClocks(
+  drops: readonly SiteView[],
+  { baseUrl, clock }: Pick<Call['services'], 'baseUrl' | 'clock'>,
+): { notices?: string[] } {
+  const notices = clockNotices(drops, baseUrl, clock.now())
+  return notices.length > 0 ? { notices } : {}
+}
+
+/** The lines are those of API, client and dashboard; each half of a pair has its own. */
+function domainFacts(view: SingleDomainView & { pair?: DomainView['pair'] }): Record<string, unknown> {
+  return {
+    domain: view.domain,
+    ...(view.unicode === null ? {} : { unicode: view.unicode }),
+    state: view.state,
+    says: view.detail,
+    records: view.records.map(({ action, host, zone, type, value, found }) => ({
+      action,
+      host,
+      zone,
+      type,
+      value,
+      found,
+    })),
+    ...(view.warnings.length > 0 ? { warnings: view.warnings } : {}),
+    ...(view.pair ? { redirects_from: domainFacts(view.pair) } : {}),
+  }
+}
+
+function pageOf<Item>(all: readonly Item[], from: string | undefined, size: number) {
+  const start = Number(from ?? 0)
+  if (!Number.isInteger(start) || start < 0) throw errors.invalidRequest('cursor: send the next of the page before.')
+  const end = start + size
+  return {
+    items: all.slice(start, end),
+    rest: all.length > end ? { next: String(end), total: all.length } : {},
+  }
+}
+
+interface FileRead {
+  readonly drop: SiteView
+  readonly manifest: Manifest | undefined
+  readonly version: number
+  readonly path: string
+  readonly from: string | undefined
+}
+
+async function readFile(
+  { drop, manifest, version, path, from }: FileRead,
+  { publishing }: Pick<Call['services'], 'publishing'>,
+): Promise<Answer> {
+  const files = uploadedFiles(manifest)
+  const found = files.get(path) ?? manifest?.files.find(([name]) => name === path)?.[1]
+  if (!found) throw errors.noSuchFile(path, [...files.keys()])
+  const elsewhere = `Fetch it from ${drop.url}/${path} instead.`
+  if (found.size > MAX_READ_BYTES)
+    throw errors.invalidRequest(`"${path}" is larger than ${MAX_READ_BYTES / 1_000_000} MB. ${elsewhere}`)
+  const bytes = await publishing.readBlob(found.hash)
+  if (bytes.subarray(0, 8000).includes(0)) throw errors.invalidRequest(`"${path}" is not a text. ${elsewhere}`)
+  const text = decodeText(bytes)
+  const start = Number(from ?? 0)
+  if (!Number.isInteger(start) || start < 0) throw errors.invalidRequest('cursor: send the next of the page before.')
+  const end = start + CHARS_PER_PAGE
+  return {
+    text: text.slice(start, end),
+    facts: { path, version, ...(text.length > end ? { next: String(end), chars: text.length } : {}) },
+  }
+}

@@ -1,0 +1,177 @@
+/** Tools that publish: a page, a site, single files of one, and content that is sent ahead. */
+import { z } from 'zod'
+import { errors } from '../../../shared/errors.ts'
+import { MAX_MESSAGE_CHARS, MAX_NAME_CHARS, MAX_PASSWORD_CHARS } from '../../../shared/limits.ts'
+import type { QuickContent, QuickFile, QuickPublished } from '../../drops/sites/quick-publish.ts'
+import type { Propagated } from '../../drops/sites/sites.ts'
+import { decodeContent } from './arguments.ts'
+import { aboutClocks } from './drop-tools.ts'
+import { defineTool, type Answer, type Call, type Tool } from './tool.ts'
+
+/** A message of more files is better sent as a .zip. */
+const MAX_FILES = 500
+/** What a model reads; the report resource holds the rest. */
+const MAX_SHOWN_WARNINGS = 10
+
+const file = z.strictObject({
+  path: z.string(),
+  content: z.string().optional(),
+  encoding: z.enum(['utf8', 'base64']).optional(),
+  upload: z.string().optional().describe('Id from service_upload, instead of content'),
+})
+const files = z.array(file).max(MAX_FILES)
+
+const ifVersion = z.int().nonnegative().optional().describe('Fail unless this version number is live')
+const allowSecrets = z.boolean().optional().describe('Publish files that look like keys or credentials')
+const message = z.string().max(MAX_MESSAGE_CHARS).optional()
+
+const target = {
+  slug: z.string().optional().describe('Address: 3-63 of a-z, 0-9, hyphen. Yours is updated; omit for a random one'),
+  title: z.string().max(MAX_NAME_CHARS).optional(),
+  password: z.string().min(1).max(MAX_PASSWORD_CHARS).optional().describe('Visitors must enter it (paid plans)'),
+  if_version: ifVersion,
+  replace: z.boolean().optional().describe('Let other files of the drop be removed'),
+}
+
+const publishPage = defineTool({
+  name: 'service_publish',
+  description:
+    'Publish one HTML or Markdown page, or an uploaded page or .zip. The slug of a drop of yours updates it at the same address.',
+  hints: 'changes',
+  input: {
+    content: z.string().min(1).optional().describe('The whole document'),
+    format: z.enum(['html', 'markdown']).optional(),
+    upload: z.string().optional().describe('Id from service_upload, instead of content'),
+    ...target,
+    allow_secrets: allowSecrets,
+    message,
+  },
+  async run({ content, format, upload, if_version, allow_secrets, ...rest }, call) {
+    if ((content === undefined) === (upload === undefined))
+      throw errors.invalidRequest('Send either content or upload.')
+    const taken: QuickContent =
+      content === undefined
+        ? { kind: 'sent', ...(await call.services.contentUploads.find(call.actor, upload!)) }
+        : { kind: 'text', format: format ?? guessFormat(content), content }
+    return published(call, 1, (progress) =>
+      call.services.quickPublish.publish(call.actor, {
+        ...rest,
+        ifVersion: if_version,
+        allowSecrets: allow_secrets,
+        content: taken,
+        progress,
+      }),
+    )
+  },
+})
+
+const publishFiles = defineTool({
+  name: 'service_publish_files',
+  description: 'Publish a whole site as one version. index.html must be at the root.',
+  hints: 'changes',
+  input: { files: files.min(1), ...target, allow_secrets: allowSecrets, message },
+  async run({ files: sent, if_version, allow_secrets, ...rest }, call) {
+    const content = { kind: 'files' as const, files: await readFiles(sent, call) }
+    return published(call, sent.length, (progress) =>
+      call.services.quickPublish.publish(call.actor, {
+        ...rest,
+        ifVersion: if_version,
+        allowSecrets: allow_secrets,
+        content,
+        progress,
+      }),
+    )
+  },
+})
+
+const editFiles = defineTool({
+  name: 'service_edit_files',
+  description: 'Put or delete single files of a drop as a new version; the others stay.',
+  hints: 'changes',
+  input: {
+    id: z.string().describe('Slug or id'),
+    put: files.optional(),
+    delete: z.array(z.string()).max(MAX_FILES).optional(),
+    if_version: ifVersion,
+    allow_secrets: allowSecrets,
+    message,
+  },
+  async run({ id, put = [], delete: remove = [], if_version, allow_secrets, message: said }, call) {
+    if (put.length + remove.length === 0) throw errors.invalidRequest('Send files to put, or paths to delete.')
+    const siteId = await call.services.sites.findId(call.actor, id)
+    const changed = await readFiles(put, call)
+    return published(call, changed.length, (progress) =>
+      call.services.quickPublish.edit(call.actor, siteId, {
+        put: changed,
+        remove,
+        ifVersion: if_version,
+        allowSecrets: allow_secrets,
+        message: said,
+        progress,
+      }),
+    )
+  },
+})
+
+const upload = defineTool({
+  name: 'service_upload',
+  description:
+    'Address for a file too large for a message. PUT it there (curl -T file "put_url"), then pass the upload id to a publishing tool.',
+  hints: 'adds',
+  input: { name: z.string().min(1).max(MAX_NAME_CHARS).describe('File name') },
+  async run({ name }, { actor, services }) {
+    const { id, putUrl, maxBytes, expiresAt } = await services.contentUploads.create(actor, name)
+    return { facts: { upload: id, put_url: putUrl, max_bytes: maxBytes, expires_at: expiresAt.toISOString() } }
+  },
+})
+
+export const publishingTools: readonly Tool[] = [publishPage, publishFiles, editFiles, upload]
+
+async function readFiles(sent: z.infer<typeof files>, { actor, services }: Call): Promise<QuickFile[]> {
+  const read: QuickFile[] = []
+  for (const { path, content, encoding, upload: id } of sent) {
+    if ((content === undefined) === (id === undefined))
+      throw errors.invalidRequest(`"${path}": send either content or upload.`)
+    if (id === undefined) read.push({ path, bytes: decodeContent(path, content!, encoding) })
+    else {
+      const { hash, size } = await services.contentUploads.find(actor, id)
+      read.push({ path, bytes: { hash, size } })
+    }
+  }
+  return read
+}
+
+async function published(
+  call: Call,
+  total: number,
+  publish: (progress: (done: number) => void) => Promise<Propagated<QuickPublished>>,
+): Promise<Answer> {
+  const { value, pending } = await publish((done) => call.progress(done, total + 1, 'Stored'))
+  call.progress(total + 1, total + 1, 'Live')
+  const { site, version, created } = value
+  const { warnings } = version.report
+  const drops = await call.services.sites.list(call.actor)
+  return {
+    facts: {
+      url: site.url,
+      slug: site.slug,
+      id: site.id,
+      version: version.version_number,
+      created,
+      files: version.file_count,
+      warnings: warnings.slice(0, MAX_SHOWN_WARNINGS).map(({ path, line, message: words }) => ({
+        ...(path === undefined ? {} : { path }),
+        ...(line === undefined ? {} : { line }),
+        message: words,
+      })),
+      ...(warnings.length > MAX_SHOWN_WARNINGS ? { more_warnings: warnings.length - MAX_SHOWN_WARNINGS } : {}),
+      ...aboutClocks(drops, call.services),
+      ...(pending ? { note: 'Visible everywhere within seconds.' } : {}),
+    },
+  }
+}
+
+/** HTML begins with markup; everything else reads best as Markdown. */
+function guessFormat(content: string): 'html' | 'markdown' {
+  return /^\s*(?:<!doctype|<html|<head|<body|<!--|<[a-z][a-z0-9-]*[\s>])/i.test(content) ? 'html' : 'markdown'
+}

@@ -1,0 +1,93 @@
+/** What a tool is: a name, words, a strict schema, hints about what it does, and one call to a service. */
+import type { InputRequiredResult, ServerContext, ToolAnnotations } from '@modelcontextprotocol/server'
+import { z } from 'zod'
+import type { Clock } from '../../../shared/clock.ts'
+import type { Log } from '../../../shared/log.ts'
+import type { Actor } from '../../ground/actor.ts'
+import type { Domains } from '../../drops/domains/domains.ts'
+import type { Publishing } from '../../drops/publishing/contract.ts'
+import type { ContentUploads } from '../../drops/sites/content-uploads.ts'
+import type { QuickPublish } from '../../drops/sites/quick-publish.ts'
+import type { Sites } from '../../drops/sites/sites.ts'
+import type { Versions } from '../../drops/sites/versions.ts'
+
+export interface ToolServices {
+  sites: Pick<Sites, 'list' | 'get' | 'findId' | 'patch' | 'delete'>
+  versions: Pick<Versions, 'list' | 'idOf' | 'promote' | 'liveManifest'>
+  quickPublish: QuickPublish
+  contentUploads: Pick<ContentUploads, 'create' | 'find'>
+  domains: Pick<Domains, 'list' | 'add' | 'check' | 'makeMain' | 'remove'>
+  publishing: Pick<Publishing, 'readBlob'>
+  clock: Clock
+  log: Log
+  baseUrl: string
+}
+
+/** One call of a tool. */
+export interface Call {
+  readonly actor: Actor
+  readonly services: ToolServices
+  readonly request: ServerContext['mcpReq']
+  /** The client can ask its person a question for us. */
+  readonly canAsk: boolean
+  /** Tells the client how far a long call is; does nothing when it did not ask. */
+  progress(done: number, total: number, message: string): void
+}
+
+/** Facts, or the text of a file followed by facts about it; or a question to the person first. */
+export type Answer =
+  | { readonly facts: Record<string, unknown> }
+  | { readonly text: string; readonly facts: Record<string, unknown> }
+  | InputRequiredResult
+
+export interface Tool {
+  readonly name: string
+  readonly description: string
+  readonly annotations: ToolAnnotations
+  readonly input: z.ZodObject
+  run(args: unknown, call: Call): Promise<Answer>
+}
+
+type Hints = 'reads' | 'adds' | 'changes' | 'destroys'
+
+/** Stated where the default of the protocol says something else: a tool writes, destroys, and is not repeatable. */
+const ANNOTATIONS: Readonly<Record<Hints, ToolAnnotations>> = {
+  reads: { readOnlyHint: true },
+  adds: { readOnlyHint: false, destructiveHint: false },
+  changes: { readOnlyHint: false, destructiveHint: true },
+  destroys: { readOnlyHint: false, destructiveHint: true, idempotentHint: true },
+}
+
+export function defineTool<Shape extends z.ZodRawShape>(tool: {
+  name: string
+  description: string
+  hints: Hints
+  input: Shape
+  run(args: z.infer<z.ZodObject<Shape, z.core.$strict>>, call: Call): Promise<Answer>
+}): Tool {
+  return {
+    name: tool.name,
+    description: tool.description,
+    annotations: ANNOTATIONS[tool.hints],
+    input: z.strictObject(tool.input),
+    run: (args, call) => tool.run(args as never, call),
+  }
+}
+
+/** JSON Schema without what says nothing: a model pays for every word of it in every conversation. */
+export function inputSchemaOf(tool: Tool): { type: 'object'; [key: string]: unknown } {
+  const { $schema: _, ...schema } = z.toJSONSchema(tool.input, {
+    io: 'input',
+    unrepresentable: 'any',
+    override({ jsonSchema }) {
+      delete jsonSchema.minimum
+      delete jsonSchema.maximum
+      delete jsonSchema.maxLength
+      delete jsonSchema.minLength
+      delete jsonSchema.maxItems
+      delete jsonSchema.minItems
+      delete jsonSchema.default
+    },
+  })
+  return schema as { type: 'object' }
+}

@@ -1,0 +1,105 @@
+/** The authorization endpoint: a person, signed in, says yes or no. Works without JavaScript. */
+import { errors } from '../../../shared/errors.ts'
+import type { Access } from '../../people/accounts/access.ts'
+import type { Actor } from '../../ground/actor.ts'
+import type { Csrf } from '../../people/accounts/csrf.ts'
+import type { Dashboard } from '../dashboard/dashboard.ts'
+import { seeOther } from '../../ground/http/reply.ts'
+import type { Reply, Request, Route } from '../../ground/http/route.ts'
+import type { Organisations } from '../../people/organisations/organisations.ts'
+import type { AuthorizationRequest, OAuth } from './oauth.ts'
+import { paths } from './routes.ts'
+import { returnPlace, UntrustedRequest } from './rules.ts'
+
+interface AuthorizeDeps {
+  oauth: OAuth
+  access: Pick<Access, 'sessionActor'>
+  csrf: Pick<Csrf, 'requireCsrf'>
+  consent: Dashboard['consent']
+  verifyFirst: Dashboard['verifyFirst']
+  organisations: Pick<Organisations, 'list'>
+}
+
+/** What the form sends back, so that the decision is checked against the request anew. */
+const REQUEST_FIELDS = [
+  'response_type',
+  'client_id',
+  'redirect_uri',
+  'state',
+  'scope',
+  'resource',
+  'code_challenge',
+  'code_challenge_method',
+]
+
+/** The organisation that the page showed: when another was chosen since, the page is shown again. */
+const SHOWN_ORGANISATION = 'organisation'
+
+export function authorizeRoutes({ oauth, access, csrf, consent, verifyFirst, organisations }: AuthorizeDeps): Route[] {
+  /** Checks the parameters; errors go back to a client that is known, and are shown here otherwise. */
+  async function checked(
+    parameters: URLSearchParams,
+    actor: Actor | undefined,
+    ip: string,
+  ): Promise<{ request: AuthorizationRequest } | { reply: Reply }> {
+    const outcome = await oauth.checkRequest(parameters, ip).catch((error: unknown) => {
+      throw error instanceof UntrustedRequest ? errors.invalidRequest(error.message) : error
+    })
+    if ('request' in outcome) return outcome
+    const { error, redirectUri, state } = outcome
+    if (!(await oauth.isKnownClient(actor, outcome)))
+      throw errors.invalidRequest(`The app asked for something that we do not understand: ${error.message}`)
+    return {
+      reply: seeOther(oauth.redirect(redirectUri, { error: error.code, error_description: error.message, state })),
+    }
+  }
+
+  async function ask(request: Request): Promise<Reply> {
+    const actor = await access.sessionActor(request)
+    const outcome = await checked(request.query, actor, request.ip)
+    if ('reply' in outcome) return outcome.reply
+    if (!actor) return seeOther(`/signin?next=${encodeURIComponent(`${paths.authorize}?${request.query}`)}`)
+    if (!actor.emailVerified) return verifyFirst(request, actor.email)
+    const organisation = (await organisations.list(actor)).find((candidate) => candidate.id === actor.orgId)
+    const { client, redirectUri } = outcome.request
+    return consent(request, {
+      clientName: client.name,
+      verifiedHost: client.verifiedHost,
+      redirectUri,
+      returnsTo: returnPlace(redirectUri),
+      // The scheme, not the origin: browsers hold the whole chain of redirects against the form, and clients go on
+      // from their redirect address to others.
+      redirectSource: new URL(redirectUri).protocol,
+      organisation: organisation?.name ?? actor.orgId,
+      email: actor.email,
+      scopes: outcome.request.scopes,
+      action: paths.authorize,
+      hidden: { ...Object.fromEntries(requestFields(request.query)), [SHOWN_ORGANISATION]: actor.orgId },
+    })
+  }
+
+  async function decide(request: Request): Promise<Reply> {
+    const form = await request.form()
+    csrf.requireCsrf(request, form)
+    const actor = await access.sessionActor(request)
+    if (!actor) throw errors.unauthorized('Your session has ended. Start again from your app.')
+    const parameters = requestFields(form)
+    if (form.get(SHOWN_ORGANISATION) !== actor.orgId) return seeOther(`${paths.authorize}?${parameters}`)
+    const outcome = await checked(parameters, actor, request.ip)
+    if ('reply' in outcome) return outcome.reply
+    if (form.get('decision') === 'allow') return seeOther(await oauth.allow(actor, outcome.request))
+    const { redirectUri, state } = outcome.request
+    return seeOther(
+      oauth.redirect(redirectUri, { error: 'access_denied', error_description: 'The person said no.', state }),
+    )
+  }
+
+  return [
+    { method: 'GET', path: paths.authorize, handle: ask },
+    { method: 'POST', path: paths.authorize, handle: decide },
+  ]
+}
+
+function requestFields(parameters: URLSearchParams): URLSearchParams {
+  return new URLSearchParams([...parameters].filter(([name]) => REQUEST_FIELDS.includes(name)))
+}

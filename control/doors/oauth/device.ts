@@ -1,0 +1,190 @@
+/**
+ * The device authorization grant (RFC 8628), for programs on a machine without a browser:
+ * 1. the program asks for a code and shows the short half of it, with the address of our page;
+ * 2. a person who is signed in anywhere types it in, sees who asks, and says yes or no;
+ * 3. the program asks again and again with the long half until it hears the answer.
+ */
+import { MINUTE_MS, type Clock } from '../../../shared/clock.ts'
+import { errors } from '../../../shared/errors.ts'
+import { limitKeyOfIp } from '../../../shared/ip.ts'
+import { hashSecret, randomSecret, type Secrets } from '../../../shared/secrets.ts'
+import type { Actor } from '../../ground/actor.ts'
+import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import type { RateLimiter } from '../../ground/http/rate-limit.ts'
+import type { Clients } from './clients.ts'
+import * as queries from './device-queries.ts'
+import { decidePoll, formatUserCode, newUserCode, normalUserCode, POLL_INTERVAL_SECONDS } from './device-rules.ts'
+import { decideGrant, OAuthError, requireParameters, requireSingle, requireSameResource } from './rules.ts'
+import type { SignInHooks, TokenReply, Tokens } from './tokens.ts'
+
+/** Long enough to walk to another device and sign in there; a short code must not stay open for guessing. */
+const LIFETIME_MS = 10 * MINUTE_MS
+/** As many as registrations: an office behind one address signs in some dozens of machines. */
+const REQUESTS = { points: 100, windowSeconds: 3600 }
+/** RFC 8628 §5.1: 34 bits of a code that lives for ten minutes, against this many guesses per person and network. */
+const GUESSES = { points: 60, windowSeconds: 600 }
+
+export const DEVICE_PAGE = '/device'
+
+/** RFC 8628 §3.2. */
+export interface DeviceAuthorization {
+  readonly device_code: string
+  readonly user_code: string
+  readonly verification_uri: string
+  readonly verification_uri_complete: string
+  readonly expires_in: number
+  readonly interval: number
+}
+
+/** What the person decides about. */
+export interface DeviceRequest {
+  /** As it is shown: `BCDF-GHJK`. */
+  readonly userCode: string
+  readonly clientName: string
+  readonly scopes: readonly string[]
+  readonly askedFrom: string
+  readonly askedAt: Date
+}
+
+export interface DeviceGrants {
+  /** RFC 8628 §3.1. */
+  authorize(form: URLSearchParams, ip: string): Promise<DeviceAuthorization>
+  /** The request behind a code that a person typed; undefined when it is unknown, too old or decided. Guesses are limited. */
+  find(actor: Actor, typed: string): Promise<DeviceRequest | undefined>
+  /** False when there is nothing left to decide. */
+  decide(actor: Actor, typed: string, decision: 'allow' | 'deny'): Promise<boolean>
+  /** RFC 8628 §3.4: tokens, or why there are none yet. */
+  poll(form: URLSearchParams): Promise<TokenReply>
+}
+
+interface DeviceDeps {
+  sql: Pool
+  clock: Clock
+  secrets: Pick<Secrets, 'sign'>
+  baseUrl: string
+  limiter: RateLimiter
+  clients: Pick<Clients, 'find'>
+  tokens: Pick<Tokens, 'grant' | 'issue' | 'repeat' | 'end'>
+  hooks: Pick<SignInHooks, 'propagate'>
+}
+
+export function createDeviceGrants({
+  sql,
+  clock,
+  secrets,
+  baseUrl,
+  limiter,
+  clients,
+  tokens,
+  hooks,
+}: DeviceDeps): DeviceGrants {
+  const now = (): Date => new Date(clock.now())
+  const userCodeHash = (code: string): string => secrets.sign('device-code', code)
+
+  /** Two programs get the same short code once in a billion times: the second draws again. */
+  async function insert(code: Omit<Parameters<typeof queries.insertDeviceCode>[1], 'user_code_hash'>): Promise<string> {
+    for (;;) {
+      const userCode = newUserCode()
+      if (await queries.insertDeviceCode(sql, { ...code, user_code_hash: userCodeHash(userCode) })) return userCode
+    }
+  }
+
+  async function countGuess(actor: Actor): Promise<void> {
+    await limiter.consume('device-code-person', actor.userId, GUESSES)
+    await limiter.consume('device-code', limitKeyOfIp(actor.ip), GUESSES)
+  }
+
+  async function undecided(db: Sql, typed: string): Promise<queries.DeviceCodeRow | undefined> {
+    const code = normalUserCode(typed)
+    return code === undefined ? undefined : queries.findUndecided(db, userCodeHash(code), now())
+  }
+
+  return {
+    async authorize(form, ip) {
+      requireSingle(form)
+      requireParameters(form, ['client_id'])
+      await limiter.consume('device-authorization', limitKeyOfIp(ip), REQUESTS)
+      const client = await clients.find(form.get('client_id')!, ip)
+      if (!client)
+        throw new OAuthError('invalid_client', 'This client is not registered, or its registration has expired.', 401)
+      const deviceCode = randomSecret()
+      const userCode = await insert({
+        hash: hashSecret(deviceCode),
+        client_id: client.id,
+        client_name: client.name,
+        asked_from: ip,
+        created_at: now(),
+        expires_at: new Date(clock.now() + LIFETIME_MS),
+        interval_seconds: POLL_INTERVAL_SECONDS,
+        ...decideGrant({ scope: form.get('scope') ?? undefined, resource: form.get('resource') ?? undefined }, baseUrl),
+      })
+      const shown = formatUserCode(userCode)
+      return {
+        device_code: deviceCode,
+        user_code: shown,
+        verification_uri: `${baseUrl}${DEVICE_PAGE}`,
+        verification_uri_complete: `${baseUrl}${DEVICE_PAGE}?user_code=${shown}`,
+        expires_in: LIFETIME_MS / 1000,
+        interval: POLL_INTERVAL_SECONDS,
+      }
+    },
+
+    async find(actor, typed) {
+      await countGuess(actor)
+      const found = await undecided(sql, typed)
+      return (
+        found && {
+          userCode: formatUserCode(normalUserCode(typed)!),
+          clientName: found.client_name,
+          scopes: found.scopes,
+          askedFrom: found.asked_from,
+          askedAt: found.created_at,
+        }
+      )
+    },
+
+    async decide(actor, typed, decision) {
+      if (!actor.emailVerified) throw errors.emailNotVerified()
+      await countGuess(actor)
+      const decided = await transaction(sql, async (db) => {
+        const found = await undecided(db, typed)
+        if (!found) return false
+        const changes =
+          decision === 'allow' ? { grant_id: (await tokens.grant(db, actor, found)).id } : { denied_at: now() }
+        await queries.updateDeviceCode(db, found.hash, changes)
+        return true
+      })
+      if (decided) await hooks.propagate()
+      return decided
+    },
+
+    async poll(form) {
+      const deviceCode = form.get('device_code') ?? ''
+      const hash = hashSecret(deviceCode)
+      const outcome = await transaction(sql, async (db) => {
+        const code = await queries.lockDeviceCode(db, hash)
+        if (!code || code.client_id !== form.get('client_id'))
+          return new OAuthError('invalid_grant', 'The device code is unknown, or it belongs to another client.')
+        requireSameResource(form, code.resource)
+        const poll = decidePoll(code, now())
+        if (poll.kind === 'refused') {
+          await queries.updateDeviceCode(db, hash, { polled_at: now(), interval_seconds: poll.intervalSeconds })
+          return poll.error
+        }
+        const grant = await queries.findGrant(db, poll.grantId)
+        if (!grant || grant.revoked_at) return new OAuthError('access_denied', 'The access was taken back.')
+        if (poll.kind === 'repeated')
+          return (await tokens.repeat(db, grant, deviceCode, poll.usedAt)) ?? { copied: grant.id }
+        await queries.updateDeviceCode(db, hash, { used_at: now() })
+        return tokens.issue(db, grant, deviceCode)
+      })
+      if (outcome instanceof OAuthError) throw outcome
+      if (!('copied' in outcome)) return outcome
+      await tokens.end(outcome.copied)
+      throw new OAuthError(
+        'invalid_grant',
+        'The device code was used before. Everything that came from it has been revoked.',
+      )
+    },
+  }
+}

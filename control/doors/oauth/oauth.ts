@@ -1,0 +1,216 @@
+/**
+ * The authorization server: OAuth 2.1 with PKCE for MCP clients and the command line; the device grant (device.ts) for
+ * machines without a browser. Consent makes a grant, and tokens hang on it (tokens.ts).
+ */
+import { MINUTE_MS, type Clock } from '../../../shared/clock.ts'
+import { errors } from '../../../shared/errors.ts'
+import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
+import type { Actor } from '../../ground/actor.ts'
+import { recordAudit } from '../../people/audit/audit.ts'
+import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import { createClients, type Client, type ClientsDeps } from './clients.ts'
+import { createDeviceGrants } from './device.ts'
+import * as queries from './queries.ts'
+import {
+  challengePattern,
+  decideGrant,
+  DEVICE_GRANT,
+  GRANT_TYPES,
+  isAcceptableRedirect,
+  isLoopbackRedirect,
+  isRegisteredRedirect,
+  OAuthError,
+  requireParameters,
+  requireSingle,
+  UntrustedRequest,
+  withAnswer,
+  type Scope,
+} from './rules.ts'
+import { createTokens, type SignInHooks, type TokenReply } from './tokens.ts'
+
+const CODE_LIFETIME_MS = MINUTE_MS
+const TOUCH_INTERVAL_MS = MINUTE_MS
+
+export interface AuthorizationRequest {
+  readonly client: Client
+  readonly redirectUri: string
+  readonly state: string | undefined
+  readonly challenge: string
+  readonly resource: string
+  readonly scopes: readonly Scope[]
+}
+
+type CheckedRequest =
+  | { request: AuthorizationRequest }
+  | { error: OAuthError; clientId: string; redirectUri: string; state: string | undefined }
+
+interface OAuthDeps extends ClientsDeps {
+  sql: Pool
+  clock: Clock
+  baseUrl: string
+  hooks: SignInHooks
+}
+
+export type OAuth = ReturnType<typeof createOAuth>
+
+export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocument, hooks }: OAuthDeps) {
+  const clients = createClients({ sql, clock, secrets, limiter, fetchDocument })
+  const tokens = createTokens({ sql, clock, secrets, hooks })
+  const device = createDeviceGrants({ sql, clock, secrets, baseUrl, limiter, clients, tokens, hooks })
+  const now = (): Date => new Date(clock.now())
+
+  return {
+    /** RFC 7591. */
+    register: clients.register,
+
+    /** RFC 8628. */
+    device,
+
+    /**
+     * Checks an authorization request in two steps (RFC 6749 §4.1.2.1): until client and redirect URI are known to
+     * belong together, errors are shown here (UntrustedRequest); after that they go back to the client (OAuthError).
+     */
+    async checkRequest(query: URLSearchParams, ip: string): Promise<CheckedRequest> {
+      const client = await clients.find(query.get('client_id') ?? '', ip)
+      if (!client) return unknownClient(query)
+      const redirectUri =
+        query.get('redirect_uri') ?? (client.redirect_uris.length === 1 ? client.redirect_uris[0]! : '')
+      if (!isRegisteredRedirect(redirectUri, client.redirect_uris))
+        throw new UntrustedRequest('The address to return to is not registered for this client.')
+      const state = query.get('state') ?? undefined
+      try {
+        requireSingle(query)
+        requireParameters(query, ['response_type'])
+        if (query.get('response_type') !== 'code')
+          throw new OAuthError('unsupported_response_type', 'Use response_type=code.')
+        if (query.get('code_challenge_method') !== 'S256' || !challengePattern.test(query.get('code_challenge') ?? ''))
+          throw new OAuthError('invalid_request', 'PKCE with code_challenge_method=S256 is required.')
+        const grant = decideGrant(
+          { scope: query.get('scope') ?? undefined, resource: query.get('resource') ?? undefined },
+          baseUrl,
+        )
+        return { request: { client, redirectUri, state, challenge: query.get('code_challenge')!, ...grant } }
+      } catch (error) {
+        if (error instanceof OAuthError) return { error, clientId: client.id, redirectUri, state }
+        throw error
+      }
+    },
+
+    /**
+     * May an error lead the browser to the client without a word from the person? Anybody can register a client, so
+     * only to a program on the person's own machine, or to a client that the person has let in before (RFC 9700
+     * §4.11.2: everything else makes the service a link to wherever a stranger likes).
+     */
+    isKnownClient: async (
+      actor: Pick<Actor, 'userId'> | undefined,
+      { clientId, redirectUri }: { clientId: string; redirectUri: string },
+    ): Promise<boolean> =>
+      isLoopbackRedirect(redirectUri) || (actor !== undefined && queries.hasLiveGrant(sql, actor.userId, clientId)),
+
+    /** The person said yes. Returns where to send the browser. */
+    async allow(actor: Actor, request: AuthorizationRequest): Promise<string> {
+      if (!actor.emailVerified) throw errors.emailNotVerified()
+      const code = randomSecret()
+      await transaction(sql, async (db) => {
+        const { client, scopes, resource } = request
+        const grant = await tokens.grant(db, actor, {
+          client_id: client.id,
+          client_name: client.name,
+          scopes,
+          resource,
+        })
+        await queries.insertCode(db, {
+          hash: hashSecret(code),
+          grant_id: grant.id,
+          redirect_uri: request.redirectUri,
+          challenge: request.challenge,
+          expires_at: new Date(clock.now() + CODE_LIFETIME_MS),
+        })
+      })
+      await hooks.propagate()
+      return this.redirect(request.redirectUri, { code, state: request.state })
+    },
+
+    /** Adds the answer, and who gives it (RFC 9207), to the client's address. */
+    redirect: (redirectUri: string, answer: Record<string, string | undefined>): string =>
+      withAnswer(redirectUri, { ...answer, iss: baseUrl }),
+
+    async token(form: URLSearchParams): Promise<TokenReply> {
+      requireSingle(form)
+      requireParameters(form, ['grant_type', 'client_id'])
+      // RFC 6749 §5.2; a client that hears it registers anew.
+      if (!(await clients.mayExist(form.get('client_id')!)))
+        throw new OAuthError('invalid_client', 'This client is not registered, or its registration has expired.', 401)
+      switch (form.get('grant_type')) {
+        case 'authorization_code':
+          requireParameters(form, ['code', 'code_verifier'])
+          return tokens.exchangeCode(form)
+        case 'refresh_token':
+          requireParameters(form, ['refresh_token'])
+          return tokens.refresh(form)
+        case DEVICE_GRANT:
+          requireParameters(form, ['device_code'])
+          return device.poll(form)
+        default:
+          throw new OAuthError('unsupported_grant_type', `Use ${GRANT_TYPES.join(', ')}.`)
+      }
+    },
+
+    /** RFC 7009: answers alike whether or not there was such a token; either kind ends the whole grant. */
+    async revoke(form: URLSearchParams): Promise<void> {
+      requireSingle(form)
+      requireParameters(form, ['token', 'client_id'])
+      const token = await queries.findToken(sql, hashSecret(form.get('token')!))
+      if (!token) return
+      if (token.client_id !== form.get('client_id')) throw invalidGrant('The token was issued to another client.')
+      await queries.revokeGrant(sql, token.id, now())
+    },
+
+    /** Who a bearer token speaks for at one resource; undefined when it is unknown, expired, revoked or for another. */
+    async actorOf(token: string, resource: string, ip: string): Promise<Actor | undefined> {
+      const found = await queries.findTokenIdentity(sql, hashSecret(token), now())
+      if (!found || found.resource !== resource) return undefined
+      const { grantId, scopes, resource: _, lastUsedAt, ...identity } = found
+      if (!lastUsedAt || clock.now() - lastUsedAt.getTime() > TOUCH_INTERVAL_MS)
+        await queries.touchGrant(sql, grantId, now())
+      return { ...identity, via: { kind: 'oauth', grantId, scopes }, ip }
+    },
+
+    listGrants: (actor: Actor) => queries.listGrants(sql, actor.userId),
+
+    /** Effective from the next request on: tokens are looked up each time. */
+    async revokeGrant(actor: Actor, grantId: string): Promise<void> {
+      await transaction(sql, async (db) => {
+        const revoked = await queries.revokeOwnGrant(db, actor.userId, grantId, now())
+        if (!revoked) throw errors.notFound('connected app')
+        await recordAudit(db, { orgId: revoked.org_id, actor, action: 'oauth.revoked', subject: revoked.client_name })
+      })
+    },
+
+    /** Ends every connected app of a person, as part of what ended the person's trust in them. */
+    endGrantsOf: (db: Sql, userId: string, at: Date): Promise<void> => queries.revokeGrantsOf(db, userId, at),
+
+    async sweep(): Promise<void> {
+      await queries.deleteExpired(sql, now())
+      await clients.sweep()
+    },
+  }
+}
+
+/**
+ * A program on the person's own machine waits for an answer: it hears at once that it has to register anew. Nobody
+ * else does (RFC 6749 §4.1.2.1), since the address is a stranger's word; the person reads it here.
+ */
+function unknownClient(query: URLSearchParams): CheckedRequest {
+  const error = new OAuthError(
+    'invalid_client',
+    'This client is not registered, or its registration has expired. Remove it there and connect it again.',
+  )
+  const redirectUri = query.get('redirect_uri') ?? ''
+  if (!isAcceptableRedirect(redirectUri) || !isLoopbackRedirect(redirectUri)) throw new UntrustedRequest(error.message)
+  return { error, clientId: query.get('client_id') ?? '', redirectUri, state: query.get('state') ?? undefined }
+}
+
+function invalidGrant(description: string): OAuthError {
+  return new OAuthError('invalid_grant', description)
+}

@@ -1,0 +1,112 @@
+/** Discovery, registration, tokens and revocation. The consent page is authorize.ts. */
+import { ApiError, errors } from '../../../shared/errors.ts'
+import { json } from '../../ground/http/reply.ts'
+import type { Reply, Request, Route } from '../../ground/http/route.ts'
+import type { OAuth } from './oauth.ts'
+import { GRANT_TYPES, OAuthError, SCOPES, UntrustedRequest } from './rules.ts'
+
+export const paths = {
+  authorize: '/oauth/authorize',
+  token: '/oauth/token',
+  register: '/oauth/register',
+  revoke: '/oauth/revoke',
+  device: '/oauth/device_authorization',
+}
+
+/** Browser-based clients call these endpoints from their own origin; nothing here depends on cookies. */
+const OPEN = { 'access-control-allow-origin': '*' }
+/** Clients announce their protocol version with a header of its own. */
+const PREFLIGHT = {
+  ...OPEN,
+  'access-control-allow-methods': 'GET, HEAD, POST',
+  'access-control-allow-headers': 'content-type, authorization, mcp-protocol-version',
+  'access-control-max-age': '86400',
+}
+const MAX_BODY_BYTES = 16_384
+
+export function oauthRoutes({ oauth, baseUrl }: { oauth: OAuth; baseUrl: string }): Route[] {
+  /** RFC 8414. */
+  const authorizationServer = {
+    issuer: baseUrl,
+    authorization_endpoint: `${baseUrl}${paths.authorize}`,
+    token_endpoint: `${baseUrl}${paths.token}`,
+    registration_endpoint: `${baseUrl}${paths.register}`,
+    revocation_endpoint: `${baseUrl}${paths.revoke}`,
+    scopes_supported: SCOPES,
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    device_authorization_endpoint: `${baseUrl}${paths.device}`,
+    grant_types_supported: GRANT_TYPES,
+    token_endpoint_auth_methods_supported: ['none'],
+    revocation_endpoint_auth_methods_supported: ['none'],
+    code_challenge_methods_supported: ['S256'],
+    authorization_response_iss_parameter_supported: true,
+    client_id_metadata_document_supported: true,
+    service_documentation: `${baseUrl}/docs`,
+  }
+  /** RFC 9728. */
+  const protectedResource = {
+    resource: `${baseUrl}/mcp`,
+    authorization_servers: [baseUrl],
+    scopes_supported: ['mcp'],
+    bearer_methods_supported: ['header'],
+    resource_name: 'Dropway',
+    resource_documentation: `${baseUrl}/docs`,
+  }
+
+  const preflight = (path: string): Route => ({
+    method: 'OPTIONS',
+    path,
+    handle: () => ({ status: 204, headers: PREFLIGHT }),
+  })
+  const document = (path: string, body: unknown): Route[] => [
+    { method: 'GET', path, handle: () => json(200, body, { ...OPEN, 'cache-control': 'max-age=300' }) },
+    preflight(path),
+  ]
+  const endpoint = (path: string, wrongBody: string, run: (request: Request) => Promise<Reply>): Route[] => [
+    { method: 'POST', path, handle: (request) => run(request).catch((error) => replyOf(error, wrongBody)) },
+    preflight(path),
+  ]
+
+  return [
+    ...document('/.well-known/oauth-authorization-server', authorizationServer),
+    ...document('/.well-known/oauth-protected-resource', protectedResource),
+    ...document('/.well-known/oauth-protected-resource/mcp', protectedResource),
+    ...document('/.well-known/oauth-protected-resource/mcp/', protectedResource),
+    ...endpoint(paths.register, 'invalid_client_metadata', async (request) =>
+      json(201, await oauth.register(await request.json(MAX_BODY_BYTES), request.ip), OPEN),
+    ),
+    ...endpoint(paths.token, 'invalid_request', async (request) =>
+      json(200, await oauth.token(await formOf(request)), { ...OPEN, pragma: 'no-cache' }),
+    ),
+    ...endpoint(paths.device, 'invalid_request', async (request) =>
+      json(200, await oauth.device.authorize(await formOf(request), request.ip), { ...OPEN, pragma: 'no-cache' }),
+    ),
+    ...endpoint(paths.revoke, 'invalid_request', async (request) => {
+      await oauth.revoke(await formOf(request))
+      return { status: 200, headers: { ...OPEN, 'cache-control': 'no-store' } }
+    }),
+  ]
+}
+
+async function formOf(request: Request): Promise<URLSearchParams> {
+  // RFC 6749 §5.2: who tried to authenticate by a header hears of it in one.
+  if (request.header('authorization') !== undefined)
+    throw new OAuthError('invalid_client', 'Clients are public here: send client_id in the body and no secret.', 401)
+  if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(request.header('content-type') ?? ''))
+    throw errors.unsupportedMediaType('application/x-www-form-urlencoded')
+  return new URLSearchParams(await request.text(MAX_BODY_BYTES))
+}
+
+/** RFC 6749 §5.2 and RFC 7591 §3.2.2. What is our own fault is left to the server. */
+function replyOf(error: unknown, wrongBody: string): Reply {
+  if (error instanceof OAuthError) {
+    const challenge: Record<string, string> = error.status === 401 ? { 'www-authenticate': 'Basic realm="oauth"' } : {}
+    const body = { error: error.code, error_description: error.message }
+    return json(error.status, body, { ...OPEN, ...challenge, pragma: 'no-cache' })
+  }
+  if (error instanceof UntrustedRequest) return replyOf(new OAuthError('invalid_client', error.message, 401), wrongBody)
+  if (!(error instanceof ApiError) || error.status >= 500) throw error
+  const code = error.status === 429 ? 'temporarily_unavailable' : wrongBody
+  return json(error.status, { error: code, error_description: error.message }, { ...OPEN, ...error.headers })
+}

@@ -1,0 +1,279 @@
+/** Anonymous drops: publish without an account, find them again, claim them. */
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { HOUR_MS, type Clock } from '../../../shared/clock.ts'
+import { ApiError, errors } from '../../../shared/errors.ts'
+import { siteHost } from '../../../shared/hosts.ts'
+import { limitKeyOfIp } from '../../../shared/ip.ts'
+import { plans, type PlanName } from '../../../shared/plans.ts'
+import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
+import { addressOf } from '../../../shared/settings.ts'
+import type { Actor } from '../../ground/actor.ts'
+import type { ControlConfig } from '../../ground/config.ts'
+import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import type { Events } from '../../ground/events/publish.ts'
+import type { RateLimiter } from '../../ground/http/rate-limit.ts'
+import type { PreparedVersion, Publishing } from '../publishing/contract.ts'
+import type { RefreshRoutes } from '../sites/routing.ts'
+import type { PublishReport } from '../sites/schemas.ts'
+import type { Propagated, Sites } from '../sites/sites.ts'
+import type { Versions } from '../sites/versions.ts'
+import type { BotCheck, Signals } from './bot-check.ts'
+import * as queries from './queries.ts'
+import type { AnonymousStorage } from './storage.ts'
+
+/** What the phishing heuristic says about a page. */
+export interface Inspection {
+  readonly verdict: 'ok' | 'review' | 'reject'
+  readonly score: number
+  readonly reasons: readonly string[]
+}
+
+export interface PageInspector {
+  /** `network`: who sent it; senders share the thread. Throws `unavailable` when it could not be decided. */
+  inspect(page: Buffer, network: string): Promise<Inspection>
+  /** Puts a published page into the review queue, in the publish's transaction. */
+  queue(sql: Sql, siteId: string, inspection: Inspection): Promise<void>
+}
+
+export interface Publisher {
+  readonly ip: string
+  readonly anonymousId: string
+  readonly signals: Omit<Signals, 'recentRejections'>
+}
+
+export interface AnonymousDrop {
+  readonly url: string
+  readonly id: string
+  readonly slug: string
+  readonly claim_url: string
+  readonly expires_at: string
+  /** What the publisher should know: dead links, rules that do not work. */
+  readonly report: PublishReport
+}
+
+interface Adoption {
+  readonly ids: readonly string[]
+  readonly plan: PlanName
+  /** How many stay anonymous, because the plan has no room for them. */
+  readonly left: number
+}
+
+interface AnonymousDeps {
+  sql: Pool
+  clock: Clock
+  events: Pick<Events, 'propagate'>
+  refreshRoutes: RefreshRoutes
+  sites: Pick<Sites, 'lockOrganisation' | 'roomFor' | 'reserve' | 'views'>
+  versions: Pick<Versions, 'commit' | 'requireStorage'>
+  publishing: Pick<Publishing, 'receive' | 'readBlob'>
+  limiter: RateLimiter
+  inspector: PageInspector
+  storage: AnonymousStorage
+  botCheck: BotCheck
+  config: Pick<ControlConfig, 'baseUrl' | 'sitesDomain' | 'publicPort' | 'anonymousPerHour'>
+}
+
+export type Anonymous = ReturnType<typeof createAnonymous>
+
+/** How long a refused page keeps its network suspicious. */
+const REJECTION_MEMORY_MS = HOUR_MS
+const MAX_REMEMBERED_REJECTIONS = 10_000
+
+export function createAnonymous({
+  sql,
+  clock,
+  events,
+  refreshRoutes,
+  sites,
+  versions,
+  publishing,
+  limiter,
+  inspector,
+  storage,
+  botCheck,
+  config,
+}: AnonymousDeps) {
+  const capBytes = plans.anonymous.uploadBytes
+  const rejections = createRejectionMemory(clock)
+
+  /** Called before a body is read. */
+  async function admit(publisher: Publisher): Promise<void> {
+    const network = limitKeyOfIp(publisher.ip)
+    const window = { windowSeconds: HOUR_MS / 1000 }
+    await limiter.consume('anonymous-ip', network, { points: config.anonymousPerHour, ...window })
+    await limiter.consume('anonymous-browser', publisher.anonymousId, { points: config.anonymousPerHour, ...window })
+    await storage.requireRoom(sql, storage.networkOf(publisher.ip))
+    const { verdict, waitMs, challenge } = botCheck.check(
+      { ...publisher.signals, recentRejections: rejections.count(network) },
+      clock.now(),
+    )
+    if (verdict === 'wait') await sleep(waitMs)
+    if (verdict === 'reject')
+      throw errors.contentRejected('This looks like an automated submission. Sign in to publish.')
+    if (verdict === 'prove')
+      throw new ApiError(
+        403,
+        'proof_required',
+        'Find a nonce so that sha256("<challenge>:<nonce>") starts with that many zero bits, and send the text in the header dropway-proof.',
+        { fields: { ...challenge } },
+      )
+  }
+
+  async function requireHarmless(publisher: Publisher, prepared: PreparedVersion): Promise<Inspection> {
+    const inspection = await inspector.inspect(
+      await publishing.readBlob(prepared.landingHash),
+      limitKeyOfIp(publisher.ip),
+    )
+    if (inspection.verdict !== 'reject') return inspection
+    rejections.add(limitKeyOfIp(publisher.ip))
+    throw errors.contentRejected(
+      'This page looks like it imitates another service or asks for credentials. Publish it from an account if it is legitimate.',
+    )
+  }
+
+  async function publish(
+    publisher: Publisher,
+    prepared: PreparedVersion,
+    name: string,
+  ): Promise<Propagated<AnonymousDrop>> {
+    const inspection = await requireHarmless(publisher, prepared)
+    const claimSecret = randomSecret()
+    const site = await transaction(sql, async (db) => {
+      const reserved = await sites.reserve(
+        db,
+        {
+          anonymousId: publisher.anonymousId,
+          network: storage.networkOf(publisher.ip),
+          claimHash: hashSecret(claimSecret),
+        },
+        { name },
+      )
+      const { version } = await versions.commit(db, reserved, prepared, null, {})
+      if (inspection.verdict === 'review') await inspector.queue(db, reserved.id, inspection)
+      return { ...reserved, report: version.report }
+    })
+    const drop = {
+      url: addressOf(config, siteHost(site.slug, config.sitesDomain)),
+      id: site.id,
+      slug: site.slug,
+      // In the query, never in the path: access logs keep paths.
+      claim_url: `${config.baseUrl}/claim?token=${claimSecret}`,
+      expires_at: site.expires_at!.toISOString(),
+      report: site.report,
+    }
+    return { value: drop, ...(await events.propagate()) }
+  }
+
+  /** Moves drops into an organisation: same address, the clock of its plan, no claim link any more. */
+  async function adopt(db: Sql, orgId: string, by: queries.Claim, cap: 'capped' | 'uncapped'): Promise<Adoption> {
+    const plan = await sites.lockOrganisation(db, orgId)
+    const now = new Date(clock.now())
+    const claimable = await queries.lockClaimable(db, by, now)
+    const room = cap === 'capped' ? Math.max(0, await sites.roomFor(db, orgId, plan)) : claimable.length
+    const ids = claimable.slice(0, room)
+    for (const id of ids) {
+      await queries.adoptSite(db, id, { orgId, now })
+      await refreshRoutes(db, id)
+    }
+    return { ids, plan, left: claimable.length - ids.length }
+  }
+
+  return {
+    capBytes,
+    admit,
+    publish,
+
+    async publishText(
+      publisher: Publisher,
+      text: { filename: string; content: string; title?: string | undefined },
+    ): Promise<Propagated<AnonymousDrop>> {
+      const intake = publishing.receive({ owner: { kind: 'network', ip: publisher.ip }, capBytes })
+      try {
+        await intake.addSingle(text.filename, Readable.from([Buffer.from(text.content)]), { title: text.title })
+        return await publish(publisher, await intake.finish({ title: text.title }), text.title ?? '')
+      } finally {
+        await intake.abort()
+      }
+    },
+
+    /** What this browser made and nobody owns yet, also what can no longer be claimed: `claimable` tells them apart. */
+    async list(anonymousId: string) {
+      const drops = await queries.listAnonymousSites(sql, anonymousId)
+      return drops.map((drop) => ({
+        ...standing(drop, clock.now()),
+        id: drop.id,
+        slug: drop.slug,
+        url: addressOf(config, siteHost(drop.slug, config.sitesDomain)),
+        title: drop.title || drop.name,
+        created_at: drop.created_at.toISOString(),
+        expires_at: drop.expires_at.toISOString(),
+        views: drop.views,
+      }))
+    },
+
+    /**
+     * What this browser made. A new account gets all of it, as promised, whatever its plan's cap; whoever signs in gets
+     * the newest that there is room for, and the others stay as they are. Inside the caller's transaction.
+     */
+    async claimBrowser(db: Sql, from: { anonymousId: string; orgId: string; isNewAccount: boolean }): Promise<number> {
+      const cap = from.isNewAccount ? 'uncapped' : 'capped'
+      return (await adopt(db, from.orgId, { anonymousId: from.anonymousId }, cap)).ids.length
+    },
+
+    /** What a claim link leads to; undefined when it is used, expired or unknown. */
+    async findClaim(secret: string): Promise<{ siteId: string; slug: string; url: string; title: string } | undefined> {
+      const drop = await queries.findByClaim(sql, hashSecret(secret), new Date(clock.now()))
+      return (
+        drop && {
+          siteId: drop.id,
+          slug: drop.slug,
+          title: drop.title,
+          url: addressOf(config, siteHost(drop.slug, config.sitesDomain)),
+        }
+      )
+    },
+
+    /** One-shot: of two racing callers one gets the drop, the other a 404. Without room for it the link stays good. */
+    async claimLink(actor: Actor, secret: string): Promise<{ siteId: string }> {
+      const siteId = await transaction(sql, async (db) => {
+        const { ids, plan, left } = await adopt(db, actor.orgId, { claimHash: hashSecret(secret) }, 'capped')
+        const [id] = ids
+        if (left > 0)
+          throw errors.planLimit(
+            `Your plan allows ${plans[plan].activeDrops} active drops. Delete one, or upgrade, then use this link again.`,
+          )
+        if (id === undefined) throw errors.notFound('unclaimed drop')
+        await versions.requireStorage(db, actor.orgId, plan)
+        return id
+      })
+      await events.propagate()
+      return { siteId }
+    },
+  }
+}
+
+/** The conditions of `lockClaimable`, as something to show. */
+function standing(
+  drop: Pick<queries.AnonymousRow, 'expired_at' | 'expires_at' | 'taken_down_at'>,
+  now: number,
+): { state: 'live' | 'expired' | 'removed'; claimable: boolean } {
+  if (drop.taken_down_at) return { state: 'removed', claimable: false }
+  if (drop.expired_at || drop.expires_at.getTime() <= now) return { state: 'expired', claimable: false }
+  return { state: 'live', claimable: true }
+}
+
+/** Which networks had pages refused lately; bounded, in memory: forgetting is harmless. */
+function createRejectionMemory(clock: Clock) {
+  const seen = new Map<string, { count: number; until: number }>()
+  return {
+    count(network: string): number {
+      const entry = seen.get(network)
+      return entry && entry.until > clock.now() ? entry.count : 0
+    },
+    add(network: string): void {
+      if (seen.size >= MAX_REMEMBERED_REJECTIONS) seen.delete(seen.keys().next().value!)
+      seen.set(network, { count: this.count(network) + 1, until: clock.now() + REJECTION_MEMORY_MS })
+    },
+  }
+}

@@ -1,0 +1,62 @@
+import type { Sql } from '../../ground/database/sql.ts'
+
+export interface AnonymousRow {
+  id: string
+  slug: string
+  name: string
+  title: string
+  created_at: Date
+  expires_at: Date
+  expired_at: Date | null
+  taken_down_at: Date | null
+  views: number
+}
+
+export async function listAnonymousSites(sql: Sql, anonymousId: string): Promise<AnonymousRow[]> {
+  return sql<AnonymousRow[]>`
+    select s.id, s.slug, s.name, s.title, s.created_at, s.expires_at, s.expired_at, s.taken_down_at,
+           coalesce((select sum(count) from views v where v.site_id = s.id), 0)::bigint as views
+    from sites s where s.anonymous_id = ${anonymousId} and s.org_id is null and s.deleted_at is null
+    order by s.created_at desc`
+}
+
+/** What live anonymous drops store, of one network or all. */
+export async function anonymousBytes(sql: Sql, now: Date, network?: string): Promise<number> {
+  const ofNetwork = network === undefined ? sql`` : sql`and s.anonymous_network = ${network}`
+  const [row] = await sql<{ bytes: number }[]>`
+    select coalesce(sum(v.byte_size), 0)::bigint as bytes from sites s join versions v on v.site_id = s.id
+    where s.org_id is null and s.deleted_at is null and s.expires_at > ${now} ${ofNetwork}`
+  return Number(row!.bytes)
+}
+
+/** By the browser that made them, or by the link of one. */
+export type Claim = { anonymousId: string } | { claimHash: string }
+
+/** Drops that may still be claimed, newest first; locked, so that each is claimed once. */
+export async function lockClaimable(sql: Sql, by: Claim, now: Date): Promise<string[]> {
+  const condition = 'anonymousId' in by ? sql`anonymous_id = ${by.anonymousId}` : sql`claim_hash = ${by.claimHash}`
+  const rows = await sql<{ id: string }[]>`
+    select id from sites where ${condition} and org_id is null and deleted_at is null and taken_down_at is null
+      and expired_at is null and expires_at > ${now}
+    order by created_at desc, id desc for update`
+  return rows.map((row) => row.id)
+}
+
+export async function findByClaim(
+  sql: Sql,
+  claimHash: string,
+  now: Date,
+): Promise<{ id: string; slug: string; title: string } | undefined> {
+  const [row] = await sql<{ id: string; slug: string; title: string }[]>`
+    select id, slug, title from sites where claim_hash = ${claimHash} and org_id is null and deleted_at is null
+      and taken_down_at is null and expires_at > ${now}`
+  return row
+}
+
+/** Without a clock: refreshing its routes starts the one of its new plan. */
+export async function adoptSite(sql: Sql, siteId: string, adoption: { orgId: string; now: Date }): Promise<void> {
+  await sql`
+    update sites set org_id = ${adoption.orgId}, anonymous_id = null, anonymous_network = null, claim_hash = null,
+      expires_at = null, updated_at = ${adoption.now}
+    where id = ${siteId}`
+}

@@ -1,0 +1,130 @@
+/** REST: /api/v1/drops… – no credentials. */
+import { z } from 'zod'
+import { isCrossOrigin } from '../../people/accounts/same-origin.ts'
+import type { ControlConfig } from '../../ground/config.ts'
+import { WithHeaders, type ApiRouteFactory } from '../../ground/http/api.ts'
+import type { Request, Route } from '../../ground/http/route.ts'
+import type { Publishing } from '../publishing/contract.ts'
+import { receiveSingle } from '../sites/receive.ts'
+import { reportSchema } from '../sites/schemas.ts'
+import type { Anonymous, Publisher } from './anonymous.ts'
+import type { BrowserCookie } from './browser-cookie.ts'
+
+/** JSON may write a byte of the text as six (`\\u0001`); the cap itself is counted on the text. */
+const JSON_OVERHEAD = 6
+
+const dropSchema = z.object({
+  url: z.string(),
+  id: z.string(),
+  slug: z.string(),
+  claim_url: z.string(),
+  expires_at: z.iso.datetime(),
+  report: reportSchema,
+})
+
+const dropEntrySchema = z.object({
+  state: z.enum(['live', 'expired', 'removed']),
+  /** Signing up from this browser makes it yours. */
+  claimable: z.boolean(),
+  id: z.string(),
+  slug: z.string(),
+  url: z.string(),
+  title: z.string(),
+  created_at: z.iso.datetime(),
+  expires_at: z.iso.datetime(),
+  views: z.int(),
+})
+
+const markdownSchema = z.strictObject({
+  markdown: z.string().min(1, 'must not be empty'),
+  title: z.string().max(200).optional(),
+})
+
+const tag = 'Anonymous drops'
+
+export function anonymousRoutes({
+  apiRoute,
+  anonymous,
+  publishing,
+  browserCookie,
+  config,
+}: {
+  apiRoute: ApiRouteFactory
+  anonymous: Anonymous
+  publishing: Pick<Publishing, 'receive'>
+  browserCookie: BrowserCookie
+  config: Pick<ControlConfig, 'baseUrl'>
+}): Route[] {
+  /** Who publishes, admitted by the limits and the bot check, and the cookie to remember them by. */
+  async function admit(request: Request): Promise<{ publisher: Publisher; headers: Record<string, string> }> {
+    const { id, setCookie } = browserCookie.readOrCreate(request)
+    const publisher = { ip: request.ip, anonymousId: id, signals: signalsOf(request, config.baseUrl) }
+    await anonymous.admit(publisher)
+    return { publisher, headers: setCookie === undefined ? {} : { 'set-cookie': setCookie } }
+  }
+
+  return [
+    apiRoute({
+      method: 'POST',
+      path: '/api/v1/drops',
+      access: 'public',
+      tag,
+      summary: 'Publish one .html or .md file without an account',
+      status: 201,
+      admit,
+      consumes: 'multipart/form-data',
+      output: dropSchema,
+      async run({ request, admitted: { publisher, headers } }) {
+        const { prepared, fields } = await receiveSingle(request, publishing, {
+          owner: { kind: 'network', ip: request.ip },
+          capBytes: anonymous.capBytes,
+        })
+        const { value, pending } = await anonymous.publish(publisher, prepared, fields.get('title') ?? '')
+        return new WithHeaders(value, { ...headers, ...(pending ? { 'dropway-propagation': 'pending' } : {}) })
+      },
+    }),
+    apiRoute({
+      method: 'POST',
+      path: '/api/v1/drops-md',
+      access: 'public',
+      tag,
+      summary: 'Publish Markdown without an account',
+      status: 201,
+      admit,
+      body: markdownSchema,
+      maxBodyBytes: anonymous.capBytes * JSON_OVERHEAD,
+      output: dropSchema,
+      async run({ body, admitted: { publisher, headers } }) {
+        const { value, pending } = await anonymous.publishText(publisher, {
+          filename: 'index.md',
+          content: body.markdown,
+          title: body.title,
+        })
+        return new WithHeaders(value, { ...headers, ...(pending ? { 'dropway-propagation': 'pending' } : {}) })
+      },
+    }),
+    apiRoute({
+      method: 'GET',
+      path: '/api/v1/drops',
+      access: 'public',
+      tag,
+      summary: 'The drops that this browser made',
+      status: 200,
+      output: z.array(dropEntrySchema),
+      async run({ request }) {
+        const id = browserCookie.read(request)
+        return id === undefined ? [] : anonymous.list(id)
+      },
+    }),
+  ]
+}
+
+/** Our page sends what it knows as headers; tools send none of them. */
+function signalsOf(request: Request, baseUrl: string): Publisher['signals'] {
+  return {
+    honeypot: request.header('dropway-website'),
+    started: request.header('dropway-form-started'),
+    proof: request.header('dropway-proof'),
+    isBrowser: isCrossOrigin(request, baseUrl),
+  }
+}

@@ -1,0 +1,358 @@
+/**
+ * Custom domains: claim a name, prove it by DNS, have it served with a certificate.
+ *
+ *   claim ─▶ awaiting_dns ─▶ issuing ─▶ active ⇄ failing        blocked: somebody else holds it, or the plan ended
+ *
+ * checks.ts moves a domain from state to state. The edges are asked for a certificate only once DNS has proven the
+ * name; they never order one by themselves.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { DAY_MS, HOUR_MS, SECOND_MS, type Clock } from '../../../shared/clock.ts'
+import { errors } from '../../../shared/errors.ts'
+import { siteHost } from '../../../shared/hosts.ts'
+import { newId } from '../../../shared/ids.ts'
+import type { Log } from '../../../shared/log.ts'
+import { plans, type Plan, type PlanName } from '../../../shared/plans.ts'
+import type { Secrets } from '../../../shared/secrets.ts'
+import type { Actor } from '../../ground/actor.ts'
+import type { ControlConfig } from '../../ground/config.ts'
+import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import { setDomainWanted, setRoute, type NewRoute } from '../../ground/events/outbox.ts'
+import type { EnqueueMail } from '../../ground/mail/mail.ts'
+import { createChecks, newToken, type ChecksConfig } from './checks.ts'
+import type { RecordLine } from './diagnose.ts'
+import { createDns, type Dns } from './dns.ts'
+import { createMirror, type Mirror } from './mirror.ts'
+import { pairOf, parseDomain, unicodeOf } from './names.ts'
+import { createDomainNotices } from './notices.ts'
+import * as queries from './queries.ts'
+import type { DomainRow } from './queries.ts'
+import * as rules from './rules.ts'
+import type { AddDomain, DomainView, SingleDomainView } from './schemas.ts'
+import { createServiceAddresses } from './service-addresses.ts'
+
+/** Adding answers with what the first look finds; a zone that takes longer is looked at in the background. */
+const FIRST_LOOK_MS = 8 * SECOND_MS
+
+export interface DomainsDeps {
+  sql: Pool
+  redis: Redis
+  secrets: Secrets
+  clock: Clock
+  log: Log
+  config: ChecksConfig & Pick<ControlConfig, 'baseUrl' | 'serviceHost' | 'publicAddresses' | 'dnsResolver'>
+  enqueueMail: EnqueueMail
+  /** Who is asked about zones; by default the resolver of the settings. */
+  dns?: Dns
+  /** Writes the audit log inside the transaction of the change. */
+  audit(
+    sql: Sql,
+    entry: { actor: Actor; action: string; subject: string; detail?: Record<string, unknown> },
+  ): Promise<void>
+  propagate(): Promise<{ pending: boolean }>
+}
+
+/** Custom domains of drops. Another tenant's drop or domain is as absent as a missing one. */
+export interface Domains {
+  /** How many count against the organisation's plan. */
+  count(orgId: string): Promise<number>
+  /** Every domain of a drop with what is still missing or wrong in its zone, line by line, as the last check found it. */
+  list(actor: Actor, siteId: string): Promise<DomainView[]>
+  get(actor: Actor, siteId: string, domain: string): Promise<DomainView>
+  /** Claims a name, looks at its zone at once, and says what it found. */
+  add(actor: Actor, siteId: string, wanted: AddDomain): Promise<DomainView>
+  remove(actor: Actor, siteId: string, domain: string): Promise<{ pending: boolean }>
+  /** Looks now, and says what it found. */
+  check(actor: Actor, siteId: string, domain: string): Promise<DomainView>
+  /** Makes one half of an apex/www pair the name that the other leads to. */
+  makeMain(actor: Actor, siteId: string, domain: string): Promise<DomainView>
+  runDueChecks(): Promise<number>
+  /** The edges have a new certificate, or gave one up (''). Told by the change log. */
+  certificateChanged(name: string, sealed: string): Promise<void>
+  /** What the log told while nobody listened. */
+  catchUp(): Promise<void>
+  mirror: Mirror
+  /** Routes of a locked site's domains, for `refreshRoutes`. A site that is gone gives its domains up. */
+  routesOf(db: Sql, site: { id: string; slug: string; deleted_at: Date | null }): Promise<NewRoute[]>
+  /** Fills an empty Redis with what the edges had put there; what is there already is newer. */
+  republishCertificates(target: Redis): Promise<void>
+  /**
+   * The plan has ended: visitors of a domain see the page of a paused drop, over the certificate that it keeps, and
+   * nobody else gets the name without proof. Resolves the names that were served.
+   */
+  stop(db: Sql, orgId: string): Promise<string[]>
+  /**
+   * A plan has room for domains: those that were added first come back, as many as fit, each with its pair, and are
+   * checked at once. The organisation is locked.
+   */
+  resume(db: Sql, orgId: string, plan: PlanName): Promise<void>
+  /** For operators: what the edges serve, and when it ends. Never a key. */
+  certificates(): Promise<{ name: string; not_before: string; not_after: string; updated_at: string }[]>
+}
+
+export function createDomains(deps: DomainsDeps): Domains {
+  const { sql, redis, secrets, clock, log, config, audit, enqueueMail, propagate } = deps
+  const mirror = createMirror({ sql, redis, secrets, log })
+  const dns = deps.dns ?? createDns(config.dnsResolver)
+  const checks = createChecks({
+    sql,
+    redis,
+    dns,
+    clock,
+    log,
+    config,
+    notices: createDomainNotices({ enqueueMail, config }),
+    serviceAddresses: createServiceAddresses({ dns, clock, config }),
+    learnCertificate: mirror.learn,
+    propagate,
+  })
+  const now = (): Date => new Date(clock.now())
+
+  async function singleView(row: DomainRow): Promise<SingleDomainView> {
+    const first = await checks.firstAdvice(row)
+    const { records, alternative } = row.checked_at === null ? first : row
+    return {
+      domain: row.domain,
+      unicode: unicodeOf(row.domain),
+      state: row.state,
+      reason: row.reason,
+      detail: row.detail,
+      record: nextLine(records) ?? first.records[0]!,
+      records: [...records],
+      alternative,
+      warnings: [...row.warnings],
+      checked_at: row.checked_at?.toISOString() ?? null,
+      next_check_at: row.next_check_at?.toISOString() ?? null,
+      next_try_at: row.next_try_at?.toISOString() ?? null,
+      certificate: row.holds && row.not_after ? { not_after: row.not_after.toISOString() } : null,
+      redirect_to: row.redirect_to,
+      created_at: row.created_at.toISOString(),
+    }
+  }
+
+  async function view(row: DomainRow, all: readonly DomainRow[]): Promise<DomainView> {
+    const pair = all.find((other) => other.redirect_to === row.domain)
+    return { ...(await singleView(row)), pair: pair ? await singleView(pair) : null }
+  }
+
+  async function requireOwnSite(db: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<void> {
+    if (!(await queries.isOwnSite(db, actor.orgId, siteId))) throw errors.notFound()
+  }
+
+  async function lockOwnSite(db: Sql, actor: Actor, siteId: string): Promise<void> {
+    if (!(await queries.lockOwnSite(db, actor.orgId, siteId))) throw errors.notFound()
+  }
+
+  async function requireDomain(db: Sql, actor: Actor, siteId: string, domain: string): Promise<DomainRow> {
+    await requireOwnSite(db, actor, siteId)
+    const row = await queries.findDomain(db, siteId, asTyped(domain))
+    if (!row) throw errors.notFound('domain')
+    return row
+  }
+
+  const asTyped = (domain: string): string => {
+    const parsed = parseDomain(domain, config)
+    return 'domain' in parsed ? parsed.domain : domain
+  }
+
+  async function viewOf(siteId: string, domain: string): Promise<DomainView> {
+    const all = await queries.listDomains(sql, siteId)
+    const row = all.find((candidate) => candidate.domain === domain)
+    if (!row) throw errors.notFound('domain')
+    return view(row, all)
+  }
+
+  /** A name and the other half of its pair. */
+  async function checkBoth(siteId: string, domain: string): Promise<void> {
+    const all = await queries.listDomains(sql, siteId)
+    const both = all.filter((row) => row.domain === domain || row.redirect_to === domain)
+    await Promise.all(both.map(({ id }) => checks.checkNow(id)))
+  }
+
+  /** One claim, inside the caller's transaction. */
+  async function claim(
+    db: Sql,
+    actor: Actor,
+    siteId: string,
+    domain: string,
+    redirectTo: string | null,
+  ): Promise<void> {
+    const present = await queries.findClaim(db, actor.orgId, domain)
+    if (present && present.site_id === siteId && present.redirect_to === redirectTo) return
+    if (present)
+      throw errors.conflict('domain_taken', `${domain} already belongs to a drop of yours. Remove it there first.`)
+    await queries.insertDomain(db, {
+      id: newId('dom', clock.now()),
+      domain,
+      site_id: siteId,
+      org_id: actor.orgId,
+      redirect_to: redirectTo,
+      reason: 'not_checked',
+      verify_token: newToken(),
+      is_cname_spent: await queries.hadDomain(db, siteId, domain),
+      next_check_at: now(),
+      created_at: now(),
+    })
+  }
+
+  /** Caller has locked the plan. */
+  async function requireRoom(db: Sql, actor: Actor, plan: Plan, domain: string): Promise<void> {
+    if (plan.customDomains === 0) throw errors.planFeature('A custom domain')
+    if (await queries.findClaim(db, actor.orgId, domain)) return
+    if ((await queries.countDomains(db, actor.orgId)) >= plan.customDomains)
+      throw errors.planLimit(`Your plan allows ${plan.customDomains} custom domains. Remove one, or upgrade.`)
+    const since = new Date(now().getTime() - DAY_MS)
+    if ((await queries.countDomainsSince(db, actor.orgId, since)) >= rules.newDomainsPerDay(plan.customDomains))
+      throw errors.rateLimited(
+        HOUR_MS / SECOND_MS,
+        'Your organisation has added many domains within a day. Wait until tomorrow, then go on.',
+      )
+  }
+
+  /** Everything of a domain goes: the claim, the route, the certificate, as they are by now. */
+  async function release(db: Sql, claim: DomainRow): Promise<void> {
+    const row = await queries.lockClaim(db, claim)
+    if (!row) return
+    await queries.removeDomain(db, row.id, now())
+    if (!row.holds) return
+    if (row.wanted) await setDomainWanted(db, row.domain, false)
+    await setRoute(db, { kind: 'none', host: row.domain })
+  }
+
+  async function resume(db: Sql, orgId: string, plan: PlanName): Promise<void> {
+    const all = await queries.domainsOfOrganisation(db, orgId)
+    for (const { id } of rules.resumable(all, plans[plan].customDomains))
+      await queries.updateDomain(db, id, {
+        stopped_at: null,
+        state: 'awaiting_dns',
+        reason: 'not_checked',
+        detail: '',
+        next_check_at: now(),
+        checks: 0,
+      })
+  }
+
+  return {
+    count: (orgId: string): Promise<number> => queries.countDomains(sql, orgId),
+
+    async list(actor: Actor, siteId: string): Promise<DomainView[]> {
+      await requireOwnSite(sql, actor, siteId)
+      const all = await queries.listDomains(sql, siteId)
+      return Promise.all(all.filter(({ redirect_to }) => redirect_to === null).map((row) => view(row, all)))
+    },
+
+    async get(actor: Actor, siteId: string, domain: string): Promise<DomainView> {
+      const row = await requireDomain(sql, actor, siteId, domain)
+      return viewOf(siteId, row.domain)
+    },
+
+    async add(actor: Actor, siteId: string, wanted: AddDomain): Promise<DomainView> {
+      const parsed = parseDomain(wanted.domain, config)
+      if ('problem' in parsed) throw errors.invalidRequest(`domain: ${parsed.problem}`)
+      const { domain } = parsed
+      const pair = wanted.pair === false ? undefined : pairOf(domain)
+      await transaction(sql, async (db) => {
+        const plan = plans[(await queries.lockPlan(db, actor.orgId)) ?? 'free']
+        await lockOwnSite(db, actor, siteId)
+        await requireRoom(db, actor, plan, domain)
+        await claim(db, actor, siteId, domain, null)
+        const isPairFree = pair !== undefined && !(await queries.findClaim(db, actor.orgId, pair))
+        if (isPairFree) await claim(db, actor, siteId, pair, domain)
+        await audit(db, { actor, action: 'domain.add', subject: domain, detail: { site: siteId } })
+      })
+      const looked = checkBoth(siteId, domain).catch((error: unknown) =>
+        log.warn({ err: error, domain }, 'a new domain could not be looked at; the next check will'),
+      )
+      await Promise.race([looked, sleep(FIRST_LOOK_MS, undefined, { ref: false })])
+      return viewOf(siteId, domain)
+    },
+
+    async remove(actor: Actor, siteId: string, domain: string): Promise<{ pending: boolean }> {
+      await transaction(sql, async (db) => {
+        const plan = (await queries.lockPlan(db, actor.orgId)) ?? 'free'
+        await lockOwnSite(db, actor, siteId)
+        const row = await requireDomain(db, actor, siteId, domain)
+        const all = await queries.listDomains(db, siteId)
+        for (const one of all.filter((other) => other.id === row.id || other.redirect_to === row.domain))
+          await release(db, one)
+        await resume(db, actor.orgId, plan)
+        await audit(db, { actor, action: 'domain.remove', subject: row.domain, detail: { site: siteId } })
+      })
+      return propagate()
+    },
+
+    async check(actor, siteId, domain) {
+      const row = await requireDomain(sql, actor, siteId, domain)
+      await checkBoth(siteId, row.domain)
+      return viewOf(siteId, row.domain)
+    },
+
+    async makeMain(actor, siteId, domain) {
+      const main = await transaction(sql, async (db) => {
+        await lockOwnSite(db, actor, siteId)
+        const row = await requireDomain(db, actor, siteId, domain)
+        if (row.redirect_to === null) return row.domain
+        const former = await queries.findDomain(db, siteId, row.redirect_to)
+        await queries.updateDomain(db, row.id, { redirect_to: null })
+        if (former) await queries.updateDomain(db, former.id, { redirect_to: row.domain })
+        await checks.syncRoutes(db, siteId)
+        await audit(db, { actor, action: 'domain.main', subject: row.domain, detail: { site: siteId } })
+        return row.domain
+      })
+      await propagate()
+      return viewOf(siteId, main)
+    },
+
+    runDueChecks: checks.runDue,
+
+    async certificateChanged(name: string, sealed: string): Promise<void> {
+      await mirror.keep(name, sealed)
+      if (sealed !== '') await checks.arrived(name)
+    },
+
+    async catchUp(): Promise<void> {
+      for (const name of await mirror.catchUp()) await checks.arrived(name)
+    },
+
+    mirror,
+
+    async routesOf(db: Sql, site: { id: string; slug: string; deleted_at: Date | null }): Promise<NewRoute[]> {
+      if (site.deleted_at) {
+        for (const row of await queries.listDomains(db, site.id)) await release(db, row)
+        return []
+      }
+      const rows = await queries.lockDomains(db, site.id)
+      return rules.routesOfDomains(rows, siteHost(site.slug, config.sitesDomain))
+    },
+
+    republishCertificates: mirror.republish,
+
+    async stop(db, orgId) {
+      const served: string[] = []
+      for (const row of await queries.domainsOfOrganisation(db, orgId)) {
+        if (row.stopped_at) continue
+        if (row.redirect_to === null && rules.isServed(row.state)) served.push(row.domain)
+        await checks.stop(db, row)
+      }
+      return served
+    },
+
+    resume,
+
+    async certificates(): Promise<{ name: string; not_before: string; not_after: string; updated_at: string }[]> {
+      const rows = await mirror.all()
+      return rows.map(({ name, not_before, not_after, updated_at }) => ({
+        name,
+        not_before: not_before.toISOString(),
+        not_after: not_after.toISOString(),
+        updated_at: updated_at.toISOString(),
+      }))
+    },
+  }
+}
+
+/** What to set next. */
+function nextLine(records: readonly RecordLine[]): RecordLine | undefined {
+  return records.find(({ action }) => action !== 'remove') ?? records[0]
+}

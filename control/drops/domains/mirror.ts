@@ -1,0 +1,103 @@
+/**
+ * A copy in Postgres of what the edges keep in Redis about certificates (sealed bundles, retry states, the ACME
+ * account), so that a Redis that lost everything is filled again and no certificate has to be ordered twice.
+ */
+import type { Redis } from 'ioredis'
+import { certificateFacts, openBundle } from '../../../shared/certificate-bundle.ts'
+import { decodeRetryState, type RetryState } from '../../../shared/certificate-retry.ts'
+import { keys } from '../../../shared/keys.ts'
+import type { Log } from '../../../shared/log.ts'
+import type { Secrets } from '../../../shared/secrets.ts'
+import { transaction, type Pool } from '../../ground/database/sql.ts'
+import * as queries from './queries.ts'
+import type { CertificateRow } from './queries.ts'
+
+const PAGE = 500
+
+export type Mirror = ReturnType<typeof createMirror>
+
+export function createMirror({ sql, redis, secrets, log }: { sql: Pool; redis: Redis; secrets: Secrets; log: Log }) {
+  /** Keeps a bundle that the edges announced; '' forgets it. */
+  async function keep(name: string, sealed: string): Promise<void> {
+    if (sealed === '') return queries.deleteCertificate(sql, name)
+    // First: a backup that has the certificate then has the account that ordered it. Redis away: `copyState` follows.
+    await copyAccount().catch(() => {})
+    try {
+      const facts = certificateFacts(openBundle(secrets, name, sealed).cert)
+      await queries.saveCertificate(sql, {
+        name,
+        sealed,
+        not_before: new Date(facts.notBeforeMs),
+        not_after: new Date(facts.notAfterMs),
+      })
+    } catch (error) {
+      log.warn({ err: error, domain: name }, 'a certificate in Redis cannot be read')
+    }
+  }
+
+  async function copyAccount(): Promise<void> {
+    const account = await redis.get(keys.acmeAccount)
+    if (account !== null) await queries.saveAccount(sql, account)
+  }
+
+  /** What the log did not tell (control was away) is read from Redis itself. */
+  async function learn(name: string): Promise<void> {
+    const sealed = await redis.hget(keys.certificates, name).catch(() => null)
+    if (sealed !== null) await keep(name, sealed)
+  }
+
+  async function all(): Promise<CertificateRow[]> {
+    const rows: CertificateRow[] = []
+    for (;;) {
+      const page = await queries.certificatesAfter(sql, rows.at(-1)?.name ?? '', PAGE)
+      if (page.length === 0) return rows
+      rows.push(...page)
+    }
+  }
+
+  return {
+    keep,
+    learn,
+    all,
+
+    /** Returns the names whose certificate was news. */
+    async catchUp(): Promise<string[]> {
+      const missing = await queries.namesWithoutCertificate(sql)
+      for (const name of missing) await learn(name)
+      const still = new Set(await queries.namesWithoutCertificate(sql))
+      return missing.filter((name) => !still.has(name))
+    },
+
+    /** Retry states and the account change rarely; they are copied whole. Nothing is copied from an unfinished Redis. */
+    async copyState(): Promise<void> {
+      if (!(await redis.exists(keys.epoch))) return
+      const retries = await redis.hgetall(keys.acmeRetry)
+      const states = new Map<string, RetryState>()
+      for (const [name, text] of Object.entries(retries)) {
+        const state = decodeRetryState(text)
+        if (state) states.set(name, state)
+      }
+      await transaction(sql, (db) => queries.replaceRetries(db, states))
+      await copyAccount()
+    },
+
+    async republish(target: Redis): Promise<void> {
+      for (let after = ''; ;) {
+        const page = await queries.certificatesAfter(sql, after, PAGE)
+        if (page.length === 0) break
+        const pipeline = target.pipeline()
+        for (const { name, sealed } of page) pipeline.hsetnx(keys.certificates, name, sealed)
+        await pipeline.exec()
+        after = page.at(-1)!.name
+      }
+      const wanted = await queries.wantedNames(sql)
+      const pipeline = target.pipeline()
+      for (const name of wanted) pipeline.hset(keys.domains, name, JSON.stringify({ wanted: true }))
+      for (const { name, state } of await queries.allRetries(sql))
+        pipeline.hsetnx(keys.acmeRetry, name, JSON.stringify(state))
+      const account = await queries.readAccount(sql)
+      if (account !== undefined) pipeline.setnx(keys.acmeAccount, account)
+      await pipeline.exec()
+    },
+  }
+}

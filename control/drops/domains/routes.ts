@@ -1,0 +1,80 @@
+/** REST: /api/v1/sites/{id}/domains… */
+import { z } from 'zod'
+import { WithHeaders, type ApiRouteFactory } from '../../ground/http/api.ts'
+import type { Request, Route } from '../../ground/http/route.ts'
+import type { Domains } from './domains.ts'
+import { addDomainSchema, domainSchema } from './schemas.ts'
+
+const root = '/api/v1/sites/:id/domains'
+const tag = 'Domains'
+
+export function domainRoutes({ apiRoute, domains }: { apiRoute: ApiRouteFactory; domains: Domains }): Route[] {
+  const site = (request: Request): string => request.params['id']!
+  const domain = (request: Request): string => request.params['domain']!
+  return [
+    apiRoute({
+      method: 'GET',
+      path: root,
+      access: 'verified',
+      tag,
+      summary: 'List the custom domains of a site',
+      status: 200,
+      output: z.array(domainSchema),
+      run: ({ actor, request }) => domains.list(actor, site(request)),
+    }),
+    apiRoute({
+      method: 'POST',
+      path: root,
+      access: 'verified',
+      tag,
+      summary: 'Add a custom domain; an apex brings its www along, and the other way round',
+      body: addDomainSchema,
+      status: 201,
+      output: domainSchema,
+      run: ({ actor, request, body }) => domains.add(actor, site(request), body),
+    }),
+    apiRoute({
+      method: 'GET',
+      path: `${root}/:domain`,
+      access: 'verified',
+      tag,
+      summary: 'State of a custom domain, and the DNS records that are missing or wrong',
+      status: 200,
+      output: domainSchema,
+      run: ({ actor, request }) => domains.get(actor, site(request), domain(request)),
+    }),
+    apiRoute({
+      method: 'POST',
+      path: `${root}/:domain/check`,
+      access: 'verified',
+      tag,
+      summary: 'Check DNS and certificate now',
+      status: 200,
+      output: domainSchema,
+      run: ({ actor, request }) => domains.check(actor, site(request), domain(request)),
+    }),
+    apiRoute({
+      method: 'POST',
+      path: `${root}/:domain/main`,
+      access: 'verified',
+      tag,
+      summary: 'Make this half of an apex/www pair the main name; the other leads to it',
+      status: 200,
+      output: domainSchema,
+      run: ({ actor, request }) => domains.makeMain(actor, site(request), domain(request)),
+    }),
+    apiRoute({
+      method: 'DELETE',
+      path: `${root}/:domain`,
+      access: 'verified',
+      tag,
+      summary: 'Remove a custom domain; its certificate is revoked',
+      status: 204,
+      output: undefined,
+      async run({ actor, request }) {
+        const { pending } = await domains.remove(actor, site(request), domain(request))
+        return new WithHeaders(undefined, pending ? { 'dropway-propagation': 'pending' } : {})
+      },
+    }),
+  ]
+}

@@ -1,0 +1,98 @@
+/**
+ * What sites, anonymous drops and MCP ask of publishing: take in files, get back a version that is ready to go live.
+ * It touches no SQL: the caller's transaction makes the version real. Implemented by createPublishing (publishing.ts).
+ */
+import type { Readable } from 'node:stream'
+import type { Manifest } from '../../../shared/manifest.ts'
+
+export interface Warning {
+  readonly code: string
+  readonly message: string
+  readonly path?: string
+  readonly line?: number
+}
+
+/** A file that was not published because it looks like a secret. */
+export interface BlockedFile {
+  readonly path: string
+  /** Follows "looks like": `a private key`. */
+  readonly what: string
+}
+
+export interface PublishReport {
+  readonly warnings: readonly Warning[]
+  readonly blocked: readonly BlockedFile[]
+}
+
+/**
+ * What becomes of files that look like secrets: `withhold` publishes the rest and lists them in the report, `refuse`
+ * publishes nothing, `allow` is for publishers who said so.
+ */
+export type Secrets = 'withhold' | 'refuse' | 'allow'
+
+export interface PreparedVersion {
+  readonly manifestHash: string
+  /** Sum of the files as uploaded (unpacked). */
+  readonly byteSize: number
+  readonly fileCount: number
+  /** Title of the landing page; blank when it has none. */
+  readonly title: string
+  /** Every hash that the version needs: files, variants, sources, the manifest itself. */
+  readonly blobs: readonly string[]
+  readonly report: PublishReport
+  /** The landing page as served (for the phishing heuristic). */
+  readonly landingHash: string
+}
+
+/** Whose upload it is. Networks have limits of their own, where they come in. */
+export type UploadOwner =
+  | { readonly kind: 'organisation'; readonly id: string }
+  | { readonly kind: 'network'; readonly ip: string }
+
+/** The files of one upload, in the order they arrive. Every method throws an ApiError for bad input. */
+export interface Intake {
+  addFile(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void>
+  /** Stores the bytes now; the path follows (shape A sends all `files` before all `paths` if it likes). */
+  addUnnamed(bytes: AsyncIterable<Uint8Array>): Promise<{ name(path: string): void }>
+  /** One page or Markdown document, whatever its name, as the landing page. */
+  addSingle(filename: string, bytes: AsyncIterable<Uint8Array>, options: { title?: string | undefined }): Promise<void>
+  addZip(bytes: AsyncIterable<Uint8Array>): Promise<void>
+  /** A blob that is in the store already; `finish` refuses it when it is not, or has another size. */
+  addStored(path: string, hash: string, size: number): Promise<void>
+  /** All blobs are durable when it resolves. `title` overrides that of a Markdown document; secrets are withheld. */
+  finish(options?: { title?: string | undefined; secrets?: Secrets }): Promise<PreparedVersion>
+  /** Leaves nothing behind; a no-op after `finish`. */
+  abort(): Promise<void>
+}
+
+export interface Publishing {
+  /**
+   * `capBytes` bounds the upload as a whole, counted while reading and while unpacking. `base` is the manifest of the
+   * version that is live now: what is known about files that did not change is taken from it. Owners share the threads,
+   * and an organisation has a number of uploads per hour: the first file of one too many is refused (rate_limited).
+   */
+  receive(options: { owner: UploadOwner; capBytes: number; base?: string | null | undefined }): Intake
+  /**
+   * Compresses harder what a version serves, after it went live. Undefined when nothing gets smaller; otherwise a manifest
+   * with the same content to put in the place of the old one, and the blobs it needs. `refinedHash` is the manifest of an
+   * earlier version that was refined: what has not changed since is taken from it.
+   */
+  refine(
+    manifestHash: string,
+    refinedHash: string | null,
+  ): Promise<{ manifestHash: string; blobs: readonly string[] } | undefined>
+  /** Throws invalid_request when a path may not be published. */
+  checkPath(path: string): void
+  readManifest(hash: string): Promise<Manifest>
+  readBlob(hash: string): Promise<Buffer>
+  /** Streamed zip: `<slug>/<path>` with the bytes as uploaded, and the metadata as JSON. */
+  exportZip(sites: AsyncIterable<{ slug: string; manifest: Manifest; metadata: unknown }>): Readable
+  /** Removes blobs that nothing references, and half-written files, older than the grace period; returns how many blobs. */
+  collectGarbage(options: {
+    isReferenced(hashes: readonly string[]): Promise<Set<string>>
+    graceMs: number
+    now: number
+  }): Promise<number>
+  /** Ends the worker threads. */
+  close(): Promise<void>
+}

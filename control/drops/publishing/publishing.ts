@@ -1,0 +1,60 @@
+/** Publishing: takes in uploads and makes versions of them. The walk is intake.ts → prepare.ts → manifest-builder.ts. */
+import path from 'node:path'
+import type { BlobStore } from '../../../shared/blobs/blob-store.ts'
+import type { BlobStoreLocation } from '../../../shared/blobs/open.ts'
+import { limitKeyOfIp } from '../../../shared/ip.ts'
+import { collectGarbage } from './collect-garbage.ts'
+import type { Publishing, UploadOwner } from './contract.ts'
+import { exportZip } from './export.ts'
+import { checkPath, createIntake } from './intake.ts'
+import { createManifests } from './manifests.ts'
+import { prepareVersion } from './prepare.ts'
+import { createReadings } from './readings.ts'
+import { refineVersion } from './refine.ts'
+import { createPublishingWorkers } from './workers/workers.ts'
+
+export interface PublishingOptions {
+  readonly blobs: BlobStore
+  /** The same store, as worker threads open it. */
+  readonly blobStore: BlobStoreLocation
+  /** For archives while they are read; needs room for a few uploads. */
+  readonly scratchDir: string
+  readonly markdownTimeoutMs?: number
+  /** Called once per upload of an organisation, before its first byte is taken; throws to refuse it. */
+  admitUpload?(orgId: string): Promise<void>
+}
+
+export function createPublishing(options: PublishingOptions): Publishing {
+  const { blobs } = options
+  const scratchDir = path.resolve(options.scratchDir)
+  const manifests = createManifests(blobs)
+  const readings = createReadings()
+  const threads = createPublishingWorkers(options)
+  return {
+    receive({ owner, capBytes, base }) {
+      const workers = threads.forUpload(shareOf(owner))
+      return createIntake({
+        blobs,
+        workers,
+        scratchDir,
+        capBytes,
+        admit: async () => {
+          if (owner.kind === 'organisation') await options.admitUpload?.(owner.id)
+        },
+        prepare: (upload) => prepareVersion({ blobs, workers, manifests, readings }, upload, base),
+      })
+    },
+    refine: (manifestHash, refinedHash) => refineVersion({ manifests, workers: threads }, manifestHash, refinedHash),
+    checkPath,
+    readManifest: manifests.read,
+    readBlob: (hash) => blobs.read(hash),
+    exportZip: (sites) => exportZip(blobs, sites),
+    collectGarbage: (limits) => collectGarbage({ blobs, scratchDir, ...limits }),
+    close: () => threads.close(),
+  }
+}
+
+/** Who shares the threads with whom. */
+function shareOf(owner: UploadOwner): string {
+  return owner.kind === 'organisation' ? owner.id : limitKeyOfIp(owner.ip)
+}

@@ -1,0 +1,39 @@
+/** A thread that reads, checks and compresses what was uploaded. It opens the blob store itself, so that bytes stay here. */
+import os from 'node:os'
+import { workerData } from 'node:worker_threads'
+import { openBlobStore } from '../../../../shared/blobs/open.ts'
+import { analyse } from '../analyse.ts'
+import { inspectArchive } from '../archive-gate.ts'
+import { extractEntries } from '../archive-extract.ts'
+import { writeReport } from '../report.ts'
+import { readSiteRules } from '../site-rules.ts'
+import type { ContentJob, ContentWorkerData } from './jobs.ts'
+import { serveJobs } from './serve.ts'
+
+const { blobStore, priority } = workerData as ContentWorkerData
+const blobs = openBlobStore(blobStore)
+const PRIORITIES = {
+  'below normal': os.constants.priority.PRIORITY_BELOW_NORMAL,
+  low: os.constants.priority.PRIORITY_LOW,
+} as const
+// On Linux "process 0" is the calling thread, so that only this one steps back. One that stays is left as it started.
+if (priority !== 'normal' && process.platform === 'linux') os.setPriority(0, PRIORITIES[priority])
+
+serveJobs((job: ContentJob): Promise<unknown> => {
+  switch (job.kind) {
+    case 'analyse':
+      return Promise.all(job.files.map((file) => analyse(blobs, file)))
+    case 'inspect':
+      return inspectArchive(job.archive, job.capBytes)
+    case 'extract':
+      return extractEntries(blobs, job.archive, job.entries)
+    case 'rules':
+      return readSiteRules(blobs, job.files)
+    case 'report': {
+      const end = performance.now() + job.budgetMs
+      return Promise.resolve(writeReport(job.input, () => performance.now() > end))
+    }
+    default:
+      return job satisfies never
+  }
+})

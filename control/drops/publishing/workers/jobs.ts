@@ -1,0 +1,39 @@
+/** The jobs that publishing gives to worker threads, and what comes back. */
+import type { StoredBlob } from '../../../../shared/blobs/blob-store.ts'
+import type { BlobStoreLocation } from '../../../../shared/blobs/open.ts'
+import type { Analysis, AnalysisRequest } from '../analyse.ts'
+import type { ArchiveEntry } from '../archive-gate.ts'
+import type { ReportInput } from '../report.ts'
+import type { RuleFiles } from '../site-rules.ts'
+
+/** What a content thread is told when it starts. */
+export interface ContentWorkerData {
+  readonly blobStore: BlobStoreLocation
+  /** Below the event loop, Postgres and the edge where others must not notice it; low where nobody waits. */
+  readonly priority: 'normal' | 'below normal' | 'low'
+}
+
+export type ContentJob =
+  | { readonly kind: 'analyse'; readonly files: readonly AnalysisRequest[] }
+  /** Walks the directory of an archive and checks every name and size; nothing is inflated yet. */
+  | { readonly kind: 'inspect'; readonly archive: string; readonly capBytes: number }
+  | { readonly kind: 'extract'; readonly archive: string; readonly entries: readonly ArchiveEntry[] }
+  /** Reads and parses the rule files of a site. */
+  | { readonly kind: 'rules'; readonly files: RuleFiles }
+  /** Looks at the links of a site for no longer than the budget. */
+  | { readonly kind: 'report'; readonly input: ReportInput; readonly budgetMs: number }
+
+export type AnalyseResult = readonly Analysis[]
+export type InspectResult = readonly ArchiveEntry[]
+
+/** What was stored is told even when the archive turns out to be bad: the upload takes it back. */
+export interface ExtractResult {
+  readonly stored: readonly StoredBlob[]
+  readonly rejection?: string
+}
+
+export interface MarkdownJob {
+  readonly source: string
+  readonly title?: string
+  readonly filename?: string
+}

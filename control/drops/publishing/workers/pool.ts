@@ -1,0 +1,163 @@
+/**
+ * Worker threads for work that would hold up everybody else on the event loop. One job at a time per thread; a job that
+ * takes too long is ended together with its thread, and a new thread takes its place. A thread that nobody needs gives
+ * its memory back by ending.
+ *
+ * Callers share the threads: each has a queue of its own (share-queue.ts), the queues take turns, and one caller never
+ * holds all threads at once. A caller for whom nothing has happened for some seconds is told to come back.
+ */
+import { Worker } from 'node:worker_threads'
+import { ApiError, errors } from '../../../../shared/errors.ts'
+import { createShareQueue } from './share-queue.ts'
+
+export interface PoolOptions {
+  readonly script: URL
+  readonly size: number
+  /** Threads that one caller may hold at once; fewer than `size`, so that the next caller finds one. */
+  readonly share: number
+  /** Handed to every thread when it starts. */
+  readonly workerData?: unknown
+  /** Heap of one thread; a job that needs more fails, the process lives. */
+  readonly maxHeapMb: number
+  /** More waiting jobs than this are refused: the caller should come back later. */
+  readonly maxWaiting: number
+  /** A caller whose jobs have waited this long, while none of them ran, is refused. */
+  readonly maxWaitMs: number
+  /** A thread that has had nothing to do for this long is ended; without it, never. */
+  readonly idleMs?: number
+}
+
+export interface WorkerPool {
+  /**
+   * Rejects with JobTimeout, JobCrashed, JobFailed, an error of the catalogue that the job threw, or `unavailable`.
+   * `owner` says whose work it is: an account or a network.
+   */
+  run<Result>(job: unknown, limits: { timeoutMs: number; owner: string }): Promise<Result>
+  close(): Promise<void>
+}
+
+/** The job took too long. */
+export class JobTimeout extends Error {}
+/** The thread died of it, mostly because its memory was full. */
+export class JobCrashed extends Error {}
+/** The job threw. */
+export class JobFailed extends Error {}
+
+/** What a thread answers. Errors of the catalogue keep their code across the border. */
+export type JobReply =
+  | { readonly kind: 'result'; readonly result: unknown }
+  | { readonly kind: 'refused'; readonly status: number; readonly code: string; readonly detail: string }
+  | { readonly kind: 'failed'; readonly message: string }
+
+interface Task {
+  readonly owner: string
+  readonly job: unknown
+  readonly timeoutMs: number
+  resolve(result: never): void
+  reject(error: Error): void
+}
+
+/** A thread and the task it is at; the timer ends the task, or the idle thread. */
+interface Lane {
+  readonly worker: Worker
+  task: Task | undefined
+  timer: NodeJS.Timeout | undefined
+}
+
+export function createWorkerPool(options: PoolOptions): WorkerPool {
+  const queue = createShareQueue<Task>({
+    share: options.share,
+    maxWaitMs: options.maxWaitMs,
+    onGivenUp: (task) => task.reject(busy()),
+  })
+  const lanes = new Set<Lane>()
+  let closed = false
+
+  function openLane(): Lane {
+    const worker = new Worker(options.script, {
+      workerData: options.workerData,
+      resourceLimits: { maxOldGenerationSizeMb: options.maxHeapMb },
+    })
+    const lane: Lane = { worker, task: undefined, timer: undefined }
+    worker.on('message', (reply: JobReply) => finish(lane, (task) => settle(task, reply)))
+    worker.on('error', (error) => retire(lane, new JobCrashed(String(error))))
+    worker.on('exit', (code) => retire(lane, new JobCrashed(`the thread ended with code ${code}`)))
+    lanes.add(lane)
+    return lane
+  }
+
+  function dispatch(): void {
+    for (;;) {
+      const idle = [...lanes].find((lane) => lane.task === undefined)
+      if (!idle && lanes.size >= options.size) return
+      const task = queue.take()
+      if (!task) return
+      begin(idle ?? openLane(), task)
+    }
+  }
+
+  function begin(lane: Lane, task: Task): void {
+    clearTimeout(lane.timer)
+    lane.task = task
+    lane.timer = setTimeout(() => retire(lane, new JobTimeout(`no result after ${task.timeoutMs} ms`)), task.timeoutMs)
+    lane.worker.ref()
+    lane.worker.postMessage(task.job)
+  }
+
+  function finish(lane: Lane, conclude: (task: Task) => void): void {
+    const task = lane.task
+    clearTimeout(lane.timer)
+    lane.task = undefined
+    // An idle thread must not keep the process alive.
+    lane.worker.unref()
+    if (options.idleMs !== undefined && lanes.has(lane))
+      lane.timer = setTimeout(() => retire(lane, new JobCrashed('the thread was idle')), options.idleMs).unref()
+    if (task) {
+      queue.release(task.owner)
+      conclude(task)
+    }
+    dispatch()
+  }
+
+  /** Ends a thread that failed, took too long or is idle. It may still report an error or its exit: by then it has no task. */
+  function retire(lane: Lane, error: Error): void {
+    if (!lanes.delete(lane)) return
+    void lane.worker.terminate()
+    finish(lane, (task) => task.reject(error))
+  }
+
+  return {
+    run(job, { timeoutMs, owner }) {
+      if (closed) return Promise.reject(new JobCrashed('the pool is closed'))
+      if (queue.size >= options.maxWaiting) return Promise.reject(busy())
+      return new Promise((resolve, reject) => {
+        queue.add(owner, { owner, job, timeoutMs, resolve, reject })
+        dispatch()
+      })
+    },
+    async close() {
+      closed = true
+      for (const task of queue.drain()) task.reject(new JobCrashed('the pool is closed'))
+      const open = [...lanes]
+      for (const lane of open) retire(lane, new JobCrashed('the pool is closed'))
+      await Promise.all(open.map((lane) => lane.worker.terminate()))
+    },
+  }
+}
+
+function busy(): ApiError {
+  return errors.unavailable('Too many uploads are being prepared. Try again in a moment.')
+}
+
+function settle(task: Task, reply: JobReply): void {
+  switch (reply.kind) {
+    case 'result':
+      return task.resolve(reply.result as never)
+    case 'refused':
+      return task.reject(new ApiError(reply.status, reply.code, reply.detail))
+    case 'failed':
+      return task.reject(new JobFailed(reply.message))
+    default:
+      reply satisfies never
+  }
+}

@@ -1,0 +1,20 @@
+/** The thread's side of the pool: one message in, one answer out. */
+import { parentPort } from 'node:worker_threads'
+import { ApiError } from '../../../../shared/errors.ts'
+import type { JobReply } from './pool.ts'
+
+export function serveJobs<Job>(perform: (job: Job) => Promise<unknown>): void {
+  const port = parentPort
+  if (!port) throw new Error('must run in a worker thread')
+  port.on('message', async (job: Job) => port.postMessage(await answer(perform, job)))
+}
+
+async function answer<Job>(perform: (job: Job) => Promise<unknown>, job: Job): Promise<JobReply> {
+  try {
+    return { kind: 'result', result: await perform(job) }
+  } catch (error) {
+    if (error instanceof ApiError)
+      return { kind: 'refused', status: error.status, code: error.code, detail: error.message }
+    return { kind: 'failed', message: error instanceof Error ? (error.stack ?? error.message) : String(error) }
+  }
+}

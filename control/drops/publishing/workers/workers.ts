@@ -1,0 +1,186 @@
+/** Everything that publishing does off the event loop, as plain async functions. */
+import { availableParallelism } from 'node:os'
+import type { BlobStoreLocation } from '../../../../shared/blobs/open.ts'
+import { errors, type ApiError } from '../../../../shared/errors.ts'
+import type { AnalysisRequest } from '../analyse.ts'
+import type { ArchiveEntry } from '../archive-gate.ts'
+import type { RenderedPage } from '../markdown.ts'
+import { quotePath } from '../paths.ts'
+import { CUT_REPORT, type LinkReport, type ReportInput } from '../report.ts'
+import type { RuleFiles, SiteRules } from '../site-rules.ts'
+import type { AnalyseResult, ContentJob, ContentWorkerData, ExtractResult, InspectResult, MarkdownJob } from './jobs.ts'
+import { createWorkerPool, JobCrashed, JobFailed, JobTimeout, type PoolOptions, type WorkerPool } from './pool.ts'
+
+/** The specification's examples take a millisecond; only hostile nesting takes longer than this. */
+const MARKDOWN_TIMEOUT_MS = 5000
+/** A megabyte of prose takes five seconds of a core, one of tables eleven, and the machine may be busy. */
+const MARKDOWN_TIMEOUT_MS_PER_KB = 30
+/** The time limit of what is rendered stays below what the edge waits for an answer. */
+const MAX_MARKDOWN_CHARS = 3_000_000
+/** Above this a document has a thread of its own, so that others do not wait; and what fails is too large, not hostile. */
+const LARGE_MARKDOWN_CHARS = 500_000
+/** Generous: a batch is a few megabytes, but the machine may be busy. */
+const CONTENT_TIMEOUT_MS = 60_000
+/** br 11 takes six seconds for a full batch of an idle core, longer on a busy one. */
+const REFINE_TIMEOUT_MS = 600_000
+/** A whole file of hostile rules takes a tenth of it. */
+const RULES_TIMEOUT_MS = 15_000
+/** Four thousand honest pages take a tenth of it. The report then says that it was cut, and the publish stands. */
+const REPORT_BUDGET_MS = 4000
+const REPORT_TIMEOUT_MS = 15_000
+/** Nobody waits in silence: who has got no thread by now is asked to come back. */
+const MAX_WAIT_MS = 6000
+/** Each caller has one of them, so that a hostile document holds up its own sender. */
+const MARKDOWN_THREADS = 3
+const LARGE_MARKDOWN_THREADS = 2
+/** A megabyte of prose takes 300 MB, one of tables 750. The heap grows when it is needed and goes with its thread. */
+const MARKDOWN_HEAP_MB = 512
+const LARGE_MARKDOWN_HEAP_MB = 1536
+/** Each may take a minute; whoever comes later is told so at once. */
+const MAX_WAITING_LARGE_MARKDOWN = 3
+const CONTENT_HEAP_MB = 256
+const MAX_WAITING_JOBS = 2000
+/** A thread that has unpacked an archive holds some 50 MB; starting one takes as many milliseconds. */
+const IDLE_MS = 60_000
+
+/** The work on one upload. Everything that a publisher's content makes impossible is a 400 that says so. */
+export interface UploadWorkers {
+  renderMarkdown(job: MarkdownJob): Promise<RenderedPage>
+  analyse(files: readonly AnalysisRequest[]): Promise<AnalyseResult>
+  inspect(archive: string, capBytes: number): Promise<InspectResult>
+  extract(archive: string, entries: readonly ArchiveEntry[]): Promise<ExtractResult>
+  readRules(files: RuleFiles): Promise<SiteRules>
+  /** Never fails: a report that cannot be written in time says so. */
+  report(input: ReportInput): Promise<LinkReport>
+  /** How many content jobs of one upload run at once. */
+  readonly width: number
+}
+
+export interface PublishingWorkers {
+  /** `owner`: whose upload it is, an account or a network; owners share the threads. */
+  forUpload(owner: string): UploadWorkers
+  /** Like `analyse`, in one thread of low priority that nobody waits for. */
+  refine(files: readonly AnalysisRequest[]): Promise<AnalyseResult>
+  close(): Promise<void>
+}
+
+export interface WorkersOptions {
+  readonly blobStore: BlobStoreLocation
+  readonly markdownTimeoutMs?: number
+}
+
+export function createPublishingWorkers(options: WorkersOptions): PublishingWorkers {
+  const width = Math.max(2, Math.min(8, availableParallelism()))
+  const contentPool = (limits: Pick<PoolOptions, 'size' | 'share'>, workerData: ContentWorkerData): WorkerPool =>
+    createWorkerPool({
+      script: new URL('./content-worker.ts', import.meta.url),
+      workerData,
+      maxHeapMb: CONTENT_HEAP_MB,
+      maxWaiting: MAX_WAITING_JOBS,
+      maxWaitMs: MAX_WAIT_MS,
+      idleMs: IDLE_MS,
+      ...limits,
+    })
+  const { blobStore } = options
+  // One upload uses all cores; the thread above that is there for the next one.
+  const shared = { size: width + 1, share: width }
+  const content = contentPool(shared, { blobStore, priority: 'normal' })
+  // Threads of their own: somebody's page must not wait behind what other people's archives unpack to.
+  const unpacking = contentPool(shared, { blobStore, priority: 'below normal' })
+  const background = contentPool({ size: 1, share: 1 }, { blobStore, priority: 'low' })
+  const markdownPool = (limits: Pick<PoolOptions, 'size' | 'maxHeapMb' | 'maxWaiting'>): WorkerPool =>
+    createWorkerPool({
+      script: new URL('./markdown-worker.ts', import.meta.url),
+      share: 1,
+      maxWaitMs: MAX_WAIT_MS,
+      idleMs: IDLE_MS,
+      ...limits,
+    })
+  const markdown = markdownPool({
+    size: MARKDOWN_THREADS,
+    maxHeapMb: MARKDOWN_HEAP_MB,
+    maxWaiting: MAX_WAITING_JOBS,
+  })
+  const largeMarkdown = markdownPool({
+    size: LARGE_MARKDOWN_THREADS,
+    maxHeapMb: LARGE_MARKDOWN_HEAP_MB,
+    maxWaiting: MAX_WAITING_LARGE_MARKDOWN,
+  })
+
+  function forUpload(owner: string): UploadWorkers {
+    const run = <Result>(pool: WorkerPool, job: ContentJob, timeoutMs = CONTENT_TIMEOUT_MS): Promise<Result> =>
+      pool.run<Result>(job, { timeoutMs, owner })
+    return {
+      width,
+      renderMarkdown: async (job) => {
+        if (job.source.length > MAX_MARKDOWN_CHARS) throw markdownTooLarge()
+        const timeoutMs = options.markdownTimeoutMs ?? markdownTimeoutMs(job)
+        const pool = isLarge(job) ? largeMarkdown : markdown
+        return pool.run<RenderedPage>(job, { timeoutMs, owner }).catch((error: unknown) => {
+          throw markdownError(error, job)
+        })
+      },
+      analyse: (files) =>
+        run<AnalyseResult>(content, { kind: 'analyse', files }).catch((error: unknown) => {
+          throw contentError(error, `${nameThem(files)} cannot be read in the time and memory that we have for it.`)
+        }),
+      inspect: (archive, capBytes) =>
+        run<InspectResult>(unpacking, { kind: 'inspect', archive, capBytes }).catch((error: unknown) => {
+          throw contentError(error, 'The archive cannot be read in the time and memory that we have for it.')
+        }),
+      extract: (archive, entries) =>
+        run<ExtractResult>(unpacking, { kind: 'extract', archive, entries }).catch((error: unknown) => {
+          throw contentError(error, 'The archive cannot be unpacked in the time and memory that we have for it.')
+        }),
+      readRules: (files) =>
+        run<SiteRules>(content, { kind: 'rules', files }, RULES_TIMEOUT_MS).catch((error: unknown) => {
+          throw contentError(error, 'The rules in _redirects and _headers take too long to check. Use fewer of them.')
+        }),
+      report: (input) =>
+        run<LinkReport>(content, { kind: 'report', input, budgetMs: REPORT_BUDGET_MS }, REPORT_TIMEOUT_MS).catch(
+          () => CUT_REPORT,
+        ),
+    }
+  }
+
+  return {
+    forUpload,
+    refine: (files) =>
+      background.run<AnalyseResult>({ kind: 'analyse', files }, { timeoutMs: REFINE_TIMEOUT_MS, owner: 'refine' }),
+    close: async () =>
+      void (await Promise.all([content, unpacking, background, markdown, largeMarkdown].map((pool) => pool.close()))),
+  }
+}
+
+function nameThem(files: readonly AnalysisRequest[]): string {
+  const [first] = files
+  return files.length === 1 ? quotePath(first!.path) : `${quotePath(first!.path)} or one of the files after it`
+}
+
+/** What a job did not finish is the publisher's to change; what it threw is our fault, or an answer of its own. */
+function contentError(error: unknown, detail: string): unknown {
+  return error instanceof JobTimeout || error instanceof JobCrashed ? errors.invalidRequest(detail) : error
+}
+
+function isLarge({ source }: MarkdownJob): boolean {
+  return source.length > LARGE_MARKDOWN_CHARS
+}
+
+function markdownTimeoutMs({ source }: MarkdownJob): number {
+  return MARKDOWN_TIMEOUT_MS + Math.ceil(source.length / 1000) * MARKDOWN_TIMEOUT_MS_PER_KB
+}
+
+/** A page that cannot be rendered in time or memory is the publisher's to change. */
+function markdownError(error: unknown, job: MarkdownJob): unknown {
+  if (!(error instanceof JobTimeout || error instanceof JobCrashed || error instanceof JobFailed)) return error
+  if (isLarge(job)) return markdownTooLarge()
+  return errors.invalidRequest(
+    'The Markdown takes too long to render. Look for very deep nesting or long runs of * _ [ or >, or publish it as HTML.',
+  )
+}
+
+function markdownTooLarge(): ApiError {
+  return errors.invalidRequest(
+    'The Markdown is too large to render as one page. Split it into several documents, or publish it as HTML.',
+  )
+}

@@ -1,0 +1,349 @@
+import type { PlanName } from '../../../shared/plans.ts'
+import type { Sql } from '../../ground/database/sql.ts'
+import type { CappedSite, ClockColumns, HeldSlug, RetainedVersion, SiteFacts } from './rules.ts'
+
+const siteFacts = (sql: Sql) => sql`
+  s.id, s.org_id, s.slug, s.name, s.title, s.password_hash, s.password_generation, s.analytics, s.spa_fallback,
+  s.in_gallery, s.stays_live, s.live_version_id, s.next_version_number, s.expires_at, s.expired_at, s.clock_started_at, s.paused_at, s.taken_down_at,
+  s.taken_down_reason, s.deleted_at, s.dns_target, s.created_at, s.updated_at, s.published_at,
+  coalesce(o.plan, 'anonymous') as plan, u.email_verified_at is not null as owner_verified,
+  u.last_sign_in_at as owner_seen_at`
+
+const siteSource = (sql: Sql) => sql`
+  sites s left join organisations o on o.id = s.org_id left join users u on u.id = o.owner_id`
+
+export async function findSite(sql: Sql, siteId: string): Promise<SiteFacts | undefined> {
+  const [site] = await sql<SiteFacts[]>`select ${siteFacts(sql)} from ${siteSource(sql)} where s.id = ${siteId}`
+  return site
+}
+
+/** Another tenant's site is as absent as a missing one. */
+export async function findOwnSite(sql: Sql, orgId: string, siteId: string): Promise<SiteFacts | undefined> {
+  const [site] = await sql<SiteFacts[]>`
+    select ${siteFacts(sql)} from ${siteSource(sql)} where s.id = ${siteId} and s.org_id = ${orgId} and s.deleted_at is null`
+  return site
+}
+
+/** Locks the organisation's own site of that slug; no other site gets it meanwhile. */
+export async function lockOwnSlug(sql: Sql, orgId: string, slug: string): Promise<string | undefined> {
+  const [site] = await sql<{ id: string }[]>`
+    select id from sites where slug = ${slug} and org_id = ${orgId} and deleted_at is null for update`
+  return site?.id
+}
+
+export async function findOwnSlug(sql: Sql, orgId: string, slug: string): Promise<string | undefined> {
+  const [site] = await sql<{ id: string }[]>`
+    select id from sites where slug = ${slug} and org_id = ${orgId} and deleted_at is null`
+  return site?.id
+}
+
+export async function listSites(sql: Sql, orgId: string): Promise<SiteFacts[]> {
+  return sql<SiteFacts[]>`
+    select ${siteFacts(sql)} from ${siteSource(sql)} where s.org_id = ${orgId} and s.deleted_at is null order by s.created_at desc, s.id desc`
+}
+
+/** The organisations are locked, so that no drop comes to them meanwhile. */
+export async function siteIdsOfOwner(sql: Sql, userId: string): Promise<string[]> {
+  await sql`select id from organisations where owner_id = ${userId} order by id for no key update`
+  const rows = await sql<{ id: string }[]>`
+    select s.id from sites s join organisations o on o.id = s.org_id where o.owner_id = ${userId} and s.deleted_at is null order by s.id`
+  return rows.map((row) => row.id)
+}
+
+/** Serialises everything that counts against an organisation's caps; returns its plan, or nothing once it is deleted. */
+export async function lockOrganisation(sql: Sql, orgId: string): Promise<PlanName | undefined> {
+  const [row] = await sql<{ plan: PlanName }[]>`
+    select plan from organisations where id = ${orgId} and deleted_at is null for update`
+  return row?.plan
+}
+
+/** Orders the changes of one site, and with them what is published of it. Organisations are locked before sites. */
+export async function lockSite(sql: Sql, siteId: string): Promise<void> {
+  await sql`select id from sites where id = ${siteId} for update`
+}
+
+/** Those that take a place among the active drops: what has expired or was taken down does not, nor what is paused. */
+const takesPlace = (sql: Sql, now: Date) => sql`
+  deleted_at is null and taken_down_at is null and expired_at is null and (expires_at is null or expires_at > ${now})`
+
+export async function countActiveSites(sql: Sql, orgId: string, now: Date): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from sites where org_id = ${orgId} and paused_at is null and ${takesPlace(sql, now)}`
+  return row!.count
+}
+
+export async function listForCap(sql: Sql, orgId: string, now: Date): Promise<CappedSite[]> {
+  const rows = await sql<{ id: string; paused: boolean; empty: boolean; chosen: boolean; published_at: Date }[]>`
+    select id, paused_at is not null as paused, live_version_id is null as empty, stays_live as chosen,
+      coalesce(published_at, created_at) as published_at
+    from sites where org_id = ${orgId} and ${takesPlace(sql, now)} order by id desc`
+  return rows.map(({ published_at, ...row }) => ({ ...row, publishedAt: published_at.getTime() }))
+}
+
+export async function setPaused(sql: Sql, siteIds: readonly string[], pausedAt: Date | null): Promise<void> {
+  await sql`update sites set paused_at = ${pausedAt}, updated_at = now() where id = any(${siteIds as string[]})`
+}
+
+/** These, and no others of the organisation. */
+export async function setChosen(sql: Sql, orgId: string, siteIds: readonly string[]): Promise<void> {
+  await sql`
+    update sites set stays_live = (id = any(${siteIds as string[]})) where org_id = ${orgId} and deleted_at is null
+      and stays_live <> (id = any(${siteIds as string[]}))`
+}
+
+/** Whoever tells owners of clocks looks at this one as soon as it can. */
+export async function setClock(sql: Sql, siteId: string, clock: ClockColumns, now: Date): Promise<void> {
+  await sql`update sites set ${sql({ ...clock, next_notice_at: now })} where id = ${siteId}`
+}
+
+export async function insertSite(
+  sql: Sql,
+  site: {
+    id: string
+    org_id: string | null
+    slug: string
+    name: string
+    dns_target: string
+    expires_at: Date | null
+    anonymous_id: string | null
+    anonymous_network: string | null
+    claim_hash: string | null
+    created_at: Date
+  },
+): Promise<void> {
+  await sql`insert into sites ${sql({ ...site, updated_at: site.created_at })}`
+}
+
+/**
+ * Takes a slug for a site: free, cooled down, or the site's own former one. False when somebody holds it.
+ * One statement, so that of many racing callers exactly one wins.
+ */
+export async function takeSlug(sql: Sql, slug: string, siteId: string, now: Date): Promise<boolean> {
+  const rows = await sql`
+    insert into slugs (slug, site_id, kind) values (${slug}, ${siteId}, 'current')
+    on conflict (slug) do update set site_id = excluded.site_id, kind = 'current', free_at = null
+    where slugs.kind <> 'current' and (slugs.free_at <= ${now} or slugs.site_id = excluded.site_id)
+    returning slug`
+  return rows.length === 1
+}
+
+export async function releaseSlug(sql: Sql, slug: string, kind: 'former' | 'tombstone', freeAt: Date): Promise<void> {
+  await sql`update slugs set kind = ${kind}, free_at = ${freeAt} where slug = ${slug}`
+}
+
+/** A deleted site's other slugs are gone with it. Writing all of them keeps them from being taken until the commit. */
+export async function buryFormerSlugs(sql: Sql, siteId: string): Promise<void> {
+  await sql`update slugs set kind = 'tombstone' where site_id = ${siteId} and kind <> 'current'`
+}
+
+export async function slugsOf(sql: Sql, siteId: string): Promise<HeldSlug[]> {
+  return sql<HeldSlug[]>`select slug, kind, free_at from slugs where site_id = ${siteId}`
+}
+
+/** These redirect no longer; returns those that nobody else has taken meanwhile. */
+export async function retireSlugs(sql: Sql, siteId: string, slugs: readonly string[]): Promise<string[]> {
+  const rows = await sql<{ slug: string }[]>`
+    update slugs set kind = 'tombstone' where slug = any(${slugs as string[]}) and site_id = ${siteId} and kind = 'former'
+    returning slug`
+  return rows.map((row) => row.slug)
+}
+
+export async function updateSite(sql: Sql, siteId: string, changes: Record<string, unknown>, now: Date): Promise<void> {
+  const values = { ...changes, updated_at: now }
+  await sql`update sites set ${sql(values as never)} where id = ${siteId}`
+}
+
+export async function markDeleted(sql: Sql, siteId: string, now: Date): Promise<void> {
+  await sql`update sites set deleted_at = ${now}, updated_at = ${now}, live_version_id = null, password_hash = null, claim_hash = null, in_gallery = false where id = ${siteId}`
+  await sql`update versions set dropped_at = ${now} where site_id = ${siteId} and dropped_at is null`
+}
+
+export async function retainedVersions(sql: Sql, siteId: string): Promise<RetainedVersion[]> {
+  return sql<RetainedVersion[]>`
+    select id, number, manifest_hash from versions where site_id = ${siteId} and dropped_at is null order by number desc`
+}
+
+export interface VersionRow {
+  id: string
+  site_id: string
+  number: number
+  manifest_hash: string
+  byte_size: number
+  file_count: number
+  message: string
+  title: string
+  report: unknown
+  created_at: Date
+  created_by_email: string | null
+}
+
+export async function listVersions(sql: Sql, siteId: string): Promise<VersionRow[]> {
+  return sql<VersionRow[]>`
+    select v.id, v.site_id, v.number, v.manifest_hash, v.byte_size, v.file_count, v.message, v.title, v.report, v.created_at, u.email as created_by_email
+    from versions v left join users u on u.id = v.created_by
+    where v.site_id = ${siteId} and v.dropped_at is null order by v.number desc`
+}
+
+export async function insertVersion(
+  sql: Sql,
+  version: Omit<VersionRow, 'report' | 'created_by_email'> & { created_by: string | null },
+  report: unknown,
+  blobs: readonly string[],
+): Promise<void> {
+  await sql`insert into versions ${sql({ ...version, report: sql.json(report as never) } as never)}`
+  await spanBlobs(sql, version, blobs)
+}
+
+/** The newest version needs these blobs: ends the spans of all others, and begins those of new ones. The site is locked. */
+async function spanBlobs(
+  sql: Sql,
+  { site_id, number }: { site_id: string; number: number },
+  blobs: readonly string[],
+): Promise<void> {
+  await sql`
+    with needed as materialized (select unnest(${blobs as string[]}::text[]) as hash),
+    ended as (
+      update site_blobs set to_version = ${number - 1}
+      where site_id = ${site_id} and to_version is null and hash not in (select hash from needed))
+    insert into site_blobs (site_id, hash, from_version)
+    select ${site_id}, hash, ${number} from needed
+    where hash not in (select hash from site_blobs where site_id = ${site_id} and to_version is null)`
+}
+
+/**
+ * A new version has arrived: the oldest goes if there are more than `keep` now. One at most, so that what a larger plan
+ * kept is not lost at the first upload after it. Returns the bytes that went with it.
+ */
+export async function dropOldestVersion(sql: Sql, siteId: string, keep: number, now: Date): Promise<number> {
+  const [row] = await sql<{ byte_size: number }[]>`
+    update versions set dropped_at = ${now} where id = (
+      select id from versions where site_id = ${siteId} and dropped_at is null
+        and (select count(*) from versions where site_id = ${siteId} and dropped_at is null) > ${keep}
+      order by number limit 1)
+    returning byte_size`
+  return row?.byte_size ?? 0
+}
+
+export async function storedBytes(sql: Sql, orgId: string): Promise<number> {
+  const [row] = await sql<{ bytes: number }[]>`
+    select coalesce(sum(v.byte_size), 0)::bigint as bytes from versions v join sites s on s.id = v.site_id
+    where s.org_id = ${orgId} and s.deleted_at is null and v.dropped_at is null`
+  return row!.bytes
+}
+
+export async function recordPublish(
+  sql: Sql,
+  publish: { site_id: string; version_id: string; kind: 'upload' | 'promote'; user_id: string | null; at: Date },
+): Promise<void> {
+  await sql`insert into publishes ${sql(publish)}`
+}
+
+export interface PromotionRow {
+  readonly version_id: string
+  readonly at: Date
+  readonly by: string | null
+  /** The version that it took the place of; null when nothing was live. */
+  readonly from_number: number | null
+}
+
+/** When a version that was there already was made live again, newest first. */
+export async function listPromotions(sql: Sql, siteId: string, limit: number): Promise<PromotionRow[]> {
+  return sql<PromotionRow[]>`
+    select p.version_id, p.at, u.email as by, p.from_number
+    from (
+      select publishes.*, lag(v.number) over (order by publishes.id) as from_number
+      from publishes left join versions v on v.id = publishes.version_id where publishes.site_id = ${siteId}) p
+    left join users u on u.id = p.user_id
+    where p.kind = 'promote' order by p.id desc limit ${limit}`
+}
+
+export async function viewsSince(sql: Sql, siteIds: readonly string[], day: string): Promise<Map<string, number>> {
+  const rows = await sql<{ site_id: string; count: number }[]>`
+    select site_id, sum(count)::bigint as count from views where site_id = any(${siteIds as string[]}) and day > ${day} group by site_id`
+  return new Map(rows.map((row) => [row.site_id, row.count]))
+}
+
+export async function dailyViews(sql: Sql, siteId: string, fromDay: string): Promise<{ day: string; count: number }[]> {
+  return sql<{ day: string; count: number }[]>`
+    select to_char(day, 'YYYY-MM-DD') as day, count from views where site_id = ${siteId} and day >= ${fromDay} order by day`
+}
+
+/** Of these hashes, those that a retained version of the organisation already names. */
+export async function ownBlobs(sql: Sql, orgId: string, hashes: readonly string[]): Promise<Set<string>> {
+  const rows = await sql<{ hash: string }[]>`
+    select hash from unnest(${hashes as string[]}::text[]) as wanted (hash) where exists (
+      select from site_blobs b join sites s on s.id = b.site_id
+      join versions v on v.site_id = b.site_id and v.number between b.from_version and coalesce(b.to_version, v.number)
+      where b.hash = wanted.hash and s.org_id = ${orgId} and v.dropped_at is null)`
+  return new Set(rows.map((row) => row.hash))
+}
+
+/**
+ * Of these hashes, those that a retained version or an open upload needs. A version dropped within the last day counts:
+ * an edge may not have heard of its successor yet, and an upload under way may take over what it knows.
+ */
+export async function referencedBlobs(sql: Sql, hashes: readonly string[], now: Date): Promise<Set<string>> {
+  const rows = await sql<{ hash: string }[]>`
+    select hash from unnest(${hashes as string[]}::text[]) as listed (hash) where exists (
+      select from site_blobs b
+      join versions v on v.site_id = b.site_id and v.number between b.from_version and coalesce(b.to_version, v.number)
+      where b.hash = listed.hash and (v.dropped_at is null or v.dropped_at > ${now}::timestamptz - interval '1 day'))
+    or exists (
+      select from upload_blobs f join uploads u on u.id = f.upload_id
+      where f.hash = listed.hash and u.expires_at > ${now})`
+  return new Set(rows.map((row) => row.hash))
+}
+
+/** Forgets what only versions needed that were dropped more than a day ago. */
+export async function deleteEndedSpans(sql: Sql, now: Date): Promise<void> {
+  await sql`
+    delete from site_blobs b where not exists (
+      select from versions v
+      where v.site_id = b.site_id and v.number between b.from_version and coalesce(b.to_version, v.number)
+      and (v.dropped_at is null or v.dropped_at > ${now}::timestamptz - interval '1 day'))`
+}
+
+export interface UnrefinedVersion {
+  id: string
+  site_id: string
+  number: number
+  manifest_hash: string
+  /** Manifest of the newest version of the site that was refined. */
+  refined_hash: string | null
+}
+
+/** A retained version from before that time whose files are still compressed the quick way, oldest first. */
+export async function nextUnrefined(sql: Sql, now: Date, before: Date): Promise<UnrefinedVersion | undefined> {
+  const [row] = await sql<UnrefinedVersion[]>`
+    select id, site_id, number, manifest_hash,
+      (select r.manifest_hash from versions r
+       where r.site_id = v.site_id and r.refined_at is not null and r.dropped_at is null
+       order by r.number desc limit 1) as refined_hash
+    from versions v where refined_at is null and dropped_at is null and created_at <= ${before}
+      and (refine_after is null or refine_after <= ${now})
+    order by created_at limit 1`
+  return row
+}
+
+/** One that fails keeps no other waiting. */
+export async function postponeRefinement(sql: Sql, versionId: string, until: Date): Promise<void> {
+  await sql`update versions set refine_after = ${until} where id = ${versionId}`
+}
+
+/** The blobs of the old manifest stay as long as the version: an edge may still serve from it. */
+export async function markRefined(
+  sql: Sql,
+  { id, site_id, number }: UnrefinedVersion,
+  refined: { manifestHash: string; blobs: readonly string[] } | undefined,
+): Promise<void> {
+  await sql`update versions set refined_at = now() where id = ${id}`
+  if (!refined) return
+  await sql`update versions set manifest_hash = ${refined.manifestHash} where id = ${id}`
+  await sql`
+    insert into site_blobs (site_id, hash, from_version, to_version)
+    select ${site_id}, needed.hash, ${number}, case when s.next_version_number = ${number + 1} then null else ${number}::integer end
+    from unnest(${refined.blobs as string[]}::text[]) as needed (hash) join sites s on s.id = ${site_id}
+    where not exists (
+      select from site_blobs b where b.site_id = ${site_id} and b.hash = needed.hash
+      and ${number} between b.from_version and coalesce(b.to_version, ${number}))`
+}

@@ -1,0 +1,226 @@
+/** REST: /api/v1/sites… */
+import { z } from 'zod'
+import { plans } from '../../../shared/plans.ts'
+import { requireActor, type ApiRouteFactory, type Authenticate } from '../../ground/http/api.ts'
+import { stream } from '../../ground/http/reply.ts'
+import type { Request, Route } from '../../ground/http/route.ts'
+import type { Actor } from '../../ground/actor.ts'
+import type { Publishing } from '../publishing/contract.ts'
+import type { SiteExport } from './site-export.ts'
+import { receiveBundle, receiveSingle } from './receive.ts'
+import * as schemas from './schemas.ts'
+import { reply } from './propagation.ts'
+import type { Sites } from './sites.ts'
+import { uploadRoutes } from './upload-routes.ts'
+import type { Uploads } from './uploads.ts'
+import type { Versions } from './versions.ts'
+import type { Sql } from '../../ground/database/sql.ts'
+
+interface SiteRoutesDeps {
+  sql: Sql
+  apiRoute: ApiRouteFactory
+  authenticate: Authenticate
+  sites: Sites
+  versions: Versions
+  uploads: Uploads
+  publishing: Pick<Publishing, 'receive'>
+  siteExport: SiteExport
+  countDomains(orgId: string): Promise<number>
+}
+
+const root = '/api/v1/sites'
+const tag = 'Sites'
+const versionTag = 'Versions'
+
+export function siteRoutes({
+  sql,
+  apiRoute,
+  authenticate,
+  sites,
+  versions,
+  uploads,
+  publishing,
+  siteExport,
+  countDomains,
+}: SiteRoutesDeps): Route[] {
+  const id = (request: Request): string => request.params['id']!
+
+  async function publish(request: Request, actor: Actor, receive: typeof receiveSingle) {
+    const site = await sites.requireOwn(sql, actor, id(request))
+    versions.requirePublishable(site)
+    const { prepared, options } = await receive(request, publishing, {
+      owner: { kind: 'organisation', id: actor.orgId },
+      capBytes: plans[site.plan].uploadBytes,
+      base: await versions.liveManifestHash(site),
+    })
+    return reply(await versions.publish(actor, site.id, prepared, options))
+  }
+
+  return [
+    apiRoute({
+      method: 'POST',
+      path: root,
+      access: 'account',
+      tag,
+      summary: 'Reserve a slug for a new site',
+      status: 201,
+      body: schemas.createSiteSchema,
+      output: schemas.siteSchema,
+      run: async ({ actor, body }) => reply(await sites.create(actor, body)),
+    }),
+    apiRoute({
+      method: 'GET',
+      path: root,
+      access: 'account',
+      tag,
+      summary: 'List the sites of the account',
+      status: 200,
+      output: z.array(schemas.siteSchema),
+      run: ({ actor }) => sites.list(actor),
+    }),
+    {
+      method: 'GET',
+      path: `${root}/export`,
+      operation: {
+        summary: 'Download every site as one .zip',
+        tags: [tag],
+        security: [{ token: [] }],
+        responses: { 200: { description: 'A zip archive', content: { 'application/zip': {} } } },
+      },
+      async handle(request) {
+        const actor = await requireActor(authenticate, request, 'verified')
+        return stream(200, await siteExport(actor), {
+          'content-type': 'application/zip',
+          'content-disposition': 'attachment; filename="dropway-export.zip"',
+          'cache-control': 'no-store',
+        })
+      },
+    },
+    apiRoute({
+      method: 'PUT',
+      path: `${root}/staying-live`,
+      access: 'verified',
+      tag,
+      summary: 'Choose the drops that stay live when a plan ends; where some are paused, swap them',
+      status: 200,
+      body: schemas.chooseSchema,
+      output: z.array(schemas.siteSchema),
+      run: async ({ actor, body }) => reply(await sites.choose(actor, body.site_ids)),
+    }),
+    apiRoute({
+      method: 'GET',
+      path: `${root}/:id`,
+      access: 'account',
+      tag,
+      summary: 'Read a site',
+      status: 200,
+      output: schemas.siteSchema,
+      run: ({ actor, request }) => sites.get(actor, id(request)),
+    }),
+    apiRoute({
+      method: 'PATCH',
+      path: `${root}/:id`,
+      access: 'verified',
+      tag,
+      summary: 'Change the settings of a site',
+      status: 200,
+      body: schemas.patchSiteSchema,
+      output: schemas.siteSchema,
+      run: async ({ actor, request, body }) => reply(await sites.patch(actor, id(request), body)),
+    }),
+    apiRoute({
+      method: 'DELETE',
+      path: `${root}/:id`,
+      access: 'account',
+      tag,
+      summary: 'Delete a site for good',
+      status: 204,
+      output: undefined,
+      run: async ({ actor, request }) => reply(await sites.delete(actor, id(request))),
+    }),
+    apiRoute({
+      method: 'POST',
+      path: `${root}/:id/upload`,
+      access: 'account',
+      tag: versionTag,
+      summary: 'Publish one .html or .md file',
+      status: 201,
+      consumes: 'multipart/form-data',
+      output: schemas.versionSchema,
+      run: ({ actor, request }) => publish(request, actor, receiveSingle),
+    }),
+    apiRoute({
+      method: 'POST',
+      path: `${root}/:id/upload-bundle`,
+      access: 'account',
+      tag: versionTag,
+      summary: 'Publish a folder or a .zip',
+      status: 201,
+      consumes: 'multipart/form-data',
+      output: schemas.versionSchema,
+      run: ({ actor, request }) => publish(request, actor, receiveBundle),
+    }),
+    apiRoute({
+      method: 'GET',
+      path: `${root}/:id/versions`,
+      access: 'verified',
+      tag: versionTag,
+      summary: 'List the retained versions, newest first',
+      status: 200,
+      output: z.array(schemas.versionEntrySchema),
+      run: ({ actor, request }) => versions.list(actor, id(request)),
+    }),
+    apiRoute({
+      method: 'POST',
+      path: `${root}/:id/versions/:version_id/promote`,
+      access: 'verified',
+      tag: versionTag,
+      summary: 'Make a version live',
+      status: 200,
+      output: schemas.versionSchema,
+      run: async ({ actor, request }) =>
+        reply(await versions.promote(actor, id(request), request.params['version_id']!)),
+    }),
+    apiRoute({
+      method: 'GET',
+      path: `${root}/:id/versions/:version_id/changes`,
+      access: 'verified',
+      tag: versionTag,
+      summary: 'What would change if this version went live',
+      status: 200,
+      output: schemas.changesSchema,
+      run: ({ actor, request }) => versions.changes(actor, id(request), request.params['version_id']!),
+    }),
+    apiRoute({
+      method: 'GET',
+      path: `${root}/:id/views`,
+      access: 'verified',
+      tag,
+      summary: 'Page views per day',
+      status: 200,
+      query: z.strictObject({ days: z.coerce.number().int().min(1).max(366).default(30) }),
+      output: schemas.dailyViewsSchema,
+      async run({ actor, request, query }) {
+        const days = await sites.dailyViews(actor, id(request), query.days)
+        return { days, total: days.reduce((sum, day) => sum + day.count, 0) }
+      },
+    }),
+    apiRoute({
+      method: 'GET',
+      path: '/api/v1/usage',
+      access: 'verified',
+      tag: 'Account',
+      summary: "Consumption against the plan's caps",
+      status: 200,
+      output: schemas.usageSchema,
+      async run({ actor }) {
+        const plan = plans[actor.plan]
+        return {
+          ...(await sites.usage(actor)),
+          custom_domains: { used: await countDomains(actor.orgId), limit: plan.customDomains },
+        }
+      },
+    }),
+    ...uploadRoutes({ apiRoute, authenticate, uploads }),
+  ]
+}

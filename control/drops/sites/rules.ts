@@ -1,0 +1,255 @@
+/** Decisions about sites: no I/O, no clock. */
+import { plans, type PlanName } from '../../../shared/plans.ts'
+import { siteHost } from '../../../shared/hosts.ts'
+import type { SiteRoute, SiteState } from '../../../shared/route-record.ts'
+import type { Analytics } from '../../../shared/analytics.ts'
+import type { NewRoute } from '../../ground/events/outbox.ts'
+
+/** A site with what its serving depends on. */
+export interface SiteFacts {
+  id: string
+  org_id: string | null
+  slug: string
+  name: string
+  title: string
+  password_hash: string | null
+  password_generation: number
+  analytics: Analytics | null
+  spa_fallback: boolean
+  in_gallery: boolean
+  /** The owner wants it among those that stay live when a plan ends. */
+  stays_live: boolean
+  live_version_id: string | null
+  next_version_number: number
+  expires_at: Date | null
+  expired_at: Date | null
+  /** When the present clock began, where neither a publish nor a sign-in did: live again, or a plan that ended. */
+  clock_started_at: Date | null
+  paused_at: Date | null
+  taken_down_at: Date | null
+  taken_down_reason: string | null
+  deleted_at: Date | null
+  dns_target: string
+  created_at: Date
+  updated_at: Date
+  published_at: Date | null
+  /** `anonymous` while nobody owns it. */
+  plan: PlanName
+  owner_verified: boolean
+  /** The owner's last sign-in; null while nobody owns it. */
+  owner_seen_at: Date | null
+}
+
+export interface RetainedVersion {
+  id: string
+  number: number
+  manifest_hash: string
+}
+
+/**
+ * The one place that says what a visitor meets. The order is the order of severity: what we removed stays removed,
+ * what is gone stays gone, and only then do clocks, plans and the owner's mailbox matter.
+ */
+export function stateOf(site: SiteFacts, now: number): SiteState {
+  if (site.deleted_at) return 'gone'
+  if (site.taken_down_at) return 'removed'
+  if (site.expired_at || (site.expires_at && site.expires_at.getTime() <= now)) return 'expired'
+  if (site.paused_at) return 'paused'
+  if (!site.live_version_id) return 'reserved'
+  if (site.org_id !== null && !site.owner_verified) return 'unverified'
+  return 'live'
+}
+
+export function siteRouteOf(
+  site: SiteFacts,
+  versions: readonly RetainedVersion[],
+  sitesDomain: string,
+  now: number,
+): Omit<SiteRoute, 'v' | 'revision'> {
+  const plan = plans[site.plan]
+  const live = versions.find((version) => version.id === site.live_version_id)
+  const state = stateOf(site, now)
+  return {
+    kind: 'site',
+    host: siteHost(site.slug, sitesDomain),
+    site_id: site.id,
+    state,
+    manifest: state === 'gone' ? null : (live?.manifest_hash ?? null),
+    version_number: live?.number ?? 0,
+    versions: state === 'gone' ? [] : versions.map((version) => [version.number, version.manifest_hash]),
+    expires_at: site.expires_at?.getTime() ?? null,
+    // A password stays in force when the plan ends: nobody's private drop becomes public by a missed payment.
+    password: site.password_hash ? { hash: site.password_hash, generation: site.password_generation } : null,
+    spa_fallback: site.spa_fallback,
+    badge: plan.badge,
+    analytics: plan.analytics ? site.analytics : null,
+  }
+}
+
+export interface HeldSlug {
+  slug: string
+  kind: 'current' | 'former' | 'tombstone'
+  /** When somebody else may take it; null while it is in use. */
+  free_at: Date | null
+}
+
+/** Every change of a site writes one record per slug that still redirects: their number is bounded. */
+const MAX_REDIRECTING_SLUGS = 10
+
+/** The slugs of a site by what they answer: the site itself, a redirect to it, or nothing any more. */
+export function sortSlugs(
+  slugs: readonly HeldSlug[],
+  isDeleted: boolean,
+  now: number,
+): { serving: string[]; redirecting: string[]; retired: string[] } {
+  const named = (kind: HeldSlug['kind']): string[] => slugs.filter((held) => held.kind === kind).map(({ slug }) => slug)
+  const former = slugs
+    .filter((held) => held.kind === 'former')
+    .toSorted((a, b) => b.free_at!.getTime() - a.free_at!.getTime())
+  const redirecting = former.filter(({ free_at }, age) => age < MAX_REDIRECTING_SLUGS && free_at!.getTime() > now)
+  return {
+    serving: [...named('current'), ...(isDeleted ? named('tombstone') : [])],
+    redirecting: redirecting.map(({ slug }) => slug),
+    retired: former.filter((held) => !redirecting.includes(held)).map(({ slug }) => slug),
+  }
+}
+
+/** Former slugs lead to the current address while they cool down. */
+export function redirectRouteOf(formerSlug: string, site: SiteFacts, sitesDomain: string): NewRoute {
+  return { kind: 'redirect', host: siteHost(formerSlug, sitesDomain), to: siteHost(site.slug, sitesDomain) }
+}
+
+/** A host that shows one of the pages for drops that are closed, and nothing of a drop. */
+export function closedRouteOf(host: string, siteId: string, state: 'paused' | 'removed'): NewRoute {
+  return {
+    kind: 'site',
+    host,
+    site_id: siteId,
+    state,
+    manifest: null,
+    version_number: 0,
+    versions: [],
+    expires_at: null,
+    password: null,
+    spa_fallback: false,
+    badge: false,
+    analytics: null,
+  }
+}
+
+export interface Lifetimes {
+  readonly anonymousLifetimeMs: number
+  readonly freeIdleLifetimeMs: number
+}
+
+/**
+ * Does time count against this drop? Never while visitors do not see it for a reason of ours: a paused drop, one that
+ * was taken down, one whose owner has not verified. Nor where there is nothing to show yet.
+ */
+function hasClock(site: SiteFacts): boolean {
+  if (site.deleted_at || !site.live_version_id) return false
+  switch (plans[site.plan].lifetime) {
+    case 'permanent':
+      return false
+    case 'fixed':
+      return true
+    case 'idle':
+      return !site.paused_at && !site.taken_down_at && site.owner_verified
+  }
+}
+
+export type ClockColumns = Pick<SiteFacts, 'expires_at' | 'expired_at' | 'clock_started_at'>
+
+/**
+ * The one place that says when a drop ends. An anonymous drop's time is fixed. A free drop's counts from the latest of
+ * its owner's last sign-in, its own last publish, and the moment since which it has a clock. What was promised once is
+ * never shortened, by a change of the settings either.
+ */
+export function clockOf(site: SiteFacts, now: number, lifetimes: Lifetimes): ClockColumns {
+  if (!hasClock(site)) return { expires_at: null, expired_at: null, clock_started_at: null }
+  const clock_started_at = site.expires_at === null ? new Date(now) : site.clock_started_at
+  const expires_at =
+    plans[site.plan].lifetime === 'fixed'
+      ? (site.expires_at ?? new Date(site.created_at.getTime() + lifetimes.anonymousLifetimeMs))
+      : latestOf([
+          site.expires_at,
+          ...[site.owner_seen_at, site.published_at, clock_started_at].map(
+            (start) => start && new Date(start.getTime() + lifetimes.freeIdleLifetimeMs),
+          ),
+        ])
+  return { expires_at, expired_at: expires_at.getTime() > now ? null : site.expired_at, clock_started_at }
+}
+
+function latestOf(times: readonly (Date | null)[]): Date {
+  return new Date(Math.max(...times.map((time) => time?.getTime() ?? 0)))
+}
+
+/** What the cap of active drops is held against. */
+export interface CappedSite {
+  id: string
+  paused: boolean
+  /** Reserved only: no visitor would miss it. */
+  empty: boolean
+  /** The owner wants it among those that stay live when a plan ends. */
+  chosen: boolean
+  publishedAt: number
+}
+
+/** Those that the owner chose, then those with content, then what was published last. */
+function worthiestFirst(sites: readonly CappedSite[]): CappedSite[] {
+  return sites.toSorted(
+    (a, b) => Number(b.chosen) - Number(a.chosen) || Number(a.empty) - Number(b.empty) || b.publishedAt - a.publishedAt,
+  )
+}
+
+const idsOf = (sites: readonly CappedSite[]): string[] => sites.map((site) => site.id)
+
+/** Which drops pause when a plan ends: all that are live beyond the cap. The only time that a cap acts on what is there. */
+export function pausedByEnd(sites: readonly CappedSite[], cap: number): string[] {
+  const live = worthiestFirst(sites.filter((site) => !site.paused))
+  return idsOf(live.slice(cap))
+}
+
+/** Which paused drops have room again. */
+export function resumable(sites: readonly CappedSite[], cap: number): string[] {
+  const paused = worthiestFirst(sites.filter((site) => site.paused))
+  return idsOf(paused.slice(0, Math.max(0, cap - (sites.length - paused.length))))
+}
+
+/**
+ * Which pause and resume once an owner has chosen: chosen ones first, then those that are live. As many are live as
+ * before, so that a choice swaps one against another and never costs a place.
+ */
+export function swapForChosen(sites: readonly CappedSite[], cap: number): { pause: string[]; resume: string[] } {
+  const live = sites.filter((site) => !site.paused)
+  const byChoice = worthiestFirst(sites).toSorted(
+    (a, b) => Number(b.chosen) - Number(a.chosen) || Number(a.paused) - Number(b.paused),
+  )
+  const kept = new Set(byChoice.slice(0, Math.max(cap, live.length)))
+  return {
+    pause: idsOf(live.filter((site) => !kept.has(site))),
+    resume: idsOf(sites.filter((site) => site.paused && kept.has(site))),
+  }
+}
+
+const ADJECTIVES =
+  `amber bold brave bright brisk calm clear clever cosy crisp curious daring dapper eager early easy fair
+fancy fine fresh gentle giant glad golden grand happy honest humble ideal jolly keen kind lively lucky mellow merry mild
+misty modern neat nimble noble olive opal patient plain polite proud quick quiet rapid ready rosy royal shiny silent
+silver simple smart smooth snowy solid spry steady still sunny super sweet swift tidy tiny vivid warm wild wise witty`.split(
+    /\s+/,
+  )
+const NOUNS = `acorn apple arrow badge bay beacon bear birch bird boat book breeze bridge brook canyon cedar cliff cloud
+comet coral creek crow dawn deer delta dune eagle echo ember falcon fern field finch fjord flame flint forest fox garden
+glade grove harbor hawk hazel heron hill island jade kite lake lantern leaf lily lynx maple meadow mesa moon moss oak
+ocean orchid otter owl panda path peak pearl pebble pine planet pond prairie quartz rain raven reef ridge river robin
+rose sage sail seal shell sky sparrow spring spruce star stone storm stream summit swan thistle tide tiger trail tulip
+valley violet wave willow wind wolf wren`.split(/\s+/)
+
+/** A readable random slug: `calm-otter-7k2m9x`. `random` yields numbers in [0, 1). */
+export function readableSlug(random: () => number): string {
+  const pick = (words: readonly string[]): string => words[Math.floor(random() * words.length)]!
+  let tail = ''
+  for (let index = 0; index < 6; index++) tail += 'abcdefghjkmnpqrstuvwxyz23456789'[Math.floor(random() * 31)]
+  return `${pick(ADJECTIVES)}-${pick(NOUNS)}-${tail}`
+}

@@ -1,0 +1,348 @@
+/** Sites: reserve, list, change settings, delete. Content arrives through versions.ts. */
+import { randomBytes } from 'node:crypto'
+import { DAY_MS, type Clock } from '../../../shared/clock.ts'
+import { errors } from '../../../shared/errors.ts'
+import { siteHost, slugProblem } from '../../../shared/hosts.ts'
+import { newId } from '../../../shared/ids.ts'
+import { plans, type PlanName } from '../../../shared/plans.ts'
+import { addressOf } from '../../../shared/settings.ts'
+import type { Actor } from '../../ground/actor.ts'
+import type { ControlConfig } from '../../ground/config.ts'
+import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import type { Events } from '../../ground/events/publish.ts'
+import { preparePassword, protectionChanges } from './protection.ts'
+import * as queries from './queries.ts'
+import type { RefreshRoutes } from './routing.ts'
+import { pausedByEnd, readableSlug, resumable, stateOf, swapForChosen, type SiteFacts } from './rules.ts'
+import type { SitePatch, SiteView } from './schemas.ts'
+
+/** A result, and whether some edge may still serve the state before it. */
+export interface Propagated<Value> {
+  readonly value: Value
+  readonly pending: boolean
+}
+
+export interface WantedSite {
+  /** Random when omitted. */
+  readonly slug?: string | undefined
+  readonly name?: string | undefined
+}
+
+/** Writes the audit log inside the transaction of the change. */
+export type Audit = (
+  sql: Sql,
+  entry: { actor: Actor; action: string; subject: string; detail?: Record<string, unknown> },
+) => Promise<void>
+
+export interface SitesDeps {
+  sql: Pool
+  clock: Clock
+  events: Pick<Events, 'propagate'>
+  refreshRoutes: RefreshRoutes
+  audit: Audit
+  config: Pick<ControlConfig, 'sitesDomain' | 'publicPort' | 'anonymousLifetimeMs' | 'slugCooldownMs'>
+}
+
+export type Sites = ReturnType<typeof createSites>
+
+/** Random slugs do not collide in practice; this bounds the impossible. */
+const MAX_SLUG_TRIES = 8
+
+export function createSites({ sql, clock, events, refreshRoutes, audit, config }: SitesDeps) {
+  const now = (): Date => new Date(clock.now())
+
+  function view(site: SiteFacts, views: number): SiteView {
+    return {
+      id: site.id,
+      slug: site.slug,
+      name: site.name,
+      title: site.title,
+      url: addressOf(config, siteHost(site.slug, config.sitesDomain)),
+      state: stateOf(site, clock.now()),
+      access_mode: site.password_hash ? 'password' : 'public',
+      has_password: site.password_hash !== null,
+      branding_enabled: plans[site.plan].badge,
+      spa_fallback: site.spa_fallback,
+      gallery: site.in_gallery,
+      stays_live: site.stays_live,
+      analytics: site.analytics,
+      live_version_id: site.live_version_id,
+      expires_at: site.expires_at?.toISOString() ?? null,
+      created_at: site.created_at.toISOString(),
+      updated_at: site.updated_at.toISOString(),
+      published_at: site.published_at?.toISOString() ?? null,
+      views_30d: views,
+    }
+  }
+
+  async function views(sites: readonly SiteFacts[]): Promise<SiteView[]> {
+    const since = new Date(clock.now() - 30 * DAY_MS).toISOString().slice(0, 10)
+    const counts =
+      sites.length === 0
+        ? new Map<string, number>()
+        : await queries.viewsSince(
+            sql,
+            sites.map((site) => site.id),
+            since,
+          )
+    return sites.map((site) => view(site, counts.get(site.id) ?? 0))
+  }
+
+  async function requireOwn(db: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<SiteFacts> {
+    const site = await queries.findOwnSite(db, actor.orgId, siteId)
+    if (!site) throw errors.notFound()
+    return site
+  }
+
+  async function viewOwn(actor: Actor, siteId: string): Promise<SiteView> {
+    return (await views([await requireOwn(sql, actor, siteId)]))[0]!
+  }
+
+  /** Before anything is added to an organisation: its plan stays as it is, and it is not deleted, until the commit. */
+  async function lockOrganisation(db: Sql, orgId: string): Promise<PlanName> {
+    const plan = await queries.lockOrganisation(db, orgId)
+    if (!plan) throw errors.notFound('organisation')
+    return plan
+  }
+
+  /** The organisation's site, both locked. */
+  async function lockOwn(db: Sql, actor: Actor, siteId: string): Promise<SiteFacts> {
+    await lockOrganisation(db, actor.orgId)
+    await queries.lockSite(db, siteId)
+    return requireOwn(db, actor, siteId)
+  }
+
+  /** How many more drops may be active. The organisation is locked. */
+  async function roomFor(db: Sql, orgId: string, plan: PlanName): Promise<number> {
+    return plans[plan].activeDrops - (await queries.countActiveSites(db, orgId, now()))
+  }
+
+  /** Reserves a slug for a new site inside the caller's transaction. */
+  async function reserve(
+    db: Sql,
+    owner: { orgId: string } | { anonymousId: string; network: string; claimHash: string },
+    wanted: WantedSite,
+  ): Promise<SiteFacts> {
+    const id = newId('st', clock.now())
+    const isOwned = 'orgId' in owner
+    const slug = wanted.slug ?? readableSlug(randomFraction)
+    await queries.insertSite(db, {
+      id,
+      org_id: isOwned ? owner.orgId : null,
+      slug,
+      name: wanted.name ?? '',
+      dns_target: `t-${randomBytes(8).toString('hex')}`,
+      // An owned drop's clock begins with its first content.
+      expires_at: isOwned ? null : new Date(clock.now() + config.anonymousLifetimeMs),
+      anonymous_id: isOwned ? null : owner.anonymousId,
+      anonymous_network: isOwned ? null : owner.network,
+      claim_hash: isOwned ? null : owner.claimHash,
+      created_at: now(),
+    })
+    if (wanted.slug !== undefined) await takeWantedSlug(db, wanted.slug, id)
+    else await takeRandomSlug(db, slug, id)
+    return (await queries.findSite(db, id))!
+  }
+
+  /** A new site without content, inside the caller's transaction; its routes are left to the caller. */
+  async function add(db: Sql, actor: Actor, wanted: WantedSite): Promise<SiteFacts> {
+    const plan = await lockOrganisation(db, actor.orgId)
+    if ((await roomFor(db, actor.orgId, plan)) < 1)
+      throw errors.planLimit(`Your plan allows ${plans[plan].activeDrops} active drops. Delete one, or upgrade.`)
+    const site = await reserve(db, { orgId: actor.orgId }, wanted)
+    await audit(db, { actor, action: 'site.create', subject: site.id, detail: { slug: site.slug } })
+    return site
+  }
+
+  async function takeWantedSlug(db: Sql, slug: string, siteId: string): Promise<void> {
+    const problem = slugProblem(slug)
+    if (problem === 'invalid')
+      throw errors.invalidRequest(
+        'slug: use 3 to 63 lower-case letters, digits and hyphens, with no hyphen at either end',
+      )
+    if (problem === 'reserved') throw errors.slugReserved(slug)
+    if (problem === 'prefixed') throw errors.slugPrefixed(slug)
+    if (!(await queries.takeSlug(db, slug, siteId, now()))) throw errors.slugTaken(slug)
+  }
+
+  async function takeRandomSlug(db: Sql, first: string, siteId: string): Promise<void> {
+    for (let attempt = 0, slug = first; attempt < MAX_SLUG_TRIES; attempt++, slug = readableSlug(randomFraction)) {
+      if (!(await queries.takeSlug(db, slug, siteId, now()))) continue
+      if (slug !== first) await queries.updateSite(db, siteId, { slug }, now())
+      return
+    }
+    throw errors.slugTaken(first)
+  }
+
+  /** Paused drops that fit the cap again are live. Whenever their owner does something that makes room, or comes back. */
+  async function resumeFitting(db: Sql, orgId: string): Promise<void> {
+    const plan = await queries.lockOrganisation(db, orgId)
+    if (!plan) return
+    const resumed = resumable(await queries.listForCap(db, orgId, now()), plans[plan].activeDrops)
+    if (resumed.length === 0) return
+    await queries.setPaused(db, resumed, null)
+    for (const id of resumed) await refreshRoutes(db, id)
+  }
+
+  /** A paid plan has ended: drops beyond the cap pause. Returns which; their routes are left to the caller. */
+  async function pauseBeyondCap(db: Sql, orgId: string, plan: PlanName): Promise<string[]> {
+    const paused = pausedByEnd(await queries.listForCap(db, orgId, now()), plans[plan].activeDrops)
+    await queries.setPaused(db, paused, now())
+    return paused
+  }
+
+  /** Deletes for good, inside the caller's transaction; the address says "gone" from then on. */
+  async function remove(db: Sql, site: SiteFacts): Promise<void> {
+    await queries.markDeleted(db, site.id, now())
+    // Nobody has ever seen anything at the address of a drop without content: it is free again at once.
+    const wasPublished = site.next_version_number > 1
+    const coolsUntil = clock.now() + (wasPublished ? config.slugCooldownMs : 0)
+    await queries.releaseSlug(db, site.slug, 'tombstone', new Date(coolsUntil))
+    await queries.buryFormerSlugs(db, site.id)
+    await refreshRoutes(db, site.id)
+  }
+
+  /** With its organisation goes every drop. */
+  async function removeAll(db: Sql, orgId: string): Promise<void> {
+    for (const site of await queries.listSites(db, orgId)) await remove(db, site)
+  }
+
+  async function rename(db: Sql, site: SiteFacts, slug: string): Promise<void> {
+    if (site.taken_down_at)
+      throw errors.forbidden('This drop was removed by trust and safety. Its address stays as it is.')
+    await takeWantedSlug(db, slug, site.id)
+    await queries.releaseSlug(db, site.slug, 'former', new Date(clock.now() + config.slugCooldownMs))
+  }
+
+  /** Columns that a PATCH sets. Features above the plan are refused; taking one away is always allowed. */
+  function changesOf(site: SiteFacts, patch: SitePatch): Record<string, unknown> {
+    const plan = plans[site.plan]
+    if (patch.password != null && !plan.password) throw errors.planFeature('Password protection')
+    if (patch.analytics != null && !plan.analytics) throw errors.planFeature('Analytics')
+    const changes: Record<string, unknown> = {}
+    if (patch.name !== undefined) changes['name'] = patch.name
+    if (patch.slug !== undefined) changes['slug'] = patch.slug
+    if (patch.spa_fallback !== undefined) changes['spa_fallback'] = patch.spa_fallback
+    if (patch.gallery !== undefined) changes['in_gallery'] = patch.gallery
+    if (patch.analytics !== undefined)
+      changes['analytics'] = patch.analytics === null ? null : sql.json(patch.analytics)
+    return changes
+  }
+
+  return {
+    requireOwn,
+    lockOwn,
+    lockOrganisation,
+    roomFor,
+    reserve,
+    add,
+    remove,
+    removeAll,
+    pauseBeyondCap,
+    resumeFitting,
+    find: queries.findSite,
+    views,
+    get: viewOwn,
+
+    /** The id of a drop that somebody named by its slug, its address or the id itself. */
+    async findId(actor: Pick<Actor, 'orgId'>, name: string): Promise<string> {
+      if (name.startsWith('st_')) return name
+      const slug = /^(?:https?:\/\/)?([a-z0-9-]+)(?:[.:/].*)?$/i.exec(name.trim())?.[1]?.toLowerCase()
+      const id = slug === undefined ? undefined : await queries.findOwnSlug(sql, actor.orgId, slug)
+      if (id === undefined) throw errors.notFound()
+      return id
+    },
+
+    async list(actor: Actor): Promise<SiteView[]> {
+      return views(await queries.listSites(sql, actor.orgId))
+    },
+
+    async create(actor: Actor, wanted: WantedSite): Promise<Propagated<SiteView>> {
+      const site = await transaction(sql, async (db) => {
+        const added = await add(db, actor, wanted)
+        await refreshRoutes(db, added.id)
+        return added
+      })
+      return { value: view(site, 0), ...(await events.propagate()) }
+    },
+
+    async patch(actor: Actor, siteId: string, patch: SitePatch): Promise<Propagated<SiteView>> {
+      const before = await requireOwn(sql, actor, siteId)
+      const changes = changesOf(before, patch)
+      const password = patch.password === undefined ? undefined : await preparePassword(before, patch.password)
+      await transaction(sql, async (db) => {
+        await queries.lockSite(db, siteId)
+        const site = await requireOwn(db, actor, siteId)
+        if (patch.slug !== undefined && patch.slug !== site.slug) await rename(db, site, patch.slug)
+        const protection = password === undefined ? {} : protectionChanges(site, password)
+        await queries.updateSite(db, siteId, { ...changes, ...protection }, now())
+        await refreshRoutes(db, siteId)
+        await audit(db, { actor, action: 'site.update', subject: siteId, detail: { fields: Object.keys(patch) } })
+      })
+      const { pending } = await events.propagate()
+      return { value: await viewOwn(actor, siteId), pending }
+    },
+
+    async delete(actor: Actor, siteId: string): Promise<Propagated<undefined>> {
+      await transaction(sql, async (db) => {
+        const site = await lockOwn(db, actor, siteId)
+        await remove(db, site)
+        await resumeFitting(db, actor.orgId)
+        await audit(db, { actor, action: 'site.delete', subject: siteId, detail: { slug: site.slug } })
+      })
+      return { value: undefined, ...(await events.propagate()) }
+    },
+
+    /**
+     * The owner's choice of drops that stay live when a plan ends; what was published last fills it up. Where drops are
+     * paused already, chosen ones come back at once, in the place of others.
+     */
+    async choose(actor: Actor, siteIds: readonly string[]): Promise<Propagated<SiteView[]>> {
+      const chosen = [...new Set(siteIds)]
+      if (chosen.length > plans.free.activeDrops)
+        throw errors.invalidRequest(`Choose at most ${plans.free.activeDrops} drops: the free plan keeps as many live.`)
+      await transaction(sql, async (db) => {
+        const plan = await lockOrganisation(db, actor.orgId)
+        for (const id of chosen) await requireOwn(db, actor, id)
+        await queries.setChosen(db, actor.orgId, chosen)
+        const all = await queries.listForCap(db, actor.orgId, now())
+        const { pause, resume } = swapForChosen(all, plans[plan].activeDrops)
+        await queries.setPaused(db, pause, now())
+        await queries.setPaused(db, resume, null)
+        for (const id of [...pause, ...resume].toSorted()) await refreshRoutes(db, id)
+        await audit(db, { actor, action: 'site.choose', subject: actor.orgId, detail: { chosen, pause, resume } })
+      })
+      const { pending } = await events.propagate()
+      return { value: await views(await queries.listSites(sql, actor.orgId)), pending }
+    },
+
+    async dailyViews(actor: Actor, siteId: string, days: number): Promise<{ day: string; count: number }[]> {
+      await requireOwn(sql, actor, siteId)
+      const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
+      const first = clock.now() - (days - 1) * DAY_MS
+      const counts = new Map((await queries.dailyViews(sql, siteId, dayOf(first))).map((row) => [row.day, row.count]))
+      return Array.from({ length: days }, (_, index) => dayOf(first + index * DAY_MS)).map((day) => ({
+        day,
+        count: counts.get(day) ?? 0,
+      }))
+    },
+
+    async usage(actor: Actor) {
+      const plan = plans[actor.plan]
+      const all = await queries.listSites(sql, actor.orgId)
+      return {
+        plan: plan.name,
+        drops: { used: await queries.countActiveSites(sql, actor.orgId, now()), limit: plan.activeDrops },
+        storage_bytes: { used: await queries.storedBytes(sql, actor.orgId), limit: plan.storageBytes },
+        upload_bytes: { limit: plan.uploadBytes },
+        versions_per_drop: { limit: plan.versionsKept },
+        paused_drops: all.filter((site) => site.paused_at).length,
+        views_30d: (await views(all)).reduce((sum, site) => sum + site.views_30d, 0),
+      }
+    },
+  }
+}
+
+function randomFraction(): number {
+  return randomBytes(4).readUInt32BE() / 2 ** 32
+}

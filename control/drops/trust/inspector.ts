@@ -1,0 +1,43 @@
+/** Runs the phishing heuristic off the event loop. */
+import { errors, type ApiError } from '../../../shared/errors.ts'
+import type { Log } from '../../../shared/log.ts'
+import type { Inspection } from '../anonymous/anonymous.ts'
+import { createWorkerPool, JobCrashed, JobTimeout } from '../publishing/workers/pool.ts'
+
+/** The largest honest page takes a tenth of a second, the worst one a second; the machine may be busy. */
+const TIMEOUT_MS = 5000
+const HEAP_MB = 128
+const MAX_WAITING = 500
+const MAX_WAIT_MS = 6000
+/** One network holds one of them. */
+const THREADS = 2
+
+export function createInspector({ log }: { log: Log }) {
+  const pool = createWorkerPool({
+    script: new URL('./inspector-worker.ts', import.meta.url),
+    size: THREADS,
+    share: 1,
+    maxHeapMb: HEAP_MB,
+    maxWaiting: MAX_WAITING,
+    maxWaitMs: MAX_WAIT_MS,
+  })
+  return {
+    /** A page that cannot be inspected is not published: it may have been made to defeat the heuristic. */
+    async inspect(page: Buffer, network: string): Promise<Inspection> {
+      const limits = { timeoutMs: TIMEOUT_MS, owner: network }
+      const inspection = await pool.run<Inspection>({ page }, limits).catch((error: unknown) => {
+        log.warn({ err: error }, 'a page could not be inspected')
+        throw error instanceof JobTimeout || error instanceof JobCrashed ? undecided() : error
+      })
+      if (inspection.verdict !== 'ok') log.warn({ ...inspection }, 'phishing heuristic')
+      return inspection
+    },
+    close: () => pool.close(),
+  }
+}
+
+function undecided(): ApiError {
+  return errors.contentRejected(
+    'The page could not be checked in time, so it was not published. Make it smaller, or publish it from an account.',
+  )
+}

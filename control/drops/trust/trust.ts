@@ -1,0 +1,181 @@
+/** Trust and safety: takedown and restore, abuse reports, the review queue. */
+import type { Clock } from '../../../shared/clock.ts'
+import { errors } from '../../../shared/errors.ts'
+import { parseAuthority, siteHost } from '../../../shared/hosts.ts'
+import { newId } from '../../../shared/ids.ts'
+import { limitKeyOfIp } from '../../../shared/ip.ts'
+import { addressOf } from '../../../shared/settings.ts'
+import type { Actor } from '../../ground/actor.ts'
+import type { Inspection } from '../anonymous/anonymous.ts'
+import { recordAudit } from '../../people/audit/audit.ts'
+import type { ControlConfig } from '../../ground/config.ts'
+import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import { setRoute } from '../../ground/events/outbox.ts'
+import type { Events } from '../../ground/events/publish.ts'
+import type { RateLimiter } from '../../ground/http/rate-limit.ts'
+import type { EnqueueMail } from '../../ground/mail/mail.ts'
+import type { RefreshRoutes } from '../sites/routing.ts'
+import { closedRouteOf } from '../sites/rules.ts'
+import * as queries from './queries.ts'
+
+interface TrustDeps {
+  sql: Pool
+  clock: Clock
+  events: Pick<Events, 'propagate' | 'isServed'>
+  refreshRoutes: RefreshRoutes
+  enqueueMail: EnqueueMail
+  limiter: RateLimiter
+  config: Pick<ControlConfig, 'baseUrl' | 'sitesDomain' | 'publicPort' | 'mailFrom'>
+}
+
+/** A member of staff, or the operator at the machine. */
+export type Moderator = Actor | { readonly system: string }
+
+export const REPORT_REASONS = ['phishing', 'malware', 'copyright', 'illegal', 'spam', 'other'] as const
+export type ReportReason = (typeof REPORT_REASONS)[number]
+
+const REPORTS_PER_HOUR = 10
+const MAX_QUEUE_ROWS = 200
+const MAX_FOUND_ROWS = 50
+
+export type Trust = ReturnType<typeof createTrust>
+
+export function createTrust({ sql, clock, events, refreshRoutes, enqueueMail, limiter, config }: TrustDeps) {
+  const now = (): Date => new Date(clock.now())
+  const urlOf = (slug: string): string => addressOf(config, siteHost(slug, config.sitesDomain))
+
+  function requireStaff(moderator: Moderator): void {
+    if (!('system' in moderator) && !moderator.isStaff) throw errors.notFound('page')
+  }
+
+  /** A slug, a host or a URL. */
+  function hostOf(address: string): string | undefined {
+    if (!address.includes('.')) return parseAuthority(siteHost(address, config.sitesDomain))
+    return parseAuthority(address.replace(/^https?:\/\//i, '').split('/')[0])
+  }
+
+  /** Changes a site under its lock and tells the edges. `otherwise`: what to do where no drop of ours is. */
+  async function moderate(
+    moderator: Moderator,
+    address: string,
+    change: (db: Sql, site: queries.FoundSite) => Promise<void>,
+    otherwise: (db: Sql, host: string) => Promise<boolean> = async () => false,
+  ): Promise<{ pending: boolean }> {
+    requireStaff(moderator)
+    const host = hostOf(address)
+    if (host === undefined) throw errors.notFound()
+    await transaction(sql, async (db) => {
+      const site = (await queries.lockSiteBySlug(db, address)) ?? (await queries.lockSiteByHost(db, host))
+      if (site) {
+        await change(db, site)
+        await refreshRoutes(db, site.id)
+      } else if (!(await otherwise(db, host))) throw errors.notFound()
+    })
+    return events.propagate()
+  }
+
+  async function takeDown(moderator: Moderator, db: Sql, site: queries.FoundSite, reason: string): Promise<void> {
+    await queries.setTakenDown(db, site.id, now(), reason)
+    await queries.resolveAllOf(db, site.id, 'taken down', now())
+    await recordAudit(db, {
+      orgId: site.org_id,
+      actor: moderator,
+      action: 'trust.takedown',
+      subject: site.id,
+      detail: { slug: site.slug, reason },
+    })
+    if (site.owner_email)
+      await enqueueMail(db, {
+        eventKey: `takedown:${site.id}:${clock.now()}`,
+        to: site.owner_email,
+        template: 'takedown',
+        data: { url: urlOf(site.slug), reason, contact: `${config.baseUrl}/report` },
+      })
+  }
+
+  /**
+   * Edges may serve an address that the database does not know, from before it was restored. It has no owner to be told
+   * and no content to be given back: it is known to be removed from here on.
+   */
+  async function takeDownUnknown(moderator: Moderator, db: Sql, host: string, reason: string): Promise<boolean> {
+    if ((await queries.leadsSomewhere(db, host)) || !(await events.isServed(host))) return false
+    await setRoute(db, closedRouteOf(host, 'unknown', 'removed'))
+    const detail = { host, reason }
+    await recordAudit(db, { orgId: null, actor: moderator, action: 'trust.takedown', subject: host, detail })
+    return true
+  }
+
+  return {
+    /** `address`: a slug, a host or a URL; any that an edge serves. */
+    takedown: (moderator: Moderator, address: string, reason: string) =>
+      moderate(
+        moderator,
+        address,
+        (db, site) => takeDown(moderator, db, site, reason),
+        (db, host) => takeDownUnknown(moderator, db, host, reason),
+      ),
+
+    restore: (moderator: Moderator, slug: string) =>
+      moderate(moderator, slug, async (db, site) => {
+        if (!site.taken_down_at) throw errors.invalidRequest(`"${slug}" has not been taken down.`)
+        await queries.setTakenDown(db, site.id, null, null)
+        await recordAudit(db, {
+          orgId: site.org_id,
+          actor: moderator,
+          action: 'trust.restore',
+          subject: site.id,
+          detail: { slug },
+        })
+      }),
+
+    /** Anybody may report an address of ours. */
+    async report(input: {
+      url: string
+      reason: ReportReason
+      detail: string
+      contact: string
+      ip: string
+    }): Promise<{ id: string }> {
+      await limiter.consume('abuse-report', limitKeyOfIp(input.ip), { points: REPORTS_PER_HOUR, windowSeconds: 3600 })
+      const host = parseAuthority(input.url.replace(/^https?:\/\//i, '').split('/')[0])
+      if (host === undefined) throw errors.invalidRequest('Enter the address of the page you want to report.')
+      const id = newId('rep', clock.now())
+      const siteId = await queries.findSiteIdByHost(sql, host)
+      await queries.insertReport(sql, {
+        id,
+        site_id: siteId ?? null,
+        url: input.url,
+        reason: input.reason,
+        detail: input.detail,
+        contact: input.contact,
+        ip: input.ip,
+        created_at: now(),
+      })
+      return { id }
+    },
+
+    async queue(sqlOrTransaction: Sql, siteId: string, inspection: Inspection): Promise<void> {
+      await queries.insertReview(
+        sqlOrTransaction,
+        { id: newId('rep', clock.now()), site_id: siteId, score: inspection.score, created_at: now() },
+        inspection.reasons,
+      )
+    },
+
+    async openQueue(moderator: Moderator): Promise<(queries.QueueEntry & { address: string })[]> {
+      requireStaff(moderator)
+      const entries = await queries.openQueue(sql, MAX_QUEUE_ROWS)
+      return entries.map((entry) => ({ ...entry, address: entry.slug ? urlOf(entry.slug) : entry.url }))
+    },
+
+    async dismiss(moderator: Moderator, id: string): Promise<void> {
+      requireStaff(moderator)
+      if (!(await queries.resolveEntry(sql, id, 'dismissed', now()))) throw errors.notFound('entry')
+    },
+
+    async search(moderator: Moderator, text: string): Promise<queries.FoundSite[]> {
+      requireStaff(moderator)
+      return text.trim() === '' ? [] : queries.searchSites(sql, text.trim(), MAX_FOUND_ROWS)
+    },
+  }
+}

@@ -1,0 +1,125 @@
+/** Settings of the control plane, read once. */
+import { readBlobStore } from '../../shared/blobs/location.ts'
+import { EnvReader, type Env } from '../../shared/env.ts'
+import { isLoopbackName } from '../../shared/ip.ts'
+import { localDatabaseUrl } from '../../shared/local-services.ts'
+import { readRedisUrl } from '../../shared/redis-url.ts'
+import { readSecretKey } from '../../shared/secret-key.ts'
+import { readSharedSettings, type SharedSettings } from '../../shared/settings.ts'
+
+export interface ControlConfig extends SharedSettings {
+  /** Loopback, or a private address when the edges are other machines. */
+  readonly controlHost: string
+  readonly databaseUrl: string
+  readonly redisUrl: string
+  /** `file:<dir>` or `s3://bucket?endpoint=…`. */
+  readonly blobStore: string
+  readonly secretKey: string
+  /** Unset: mails are written into `<dataDir>/mail`. */
+  readonly smtpUrl: string | undefined
+  /** May `/dev/mail` show those files? They hold links that open accounts: only where the service is this machine's own. */
+  readonly showsMails: boolean
+  readonly mailFrom: string
+  readonly stripeSecretKey: string | undefined
+  readonly stripeWebhookSecrets: readonly string[]
+  readonly stripeApiBase: string | undefined
+  readonly dnsResolver: string | undefined
+  /** Unset: custom domains get certificates of the local CA, and nothing asks whether a public CA could see them. */
+  readonly acmeDirectoryUrl: string | undefined
+  /** What a CAA record must name so that our CA may issue. */
+  readonly caaIdentities: readonly string[]
+  /** Public port of the edge's plain listener, where a CA looks for http-01 answers. */
+  readonly challengePort: number
+  /** May a custom domain's address be looked at although it is not a public one? Only where nobody can be attacked. */
+  readonly allowPrivateAddresses: boolean
+  /** The same for this machine's own addresses: on a laptop, where the service itself is at one. */
+  readonly allowLoopback: boolean
+  /** What an apex domain's A and AAAA records should say; unset: what the host of BASE_URL resolves to. */
+  readonly publicAddresses: readonly string[]
+  /** First pause between two checks of a domain that is not ready; later ones are multiples. */
+  readonly domainCheckMs: number
+  readonly anonymousLifetimeMs: number
+  readonly freeIdleLifetimeMs: number
+  readonly recoveryWindowMs: number
+  /** How long before a free drop expires its owner hears of it. */
+  readonly expiryWarningsMs: readonly number[]
+  /** How long before it is removed for good. */
+  readonly removalWarningMs: number
+  /** An account that was never verified is closed so long after its sign-up, and its owner hears of it so long before. */
+  readonly unverifiedLifetimeMs: number
+  readonly unverifiedWarningsMs: readonly number[]
+  /** How long a renamed slug redirects, and a deleted one stays blocked, before somebody else may take it. */
+  readonly slugCooldownMs: number
+  /** After an account is closed: how long logs and mail records still name its person. */
+  readonly personalDataKeptMs: number
+  readonly jobIntervalMs: number
+  readonly geoHeader: string | undefined
+  /** Anonymous drops per hour from one network, and from one browser. */
+  readonly anonymousPerHour: number
+  /** What live anonymous drops may store, all together and from one network. */
+  readonly anonymousStorageBytes: number
+  readonly anonymousNetworkStorageBytes: number
+  /** Versions per hour of one organisation. */
+  readonly uploadsPerHour: number
+}
+
+/** `postgres://…`, or the directory of a unix socket. */
+function readDatabaseUrl(env: EnvReader): string | undefined {
+  const given = env.optional('DATABASE_URL')
+  return given?.startsWith('/') ? given : env.url('DATABASE_URL', ['postgres', 'postgresql'])
+}
+
+/** A public service without a mail server would keep everybody's links in a folder and never say so. */
+function readMail(env: EnvReader, { serviceHost }: SharedSettings): Pick<ControlConfig, 'smtpUrl' | 'showsMails'> {
+  const smtpUrl = env.url('SMTP_URL', ['smtp', 'smtps'])
+  const isLocal = isLoopbackName(serviceHost)
+  const toFiles = env.oneOf('MAIL_TO_FILES', ['0', '1'], '0') === '1'
+  if (smtpUrl === undefined && env.optional('SMTP_URL') === undefined && !isLocal && !toFiles)
+    env.problem(
+      `SMTP_URL must be set, because BASE_URL (${serviceHost}) is not this machine alone: smtp://user:password@host:port, or MAIL_TO_FILES=1 to only write mails into DATA_DIR/mail`,
+      undefined,
+    )
+  return { smtpUrl, showsMails: smtpUrl === undefined && isLocal }
+}
+
+export function readControlConfig(environment: Env): ControlConfig {
+  const env = new EnvReader(environment)
+  const shared = readSharedSettings(env)
+  return env.finish({
+    ...shared,
+    controlHost: env.text('CONTROL_HOST', '127.0.0.1'),
+    databaseUrl: readDatabaseUrl(env) ?? localDatabaseUrl(shared.dataDir),
+    redisUrl: readRedisUrl(env, shared.dataDir),
+    blobStore: readBlobStore(env, shared.dataDir),
+    secretKey: readSecretKey(env, shared.dataDir),
+    ...readMail(env, shared),
+    mailFrom: env.text('MAIL_FROM', `Dropway <no-reply@${shared.serviceHost}>`),
+    stripeSecretKey: env.optional('STRIPE_SECRET_KEY'),
+    stripeWebhookSecrets: env.list('STRIPE_WEBHOOK_SECRET'),
+    stripeApiBase: env.url('STRIPE_API_BASE', ['https', 'http']),
+    dnsResolver: env.ipAndPort('DNS_RESOLVER'),
+    acmeDirectoryUrl: env.url('ACME_DIRECTORY_URL', ['https']),
+    caaIdentities: env.list('CAA_IDENTITIES'),
+    // Where the secure port is not 443 the plain one is not 80 either: one machine, or a test.
+    challengePort: env.port('CHALLENGE_PORT', shared.publicPort === undefined ? 80 : shared.httpPort),
+    allowPrivateAddresses: env.oneOf('ALLOW_PRIVATE_ADDRESSES', ['yes', 'no'], 'no') === 'yes',
+    allowLoopback: isLoopbackName(shared.serviceHost),
+    publicAddresses: env.list('PUBLIC_ADDRESSES'),
+    domainCheckMs: env.durationMs('DOMAIN_CHECK_INTERVAL', '10s'),
+    anonymousLifetimeMs: env.durationMs('ANONYMOUS_LIFETIME', '7d'),
+    freeIdleLifetimeMs: env.durationMs('FREE_IDLE_LIFETIME', '30d'),
+    recoveryWindowMs: env.durationMs('RECOVERY_WINDOW', '30d'),
+    expiryWarningsMs: env.durationsMs('EXPIRY_WARNINGS', '7d,1d'),
+    removalWarningMs: env.durationMs('REMOVAL_WARNING', '7d'),
+    unverifiedLifetimeMs: env.durationMs('UNVERIFIED_LIFETIME', '90d'),
+    unverifiedWarningsMs: env.durationsMs('UNVERIFIED_WARNINGS', '30d,7d'),
+    slugCooldownMs: env.durationMs('SLUG_COOLDOWN', '30d'),
+    personalDataKeptMs: env.durationMs('PERSONAL_DATA_KEPT', '30d'),
+    jobIntervalMs: env.durationMs('JOB_INTERVAL', '30s'),
+    geoHeader: env.optional('GEO_COUNTRY_HEADER')?.toLowerCase(),
+    anonymousPerHour: env.integer('ANONYMOUS_PER_HOUR', 60, 1, 1_000_000),
+    anonymousStorageBytes: env.integer('ANONYMOUS_STORAGE_MB', 20_000, 1, 1_000_000_000) * 1_000_000,
+    anonymousNetworkStorageBytes: env.integer('ANONYMOUS_NETWORK_STORAGE_MB', 500, 1, 1_000_000_000) * 1_000_000,
+    uploadsPerHour: env.integer('UPLOADS_PER_HOUR', 600, 1, 1_000_000),
+  })
+}

@@ -1,0 +1,86 @@
+/** Postgres. `Sql` is a pool or a transaction: query functions take it first, so that either passes through. */
+import postgres from 'postgres'
+import { MINUTE_MS } from '../../../shared/clock.ts'
+import { arrayTypes } from './array-types.ts'
+import { currentCall, GivenUp } from './call.ts'
+import { createWriteShares, writeShareLimits, type WriteShares } from './write-shares.ts'
+
+export type Sql = postgres.Sql | postgres.TransactionSql
+export type Pool = postgres.Sql
+
+export interface DatabaseOptions {
+  /** postgres:// URL, or a directory that holds the unix socket of the embedded server (`<dir>` or `<dir>?database=<name>`). */
+  readonly url: string
+  readonly maxConnections: number
+}
+
+/**
+ * A process that vanished with its machine leaves its locks behind for no longer. Longer than anybody waits for Stripe
+ * or a mail server inside a transaction.
+ */
+const MAX_IDLE_IN_TRANSACTION_MS = 5 * MINUTE_MS
+
+/** Who may have how much of which pool. */
+const sharesOf = new WeakMap<Pool, WriteShares>()
+
+export function openDatabase(options: DatabaseOptions): Pool {
+  const pool = openPool(options)
+  sharesOf.set(pool, createWriteShares(writeShareLimits(options.maxConnections)))
+  return pool
+}
+
+function openPool({ url, maxConnections }: DatabaseOptions): Pool {
+  const options = {
+    max: maxConnections,
+    idle_timeout: 60,
+    connect_timeout: 2,
+    // Seconds between attempts. The default grows to twenty: too long for callers who wait for it to be back.
+    backoff: () => 0.1 + Math.random() * 0.2,
+    onnotice: () => {},
+    fetch_types: false,
+    types: {
+      // Sizes and counts fit a double exactly; nobody wants strings.
+      bigint: { to: 20, from: [20], parse: Number, serialize: String },
+      ...arrayTypes,
+    },
+    connection: {
+      application_name: 'dropway',
+      statement_timeout: 30_000,
+      idle_in_transaction_session_timeout: MAX_IDLE_IN_TRANSACTION_MS,
+    },
+  } as const
+  if (!url.startsWith('/')) return postgres(url, options as never)
+  const [directory, database = 'dropway'] = url.split('?database=')
+  const socket = `${directory}/.s.PGSQL.5432`
+  return postgres({ ...options, host: socket, path: socket, database, username: 'postgres' } as never)
+}
+
+/**
+ * Runs `work` in one transaction; retries when Postgres says that a retry is safe (serialization, deadlock). What the
+ * caller was told has failed is rolled back.
+ */
+export async function transaction<Result>(
+  pool: Pool,
+  work: (sql: postgres.TransactionSql) => Promise<Result>,
+): Promise<Result> {
+  const call = currentCall()
+  const wanted = async (sql: postgres.TransactionSql): Promise<Result> => {
+    const result = await work(sql)
+    if (call?.givenUp) throw new GivenUp()
+    return result
+  }
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const begin = (): Promise<unknown> => pool.begin(wanted)
+      return (await (sharesOf.get(pool)?.during(call, begin) ?? begin())) as Result
+    } catch (error) {
+      const code = (error as { code?: string }).code
+      if (attempt >= 5 || (code !== '40001' && code !== '40P01')) throw error
+    }
+  }
+}
+
+export function isUniqueViolation(error: unknown, constraint?: string): boolean {
+  const { code, constraint_name } = error as { code?: string; constraint_name?: string }
+  return code === '23505' && (constraint === undefined || constraint_name === constraint)
+}

@@ -1,0 +1,87 @@
+/**
+ * Is Postgres there? A query on a connection that died silently, or to a server that is frozen, would wait for minutes;
+ * whoever calls the API learns within two seconds instead.
+ *
+ *   asked every PING_EVERY_MS on a connection of its own ─▶ answered: available
+ *                                                        └▶ error, or silent for PING_MS: away; asked anew on a new connection
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { errors } from '../../../shared/errors.ts'
+import type { Log } from '../../../shared/log.ts'
+import { newCall, runAs } from './call.ts'
+import { openDatabase, type Pool } from './sql.ts'
+
+const PING_EVERY_MS = 400
+const PING_MS = 1400
+/** Sooner while it is away: it may be back any moment. */
+const RETRY_MS = 200
+
+export interface DatabaseWatch {
+  start(): void
+  stop(): Promise<void>
+  /** Does the work unless Postgres is away; gives up on it, with a 503, when Postgres goes away meanwhile: nothing of it
+   *  is committed after that. */
+  guard<Result>(work: () => Promise<Result> | Result): Promise<Result>
+}
+
+export function createDatabaseWatch({ url, log }: { url: string; log: Log }): DatabaseWatch {
+  const waiting = new Set<() => void>()
+  let running = false
+  let isAway = false
+  let sql: Pool | undefined
+  let loop: Promise<void> = Promise.resolve()
+
+  async function ping(): Promise<void> {
+    sql ??= openDatabase({ url, maxConnections: 1 })
+    const answered = sql`select 1`.then(() => true)
+    answered.catch(() => {})
+    const late = sleep(PING_MS, false, { ref: false })
+    // Answered while this process itself was busy counts: the answer is read before the last turn ends.
+    if (await Promise.race([answered, late.then(() => sleep(0, false))])) return
+    if (!(await Promise.race([answered, sleep(10, false)]))) throw new Error(`Postgres is silent for ${PING_MS} ms`)
+  }
+
+  async function watch(): Promise<void> {
+    while (running) {
+      try {
+        await ping()
+        if (isAway) log.info('Postgres is back')
+        isAway = false
+      } catch (error) {
+        if (!isAway && running) log.error({ err: error }, 'Postgres is away')
+        isAway = true
+        for (const giveUp of waiting) giveUp()
+        void sql?.end({ timeout: 0 }).catch(() => {})
+        sql = undefined
+      }
+      await sleep(isAway ? RETRY_MS : PING_EVERY_MS, undefined, { ref: false })
+    }
+  }
+
+  return {
+    start() {
+      running = true
+      loop = watch()
+    },
+    async stop() {
+      running = false
+      await Promise.race([loop, sleep(PING_MS, undefined, { ref: false })])
+      await sql?.end({ timeout: 0 }).catch(() => {})
+    },
+    guard(work) {
+      return new Promise((resolve, reject) => {
+        const call = newCall()
+        const giveUp = (): void => {
+          call.givenUp = true
+          reject(errors.unavailable('A part of the service is not reachable right now. Try again in a moment.'))
+        }
+        if (isAway) return giveUp()
+        waiting.add(giveUp)
+        // In a function of its own: what it throws at once is a rejection too.
+        runAs(call, async () => work())
+          .then(resolve, reject)
+          .finally(() => waiting.delete(giveUp))
+      })
+    },
+  }
+}

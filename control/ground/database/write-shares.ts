@@ -1,0 +1,55 @@
+/**
+ * The pool of connections is shared: transactions of one network, or for one organisation, hold only a part of it, so that
+ * a hundred uploads that wait for the lock of one drop do not hold up everybody else's sign-in. Who waits too long hears
+ * 503. Jobs work for everybody and do not wait here.
+ */
+import { errors } from '../../../shared/errors.ts'
+import { createShares, type Shares, type ShareLimits } from '../../../shared/shares.ts'
+import type { Call } from './call.ts'
+
+/** Left to jobs, to mails, and to queries without a transaction. */
+const RESERVED_CONNECTIONS = 4
+const WAIT_MS = 5000
+
+export function writeShareLimits(connections: number): ShareLimits {
+  const places = Math.max(1, connections - RESERVED_CONNECTIONS)
+  return { places, placesPerCaller: Math.ceil(places / 2), waiting: 1000, waitingPerCaller: 100, waitMs: WAIT_MS }
+}
+
+export interface WriteShares {
+  /** Does the work once both the call's network and its organisation have a place. */
+  during<Result>(call: Call | undefined, work: () => Promise<Result>): Promise<Result>
+}
+
+export function createWriteShares(limits: ShareLimits): WriteShares {
+  // The organisation first, and without a total: whoever waits there holds nothing that others need.
+  const organisations = createShares({ ...limits, places: Number.POSITIVE_INFINITY })
+  const networks = createShares(limits)
+  return {
+    async during(call, work) {
+      if (call === undefined || call.hasPlace) return work()
+      call.hasPlace = true
+      const held: (() => void)[] = []
+      try {
+        if (call.organisation !== undefined) held.push(await place(organisations, call.organisation))
+        if (call.network !== undefined) held.push(await place(networks, call.network))
+        return await work()
+      } finally {
+        call.hasPlace = false
+        for (const leave of held) leave()
+      }
+    },
+  }
+}
+
+function place(shares: Shares, caller: string): Promise<() => void> {
+  return new Promise((resolve, reject) => {
+    // Looked up when it is called: a place that is free comes before `enter` returns how to leave it.
+    const leave = (): void => leaveNow()
+    const leaveNow = shares.enter(
+      caller,
+      () => resolve(leave),
+      () => reject(errors.unavailable('Too many changes wait for their turn. Try again in a moment.')),
+    )
+  })
+}

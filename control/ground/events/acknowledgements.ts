@@ -1,0 +1,98 @@
+/**
+ * Waits until every live edge serves what was published. An edge counts when it has reached the log position on the very
+ * snapshot that we published to, and serves the news of the hosts that the caller changed: one that could not read
+ * them says so, and has acknowledged nothing about them.
+ */
+import { decodeHistory, encodeHistory } from '../../../shared/history.ts'
+import { keys } from '../../../shared/keys.ts'
+import { liveEdges, type EdgeRegistry, type LiveEdge } from '../../../shared/live-edges.ts'
+import type { RedisCommands } from '../../../shared/redis-commands.ts'
+import { compareStreamIds } from '../../../shared/stream.ts'
+import type { Timers } from '../../../shared/timers.ts'
+
+const POLL_MS = 4
+
+export interface Awaited {
+  readonly position: string
+  readonly epoch: string
+  readonly hosts: ReadonlySet<string>
+}
+
+/** `superseded`: everything was published again meanwhile; ask what position that is at. */
+export type Outcome = 'reached' | 'late' | 'superseded'
+
+export interface Acknowledgements {
+  /** Settles by the deadline. */
+  reached(awaited: Awaited, deadline: number): Promise<Outcome>
+}
+
+interface Waiter {
+  readonly awaited: Awaited
+  readonly deadline: number
+  readonly settle: (outcome: Outcome) => void
+}
+
+interface Edges {
+  readonly epoch: string | null
+  /** Whose history may write. It changes before the epoch does. */
+  readonly writer: string | null
+  readonly live: readonly LiveEdge[]
+}
+
+/** One poller for all waiting callers; it runs only while somebody waits. */
+export function createAcknowledgements(
+  redis: EdgeRegistry & Pick<RedisCommands, 'mget'>,
+  timers: Timers,
+): Acknowledgements {
+  const waiting = new Set<Waiter>()
+  let polling = false
+
+  async function look(): Promise<Edges | undefined> {
+    try {
+      // The edges first: what they served then is ours if nobody has claimed Redis until now.
+      const live = await liveEdges(redis)
+      const [epoch = null, writer = null] = await redis.mget([keys.epoch, keys.writer])
+      return { epoch, writer, live }
+    } catch {
+      return undefined
+    }
+  }
+
+  async function poll(): Promise<void> {
+    polling = true
+    while (waiting.size > 0) {
+      // Who begins to wait while the answer is on its way is judged by the next one.
+      const judged = [...waiting]
+      const edges = await look()
+      for (const waiter of judged) {
+        const outcome = edges && outcomeOf(waiter.awaited, edges)
+        if (outcome === undefined && timers.now() < waiter.deadline) continue
+        waiting.delete(waiter)
+        waiter.settle(outcome ?? 'late')
+      }
+      if (waiting.size > 0) await timers.sleep(POLL_MS)
+    }
+    polling = false
+  }
+
+  return {
+    reached(awaited, deadline) {
+      return new Promise((settle) => {
+        waiting.add({ awaited, deadline, settle })
+        if (!polling) void poll()
+      })
+    },
+  }
+}
+
+/** Undefined: not yet. */
+function outcomeOf(awaited: Awaited, { epoch, writer, live }: Edges): Outcome | undefined {
+  const history = decodeHistory(awaited.epoch)
+  if (epoch !== awaited.epoch || (history && writer !== encodeHistory(history))) return 'superseded'
+  return live.length > 0 && live.every((edge) => hasReached(edge, awaited)) ? 'reached' : undefined
+}
+
+function hasReached({ position, state }: LiveEdge, { position: wanted, epoch, hosts }: Awaited): boolean {
+  if (compareStreamIds(position, wanted) < 0) return false
+  return state === undefined || (state.epoch === epoch && !hosts.values().some((host) => state.refused.has(host)))
+}

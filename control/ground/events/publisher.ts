@@ -1,0 +1,314 @@
+/**
+ * Carries the outbox to Redis. Everything here happens under the publication lock of Postgres.
+ *
+ * 1. Which history do we write, and may we (history-rules.ts)? A new one begins by claiming Redis for itself, so that a
+ *    database that was left behind cannot write any more.
+ * 2. Is everything in Redis? Without an epoch (new, flushed), or in another life of Redis itself (a promoted replica or a
+ *    server that was started again from its file may lack what the last one had confirmed), all is published again,
+ *    and the epoch is set as the last step.
+ * 3. Rows leave the outbox in order. Each becomes HSET (snapshot) + XADD (log) in one MULTI; only then is it deleted.
+ *    A crash in between publishes it twice, which is harmless: revisions make it idempotent.
+ */
+import { decodeHistory, encodeEpoch, encodeHistory, type History } from '../../../shared/history.ts'
+import { keys, LOG_LENGTH } from '../../../shared/keys.ts'
+import type { Log } from '../../../shared/log.ts'
+import type { RedisCommands, RedisTransaction } from '../../../shared/redis-commands.ts'
+import { encodeStreamMessage, START_OF_LOG } from '../../../shared/stream.ts'
+import {
+  nextOrdinal,
+  standingOf,
+  unknownAllowance,
+  type EdgeHistories,
+  type Published,
+  type Standing,
+  NO_HISTORY,
+} from './history-rules.ts'
+import type { DatabaseHistory, OutboxRow, Publication, PublicationStore } from './publication.ts'
+
+export interface PublisherDeps {
+  readonly store: PublicationStore
+  /** A connection of its own: WATCH belongs to a connection. */
+  readonly redis: RedisCommands
+  readonly log: Log
+  /** Letters and digits that nobody has used before. */
+  newToken(): string
+  /** Further things that live in the snapshot (certificates); called while everything is republished. */
+  readonly republishers: readonly (() => Promise<void>)[]
+}
+
+/** Where an acknowledgement must come from to count. */
+export interface Position {
+  /** Includes everything that was committed before the flush began. */
+  readonly position: string
+  readonly epoch: string
+  readonly history: History
+  /** Whose routes this flush published. */
+  readonly hosts: ReadonlySet<string>
+}
+
+export interface SettledUnknown {
+  /** Addresses that are served and that the database does not know. */
+  readonly unknown: number
+  /** How many of them were removed: all, or none. */
+  readonly removed: number
+}
+
+export interface Publisher {
+  /** Publishes all committed rows. Throws when this database may not publish. */
+  flush(edges: EdgeHistories): Promise<Position>
+  /** Writes the whole snapshot once more. Returns the number of routes and the ordinal of their history. */
+  republish(edges: EdgeHistories, newHistory: boolean): Promise<{ routes: number; history: number }>
+  /** Decides about addresses that edges serve and the table does not know: up to `limit`, else a few per history. */
+  settleUnknown(limit?: number): Promise<SettledUnknown>
+}
+
+/** This database is not the one that may publish; an operator has to say so if it shall be. */
+export class NotTheWriter extends Error {}
+
+const BATCH_ROWS = 500
+const REPUBLISH_BATCH_ROWS = 1000
+const SCAN_PAGE = 5000
+/** As a script with a key, so that a cluster asks the server that has our data. */
+const READ_LIFE = `return redis.call('INFO', 'replication')`
+
+interface RedisFacts {
+  readonly writer: string | null
+  readonly epoch: string | null
+  readonly newest: string | null
+  readonly hasSameLife: boolean
+  readonly life: string | undefined
+}
+
+export function createPublisher({ store, redis, log, newToken, republishers }: PublisherDeps): Publisher {
+  /** The watch is on from here until the next EXEC. */
+  async function readFacts(): Promise<RedisFacts> {
+    const [, values, life] = await Promise.all([
+      redis.watch(keys.writer),
+      redis.mget([keys.writer, keys.epoch, keys.newest, keys.redisLife]),
+      lifeOf(redis),
+    ])
+    const [writer = null, epoch = null, newest = null, knownLife = null] = values
+    return { writer, epoch, newest, life, hasSameLife: life === undefined || life === knownLife }
+  }
+
+  async function published(publication: Publication, facts: RedisFacts, edges: EdgeHistories): Promise<Published> {
+    const [revision, host] = facts.newest?.split(' ') ?? []
+    return {
+      writer: decodeHistory(facts.writer),
+      newest: revision && host ? { revision: Number(revision), ours: await publication.revisionOf(host) } : undefined,
+      edges,
+    }
+  }
+
+  /** Writes only while this history is the one that may write: nothing of a database that was left behind comes through. */
+  async function write(history: History, fill: (multi: RedisTransaction) => void): Promise<unknown[]> {
+    const multi = redis.multi().get(keys.writer)
+    fill(multi)
+    const results = await multi.exec()
+    const failed = results?.find(([error]) => error)
+    if (!results || failed) throw failed?.[0] ?? new Error('Redis was claimed by another history meanwhile')
+    // A connection that was made anew on the way watches nothing.
+    if (results[0]![1] !== encodeHistory(history)) throw new Error('Redis has lost what was just read from it')
+    return results.slice(1).map(([, result]) => result)
+  }
+
+  async function watchWriter(history: History): Promise<void> {
+    const [, writer] = await Promise.all([redis.watch(keys.writer), redis.get(keys.writer)])
+    if (writer !== encodeHistory(history)) throw new Error('Redis was claimed by another history meanwhile')
+  }
+
+  /** Returns the history that may be published from now on. */
+  async function takeStand(
+    publication: Publication,
+    facts: RedisFacts,
+    edges: EdgeHistories,
+    wantNew: boolean,
+  ): Promise<{ history: DatabaseHistory; begun: boolean }> {
+    const own = await publication.history()
+    const known = await published(publication, facts, edges)
+    const standing: Standing = wantNew
+      ? { kind: 'begin', ordinal: nextOrdinal(own, known), why: 'it was asked for' }
+      : standingOf(own, known)
+    switch (standing.kind) {
+      case 'go on':
+        return { history: own, begun: false }
+      case 'refuse':
+        throw new NotTheWriter(
+          `${standing.why}. If this database is the right one: "admin republish --new-history". If not, stop this control.`,
+        )
+      case 'begin': {
+        const history = { ordinal: standing.ordinal, id: newToken() }
+        await publication.beginHistory(history)
+        // The first one is what every new installation begins with; any other tells of a restore or a failover.
+        const level = own.ordinal === NO_HISTORY ? 'info' : 'warn'
+        log[level]({ history: history.ordinal, why: standing.why }, 'a new history of the routing table begins')
+        return { history: { ...history, ofThisLife: true, removedUnknown: 0 }, begun: true }
+      }
+      default:
+        return standing satisfies never
+    }
+  }
+
+  /** Returns the number of routes and the epoch that says that they are all there. */
+  async function publishAll(
+    publication: Publication,
+    history: History,
+    life: string | undefined,
+  ): Promise<{ routes: number; epoch: string }> {
+    const claimed = await redis.multi().set(keys.writer, encodeHistory(history)).exec()
+    if (!claimed || claimed[0]![0])
+      throw claimed?.[0]?.[0] ?? new Error('Redis was claimed by another history meanwhile')
+    let routes = 0
+    let newest = { revision: 0, host: '' }
+    for (let after = ''; ;) {
+      const rows = await publication.routesAfter(after, REPUBLISH_BATCH_ROWS)
+      if (rows.length === 0) break
+      await watchWriter(history)
+      await write(history, (multi) =>
+        multi.hset(keys.routes, ...rows.flatMap((row) => [row.host, JSON.stringify(row.record)])),
+      )
+      for (const { host, record } of rows) if (record.revision > newest.revision) newest = { ...record, host }
+      routes += rows.length
+      after = rows.at(-1)!.host
+    }
+    for (const republishOther of republishers) await republishOther()
+    await collectUnknown(publication)
+    const epoch = encodeEpoch(history, newToken())
+    await watchWriter(history)
+    await write(history, (multi) => {
+      multi.set(keys.newest, `${newest.revision} ${newest.host}`)
+      if (life !== undefined) multi.set(keys.redisLife, life)
+      multi.set(keys.epoch, epoch)
+    })
+    return { routes, epoch }
+  }
+
+  /** Hosts that stand in the snapshot and not in the table: of a history that was lost. */
+  async function collectUnknown(publication: Publication): Promise<void> {
+    let cursor = '0'
+    do {
+      const [next, flat] = await redis.hscan(keys.routes, cursor, 'COUNT', SCAN_PAGE)
+      const hosts = flat.filter((_, index) => index % 2 === 0)
+      const unknown = hosts.length === 0 ? [] : await publication.withoutRoute(hosts)
+      if (unknown.length > 0) await redis.sadd(keys.unknown, ...unknown)
+      cursor = next
+    } while (cursor !== '0')
+  }
+
+  async function publishRows(
+    { writer, epoch }: { writer: History; epoch: string },
+    newest: string | null,
+    rows: readonly OutboxRow[],
+  ): Promise<string> {
+    const last = rows.filter(({ kind }) => kind === 'route').reduce<OutboxRow | undefined>(later, undefined)
+    const results = await write(writer, (multi) => {
+      multi.get(keys.epoch)
+      if (last && last.revision > Number.parseInt(newest ?? '0', 10))
+        multi.set(keys.newest, `${last.revision} ${last.name}`)
+      for (const { kind, name, value } of rows) {
+        if (kind === 'route') multi.hset(keys.routes, name, value)
+        if (kind === 'domain') multi.hset(keys.domains, name, value)
+        multi.xadd(keys.log, 'MAXLEN', '~', LOG_LENGTH, '*', ...encodeStreamMessage({ kind, name, value }))
+      }
+    })
+    if (results[0] !== epoch) throw new Error('Redis has lost its snapshot meanwhile')
+    return results.at(-1) as string
+  }
+
+  async function flushOnce(publication: Publication, edges: EdgeHistories): Promise<Position & { complete: boolean }> {
+    const facts = await readFacts()
+    const { history, begun } = await takeStand(publication, facts, edges, false)
+    let { epoch, newest } = facts
+    if (begun || epoch === null || !facts.hasSameLife || facts.writer !== encodeHistory(history)) {
+      ;({ epoch } = await publishAll(publication, history, facts.life))
+      if (!begun) log.warn({ history: history.ordinal }, 'everything was published again')
+      await watchWriter(history)
+      newest = await redis.get(keys.newest)
+    }
+    const rows = await publication.outbox(BATCH_ROWS)
+    const hosts = new Set(rows.map(({ name }) => name))
+    if (rows.length === 0) {
+      await redis.unwatch()
+      return { position: await endOfLog(redis), epoch, history, hosts, complete: true }
+    }
+    const position = await publishRows({ writer: history, epoch }, newest, rows)
+    await publication.deleteOutbox(rows.map(({ id }) => id))
+    return { position, epoch, history, hosts, complete: rows.length < BATCH_ROWS }
+  }
+
+  /**
+   * Only by whose history may write: a control whose database was left behind knows other addresses, and must not take a
+   * report away from the one that has to act on it. What was decided is committed before the report goes.
+   */
+  async function settleUnknown(limit?: number): Promise<SettledUnknown> {
+    const reported = await redis.smembers(keys.unknown)
+    if (reported.length === 0) return { unknown: 0, removed: 0 }
+    const done = await store.locked(async (publication) => {
+      const history = await publication.history()
+      if ((await redis.get(keys.writer)) !== encodeHistory(history)) return undefined
+      const unknown = await publication.withoutRoute(reported)
+      const unknownHosts = new Set(unknown)
+      // Known all the same: the edge has missed it, or reported it before it came to be.
+      await publication.announceAgain(reported.filter((host) => !unknownHosts.has(host)))
+      const allowance = limit ?? unknownAllowance(history, await publication.countRoutes())
+      const removable = unknown.length <= allowance ? unknown : []
+      if (removable.length > 0) await publication.removeUnknown(removable)
+      return { history, unknown, removable }
+    })
+    if (!done) return { unknown: 0, removed: 0 }
+    const kept = new Set(done.unknown.length === done.removable.length ? [] : done.unknown)
+    await forgetReports(
+      done.history,
+      reported.filter((host) => !kept.has(host)),
+    )
+    return { unknown: done.unknown.length, removed: done.removable.length }
+  }
+
+  /** Under the lock, since a watch belongs to the whole connection. */
+  async function forgetReports(history: History, hosts: readonly string[]): Promise<void> {
+    for (let at = 0; at < hosts.length; at += SCAN_PAGE)
+      await store.locked(async () => {
+        await watchWriter(history)
+        await write(history, (multi) => multi.srem(keys.unknown, ...hosts.slice(at, at + SCAN_PAGE)))
+      })
+  }
+
+  return {
+    async flush(edges) {
+      const hosts = new Set<string>()
+      for (;;) {
+        const flushed = await store.locked((publication) => flushOnce(publication, edges))
+        for (const host of flushed.hosts) hosts.add(host)
+        if (flushed.complete) return { ...flushed, hosts }
+      }
+    },
+
+    republish: (edges, newHistory) =>
+      store.locked(async (publication) => {
+        const facts = await readFacts()
+        const { history } = await takeStand(publication, facts, edges, newHistory)
+        const { routes } = await publishAll(publication, history, facts.life)
+        return { routes, history: history.ordinal }
+      }),
+
+    settleUnknown,
+  }
+}
+
+function later(newest: OutboxRow | undefined, row: OutboxRow): OutboxRow {
+  return newest === undefined || row.revision > newest.revision ? row : newest
+}
+
+/** Undefined: this server does not say (the stand-in without scripts), and has no replicas that could be promoted. */
+async function lifeOf(redis: RedisCommands): Promise<string | undefined> {
+  const info = await redis.eval(READ_LIFE, 1, keys.redisLife).catch((error: unknown) => {
+    if ((error as Error).name === 'ReplyError') return ''
+    throw error
+  })
+  return /master_replid:(\w+)/.exec(String(info))?.[1]
+}
+
+async function endOfLog(redis: RedisCommands): Promise<string> {
+  const [last] = await redis.xrevrange(keys.log, '+', '-', 'COUNT', 1)
+  return last?.[0] ?? START_OF_LOG
+}

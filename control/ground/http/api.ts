@@ -1,0 +1,157 @@
+/**
+ * A REST route as a sentence: who may call it, what it takes, what it gives.
+ * Input and output are validated by the schemas that also write /api/v1/openapi.json.
+ */
+import { z } from 'zod'
+import type { Actor } from '../actor.ts'
+import { errors } from '../../../shared/errors.ts'
+import { json, noContent } from './reply.ts'
+import type { Method, Reply, Request, Route } from './route.ts'
+
+/** Resolves credentials to an actor; throws 401 for wrong ones. */
+export type Authenticate = (request: Request) => Promise<Actor | undefined>
+
+export type Access =
+  /** No credentials needed. */
+  | 'public'
+  /** Signed in; the e-mail may still be unverified (the exceptions that the specification lists). */
+  | 'account'
+  /** Signed in and verified. */
+  | 'verified'
+
+interface ApiRouteSpec<
+  Body extends z.ZodType,
+  Query extends z.ZodType,
+  Output extends z.ZodType | undefined,
+  Who extends Access,
+  Admitted,
+> {
+  method: Method
+  path: string
+  access: Who
+  summary: string
+  tag: string
+  /** Called before the body is read; throws to refuse. `run` gets what it gives. */
+  admit?(request: Request): Promise<Admitted>
+  body?: Body
+  /** When a JSON body may be larger than MAX_JSON_BYTES. */
+  maxBodyBytes?: number
+  query?: Query
+  /** Set instead of `body` when the handler reads the request itself (multipart, raw bytes). */
+  consumes?: string
+  status: number
+  output: Output
+  run(call: {
+    request: Request
+    actor: Who extends 'public' ? undefined : Actor
+    body: z.output<Body>
+    query: z.output<Query>
+    admitted: Admitted
+  }): Promise<Output extends z.ZodType ? ApiResult<z.input<Output>> : WithHeaders<undefined> | undefined | void>
+}
+
+/** Plain output, or output with headers (and, rarely, another status or a raw reply). */
+export type ApiResult<Output> = Output | WithHeaders<Output>
+
+export class WithHeaders<Output> {
+  readonly output: Output
+  readonly headers: Record<string, string | string[]>
+  constructor(output: Output, headers: Record<string, string | string[]>) {
+    this.output = output
+    this.headers = headers
+  }
+}
+
+export type ApiRouteFactory = ReturnType<typeof createApiRoutes>
+
+export function createApiRoutes(authenticate: Authenticate) {
+  return function apiRoute<
+    Body extends z.ZodType = z.ZodUndefined,
+    Query extends z.ZodType = z.ZodUndefined,
+    Output extends z.ZodType | undefined = undefined,
+    Who extends Access = Access,
+    Admitted = undefined,
+  >(spec: ApiRouteSpec<Body, Query, Output, Who, Admitted>): Route {
+    return {
+      method: spec.method,
+      path: spec.path,
+      operation: describeOperation(spec as unknown as OperationSpec),
+      async handle(request): Promise<Reply> {
+        const actor = spec.access === 'public' ? undefined : await requireActor(authenticate, request, spec.access)
+        const admitted = await spec.admit?.(request)
+        const body = spec.body ? parse(spec.body, await readBody(request, spec.body, spec.maxBodyBytes)) : undefined
+        const query = spec.query ? parse(spec.query, Object.fromEntries(request.query)) : undefined
+        const result = await spec.run({ request, actor, admitted, body, query } as never)
+        const output = result instanceof WithHeaders ? result.output : result
+        const headers = result instanceof WithHeaders ? result.headers : {}
+        return spec.output ? json(spec.status, spec.output.parse(output), headers) : noContent(headers)
+      },
+    }
+  }
+}
+
+export async function requireActor(
+  authenticate: Authenticate,
+  request: Request,
+  access: 'account' | 'verified',
+): Promise<Actor> {
+  const actor = await authenticate(request)
+  if (!actor) throw errors.unauthorized()
+  if (access === 'verified' && !actor.emailVerified) throw errors.emailNotVerified()
+  return actor
+}
+
+/** zod's first complaint as one sentence: `slug: must be …`. */
+export function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  throw errors.invalidRequest(
+    result.error.issues
+      .slice(0, 3)
+      .map((issue) => (issue.path.length > 0 ? `${issue.path.join('.')}: ${issue.message}` : issue.message))
+      .join('; '),
+  )
+}
+
+/** An empty body counts as `{}` where every field is optional. */
+async function readBody(request: Request, schema: z.ZodType, maxBytes: number | undefined): Promise<unknown> {
+  const hasBody =
+    request.header('content-length') !== '0' &&
+    (request.header('content-length') !== undefined || request.header('transfer-encoding') !== undefined)
+  if (!hasBody && schema.safeParse({}).success) return {}
+  return request.json(maxBytes)
+}
+
+type OperationSpec = ApiRouteSpec<z.ZodType, z.ZodType, z.ZodType | undefined, Access, unknown>
+
+function describeOperation(spec: OperationSpec): Record<string, unknown> {
+  const parameters = [...spec.path.matchAll(/:([a-z_0-9]+)/g)].map((match) => ({
+    name: match[1],
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }))
+  return {
+    summary: spec.summary,
+    tags: [spec.tag],
+    security: spec.access === 'public' ? [] : [{ token: [] }],
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(spec.body
+      ? { requestBody: { content: { 'application/json': { schema: toJsonSchema(spec.body, 'input') } } } }
+      : {}),
+    ...(spec.consumes ? { requestBody: { content: { [spec.consumes]: {} } } } : {}),
+    responses: {
+      [spec.status]: spec.output
+        ? { description: 'Success', content: { 'application/json': { schema: toJsonSchema(spec.output, 'output') } } }
+        : { description: 'Done, no content' },
+      default: {
+        description: 'Error',
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      },
+    },
+  }
+}
+
+function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): unknown {
+  return z.toJSONSchema(schema, { io, unrepresentable: 'any', target: 'draft-2020-12' })
+}

@@ -1,0 +1,101 @@
+/** multipart/form-data, one part after the other, nothing kept in memory. */
+import type { Readable } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import busboy from 'busboy'
+import { ApiError, errors } from '../../../shared/errors.ts'
+import { MAX_BUNDLE_FILES } from '../../../shared/limits.ts'
+import type { MultipartOptions, Part } from './route.ts'
+
+/** Fields are names and paths; content comes as files. */
+const MAX_FIELD_BYTES = 1_000_000
+/** Fields are collected in memory, all of a form: MAX_BUNDLE_FILES paths of 200 bytes. */
+const MAX_FIELDS_BYTES = 4_000_000
+/** A `files` and a `paths` part for each file, and room for the bundle rules to say what is wrong. */
+const MAX_PARTS = 2 * MAX_BUNDLE_FILES + 1000
+
+export async function walkMultipart(
+  body: Readable,
+  headers: Readonly<Record<string, string>>,
+  onPart: (part: Part) => Promise<void>,
+  { content, hold }: MultipartOptions & { hold(bytes: number): void },
+): Promise<void> {
+  const parser = openParser(headers, Math.max(MAX_FIELD_BYTES, content?.maxBytes ?? 0))
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+
+  function fail(error: unknown): void {
+    // A broken body also breaks the part that a handler is reading: the body's own trouble is the cause.
+    reject(body.errored ?? (parser.errored && !(error instanceof ApiError) ? malformed(parser.errored) : error))
+    body.unpipe(parser)
+    parser.destroy()
+  }
+
+  let previous = Promise.resolve()
+  function enqueue(part: Part): void {
+    previous = previous.then(() => onPart(part)).then(() => skipRest(part))
+    previous.catch(fail)
+  }
+
+  let fieldsBytes = 0
+  function takeField(name: string, value: string, isTruncated: boolean): void {
+    const size = Buffer.byteLength(value)
+    if (name === content?.field) {
+      if (isTruncated) throw errors.textTooLarge(content.maxBytes)
+      hold(size)
+    } else {
+      fieldsBytes += Buffer.byteLength(name) + size
+      if (isTruncated || size > MAX_FIELD_BYTES) throw errors.invalidRequest(`The field "${name}" is too long.`)
+      if (fieldsBytes > MAX_FIELDS_BYTES) throw tooManyFields()
+    }
+    enqueue({ kind: 'field', name, value })
+  }
+  parser.on('field', (name, value, info) => {
+    try {
+      takeField(name, value, info.nameTruncated || info.valueTruncated)
+    } catch (error) {
+      fail(error)
+    }
+  })
+  parser.on('file', (name, file, info) => {
+    // The stream also fails when the whole body does; `fail` reports that.
+    file.on('error', () => {})
+    enqueue({ kind: 'file', name, filename: info.filename ?? '', type: info.mimeType, stream: file })
+  })
+  parser.on('partsLimit', () => fail(errors.invalidRequest(`The form has more than ${MAX_PARTS} parts.`)))
+  parser.on('error', (error) => fail(malformed(error)))
+  parser.on('close', () => previous.then(resolve, () => {}))
+  body.on('error', fail)
+  body.pipe(parser)
+  return promise
+}
+
+function openParser(headers: Readonly<Record<string, string>>, fieldSize: number): busboy.Busboy {
+  if (!/^multipart\/form-data\b/i.test(headers['content-type'] ?? ''))
+    throw errors.unsupportedMediaType('multipart/form-data')
+  try {
+    return busboy({
+      headers,
+      preservePath: true,
+      defParamCharset: 'utf8',
+      limits: { fieldSize, parts: MAX_PARTS },
+    })
+  } catch (error) {
+    throw malformed(error)
+  }
+}
+
+function tooManyFields(): ApiError {
+  const detail = `The text fields of the form are larger than ${MAX_FIELDS_BYTES / 1_000_000} MB. Send content as files, many files as one .zip.`
+  return new ApiError(413, 'upload_too_large', detail)
+}
+
+function malformed(error: unknown): ApiError {
+  const reason = error instanceof Error ? error.message : String(error)
+  return errors.invalidRequest(`The multipart body is malformed: ${reason}.`)
+}
+
+/** What a handler left unread would hold up the next part. */
+async function skipRest(part: Part): Promise<void> {
+  if (part.kind !== 'file' || part.stream.readableEnded || part.stream.destroyed) return
+  part.stream.resume()
+  await finished(part.stream)
+}

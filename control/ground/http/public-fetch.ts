@@ -1,0 +1,53 @@
+/**
+ * Fetches a document from an address that a stranger named, without being led into our own network:
+ * https only, no redirect, public addresses only (checked on the address that is connected to), bounded in size and time.
+ */
+import { lookup as resolve } from 'node:dns'
+import { request } from 'node:https'
+import { isIP, type LookupFunction } from 'node:net'
+import { isPublicAddress } from '../../../shared/ip.ts'
+
+/** Resolves a name and refuses it when any of its addresses is not public. */
+const publicLookup: LookupFunction = (hostname, options, callback) => {
+  resolve(hostname, { ...options, all: true }, (error, addresses) => {
+    if (error) return callback(error, '')
+    const refused = addresses.length === 0 || addresses.some(({ address }) => !isPublicAddress(address))
+    if (refused) return callback(new Error(`${hostname} is not a public address`), '')
+    return options.all
+      ? callback(null, addresses as never)
+      : callback(null, addresses[0]!.address, addresses[0]!.family)
+  })
+}
+
+export function fetchPublic(address: string, limits: { maxBytes: number; timeoutMs: number }): Promise<Buffer> {
+  const url = new URL(address)
+  if (url.protocol !== 'https:') return Promise.reject(new Error('only https addresses are fetched'))
+  const literal = url.hostname.replace(/^\[|\]$/g, '')
+  if (isIP(literal) !== 0 && !isPublicAddress(literal))
+    return Promise.reject(new Error(`${literal} is not a public address`))
+  return new Promise((settle, reject) => {
+    const outgoing = request(
+      url,
+      {
+        agent: false,
+        lookup: publicLookup,
+        headers: { accept: 'application/json' },
+        signal: AbortSignal.timeout(limits.timeoutMs),
+      },
+      (response) => {
+        if (response.statusCode !== 200) return outgoing.destroy(new Error(`answered ${response.statusCode}`))
+        const chunks: Buffer[] = []
+        let size = 0
+        response.on('data', (chunk: Buffer) => {
+          size += chunk.length
+          if (size > limits.maxBytes) outgoing.destroy(new Error(`larger than ${limits.maxBytes} bytes`))
+          else chunks.push(chunk)
+        })
+        response.on('end', () => settle(Buffer.concat(chunks)))
+        response.on('error', reject)
+      },
+    )
+    outgoing.on('error', reject)
+    outgoing.end()
+  })
+}

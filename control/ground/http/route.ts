@@ -1,0 +1,67 @@
+/**
+ * The border between the web server and the service: routes and services see only these types.
+ * Only control/ground/http knows hyper-express.
+ */
+import type { Readable } from 'node:stream'
+
+export interface Request {
+  readonly method: string
+  /** Path as sent, without query. */
+  readonly path: string
+  readonly query: URLSearchParams
+  /** Values of the `:name` parts of the route's path, decoded once. */
+  readonly params: Readonly<Record<string, string>>
+  header(name: string): string | undefined
+  cookie(name: string): string | undefined
+  /** The visitor's address: the socket's, or what a trusted proxy says. */
+  readonly ip: string
+  /** Aborted when the caller goes away. */
+  readonly signal: AbortSignal
+  /** Body as parsed JSON; throws invalid_json / invalid_request (content type) / upload_too_large. */
+  json(maxBytes?: number): Promise<unknown>
+  /** Body of an HTML form (application/x-www-form-urlencoded). */
+  form(): Promise<URLSearchParams>
+  text(maxBytes: number): Promise<string>
+  bytes(maxBytes: number): Promise<Buffer>
+  /** The raw body, with back-pressure. */
+  stream(): Readable
+  /**
+   * Walks a multipart/form-data body in order, one part at a time, streaming. `onPart` must consume
+   * `part.stream` (files) before it resolves. Rejects with invalid_request on a malformed or truncated body.
+   */
+  multipart(onPart: (part: Part) => Promise<void>, options?: MultipartOptions): Promise<void>
+  /** Counts bytes that a reader of `stream` keeps against what the caller's network may hold, until the reply. */
+  hold(bytes: number): void
+}
+
+export interface MultipartOptions {
+  /** A text field that carries content, and how much of it; other fields are names and paths. */
+  readonly content?: { readonly field: string; readonly maxBytes: number }
+}
+
+export type Part =
+  | { readonly kind: 'field'; readonly name: string; readonly value: string }
+  | {
+      readonly kind: 'file'
+      readonly name: string
+      readonly filename: string
+      readonly type: string
+      readonly stream: Readable
+    }
+
+export interface Reply {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>
+  readonly body?: string | Uint8Array | Readable
+}
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
+
+export interface Route {
+  readonly method: Method
+  /** `/api/v1/sites/:id`; a final `*` matches the rest. HEAD is answered by GET. */
+  readonly path: string
+  handle(request: Request): Promise<Reply> | Reply
+  /** What /api/v1/openapi.json says about it; set by `apiRoute`. */
+  readonly operation?: Readonly<Record<string, unknown>>
+}

@@ -1,0 +1,232 @@
+/**
+ * The web server of the control plane. Only this folder knows hyper-express: a request comes in, its route
+ * handles it, and whatever was returned or thrown goes out as a reply.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Server, type Request as ServerRequest, type Response as ServerResponse } from 'hyper-express'
+import type { Clock } from '../../../shared/clock.ts'
+import { errors, type ApiError } from '../../../shared/errors.ts'
+import { trustedNetworks } from '../../../shared/ip.ts'
+import type { Log } from '../../../shared/log.ts'
+import { createShares, type ShareLimits, type Shares } from '../../../shared/shares.ts'
+import { noteNetwork } from '../database/call.ts'
+import { CallerLeft, PACE, type Pace } from './body.ts'
+import { createBufferCollector } from './buffer-garbage.ts'
+import { asPartOf } from './current-request.ts'
+import { toApiError } from './failure.ts'
+import { createHeldBodies } from './held-bodies.ts'
+import { isOurHost } from './host-check.ts'
+import { allowedMethods, isApiPath } from './patterns.ts'
+import { json } from './reply.ts'
+import { IncomingRequest, type Surroundings } from './request.ts'
+import type { Reply, Request, Route } from './route.ts'
+import { send } from './send.ts'
+
+export interface HttpServer {
+  /** Resolves with the port, which the system chooses when it was 0. */
+  listen(port: number, host: string): Promise<number>
+  /**
+   * Says at /healthz that it is about to stop, and answers all the same for `noticeMs`, so that edges choose another
+   * control; then stops accepting, lets requests under way finish for `graceMs`, and cuts them.
+   */
+  close(graceMs: number, noticeMs?: number): Promise<void>
+}
+
+export interface HttpServerOptions {
+  readonly routes: readonly Route[]
+  readonly log: Log
+  readonly clock: Clock
+  /** Addresses and networks whose X-Forwarded-For is believed; loopback always is: it is our own edge. */
+  readonly trustedProxies: readonly string[]
+  /** The name under which the world knows the service. Undefined: any name will do, as in tests of the server alone. */
+  readonly serviceHost?: string
+  /** How many requests may be under way, in all and of one network. */
+  readonly shares?: ShareLimits
+  /** How fast a body must arrive. */
+  readonly pace?: Pace
+  /** Told of every request before it is handled. */
+  onRequest?(what: string): void
+  /** Wraps the work of every request; may give up on it with an error. */
+  guard?<Result>(work: () => Promise<Result> | Result): Promise<Result>
+  /** Answers an unknown path outside the API. */
+  notFound?(request: Request): Promise<Reply> | Reply
+  /** Shows an error to a person, outside the API. */
+  errorPage?(request: Request, error: ApiError): Promise<Reply> | Reply
+}
+
+/** Of requests under way: more than edges send of one network, less than would take all of Postgres or the memory. */
+const REQUEST_SHARES: ShareLimits = {
+  places: 512,
+  placesPerCaller: 128,
+  waiting: 2048,
+  waitingPerCaller: 256,
+  waitMs: 4000,
+}
+
+type Handle = (request: Request) => Promise<Reply> | Reply
+
+export function createHttpServer(options: HttpServerOptions): HttpServer {
+  const surroundings: Surroundings = {
+    trusted: trustedNetworks(options.trustedProxies),
+    heldBodies: createHeldBodies(),
+    pace: options.pace ?? PACE,
+    onBodyBytes: createBufferCollector(),
+  }
+  const shares = createShares(options.shares ?? REQUEST_SHARES)
+  // Caps on bodies are the routes' business: they depend on the plan.
+  const server = new Server({ auto_close: false, max_body_length: Number.MAX_SAFE_INTEGER })
+  let closing = false
+
+  function serve(pattern: string, handle: Handle) {
+    return (request: ServerRequest, response: ServerResponse): Promise<void> => {
+      const { method, path } = request
+      options.onRequest?.(`${method} ${path}`)
+      const stay: Stay = { leave: undefined, request: undefined }
+      return asPartOf({ method, path }, async () => {
+        try {
+          const reply = await answer(options, stay, { request, response, surroundings, pattern, shares }, handle)
+          if (reply) await send(request, response, reply, { closing })
+        } catch (error) {
+          // The reply had begun, or could not be written: nothing is left to tell the caller.
+          if (!response.completed) response.close()
+          if (!(error instanceof CallerLeft)) options.log.error({ err: error, path }, 'reply failed')
+        } finally {
+          stay.leave?.()
+          stay.request?.end()
+        }
+      })
+    }
+  }
+
+  server.get('/healthz', (_request, response) => {
+    response.status(closing ? 503 : 200).json({ status: closing ? 'closing' : 'ok' })
+  })
+  for (const route of options.routes)
+    register(
+      server,
+      route,
+      serve(route.path, (request) => route.handle(request)),
+    )
+  server.any(
+    '/*',
+    serve('/', (request) => unknownPath(options, request)),
+  )
+
+  return {
+    async listen(port, host) {
+      await server.listen(port, host)
+      return server.port
+    },
+    async close(graceMs, noticeMs = 0) {
+      closing = true
+      await sleep(noticeMs)
+      const timer = setTimeout(() => server.force_close(), graceMs)
+      await server.shutdown()
+      clearTimeout(timer)
+      server.force_close()
+    },
+  }
+}
+
+function register(
+  server: Server,
+  route: Route,
+  handler: (request: ServerRequest, response: ServerResponse) => Promise<void>,
+): void {
+  switch (route.method) {
+    case 'GET':
+      server.get(route.path, handler)
+      server.head(route.path, handler)
+      return
+    case 'POST':
+      server.post(route.path, handler)
+      return
+    case 'PUT':
+      server.put(route.path, handler)
+      return
+    case 'PATCH':
+      server.patch(route.path, handler)
+      return
+    case 'DELETE':
+      server.delete(route.path, handler)
+      return
+    case 'OPTIONS':
+      server.options(route.path, handler)
+      return
+    default:
+      route.method satisfies never
+  }
+}
+
+/** What a request holds until its reply has gone out. */
+interface Stay {
+  leave: (() => void) | undefined
+  request: IncomingRequest | undefined
+}
+
+interface Arrival {
+  readonly request: ServerRequest
+  readonly response: ServerResponse
+  readonly surroundings: Surroundings
+  readonly pattern: string
+  readonly shares: Shares
+}
+
+/** Undefined when the caller has gone. */
+async function answer(
+  options: HttpServerOptions,
+  stay: Stay,
+  arrival: Arrival,
+  handle: Handle,
+): Promise<Reply | undefined> {
+  const { request: serverRequest, response, surroundings, pattern, shares } = arrival
+  try {
+    if (!isOurHost(serverRequest, options.serviceHost)) throw errors.misdirected()
+    const request = new IncomingRequest(serverRequest, response, surroundings, pattern)
+    stay.request = request
+    const { network } = request
+    await enter(shares, network, stay)
+    if (response.completed) return undefined
+    if (!options.guard) return await handle(request)
+    return await options.guard(() => {
+      noteNetwork(network)
+      return handle(request)
+    })
+  } catch (error) {
+    if (response.completed || error instanceof CallerLeft) return undefined
+    const about = { method: serverRequest.method, path: serverRequest.path, now: options.clock.now() }
+    return explain(options, stay.request, toApiError(error, options.log, about))
+  }
+}
+
+/** Resolves when the network has a place among the requests under way. */
+function enter(shares: Shares, network: string, stay: Stay): Promise<void> {
+  return new Promise((resolve, reject) => {
+    stay.leave = shares.enter(network, resolve, (status) =>
+      reject(
+        status === 429
+          ? errors.rateLimited(2, 'Too many requests at once. Wait for the answers, then go on.')
+          : errors.unavailable('Many requests are under way right now. Try again in a moment.'),
+      ),
+    )
+  })
+}
+
+/** A page for people, JSON for programs and for when the page itself fails. */
+async function explain(options: HttpServerOptions, request: Request | undefined, problem: ApiError): Promise<Reply> {
+  if (request && options.errorPage && !isApiPath(request.path)) {
+    try {
+      return await options.errorPage(request, problem)
+    } catch (error) {
+      options.log.error({ err: error, path: request.path }, 'error page failed')
+    }
+  }
+  return json(problem.status, problem.toBody(), problem.headers)
+}
+
+function unknownPath(options: HttpServerOptions, request: Request): Promise<Reply> | Reply {
+  const allowed = allowedMethods(options.routes, request.path)
+  if (allowed.length > 0) throw errors.methodNotAllowed(allowed.join(', '))
+  if (options.notFound && !isApiPath(request.path)) return options.notFound(request)
+  throw errors.notFound('address')
+}

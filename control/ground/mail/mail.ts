@@ -1,0 +1,33 @@
+/** The write side of mail: inside the transaction of the event it tells about, so that both commit or neither. */
+import type { Clock } from '../../../shared/clock.ts'
+import { newId } from '../../../shared/ids.ts'
+import type { Secrets } from '../../../shared/secrets.ts'
+import type { Sql } from '../database/sql.ts'
+import { deleteMailsTo, insertMail } from './queries.ts'
+import { renderMail, type MailData, type MailTemplate } from './templates.ts'
+
+interface NewMail<Name extends MailTemplate> {
+  /** Names the event: the same key never sends twice. */
+  readonly eventKey: string
+  readonly to: string
+  readonly template: Name
+  readonly data: MailData[Name]
+}
+
+export type EnqueueMail = <Name extends MailTemplate>(sql: Sql, mail: NewMail<Name>) => Promise<void>
+
+export function createEnqueueMail({ secrets, clock }: { secrets: Pick<Secrets, 'seal'>; clock: Clock }): EnqueueMail {
+  return async (sql, { eventKey, to, template, data }) => {
+    const id = newId('mail')
+    const sealed = secrets.seal(JSON.stringify(renderMail(template, data)), sealContext(id))
+    await insertMail(sql, { id, eventKey, recipient: to, template, sealed, now: new Date(clock.now()) })
+  }
+}
+
+/** Links in a mail are secrets: what lies in the table can be opened with SECRET_KEY and for this row only. */
+export function sealContext(mailId: string): string {
+  return `mail:${mailId}`
+}
+
+/** Forgets every mail to these addresses. */
+export const eraseMailsTo = (sql: Sql, addresses: readonly string[]): Promise<void> => deleteMailsTo(sql, addresses)

@@ -1,0 +1,15 @@
+/**
+ * What escaped every try of one request must not end the requests of everybody else: it is logged with the request it
+ * belongs to, and the process goes on. Each change is a transaction, so none is left half made.
+ */
+import type { Log } from '../../shared/log.ts'
+import { currentRequest } from './http/current-request.ts'
+
+export function surviveStrayErrors(log: Log): void {
+  process.on('unhandledRejection', (error) => {
+    log.error({ err: error, request: currentRequest() }, 'a rejection that nobody handled')
+  })
+  process.on('uncaughtException', (error) => {
+    log.error({ err: error, request: currentRequest() }, 'an exception that nobody caught')
+  })
+}

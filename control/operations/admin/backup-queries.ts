@@ -1,0 +1,90 @@
+/** What backing up and restoring ask of Postgres, table by table. */
+import type { Sql } from '../../ground/database/sql.ts'
+
+/**
+ * Left out: which migrations ran is compared, not copied; what waits for Redis is published whole after a restore;
+ * uploads that were under way are begun again by their callers.
+ */
+const NOT_COPIED = ['schema_migrations', 'outbox', 'uploads', 'upload_blobs']
+
+/** Rows in one round trip. */
+export const PAGE_ROWS = 500
+
+export interface SequenceState {
+  readonly name: string
+  readonly value: number
+}
+
+/** Every table, each after those that it refers to. */
+export async function tablesInOrder(sql: Sql): Promise<string[]> {
+  const tables = await sql<{ name: string }[]>`
+    select relname as name from pg_class
+    where relkind = 'r' and relnamespace = 'public'::regnamespace and relname::text <> all(${NOT_COPIED}) order by relname`
+  const references = await sql<{ from: string; to: string }[]>`
+    select a.relname as from, b.relname as to from pg_constraint c
+    join pg_class a on a.oid = c.conrelid join pg_class b on b.oid = c.confrelid
+    where c.contype = 'f' and a.oid <> b.oid`
+  const ordered = new Set<string>()
+  const names = tables.map(({ name }) => name)
+  const visit = (name: string, path: readonly string[]): void => {
+    if (ordered.has(name) || !names.includes(name)) return
+    if (path.includes(name)) throw new Error(`tables refer to each other in a circle: ${[...path, name].join(' → ')}`)
+    for (const { from, to } of references) if (from === name) visit(to, [...path, name])
+    ordered.add(name)
+  }
+  for (const name of names) visit(name, [])
+  return [...ordered]
+}
+
+/** Columns by name: the order in which they were added may differ between two installations. */
+async function columnsOf(sql: Sql, table: string): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`
+    select attname as name from pg_attribute
+    where attrelid = ${table}::regclass and attnum > 0 and not attisdropped and attgenerated = '' order by attname`
+  return rows.map(({ name }) => name)
+}
+
+/** Each row as one line of JSON; Postgres writes every type so that it can read it back exactly. */
+export async function* rowsOf(sql: Sql, table: string): AsyncGenerator<string> {
+  const rows = sql<{ line: string }[]>`select row_to_json(t)::text as line from ${sql(table)} t`
+  for await (const page of rows.cursor(PAGE_ROWS)) for (const { line } of page) yield `${line}\n`
+}
+
+/** Takes lines of `rowsOf`. */
+export async function insertRows(sql: Sql, table: string, lines: readonly string[]): Promise<void> {
+  const columns = sql(await columnsOf(sql, table))
+  await sql`
+    insert into ${sql(table)} (${columns}) overriding system value
+    select ${columns} from json_populate_recordset(null::${sql(table)}, ${`[${lines.join(',')}]`}::text::json)`
+}
+
+export async function countRows(sql: Sql, table: string): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`select count(*) as count from ${sql(table)}`
+  return row!.count
+}
+
+export async function sequences(sql: Sql): Promise<SequenceState[]> {
+  const rows = await sql<{ name: string; value: number | null }[]>`
+    select sequencename as name, last_value as value from pg_sequences where schemaname = 'public'`
+  return rows.flatMap(({ name, value }) => (value === null ? [] : [{ name, value }]))
+}
+
+export async function setSequence(sql: Sql, { name, value }: SequenceState): Promise<void> {
+  await sql`select setval(${name}::regclass, ${value})`
+}
+
+/** Files, variants and manifests of every version that is kept. */
+export async function* keptBlobs(sql: Sql): AsyncGenerator<string> {
+  const rows = sql<{ hash: string }[]>`
+    select distinct b.hash from site_blobs b
+    join versions v on v.site_id = b.site_id and v.number between b.from_version and coalesce(b.to_version, v.number)
+    where v.dropped_at is null`
+  for await (const page of rows.cursor(PAGE_ROWS)) for (const { hash } of page) yield hash
+}
+
+export async function isEmptyInstallation(sql: Sql): Promise<boolean> {
+  const [row] = await sql<
+    { found: boolean }[]
+  >`select exists (select from users) or exists (select from sites) or exists (select from certificates) as found`
+  return !row!.found
+}

@@ -1,0 +1,321 @@
+/** The checks of `admin doctor`. Each asks one thing and says how to mend it. */
+import { readdirSync, statfsSync } from 'node:fs'
+import net from 'node:net'
+import path from 'node:path'
+import tls from 'node:tls'
+import { openBlobStore } from '../../../shared/blobs/open.ts'
+import { keys } from '../../../shared/keys.ts'
+import { liveEdges, type LiveEdge } from '../../../shared/live-edges.ts'
+import { readLocalServices } from '../../../shared/local-services.ts'
+import { openRedis } from '../../../shared/redis.ts'
+import type { ControlConfig } from '../../ground/config.ts'
+import { openDatabase, type Pool } from '../../ground/database/sql.ts'
+import { memoryOf } from './memory.ts'
+import { appliedMigrations, databaseFacts, outboxBacklog } from './queries.ts'
+
+export interface Finding {
+  readonly check: string
+  readonly state: 'ok' | 'warning' | 'problem'
+  readonly detail: string
+  /** What to do about it. */
+  readonly mend?: string
+}
+
+export type Check = (config: ControlConfig) => Promise<Finding[]> | Finding[]
+
+const MIN_NODE = [24, 18, 1] as const
+const LOW_DISK_BYTES = 2_000_000_000
+const FULL_DISK_BYTES = 200_000_000
+/** Tokens, certificates and Stripe signatures all compare times. */
+const MAX_SKEW_MS = 2000
+const CONNECT_TIMEOUT_MS = 2000
+/** More waiting changes than this is not a moment's backlog. */
+const MAX_BACKLOG = 1000
+const START_IT = 'Start Dropway with "npm start", with the same environment.'
+
+const ok = (check: string, detail: string): Finding => ({ check, state: 'ok', detail })
+const warning = (check: string, detail: string, mend: string): Finding => ({ check, state: 'warning', detail, mend })
+const problem = (check: string, detail: string, mend: string): Finding => ({ check, state: 'problem', detail, mend })
+
+const nodeVersion: Check = () => {
+  const version = process.versions.node
+  const parts = version.split('.').map(Number)
+  const isOld = MIN_NODE.reduce((order, part, index) => order || Math.sign(parts[index]! - part), 0) < 0
+  return [
+    isOld
+      ? problem('node', version, `Use Node ${MIN_NODE.join('.')} or later: "npm ci" installs it, npm scripts find it.`)
+      : ok('node', version),
+  ]
+}
+
+const disk: Check = ({ dataDir }) => {
+  const { bavail, bsize } = statfsSync(dataDir)
+  const free = bavail * bsize
+  const detail = `${(free / 1e9).toFixed(1)} GB free in ${dataDir}`
+  if (free < FULL_DISK_BYTES)
+    return [problem('disk', detail, 'Free some space, or move DATA_DIR: publishing fails when the disk is full.')]
+  return [
+    free < LOW_DISK_BYTES
+      ? warning('disk', detail, 'Free some space, or move DATA_DIR to a larger disk.')
+      : ok('disk', detail),
+  ]
+}
+
+const postgres: Check = async (config) => {
+  const sql = openDatabase({ url: config.databaseUrl, maxConnections: 1 })
+  try {
+    return await askPostgres(sql)
+  } catch (error) {
+    const mend = config.databaseUrl.startsWith('/')
+      ? `${START_IT} Its log is DATA_DIR/logs/postgres.log.`
+      : 'Check DATABASE_URL, and that the server accepts us.'
+    return [problem('postgres', `cannot be reached: ${messageOf(error)}`, mend)]
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
+
+async function askPostgres(sql: Pool): Promise<Finding[]> {
+  const asked = Date.now()
+  const { version, now } = await databaseFacts(sql)
+  const skewMs = Math.abs(now.getTime() - (asked + Date.now()) / 2)
+  const applied = new Set(await appliedMigrations(sql))
+  const pending = readdirSync(new URL('../../ground/database/migrations/', import.meta.url)).filter(
+    (file) => file.endsWith('.sql') && !applied.has(file),
+  )
+  const backlog = await outboxBacklog(sql)
+  return [
+    ok('postgres', version),
+    pending.length > 0
+      ? problem('migrations', `${pending.length} not applied: ${pending.join(', ')}`, 'Start control: it applies them.')
+      : ok('migrations', `${applied.size} applied`),
+    skewMs > MAX_SKEW_MS
+      ? problem(
+          'clock',
+          `${Math.round(skewMs)} ms away from that of Postgres`,
+          'Set both clocks by NTP (e.g. "apt install systemd-timesyncd").',
+        )
+      : ok('clock', `agrees with Postgres within ${Math.max(1, Math.round(skewMs))} ms`),
+    backlog > MAX_BACKLOG
+      ? warning(
+          'outbox',
+          `${backlog} changes wait for Redis`,
+          'Look at control.log: publication fails or Redis is slow.',
+        )
+      : ok('outbox', `${backlog} changes wait for Redis`),
+  ]
+}
+
+const redis: Check = async (config) => {
+  const client = openRedis(config.redisUrl, {
+    lazyConnect: true,
+    retryStrategy: () => null,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+  })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const edges = await liveEdges(client)
+    return [
+      redisFinding(await client.info()),
+      edges.length === 0
+        ? problem('edges', 'none is alive', 'Start an edge; look at DATA_DIR/logs/edge.log.')
+        : ok('edges', `${edges.length} alive`),
+      refusedFinding(edges),
+      unknownFinding(await client.scard(keys.unknown)),
+    ]
+  } catch (error) {
+    const mend = config.redisUrl.startsWith('/')
+      ? `${START_IT} Its log is DATA_DIR/logs/redis.log.`
+      : 'Check REDIS_URL, and that the server accepts us.'
+    return [problem('redis', `cannot be reached: ${messageOf(error)}`, mend)]
+  } finally {
+    client.disconnect()
+  }
+}
+
+const MAX_NAMED = 5
+
+/** Hosts that an edge serves as they were, because it cannot use what it was told last. */
+function refusedFinding(edges: readonly LiveEdge[]): Finding {
+  const refused = new Map(edges.flatMap(({ state }) => [...(state?.refused ?? [])]))
+  if (refused.size === 0) return ok('records', 'every edge could use all that it was told')
+  const named = [...refused].slice(0, MAX_NAMED).map(([name, reason]) => `${name} (${reason})`)
+  return problem(
+    'records',
+    `${refused.size} cannot be used by an edge: ${named.join('; ')}`,
+    'Upgrade edges that are older than the controls; otherwise publish these once more.',
+  )
+}
+
+function unknownFinding(count: number): Finding {
+  if (count === 0) return ok('addresses', 'edges serve none that the database does not know')
+  return warning(
+    'addresses',
+    `edges serve ${count} that the database does not know, from before it was restored`,
+    '"admin takedown <address>" removes one, "admin republish --remove-unknown all" removes them all.',
+  )
+}
+
+function redisFinding(info: string): Finding {
+  const value = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1]
+  const version = value('valkey_version') ?? value('redis_version') ?? 'of unknown version'
+  if (value('aof_enabled') === '1') return ok('redis', version)
+  return warning(
+    'redis',
+    `${version}, without an append-only file`,
+    'After a restart of Redis control republishes everything; install redis-server (or set REDIS_URL) to keep counts and limits too.',
+  )
+}
+
+const controlListener: Check = async ({ controlPort, controlHost }) => [
+  (await connects(controlPort, controlHost))
+    ? ok('control', `listens on ${controlHost}:${controlPort}`)
+    : problem(
+        'control',
+        `nothing listens on ${controlHost}:${controlPort} (CONTROL_PORT)`,
+        `${START_IT} Its log is DATA_DIR/logs/control.log.`,
+      ),
+]
+
+const edgeListeners: Check = async ({ httpsPort, httpPort, serviceHost }) => [
+  await tlsFinding(httpsPort, serviceHost),
+  (await connects(httpPort, '127.0.0.1'))
+    ? ok('edge http', `listens on port ${httpPort}`)
+    : problem(
+        'edge http',
+        `nothing listens on port ${httpPort} (EDGE_HTTP_PORT)`,
+        `${START_IT} Its log is DATA_DIR/logs/edge.log.`,
+      ),
+]
+
+function connects(port: number, host: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = net.connect({ port, host, timeout: CONNECT_TIMEOUT_MS })
+    const settle = (answer: boolean) => {
+      socket.destroy()
+      resolve(answer)
+    }
+    socket.on('connect', () => settle(true))
+    socket.on('timeout', () => settle(false))
+    socket.on('error', () => settle(false))
+  })
+}
+
+/** A handshake for the service's own name: is there a certificate, and until when? */
+function tlsFinding(port: number, servername: string): Promise<Finding> {
+  return new Promise((resolve) => {
+    const socket = tls.connect({
+      port,
+      host: '127.0.0.1',
+      servername,
+      rejectUnauthorized: false,
+      timeout: CONNECT_TIMEOUT_MS,
+    })
+    const settle = (finding: Finding) => {
+      socket.destroy()
+      resolve(finding)
+    }
+    const away = () =>
+      settle(
+        problem(
+          'edge https',
+          `nothing answers TLS on port ${port} (EDGE_HTTPS_PORT)`,
+          `${START_IT} Its log is DATA_DIR/logs/edge.log.`,
+        ),
+      )
+    socket.on('error', away)
+    socket.on('timeout', away)
+    socket.on('secureConnect', () => {
+      const { valid_to } = socket.getPeerCertificate()
+      const ended = Date.parse(valid_to) < Date.now()
+      settle(
+        ended
+          ? problem(
+              'edge https',
+              `the certificate of ${servername} ended on ${valid_to}`,
+              'Renew SITES_CERT_FILE, or check the clock.',
+            )
+          : ok('edge https', `listens on port ${port}, certificate until ${valid_to}`),
+      )
+    })
+  })
+}
+
+/** `s3://key:secret@bucket/prefix?…` → `s3://bucket/prefix` */
+function withoutSecrets(url: string): string {
+  return url.replace(/\?.*$/, '').replace(/\/\/.*@/, '//')
+}
+
+const blobs: Check = async ({ blobStore }) => {
+  try {
+    await openBlobStore({ url: blobStore }).has('0'.repeat(64))
+    return [ok('blob store', withoutSecrets(blobStore))]
+  } catch (error) {
+    return [problem('blob store', messageOf(error), 'Check BLOB_STORE, and that the store accepts our credentials.')]
+  }
+}
+
+/** What is asked for from outside, where it is set at all. */
+const outside: Check = async ({ smtpUrl, acmeDirectoryUrl, stripeApiBase, stripeSecretKey, dataDir }) => {
+  const wanted = [
+    smtpUrl === undefined ? undefined : { check: 'mail', setting: 'SMTP_URL', url: smtpUrl },
+    acmeDirectoryUrl === undefined
+      ? undefined
+      : { check: 'certificate authority', setting: 'ACME_DIRECTORY_URL', url: acmeDirectoryUrl },
+    stripeSecretKey === undefined
+      ? undefined
+      : { check: 'payments', setting: 'STRIPE_API_BASE', url: stripeApiBase ?? 'https://api.stripe.com' },
+  ].filter((entry) => entry !== undefined)
+  const findings = await Promise.all(wanted.map(reachability))
+  return smtpUrl === undefined
+    ? [ok('mail', `written to ${path.join(dataDir, 'mail')} (SMTP_URL is not set)`), ...findings]
+    : findings
+}
+
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'https:': 443, 'http:': 80, 'smtps:': 465, 'smtp:': 587 }
+
+async function reachability({
+  check,
+  setting,
+  url,
+}: {
+  check: string
+  setting: string
+  url: string
+}): Promise<Finding> {
+  const { hostname, port, protocol } = new URL(url)
+  const target = Number(port) || DEFAULT_PORTS[protocol]!
+  return (await connects(target, hostname))
+    ? ok(check, `${hostname}:${target} can be reached`)
+    : problem(check, `${hostname}:${target} cannot be reached`, `Check ${setting} and the firewall.`)
+}
+
+const memory: Check = ({ dataDir }) => {
+  const processes = readLocalServices(dataDir)?.processes
+  if (!processes) return []
+  const parts = memoryOf(processes)
+  const megabytes = (bytes: number) => `${Math.round(bytes / 1e6)} MB`
+  const total = parts.reduce((sum, { bytes }) => sum + bytes, 0)
+  const each = parts.map(
+    ({ name, bytes, processes: count }) => `${name} ${megabytes(bytes)}${count > 1 ? ` in ${count}` : ''}`,
+  )
+  return [ok('memory', `${megabytes(total)}: ${each.join(', ')}`)]
+}
+
+export const checks: readonly Check[] = [
+  nodeVersion,
+  disk,
+  postgres,
+  redis,
+  controlListener,
+  edgeListeners,
+  blobs,
+  outside,
+  memory,
+]
+
+function messageOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  return message || code || String(error)
+}

@@ -1,0 +1,242 @@
+/** What an operator can do, each as one function over the same services as the web server. */
+import { parseArgs } from 'node:util'
+import { systemClock } from '../../../shared/clock.ts'
+import { PLAN_NAMES, type PlanName } from '../../../shared/plans.ts'
+import { CURRENCIES } from '../../people/accounts/countries.ts'
+import { issueToken } from '../../people/accounts/tokens.ts'
+import { setUpStripe } from '../../plans/billing/setup.ts'
+import { transaction } from '../../ground/database/sql.ts'
+import type { Services } from '../../services.ts'
+import { takeBackup, type BackupContext } from './backup.ts'
+import { findAccount, makeStaff } from './queries.ts'
+import { RestoreRefused, restoreBackup } from './restore.ts'
+
+/** A mistake in how the command was called, shown with the help. */
+export class UsageError extends Error {}
+
+export interface Command {
+  readonly usage: string
+  readonly summary: string
+  /** Returns what is printed as JSON. */
+  run(services: Services, args: readonly string[]): Promise<unknown>
+}
+
+/** Recorded as the actor of what is done here. */
+const OPERATOR = { system: 'operator' }
+
+const createAccount: Command = {
+  usage: 'create-account --email <e-mail> [--plan <plan>] [--verified] [--token] [--password-stdin] [--staff]',
+  summary: 'creates an account; --token prints an API token, once; --password-stdin reads the password from stdin',
+  async run(services, args) {
+    const given = options(args, {
+      email: { type: 'string' },
+      plan: { type: 'string', default: 'free' },
+      verified: { type: 'boolean', default: false },
+      token: { type: 'boolean', default: false },
+      'password-stdin': { type: 'boolean', default: false },
+      staff: { type: 'boolean', default: false },
+    })
+    const { email, plan, verified, token, staff } = given
+    const planName = parsePlan(plan)
+    if (token && !verified) throw new UsageError('--token needs --verified: only a verified account can have a token.')
+    const password = given['password-stdin'] ? await readPassword(process.stdin) : undefined
+    const account = await services.accounts.createAccount({ email: required('--email', email), password, verified })
+    if (staff) await makeStaff(services.sql, account.userId)
+    if (planName !== 'free') await changePlan(services, account.orgId, planName)
+    const owner = { userId: account.userId, orgId: account.orgId, emailVerified: verified }
+    const issued = token ? await issueToken(services.sql, owner, 'operator') : undefined
+    return {
+      email: account.email,
+      user_id: account.userId,
+      org_id: account.orgId,
+      plan: planName,
+      ...(issued ? { token: issued.token } : {}),
+    }
+  },
+}
+
+/** Longer than any password that is accepted; a file that was piped in by mistake is not read whole. */
+const MAX_STDIN_BYTES = 4096
+
+/** From stdin, since every user of a machine can read the command lines of all others. One line, without its end. */
+async function readPassword(input: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of input) {
+    chunks.push(chunk)
+    size += chunk.byteLength
+    if (size > MAX_STDIN_BYTES) break
+  }
+  const password = Buffer.concat(chunks)
+    .toString('utf8')
+    .replace(/\r?\n$/, '')
+  if (password === '' || size > MAX_STDIN_BYTES || /[\r\n]/.test(password))
+    throw new UsageError('--password-stdin needs the password as one line on stdin.')
+  return password
+}
+
+const setPlan: Command = {
+  usage: 'set-plan --email <e-mail> --plan <plan>',
+  summary: 'to free: as a cancellation taking effect; to a paid plan: as subscribing again',
+  async run(services, args) {
+    const { email, plan } = options(args, { email: { type: 'string' }, plan: { type: 'string' } })
+    const planName = parsePlan(required('--plan', plan))
+    const account = await findAccount(services.sql, required('--email', email))
+    if (!account) throw new UsageError(`There is no account ${email}.`)
+    await changePlan(services, account.org_id, planName)
+    return { ...account, plan: planName }
+  },
+}
+
+const takedown: Command = {
+  usage: 'takedown <slug or address> --reason <text>',
+  summary: 'removes what is served at an address (410) and tells its owner, where the database knows one, why',
+  async run(services, args) {
+    const { slug, reason } = slugAnd(args, { reason: { type: 'string' } })
+    return { slug, state: 'removed', ...(await services.trust.takedown(OPERATOR, slug, required('--reason', reason))) }
+  },
+}
+
+const restore: Command = {
+  usage: 'restore <slug> | restore --backup <directory> [--snapshot <name>]',
+  summary: 'undoes a takedown; or brings a backup back into an installation that is empty',
+  async run(services, args) {
+    const table = { backup: { type: 'string' }, snapshot: { type: 'string' } } as const
+    if (args.includes('--backup')) return restoreInstallation(services, options(args, table))
+    const { slug } = slugAnd(args, {})
+    return { slug, state: 'restored', ...(await services.trust.restore(OPERATOR, slug)) }
+  },
+}
+
+async function restoreInstallation(services: Services, from: { backup?: string; snapshot?: string }): Promise<unknown> {
+  try {
+    const done = await restoreBackup(backupContext(services), required('--backup', from.backup), from.snapshot)
+    const published = await services.events.republish({ newHistory: true })
+    return { restored: done.path, taken_at: done.takenAt, ...published }
+  } catch (error) {
+    throw error instanceof RestoreRefused ? new UsageError(error.message) : error
+  }
+}
+
+const backup: Command = {
+  usage: 'backup <directory>',
+  summary: 'copies everything of one moment: tables, content, certificates; again into the same directory: what is new',
+  async run(services, args) {
+    const [directory] = parseArgs({ args: [...args], allowPositionals: true, strict: true }).positionals
+    const done = await takeBackup(backupContext(services), required('<directory>', directory))
+    const rows = done.tables.reduce((sum, table) => sum + table.rows, 0)
+    return { snapshot: done.path, taken_at: done.takenAt, rows, blobs: done.blobs }
+  },
+}
+
+function backupContext({ sql, blobs, secrets, config, clock }: Services): BackupContext {
+  return { sql, blobs, secrets, dataDir: config.dataDir, sitesDomain: config.sitesDomain, now: clock.now() }
+}
+
+/** Its clock is already set to --now by main.ts: services read the time from their clock only. */
+const runLifecycle: Command = {
+  usage: 'run-lifecycle [--now <ISO time> [--really]] [--all]',
+  summary:
+    'tells owners, expires and removes drops, as the jobs do; with --now it says what it would do then, and does it with --really; --all: also when that removes very many',
+  async run(services, args) {
+    const { really, all } = options(args, {
+      really: { type: 'boolean', default: false },
+      all: { type: 'boolean', default: false },
+    })
+    const now = new Date(services.clock.now()).toISOString()
+    const isMoved = services.clock !== systemClock
+    if (isMoved && !really) return { now, ...(await services.lifecycle.preview()) }
+    const { lifecycle, mailer } = services
+    const done = isMoved || all ? await lifecycle.runAsOf({ unbounded: all }) : await lifecycle.run()
+    return { now, ...done, mails: await mailer.deliverDue() }
+  },
+}
+
+const sweep: Command = {
+  usage: 'sweep [--now <ISO time>]',
+  summary: 'removes blobs, half-written files and partial uploads that nothing needs any more, as the jobs do',
+  async run(services) {
+    const uploads = await services.uploads.sweep()
+    return { now: new Date(services.clock.now()).toISOString(), uploads, blobs: await services.collectBlobs() }
+  },
+}
+
+const republish: Command = {
+  usage: 'republish [--new-history] [--remove-unknown <count>|all]',
+  summary:
+    'writes the whole routing table to Redis again; --new-history: it replaces whatever the edges hold; --remove-unknown: addresses that they serve and the database does not know, if there are no more',
+  async run(services, args) {
+    const { 'new-history': newHistory, 'remove-unknown': unknown } = options(args, {
+      'new-history': { type: 'boolean', default: false },
+      'remove-unknown': { type: 'string' },
+    })
+    return services.events.republish({ newHistory, removeUnknown: parseCount('--remove-unknown', unknown) })
+  },
+}
+
+const certificates: Command = {
+  usage: 'certificates list',
+  summary: 'certificates of custom domains and when they end',
+  async run(services, args) {
+    if (args[0] !== 'list') throw new UsageError(`certificates ${args[0] ?? ''} is not known.`)
+    return services.domains.certificates()
+  },
+}
+
+const stripeSetup: Command = {
+  usage: 'stripe-setup',
+  summary:
+    'creates the products, prices, billing portals and the webhook in the Stripe account; again: changes nothing',
+  async run({ stripe, config }) {
+    if (!stripe) throw new UsageError('STRIPE_SECRET_KEY is not set. Set it to a secret key of your Stripe account.')
+    return setUpStripe(stripe, { currencies: CURRENCIES, webhookUrl: `${config.baseUrl}/stripe/webhook` })
+  },
+}
+
+export const commands: ReadonlyMap<string, Command> = new Map([
+  ['create-account', createAccount],
+  ['set-plan', setPlan],
+  ['takedown', takedown],
+  ['restore', restore],
+  ['backup', backup],
+  ['run-lifecycle', runLifecycle],
+  ['sweep', sweep],
+  ['republish', republish],
+  ['certificates', certificates],
+  ['stripe-setup', stripeSetup],
+])
+
+async function changePlan(services: Services, orgId: string, plan: PlanName): Promise<void> {
+  await transaction(services.sql, (sql) => services.lifecycle.changePlan(sql, orgId, plan))
+  await services.events.propagate()
+}
+
+function parsePlan(text: string): PlanName {
+  const plan = PLAN_NAMES.find((name) => name === text && name !== 'anonymous')
+  if (!plan)
+    throw new UsageError(`--plan must be one of ${PLAN_NAMES.filter((name) => name !== 'anonymous').join(', ')}.`)
+  return plan
+}
+
+function parseCount(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  if (text === 'all') return Number.POSITIVE_INFINITY
+  if (!/^\d{1,9}$/.test(text)) throw new UsageError(`${name} must be a number, or "all".`)
+  return Number(text)
+}
+
+function required(name: string, value: string | undefined): string {
+  if (value === undefined || value.trim() === '') throw new UsageError(`${name} is missing.`)
+  return value
+}
+
+type OptionTable = NonNullable<Parameters<typeof parseArgs>[0]>['options'] & {}
+
+function options<const Table extends OptionTable>(args: readonly string[], table: Table) {
+  return parseArgs({ args: [...args], options: table, strict: true }).values
+}
+
+function slugAnd<const Table extends OptionTable>(args: readonly string[], table: Table) {
+  const { values, positionals } = parseArgs({ args: [...args], options: table, allowPositionals: true, strict: true })
+  return { slug: required('<slug>', positionals[0]), ...values }
+}

@@ -1,0 +1,119 @@
+/**
+ * `npm run admin -- <command>`: works beside a running stack with the same environment, through the same services.
+ * The result is JSON on stdout; a failure is a sentence on stderr and a non-zero exit.
+ */
+import { once } from 'node:events'
+import { enableCompileCache } from 'node:module'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { systemClock, type Clock } from '../../../shared/clock.ts'
+import { compileCacheDir } from '../../../shared/compile-cache.ts'
+import { ConfigError } from '../../../shared/env.ts'
+import { ApiError } from '../../../shared/errors.ts'
+import { silentLog } from '../../../shared/log.ts'
+import { keepFilesPrivate } from '../../../shared/private-files.ts'
+import { readControlConfig, type ControlConfig } from '../../ground/config.ts'
+import { newCall, runAs } from '../../ground/database/call.ts'
+import type { Services } from '../../services.ts'
+import { commands, UsageError, type Command } from './commands.ts'
+
+const CONNECT_TIMEOUT_MS = 3000
+
+async function main(args: readonly string[]): Promise<number> {
+  keepFilesPrivate()
+  const [name = 'help', ...rest] = args
+  if (name === 'help' || name === '--help' || name === '-h') {
+    process.stdout.write(help())
+    return 0
+  }
+  if (name === 'doctor') {
+    const { runDoctor } = await import('./doctor.ts')
+    return await runDoctor(process.env, process.stdout, { json: rest.includes('--json') })
+  }
+  const command = commands.get(name)
+  if (!command) throw new UsageError(`"${name}" is not a command.`)
+  const { clock, rest: ownArguments } = takeClock(rest)
+  await runCommand(command, ownArguments, clock)
+  return 0
+}
+
+async function runCommand(command: Command, args: readonly string[], clock: Clock): Promise<void> {
+  const config = readControlConfig(process.env)
+  enableCompileCache(compileCacheDir(config.dataDir))
+  // Imported now: most of the time of a command is spent on loading this.
+  const { createServices } = await import('../../services.ts')
+  const services = createServices({ config, clock, log: silentLog })
+  try {
+    await requireServices(services, config)
+    const result = await runAs(newCall(), () => command.run(services, args))
+    // One line for programs, which may read only the last one; people see it spread out.
+    process.stdout.write(`${JSON.stringify(result, undefined, process.stdout.isTTY ? 2 : 0)}\n`)
+    if ((result as { pending?: boolean }).pending) {
+      process.stderr.write('No edge has confirmed the change yet; it will be served as soon as one can reach Redis.\n')
+    }
+  } finally {
+    await services.close()
+  }
+}
+
+/** A command that cannot reach the stack says so at once, instead of failing somewhere inside. */
+async function requireServices({ sql, redis }: Services, config: ControlConfig): Promise<void> {
+  try {
+    await sql`select 1`
+  } catch (error) {
+    throw new UsageError(
+      `Postgres cannot be reached at ${withoutPassword(config.databaseUrl)} (${reason(error)}). ${IS_IT_RUNNING}`,
+    )
+  }
+  if (redis.status === 'ready') return
+  const ready = once(redis, 'ready').then(() => true)
+  if (!(await Promise.race([ready, sleep(CONNECT_TIMEOUT_MS, false, { ref: false })]))) {
+    throw new UsageError(`Redis cannot be reached at ${withoutPassword(config.redisUrl)}. ${IS_IT_RUNNING}`)
+  }
+}
+
+const IS_IT_RUNNING = 'Is Dropway running, with the same DATA_DIR? "npm run admin -- doctor" tells more.'
+
+function reason(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  return code ?? message
+}
+
+function withoutPassword(url: string): string {
+  return url.replace(/:[^:@/]*@/, ':…@')
+}
+
+/** `--now <ISO time>` moves the clock of the whole run; from there it ticks on. */
+function takeClock(args: readonly string[]): { clock: Clock; rest: string[] } {
+  const at = args.indexOf('--now')
+  if (at === -1) return { clock: systemClock, rest: [...args] }
+  const start = Date.parse(args[at + 1] ?? '')
+  if (Number.isNaN(start)) throw new UsageError('--now must be an ISO time such as 2030-01-31T12:00:00Z.')
+  const ahead = start - Date.now()
+  return { clock: { now: () => Date.now() + ahead }, rest: args.toSpliced(at, 2) }
+}
+
+function help(): string {
+  const lines = [...commands.values()].map(({ usage, summary }) => `  ${usage}\n      ${summary}`)
+  return `Operates Dropway beside the running stack, with the same environment.
+
+  npm run -s admin -- <command>
+
+${lines.join('\n')}
+  doctor [--json]
+      checks this machine and every dependency, and says how to mend what is wrong
+`
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2))
+} catch (error) {
+  process.stderr.write(`${describe(error)}\n`)
+  process.exitCode = 1
+}
+
+function describe(error: unknown): string {
+  if (error instanceof UsageError) return error.message
+  if (error instanceof ConfigError || error instanceof ApiError) return error.message
+  if (String((error as NodeJS.ErrnoException).code).startsWith('ERR_PARSE_ARGS')) return (error as Error).message
+  return (error as Error).stack ?? String(error)
+}

@@ -1,0 +1,43 @@
+import type { Sql } from '../../ground/database/sql.ts'
+
+export interface FoundAccount {
+  readonly user_id: string
+  readonly email: string
+  /** The user's own organisation. */
+  readonly org_id: string
+}
+
+export async function findAccount(sql: Sql, email: string): Promise<FoundAccount | undefined> {
+  const [account] = await sql<FoundAccount[]>`
+    select users.id as user_id, users.email, organisations.id as org_id
+    from users join organisations on organisations.owner_id = users.id
+    where lower(users.email) = lower(${email}) and organisations.personal and organisations.deleted_at is null`
+  return account
+}
+
+export async function makeStaff(sql: Sql, userId: string): Promise<void> {
+  await sql`update users set is_staff = true where id = ${userId}`
+}
+
+export interface DatabaseFacts {
+  readonly version: string
+  readonly now: Date
+}
+
+export async function databaseFacts(sql: Sql): Promise<DatabaseFacts> {
+  const [facts] = await sql<
+    DatabaseFacts[]
+  >`select current_setting('server_version') as version, clock_timestamp() as now`
+  return facts!
+}
+
+export async function appliedMigrations(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ name: string }[]>`select name from schema_migrations`
+  return rows.map((row) => row.name)
+}
+
+/** Changes that have not reached Redis yet, and how old the oldest is. */
+export async function outboxBacklog(sql: Sql): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`select count(*) as count from outbox`
+  return row!.count
+}

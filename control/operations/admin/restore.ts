@@ -1,0 +1,102 @@
+/**
+ * Brings a backup back into an installation that runs and is empty. Content first, then all tables in one transaction,
+ * then the caller publishes the routing table as a new history: whatever fails before the commit leaves the installation empty.
+ */
+import { createReadStream } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { createGunzip } from 'node:zlib'
+import { z } from 'zod'
+import { transaction, type Sql } from '../../ground/database/sql.ts'
+import {
+  blobsOf,
+  CA_CONTEXT,
+  copyBlobs,
+  findSnapshot,
+  keyFingerprint,
+  type BackupContext,
+  type BackupFacts,
+} from './backup.ts'
+import { countRows, insertRows, isEmptyInstallation, keptBlobs, PAGE_ROWS, setSequence } from './backup-queries.ts'
+import { appliedMigrations } from './queries.ts'
+
+/** A backup that cannot be restored here, and why. */
+export class RestoreRefused extends Error {}
+
+export async function restoreBackup(
+  context: BackupContext,
+  directory: string,
+  name: string | undefined,
+): Promise<BackupFacts & { path: string }> {
+  const found = await findSnapshot(directory, name)
+  if (!found) throw new RestoreRefused(`There is no complete backup in ${directory}.`)
+  const { folder, facts } = found
+  await refuseUnlessFit(context, facts)
+  await transaction(context.sql, async (sql) => {
+    await sql`set local statement_timeout = 0`
+    await sql`set local idle_in_transaction_session_timeout = 0`
+    for (const { name: table, rows } of facts.tables) await fillTable(sql, folder, table, rows)
+    for (const sequence of facts.sequences) await setSequence(sql, sequence)
+    // What is committed can be served: the content is there first.
+    await copyBlobs(keptBlobs(sql), blobsOf(directory), context.blobs)
+  })
+  await restoreCa(context, folder)
+  return { ...facts, path: folder }
+}
+
+async function refuseUnlessFit({ sql, secrets, sitesDomain }: BackupContext, facts: BackupFacts): Promise<void> {
+  if (facts.keyFingerprint !== keyFingerprint(secrets))
+    throw new RestoreRefused(
+      'The backup was made with another SECRET_KEY. Start with that one: nothing sealed in it can be opened otherwise.',
+    )
+  if (facts.sitesDomain !== sitesDomain)
+    throw new RestoreRefused(`The backup is of SITES_DOMAIN ${facts.sitesDomain}; here it is ${sitesDomain}.`)
+  const here = await appliedMigrations(sql)
+  const differing = [...new Set([...here, ...facts.migrations])].filter(
+    (migration) => !here.includes(migration) || !facts.migrations.includes(migration),
+  )
+  if (differing.length > 0)
+    throw new RestoreRefused(
+      `The backup is of another release (${differing.join(', ')}). Restore with the release that made it, then upgrade.`,
+    )
+  if (!(await isEmptyInstallation(sql)))
+    throw new RestoreRefused('This installation is not empty. Restore into a new DATA_DIR, or a new database.')
+}
+
+async function fillTable(sql: Sql, folder: string, table: string, rows: number): Promise<void> {
+  // A new installation may hold a row or two of its own (counters); the backup's count.
+  await sql`delete from ${sql(table)}`
+  let lines: string[] = []
+  for await (const line of linesOf(path.join(folder, 'tables', `${table}.gz`))) {
+    if (lines.push(line) < PAGE_ROWS) continue
+    await insertRows(sql, table, lines)
+    lines = []
+  }
+  if (lines.length > 0) await insertRows(sql, table, lines)
+  const filled = await countRows(sql, table)
+  if (filled !== rows) throw new Error(`${table} has ${filled} rows where the backup says ${rows}`)
+}
+
+async function* linesOf(file: string): AsyncGenerator<string> {
+  let rest = ''
+  // Composed, so that a missing or damaged file is an error here.
+  for await (const chunk of createReadStream(file).compose(createGunzip()).setEncoding('utf8')) {
+    const lines = (rest + (chunk as string)).split('\n')
+    rest = lines.pop()!
+    yield* lines
+  }
+  if (rest !== '') yield rest
+}
+
+/** Edges that started before keep their own authority until they are started again. */
+async function restoreCa({ dataDir, secrets }: BackupContext, folder: string): Promise<void> {
+  const sealed = await readFile(path.join(folder, 'ca.sealed'), 'utf8').catch(() => undefined)
+  if (sealed === undefined) return
+  const files = z.record(z.string(), z.string()).parse(JSON.parse(secrets.open(sealed, CA_CONTEXT).toString()))
+  await mkdir(path.join(dataDir, 'ca'), { recursive: true })
+  for (const [name, text] of Object.entries(files)) {
+    await writeFile(path.join(dataDir, 'ca', path.basename(name)), text, {
+      mode: 0o600,
+    })
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * `/metrics` of a control, for Prometheus: on the private port, for requests that come to it directly. What an edge
+ * passes on is the world's, and finds nothing here.
+ */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { Gauge, Registry } from 'prom-client'
+import { errors } from '../../shared/errors.ts'
+import type { Request, Route } from '../ground/http/route.ts'
+
+/** How often the delay is measured. A loop without delay measures this much, so it is taken off. */
+const RESOLUTION_MS = 10
+
+export interface ControlMetrics {
+  readonly route: Route
+  stop(): void
+}
+
+export function createMetrics(): ControlMetrics {
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+  delay.enable()
+  const delayMs = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS)
+
+  function write(): Promise<string> {
+    const registry = new Registry()
+    const gauge = (name: string, help: string, value: number): void =>
+      new Gauge({ name, help, registers: [registry] }).set(value)
+    gauge('dropway_control_event_loop_delay_p999_ms', 'Since the last scrape.', delayMs(delay.percentile(99.9)))
+    gauge('dropway_control_event_loop_delay_max_ms', 'Since the last scrape.', delayMs(delay.max))
+    gauge('dropway_control_start_time_seconds', 'Since the epoch.', performance.timeOrigin / 1000)
+    gauge('dropway_control_resident_bytes', 'Memory of the process.', process.memoryUsage.rss())
+    delay.reset()
+    return registry.metrics()
+  }
+
+  return {
+    route: {
+      method: 'GET',
+      path: '/metrics',
+      async handle(request) {
+        if (isPassedOn(request)) throw errors.notFound('address')
+        return {
+          status: 200,
+          headers: { 'content-type': Registry.PROMETHEUS_CONTENT_TYPE, 'cache-control': 'no-store' },
+          body: await write(),
+        }
+      },
+    },
+    stop: () => delay.disable(),
+  }
+}
+
+/** Every edge and every other proxy says for whom it asks. */
+function isPassedOn(request: Request): boolean {
+  return request.header('x-forwarded-for') !== undefined || request.header('forwarded') !== undefined
+}

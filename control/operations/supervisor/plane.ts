@@ -1,0 +1,96 @@
+/**
+ * A plane as a child process. It sends `{ ready: true }` once it listens, drains and exits on SIGTERM,
+ * and exits by itself when the channel to its supervisor closes. Once it is ready it is asked every second whether its
+ * event loop turns; one that does not answer any more is killed, and whoever keeps it running starts it again.
+ */
+import { fork } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Env } from '../../../shared/env.ts'
+import { askForPongs } from '../../../shared/watchdog/heartbeat.ts'
+import { StartRefused } from './preflight.ts'
+import { endProcess } from './processes.ts'
+import type { Running } from './unit.ts'
+
+export interface PlaneOptions {
+  readonly name: string
+  readonly main: URL
+  readonly environment: Env
+  /** How long it may drain after SIGTERM. */
+  readonly graceMs: number
+  readonly onLog: (line: string) => void
+}
+
+const START_TIMEOUT_MS = 60_000
+
+export async function startPlane({ name, main, environment, graceMs, onLog }: PlaneOptions): Promise<Running> {
+  const child = fork(main, {
+    env: environment,
+    // What is experimental in Node is our decision, not the operator's news.
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    // A process group of its own: Ctrl-C reaches the supervisor only, and a killed plane's workers can be found.
+    detached: true,
+  })
+  const complaints: string[] = []
+  createInterface({ input: child.stdout! }).on('line', onLog)
+  createInterface({ input: child.stderr! }).on('line', (line) => {
+    complaints.push(line)
+    if (complaints.length > 50) complaints.shift()
+    onLog(line)
+  })
+
+  const exited = new Promise<void>((resolve) => {
+    // 'close' comes when its last words have been read; a worker that escaped must not delay that for ever.
+    child.once('close', () => resolve())
+    child.once('exit', () => {
+      endGroup(child.pid!)
+      setTimeout(resolve, 1000).unref()
+    })
+  })
+  const ready = new Promise<'ready'>((resolve) => {
+    child.on('message', (message) => {
+      if ((message as { ready?: boolean }).ready) resolve('ready')
+    })
+  })
+  const late = new AbortController()
+  const outcome = await Promise.race([
+    ready,
+    exited.then(() => 'exited' as const),
+    sleep(START_TIMEOUT_MS, 'late' as const, { signal: late.signal }).catch(() => 'late' as const),
+  ])
+  late.abort()
+  if (outcome !== 'ready') {
+    child.kill('SIGKILL')
+    await exited
+    const reason =
+      outcome === 'late' ? `it did not get ready within ${START_TIMEOUT_MS / 1000} s` : complaints.join('\n')
+    throw new StartRefused(`The ${name} plane did not start: ${reason || 'it ended without a word'}`)
+  }
+
+  // It cannot end itself: it is stopped, or its watchdog is. What it was doing is in its own last line, if it has one.
+  const stopAsking = askForPongs(child, () => {
+    onLog(`The ${name} plane (process ${child.pid}) does not answer; it is ended and started again.`)
+    endGroup(child.pid!)
+  })
+  void exited.then(stopAsking)
+
+  return {
+    pid: child.pid!,
+    exited,
+    stop: () =>
+      endProcess(child.pid!, [
+        { signal: 'SIGTERM', graceMs },
+        { signal: 'SIGKILL', graceMs: 2000 },
+      ]),
+  }
+}
+
+/** Workers of a killed plane would keep its port: none may outlive it. */
+function endGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // Nobody is left in the group.
+  }
+}

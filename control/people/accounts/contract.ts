@@ -1,0 +1,125 @@
+/**
+ * What pages, routes and the command line can ask of accounts. Implemented by createAccounts (accounts.ts).
+ * Every refusal is an ApiError (shared/errors.ts) whose message may be shown as it is.
+ */
+import type { Sql } from '../../ground/database/sql.ts'
+import type { Request } from '../../ground/http/route.ts'
+import type { Actor } from '../../ground/actor.ts'
+
+/** The circumstances of a form, gathered from the request by `accounts.visit(request)`. */
+export interface Visit {
+  readonly ip: string
+  readonly userAgent: string
+  readonly acceptLanguage: string | undefined
+  /** What the trusted proxy says about the visitor's country. */
+  readonly geoCountry: string | undefined
+  /** The browser's signed anonymous cookie, already verified: its drops are claimed. */
+  readonly anonymousId: string | undefined
+  /** Value of the session cookie that came along; it ends when a new session begins. */
+  readonly sessionSecret: string | undefined
+}
+
+export interface SignedIn {
+  readonly userId: string
+  readonly orgId: string
+  readonly email: string
+  readonly emailVerified: boolean
+  /** Put it into `set-cookie` of the reply. */
+  readonly setCookie: string
+  /** How many anonymous drops of this browser now belong to the account. */
+  readonly claimed: number
+}
+
+export interface SessionEntry {
+  readonly id: string
+  readonly ip: string
+  readonly userAgent: string
+  readonly createdAt: Date
+  readonly lastSeenAt: Date
+  readonly expiresAt: Date
+  readonly current: boolean
+}
+
+export type LinkKind = 'verify' | 'reset' | 'email_change'
+
+export interface Accounts {
+  visit(request: Request): Visit
+
+  /** Creates the user and a personal organisation, signs in at once, claims this browser's drops, mails the link. 409 `email_taken`. */
+  signUp(input: { email: string; password: string; country?: string }, visit: Visit): Promise<SignedIn>
+  /**
+   * 401 `wrong_credentials` alike for an unknown e-mail and a wrong password. After too many attempts 429
+   * `proof_required` with a challenge; the next attempt brings its answer along (`proof`), which is good for one.
+   */
+  signIn(input: { email: string; password: string; proof?: string | undefined }, visit: Visit): Promise<SignedIn>
+  /** Answers with the cookie that clears the session. Never fails: an unknown session is already signed out. */
+  signOut(sessionSecret: string | undefined): Promise<{ setCookie: string }>
+  /** Ends every session of the account, the calling one too. */
+  signOutEverywhere(actor: Actor): Promise<{ setCookie: string; ended: number }>
+
+  listSessions(actor: Actor): Promise<SessionEntry[]>
+  revokeSession(actor: Actor, sessionId: string): Promise<void>
+
+  /** What the link in the mail would do; changes nothing. Undefined when it is unknown or too old. */
+  peekVerification(token: string): Promise<{ email: string; isVerified: boolean } | undefined>
+  /** Uses the link. Twice is fine. 400 `invalid_link` when unknown or too old. */
+  verifyEmail(token: string): Promise<{ email: string }>
+  /** Sends the link again; does nothing when verified already. 429 when asked too often. */
+  resendVerification(actor: Actor): Promise<void>
+
+  /** Always resolves alike, whether or not there is such an account. 429 only per network. */
+  requestReset(email: string, visit: Visit): Promise<void>
+  /** Does this link still work? For the page with the form behind it. */
+  isLinkValid(kind: LinkKind, token: string): Promise<boolean>
+  /**
+   * Sets the password, ends every session, API token and connected app, signs in: a person who resets may have lost the
+   * account to somebody else. Proves the mailbox, hence verifies the e-mail too.
+   */
+  resetPassword(input: { token: string; password: string }, visit: Visit): Promise<SignedIn>
+  /** Ends every other session, and API tokens and connected apps when asked to; the calling session gets a new cookie. */
+  changePassword(
+    actor: Actor,
+    input: { currentPassword: string; newPassword: string; endTokensAndApps: boolean },
+    visit: Visit,
+  ): Promise<SignedIn>
+
+  /** Mails a link to the new address; nothing changes until it is opened. Says nothing about who else has that address. */
+  requestEmailChange(actor: Actor, input: { newEmail: string; password: string }): Promise<void>
+  confirmEmailChange(token: string): Promise<{ email: string }>
+
+  /** Removes the account, its sessions, tokens, own organisations and their drops (410 gone at once). */
+  deleteAccount(actor: Actor, input: { password: string }): Promise<{ setCookie: string }>
+
+  /**
+   * Accounts that were never verified, pay nothing and work with nobody are told of their end and closed with their
+   * drops. Resolves how many were closed; the caller tells the edges.
+   */
+  closeUnverified(): Promise<number>
+
+  /** Removes what has run out: sessions, links, counters. A job. */
+  sweep(): Promise<void>
+
+  /** For the operator's command: creates an account without a browser. */
+  createAccount(input: {
+    email: string
+    password?: string
+    verified: boolean
+    country?: string
+  }): Promise<{ userId: string; orgId: string; email: string }>
+}
+
+/** What other capabilities do when something happens to an account. Inside the transaction of the event. */
+export interface AccountHooks {
+  /** Notes the sign-in, resets the clock of the owner's free drops and recovers the expired ones. */
+  onSignIn(sql: Sql, userId: string, now: Date): Promise<void>
+  /** The owner's drops go from 503 to live. */
+  onVerified(sql: Sql, userId: string): Promise<void>
+  /** Moves the browser's anonymous drops into the organisation; resolves how many. */
+  claim(sql: Sql, from: { anonymousId: string; orgId: string; userId: string; isNewAccount: boolean }): Promise<number>
+  /** Deletes the organisation's drops, domains and subscription. */
+  onOrganisationDeleted(sql: Sql, orgId: string, now: Date): Promise<void>
+  /** Ends the person's connected apps. */
+  endConnectedApps(sql: Sql, userId: string, now: Date): Promise<void>
+  /** After the commit: tells the edges. */
+  propagate(): Promise<unknown>
+}

@@ -1,0 +1,124 @@
+import { errors } from '../../../shared/errors.ts'
+import { hashPassword, verifyPassword } from '../../../shared/password.ts'
+import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
+import { recordAudit } from '../audit/audit.ts'
+import { transaction, type Sql } from '../../ground/database/sql.ts'
+import { ACCOUNT_PATHS } from './account-links.ts'
+import type { Actor } from '../../ground/actor.ts'
+import type { Accounts } from './contract.ts'
+import type { AccountDeps } from './dependencies.ts'
+import {
+  deleteSessions,
+  findLink,
+  findUserByEmail,
+  lockUser,
+  retireLinks,
+  revokeAllTokens,
+  setPasswordHash,
+  useLink,
+  type UserRow,
+} from './queries.ts'
+import { networkOf, parseEmail, requireGoodPassword } from './rules.ts'
+import { beginSession } from './sessions.ts'
+import { enter } from './signing-in.ts'
+import { verify } from './verification.ts'
+
+type Deps = Pick<AccountDeps, 'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'log' | 'enqueueMail' | 'baseUrl'>
+type Passwords = Pick<Accounts, 'requestReset' | 'isLinkValid' | 'resetPassword' | 'changePassword'>
+
+export function createPasswords({ sql, hooks, throttle, links, now, log, enqueueMail, baseUrl }: Deps): Passwords {
+  async function sendReset(email: string): Promise<void> {
+    const user = await findUserByEmail(sql, email)
+    if (!user || !(await throttle.admit('resetMailPerAccount', user.id))) return
+    await transaction(sql, (locked) => links.send(locked, 'reset', { userId: user.id, email: user.email }))
+  }
+
+  /** Sets the password and ends what was begun with the old one. */
+  async function replacePassword(
+    locked: Sql,
+    user: UserRow,
+    { passwordHash, endTokensAndApps }: { passwordHash: string; endTokensAndApps: boolean },
+  ): Promise<void> {
+    await setPasswordHash(locked, user.id, passwordHash)
+    await deleteSessions(locked, user.id)
+    if (endTokensAndApps) {
+      await revokeAllTokens(locked, user.id, now())
+      await hooks.endConnectedApps(locked, user.id, now())
+    }
+    await retireLinks(locked, user.id, ['reset', 'email_change'], now())
+    await enqueueMail(locked, {
+      eventKey: `password_changed:${randomSecret(12)}`,
+      to: user.email,
+      template: 'password_changed',
+      data: { resetLink: baseUrl + ACCOUNT_PATHS.reset, tokensAndAppsEnded: endTokensAndApps },
+    })
+  }
+
+  return {
+    async requestReset(text, visit) {
+      const email = parseEmail(text)
+      await throttle.require('resetPerNetwork', networkOf(visit.ip))
+      // Behind the answer, so that it takes no longer when there is an account.
+      sendReset(email).catch((error: unknown) => log.error({ err: error }, 'a reset mail could not be queued'))
+    },
+
+    isLinkValid: (kind, token) => links.isValid(sql, kind, token),
+
+    async resetPassword({ token, password }, visit) {
+      const tokenHash = hashSecret(token)
+      const known = await findLink(sql, 'reset', tokenHash)
+      if (!known) throw errors.invalidLink()
+      requireGoodPassword(password, known.email)
+      const passwordHash = await hashPassword(password)
+      const signedIn = await transaction(sql, async (locked) => {
+        const link = await useLink(locked, 'reset', tokenHash, now())
+        const user = link && (await lockUser(locked, link.userId))
+        if (!user || user.email !== link.email) throw errors.invalidLink()
+        await replacePassword(locked, user, { passwordHash, endTokensAndApps: true })
+        if (user.verifiedAt === null) await verify(locked, user, now(), hooks)
+        const entered = await enter(locked, { ...user, verifiedAt: user.verifiedAt ?? now() }, visit, now(), hooks)
+        const actor = { userId: user.id, email: user.email, ip: visit.ip }
+        await recordAudit(locked, { orgId: entered.orgId, actor, action: 'account.password_reset', subject: user.id })
+        return entered
+      })
+      await hooks.propagate()
+      return signedIn
+    },
+
+    async changePassword(actor, { currentPassword, newPassword, endTokensAndApps }, visit) {
+      await requirePassword(sql, throttle, actor, currentPassword)
+      requireGoodPassword(newPassword, actor.email)
+      const passwordHash = await hashPassword(newPassword)
+      return transaction(sql, async (locked) => {
+        const user = await lockUser(locked, actor.userId)
+        if (!user) throw errors.unauthorized()
+        await replacePassword(locked, user, { passwordHash, endTokensAndApps })
+        const { setCookie } = await beginSession(locked, actor, visit, now())
+        await recordAudit(locked, { orgId: actor.orgId, actor, action: 'account.password_changed', subject: user.id })
+        return {
+          userId: user.id,
+          orgId: actor.orgId,
+          email: user.email,
+          emailVerified: user.verifiedAt !== null,
+          setCookie,
+          claimed: 0,
+        }
+      })
+    },
+  }
+}
+
+/** What cannot be undone asks for the password again: an open browser is not enough. */
+export async function requirePassword(
+  sql: Sql,
+  throttle: AccountDeps['throttle'],
+  actor: Pick<Actor, 'userId' | 'email'>,
+  password: string,
+): Promise<void> {
+  await throttle.require('passwordCheckPerAccount', actor.userId)
+  const user = await findUserByEmail(sql, actor.email)
+  if (!user || user.id !== actor.userId || !(await verifyPassword(password.slice(0, 1000), user.passwordHash))) {
+    throw errors.wrongCredentials('This is not your password.')
+  }
+  await throttle.forget('passwordCheckPerAccount', actor.userId)
+}

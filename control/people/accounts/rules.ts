@@ -1,0 +1,114 @@
+/** Decisions about accounts: what is an acceptable e-mail and password, how often somebody may try. */
+import { isIPv6 } from 'node:net'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/clock.ts'
+import { errors } from '../../../shared/errors.ts'
+import { isHostname } from '../../../shared/hosts.ts'
+import { MAX_PASSWORD_CHARS } from '../../../shared/limits.ts'
+import { PROOF_LIFETIME_MS } from '../../../shared/proof-of-work.ts'
+
+/** RFC 5321 §4.5.3.1. */
+const MAX_EMAIL_CHARS = 254
+const MAX_LOCAL_PART_CHARS = 64
+const LOCAL_PART = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/
+
+/** Lower case, since nobody runs two mailboxes that differ in case; throws when it cannot be an address. */
+export function parseEmail(text: string): string {
+  const email = text.trim().toLowerCase()
+  const at = email.lastIndexOf('@')
+  const [local, domain] = [email.slice(0, at), email.slice(at + 1)]
+  const isAddress =
+    at > 0 &&
+    email.length <= MAX_EMAIL_CHARS &&
+    local.length <= MAX_LOCAL_PART_CHARS &&
+    LOCAL_PART.test(local) &&
+    domain.includes('.') &&
+    isHostname(domain)
+  if (!isAddress) throw errors.invalidRequest('email: this is not an e-mail address')
+  return email
+}
+
+export const MIN_PASSWORD_CHARS = 10
+
+/** The most used passwords of ten and more characters; guessing starts with them. */
+const COMMON_PASSWORDS: ReadonlySet<string> = new Set(
+  `1234567890 12345678910 0123456789 0987654321 123456789a 1234567891 1q2w3e4r5t 1q2w3e4r5t6y q1w2e3r4t5 qwertyuiop qwerty12345
+qwerty123456 qwertyuiop123 password12 password123 password1234 password12345 passw0rd123 p@ssword123 letmein123 letmein1234
+welcome123 welcome1234 iloveyou12 iloveyou123 iloveyou1234 administrator admin12345 admin123456 changeme123 abcdefghij abcd123456
+abc1234567 asdfghjkl1 asdfghjkl123 1qaz2wsx3edc zaq12wsxcde 1111111111 0000000000 football123 baseball123 princess123 sunshine123
+superman123 trustno1trustno1 monkey12345 dragon12345 dropway123 dropwaydropway`.split(/\s+/),
+)
+
+export function requireGoodPassword(password: string, email: string): void {
+  const length = [...password].length
+  if (length < MIN_PASSWORD_CHARS || length > MAX_PASSWORD_CHARS) {
+    throw errors.invalidRequest(`password: use ${MIN_PASSWORD_CHARS} to ${MAX_PASSWORD_CHARS} characters`)
+  }
+  const plain = password.toLowerCase()
+  if (COMMON_PASSWORDS.has(plain) || plain === email || new Set(plain).size < 4) {
+    throw errors.invalidRequest('password: this one is guessed first; choose another')
+  }
+}
+
+/** A hash of no password, with the cost of a real one: unknown e-mails take as long as wrong passwords. */
+export const DUMMY_PASSWORD_HASH =
+  '$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
+
+/** How long a link in a mail works. */
+export const LINK_LIFETIMES_MS = { verify: 3 * DAY_MS, reset: HOUR_MS, email_change: DAY_MS } as const
+
+export interface Allowance {
+  readonly limit: number
+  readonly windowMs: number
+}
+
+/**
+ * Attempts per window. Somebody who forgot a password needs a handful; a whole office shares an address. Beyond its
+ * allowance a sign-in is not refused but costs a proof of work: strangers' guesses must not lock the owner out.
+ */
+export const ALLOWANCES = {
+  signInPerAccountAndNetwork: { limit: 10, windowMs: 15 * MINUTE_MS },
+  signInPerAccount: { limit: 100, windowMs: 15 * MINUTE_MS },
+  signInPerNetwork: { limit: 100, windowMs: 15 * MINUTE_MS },
+  signUpPerNetwork: { limit: 100, windowMs: HOUR_MS },
+  resetPerNetwork: { limit: 30, windowMs: HOUR_MS },
+  /** Silently no further mail: an answer would tell that the account exists. */
+  resetMailPerAccount: { limit: 5, windowMs: HOUR_MS },
+  verificationMailPerAccount: { limit: 5, windowMs: HOUR_MS },
+  emailChangePerAccount: { limit: 5, windowMs: HOUR_MS },
+  /** Mails to strangers. */
+  invitationMailPerAccount: { limit: 50, windowMs: DAY_MS },
+  /** Each answer to a challenge counts as one sign-in. */
+  signInPerProof: { limit: 1, windowMs: PROOF_LIFETIME_MS },
+  passwordCheckPerAccount: { limit: 10, windowMs: 15 * MINUTE_MS },
+} as const satisfies Record<string, Allowance>
+
+/** About a second in a browser. */
+const MIN_SIGN_IN_PROOF_BITS = 19
+/** About half a minute: what a person still waits for while somebody guesses their password from thousands of networks. */
+const MAX_SIGN_IN_PROOF_BITS = 24
+
+/** How hard a further sign-in is when the allowance was used `used` times: each doubling doubles the work. */
+export function signInProofBits(used: number): number | undefined {
+  if (used <= 1) return undefined
+  return Math.min(MAX_SIGN_IN_PROOF_BITS, MIN_SIGN_IN_PROOF_BITS + Math.floor(Math.log2(used)))
+}
+
+export type AllowanceName = keyof typeof ALLOWANCES
+
+/** Whoever has an IPv6 address has at least a /64 of them. */
+export function networkOf(ip: string): string {
+  if (!isIPv6(ip)) return ip
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip)
+  if (mapped) return mapped[1]!
+  const [head = '', tail] = ip.replace(/%.*$/, '').split('::')
+  const left = head === '' ? [] : head.split(':')
+  const right = tail === undefined || tail === '' ? [] : tail.split(':')
+  const groups =
+    tail === undefined
+      ? left
+      : [...left, ...Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0'), ...right]
+  return `${groups
+    .slice(0, 4)
+    .map((group) => group.toLowerCase().replace(/^0+(?=.)/, ''))
+    .join(':')}::/64`
+}

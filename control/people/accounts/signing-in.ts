@@ -1,0 +1,131 @@
+import { errors } from '../../../shared/errors.ts'
+import { verifyPassword } from '../../../shared/password.ts'
+import { hashSecret } from '../../../shared/secrets.ts'
+import { recordAudit } from '../audit/audit.ts'
+import { transaction, type Sql } from '../../ground/database/sql.ts'
+import { findHomeOrganisation } from '../organisations/personal.ts'
+import type { Accounts, SignedIn, Visit } from './contract.ts'
+import type { AccountDeps } from './dependencies.ts'
+import {
+  deleteSession,
+  deleteSessionByHash,
+  deleteSessions,
+  findUserByEmail,
+  listLiveSessions,
+  lockUser,
+  type UserRow,
+} from './queries.ts'
+import { DUMMY_PASSWORD_HASH, networkOf, parseEmail, signInProofBits } from './rules.ts'
+import { clearedSessionCookie } from './session-cookie.ts'
+import { aliveAt, beginSession } from './sessions.ts'
+
+type Deps = Pick<AccountDeps, 'sql' | 'hooks' | 'throttle' | 'now' | 'proofOfWork'>
+type SigningIn = Pick<Accounts, 'signIn' | 'signOut' | 'signOutEverywhere' | 'listSessions' | 'revokeSession'>
+
+/** No password of ours is longer; hashing megabytes would be work for nothing. */
+const MAX_TRIED_PASSWORD_CHARS = 1000
+
+export function createSigningIn({ sql, hooks, throttle, now, proofOfWork }: Deps): SigningIn {
+  /** Too many attempts do not lock anybody out: the next one costs the browser some work, each time anew. */
+  async function requireProof(used: number, email: string, proof: string | undefined): Promise<void> {
+    const bits = signInProofBits(used)
+    if (bits === undefined) return
+    const purpose = `sign-in ${email}`
+    const id = proofOfWork.check(proof, purpose, now().getTime())
+    if (id !== undefined && (await throttle.admit('signInPerProof', id))) return
+    throw errors.proofRequired(proofOfWork.ask(purpose, bits, now().getTime()))
+  }
+
+  /**
+   * The same work and the same words whether the e-mail or the password is wrong: count, look up, hash, compare.
+   * What was counted is forgiven only by a success.
+   */
+  async function checkCredentials(
+    { email, password, proof }: { email: string; password: string; proof: string | undefined },
+    ip: string,
+  ): Promise<UserRow> {
+    const network = networkOf(ip)
+    const attempts = [
+      ['signInPerNetwork', network],
+      ['signInPerAccountAndNetwork', `${email} ${network}`],
+      ['signInPerAccount', email],
+    ] as const
+    let used = 0
+    for (const [name, subject] of attempts) used = Math.max(used, await throttle.use(name, subject))
+    try {
+      await requireProof(used, email, proof)
+    } catch (error) {
+      // Only guesses count, so that nobody makes the work harder for the owner without doing it.
+      for (const [name, subject] of attempts) await throttle.refund(name, subject)
+      throw error
+    }
+    const user = await findUserByEmail(sql, email)
+    const isRight = await verifyPassword(
+      password.slice(0, MAX_TRIED_PASSWORD_CHARS),
+      user?.passwordHash ?? DUMMY_PASSWORD_HASH,
+    )
+    if (!user || !isRight) throw errors.wrongCredentials()
+    await throttle.forget('signInPerAccountAndNetwork', `${email} ${network}`)
+    await throttle.refund('signInPerNetwork', network)
+    await throttle.refund('signInPerAccount', email)
+    return user
+  }
+
+  return {
+    async signIn(input, visit) {
+      const { password, proof } = input
+      const checked = await checkCredentials({ email: parseEmail(input.email), password, proof }, visit.ip)
+      const signedIn = await transaction(sql, async (locked) => {
+        // Deleted, or given another password, while the hash was computed.
+        const user = await lockUser(locked, checked.id)
+        if (user?.passwordHash !== checked.passwordHash) throw errors.wrongCredentials()
+        return enter(locked, user, visit, now(), hooks)
+      })
+      await hooks.propagate()
+      return signedIn
+    },
+
+    async signOut(sessionSecret) {
+      if (sessionSecret !== undefined) await deleteSessionByHash(sql, hashSecret(sessionSecret))
+      return { setCookie: clearedSessionCookie() }
+    },
+
+    async signOutEverywhere(actor) {
+      return { setCookie: clearedSessionCookie(), ended: await deleteSessions(sql, actor.userId) }
+    },
+
+    async listSessions(actor) {
+      const current = actor.via.kind === 'session' ? actor.via.sessionId : undefined
+      const rows = await listLiveSessions(sql, actor.userId, aliveAt(now()))
+      return rows.map((row) => ({ ...row, current: row.id === current }))
+    },
+
+    async revokeSession(actor, sessionId) {
+      if (!(await deleteSession(sql, actor.userId, sessionId))) throw errors.notFound('session')
+    },
+  }
+}
+
+/** Whoever has proved who they are gets a session, their clocks reset and this browser's drops. */
+export async function enter(
+  locked: Sql,
+  user: Pick<UserRow, 'id' | 'email' | 'verifiedAt'>,
+  visit: Visit,
+  at: Date,
+  hooks: Pick<AccountDeps['hooks'], 'onSignIn' | 'claim'>,
+): Promise<SignedIn> {
+  const orgId = await findHomeOrganisation(locked, user.id)
+  const { setCookie } = await beginSession(locked, { userId: user.id, orgId }, visit, at)
+  await hooks.onSignIn(locked, user.id, at)
+  const claimed =
+    visit.anonymousId === undefined
+      ? 0
+      : await hooks.claim(locked, { anonymousId: visit.anonymousId, orgId, userId: user.id, isNewAccount: false })
+  await recordAudit(locked, {
+    orgId,
+    actor: { userId: user.id, email: user.email, ip: visit.ip },
+    action: 'account.signed_in',
+    subject: user.id,
+  })
+  return { userId: user.id, orgId, email: user.email, emailVerified: user.verifiedAt !== null, setCookie, claimed }
+}

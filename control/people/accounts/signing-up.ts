@@ -1,0 +1,95 @@
+import { errors } from '../../../shared/errors.ts'
+import { newId } from '../../../shared/ids.ts'
+import { hashPassword } from '../../../shared/password.ts'
+import { randomSecret } from '../../../shared/secrets.ts'
+import { recordAudit } from '../audit/audit.ts'
+import { transaction, type Sql } from '../../ground/database/sql.ts'
+import { createPersonalOrganisation } from '../organisations/personal.ts'
+import type { Accounts } from './contract.ts'
+import { currencyOf, resolveCountry } from './countries.ts'
+import type { AccountDeps } from './dependencies.ts'
+import { insertUser } from './queries.ts'
+import { networkOf, parseEmail, requireGoodPassword } from './rules.ts'
+import { beginSession } from './sessions.ts'
+
+type Deps = Pick<AccountDeps, 'sql' | 'hooks' | 'throttle' | 'links' | 'now'>
+
+export function createSigningUp({
+  sql,
+  hooks,
+  throttle,
+  links,
+  now,
+}: Deps): Pick<Accounts, 'signUp' | 'createAccount'> {
+  async function createUser(
+    locked: Sql,
+    user: { email: string; passwordHash: string; country: string; verified: boolean; ip: string },
+  ): Promise<{ userId: string; orgId: string; email: string }> {
+    const { email, passwordHash, country } = user
+    const at = now()
+    const userId = newId('usr')
+    if (
+      !(await insertUser(locked, { id: userId, email, passwordHash, verifiedAt: user.verified ? at : null, now: at }))
+    ) {
+      throw errors.conflict(
+        'email_taken',
+        'There is an account with this e-mail already. Sign in, or reset its password.',
+      )
+    }
+    const orgId = await createPersonalOrganisation(locked, {
+      userId,
+      email,
+      country,
+      currency: currencyOf(country),
+      now: at,
+    })
+    await recordAudit(locked, {
+      orgId,
+      actor: { userId, email, ip: user.ip },
+      action: 'account.created',
+      subject: userId,
+    })
+    return { userId, orgId, email }
+  }
+
+  return {
+    async signUp(input, visit) {
+      const email = parseEmail(input.email)
+      requireGoodPassword(input.password, email)
+      await throttle.require('signUpPerNetwork', networkOf(visit.ip))
+      const passwordHash = await hashPassword(input.password)
+      const country = resolveCountry({
+        geo: visit.geoCountry,
+        form: input.country,
+        acceptLanguage: visit.acceptLanguage,
+      })
+      const signedIn = await transaction(sql, async (locked) => {
+        const created = await createUser(locked, { email, passwordHash, country, verified: false, ip: visit.ip })
+        const { setCookie } = await beginSession(locked, created, visit, now())
+        const claimed =
+          visit.anonymousId === undefined
+            ? 0
+            : await hooks.claim(locked, { anonymousId: visit.anonymousId, ...created, isNewAccount: true })
+        // After the claim: the mail names what is hidden until its link is opened.
+        await links.send(locked, 'verify', created)
+        return { ...created, emailVerified: false, setCookie, claimed }
+      })
+      if (signedIn.claimed > 0) await hooks.propagate()
+      return signedIn
+    },
+
+    async createAccount(input) {
+      const email = parseEmail(input.email)
+      if (input.password !== undefined) requireGoodPassword(input.password, email)
+      // Without a password nobody can sign in with one; a reset sets the first.
+      const passwordHash = await hashPassword(input.password ?? randomSecret(32))
+      const country = resolveCountry({ form: input.country })
+      return transaction(sql, async (locked) => {
+        const { verified } = input
+        const created = await createUser(locked, { email, passwordHash, country, verified, ip: 'operator' })
+        if (!verified) await links.send(locked, 'verify', created)
+        return created
+      })
+    },
+  }
+}

@@ -1,0 +1,93 @@
+/** The audit log of an organisation: who did what to what, from where. Written in the transaction of the deed. */
+import type { Actor } from '../../ground/actor.ts'
+import type { Sql } from '../../ground/database/sql.ts'
+import { addressesOf, eraseAuditRows, insertAuditEntry, listAuditRows, type AuditRow } from './queries.ts'
+
+/** What is recorded. One list, so that readers can rely on the words. */
+export type AuditAction =
+  | 'account.created'
+  | 'account.deleted'
+  | 'account.signed_in'
+  | 'account.email_verified'
+  | 'account.email_changed'
+  | 'account.password_changed'
+  | 'account.password_reset'
+  | 'token.created'
+  | 'token.revoked'
+  | 'organisation.created'
+  | 'organisation.renamed'
+  | 'organisation.deleted'
+  | 'organisation.transferred'
+  | 'member.invited'
+  | 'member.invitation_revoked'
+  | 'member.joined'
+  | 'member.role_changed'
+  | 'member.removed'
+  | 'member.left'
+  | `site.${string}`
+  | `version.${string}`
+  | `domain.${string}`
+  | `billing.${string}`
+  | `oauth.${string}`
+  | `trust.${string}`
+
+export interface AuditEntry {
+  /** Null for what belongs to no organisation. */
+  readonly orgId: string | null
+  /** Who did it: a caller, or the service itself (`lifecycle`, `stripe`, `operator`). */
+  readonly actor:
+    | Pick<Actor, 'userId' | 'email' | 'ip' | 'via'>
+    | { readonly userId: string; readonly email: string; readonly ip?: string }
+    | { readonly system: string }
+  readonly action: AuditAction
+  /** Id or name of what it was done to. */
+  readonly subject: string
+  /** Further facts. Never a secret. */
+  readonly detail?: Readonly<Record<string, unknown>>
+}
+
+export async function recordAudit(sql: Sql, { orgId, actor, action, subject, detail = {} }: AuditEntry): Promise<void> {
+  if ('system' in actor) {
+    await insertAuditEntry(sql, { orgId, userId: null, actor: actor.system, action, subject, detail, ip: null })
+    return
+  }
+  const via = 'via' in actor ? { via: actor.via.kind } : {}
+  await insertAuditEntry(sql, {
+    orgId,
+    userId: actor.userId,
+    actor: actor.email,
+    action,
+    subject,
+    detail: { ...via, ...detail },
+    ip: actor.ip ?? null,
+  })
+}
+
+/** Stands where a person's address stood. */
+const ERASED = 'deleted account'
+
+/** The e-mail addresses under which a person acted, in lower case. */
+export const addressesIn = (sql: Sql, userId: string): Promise<string[]> => addressesOf(sql, userId)
+
+/** Takes a person's e-mail and network addresses out of every log. The deeds stay. */
+export const eraseFromAudit = (sql: Sql, userId: string, addresses: readonly string[]): Promise<void> =>
+  eraseAuditRows(sql, { userId, addresses, instead: ERASED })
+
+const MAX_PAGE = 200
+
+export interface AuditPage {
+  readonly entries: readonly AuditRow[]
+  /** Give it as `before` to read on; undefined at the end. */
+  readonly next: number | undefined
+}
+
+export async function readAuditLog(
+  sql: Sql,
+  orgId: string,
+  page: { before?: number; limit?: number } = {},
+): Promise<AuditPage> {
+  const limit = Math.min(page.limit ?? 50, MAX_PAGE)
+  const rows = await listAuditRows(sql, orgId, { before: page.before, limit: limit + 1 })
+  const entries = rows.slice(0, limit)
+  return { entries, next: rows.length > limit ? entries.at(-1)!.id : undefined }
+}

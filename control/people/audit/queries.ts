@@ -1,0 +1,58 @@
+import type { Sql } from '../../ground/database/sql.ts'
+
+export interface AuditRow {
+  readonly id: number
+  readonly at: Date
+  readonly actor: string
+  readonly action: string
+  readonly subject: string
+  readonly detail: Record<string, unknown>
+  readonly ip: string | null
+}
+
+export async function insertAuditEntry(
+  sql: Sql,
+  entry: {
+    orgId: string | null
+    userId: string | null
+    actor: string
+    action: string
+    subject: string
+    detail: object
+    ip: string | null
+  },
+): Promise<void> {
+  await sql`
+    insert into audit_log (org_id, user_id, actor, action, subject, detail, ip)
+    values (${entry.orgId}, ${entry.userId}, ${entry.actor}, ${entry.action}, ${entry.subject}, ${sql.json(entry.detail as never)}, ${entry.ip})`
+}
+
+/** Newest first; `before` is the id of the last entry already seen. */
+export async function listAuditRows(
+  sql: Sql,
+  orgId: string,
+  page: { before: number | undefined; limit: number },
+): Promise<AuditRow[]> {
+  return sql<AuditRow[]>`
+    select id, at, actor, action, subject, detail, ip from audit_log
+    where org_id = ${orgId} and id < ${page.before ?? Number.MAX_SAFE_INTEGER}
+    order by id desc limit ${page.limit}`
+}
+
+export async function addressesOf(sql: Sql, userId: string): Promise<string[]> {
+  const rows = await sql<{ address: string }[]>`
+    select distinct lower(address) as address from audit_log
+    cross join lateral (values (actor), (detail ->> 'from')) as named (address)
+    where user_id = ${userId} and address like '%@%'`
+  return rows.map(({ address }) => address)
+}
+
+/** The entries stay, because organisations rely on them; who it was and from where does not. */
+export async function eraseAuditRows(
+  sql: Sql,
+  { userId, addresses, instead }: { userId: string; addresses: readonly string[]; instead: string },
+): Promise<void> {
+  await sql`update audit_log set actor = ${instead}, ip = null, detail = detail - 'from' where user_id = ${userId}`
+  await sql`
+    update audit_log set subject = ${instead} where subject like '%@%' and lower(subject) = any(${addresses as string[]})`
+}

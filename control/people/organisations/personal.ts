@@ -1,0 +1,59 @@
+/** The tenants that come and go with an account. Called by accounts, in its transactions. */
+import { newId } from '../../../shared/ids.ts'
+import { MAX_NAME_CHARS } from '../../../shared/limits.ts'
+import type { Sql } from '../../ground/database/sql.ts'
+import {
+  deleteInvitationsTo,
+  deleteMemberships,
+  insertOrganisation,
+  listMemberships,
+  listOwned,
+  lockOwned,
+  markOrganisationDeleted,
+  type OrganisationRow,
+} from './queries.ts'
+
+export async function createPersonalOrganisation(
+  sql: Sql,
+  {
+    userId,
+    email,
+    country,
+    currency,
+    now,
+  }: { userId: string; email: string; country: string; currency: string; now: Date },
+): Promise<string> {
+  const id = newId('org')
+  const name = email.split('@')[0]!.slice(0, MAX_NAME_CHARS)
+  await insertOrganisation(sql, { id, name, personal: true, country, currency, ownerId: userId, now })
+  return id
+}
+
+/** Where a new session starts. */
+export async function findHomeOrganisation(sql: Sql, userId: string): Promise<string> {
+  const [home] = await listMemberships(sql, userId)
+  if (!home) throw new Error(`user ${userId} belongs to no organisation`)
+  return home.id
+}
+
+/** Nobody joins them, and nothing is published to them, until the transaction ends. */
+export async function lockOwnedOrganisations(
+  sql: Sql,
+  userId: string,
+): Promise<(OrganisationRow & { members: number })[]> {
+  await lockOwned(sql, userId)
+  return listOwned(sql, userId)
+}
+
+/** Its drops must have been deleted before, in the same transaction. */
+export function closeOrganisation(sql: Sql, orgId: string, now: Date): Promise<void> {
+  return markOrganisationDeleted(sql, orgId, now)
+}
+
+export function leaveAllOrganisations(sql: Sql, userId: string): Promise<void> {
+  return deleteMemberships(sql, userId)
+}
+
+/** Forgets who was invited, once that account is gone for good. */
+export const eraseInvitationsTo = (sql: Sql, addresses: readonly string[]): Promise<void> =>
+  deleteInvitationsTo(sql, addresses)

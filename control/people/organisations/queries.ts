@@ -1,0 +1,232 @@
+/** SQL of organisations: tenants, memberships, invitations. */
+import type { PlanName } from '../../../shared/plans.ts'
+import type { Role } from '../../ground/actor.ts'
+import type { Sql } from '../../ground/database/sql.ts'
+
+export interface OrganisationRow {
+  readonly id: string
+  readonly name: string
+  readonly plan: PlanName
+  readonly personal: boolean
+  readonly country: string
+  readonly currency: string
+  readonly ownerId: string
+}
+
+export interface MembershipRow extends OrganisationRow {
+  readonly role: Role
+}
+
+const organisationColumns = (sql: Sql) =>
+  sql`o.id, o.name, o.plan, o.personal, o.country, o.currency, o.owner_id as "ownerId"`
+
+export async function insertOrganisation(
+  sql: Sql,
+  organisation: {
+    id: string
+    name: string
+    personal: boolean
+    country: string
+    currency: string
+    ownerId: string
+    now: Date
+  },
+): Promise<void> {
+  await sql`
+    insert into organisations (id, name, personal, country, currency, owner_id, created_at)
+    values (${organisation.id}, ${organisation.name}, ${organisation.personal}, ${organisation.country}, ${organisation.currency},
+      ${organisation.ownerId}, ${organisation.now})`
+  await insertMembership(sql, {
+    orgId: organisation.id,
+    userId: organisation.ownerId,
+    role: 'owner',
+    now: organisation.now,
+  })
+}
+
+export async function insertMembership(
+  sql: Sql,
+  membership: { orgId: string; userId: string; role: Role; now: Date },
+): Promise<boolean> {
+  const rows = await sql`
+    insert into memberships (org_id, user_id, role, created_at)
+    values (${membership.orgId}, ${membership.userId}, ${membership.role}, ${membership.now})
+    on conflict do nothing returning user_id`
+  return rows.length === 1
+}
+
+/** What the user can switch between, the personal one first. */
+export async function listMemberships(sql: Sql, userId: string): Promise<MembershipRow[]> {
+  return sql<MembershipRow[]>`
+    select ${organisationColumns(sql)}, m.role from memberships m join organisations o on o.id = m.org_id
+    where m.user_id = ${userId} and o.deleted_at is null order by o.personal desc, o.created_at, o.id`
+}
+
+/** Nothing for somebody who does not belong to it: it is as absent as a missing one. */
+export async function findMembership(sql: Sql, orgId: string, userId: string): Promise<MembershipRow | undefined> {
+  const [row] = await sql<MembershipRow[]>`
+    select ${organisationColumns(sql)}, m.role from memberships m join organisations o on o.id = m.org_id
+    where m.user_id = ${userId} and o.id = ${orgId} and o.deleted_at is null`
+  return row
+}
+
+/** Orders the changes of who belongs to it. */
+export async function lockMembers(sql: Sql, orgId: string): Promise<void> {
+  await sql`select id from organisations where id = ${orgId} for no key update`
+}
+
+/** Orders what one person creates and joins. False when the account was deleted meanwhile. */
+export async function lockPerson(sql: Sql, userId: string): Promise<boolean> {
+  const rows = await sql`select id from users where id = ${userId} and deleted_at is null for no key update`
+  return rows.length === 1
+}
+
+/** As `lockMembers`, for all that one person owns. */
+export async function lockOwned(sql: Sql, userId: string): Promise<void> {
+  await sql`select id from organisations where owner_id = ${userId} order by id for no key update`
+}
+
+export async function listOwned(sql: Sql, userId: string): Promise<(OrganisationRow & { members: number })[]> {
+  return sql<(OrganisationRow & { members: number })[]>`
+    select ${organisationColumns(sql)}, (select count(*)::int from memberships m where m.org_id = o.id) as members
+    from organisations o where o.owner_id = ${userId} and o.deleted_at is null order by o.created_at, o.id`
+}
+
+export interface MemberRow {
+  readonly userId: string
+  readonly email: string
+  readonly role: Role
+  readonly joinedAt: Date
+}
+
+export async function listMemberRows(sql: Sql, orgId: string): Promise<MemberRow[]> {
+  return sql<MemberRow[]>`
+    select u.id as "userId", u.email, m.role, m.created_at as "joinedAt" from memberships m join users u on u.id = m.user_id
+    where m.org_id = ${orgId} order by m.created_at, u.id`
+}
+
+export async function findMember(
+  sql: Sql,
+  orgId: string,
+  userId: string,
+): Promise<(MemberRow & { verified: boolean }) | undefined> {
+  const [row] = await sql<(MemberRow & { verified: boolean })[]>`
+    select u.id as "userId", u.email, m.role, m.created_at as "joinedAt", u.email_verified_at is not null as verified
+    from memberships m join users u on u.id = m.user_id where m.org_id = ${orgId} and m.user_id = ${userId}`
+  return row
+}
+
+export async function countMembers(sql: Sql, orgId: string): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`select count(*)::int as count from memberships where org_id = ${orgId}`
+  return row!.count
+}
+
+export async function setRole(sql: Sql, orgId: string, userId: string, role: Role): Promise<void> {
+  await sql`update memberships set role = ${role} where org_id = ${orgId} and user_id = ${userId}`
+}
+
+export async function setOwner(sql: Sql, orgId: string, userId: string): Promise<void> {
+  await sql`update organisations set owner_id = ${userId} where id = ${orgId}`
+}
+
+export async function setName(sql: Sql, orgId: string, name: string): Promise<void> {
+  await sql`update organisations set name = ${name} where id = ${orgId}`
+}
+
+/** The member's tokens and connected apps for this organisation end with the membership, also should it begin anew. */
+export async function deleteMembership(sql: Sql, orgId: string, userId: string, now: Date): Promise<void> {
+  await sql`delete from memberships where org_id = ${orgId} and user_id = ${userId}`
+  await sql`update api_tokens set revoked_at = ${now} where org_id = ${orgId} and user_id = ${userId} and revoked_at is null`
+  await sql`update oauth_grants set revoked_at = ${now} where org_id = ${orgId} and user_id = ${userId} and revoked_at is null`
+}
+
+export async function deleteMemberships(sql: Sql, userId: string): Promise<void> {
+  await sql`delete from memberships where user_id = ${userId}`
+}
+
+/** The row stays: tombstones of its drops and the audit log refer to it. */
+export async function markOrganisationDeleted(sql: Sql, orgId: string, now: Date): Promise<void> {
+  await sql`update organisations set deleted_at = ${now} where id = ${orgId}`
+  await sql`delete from memberships where org_id = ${orgId}`
+  await sql`update api_tokens set revoked_at = ${now} where org_id = ${orgId} and revoked_at is null`
+  await sql`update invitations set revoked_at = ${now} where org_id = ${orgId} and accepted_at is null and revoked_at is null`
+}
+
+export async function setSessionOrganisation(sql: Sql, sessionId: string, orgId: string): Promise<void> {
+  await sql`update sessions set org_id = ${orgId} where id = ${sessionId}`
+}
+
+export interface InvitationRow {
+  readonly id: string
+  readonly orgId: string
+  readonly organisation: string
+  readonly email: string
+  readonly role: 'admin' | 'member'
+  readonly createdAt: Date
+  readonly expiresAt: Date
+}
+
+const invitationColumns = (sql: Sql) => sql`
+  i.id, i.org_id as "orgId", o.name as organisation, i.email, i.role, i.created_at as "createdAt", i.expires_at as "expiresAt"`
+
+export async function insertInvitation(
+  sql: Sql,
+  invitation: {
+    id: string
+    tokenHash: string
+    orgId: string
+    email: string
+    role: string
+    invitedBy: string
+    now: Date
+    expiresAt: Date
+  },
+): Promise<void> {
+  await sql`
+    insert into invitations (id, token_hash, org_id, email, role, invited_by, created_at, expires_at)
+    values (${invitation.id}, ${invitation.tokenHash}, ${invitation.orgId}, ${invitation.email}, ${invitation.role},
+      ${invitation.invitedBy}, ${invitation.now}, ${invitation.expiresAt})`
+}
+
+/** An earlier invitation of the same address gives way to a new one. */
+export async function revokeInvitationsOf(sql: Sql, orgId: string, email: string, now: Date): Promise<void> {
+  await sql`
+    update invitations set revoked_at = ${now}
+    where org_id = ${orgId} and lower(email) = ${email} and accepted_at is null and revoked_at is null`
+}
+
+export async function listOpenInvitations(sql: Sql, orgId: string, now: Date): Promise<InvitationRow[]> {
+  return sql<InvitationRow[]>`
+    select ${invitationColumns(sql)} from invitations i join organisations o on o.id = i.org_id
+    where i.org_id = ${orgId} and i.accepted_at is null and i.revoked_at is null and i.expires_at > ${now}
+    order by i.created_at desc, i.id desc`
+}
+
+export async function findOpenInvitation(sql: Sql, tokenHash: string, now: Date): Promise<InvitationRow | undefined> {
+  const [row] = await sql<InvitationRow[]>`
+    select ${invitationColumns(sql)} from invitations i join organisations o on o.id = i.org_id
+    where i.token_hash = ${tokenHash} and i.accepted_at is null and i.revoked_at is null and i.expires_at > ${now}
+      and o.deleted_at is null
+    for update of i`
+  return row
+}
+
+export async function markInvitationAccepted(sql: Sql, invitationId: string, now: Date): Promise<void> {
+  await sql`update invitations set accepted_at = ${now} where id = ${invitationId}`
+}
+
+export async function revokeInvitationRow(
+  sql: Sql,
+  orgId: string,
+  invitationId: string,
+  now: Date,
+): Promise<{ email: string } | undefined> {
+  const [row] = await sql<{ email: string }[]>`
+    update invitations set revoked_at = ${now}
+    where id = ${invitationId} and org_id = ${orgId} and accepted_at is null and revoked_at is null returning email`
+  return row
+}
+
+export async function deleteInvitationsTo(sql: Sql, addresses: readonly string[]): Promise<void> {
+  await sql`delete from invitations where lower(email) = any(${addresses as string[]})`
+}

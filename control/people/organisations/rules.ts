@@ -1,0 +1,83 @@
+/** Roles and what each may do. Policy is this table; everything else asks it. */
+import type { Actor, Role } from '../../ground/actor.ts'
+import { DAY_MS } from '../../../shared/clock.ts'
+import { errors } from '../../../shared/errors.ts'
+import { MAX_NAME_CHARS } from '../../../shared/limits.ts'
+import type { PlanName } from '../../../shared/plans.ts'
+
+export type Permission =
+  | 'publish'
+  | 'read_members'
+  | 'read_audit_log'
+  | 'manage_members'
+  | 'manage_admins'
+  | 'rename'
+  | 'manage_billing'
+  | 'transfer'
+  | 'delete'
+
+const PERMISSIONS: Readonly<Record<Permission, readonly Role[]>> = {
+  publish: ['owner', 'admin', 'member'],
+  read_members: ['owner', 'admin', 'member'],
+  read_audit_log: ['owner', 'admin'],
+  manage_members: ['owner', 'admin'],
+  manage_admins: ['owner'],
+  rename: ['owner', 'admin'],
+  manage_billing: ['owner'],
+  transfer: ['owner'],
+  delete: ['owner'],
+}
+
+export function may(role: Role, permission: Permission): boolean {
+  return PERMISSIONS[permission].includes(role)
+}
+
+export function requirePermission(role: Role, permission: Permission): void {
+  if (!may(role, permission)) {
+    throw errors.forbidden(
+      `Your role in this organisation is ${role}; this needs ${PERMISSIONS[permission].join(' or ')}.`,
+    )
+  }
+}
+
+/** Somebody allowed a connected app to act for one organisation; a session and an API token act for the whole account. */
+export function mayReach({ via, orgId }: Pick<Actor, 'via' | 'orgId'>, wantedOrgId: string): boolean {
+  return via.kind !== 'oauth' || orgId === wantedOrgId
+}
+
+export function requireWholeAccount({ via }: Pick<Actor, 'via'>): void {
+  if (via.kind === 'oauth')
+    throw errors.forbidden('A connected app acts for one organisation only. Do this in the dashboard.')
+}
+
+/** Roles that can be given away. Ownership is one person's and moves by transfer only. */
+export const GIVABLE_ROLES = ['admin', 'member'] as const
+export type GivableRole = (typeof GIVABLE_ROLES)[number]
+
+/** Who may invite, promote, demote or remove somebody of that role. */
+export function permissionToManage(role: Role): Permission {
+  return role === 'member' ? 'manage_members' : 'manage_admins'
+}
+
+export const INVITATION_LIFETIME_MS = 7 * DAY_MS
+
+/** Each comes with the drops of the free plan; without an end they would be a way round its cap. */
+export const MAX_FREE_ORGANISATIONS = 3
+
+/** Nothing more for them, founded or inherited, before one is paid for or deleted. */
+export function hasAllFree(owned: readonly { readonly plan: PlanName }[]): boolean {
+  return owned.filter(({ plan }) => plan === 'free').length >= MAX_FREE_ORGANISATIONS
+}
+
+/** Invitations are mails to strangers: their number is bounded. */
+export const MAX_MEMBERS = 100
+
+export function parseName(text: string): string {
+  const name = text.trim().replace(/\s+/g, ' ')
+  if (name === '' || name.length > MAX_NAME_CHARS || /\p{Cc}/u.test(name)) {
+    throw errors.invalidRequest(`name: use 1 to ${MAX_NAME_CHARS} characters`)
+  }
+  // It stands in mails to strangers: an invitation must not carry somebody's advertisement.
+  if (/:\/\/|www\./i.test(name)) throw errors.invalidRequest('name: leave web addresses out of it')
+  return name
+}

@@ -1,0 +1,286 @@
+/**
+ * Subscriptions through Stripe. Cards, invoices and plan changes live in Stripe's own pages; we learn what was paid for
+ * by asking Stripe for the subscription whenever an event names it, so that neither order nor repetition matters.
+ */
+import type Stripe from 'stripe'
+import { DAY_MS, MINUTE_MS, type Clock } from '../../../shared/clock.ts'
+import { errors } from '../../../shared/errors.ts'
+import type { Log } from '../../../shared/log.ts'
+import { plans } from '../../../shared/plans.ts'
+import type { Actor } from '../../ground/actor.ts'
+import type { Pool, Sql } from '../../ground/database/sql.ts'
+import type { Events } from '../../ground/events/publish.ts'
+import type { Lifecycle } from '../lifecycle/lifecycle.ts'
+import type { EnqueueMail } from '../../ground/mail/mail.ts'
+import type { Bill } from '../../ground/mail/templates.ts'
+import { requirePermission } from '../../people/organisations/rules.ts'
+import { createCheckouts, type Wanted } from './checkouts.ts'
+import { createCustomers } from './customers.ts'
+import { createExclusive } from './exclusive.ts'
+import { createHandovers } from './handovers.ts'
+import * as queries from './queries.ts'
+import { graceEnd, hasEnded, isEntitled, isLive } from './rules.ts'
+import { portalConfiguration } from './setup.ts'
+import { idOf, isAway, paymentsAway, paymentsNotConfigured, readEvent, subscriptionOf, orMissing } from './stripe.ts'
+import { createSubscriptions } from './subscriptions.ts'
+
+/** What one run of the reconciliation takes on; the next run follows soon. */
+const RECONCILE_BATCH = 100
+/** A check that failed is made again after this. */
+const RETRY_AFTER_MS = 5 * MINUTE_MS
+/** Stripe repeats an event for three days. */
+const KEEP_EVENTS_MS = 30 * DAY_MS
+
+export interface BillingOverview {
+  readonly configured: boolean
+  readonly plan: string
+  readonly currency: string
+  readonly status: string | null
+  readonly interval: string | null
+  readonly current_period_end: string | null
+  readonly cancel_at_period_end: boolean
+  readonly past_due_since: string | null
+  /** Until when a plan stays although its payment is missing. */
+  readonly grace_ends_at: string | null
+}
+
+export interface BillingDeps {
+  readonly sql: Pool
+  readonly clock: Clock
+  readonly log: Log
+  readonly baseUrl: string
+  /** Undefined when payments are not configured. */
+  readonly stripe: Stripe | undefined
+  /** All are good: the next one is added before Stripe signs with it. */
+  readonly webhookSecrets: readonly string[]
+  readonly lifecycle: Pick<Lifecycle, 'changePlan'>
+  readonly events: Pick<Events, 'propagate'>
+  readonly enqueueMail: EnqueueMail
+}
+
+export type Billing = ReturnType<typeof createBilling>
+
+export function createBilling(deps: BillingDeps) {
+  const { sql, clock, log, baseUrl, stripe, webhookSecrets, events } = deps
+  const now = (): Date => new Date(clock.now())
+  const billingPage = `${baseUrl}/account/plan`
+  const exclusive = createExclusive(sql)
+  const subscriptions = createSubscriptions({ ...deps, billingPage })
+  const checkouts = createCheckouts({ clock, billingPage, subscriptions })
+  const handovers = createHandovers({ exclusive, clock, client })
+  const customers = createCustomers({ exclusive, client, onReplaced: askAgain, propagate: () => events.propagate() })
+
+  function client(): Stripe {
+    if (!stripe) throw paymentsNotConfigured('Payments are not configured on this installation.')
+    return stripe
+  }
+
+  async function requireOrganisation(db: Sql, orgId: string): Promise<queries.OrganisationRow> {
+    const organisation = await queries.findOrganisation(db, orgId)
+    if (!organisation || organisation.is_deleted) throw errors.notFound('organisation')
+    return organisation
+  }
+
+  /** Everything that the organisation has open or pays for, as Stripe knows it now. */
+  async function askAgain(db: Sql, orgId: string): Promise<void> {
+    const open = await queries.openCheckout(db, orgId)
+    if (open) await checkouts.settle(db, client(), open)
+    for (const { id, status } of await queries.subscriptionsOf(db, orgId))
+      if (!hasEnded(status)) await subscriptions.apply(db, client(), orgId, id)
+  }
+
+  async function portalUrl(customer: string, currency: string): Promise<string> {
+    const configuration = await portalConfiguration(client(), currency)
+    const session = await client().billingPortal.sessions.create({
+      customer,
+      return_url: billingPage,
+      ...(configuration ? { configuration: configuration.id } : {}),
+    })
+    return session.url
+  }
+
+  /** An open checkout that wants the same is used again; any other is closed first. */
+  async function enterCheckout(
+    db: Sql,
+    orgId: string,
+    customer: string,
+    wanted: Wanted,
+  ): Promise<{ url?: string; currency: string; changed: boolean }> {
+    const open = await queries.openCheckout(db, orgId)
+    const settled = open && (await checkouts.settle(db, client(), open))
+    const organisation = await requireOrganisation(db, orgId)
+    const outcome = { currency: organisation.currency, changed: settled?.changed ?? false }
+    const isSubscribed = async () => (await queries.subscriptionsOf(db, orgId)).some((row) => isLive(row.status))
+    const fits = open?.plan === wanted.plan && open.billing_interval === wanted.interval
+    if (settled?.isOpen && fits && !(await isSubscribed())) return { ...outcome, url: open!.url }
+    if (settled?.isOpen) outcome.changed = await checkouts.close(db, client(), open!)
+    if (await isSubscribed()) return outcome
+    return { ...outcome, url: await checkouts.start(db, client(), organisation, customer, wanted) }
+  }
+
+  /** True when the plan changed. */
+  async function act(db: Sql, orgId: string, event: Stripe.Event): Promise<boolean> {
+    const id = subscriptionNamedBy(event)
+    if (event.type === 'checkout.session.completed') await queries.deleteCheckout(db, event.data.object.id)
+    const changed = id !== undefined && (await subscriptions.apply(db, client(), orgId, id))
+    if (event.type === 'invoice.paid' && id !== undefined) await subscriptions.receipt(db, orgId, id, event.data.object)
+    return changed
+  }
+
+  /** Nobody is left who could cancel: the subscription of a deleted organisation ends here. */
+  async function endIfAbandoned(db: Sql, orgId: string, id: string): Promise<void> {
+    const organisation = await queries.findOrganisation(db, orgId)
+    const row = (await queries.subscriptionsOf(db, orgId)).find((candidate) => candidate.id === id)
+    if (organisation?.is_deleted && row && !hasEnded(row.status)) await orMissing(client().subscriptions.cancel(id))
+  }
+
+  const reconcileSubscription = (orgId: string, id: string): Promise<boolean> =>
+    exclusive(orgId, async (db) => {
+      await endIfAbandoned(db, orgId, id)
+      return subscriptions.apply(db, client(), orgId, id)
+    })
+
+  const reconcileCheckout = (orgId: string): Promise<boolean> =>
+    exclusive(orgId, async (db) => {
+      const open = await queries.openCheckout(db, orgId)
+      if (!open) return false
+      const organisation = await queries.findOrganisation(db, orgId)
+      if (organisation?.is_deleted) return checkouts.close(db, client(), open)
+      return (await checkouts.settle(db, client(), open)).changed
+    })
+
+  /** One that fails does not keep the others waiting; it is due again soon. */
+  async function attempt(about: object, work: () => Promise<boolean>): Promise<boolean> {
+    try {
+      return await work()
+    } catch (error) {
+      log.warn({ err: error, ...about }, 'Stripe could not be asked; it is asked again')
+      return false
+    }
+  }
+
+  /** For somebody who waits for the answer. */
+  async function forCustomer<Result>(orgId: string, work: (customer: string) => Promise<Result>): Promise<Result> {
+    try {
+      await handovers.settle(orgId)
+      return await customers.withCustomer(orgId, work)
+    } catch (error) {
+      if (!isAway(error)) throw error
+      log.warn({ err: error }, 'Stripe does not answer')
+      throw paymentsAway()
+    }
+  }
+
+  return {
+    /** Where to pay. 409 with the portal's address when there is a subscription already. */
+    async checkout(actor: Actor, wanted: Wanted): Promise<{ url: string }> {
+      if (!actor.emailVerified) throw errors.emailNotVerified()
+      requirePermission(actor.role, 'manage_billing')
+      client()
+      return forCustomer(actor.orgId, async (customer) => {
+        const outcome = await exclusive(actor.orgId, (db) => enterCheckout(db, actor.orgId, customer, wanted))
+        if (outcome.changed) await events.propagate()
+        if (outcome.url === undefined) throw errors.subscriptionExists(await portalUrl(customer, outcome.currency))
+        return { url: outcome.url }
+      })
+    },
+
+    async portal(actor: Actor): Promise<{ url: string }> {
+      requirePermission(actor.role, 'manage_billing')
+      client()
+      if (!(await queries.customerOf(sql, actor.orgId)))
+        throw errors.invalidRequest('There is no subscription yet. Choose a plan first.')
+      const { currency } = await requireOrganisation(sql, actor.orgId)
+      return forCustomer(actor.orgId, async (customer) => ({ url: await portalUrl(customer, currency) }))
+    },
+
+    /** Somebody is back from the payment page. What its address says counts nothing; Stripe is asked. */
+    async returned(actor: Actor): Promise<void> {
+      if (!stripe) return
+      if (await attempt({ org: actor.orgId }, () => reconcileCheckout(actor.orgId))) await events.propagate()
+    },
+
+    async overview(actor: Pick<Actor, 'orgId'>): Promise<BillingOverview> {
+      const organisation = await requireOrganisation(sql, actor.orgId)
+      const rows = await queries.subscriptionsOf(sql, actor.orgId)
+      const current =
+        rows.find((row) => isEntitled(row, clock.now())) ?? rows.find((row) => isLive(row.status)) ?? rows.at(-1)
+      const grace = current?.past_due_since ? new Date(graceEnd(current.past_due_since.getTime())) : null
+      return {
+        configured: stripe !== undefined,
+        plan: organisation.plan,
+        currency: organisation.currency,
+        status: current?.status ?? null,
+        interval: current?.billing_interval ?? null,
+        current_period_end: (current?.ends_at ?? current?.current_period_end)?.toISOString() ?? null,
+        cancel_at_period_end: current?.ends_at != null,
+        past_due_since: current?.past_due_since?.toISOString() ?? null,
+        grace_ends_at: grace?.toISOString() ?? null,
+      }
+    },
+
+    /**
+     * An event is acted on once, in the transaction that remembers it. A failure of any kind is an error here, so that
+     * Stripe sends the event again.
+     */
+    async webhook(rawBody: Buffer, signature: string | undefined): Promise<void> {
+      if (webhookSecrets.length === 0) throw paymentsNotConfigured('STRIPE_WEBHOOK_SECRET is not set.')
+      const event = readEvent(client(), { rawBody, signature, secrets: webhookSecrets, now: clock.now() })
+      const subscriptionId = subscriptionNamedBy(event)
+      if (subscriptionId === undefined) return
+      // Most repetitions end here, without waiting for anybody; the claim below decides.
+      if (await queries.wasActedOn(sql, event.id)) return
+      const customerId = idOf((event.data.object as { customer?: string | { id: string } | null }).customer)
+      const orgId = await queries.organisationConcerned(sql, { customerId, subscriptionId })
+      if (!orgId) return log.warn({ event: event.id }, 'an event of nobody we know')
+      const changed = await exclusive(
+        orgId,
+        async (db) => (await queries.claimEvent(db, event.id, now())) && act(db, orgId, event),
+      )
+      if (changed) await events.propagate()
+    },
+
+    /** An organisation has a new owner: who is asked to pay, and for what. Inside the transaction of the transfer. */
+    ownerChanged: (db: Sql, orgId: string): Promise<Bill | undefined> => handovers.note(db, orgId),
+
+    /** What ends when these organisations are deleted. */
+    async subscriptionsOf(orgIds: readonly string[]): Promise<readonly Bill[]> {
+      const rows = await queries.liveSubscriptions(sql, orgIds)
+      return rows.map(({ plan, until }) => ({ plan: plans[plan].label, until }))
+    },
+
+    /** Heals lost events, lets bills follow new owners, ends the grace of missing payments and the subscriptions of deleted organisations. */
+    async reconcile(): Promise<void> {
+      if (!stripe) return
+      const again = new Date(clock.now() + RETRY_AFTER_MS)
+      let changed = false
+      for (const { org_id } of await queries.takeDueCheckouts(sql, now(), again, RECONCILE_BATCH))
+        changed = (await attempt({ org: org_id }, () => reconcileCheckout(org_id))) || changed
+      for (const { org_id } of await queries.takeDueHandovers(sql, now(), again, RECONCILE_BATCH))
+        await attempt({ org: org_id }, async () => (await handovers.settle(org_id), false))
+      for (const { org_id, id } of await queries.takeDueSubscriptions(sql, now(), again, RECONCILE_BATCH))
+        changed = (await attempt({ subscription: id }, () => reconcileSubscription(org_id, id))) || changed
+      await queries.forgetEvents(sql, new Date(clock.now() - KEEP_EVENTS_MS))
+      if (changed) await events.propagate()
+    },
+  }
+}
+
+/** The subscription that an event is about; undefined for every event that does not concern us. */
+function subscriptionNamedBy(event: Stripe.Event): string | undefined {
+  switch (event.type) {
+    case 'checkout.session.completed':
+      return idOf(event.data.object.subscription)
+    case 'customer.subscription.created':
+    case 'customer.subscription.updated':
+    case 'customer.subscription.deleted':
+    case 'customer.subscription.paused':
+    case 'customer.subscription.resumed':
+      return event.data.object.id
+    case 'invoice.paid':
+    case 'invoice.payment_failed':
+      return subscriptionOf(event.data.object)
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,98 @@
+/** At most one open checkout per organisation, so that two tabs cannot buy twice. */
+import type Stripe from 'stripe'
+import { MINUTE_MS, type Clock } from '../../../shared/clock.ts'
+import type { Sql } from '../../ground/database/sql.ts'
+import * as queries from './queries.ts'
+import { lookupKeyOf, type Interval, type SoldPlan } from './rules.ts'
+import { idempotencyKey, idOf, orMissing, paymentsNotConfigured } from './stripe.ts'
+import type { Subscriptions } from './subscriptions.ts'
+
+/** A payment whose event was lost is found this long after the checkout began, and then again and again. */
+const CHECK_EVERY_MS = 15 * MINUTE_MS
+
+export interface Wanted {
+  readonly plan: SoldPlan
+  readonly interval: Interval
+}
+
+interface CheckoutsDeps {
+  readonly clock: Clock
+  readonly billingPage: string
+  readonly subscriptions: Pick<Subscriptions, 'apply'>
+}
+
+export function createCheckouts({ clock, billingPage, subscriptions }: CheckoutsDeps) {
+  async function priceOf(stripe: Stripe, { plan, interval }: Wanted, currency: string): Promise<string> {
+    const key = lookupKeyOf(plan, interval, currency)
+    const { data } = await stripe.prices.list({ lookup_keys: [key], active: true, limit: 1 })
+    if (!data[0]) throw paymentsNotConfigured(`Stripe has no price "${key}". Run: npm run admin -- stripe-setup`)
+    return data[0].id
+  }
+
+  /** What became of it: paid for (the plan follows), over or unknown to Stripe, or still open. */
+  async function settle(
+    db: Sql,
+    stripe: Stripe,
+    checkout: queries.CheckoutRow,
+  ): Promise<{ isOpen: boolean; changed: boolean }> {
+    const session = await orMissing(stripe.checkout.sessions.retrieve(checkout.session_id))
+    if (session?.status === 'open') return { isOpen: true, changed: false }
+    await queries.deleteCheckout(db, checkout.session_id)
+    const subscription = idOf(session?.subscription)
+    const changed = subscription !== undefined && (await subscriptions.apply(db, stripe, checkout.org_id, subscription))
+    return { isOpen: false, changed }
+  }
+
+  /** Closes an open checkout. When it is being paid at this moment Stripe refuses, and it is settled instead. */
+  async function close(db: Sql, stripe: Stripe, checkout: queries.CheckoutRow): Promise<boolean> {
+    try {
+      await stripe.checkout.sessions.expire(checkout.session_id)
+    } catch (error) {
+      const settled = await settle(db, stripe, checkout)
+      if (settled.isOpen) throw error
+      return settled.changed
+    }
+    await queries.deleteCheckout(db, checkout.session_id)
+    return false
+  }
+
+  return {
+    settle,
+    close,
+
+    async start(
+      db: Sql,
+      stripe: Stripe,
+      organisation: queries.OrganisationRow,
+      customer: string,
+      wanted: Wanted,
+    ): Promise<string> {
+      const parameters: Stripe.Checkout.SessionCreateParams = {
+        mode: 'subscription',
+        customer,
+        client_reference_id: organisation.id,
+        line_items: [{ price: await priceOf(stripe, wanted, organisation.currency), quantity: 1 }],
+        automatic_tax: { enabled: true },
+        tax_id_collection: { enabled: true },
+        // Tax needs the address, and a VAT number the name, that are entered at the checkout.
+        customer_update: { address: 'auto', name: 'auto' },
+        subscription_data: { metadata: { org_id: organisation.id } },
+        success_url: `${billingPage}?checkout=done`,
+        cancel_url: billingPage,
+      }
+      const name = `checkout:${organisation.id}:${await queries.checkoutsStarted(db, organisation.id)}`
+      const session = await stripe.checkout.sessions.create(parameters, {
+        idempotencyKey: idempotencyKey(name, parameters),
+      })
+      await queries.saveCheckout(db, {
+        org_id: organisation.id,
+        session_id: session.id,
+        url: session.url!,
+        plan: wanted.plan,
+        billing_interval: wanted.interval,
+        check_at: new Date(clock.now() + CHECK_EVERY_MS),
+      })
+      return session.url!
+    },
+  }
+}

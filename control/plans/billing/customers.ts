@@ -1,0 +1,65 @@
+/**
+ * The Stripe customer of an organisation: one, made before anything is bought, so that every later attempt is the same
+ * customer's. One that is missing at Stripe (deleted there, or known under other keys) is replaced, once, whoever
+ * notices it first; what it had bought is asked about again.
+ */
+import type Stripe from 'stripe'
+import { errors } from '../../../shared/errors.ts'
+import type { Sql } from '../../ground/database/sql.ts'
+import type { Exclusive } from './exclusive.ts'
+import * as queries from './queries.ts'
+import { idempotencyKey, isMissing } from './stripe.ts'
+
+export interface Customers {
+  /** Runs the work for the organisation's customer, made if there is none; again with a new one if it is missing. */
+  withCustomer<Result>(orgId: string, work: (customer: string) => Promise<Result>): Promise<Result>
+}
+
+interface CustomersDeps {
+  readonly exclusive: Exclusive
+  readonly client: () => Stripe
+  /** What the lost customer had open or bought is gone too: asks again, and makes the plan follow. */
+  readonly onReplaced: (db: Sql, orgId: string) => Promise<void>
+  /** After the commit: tells the edges. */
+  readonly propagate: () => Promise<unknown>
+}
+
+export function createCustomers({ exclusive, client, onReplaced, propagate }: CustomersDeps): Customers {
+  async function create(db: Sql, orgId: string, replaces: string | undefined): Promise<string> {
+    const organisation = await queries.findOrganisation(db, orgId)
+    if (!organisation || organisation.is_deleted) throw errors.notFound('organisation')
+    const parameters = { email: organisation.email, name: organisation.name, metadata: { org_id: orgId } }
+    const customer = await client().customers.create(parameters, {
+      // Stripe answers a repeated key with the old answer, and so with the customer that was lost.
+      idempotencyKey: idempotencyKey('customer', replaces === undefined ? parameters : { ...parameters, replaces }),
+    })
+    await queries.saveCustomer(db, orgId, customer.id)
+    return customer.id
+  }
+
+  const ensure = (orgId: string): Promise<string> =>
+    exclusive(orgId, async (db) => (await queries.customerOf(db, orgId)) ?? create(db, orgId, undefined))
+
+  const replace = (orgId: string, lost: string): Promise<string> =>
+    exclusive(orgId, async (db) => {
+      const known = await queries.customerOf(db, orgId)
+      if (known !== undefined && known !== lost) return known
+      const made = await create(db, orgId, lost)
+      await onReplaced(db, orgId)
+      return made
+    })
+
+  return {
+    async withCustomer(orgId, work) {
+      const customer = await ensure(orgId)
+      try {
+        return await work(customer)
+      } catch (error) {
+        if (!isMissing(error, 'customer')) throw error
+        const replacement = await replace(orgId, customer)
+        await propagate()
+        return work(replacement)
+      }
+    },
+  }
+}

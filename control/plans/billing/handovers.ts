@@ -1,0 +1,58 @@
+/**
+ * The bill follows the owner. When an organisation changes hands, Stripe's customer gets the new owner's address, and
+ * the former owner's means of payment are taken off it: whoever may no longer cancel is not charged any more. Noted in
+ * the transaction of the transfer and done afterwards, again and again until Stripe has done it.
+ */
+import type Stripe from 'stripe'
+import type { Clock } from '../../../shared/clock.ts'
+import { plans } from '../../../shared/plans.ts'
+import type { Sql } from '../../ground/database/sql.ts'
+import type { Bill } from '../../ground/mail/templates.ts'
+import type { Exclusive } from './exclusive.ts'
+import * as queries from './queries.ts'
+import { orMissing } from './stripe.ts'
+
+export interface Handovers {
+  /** Notes that the bill has to follow the organisation's new owner; resolves to what there is to pay, if anything. */
+  note(db: Sql, orgId: string): Promise<Bill | undefined>
+  /** Does what was noted, if it was. Whoever goes to the portal waits for it: a card that is added stays. */
+  settle(orgId: string): Promise<void>
+}
+
+/** Stripe's largest page. More than these nobody can have added through Checkout and the portal. */
+const PAGE = 100
+
+export function createHandovers({
+  exclusive,
+  clock,
+  client,
+}: {
+  exclusive: Exclusive
+  clock: Clock
+  client: () => Stripe
+}): Handovers {
+  async function handOver(db: Sql, orgId: string, customer: string): Promise<void> {
+    const organisation = await queries.findOrganisation(db, orgId)
+    if (!organisation || organisation.is_deleted) return
+    const { email, name } = organisation
+    if (!(await orMissing(client().customers.update(customer, { email, name })))) return
+    const { data: means } = await client().customers.listPaymentMethods(customer, { limit: PAGE })
+    for (const { id } of means) await orMissing(client().paymentMethods.detach(id))
+  }
+
+  return {
+    async note(db, orgId) {
+      if (!(await queries.customerOf(db, orgId))) return undefined
+      await queries.noteHandover(db, orgId, new Date(clock.now()))
+      const [bill] = await queries.liveSubscriptions(db, [orgId])
+      return bill && { plan: plans[bill.plan].label, until: bill.until }
+    },
+
+    settle: (orgId) =>
+      exclusive(orgId, async (db) => {
+        if (!(await queries.takeHandover(db, orgId))) return
+        const customer = await queries.customerOf(db, orgId)
+        if (customer) await handOver(db, orgId, customer)
+      }),
+  }
+}

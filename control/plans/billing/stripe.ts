@@ -1,0 +1,93 @@
+/** The Stripe client, pointed at Stripe or at whatever STRIPE_API_BASE names, and how to read what it says. */
+import { createHash } from 'node:crypto'
+import Stripe from 'stripe'
+import { ApiError, errors } from '../../../shared/errors.ts'
+
+const TIMEOUT_MS = 10_000
+
+export function createStripe(secretKey: string, apiBase: string | undefined): Stripe {
+  const base = apiBase === undefined ? undefined : new URL(apiBase)
+  return new Stripe(secretKey, {
+    timeout: TIMEOUT_MS,
+    maxNetworkRetries: 2,
+    telemetry: false,
+    ...(base
+      ? {
+          host: base.hostname,
+          port: base.port || (base.protocol === 'http:' ? 80 : 443),
+          protocol: base.protocol === 'http:' ? 'http' : 'https',
+        }
+      : {}),
+  })
+}
+
+/**
+ * The signature is over the bytes as they came, and over the time, so that an old one cannot be played again. Several
+ * secrets are good at once while one takes the place of another.
+ */
+export function readEvent(
+  stripe: Stripe,
+  {
+    rawBody,
+    signature,
+    secrets,
+    now,
+  }: { rawBody: Buffer; signature: string | undefined; secrets: readonly string[]; now: number },
+): Stripe.Event {
+  for (const secret of secrets) {
+    try {
+      return stripe.webhooks.constructEvent(rawBody, signature ?? '', secret, undefined, undefined, now)
+    } catch {
+      // Perhaps it was signed with the next one.
+    }
+  }
+  throw errors.invalidRequest('The signature of this webhook is missing, wrong or too old.')
+}
+
+/** The same wish gives the same key, so that a wish repeated after a crash is not granted twice. */
+export function idempotencyKey(name: string, parameters: object): string {
+  return `${name}:${createHash('sha256').update(JSON.stringify(parameters)).digest('hex').slice(0, 32)}`
+}
+
+/** Stripe does not know the object that was asked for or, with `field`, the one that this field of the wish names. */
+export function isMissing(error: unknown, field?: string): boolean {
+  return (
+    error instanceof Stripe.errors.StripeInvalidRequestError &&
+    error.code === 'resource_missing' &&
+    (field === undefined || error.param === field)
+  )
+}
+
+/** What Stripe knows of it; undefined when it does not exist there. */
+export async function orMissing<Thing>(asked: Promise<Thing>): Promise<Thing | undefined> {
+  try {
+    return await asked
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
+/** Nothing is wrong with what was asked; it may be asked again in a moment. */
+export function isAway(error: unknown): boolean {
+  const { StripeConnectionError, StripeAPIError, StripeRateLimitError } = Stripe.errors
+  return [StripeConnectionError, StripeAPIError, StripeRateLimitError].some((kind) => error instanceof kind)
+}
+
+export function idOf(reference: string | { id: string } | null | undefined): string | undefined {
+  return typeof reference === 'string' ? reference : reference?.id
+}
+
+export function subscriptionOf(invoice: Stripe.Invoice): string | undefined {
+  return idOf(invoice.parent?.subscription_details?.subscription)
+}
+
+export function paymentsNotConfigured(detail: string): ApiError {
+  return new ApiError(503, 'payments_not_configured', detail)
+}
+
+export function paymentsAway(): ApiError {
+  return new ApiError(503, 'payments_unavailable', 'The payment processor does not answer. Try again in a moment.', {
+    headers: { 'retry-after': '10' },
+  })
+}

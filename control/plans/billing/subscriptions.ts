@@ -1,0 +1,163 @@
+/** Makes an organisation's plan follow what Stripe says about its subscriptions. */
+import type Stripe from 'stripe'
+import { DAY_MS, type Clock } from '../../../shared/clock.ts'
+import type { Log } from '../../../shared/log.ts'
+import { plans } from '../../../shared/plans.ts'
+import { recordAudit } from '../../people/audit/audit.ts'
+import type { Sql } from '../../ground/database/sql.ts'
+import type { Lifecycle } from '../lifecycle/lifecycle.ts'
+import type { EnqueueMail } from '../../ground/mail/mail.ts'
+import * as queries from './queries.ts'
+import { boughtWith, effectivePlan, formatAmount, graceEnd, nextCheck, type Bought } from './rules.ts'
+import { idOf, orMissing } from './stripe.ts'
+
+/** A receipt that could not be sent for longer than this is not sent: mails remember for longer what they have told. */
+const RECEIPT_WITHIN_MS = 30 * DAY_MS
+
+const ASK_FOR_THE_MISSING_MS = DAY_MS
+
+export interface SubscriptionsDeps {
+  readonly clock: Clock
+  readonly log: Log
+  readonly billingPage: string
+  readonly lifecycle: Pick<Lifecycle, 'changePlan'>
+  readonly enqueueMail: EnqueueMail
+}
+
+export type Subscriptions = ReturnType<typeof createSubscriptions>
+
+export function createSubscriptions({ clock, log, billingPage, lifecycle, enqueueMail }: SubscriptionsDeps) {
+  /** The organisation's plan is what its subscriptions pay for. True when it changed. */
+  async function follow(db: Sql, orgId: string): Promise<boolean> {
+    const plan = effectivePlan(await queries.subscriptionsOf(db, orgId), clock.now())
+    const organisation = await queries.findOrganisation(db, orgId)
+    if (!plan || !organisation || organisation.is_deleted || organisation.plan === plan) return false
+    await lifecycle.changePlan(db, orgId, plan)
+    await recordAudit(db, {
+      orgId,
+      actor: { system: 'stripe' },
+      action: 'billing.plan_changed',
+      subject: plan,
+      detail: { from: organisation.plan },
+    })
+    return true
+  }
+
+  async function tell(db: Sql, row: queries.SubscriptionRow, invoice: Stripe.Invoice): Promise<void> {
+    if (row.past_due_since !== null && invoice.status === 'open') await sendPastDue(db, row, invoice)
+    const paidAt = invoice.status_transitions.paid_at
+    if (invoice.status === 'paid' && paidAt !== null && clock.now() - paidAt * 1000 < RECEIPT_WITHIN_MS)
+      await sendReceipt(db, row, invoice)
+  }
+
+  async function sendReceipt(db: Sql, row: queries.SubscriptionRow, invoice: Stripe.Invoice): Promise<void> {
+    const organisation = await queries.findOrganisation(db, row.org_id)
+    if (invoice.amount_paid === 0 || !organisation || organisation.is_deleted) return
+    await enqueueMail(db, {
+      eventKey: `receipt:${invoice.id}`,
+      to: organisation.email,
+      template: 'receipt',
+      data: {
+        plan: plans[row.plan].label,
+        amount: formatAmount(invoice.amount_paid, invoice.currency),
+        paidAt: new Date((invoice.status_transitions.paid_at ?? invoice.created) * 1000),
+        periodEnd: new Date(Math.max(invoice.period_end, ...invoice.lines.data.map((line) => line.period.end)) * 1000),
+        invoiceLink: invoice.hosted_invoice_url ?? undefined,
+        billingLink: billingPage,
+      },
+    })
+  }
+
+  async function sendPastDue(db: Sql, row: queries.SubscriptionRow, invoice: Stripe.Invoice): Promise<void> {
+    const organisation = await queries.findOrganisation(db, row.org_id)
+    if (!organisation || organisation.is_deleted) return
+    await enqueueMail(db, {
+      eventKey: `past_due:${invoice.id}`,
+      to: organisation.email,
+      template: 'past_due',
+      data: {
+        plan: plans[row.plan].label,
+        amount: formatAmount(invoice.amount_due, invoice.currency),
+        until: new Date(graceEnd(row.past_due_since!.getTime())),
+        billingLink: billingPage,
+      },
+    })
+  }
+
+  function rowOf(
+    orgId: string,
+    subscription: Stripe.Subscription,
+    known: queries.SubscriptionRow | undefined,
+  ): queries.SubscriptionRow | undefined {
+    const [item] = subscription.items.data
+    const bought: Bought | undefined =
+      (item &&
+        boughtWith({
+          lookup_key: item.price.lookup_key,
+          product: idOf(item.price.product)!,
+          interval: item.price.recurring?.interval,
+        })) ??
+      (known && { plan: known.plan, interval: known.billing_interval as Bought['interval'] })
+    if (!bought) return undefined
+    const periodEnd = item ? new Date(item.current_period_end * 1000) : (known?.current_period_end ?? null)
+    const facts = {
+      status: subscription.status,
+      current_period_end: periodEnd,
+      ends_at: endOf(subscription, periodEnd),
+      past_due_since: subscription.status === 'past_due' ? (known?.past_due_since ?? new Date(clock.now())) : null,
+    }
+    return {
+      id: subscription.id,
+      org_id: orgId,
+      plan: bought.plan,
+      billing_interval: bought.interval,
+      ...facts,
+      check_at: nextCheck(facts, clock.now()),
+    }
+  }
+
+  /**
+   * Stripe keeps what has ended; what it does not know at all was bought with other keys. It pays for nothing here, but
+   * is asked about once a day while it is paid for: an operator may have set the wrong keys and puts the right ones back.
+   */
+  async function forget(db: Sql, known: queries.SubscriptionRow): Promise<void> {
+    const isPaidFor = known.current_period_end !== null && known.current_period_end.getTime() > clock.now()
+    await queries.saveSubscription(db, {
+      ...known,
+      status: 'canceled',
+      past_due_since: null,
+      check_at: isPaidFor ? new Date(clock.now() + ASK_FOR_THE_MISSING_MS) : null,
+    })
+  }
+
+  return {
+    /**
+     * Asks Stripe for the subscription, remembers it and makes the plan follow. Whatever named it, and in which order,
+     * the outcome is what Stripe says now. True when the plan changed. The caller has the organisation for itself.
+     */
+    async apply(db: Sql, stripe: Stripe, orgId: string, id: string): Promise<boolean> {
+      const known = (await queries.subscriptionsOf(db, orgId)).find((row) => row.id === id)
+      const subscription = await orMissing(stripe.subscriptions.retrieve(id, { expand: ['latest_invoice'] }))
+      const row = subscription && rowOf(orgId, subscription, known)
+      if (row) {
+        await queries.saveSubscription(db, row)
+        if (typeof subscription.latest_invoice === 'object' && subscription.latest_invoice)
+          await tell(db, row, subscription.latest_invoice)
+      } else if (known) await forget(db, known)
+      else log.warn({ subscription: id }, 'a subscription that is not to one of our prices')
+      return follow(db, orgId)
+    },
+
+    /** For an invoice that may not be the latest one any more. */
+    async receipt(db: Sql, orgId: string, id: string, invoice: Stripe.Invoice): Promise<void> {
+      const row = (await queries.subscriptionsOf(db, orgId)).find((candidate) => candidate.id === id)
+      if (row) await sendReceipt(db, row, invoice)
+    },
+  }
+}
+
+/** A cancellation in the portal sets `cancel_at`, one through the API or by Stripe's support the flag. */
+function endOf(subscription: Stripe.Subscription, periodEnd: Date | null): Date | null {
+  if (subscription.cancel_at !== null) return new Date(subscription.cancel_at * 1000)
+  return subscription.cancel_at_period_end ? periodEnd : null
+}

@@ -1,0 +1,252 @@
+/**
+ * The clocks of drops. The edge enforces expiry by itself, to the second; these moves tidy up behind it:
+ * mark expired → tell owners → remove for good; and clocks begin, stop and begin anew when owners sign in or plans
+ * change. When a drop ends is decided in one place (sites/rules.ts, `clockOf`), which refreshing its routes asks.
+ * Every move locks what it moves, so that any number of controls may run the jobs at once.
+ */
+import { MINUTE_MS, type Clock } from '../../../shared/clock.ts'
+import { siteHost } from '../../../shared/hosts.ts'
+import { plans, isPaid, type PlanName } from '../../../shared/plans.ts'
+import { addressOf } from '../../../shared/settings.ts'
+import { recordAudit } from '../../people/audit/audit.ts'
+import type { ControlConfig } from '../../ground/config.ts'
+import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import type { Events } from '../../ground/events/publish.ts'
+import type { EnqueueMail } from '../../ground/mail/mail.ts'
+import type { RefreshRoutes } from '../../drops/sites/routing.ts'
+import type { Sites } from '../../drops/sites/sites.ts'
+import * as queries from './queries.ts'
+import { actsAt, dueNotice, mayNotRemove, nextNoticeAt, noticesOf, type Notice, type NoticeSettings } from './rules.ts'
+
+/** Nobody's clock is that wrong by accident of the network. */
+const MAX_SKEW_MS = MINUTE_MS
+
+export interface LifecycleDeps {
+  sql: Pool
+  clock: Clock
+  events: Pick<Events, 'propagate'>
+  refreshRoutes: RefreshRoutes
+  sites: Pick<Sites, 'remove' | 'find' | 'pauseBeyondCap' | 'resumeFitting'>
+  enqueueMail: EnqueueMail
+  domains: {
+    /** Resolves the names that are no longer served. */
+    stop(sql: Sql, orgId: string): Promise<string[]>
+    /** As many as the plan has. */
+    resume(sql: Sql, orgId: string, plan: PlanName): Promise<void>
+  }
+  /** Tells and closes accounts that were never verified; resolves how many were closed. */
+  closeUnverified(): Promise<number>
+  config: Pick<ControlConfig, 'baseUrl' | 'sitesDomain' | 'publicPort'> & NoticeSettings
+}
+
+export interface Lifecycle {
+  /** An owner's sign-in, of whatever kind, restarts the clock of free drops, brings expired ones back and resumes what fits. */
+  touchOwner(db: Sql, userId: string, now: Date): Promise<void>
+  /** Another owner has an organisation: its drops' clocks begin anew. */
+  ownerChanged(db: Sql, orgId: string): Promise<void>
+  /**
+   * A plan begins, changes or ends. Only the move from a paid plan to free pauses drops and stops domains; every other
+   * one resumes what fits. Nothing that is retained goes. Passwords stay in force. False when there is no such organisation.
+   */
+  changePlan(db: Sql, orgId: string, plan: PlanName): Promise<boolean>
+  /**
+   * Everything that is due, on Postgres's time, which all controls share. Throws where this machine's clock differs by
+   * more than a minute: one of the two is wrong, and what is removed stays removed.
+   */
+  run(): Promise<LifecycleRun>
+  /** The same as of the clock that was handed in. `unbounded`: however many are to be removed. */
+  runAsOf(options?: { readonly unbounded?: boolean }): Promise<LifecycleRun>
+  /** What would be due now, as of the clock that was handed in; changes nothing. */
+  preview(): Promise<LifecyclePreview>
+}
+
+export interface LifecycleRun {
+  readonly expired: number
+  readonly removed: number
+  /** Due to be removed, and kept because they are too many at once: something is wrong, or an operator says so. */
+  readonly held: number
+  readonly closed: number
+}
+
+export interface LifecyclePreview {
+  readonly would_expire: number
+  readonly would_remove: number
+  /** More than a run removes without being asked to. */
+  readonly would_hold: boolean
+  /** Organisations whose owners would get a mail. */
+  readonly would_tell: number
+}
+
+export function createLifecycle({
+  sql,
+  clock,
+  events,
+  refreshRoutes,
+  sites,
+  enqueueMail,
+  domains,
+  closeUnverified,
+  config,
+}: LifecycleDeps): Lifecycle {
+  /** How far Postgres's clock is ahead of ours, in a run on its time; less than MAX_SKEW_MS. */
+  let offsetMs = 0
+  const time = (): number => clock.now() + offsetMs
+  const now = (): Date => new Date(time())
+  const notices = noticesOf(config)
+  const urlOf = (slug: string): string => addressOf(config, siteHost(slug, config.sitesDomain))
+
+  /** One organisation: at most one mail, and the time of the next look at each of its drops. */
+  async function tellNext(): Promise<boolean> {
+    return transaction(sql, async (db) => {
+      const orgId = await queries.lockNoticeDue(db, now())
+      if (orgId === undefined) return false
+      const drops = await queries.lockClockedDrops(db, orgId)
+      const due = dueNotice(notices, drops, time())
+      if (due) await tell(db, orgId, due.notice, due.drops)
+      for (const drop of drops) {
+        const told = due?.drops.includes(drop) ? [...drop.told, due.notice.kind] : drop.told
+        await queries.setNextNotice(db, drop.id, nextNoticeAt(notices, { ...drop, told }, time()))
+      }
+      await queries.forgetNotices(db, orgId)
+      return true
+    })
+  }
+
+  async function tell(db: Sql, orgId: string, notice: Notice, about: readonly queries.ClockedRow[]): Promise<void> {
+    const drops = about.map((drop) => ({ ...drop, url: urlOf(drop.slug), at: actsAt(notice, drop, time()) }))
+    for (const { id, at } of drops) await queries.noteTold(db, id, { kind: notice.kind, actsAt: at, now: now() })
+    const [first] = drops
+    await enqueueMail(db, {
+      eventKey: `${notice.kind}:${first!.id}:${first!.expires_at.toISOString()}`,
+      to: (await queries.findOwner(db, orgId)).email,
+      template: notice.template,
+      data: { drops, idleMs: config.freeIdleLifetimeMs, signInLink: `${config.baseUrl}/signin` },
+    })
+  }
+
+  /** What has no clock any more is settled by it instead, and not expired. */
+  async function expireNext(): Promise<boolean> {
+    return transaction(sql, async (db) => {
+      const id = await queries.lockExpired(db, now())
+      if (id === undefined) return false
+      await queries.markExpired(db, id)
+      await refreshRoutes(db, id)
+      return true
+    })
+  }
+
+  const removableBefore = (): Date => new Date(time() - config.recoveryWindowMs)
+
+  async function act(unbounded: boolean): Promise<LifecycleRun> {
+    const expired = await repeat(expireNext)
+    await repeat(tellNext)
+    const due = await queries.countRemovable(sql, removableBefore(), now())
+    const isHeld = !unbounded && mayNotRemove(due, await queries.countDrops(sql))
+    const removed = isHeld ? 0 : await repeat(removeNext)
+    const closed = await closeUnverified()
+    if (expired + removed + closed > 0) await events.propagate()
+    return { expired, removed, held: isHeld ? due : 0, closed }
+  }
+
+  async function removeNext(): Promise<boolean> {
+    return transaction(sql, async (db) => {
+      const id = await queries.lockRemovable(db, removableBefore(), now())
+      if (id === undefined) return false
+      await refreshRoutes(db, id)
+      const site = await sites.find(db, id)
+      if (!site?.expired_at) return true
+      await sites.remove(db, site)
+      if (site.org_id)
+        await recordAudit(db, {
+          orgId: site.org_id,
+          actor: { system: 'lifecycle' },
+          action: 'site.removed',
+          subject: site.id,
+          detail: { slug: site.slug },
+        })
+      return true
+    })
+  }
+
+  /** What a plan's end has closed to visitors, in one mail. */
+  async function tellOfEnd(db: Sql, orgId: string, before: PlanName, paused: string[], stopped: string[]) {
+    if (paused.length + stopped.length === 0) return
+    const { email, organisation } = await queries.findOwner(db, orgId)
+    await enqueueMail(db, {
+      eventKey: `paused:${orgId}:${time()}`,
+      to: email,
+      template: 'paused',
+      data: {
+        plan: plans[before].label,
+        organisation,
+        at: now(),
+        drops: (await queries.namesOf(db, paused)).map(({ name, slug }) => ({ name, url: urlOf(slug) })),
+        domains: stopped,
+        kept: plans.free.activeDrops,
+        chooseLink: `${config.baseUrl}/account/plan`,
+      },
+    })
+  }
+
+  return {
+    async touchOwner(db, userId, at) {
+      await queries.noteSignIn(db, userId, at)
+      const organisations = await queries.lockFreeOrganisations(db, userId)
+      for (const id of await queries.lockSites(db, organisations)) await refreshRoutes(db, id)
+      for (const orgId of organisations) await sites.resumeFitting(db, orgId)
+    },
+
+    async ownerChanged(db, orgId) {
+      const ids = await queries.lockSites(db, [orgId])
+      await queries.forgetClocks(db, ids)
+      for (const id of ids) await refreshRoutes(db, id)
+    },
+
+    async changePlan(db, orgId, plan) {
+      const before = await queries.setPlan(db, orgId, plan)
+      if (before === undefined) return false
+      const ids = await queries.lockSites(db, [orgId])
+      if (isPaid(before) && !isPaid(plan)) {
+        const paused = await sites.pauseBeyondCap(db, orgId, plan)
+        const stopped = await domains.stop(db, orgId)
+        await tellOfEnd(db, orgId, before, paused, stopped)
+      } else if (isPaid(plan)) {
+        await sites.resumeFitting(db, orgId)
+        await domains.resume(db, orgId, plan)
+      }
+      for (const id of ids) await refreshRoutes(db, id)
+      return true
+    },
+
+    async run() {
+      const skewMs = (await queries.databaseTime(sql)) - clock.now()
+      if (Math.abs(skewMs) > MAX_SKEW_MS)
+        throw new Error(
+          `this machine's clock is ${Math.round(skewMs / 1000)} s away from that of Postgres; nothing is done`,
+        )
+      offsetMs = skewMs
+      return act(false)
+    },
+
+    async runAsOf({ unbounded = false } = {}) {
+      offsetMs = 0
+      return act(unbounded)
+    },
+
+    async preview() {
+      const removable = await queries.countRemovable(sql, removableBefore(), now())
+      return {
+        would_expire: await queries.countExpired(sql, now()),
+        would_remove: removable,
+        would_hold: mayNotRemove(removable, await queries.countDrops(sql)),
+        would_tell: await queries.countNoticesDue(sql, now()),
+      }
+    },
+  }
+}
+
+async function repeat(step: () => Promise<boolean>): Promise<number> {
+  let count = 0
+  while (await step()) count++
+  return count
+}

@@ -1,7 +1,0 @@
-import { WithHeaders } from '../http/api.ts'
-import type { Propagated } from './sites.ts'
-
-/** `dropway-propagation: pending` tells that some edge may still answer with the state before. */
-export function reply<Value>({ value, pending }: Propagated<Value>): Value | WithHeaders<Value> {
-  return pending ? new WithHeaders(value, { 'dropway-propagation': 'pending' }) : value
-}
