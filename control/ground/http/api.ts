@@ -6,7 +6,7 @@ import { z } from 'zod'
 import type { Actor } from '../actor.ts'
 import { errors } from '../../../shared/errors.ts'
 import { json, noContent } from './reply.ts'
-import type { Method, Reply, Request, Route } from './route.ts'
+import { paramsOf, type Method, type PathParams, type Reply, type Request, type Route } from './route.ts'
 
 /** Resolves credentials to an actor; throws 401 for wrong ones. */
 export type Authenticate = (request: Request) => Promise<Actor | undefined>
@@ -19,35 +19,50 @@ export type Access =
   /** Signed in and verified. */
   | 'verified'
 
+/** What a route says about itself; /api/v1/openapi.json repeats it. */
+interface OperationSpec {
+  method: Method
+  path: string
+  access: Access
+  summary: string
+  tag: string
+  body?: z.ZodType
+  query?: z.ZodType
+  /** Set instead of `body` when the handler reads the request itself (multipart, raw bytes). */
+  consumes?: string
+  status: number
+  output: z.ZodType | undefined
+}
+
+interface ApiCall<Path extends string, Body extends z.ZodType, Query extends z.ZodType, Who extends Access, Admitted> {
+  request: Request
+  params: PathParams<Path>
+  actor: Who extends 'public' ? undefined : Actor
+  body: z.output<Body>
+  query: z.output<Query>
+  admitted: Admitted
+}
+
 interface ApiRouteSpec<
+  Path extends string,
   Body extends z.ZodType,
   Query extends z.ZodType,
   Output extends z.ZodType | undefined,
   Who extends Access,
   Admitted,
-> {
-  method: Method
-  path: string
+> extends OperationSpec {
+  path: Path
   access: Who
-  summary: string
-  tag: string
   /** Called before the body is read; throws to refuse. `run` gets what it gives. */
   admit?(request: Request): Promise<Admitted>
   body?: Body
   /** When a JSON body may be larger than MAX_JSON_BYTES. */
   maxBodyBytes?: number
   query?: Query
-  /** Set instead of `body` when the handler reads the request itself (multipart, raw bytes). */
-  consumes?: string
-  status: number
   output: Output
-  run(call: {
-    request: Request
-    actor: Who extends 'public' ? undefined : Actor
-    body: z.output<Body>
-    query: z.output<Query>
-    admitted: Admitted
-  }): Promise<Output extends z.ZodType ? ApiResult<z.input<Output>> : WithHeaders<undefined> | undefined | void>
+  run(
+    call: ApiCall<Path, Body, Query, Who, Admitted>,
+  ): Promise<Output extends z.ZodType ? ApiResult<z.input<Output>> : WithHeaders<undefined> | undefined | void>
 }
 
 /** Plain output, or output with headers (and, rarely, another status or a raw reply). */
@@ -66,22 +81,26 @@ export type ApiRouteFactory = ReturnType<typeof createApiRoutes>
 
 export function createApiRoutes(authenticate: Authenticate) {
   return function apiRoute<
+    Path extends string,
     Body extends z.ZodType = z.ZodUndefined,
     Query extends z.ZodType = z.ZodUndefined,
     Output extends z.ZodType | undefined = undefined,
     Who extends Access = Access,
     Admitted = undefined,
-  >(spec: ApiRouteSpec<Body, Query, Output, Who, Admitted>): Route {
+  >(spec: ApiRouteSpec<Path, Body, Query, Output, Who, Admitted>): Route {
     return {
       method: spec.method,
       path: spec.path,
-      operation: describeOperation(spec as unknown as OperationSpec),
+      operation: describeOperation(spec),
       async handle(request): Promise<Reply> {
         const actor = spec.access === 'public' ? undefined : await requireActor(authenticate, request, spec.access)
         const admitted = await spec.admit?.(request)
         const body = spec.body ? parse(spec.body, await readBody(request, spec.body, spec.maxBodyBytes)) : undefined
         const query = spec.query ? parse(spec.query, Object.fromEntries(request.query)) : undefined
-        const result = await spec.run({ request, actor, admitted, body, query } as never)
+        const params = paramsOf(spec.path, request)
+        // What is absent here is undefined in the route's types too.
+        const call = { request, params, actor, admitted, body, query } as ApiCall<Path, Body, Query, Who, Admitted>
+        const result = await spec.run(call)
         const output = result instanceof WithHeaders ? result.output : result
         const headers = result instanceof WithHeaders ? result.headers : {}
         return spec.output ? json(spec.status, spec.output.parse(output), headers) : noContent(headers)
@@ -121,8 +140,6 @@ async function readBody(request: Request, schema: z.ZodType, maxBytes: number | 
   if (!hasBody && schema.safeParse({}).success) return {}
   return request.json(maxBytes)
 }
-
-type OperationSpec = ApiRouteSpec<z.ZodType, z.ZodType, z.ZodType | undefined, Access, unknown>
 
 function describeOperation(spec: OperationSpec): Record<string, unknown> {
   const parameters = [...spec.path.matchAll(/:([a-z_0-9]+)/g)].map((match) => ({

@@ -4,6 +4,21 @@
  */
 import type { Readable } from 'node:stream'
 
+/** Names of the `:name` parts of a path. */
+type ParamName<Path extends string> = Path extends `${string}:${infer Rest}`
+  ? Rest extends `${infer Name}/${infer More}`
+    ? Name | ParamName<More>
+    : Rest
+  : never
+
+/** The values of the `:name` parts, typed by the path itself. */
+export type PathParams<Path extends string> = Readonly<Record<ParamName<Path>, string>>
+
+/** What the server found at the `:name` parts of the path under which it called. */
+export function paramsOf<Path extends string>(_path: Path, request: Pick<Request, 'params'>): PathParams<Path> {
+  return request.params
+}
+
 export interface Request {
   readonly method: string
   /** Path as sent, without query. */

@@ -143,14 +143,14 @@ export function accountRoutes({ sql, apiRoute, organisations, sites, clock }: De
       tag: 'Account',
       status: 204,
       output: undefined,
-      async run({ actor, request }) {
+      async run({ actor, params }) {
         await transaction(sql, async (locked) => {
-          const { name } = await revokeToken(locked, actor, request.params['id']!)
+          const { name } = await revokeToken(locked, actor, params.id)
           await recordAudit(locked, {
             orgId: actor.orgId,
             actor,
             action: 'token.revoked',
-            subject: request.params['id']!,
+            subject: params.id,
             detail: { name },
           })
         })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { ApiRouteFactory } from '../../ground/http/api.ts'
-import type { Request, Route } from '../../ground/http/route.ts'
+import type { Route } from '../../ground/http/route.ts'
 import type { Organisations } from './organisations.ts'
 import { invitationSchema, memberSchema, tenantSchema, toInvitation, toMember, toTenant } from './representation.ts'
 import { GIVABLE_ROLES } from './rules.ts'
@@ -8,9 +8,6 @@ import { GIVABLE_ROLES } from './rules.ts'
 const nameSchema = z.strictObject({ name: z.string() })
 const givableRole = z.enum(GIVABLE_ROLES)
 const tag = 'Organisation'
-
-const orgId = (request: Request): string => request.params['id']!
-const userId = (request: Request): string => request.params['user_id']!
 
 export function organisationRoutes({
   apiRoute,
@@ -50,7 +47,7 @@ export function organisationRoutes({
       body: nameSchema,
       status: 200,
       output: tenantSchema,
-      run: async ({ actor, request, body }) => toTenant(await organisations.rename(actor, orgId(request), body.name)),
+      run: async ({ actor, params, body }) => toTenant(await organisations.rename(actor, params.id, body.name)),
     }),
     apiRoute({
       method: 'DELETE',
@@ -60,7 +57,7 @@ export function organisationRoutes({
       tag,
       status: 204,
       output: undefined,
-      run: async ({ actor, request }) => organisations.remove(actor, orgId(request)),
+      run: async ({ actor, params }) => organisations.remove(actor, params.id),
     }),
     apiRoute({
       method: 'POST',
@@ -70,7 +67,7 @@ export function organisationRoutes({
       tag,
       status: 200,
       output: tenantSchema,
-      run: async ({ actor, request }) => toTenant(await organisations.switchTo(actor, orgId(request))),
+      run: async ({ actor, params }) => toTenant(await organisations.switchTo(actor, params.id)),
     }),
     apiRoute({
       method: 'POST',
@@ -81,7 +78,7 @@ export function organisationRoutes({
       body: z.strictObject({ user_id: z.string() }),
       status: 204,
       output: undefined,
-      run: async ({ actor, request, body }) => organisations.transfer(actor, orgId(request), body.user_id),
+      run: async ({ actor, params, body }) => organisations.transfer(actor, params.id, body.user_id),
     }),
     apiRoute({
       method: 'GET',
@@ -91,7 +88,7 @@ export function organisationRoutes({
       tag,
       status: 200,
       output: z.array(memberSchema),
-      run: async ({ actor, request }) => (await organisations.listMembers(actor, orgId(request))).map(toMember),
+      run: async ({ actor, params }) => (await organisations.listMembers(actor, params.id)).map(toMember),
     }),
     apiRoute({
       method: 'PATCH',
@@ -102,8 +99,8 @@ export function organisationRoutes({
       body: z.strictObject({ role: givableRole }),
       status: 200,
       output: memberSchema,
-      run: async ({ actor, request, body }) =>
-        toMember(await organisations.changeRole(actor, orgId(request), userId(request), body.role)),
+      run: async ({ actor, params, body }) =>
+        toMember(await organisations.changeRole(actor, params.id, params.user_id, body.role)),
     }),
     apiRoute({
       method: 'DELETE',
@@ -113,7 +110,7 @@ export function organisationRoutes({
       tag,
       status: 204,
       output: undefined,
-      run: async ({ actor, request }) => organisations.removeMember(actor, orgId(request), userId(request)),
+      run: async ({ actor, params }) => organisations.removeMember(actor, params.id, params.user_id),
     }),
     apiRoute({
       method: 'GET',
@@ -123,7 +120,7 @@ export function organisationRoutes({
       tag,
       status: 200,
       output: z.array(invitationSchema),
-      run: async ({ actor, request }) => (await organisations.listInvitations(actor, orgId(request))).map(toInvitation),
+      run: async ({ actor, params }) => (await organisations.listInvitations(actor, params.id)).map(toInvitation),
     }),
     apiRoute({
       method: 'POST',
@@ -134,7 +131,7 @@ export function organisationRoutes({
       body: z.strictObject({ email: z.string(), role: givableRole.default('member') }),
       status: 201,
       output: invitationSchema,
-      run: async ({ actor, request, body }) => toInvitation(await organisations.invite(actor, orgId(request), body)),
+      run: async ({ actor, params, body }) => toInvitation(await organisations.invite(actor, params.id, body)),
     }),
     apiRoute({
       method: 'DELETE',
@@ -144,8 +141,7 @@ export function organisationRoutes({
       tag,
       status: 204,
       output: undefined,
-      run: async ({ actor, request }) =>
-        organisations.revokeInvitation(actor, orgId(request), request.params['invitation_id']!),
+      run: async ({ actor, params }) => organisations.revokeInvitation(actor, params.id, params.invitation_id),
     }),
     apiRoute({
       method: 'POST',
