@@ -12,9 +12,9 @@ import {
   factsKey,
   type FileFacts,
   type StoredFile,
-} from '../control/drops/publishing/manifest-builder.ts'
-import { parseSiteRules, type InvalidLine } from '../control/drops/publishing/site-rules.ts'
-import { decodeText } from '../control/drops/publishing/text-encoding.ts'
+} from '../control/drops/publishing/manifest/manifest-builder.ts'
+import { parseSiteRules, type InvalidLine } from '../control/drops/publishing/manifest/site-rules.ts'
+import { decodeText } from '../control/drops/publishing/files/text-encoding.ts'
 import type { Intent, SiteIndex } from '../edge/context.ts'
 import { locate } from '../edge/locate/locate.ts'
 import { indexManifest } from '../edge/locate/site-index.ts'

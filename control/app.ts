@@ -26,7 +26,7 @@ import { oauthRoutes } from './doors/oauth/routes.ts'
 import { organisationRoutes } from './people/organisations/routes.ts'
 import { createMetrics } from './operations/metrics.ts'
 import { createServices, type Services } from './services.ts'
-import { contentUploadRoutes } from './drops/sites/content-upload-routes.ts'
+import { contentUploadRoutes } from './drops/sites/content-uploads/routes.ts'
 import { siteRoutes } from './drops/sites/routes.ts'
 
 /** Requests under way may finish for this long after SIGTERM. */

@@ -5,9 +5,9 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createDns } from '../../control/drops/domains/dns.ts'
-import { observe } from '../../control/drops/domains/observe.ts'
-import { createProbe } from '../../control/drops/domains/probe.ts'
+import { createDns } from '../../control/drops/domains/dns/dns.ts'
+import { observe } from '../../control/drops/domains/dns/observe.ts'
+import { createProbe } from '../../control/drops/domains/dns/probe.ts'
 import { startTestRedis, type TestRedis } from '../support/redis.ts'
 
 let server: TestRedis

@@ -7,7 +7,7 @@ import { buffer } from 'node:stream/consumers'
 import yauzl from 'yauzl'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Manifest } from '../../shared/manifest.ts'
-import { collectGarbage } from '../../control/drops/publishing/collect-garbage.ts'
+import { collectGarbage } from '../../control/drops/publishing/storage/collect-garbage.ts'
 import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
 import { chunksOf, collect, startPublishing, type PublishingFixture } from '../support/publishing.ts'
 

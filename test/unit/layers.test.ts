@@ -9,9 +9,9 @@ const EDGE_STEPS = ['accept', 'classify', 'gate', 'locate', 'rewrite', 'send']
 
 /** `dropway dev` serves a folder as the edge would: with the same functions, since a second copy would drift. */
 const DECISIONS_FOR_DEV = [
-  'control/drops/publishing/manifest-builder.ts',
-  'control/drops/publishing/site-rules.ts',
-  'control/drops/publishing/text-encoding.ts',
+  'control/drops/publishing/manifest/manifest-builder.ts',
+  'control/drops/publishing/manifest/site-rules.ts',
+  'control/drops/publishing/files/text-encoding.ts',
   'edge/context.ts',
   'edge/locate/locate.ts',
   'edge/locate/site-index.ts',

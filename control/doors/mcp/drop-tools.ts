@@ -7,8 +7,8 @@ import { MAX_NAME_CHARS, MAX_PASSWORD_CHARS } from '../../../shared/limits.ts'
 import type { Manifest } from '../../../shared/manifest.ts'
 import type { DomainView, SingleDomainView } from '../../drops/domains/schemas.ts'
 import type { SitePatch, SiteView } from '../../drops/sites/schemas.ts'
-import { decodeText } from '../../drops/publishing/text-encoding.ts'
-import { uploadedFiles } from '../../drops/sites/uploaded-files.ts'
+import { decodeText } from '../../drops/publishing/files/text-encoding.ts'
+import { uploadedFiles } from '../../drops/sites/versions/uploaded-files.ts'
 import { defineTool, type Answer, type Call, type Tool } from './tool.ts'
 
 /** Pages of an answer: what a model reads at once. */

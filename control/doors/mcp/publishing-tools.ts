@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { errors } from '../../../shared/errors.ts'
 import { MAX_MESSAGE_CHARS, MAX_NAME_CHARS, MAX_PASSWORD_CHARS } from '../../../shared/limits.ts'
-import type { QuickContent, QuickFile, QuickPublished } from '../../drops/sites/quick-publish.ts'
+import type { QuickContent, QuickFile, QuickPublished } from '../../drops/sites/versions/quick-publish.ts'
 import type { Propagated } from '../../drops/sites/sites.ts'
 import { decodeContent } from './arguments.ts'
 import { aboutClocks } from './drop-tools.ts'

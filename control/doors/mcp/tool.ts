@@ -6,10 +6,10 @@ import type { Log } from '../../../shared/log.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { Domains } from '../../drops/domains/domains.ts'
 import type { Publishing } from '../../drops/publishing/contract.ts'
-import type { ContentUploads } from '../../drops/sites/content-uploads.ts'
-import type { QuickPublish } from '../../drops/sites/quick-publish.ts'
+import type { ContentUploads } from '../../drops/sites/content-uploads/content-uploads.ts'
+import type { QuickPublish } from '../../drops/sites/versions/quick-publish.ts'
 import type { Sites } from '../../drops/sites/sites.ts'
-import type { Versions } from '../../drops/sites/versions.ts'
+import type { Versions } from '../../drops/sites/versions/versions.ts'
 
 export interface ToolServices {
   sites: Pick<Sites, 'list' | 'get' | 'findId' | 'patch' | 'delete'>

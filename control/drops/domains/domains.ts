@@ -3,7 +3,7 @@
  *
  *   claim ─▶ awaiting_dns ─▶ issuing ─▶ active ⇄ failing        blocked: somebody else holds it, or the plan ended
  *
- * checks.ts moves a domain from state to state. The edges are asked for a certificate only once DNS has proven the
+ * doctor/checks.ts moves a domain from state to state. The edges are asked for a certificate only once DNS has proven the
  * name; they never order one by themselves.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -20,17 +20,17 @@ import type { ControlConfig } from '../../ground/config.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import { setDomainWanted, setRoute, type NewRoute } from '../../ground/events/outbox.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
-import { createChecks, newToken, type ChecksConfig } from './checks.ts'
-import type { RecordLine } from './diagnose.ts'
-import { createDns, type Dns } from './dns.ts'
+import { createChecks, newToken, type ChecksConfig } from './doctor/checks.ts'
+import type { RecordLine } from './doctor/diagnose.ts'
+import { createDns, type Dns } from './dns/dns.ts'
 import { createMirror, type Mirror } from './mirror.ts'
-import { pairOf, parseDomain, unicodeOf } from './names.ts'
+import { pairOf, parseDomain, unicodeOf } from './dns/names.ts'
 import { createDomainNotices } from './notices.ts'
 import * as queries from './queries.ts'
 import type { DomainRow } from './queries.ts'
 import * as rules from './rules.ts'
 import type { AddDomain, DomainView, SingleDomainView } from './schemas.ts'
-import { createServiceAddresses } from './service-addresses.ts'
+import { createServiceAddresses } from './dns/service-addresses.ts'
 
 /** Adding answers with what the first look finds; a zone that takes longer is looked at in the background. */
 const FIRST_LOOK_MS = 8 * SECOND_MS

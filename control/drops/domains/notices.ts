@@ -3,10 +3,10 @@ import type { RetryState } from '../../../shared/certificate-retry.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
-import { inBothForms } from './names.ts'
+import { inBothForms } from './dns/names.ts'
 import { ownerEmail, type DomainRow } from './queries.ts'
 import type { DomainReason } from './rules.ts'
-import { whatVisitorsSee } from './words.ts'
+import { whatVisitorsSee } from './doctor/words.ts'
 
 export interface DomainNotices {
   /** Visitors of a served domain end up elsewhere. Once per time that it fails. */

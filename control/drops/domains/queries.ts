@@ -2,7 +2,7 @@ import type { RetryState } from '../../../shared/certificate-retry.ts'
 import type { PlanName } from '../../../shared/plans.ts'
 import type { RouteRecord } from '../../../shared/route-record.ts'
 import type { Sql } from '../../ground/database/sql.ts'
-import type { RecordLine } from './diagnose.ts'
+import type { RecordLine } from './doctor/diagnose.ts'
 import type { DomainReason, DomainState } from './rules.ts'
 
 export interface DomainRow {

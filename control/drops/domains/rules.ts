@@ -3,8 +3,8 @@ import { nextTryMs, type RetryState } from '../../../shared/certificate-retry.ts
 import { DAY_MS, HOUR_MS } from '../../../shared/clock.ts'
 import type { NewRoute } from '../../ground/events/outbox.ts'
 import { closedRouteOf } from '../sites/rules.ts'
-import { foundByCheck, type Diagnosis } from './diagnose.ts'
-import type { Ownership } from './ownership.ts'
+import { foundByCheck, type Diagnosis } from './doctor/diagnose.ts'
+import type { Ownership } from './doctor/ownership.ts'
 
 /**
  * New names of one organisation within a day, removed ones included: each costs orders at the certificate authority, whose

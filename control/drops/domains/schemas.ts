@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { recordActions, recordTypes } from './diagnose.ts'
+import { recordActions, recordTypes } from './doctor/diagnose.ts'
 import { domainReasons, domainStates } from './rules.ts'
 
 const record = z.object({

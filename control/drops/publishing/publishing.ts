@@ -1,16 +1,16 @@
-/** Publishing: takes in uploads and makes versions of them. The walk is intake.ts → prepare.ts → manifest-builder.ts. */
+/** Publishing: takes in uploads and makes versions of them. The walk is in intake/ and ends in manifest/. */
 import path from 'node:path'
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts'
 import type { BlobStoreLocation } from '../../../shared/blobs/open.ts'
 import { limitKeyOfIp } from '../../../shared/ip.ts'
-import { collectGarbage } from './collect-garbage.ts'
+import { collectGarbage } from './storage/collect-garbage.ts'
 import type { Publishing, UploadOwner } from './contract.ts'
-import { exportZip } from './export.ts'
-import { checkPath, createIntake } from './intake.ts'
-import { createManifests } from './manifests.ts'
-import { prepareVersion } from './prepare.ts'
-import { createReadings } from './readings.ts'
-import { refineVersion } from './refine.ts'
+import { exportZip } from './storage/export.ts'
+import { checkPath, createIntake } from './intake/intake.ts'
+import { createManifests } from './manifest/manifests.ts'
+import { prepareVersion } from './intake/prepare.ts'
+import { createReadings } from './analysis/readings.ts'
+import { refineVersion } from './storage/refine.ts'
 import { createPublishingWorkers } from './workers/workers.ts'
 
 export interface PublishingOptions {

@@ -1,4 +1,4 @@
-/** Sites: reserve, list, change settings, delete. Content arrives through versions.ts. */
+/** Sites: reserve, list, change settings, delete. Content arrives through versions/. */
 import { randomBytes } from 'node:crypto'
 import { DAY_MS, type Clock } from '../../../shared/clock.ts'
 import { errors } from '../../../shared/errors.ts'

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { loadAssets } from '../../../control/doors/dashboard/assets.ts'
-import { problemText, safeNext } from '../../../control/doors/dashboard/handlers.ts'
-import { createLayout, type Viewer } from '../../../control/doors/dashboard/layout.ts'
-import { sparkline, viewsChart } from '../../../control/doors/dashboard/views/charts.ts'
-import { consentPage } from '../../../control/doors/dashboard/views/consent.ts'
-import { docsPage } from '../../../control/doors/dashboard/views/docs.ts'
-import { qrCode } from '../../../control/doors/dashboard/views/qr.ts'
-import { staffPage } from '../../../control/doors/dashboard/views/staff.ts'
-import { bytesInWords, relativeTime } from '../../../control/doors/dashboard/views/words.ts'
+import { loadAssets } from '../../../control/doors/dashboard/frame/assets.ts'
+import { problemText, safeNext } from '../../../control/doors/dashboard/frame/handlers.ts'
+import { createLayout, type Viewer } from '../../../control/doors/dashboard/frame/layout.ts'
+import { sparkline, viewsChart } from '../../../control/doors/dashboard/parts/charts.ts'
+import { consentPage } from '../../../control/doors/dashboard/sign-in/consent-view.ts'
+import { docsPage } from '../../../control/doors/dashboard/public/docs-view.ts'
+import { qrCode } from '../../../control/doors/dashboard/parts/qr.ts'
+import { staffPage } from '../../../control/doors/dashboard/staff/staff-view.ts'
+import { bytesInWords, relativeTime } from '../../../control/doors/dashboard/parts/words.ts'
 import type { Html } from '../../../shared/pages/html.ts'
 import { errors } from '../../../shared/errors.ts'
 import type { Reply, Route } from '../../../control/ground/http/route.ts'
@@ -123,7 +123,7 @@ describe('assets', () => {
 test('the proof of work in the browser is SHA-256', async () => {
   // Named at run time: the browser's scripts are checked by a project of their own.
   const { sha256 } = (await import(
-    new URL('../../../control/doors/dashboard/browser/sha256.ts', import.meta.url).href
+    new URL('../../../control/doors/dashboard/browser/modules/sha256.ts', import.meta.url).href
   )) as {
     sha256(bytes: Uint8Array): Uint32Array
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { Handlers } from '../../../control/doors/dashboard/handlers.ts'
-import { previewRoutes } from '../../../control/doors/dashboard/pages/preview.ts'
-import type { DashboardServices } from '../../../control/doors/dashboard/services.ts'
+import type { Handlers } from '../../../control/doors/dashboard/frame/handlers.ts'
+import { previewRoutes } from '../../../control/doors/dashboard/publish/preview-pages.ts'
+import type { DashboardServices } from '../../../control/doors/dashboard/frame/services.ts'
 import type { Part, Request } from '../../../control/ground/http/route.ts'
 import { errors } from '../../../shared/errors.ts'
 

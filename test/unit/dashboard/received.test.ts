@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { filenameOfText } from '../../../control/doors/dashboard/pasted-text.ts'
-import { receivePublishForm } from '../../../control/doors/dashboard/received.ts'
+import { filenameOfText } from '../../../control/doors/dashboard/publish/pasted-text.ts'
+import { receivePublishForm } from '../../../control/doors/dashboard/publish/received.ts'
 import type { Part, Request } from '../../../control/ground/http/route.ts'
 import type { Intake, PreparedVersion } from '../../../control/drops/publishing/contract.ts'
 

@@ -1,7 +1,7 @@
 import { parse, type DefaultTreeAdapterMap } from 'parse5'
 import { describe, expect, test } from 'vitest'
-import { templates } from '../../../control/doors/dashboard/templates/all.ts'
-import { linesOf, readValues } from '../../../control/doors/dashboard/templates/template.ts'
+import { templates } from '../../../control/doors/dashboard/templates/designs/all.ts'
+import { linesOf, readValues } from '../../../control/doors/dashboard/templates/designs/template.ts'
 
 type Node = DefaultTreeAdapterMap['node']
 

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { judgeOwnership, transferValue, verifyValue, type Claim } from '../../../control/drops/domains/ownership.ts'
+import {
+  judgeOwnership,
+  transferValue,
+  verifyValue,
+  type Claim,
+} from '../../../control/drops/domains/doctor/ownership.ts'
 
 const mine: Claim = { target: 't-mine.sites.test', token: 'mine', transferToken: null, isCnameSpent: false }
 const theirs: Claim = { target: 't-theirs.sites.test', token: 'theirs', transferToken: null, isCnameSpent: false }

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { parse, serialize, type DefaultTreeAdapterTypes } from 'parse5'
 import { describe, expect, test } from 'vitest'
-import { scanHtml } from '../../../control/drops/publishing/html-scan.ts'
+import { scanHtml } from '../../../control/drops/publishing/html/scan.ts'
 
 type Node = DefaultTreeAdapterTypes.Node
 type Element = DefaultTreeAdapterTypes.Element

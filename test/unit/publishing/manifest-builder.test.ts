@@ -6,7 +6,7 @@ import {
   factsKey,
   type FileFacts,
   type StoredFile,
-} from '../../../control/drops/publishing/manifest-builder.ts'
+} from '../../../control/drops/publishing/manifest/manifest-builder.ts'
 import { decodeManifest, encodeManifest } from '../../../shared/manifest.ts'
 
 const hash = fc.stringMatching(/^[0-9a-f]{64}$/)

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { describe, expect, test } from 'vitest'
-import { scanHtml } from '../../../control/drops/publishing/html-scan.ts'
-import { renderBody, renderMarkdown } from '../../../control/drops/publishing/markdown.ts'
+import { scanHtml } from '../../../control/drops/publishing/html/scan.ts'
+import { renderBody, renderMarkdown } from '../../../control/drops/publishing/markdown/markdown.ts'
 
 interface Example {
   markdown: string

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { PathSet, pathProblem, quotePath } from '../../../control/drops/publishing/paths.ts'
+import { PathSet, pathProblem, quotePath } from '../../../control/drops/publishing/files/paths.ts'
 
 describe('paths that may be published', () => {
   test.each([

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { scanHtml } from '../../../control/drops/publishing/html-scan.ts'
-import { cssLinks, encodeLinks, htmlLinks } from '../../../control/drops/publishing/links.ts'
-import { MAX_WARNINGS, writeReport } from '../../../control/drops/publishing/report.ts'
-import { parseSiteRules } from '../../../control/drops/publishing/site-rules.ts'
+import { scanHtml } from '../../../control/drops/publishing/html/scan.ts'
+import { cssLinks, encodeLinks, htmlLinks } from '../../../control/drops/publishing/analysis/links.ts'
+import { MAX_WARNINGS, writeReport } from '../../../control/drops/publishing/analysis/report.ts'
+import { parseSiteRules } from '../../../control/drops/publishing/manifest/site-rules.ts'
 
 /** Path → content; the report of a site that consists of exactly these. */
 function report(site: Record<string, string>, { redirects = '', isOver = (): boolean => false } = {}) {

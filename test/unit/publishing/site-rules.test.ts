@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseHeaders, parseRedirects, parseSiteRules } from '../../../control/drops/publishing/site-rules.ts'
+import { parseHeaders, parseRedirects, parseSiteRules } from '../../../control/drops/publishing/manifest/site-rules.ts'
 import { headerRuleSchema, redirectRuleSchema } from '../../../shared/manifest.ts'
 
 describe('_redirects', () => {

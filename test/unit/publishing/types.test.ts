@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { contentTypeOf, isCompressible, isImmutableName, mediaTypeOf } from '../../../control/drops/publishing/types.ts'
+import {
+  contentTypeOf,
+  isCompressible,
+  isImmutableName,
+  mediaTypeOf,
+} from '../../../control/drops/publishing/files/types.ts'
 
 describe('content types', () => {
   test.each([

@@ -1,4 +1,4 @@
 /** Pages whose only script is the copy button. */
-import { enableCopying } from './elements.ts'
+import { enableCopying } from './modules/elements.ts'
 
 enableCopying(document)

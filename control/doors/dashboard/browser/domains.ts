@@ -1,5 +1,5 @@
 /** Follows a domain that is being set up: takes over the server's own rendering while nothing is being typed. */
-import { enableCopying } from './elements.ts'
+import { enableCopying } from './modules/elements.ts'
 
 const PAUSE_MS = 4000
 

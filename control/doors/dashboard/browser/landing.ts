@@ -1,8 +1,8 @@
 /** Publishing from the front door: choosing or dropping a file sends it at once, pasted text goes with the button. */
-import { enableCopying, find } from './elements.ts'
-import { watchZone } from './drop-zone.ts'
-import { errorText, send, SendError } from './send.ts'
-import { solveChallenge } from './proof-of-work.ts'
+import { enableCopying, find } from './modules/elements.ts'
+import { watchZone } from './modules/drop-zone.ts'
+import { errorText, send, SendError } from './modules/send.ts'
+import { solveChallenge } from './modules/proof-of-work.ts'
 
 enableCopying(document)
 

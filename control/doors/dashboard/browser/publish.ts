@@ -1,8 +1,8 @@
 /** Publishing to an account's drop: files, folders, zips or text, with progress, cancel and retry; live preview of text. */
-import { watchZone, type PickedFile } from './drop-zone.ts'
-import { enableCopying, find } from './elements.ts'
-import { enablePreview } from './preview.ts'
-import { errorText, send, SendError, type Sending } from './send.ts'
+import { watchZone, type PickedFile } from './modules/drop-zone.ts'
+import { enableCopying, find } from './modules/elements.ts'
+import { enablePreview } from './modules/preview.ts'
+import { errorText, send, SendError, type Sending } from './modules/send.ts'
 
 enableCopying(document)
 

@@ -1,5 +1,5 @@
 /** Live preview while a template's form is filled in. */
-import { enablePreview } from './preview.ts'
+import { enablePreview } from './modules/preview.ts'
 
 const form = document.querySelector<HTMLFormElement>('form[data-template]')
 if (form) enablePreview(form, form)

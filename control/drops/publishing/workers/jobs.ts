@@ -1,10 +1,10 @@
 /** The jobs that publishing gives to worker threads, and what comes back. */
 import type { StoredBlob } from '../../../../shared/blobs/blob-store.ts'
 import type { BlobStoreLocation } from '../../../../shared/blobs/open.ts'
-import type { Analysis, AnalysisRequest } from '../analyse.ts'
-import type { ArchiveEntry } from '../archive-gate.ts'
-import type { ReportInput } from '../report.ts'
-import type { RuleFiles } from '../site-rules.ts'
+import type { Analysis, AnalysisRequest } from '../analysis/analyse.ts'
+import type { ArchiveEntry } from '../archive/gate.ts'
+import type { ReportInput } from '../analysis/report.ts'
+import type { RuleFiles } from '../manifest/site-rules.ts'
 
 /** What a content thread is told when it starts. */
 export interface ContentWorkerData {

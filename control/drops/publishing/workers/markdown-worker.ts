@@ -1,5 +1,5 @@
 /** A thread that renders Markdown. Hostile input can take it minutes; the pool ends it first. */
-import { renderMarkdown } from '../markdown.ts'
+import { renderMarkdown } from '../markdown/markdown.ts'
 import type { MarkdownJob } from './jobs.ts'
 import { serveJobs } from './serve.ts'
 

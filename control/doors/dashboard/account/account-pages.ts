@@ -1,0 +1,226 @@
+/** `/account`: profile, sessions, tokens, connected apps, organisation, plan, log, export and delete. */
+import { errors } from '../../../../shared/errors.ts'
+import { html, type Html } from '../../../../shared/pages/html.ts'
+import { recordAudit, readAuditLog } from '../../../people/audit/audit.ts'
+import { transaction } from '../../../ground/database/sql.ts'
+import { seeOther } from '../../../ground/http/reply.ts'
+import type { Route } from '../../../ground/http/route.ts'
+import { may } from '../../../people/organisations/rules.ts'
+import { issueToken, listTokens, revokeToken } from '../../../people/accounts/tokens.ts'
+import { flashOf } from '../frame/flash.ts'
+import {
+  orShow,
+  problemText,
+  type AccountFormVisit,
+  type AccountVisit,
+  type Answer,
+  type Handlers,
+  type Visit,
+} from '../frame/handlers.ts'
+import type { DashboardServices } from '../frame/services.ts'
+import {
+  accountPage,
+  appsBody,
+  dataBody,
+  logBody,
+  profileBody,
+  sessionsBody,
+  tokensBody,
+  type AccountSection,
+  type AppEntry,
+} from './account-view.ts'
+import { messagePage } from '../sign-in/sign-in-view.ts'
+import { organisationRoutes } from './organisation-pages.ts'
+import { planRoutes } from './plan-pages.ts'
+
+export function accountRoutes(services: DashboardServices, handlers: Handlers): Route[] {
+  return [
+    ...profileRoutes(services, handlers),
+    ...sessionRoutes(services, handlers),
+    ...tokenRoutes(services, handlers),
+    ...appRoutes(services, handlers),
+    ...organisationRoutes(services, handlers),
+    ...planRoutes(services, handlers),
+    ...logRoutes(services, handlers),
+  ]
+}
+
+function profileRoutes(
+  { accounts, organisations, billing, config }: DashboardServices,
+  { accountPage: page, accountForm: form, page: goodbye }: Handlers,
+): Route[] {
+  /** Shows a refusal on the card's own page. */
+  const refused =
+    (section: AccountSection, body: (visit: AccountVisit) => Html | Promise<Html>) =>
+    (visit: AccountFormVisit, act: () => Promise<Answer>): Promise<Answer> =>
+      orShow(act, async (problem) =>
+        accountPage(section, await body(visit), {
+          flash: { tone: 'bad', text: problemText(problem) },
+          status: problem.status,
+        }),
+      )
+  const onProfile = refused('', ({ viewer }) => profileBody(viewer))
+  const showData = async ({ viewer, actor }: AccountVisit): Promise<Html> => {
+    const owned = (await organisations.list(actor)).filter(({ role }) => role === 'owner')
+    return dataBody(viewer, {
+      ending: await billing.subscriptionsOf(owned.map(({ id }) => id)),
+      keptMs: config.personalDataKeptMs,
+    })
+  }
+  const onData = refused('/data', showData)
+
+  return [
+    page('/account', ({ request, viewer }) => accountPage('', profileBody(viewer), flashOf(request))),
+    form('/account/email', { verified: false }, (visit) =>
+      onProfile(visit, async () => {
+        await accounts.requestEmailChange(visit.actor, {
+          newEmail: visit.form.get('email') ?? '',
+          password: visit.form.get('password') ?? '',
+        })
+        return seeOther('/account?done=mailed')
+      }),
+    ),
+    form('/account/password', { verified: false }, (visit) =>
+      onProfile(visit, async () => {
+        const endTokensAndApps = visit.form.get('end_all') === 'on'
+        const change = {
+          currentPassword: visit.form.get('current') ?? '',
+          newPassword: visit.form.get('new') ?? '',
+          endTokensAndApps,
+        }
+        const { setCookie } = await accounts.changePassword(visit.actor, change, accounts.visit(visit.request))
+        return seeOther(`/account?done=${endTokensAndApps ? 'password-all' : 'password'}`, { 'set-cookie': setCookie })
+      }),
+    ),
+    page('/account/data', async (visit) => accountPage('/data', await showData(visit), flashOf(visit.request))),
+    form('/account/delete', { verified: false }, (visit) =>
+      onData(visit, async () => {
+        if (visit.form.get('confirm')?.trim() !== visit.actor.email)
+          throw errors.invalidRequest('Type your e-mail address exactly to delete the account.')
+        const { setCookie } = await accounts.deleteAccount(visit.actor, { password: visit.form.get('password') ?? '' })
+        return seeOther('/goodbye', { 'set-cookie': setCookie })
+      }),
+    ),
+    goodbye('/goodbye', () =>
+      messagePage({
+        title: 'Your account is deleted',
+        lead: 'Everything it published is gone. Thank you for having been here.',
+      }),
+    ),
+  ]
+}
+
+function sessionRoutes(
+  { accounts, clock }: DashboardServices,
+  { accountPage: page, accountForm: form }: Handlers,
+): Route[] {
+  return [
+    page('/account/sessions', async ({ request, viewer, actor }) =>
+      accountPage('/sessions', sessionsBody(viewer, await accounts.listSessions(actor), clock.now()), flashOf(request)),
+    ),
+    form('/account/sessions/revoke', { verified: false }, async ({ actor, form }) => {
+      await accounts.revokeSession(actor, form.get('id') ?? '')
+      return seeOther('/account/sessions?done=revoked')
+    }),
+    form('/account/sessions/revoke-all', { verified: false }, async ({ actor }) => {
+      const { setCookie } = await accounts.signOutEverywhere(actor)
+      return seeOther('/signin', { 'set-cookie': setCookie })
+    }),
+  ]
+}
+
+function tokenRoutes({ sql, clock }: DashboardServices, { accountPage: page, accountForm: form }: Handlers): Route[] {
+  async function show(
+    { request, viewer, actor }: Visit,
+    issued?: { name: string; token: string },
+  ): Promise<ReturnType<typeof accountPage>> {
+    const tokens = await listTokens(sql, actor!)
+    return accountPage('/tokens', tokensBody(viewer, { tokens, issued, now: clock.now() }), {
+      scripts: ['copy'],
+      ...(request.method === 'GET' ? flashOf(request) : {}),
+    })
+  }
+
+  return [
+    page('/account/tokens', (visit) => show(visit)),
+    form('/account/tokens', { verified: true }, (visit) =>
+      orShow(
+        async () => {
+          const { actor } = visit
+          const issued = await transaction(sql, async (db) => {
+            const created = await issueToken(db, actor, visit.form.get('name') ?? '')
+            await recordAudit(db, {
+              orgId: actor.orgId,
+              actor,
+              action: 'token.created',
+              subject: created.id,
+              detail: { name: created.name },
+            })
+            return created
+          })
+          // Not redirected: the token is shown in this one answer and kept nowhere.
+          return { ...(await show(visit, issued)), status: 201 }
+        },
+        async (problem) => ({
+          ...(await show(visit)),
+          flash: { tone: 'bad', text: problemText(problem) },
+          status: problem.status,
+        }),
+      ),
+    ),
+    form('/account/tokens/revoke', { verified: true }, async ({ actor, form }) => {
+      const id = form.get('id') ?? ''
+      await transaction(sql, async (db) => {
+        const { name } = await revokeToken(db, actor, id)
+        await recordAudit(db, { orgId: actor.orgId, actor, action: 'token.revoked', subject: id, detail: { name } })
+      })
+      return seeOther('/account/tokens?done=revoked')
+    }),
+  ]
+}
+
+function appRoutes(
+  { oauth, clock, config }: DashboardServices,
+  { accountPage: page, accountForm: form }: Handlers,
+): Route[] {
+  return [
+    page('/account/apps', async ({ request, viewer, actor }) => {
+      const grants = oauth ? (await oauth.listGrants(actor)).map(appOf) : []
+      return accountPage('/apps', appsBody(viewer, grants, { baseUrl: config.baseUrl, now: clock.now() }), {
+        scripts: ['copy'],
+        ...flashOf(request),
+      })
+    }),
+    form('/account/apps/revoke', { verified: false }, async ({ actor, form }) => {
+      if (!oauth) throw errors.notFound('connected app')
+      await oauth.revokeGrant(actor, form.get('id') ?? '')
+      return seeOther('/account/apps?done=revoked')
+    }),
+  ]
+}
+
+function logRoutes({ sql, clock }: DashboardServices, { accountPage: page }: Handlers): Route[] {
+  return [
+    page('/account/log', async ({ request, actor }) => {
+      if (!may(actor.role, 'read_audit_log'))
+        return accountPage('/log', html`<p class="notice">Owners and admins of the organisation can read its log.</p>`)
+      const before = Number(request.query.get('before'))
+      const entries = await readAuditLog(sql, actor.orgId, {
+        limit: 50,
+        ...(Number.isInteger(before) && before > 0 ? { before } : {}),
+      })
+      return accountPage('/log', logBody(entries, clock.now()))
+    }),
+  ]
+}
+
+function appOf(grant: Awaited<ReturnType<NonNullable<DashboardServices['oauth']>['listGrants']>>[number]): AppEntry {
+  return {
+    id: grant.id,
+    name: grant.client_name,
+    organisation: grant.organisation,
+    scopes: grant.scopes,
+    createdAt: grant.created_at,
+    lastUsedAt: grant.last_used_at,
+  }
+}

@@ -1,0 +1,87 @@
+/** `/account/plan`: what is used, and the way to pay. Money itself is the payment processor's. */
+import { ApiError } from '../../../../shared/errors.ts'
+import { safeUrl, html } from '../../../../shared/pages/html.ts'
+import { isPaid, plans, type PlanName } from '../../../../shared/plans.ts'
+import type { Actor } from '../../../ground/actor.ts'
+import { seeOther } from '../../../ground/http/reply.ts'
+import type { Route } from '../../../ground/http/route.ts'
+import { may } from '../../../people/organisations/rules.ts'
+import { flashOf } from '../frame/flash.ts'
+import { orShow, problemText, type Answer, type Handlers } from '../frame/handlers.ts'
+import type { Flash } from '../frame/layout.ts'
+import type { DashboardServices } from '../frame/services.ts'
+import { accountPage } from './account-view.ts'
+import { messagePage } from '../sign-in/sign-in-view.ts'
+import { usageBody, type UsageView } from './plan-view.ts'
+
+export function planRoutes({ sites, domains, billing }: DashboardServices, handlers: Handlers): Route[] {
+  /** As of now: the payment that somebody is back from may just have changed the plan. */
+  async function viewOf(visitor: Actor): Promise<UsageView> {
+    const overview = await billing.overview(visitor)
+    const actor: Actor = { ...visitor, plan: overview.plan as PlanName }
+    return {
+      plan: actor.plan,
+      usage: await sites.usage(actor),
+      customDomains: await domains.count(actor.orgId),
+      drops: (await sites.list(actor)).filter(({ state }) => state !== 'removed' && state !== 'expired'),
+      billing: overview,
+      mayManage: may(actor.role, 'manage_billing'),
+    }
+  }
+
+  return [
+    handlers.accountPage('/account/plan', async ({ request, viewer, actor }) => {
+      const isBack = request.query.get('checkout') === 'done'
+      if (isBack) await billing.returned(actor)
+      const view = await viewOf(actor)
+      const flash = isBack ? { flash: afterCheckout(view.plan) } : flashOf(request)
+      return accountPage('/plan', usageBody(viewer, view), flash)
+    }),
+    handlers.accountForm('/account/plan/checkout', { verified: true }, async ({ actor, form }) => {
+      const plan = form.get('plan') === 'business' ? 'business' : 'plus'
+      const interval = form.get('interval') === 'annual' ? 'annual' : 'monthly'
+      try {
+        return onwards((await billing.checkout(actor, { plan, interval })).url, 'Continue to the payment page')
+      } catch (error) {
+        const portal = error instanceof ApiError && error.code === 'subscription_exists' && error.fields['portal_url']
+        if (typeof portal !== 'string') throw error
+        return onwards(portal, 'You have a plan already: continue to the billing portal')
+      }
+    }),
+    handlers.accountForm('/account/plan/staying-live', { verified: true }, ({ actor, viewer, form }) =>
+      orShow(
+        async () => {
+          await sites.choose(actor, form.getAll('site'))
+          return seeOther('/account/plan?done=chosen')
+        },
+        async (problem) => ({
+          ...accountPage('/plan', usageBody(viewer, await viewOf(actor), problemText(problem)), {}),
+          status: problem.status,
+        }),
+      ),
+    ),
+    handlers.accountForm('/account/plan/portal', { verified: true }, async ({ actor }) => {
+      return onwards((await billing.portal(actor)).url, 'Continue to the billing portal')
+    }),
+  ]
+}
+
+function afterCheckout(plan: PlanName): Flash {
+  return isPaid(plan)
+    ? { tone: 'good', text: `Thank you. You are on ${plans[plan].label} now.` }
+    : { tone: 'warn', text: 'The payment is not confirmed yet. Your plan changes by itself as soon as it is.' }
+}
+
+/** Our policy lets no form lead to another origin, redirects included: the last step is a link of its own. */
+function onwards(url: string, label: string): Answer {
+  const target = safeUrl(url)
+  if (target === undefined) return seeOther('/account/plan')
+  return {
+    ...messagePage({
+      title: label,
+      lead: 'It is run by our payment processor; we never see your card.',
+      actions: html`<a class="button primary" href="${target}">Continue</a>`,
+    }),
+    headers: { refresh: `0; url=${target}` },
+  }
+}

@@ -1,0 +1,69 @@
+/** `/sites/<id>/domains`. */
+import { seeOther } from '../../../ground/http/reply.ts'
+import type { Route } from '../../../ground/http/route.ts'
+import { flashOf } from '../frame/flash.ts'
+import {
+  orShow,
+  problemText,
+  type AccountFormVisit,
+  type AccountVisit,
+  type Answer,
+  type Handlers,
+} from '../frame/handlers.ts'
+import type { DashboardServices } from '../frame/services.ts'
+import { removeDomainPage, siteDomainsPage } from './domains-view.ts'
+
+export function siteDomainsRoutes({ sites, domains, clock }: DashboardServices, handlers: Handlers): Route[] {
+  async function show(
+    { request, viewer, actor }: AccountVisit,
+    refused: { problem?: string; typed?: string } = {},
+  ): Promise<Extract<Answer, { title: string }>> {
+    const id = request.params['id']!
+    const [site, list] = await Promise.all([sites.get(actor, id), domains.list(actor, id)])
+    return siteDomainsPage(viewer, {
+      site,
+      domains: list,
+      plan: actor.plan,
+      now: clock.now(),
+      ...refused,
+      ...flashOf(request),
+    })
+  }
+
+  const change = (
+    name: string,
+    done: string,
+    act: (visit: AccountFormVisit, domain: string) => Promise<unknown>,
+  ): Route =>
+    handlers.accountForm(`/sites/:id/domains${name}`, { verified: true }, (visit) => {
+      const typed = (visit.form.get('domain') ?? '').trim()
+      return orShow(
+        async () => {
+          await act(visit, typed)
+          return seeOther(`/sites/${visit.request.params['id']}/domains?done=${done}`)
+        },
+        async (problem) => {
+          if (problem.status === 404) throw problem
+          return { ...(await show(visit, { problem: problemText(problem), typed })), status: problem.status }
+        },
+      )
+    })
+
+  return [
+    handlers.accountPage('/sites/:id/domains', (visit) => show(visit)),
+    change('', 'added', ({ actor, request, form }, domain) =>
+      domains.add(actor, request.params['id']!, { domain, pair: form.has('pair') }),
+    ),
+    change('/check', 'checked', ({ actor, request }, domain) => domains.check(actor, request.params['id']!, domain)),
+    change('/main', 'saved', ({ actor, request }, domain) => domains.makeMain(actor, request.params['id']!, domain)),
+    handlers.accountPage('/sites/:id/domains/remove', async ({ request, viewer, actor }) => {
+      const id = request.params['id']!
+      const [site, domain] = await Promise.all([
+        sites.get(actor, id),
+        domains.get(actor, id, request.query.get('domain') ?? ''),
+      ])
+      return removeDomainPage(viewer, site, domain)
+    }),
+    change('/remove', 'removed', ({ actor, request }, domain) => domains.remove(actor, request.params['id']!, domain)),
+  ]
+}

@@ -1,0 +1,193 @@
+/** `/sites`: the list, a new drop, publishing, versions, views. */
+import { DAY_MS } from '../../../../shared/clock.ts'
+import { errors } from '../../../../shared/errors.ts'
+import { plans } from '../../../../shared/plans.ts'
+import { json, seeOther } from '../../../ground/http/reply.ts'
+import type { Request, Route } from '../../../ground/http/route.ts'
+import type { Actor } from '../../../ground/actor.ts'
+import { flashOf } from '../frame/flash.ts'
+import { orShow, problemText, requireActor, type Answer, type Handlers, type Visit } from '../frame/handlers.ts'
+import { dailyViewsOf, findTakedownReason, findTemplateFill } from './queries.ts'
+import { receivePublishForm } from '../publish/received.ts'
+import type { DashboardServices } from '../frame/services.ts'
+import { siteVersionsPage, siteChangesPage } from './versions-view.ts'
+import { siteViewsPage } from './visits-view.ts'
+import { sitePublishPage } from './publish-view.ts'
+import { newSitePage, sitesPage, type ListedSite } from './list-view.ts'
+import { isFragment } from '../public/landing-pages.ts'
+import type { SiteView } from '../../../drops/sites/schemas.ts'
+
+const SPARKLINE_DAYS = 30
+const VIEW_SPANS: readonly number[] = [30, 90]
+
+export function sitesRoutes(services: DashboardServices, handlers: Handlers): Route[] {
+  return [...listRoutes(services, handlers), ...publishRoutes(services, handlers), ...versionRoutes(services, handlers)]
+}
+
+function listRoutes(services: DashboardServices, handlers: Handlers): Route[] {
+  const { sites, sql, clock } = services
+
+  async function withViews(shown: readonly SiteView[]): Promise<ListedSite[]> {
+    const days = Array.from({ length: SPARKLINE_DAYS }, (_, index) =>
+      dayOf(clock.now() - (SPARKLINE_DAYS - 1 - index) * DAY_MS),
+    )
+    const counts = new Map<string, number>()
+    if (shown.length > 0) {
+      const rows = await dailyViewsOf(
+        sql,
+        shown.map((site) => site.id),
+        days[0]!,
+      )
+      for (const row of rows) counts.set(`${row.site_id}|${row.day}`, row.count)
+    }
+    return shown.map((site) => ({ site, recent: days.map((day) => counts.get(`${site.id}|${day}`) ?? 0) }))
+  }
+
+  return [
+    handlers.accountPage('/sites', async ({ request, actor }) => {
+      const search = (request.query.get('q') ?? '').trim()
+      const all = await sites.list(actor)
+      const shown = all.filter((site) => matches(site, search))
+      const active = all.filter((site) => site.state !== 'paused').length
+      return {
+        ...sitesPage({
+          sites: await withViews(shown),
+          total: all.length,
+          search,
+          usage: { used: active, limit: plans[actor.plan].activeDrops },
+          now: clock.now(),
+        }),
+        ...flashOf(request),
+      }
+    }),
+  ]
+}
+
+function matches(site: SiteView, search: string): boolean {
+  const text = `${site.name} ${site.title} ${site.slug}`.toLowerCase()
+  return text.includes(search.toLowerCase())
+}
+
+function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10)
+}
+
+function publishRoutes(services: DashboardServices, handlers: Handlers): Route[] {
+  const { sites, versions, publishing, csrf, clock, sql, config } = services
+
+  async function showSite(visit: Visit, actor: Actor, siteId: string, problem?: string): Promise<Answer> {
+    const site = await sites.get(actor, siteId)
+    const live = (await versions.list(actor, siteId)).find((version) => version.live)
+    const fill = await findTemplateFill(sql, siteId)
+    const removedFor = site.state === 'removed' ? await findTakedownReason(sql, siteId) : undefined
+    return {
+      ...sitePublishPage(visit.viewer, {
+        site,
+        live,
+        ...(problem === undefined ? {} : { problem }),
+        justPublished: visit.request.query.get('done') === 'published',
+        template: fill?.template,
+        removedFor,
+        now: clock.now(),
+      }),
+      ...(visit.request.query.get('done') === 'published' ? {} : flashOf(visit.request)),
+    }
+  }
+
+  /** A publish form that a script or a browser sends; refusals go back the way they came. */
+  function publishForm(
+    path: string,
+    publish: (request: Request, actor: Actor) => Promise<string>,
+    show: (visit: Visit, actor: Actor, problem: string) => Promise<Answer> | Answer,
+  ): Route {
+    return {
+      method: 'POST',
+      path,
+      async handle(request) {
+        const visit = await handlers.visit(request)
+        const actor = requireActor(visit.actor, { verified: false })
+        const answer = await orShow(
+          async () => {
+            const location = await publish(request, actor)
+            return isFragment(request) ? json(201, { location }) : seeOther(location)
+          },
+          async (problem) => {
+            if (isFragment(request)) return json(problem.status, problem.toBody(), problem.headers)
+            const page = await show(visit, actor, problemText(problem))
+            return 'title' in page ? { ...page, status: problem.status } : page
+          },
+        )
+        return handlers.reply(visit.viewer, answer)
+      },
+    }
+  }
+
+  const receive = (request: Request, actor: Actor) =>
+    receivePublishForm(request, {
+      publishing,
+      owner: { kind: 'organisation', id: actor.orgId },
+      capBytes: plans[actor.plan].uploadBytes,
+      accepts: 'any',
+      admit: (fields) => csrf.requireCsrf(request, fields),
+    })
+
+  async function createAndPublish(request: Request, actor: Actor): Promise<string> {
+    const { fields, prepared } = await receive(request, actor)
+    const slug = (fields.get('slug') ?? '').trim()
+    const name = (fields.get('name') ?? '').trim()
+    const wanted = { ...(slug === '' ? {} : { slug }), ...(name === '' ? {} : { name }) }
+    if (!prepared) return `/sites/${(await sites.create(actor, wanted)).value.id}`
+    const { value } = await versions.publishNew(actor, wanted, prepared, {})
+    return `/sites/${value.siteId}?done=published`
+  }
+
+  async function publishVersion(request: Request, actor: Actor): Promise<string> {
+    const siteId = request.params['id']!
+    await sites.get(actor, siteId)
+    const { fields, prepared } = await receive(request, actor)
+    if (!prepared) throw errors.invalidRequest('Choose files, or paste some text first.')
+    await versions.publish(actor, siteId, prepared, { message: (fields.get('message') ?? '').slice(0, 500) })
+    return `/sites/${siteId}?done=published`
+  }
+
+  return [
+    handlers.accountPage('/sites/new', ({ viewer }) => newSitePage(viewer, { sitesDomain: config.sitesDomain })),
+    publishForm('/sites/new', createAndPublish, ({ viewer }, _actor, problem) =>
+      newSitePage(viewer, { sitesDomain: config.sitesDomain, problem }),
+    ),
+    handlers.accountPage('/sites/:id', (visit) => showSite(visit, visit.actor, visit.request.params['id']!)),
+    publishForm('/sites/:id/publish', publishVersion, (visit, actor, problem) =>
+      showSite(visit, actor, visit.request.params['id']!, problem),
+    ),
+  ]
+}
+
+function versionRoutes({ sites, versions, clock }: DashboardServices, handlers: Handlers): Route[] {
+  return [
+    handlers.accountPage('/sites/:id/versions', async ({ request, viewer, actor }) => {
+      const id = request.params['id']!
+      const [site, list] = await Promise.all([sites.get(actor, id), versions.list(actor, id)])
+      return {
+        ...siteVersionsPage(viewer, { site, versions: list, kept: plans[actor.plan].versionsKept, now: clock.now() }),
+        ...flashOf(request),
+      }
+    }),
+    handlers.accountPage('/sites/:id/versions/:version', async ({ request, viewer, actor }) => {
+      const { id = '', version: versionId = '' } = request.params
+      const changes = await versions.changes(actor, id, versionId)
+      const [site, list] = await Promise.all([sites.get(actor, id), versions.list(actor, id)])
+      return siteChangesPage(viewer, { site, version: list.find((entry) => entry.version_id === versionId)!, changes })
+    }),
+    handlers.accountForm('/sites/:id/versions/:version/promote', { verified: true }, async ({ request, actor }) => {
+      const { id = '', version = '' } = request.params
+      await versions.promote(actor, id, version)
+      return seeOther(`/sites/${id}/versions?done=promoted`)
+    }),
+    handlers.accountPage('/sites/:id/views', async ({ request, actor }) => {
+      const id = request.params['id']!
+      const asked = Number(request.query.get('days'))
+      const span = VIEW_SPANS.includes(asked) ? asked : VIEW_SPANS[0]!
+      return siteViewsPage({ site: await sites.get(actor, id), days: await sites.dailyViews(actor, id, span) })
+    }),
+  ]
+}

@@ -1,0 +1,97 @@
+/**
+ * Style sheet and scripts, made once at start: TypeScript is stripped by Node itself, every file gets the hash
+ * of its content in its name, and whoever asks for that name may keep the answer for ever.
+ */
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { brotliCompress } from 'node:zlib'
+import { FAVICON_SVG } from '../../../../shared/pages/brand.ts'
+import { baseCss, compact, controlsCss, tokensCss } from '../../../../shared/pages/design.ts'
+import { errors } from '../../../../shared/errors.ts'
+import type { Reply, Route } from '../../../ground/http/route.ts'
+
+const SOURCES = path.join(import.meta.dirname, '../browser')
+
+interface Asset {
+  readonly type: string
+  readonly body: string
+}
+
+export interface Assets {
+  /** Address of the style sheet. */
+  readonly style: string
+  readonly icon: string
+  /** Address of a script by the name of its source, e.g. `landing`. */
+  script(name: string): string
+  readonly routes: Route[]
+}
+
+export function loadAssets(): Assets {
+  const files = new Map<string, Asset>()
+  const add = (name: string, extension: string, type: string, body: string): string => {
+    const file = `${name}.${createHash('sha256').update(body).digest('hex').slice(0, 12)}.${extension}`
+    files.set(file, { type, body })
+    return `/assets/${file}`
+  }
+  const scripts = addScripts((name, body) => add(name, 'js', 'text/javascript; charset=utf-8', body))
+  const css = compact(tokensCss + baseCss + controlsCss + readFileSync(path.join(SOURCES, 'dashboard.css'), 'utf8'))
+  return {
+    style: add('dashboard', 'css', 'text/css; charset=utf-8', css),
+    icon: add('icon', 'svg', 'image/svg+xml', FAVICON_SVG),
+    script(name) {
+      const address = scripts.get(name)
+      if (address === undefined) throw new Error(`There is no script ${name}.ts`)
+      return address
+    },
+    routes: [assetRoute(files)],
+  }
+}
+
+/**
+ * Adds each page's script after the modules it imports, so that its imports can name their hashed addresses.
+ * Scripts are known by their file below browser/, without the ending.
+ */
+function addScripts(add: (name: string, body: string) => string): Map<string, string> {
+  const addresses = new Map<string, string>()
+  const addScript = (script: string): string => {
+    const known = addresses.get(script)
+    if (known !== undefined) return known
+    const source = readFileSync(path.join(SOURCES, `${script}.ts`), 'utf8')
+    const body = stripTypeScriptTypes(source).replace(
+      /(\bfrom\s*)'(\.\.?\/[\w/-]+)\.ts'/g,
+      (_match, from: string, imported: string) => `${from}'${addScript(path.join(path.dirname(script), imported))}'`,
+    )
+    const address = add(path.basename(script), body)
+    addresses.set(script, address)
+    return address
+  }
+  for (const file of readdirSync(SOURCES)) if (file.endsWith('.ts')) addScript(file.slice(0, -3))
+  return addresses
+}
+
+function assetRoute(files: ReadonlyMap<string, Asset>): Route {
+  const compressed = new Map<string, Promise<Buffer>>()
+  const compress = promisify(brotliCompress)
+  return {
+    method: 'GET',
+    path: '/assets/:file',
+    async handle(request): Promise<Reply> {
+      const name = request.params['file']!
+      const asset = files.get(name)
+      if (!asset) throw errors.notFound('file')
+      const headers = {
+        'content-type': asset.type,
+        'cache-control': 'public, max-age=31536000, immutable',
+        'x-content-type-options': 'nosniff',
+        vary: 'accept-encoding',
+      }
+      if (!/\bbr\b/.test(request.header('accept-encoding') ?? '')) return { status: 200, headers, body: asset.body }
+      let body = compressed.get(name)
+      if (!body) compressed.set(name, (body = compress(asset.body)))
+      return { status: 200, headers: { ...headers, 'content-encoding': 'br' }, body: await body }
+    },
+  }
+}

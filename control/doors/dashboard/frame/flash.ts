@@ -1,0 +1,47 @@
+/** What a page says after a form: a word in the address, so that it survives a redirect and needs no storage. */
+import type { Request } from '../../../ground/http/route.ts'
+import type { Flash } from './layout.ts'
+
+const MESSAGES: ReadonlyMap<string, Flash> = new Map([
+  ['welcome', { tone: 'good', text: 'Welcome. Open the link in the mail we just sent; then your drops are visible.' }],
+  ['claimed', { tone: 'good', text: 'Yours now. The address stays the same.' }],
+  [
+    'claimed-hidden',
+    {
+      tone: 'warn',
+      text: 'Yours now, at the same address. Until you open the link in the mail that we just sent, visitors see a notice there; a second later your pages are back.',
+    },
+  ],
+  ['mailed', { tone: 'good', text: 'The mail is on its way.' }],
+  [
+    'reset',
+    {
+      tone: 'good',
+      text: 'Your password is changed. All sessions, API tokens and connected apps have ended: make new ones where you need them.',
+    },
+  ],
+  [
+    'password-all',
+    { tone: 'good', text: 'Your password is changed. Other sessions, API tokens and connected apps have ended.' },
+  ],
+  ['password', { tone: 'good', text: 'Your password is changed. Other sessions have ended.' }],
+  ['joined', { tone: 'good', text: 'You have joined the organisation.' }],
+  ['saved', { tone: 'good', text: 'Saved. Visitors see it now.' }],
+  ['chosen', { tone: 'good', text: 'Saved. These stay live.' }],
+  ['promoted', { tone: 'good', text: 'That version is live now.' }],
+  ['deleted', { tone: 'good', text: 'Deleted. The address says that it is gone.' }],
+  ['published', { tone: 'good', text: 'Published.' }],
+  ['added', { tone: 'good', text: 'Added.' }],
+  ['checked', { tone: 'good', text: 'Checked. This is what we found.' }],
+  ['removed', { tone: 'good', text: 'Removed.' }],
+  ['revoked', { tone: 'good', text: 'Revoked. It does not work any more.' }],
+  ['invited', { tone: 'good', text: 'The invitation is on its way.' }],
+  ['switched', { tone: 'good', text: 'You act for this organisation now.' }],
+  ['reported', { tone: 'good', text: 'Thank you. Somebody will look at it.' }],
+  ['done', { tone: 'good', text: 'Done.' }],
+])
+
+export function flashOf(request: Pick<Request, 'query'>): { flash?: Flash } {
+  const flash = MESSAGES.get(request.query.get('done') ?? '')
+  return flash === undefined ? {} : { flash }
+}

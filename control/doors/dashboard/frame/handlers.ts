@@ -1,0 +1,143 @@
+/**
+ * The four kinds of dashboard routes, so that each page says only what is its own:
+ * a page for everybody, a page for somebody signed in, and the forms of both. Forms are refused without a CSRF token.
+ */
+import { ApiError, errors } from '../../../../shared/errors.ts'
+import type { Actor } from '../../../ground/actor.ts'
+import { seeOther } from '../../../ground/http/reply.ts'
+import type { Reply, Request, Route } from '../../../ground/http/route.ts'
+import type { Page, RenderPage, Viewer } from './layout.ts'
+import type { DashboardServices } from './services.ts'
+
+export interface Visit {
+  readonly request: Request
+  readonly viewer: Viewer
+  readonly actor: Actor | undefined
+}
+
+export interface AccountVisit extends Visit {
+  readonly actor: Actor
+}
+
+export interface FormVisit extends Visit {
+  readonly form: URLSearchParams
+}
+
+export interface AccountFormVisit extends AccountVisit {
+  readonly form: URLSearchParams
+}
+
+/** A page to render in the frame, or a reply of its own (a redirect, a fragment). */
+export type Answer = Page | Reply
+
+export type Handlers = ReturnType<typeof createHandlers>
+
+export function createHandlers({ access, csrf }: Pick<DashboardServices, 'access' | 'csrf'>, render: RenderPage) {
+  async function visit(request: Request): Promise<Visit> {
+    const actor = await access.sessionActor(request)
+    const { token, setCookie } = csrf.csrfToken(request)
+    return {
+      request,
+      actor,
+      viewer: { signedIn: actor, csrf: token, cookies: setCookie === undefined ? [] : [setCookie] },
+    }
+  }
+
+  function reply(viewer: Viewer, answer: Answer): Reply {
+    return 'title' in answer ? render(viewer, answer) : answer
+  }
+
+  return {
+    visit,
+    reply,
+
+    page(path: string, show: (visit: Visit) => Promise<Answer> | Answer): Route {
+      return {
+        method: 'GET',
+        path,
+        async handle(request) {
+          const visited = await visit(request)
+          return reply(visited.viewer, await show(visited))
+        },
+      }
+    },
+
+    /** Sends strangers to sign in, and back here afterwards. */
+    accountPage(path: string, show: (visit: AccountVisit) => Promise<Answer> | Answer): Route {
+      return {
+        method: 'GET',
+        path,
+        async handle(request) {
+          const visited = await visit(request)
+          if (!visited.actor) return seeOther(`/signin?next=${encodeURIComponent(addressOf(request))}`)
+          return reply(visited.viewer, await show(visited as AccountVisit))
+        },
+      }
+    },
+
+    form(path: string, act: (visit: FormVisit) => Promise<Answer>): Route {
+      return {
+        method: 'POST',
+        path,
+        async handle(request) {
+          const form = await request.form()
+          csrf.requireCsrf(request, form)
+          const visited = await visit(request)
+          return reply(visited.viewer, await act({ ...visited, form }))
+        },
+      }
+    },
+
+    accountForm(
+      path: string,
+      options: { verified: boolean },
+      act: (visit: AccountFormVisit) => Promise<Answer>,
+    ): Route {
+      return {
+        method: 'POST',
+        path,
+        async handle(request) {
+          const form = await request.form()
+          csrf.requireCsrf(request, form)
+          const visited = await visit(request)
+          return reply(visited.viewer, await act({ ...visited, actor: requireActor(visited.actor, options), form }))
+        },
+      }
+    },
+  }
+}
+
+export function requireActor(actor: Actor | undefined, options: { verified: boolean }): Actor {
+  if (!actor) throw errors.unauthorized('Your session has ended. Sign in and try again.')
+  if (options.verified && !actor.emailVerified) throw errors.emailNotVerified()
+  return actor
+}
+
+/** Runs a form's deed; a refusal is shown on the page it came from instead of on one of its own. */
+export async function orShow(
+  act: () => Promise<Answer>,
+  show: (problem: ApiError) => Promise<Answer> | Answer,
+): Promise<Answer> {
+  try {
+    return await act()
+  } catch (error) {
+    if (error instanceof ApiError && error.status < 500) return show(error)
+    throw error
+  }
+}
+
+export function addressOf(request: Request): string {
+  const query = request.query.toString()
+  return query === '' ? request.path : `${request.path}?${query}`
+}
+
+/** Where to go after signing in: a path of ours, never another site (`//evil`, `/\evil`). */
+export function safeNext(next: string | null | undefined, fallback: string): string {
+  return next && /^\/(?![/\\])[\x21-\x7e]*$/.test(next) && !next.includes('\\') ? next : fallback
+}
+
+/** zod and services speak of `slug: …`; people need the sentence only. */
+export function problemText(problem: ApiError): string {
+  const text = problem.message.replace(/^[a-z_.]+: /, '')
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

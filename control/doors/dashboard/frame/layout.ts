@@ -1,0 +1,167 @@
+/** The frame of every page of the dashboard: head, navigation, messages, footer, and the headers it is sent with. */
+import { randomBytes } from 'node:crypto'
+import { brandLink } from '../../../../shared/pages/brand.ts'
+import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
+import { html as htmlReply } from '../../../ground/http/reply.ts'
+import type { Reply } from '../../../ground/http/route.ts'
+import type { Assets } from './assets.ts'
+
+/** Who looks at the page, as far as the frame cares. */
+export interface Viewer {
+  readonly signedIn:
+    | {
+        readonly email: string
+        readonly emailVerified: boolean
+        readonly isStaff: boolean
+      }
+    | undefined
+  /** Value of the hidden `csrf` field of every form on the page. */
+  readonly csrf: string
+  /** Cookies to send with the page (a fresh CSRF cookie, for instance). */
+  readonly cookies: readonly string[]
+}
+
+export interface Page {
+  readonly title: string
+  readonly description?: string
+  readonly body: Content
+  /** Names of scripts in browser/. */
+  readonly scripts?: readonly string[]
+  /** Which entry of the navigation this page belongs to. */
+  readonly section?: 'sites' | 'templates' | 'gallery' | 'docs' | 'account' | 'staff'
+  readonly status?: number
+  /** Said above the content, e.g. after a form. */
+  readonly flash?: Flash | undefined
+  /** Origins that a form of this page may lead to, besides our own (an OAuth client's redirect). */
+  readonly formTargets?: readonly string[]
+  readonly headers?: Readonly<Record<string, string>>
+  /** Where signing in or up from the navigation leads back to: a path of ours. */
+  readonly next?: string | undefined
+}
+
+export interface Flash {
+  readonly tone: 'good' | 'warn' | 'bad'
+  readonly text: Content
+}
+
+export type RenderPage = (viewer: Viewer, page: Page) => Reply
+
+export function createLayout(assets: Pick<Assets, 'style' | 'icon' | 'script'>): RenderPage {
+  return (viewer, page) => {
+    const nonce = randomBytes(16).toString('base64url')
+    return htmlReply(page.status ?? 200, renderDocument(assets, viewer, page, nonce).text, {
+      ...securityHeaders(nonce, page.formTargets ?? []),
+      ...page.headers,
+      ...(viewer.cookies.length > 0 ? { 'set-cookie': viewer.cookies } : {}),
+    })
+  }
+}
+
+function securityHeaders(nonce: string, formTargets: readonly string[]): Record<string, string> {
+  const policy = [
+    "default-src 'none'",
+    `script-src 'nonce-${nonce}'`,
+    `style-src 'nonce-${nonce}'`,
+    "img-src 'self' data: blob:",
+    "connect-src 'self'",
+    "frame-src 'self'",
+    `form-action ${["'self'", ...formTargets].join(' ')}`,
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ]
+  return {
+    'content-security-policy': policy.join('; '),
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'referrer-policy': 'same-origin',
+    'cross-origin-opener-policy': 'same-origin',
+    'permissions-policy': 'camera=(), microphone=(), geolocation=(), payment=()',
+    'strict-transport-security': 'max-age=63072000',
+  }
+}
+
+function renderDocument(
+  assets: Pick<Assets, 'style' | 'icon' | 'script'>,
+  viewer: Viewer,
+  page: Page,
+  nonce: string,
+): Html {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<title>${page.title} · Dropway</title>
+<meta name="description" content="${page.description ?? 'Publish a page, a folder or a whole site in ten seconds.'}">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="${assets.icon}" type="image/svg+xml">
+<link rel="stylesheet" href="${assets.style}" nonce="${nonce}">
+${(page.scripts ?? []).map((name) => html`<script type="module" src="${assets.script(name)}" nonce="${nonce}"></script>\n`)}
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+${header(viewer, page)}
+<main id="content" class="page" tabindex="-1">
+${viewer.signedIn && !viewer.signedIn.emailVerified && verifyNotice(viewer)}
+${page.flash && html`<div class="notice ${page.flash.tone}" role="${page.flash.tone === 'bad' ? 'alert' : 'status'}">${page.flash.text}</div>`}
+${page.body}
+</main>
+${footer()}
+</body>
+</html>
+`
+}
+
+function header(viewer: Viewer, { section, next }: Page): Html {
+  return html`<header class="top"><div class="top-inner">
+${brandLink('/')}
+<nav aria-label="Main"><ul class="nav">${viewer.signedIn ? signedInLinks(viewer.signedIn, section) : signedOutLinks(section, next)}</ul></nav>
+</div></header>`
+}
+
+function signedInLinks(user: NonNullable<Viewer['signedIn']>, section: Page['section']): Content {
+  return [
+    navLink('/sites', 'Drops', section === 'sites'),
+    navLink('/templates', 'Templates', section === 'templates'),
+    navLink('/docs', 'Docs', section === 'docs'),
+    user.isStaff && navLink('/staff', 'Staff', section === 'staff'),
+    navLink('/account', 'Account', section === 'account'),
+  ]
+}
+
+function signedOutLinks(section: Page['section'], next: string | undefined): Content {
+  return [
+    navLink('/templates', 'Templates', section === 'templates'),
+    html`<li class="optional"><a href="/gallery"${section === 'gallery' ? html` aria-current="true"` : ''}>Gallery</a></li>`,
+    navLink('/docs', 'Docs', section === 'docs'),
+    navLink(`/signin${nextQuery(next)}`, 'Sign in', false),
+    html`<li><a class="button primary small" href="/signup${nextQuery(next)}">Sign up</a></li>`,
+  ]
+}
+
+export function nextQuery(next: string | undefined): string {
+  return next === undefined ? '' : `?next=${encodeURIComponent(next)}`
+}
+
+function navLink(href: string, label: string, current: boolean): Html {
+  return html`<li><a href="${href}"${current ? html` aria-current="true"` : ''}>${label}</a></li>`
+}
+
+function verifyNotice(viewer: Viewer): Html {
+  return html`<form class="notice warn cluster spread" method="post" action="/verify/send">
+${csrfField(viewer)}
+<p>Your drops stay hidden until you open the link we mailed to <strong>${viewer.signedIn!.email}</strong>.</p>
+<button class="button small">Send it again</button>
+</form>`
+}
+
+function footer(): Html {
+  return html`<footer class="bottom"><div class="bottom-inner">
+<p>Dropway publishes static pages at HTTPS addresses and keeps every version.</p>
+<ul class="nav"><li><a href="/#plans">Plans</a></li><li><a href="/gallery">Gallery</a></li><li><a href="/docs">API</a></li><li><a href="/report">Report abuse</a></li></ul>
+</div></footer>`
+}
+
+export function csrfField(viewer: Pick<Viewer, 'csrf'>): Html {
+  return html`<input type="hidden" name="csrf" value="${viewer.csrf}">`
+}

@@ -1,0 +1,46 @@
+/** What the dashboard asks of the rest of the control plane, and nothing more. */
+import type { Clock } from '../../../../shared/clock.ts'
+import type { Access } from '../../../people/accounts/access.ts'
+import type { Accounts } from '../../../people/accounts/contract.ts'
+import type { Csrf } from '../../../people/accounts/csrf.ts'
+import type { Anonymous } from '../../../drops/anonymous/anonymous.ts'
+import type { Billing } from '../../../plans/billing/billing.ts'
+import type { BotCheck } from '../../../drops/anonymous/bot-check.ts'
+import type { BrowserCookie } from '../../../drops/anonymous/browser-cookie.ts'
+import type { ControlConfig } from '../../../ground/config.ts'
+import type { Pool } from '../../../ground/database/sql.ts'
+import type { Domains } from '../../../drops/domains/domains.ts'
+import type { RateLimiter } from '../../../ground/http/rate-limit.ts'
+import type { Gallery } from '../../../drops/gallery/gallery.ts'
+import type { DeviceGrants } from '../../oauth/device.ts'
+import type { OAuth } from '../../oauth/oauth.ts'
+import type { Organisations } from '../../../people/organisations/organisations.ts'
+import type { Publishing } from '../../../drops/publishing/contract.ts'
+import type { Sites } from '../../../drops/sites/sites.ts'
+import type { Versions } from '../../../drops/sites/versions/versions.ts'
+import type { Trust } from '../../../drops/trust/trust.ts'
+
+export interface DashboardServices {
+  readonly config: Pick<ControlConfig, 'baseUrl' | 'sitesDomain' | 'publicPort' | 'personalDataKeptMs'>
+  readonly clock: Clock
+  readonly sql: Pool
+  readonly access: Pick<Access, 'sessionActor'>
+  readonly accounts: Accounts
+  readonly csrf: Csrf
+  readonly organisations: Organisations
+  readonly sites: Pick<Sites, 'choose' | 'list' | 'get' | 'create' | 'patch' | 'delete' | 'dailyViews' | 'usage'>
+  readonly versions: Pick<Versions, 'publish' | 'publishNew' | 'list' | 'promote' | 'changes'>
+  readonly publishing: Pick<Publishing, 'receive' | 'readBlob'>
+  readonly anonymous: Pick<
+    Anonymous,
+    'admit' | 'publish' | 'publishText' | 'list' | 'findClaim' | 'claimLink' | 'capBytes'
+  >
+  readonly browserCookie: BrowserCookie
+  readonly limiter: RateLimiter
+  readonly botCheck: Pick<BotCheck, 'startToken'>
+  readonly domains: Pick<Domains, 'list' | 'get' | 'add' | 'check' | 'makeMain' | 'remove' | 'count'>
+  readonly trust: Pick<Trust, 'takedown' | 'restore' | 'report' | 'openQueue' | 'dismiss' | 'search'>
+  readonly gallery: Pick<Gallery, 'list'>
+  readonly oauth: Pick<OAuth, 'listGrants' | 'revokeGrant'> & { readonly device: Pick<DeviceGrants, 'find' | 'decide'> }
+  readonly billing: Pick<Billing, 'checkout' | 'portal' | 'overview' | 'returned' | 'subscriptionsOf'>
+}

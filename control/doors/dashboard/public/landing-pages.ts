@@ -1,0 +1,131 @@
+/** `/` and anonymous publishing. */
+import { type ApiError, errors } from '../../../../shared/errors.ts'
+import { html as htmlReply, json, seeOther } from '../../../ground/http/reply.ts'
+import type { Reply, Request, Route } from '../../../ground/http/route.ts'
+import type { Publisher } from '../../../drops/anonymous/anonymous.ts'
+import { orShow, problemText, requireActor, type Handlers, type Visit } from '../frame/handlers.ts'
+import type { Page } from '../frame/layout.ts'
+import { receivePublishForm } from '../publish/received.ts'
+import type { DashboardServices } from '../frame/services.ts'
+import { messagePage, claimPage } from '../sign-in/sign-in-view.ts'
+import { landingPage } from './landing-view.ts'
+import { anonymousResult } from '../parts/publish-result.ts'
+
+export function landingRoutes(services: DashboardServices, handlers: Handlers): Route[] {
+  const { anonymous, browserCookie, botCheck, clock, csrf } = services
+  const stamp = (): string => botCheck.startToken(clock.now())
+
+  /** The text form of the page has no headers to carry the signals: its fields do. */
+  function publisherOf(request: Request, anonymousId: string, fields: URLSearchParams): Publisher {
+    return {
+      ip: request.ip,
+      anonymousId,
+      signals: {
+        honeypot: fields.get('website') ?? undefined,
+        started: fields.get('stamp') ?? undefined,
+        proof: request.header('dropway-proof'),
+        isBrowser: true,
+      },
+    }
+  }
+
+  async function publish(visit: Visit): Promise<Reply> {
+    const { request, viewer } = visit
+    const browser = browserCookie.readOrCreate(request)
+    let publisher: Publisher | undefined
+    const { fields, prepared } = await receivePublishForm(request, {
+      publishing: services.publishing,
+      owner: { kind: 'network', ip: request.ip },
+      capBytes: anonymous.capBytes,
+      accepts: 'page',
+      async admit(early) {
+        csrf.requireCsrf(request, early)
+        publisher = publisherOf(request, browser.id, early)
+        await anonymous.admit(publisher)
+      },
+    })
+    if (!prepared) throw errors.invalidRequest('Choose a file, or paste some text first.')
+    const { value: drop } = await anonymous.publish(publisher!, prepared, fields.get('title') ?? '')
+    const panel = anonymousResult({
+      url: drop.url,
+      expiresAt: drop.expires_at,
+      claimUrl: drop.claim_url,
+      now: clock.now(),
+      signedIn: viewer.signedIn !== undefined,
+    })
+    const cookies: Record<string, string[]> =
+      browser.setCookie === undefined ? {} : { 'set-cookie': [...viewer.cookies, browser.setCookie] }
+    if (isFragment(request)) return htmlReply(201, panel.text, cookies)
+    const page = handlers.reply(viewer, { title: 'Your page is live', status: 201, scripts: ['landing'], body: panel })
+    return { ...page, headers: { ...page.headers, ...cookies } }
+  }
+
+  async function showClaim({ viewer, actor }: Visit, token: string, problem?: string): Promise<Page> {
+    const drop = await anonymous.findClaim(token)
+    if (!drop) {
+      return messagePage({
+        title: 'This claim link does not work any more',
+        lead: 'It was used already, or the drop has expired.',
+        status: 404,
+      })
+    }
+    const organisation =
+      actor && (await services.organisations.list(actor)).find((entry) => entry.id === actor.orgId)?.name
+    return claimPage(viewer, { token, drop, organisation, problem })
+  }
+
+  return [
+    handlers.page('/', async ({ request, viewer }) => {
+      const browserId = browserCookie.read(request)
+      const drops = browserId === undefined ? [] : await anonymous.list(browserId)
+      return landingPage(viewer, { stamp: stamp(), drops, now: clock.now() })
+    }),
+    {
+      method: 'POST',
+      path: '/drop',
+      async handle(request) {
+        const visit = await handlers.visit(request)
+        const answer = await orShow(
+          () => publish(visit),
+          (problem) =>
+            isFragment(request)
+              ? json(problem.status, problem.toBody(), problem.headers)
+              : {
+                  ...landingPage(visit.viewer, {
+                    stamp: stamp(),
+                    problem: withoutScript(problem),
+                    drops: [],
+                    now: clock.now(),
+                  }),
+                  status: problem.status,
+                },
+        )
+        return handlers.reply(visit.viewer, answer)
+      },
+    },
+    handlers.page('/drop', () => seeOther('/')),
+    handlers.page('/claim', (visit) => showClaim(visit, visit.request.query.get('token') ?? '')),
+    handlers.form('/claim', async (visit) => {
+      const token = visit.form.get('token') ?? ''
+      return orShow(
+        async () => {
+          const actor = requireActor(visit.actor, { verified: false })
+          const { siteId } = await anonymous.claimLink(actor, token)
+          return seeOther(`/sites/${siteId}?done=${actor.emailVerified ? 'claimed' : 'claimed-hidden'}`)
+        },
+        async (problem) => ({ ...(await showClaim(visit, token, problemText(problem))), status: problem.status }),
+      )
+    }),
+  ]
+}
+
+export function isFragment(request: Request): boolean {
+  return request.header('dropway-fragment') !== undefined
+}
+
+/** Only a script can prove that it is not a flood. */
+function withoutScript(problem: ApiError): string {
+  return problem.code === 'proof_required'
+    ? 'We could not tell you from a robot. Wait a second and publish again, turn on JavaScript, or sign up.'
+    : problemText(problem)
+}

@@ -1,0 +1,48 @@
+/** Pages for everybody: docs, gallery, report. */
+import { errors } from '../../../../shared/errors.ts'
+import { seeOther } from '../../../ground/http/reply.ts'
+import type { Route } from '../../../ground/http/route.ts'
+import { REPORT_REASONS, type ReportReason } from '../../../drops/trust/trust.ts'
+import { flashOf } from '../frame/flash.ts'
+import { orShow, problemText, type Handlers } from '../frame/handlers.ts'
+import type { DashboardServices } from '../frame/services.ts'
+import { docsPage } from './docs-view.ts'
+import { galleryPage, reportPage } from './gallery-view.ts'
+
+const MAX_REPORT_CHARS = 2000
+
+export function publicRoutes(
+  { config, gallery, trust, clock }: DashboardServices,
+  handlers: Handlers,
+  apiRoutes: readonly Route[],
+): Route[] {
+  const docs = docsPage(apiRoutes, config.baseUrl)
+  return [
+    handlers.page('/docs', () => docs),
+    handlers.page('/gallery', async ({ request }) => {
+      const order = request.query.get('order') === 'popular' ? 'popular' : 'newest'
+      return galleryPage({ entries: await gallery.list(order), order, now: clock.now() })
+    }),
+    handlers.page('/report', ({ request, viewer }) => ({
+      ...reportPage(viewer, { url: (request.query.get('url') ?? '').slice(0, MAX_REPORT_CHARS) }),
+      ...flashOf(request),
+    })),
+    handlers.form('/report', ({ request, viewer, form }) => {
+      const text = (name: string): string => (form.get(name) ?? '').trim().slice(0, MAX_REPORT_CHARS)
+      const input = { url: text('url'), detail: text('detail'), contact: text('contact'), reason: text('reason') }
+      return orShow(
+        async () => {
+          await trust.report({ ...input, reason: requireReason(input.reason), ip: request.ip })
+          return seeOther('/report?done=reported')
+        },
+        (problem) => ({ ...reportPage(viewer, { ...input, problem: problemText(problem) }), status: problem.status }),
+      )
+    }),
+  ]
+}
+
+function requireReason(text: string): ReportReason {
+  const reason = REPORT_REASONS.find((candidate) => candidate === text)
+  if (!reason) throw errors.invalidRequest('Say what is wrong with the page.')
+  return reason
+}

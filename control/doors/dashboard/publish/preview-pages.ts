@@ -1,0 +1,75 @@
+/** The frame beside the editor: shows pasted text as it would be published. */
+import { Readable } from 'node:stream'
+import { createStandalonePages } from '../../../../shared/pages/shell.ts'
+import { limitKeyOfIp } from '../../../../shared/ip.ts'
+import { plans } from '../../../../shared/plans.ts'
+import type { Request, Route } from '../../../ground/http/route.ts'
+import type { Limit } from '../../../ground/http/sliding-window.ts'
+import { orShow, problemText, type Handlers } from '../frame/handlers.ts'
+import { filenameOfText, isHtml } from './pasted-text.ts'
+import { sandboxed } from '../frame/sandbox.ts'
+import type { DashboardServices } from '../frame/services.ts'
+
+/** Somebody who types without pause sees about one per second; an office behind one address has a few of them. */
+const PREVIEW_LIMIT: Limit = { points: 900, windowSeconds: 300 }
+
+export function previewRoutes({ csrf, publishing, config, limiter }: DashboardServices, handlers: Handlers): Route[] {
+  const note = createStandalonePages()
+  const noteFor = (heading: string, lead: string): ReturnType<typeof sandboxed> =>
+    sandboxed('still', note({ title: heading, heading, lead, home: config.baseUrl, footer: '' }).body)
+
+  /** Markdown goes the way of a real publish, so that what is shown is what will be. */
+  async function renderMarkdown(ip: string, text: string): Promise<string> {
+    const intake = publishing.receive({ owner: { kind: 'network', ip }, capBytes: plans.anonymous.uploadBytes })
+    try {
+      await intake.addSingle(filenameOfText(text), Readable.from([Buffer.from(text)]), {})
+      const { landingHash } = await intake.finish()
+      return (await publishing.readBlob(landingHash)).toString()
+    } finally {
+      await intake.abort()
+    }
+  }
+
+  return [
+    { method: 'GET', path: '/preview', handle: () => noteFor('Preview', 'Paste HTML or Markdown and see it here.') },
+    {
+      method: 'POST',
+      path: '/preview',
+      async handle(request) {
+        const fields = await readFields(request, (early) => csrf.requireCsrf(request, early))
+        await limiter.consume('preview', limitKeyOfIp(request.ip), PREVIEW_LIMIT)
+        const text = fields.get('text') ?? ''
+        const { viewer } = await handlers.visit(request)
+        const answer = await orShow(
+          async () =>
+            text.trim() === ''
+              ? noteFor('Preview', 'Nothing to show yet.')
+              : sandboxed('scripts', isHtml(text) ? text : await renderMarkdown(request.ip, text)),
+          (problem) => noteFor('No preview', problemText(problem)),
+        )
+        return handlers.reply(viewer, answer)
+      },
+    },
+  ]
+}
+
+/**
+ * The publish form is multipart and may carry files; only its fields matter here. `admit` sees the first of them, where
+ * our forms have their token, before any other is collected.
+ */
+async function readFields(request: Request, admit: (fields: URLSearchParams) => void): Promise<URLSearchParams> {
+  const isMultipart = /^multipart\//i.test(request.header('content-type') ?? '')
+  const fields = isMultipart ? new URLSearchParams() : await request.form()
+  let isAdmitted = false
+  const admitOnce = (): void => {
+    if (!isAdmitted) admit(fields)
+    isAdmitted = true
+  }
+  if (isMultipart)
+    await request.multipart(async (part) => {
+      if (part.kind === 'field') fields.append(part.name, part.value)
+      admitOnce()
+    })
+  admitOnce()
+  return fields
+}

@@ -1,0 +1,131 @@
+/** Reads a publish form: fields first, then either files (each after its path) or pasted text. Streamed, capped. */
+import { Readable } from 'node:stream'
+import { errors } from '../../../../shared/errors.ts'
+import type { MultipartOptions, Part, Request } from '../../../ground/http/route.ts'
+import type { Intake, PreparedVersion, Publishing, UploadOwner } from '../../../drops/publishing/contract.ts'
+import { filenameOfText } from './pasted-text.ts'
+
+/** Name of the checkbox of a publisher who means it. */
+export const ALLOW_SECRETS = 'allow_secrets'
+
+/** A form field is kept whole in memory. */
+const MAX_PASTED_BYTES = 32_000_000
+
+type FilePart = Extract<Part, { kind: 'file' }>
+
+export interface PublishForm {
+  readonly fields: URLSearchParams
+  /** Undefined when the form carried neither file nor text. */
+  readonly prepared: PreparedVersion | undefined
+}
+
+export interface ReceiveOptions {
+  readonly publishing: Pick<Publishing, 'receive'>
+  readonly owner: UploadOwner
+  readonly capBytes: number
+  /** `page`: one .html or .md and nothing else (anonymous drops); `any`: also zips and several files. */
+  readonly accepts: 'page' | 'any'
+  /** Called once, with the fields that came before the first file, before any content is taken in. Throws to refuse. */
+  admit(fields: URLSearchParams): Promise<void> | void
+}
+
+export async function receivePublishForm(request: Request, options: ReceiveOptions): Promise<PublishForm> {
+  const fields = new URLSearchParams()
+  const intake = options.publishing.receive({ owner: options.owner, capBytes: options.capBytes })
+  const files = options.accepts === 'page' ? createPageTaker(intake) : createFileTaker(intake)
+  let admitted = false
+  const admit = async (): Promise<void> => {
+    if (!admitted) await options.admit(fields)
+    admitted = true
+  }
+  try {
+    await request.multipart(async (part) => {
+      if (part.kind === 'field') {
+        if (part.name === 'paths') files.expect(part.value)
+        else fields.append(part.name, part.value)
+      } else if (part.filename !== '') {
+        // A file input that was left alone arrives as a part without a name.
+        await admit()
+        await files.take(part)
+      }
+    }, pastedText(options.capBytes))
+    await admit()
+    files.finish()
+    const text = fields.get('text') ?? ''
+    if (files.count === 0 && text.trim() === '') return { fields, prepared: undefined }
+    if (files.count === 0) await intake.addSingle(filenameOfText(text), Readable.from([Buffer.from(text)]), {})
+    const secrets = fields.has(ALLOW_SECRETS) ? 'allow' : 'refuse'
+    return { fields, prepared: await intake.finish({ secrets }) }
+  } finally {
+    await intake.abort()
+  }
+}
+
+/** Pasted text obeys the plan's cap like a file, as long as it can be kept whole; more of it is a file. */
+function pastedText(capBytes: number): MultipartOptions {
+  return { content: { field: 'text', maxBytes: Math.min(capBytes, MAX_PASTED_BYTES) } }
+}
+
+interface FileTaker {
+  readonly count: number
+  /** The path of the next file, when the form tells it. */
+  expect(path: string): void
+  take(part: FilePart): Promise<void>
+  finish(): void
+}
+
+function createPageTaker(intake: Intake): FileTaker {
+  let count = 0
+  return {
+    get count() {
+      return count
+    },
+    expect() {},
+    async take(part) {
+      if (++count > 1) throw errors.invalidRequest('Publish one file at a time. Folders and zips need an account.')
+      await intake.addSingle(part.filename, part.stream, {})
+    },
+    finish() {},
+  }
+}
+
+/**
+ * One page becomes the landing page whatever its name; a zip is unpacked; several files keep their paths.
+ * Which of these it is shows only when the second file arrives, so the first page waits for its name.
+ */
+function createFileTaker(intake: Intake): FileTaker {
+  let path: string | undefined
+  let first: { name(path: string): void; path: string } | undefined
+  let count = 0
+  let isWhole = false
+
+  async function take(part: FilePart): Promise<void> {
+    const name = path ?? part.filename.split(/[/\\]/).at(-1)!
+    path = undefined
+    if (isWhole)
+      throw errors.invalidRequest('Publish a zip or a Markdown file by itself, or several files without one.')
+    count++
+    if (count === 1 && /\.(?:zip|md|markdown)$/i.test(name)) {
+      isWhole = true
+      return /\.zip$/i.test(name) ? intake.addZip(part.stream) : intake.addSingle(name, part.stream, {})
+    }
+    if (count === 1) first = { ...(await intake.addUnnamed(part.stream)), path: name }
+    else await intake.addFile(name, part.stream)
+  }
+
+  return {
+    get count() {
+      return count
+    },
+    expect(next: string): void {
+      path = next
+    },
+    take,
+    finish(): void {
+      if (!first) return
+      if (count > 1) first.name(first.path)
+      else if (/\.html?$/i.test(first.path)) first.name('index.html')
+      else throw errors.unsupportedFileType(first.path)
+    },
+  }
+}

@@ -1,0 +1,267 @@
+/** Sign-up, sign-in, sign-out, verification, password reset, change of address, invitations. */
+import { ACCOUNT_PATHS } from '../../../people/accounts/account-links.ts'
+import type { Actor } from '../../../ground/actor.ts'
+import { isCountry, resolveCountry } from '../../../people/accounts/countries.ts'
+import type { ApiError } from '../../../../shared/errors.ts'
+import { html } from '../../../../shared/pages/html.ts'
+import { seeOther } from '../../../ground/http/reply.ts'
+import type { Request, Route } from '../../../ground/http/route.ts'
+import { orShow, problemText, requireActor, safeNext, type Handlers } from '../frame/handlers.ts'
+import type { Page } from '../frame/layout.ts'
+import type { DashboardServices } from '../frame/services.ts'
+import * as views from './sign-in-view.ts'
+import { showVerifyFirst, waitingDecision } from './waiting-decision.ts'
+
+export function authRoutes(services: DashboardServices, handlers: Handlers): Route[] {
+  return [
+    ...signingRoutes(services, handlers),
+    ...linkRoutes(services, handlers),
+    ...invitationRoutes(services, handlers),
+  ]
+}
+
+function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices, handlers: Handlers): Route[] {
+  const { page, form } = handlers
+
+  async function waitingDrops(request: Request): Promise<number> {
+    const id = browserCookie.read(request)
+    return id === undefined ? 0 : (await anonymous.list(id)).filter((drop) => drop.claimable).length
+  }
+
+  function countryOf(request: Request, chosen?: string): views.CountryChoice {
+    const { geoCountry, acceptLanguage } = accounts.visit(request)
+    return {
+      value: resolveCountry({ geo: geoCountry, form: chosen, acceptLanguage }),
+      isGiven: isCountry(geoCountry),
+    }
+  }
+
+  return [
+    page('/signup', async ({ request, viewer, actor }) => {
+      const next = request.query.get('next') ?? undefined
+      if (actor) return seeOther(safeNext(next, '/sites'))
+      return views.signUpPage(viewer, { next, waiting: await waitingDrops(request), country: countryOf(request) })
+    }),
+    form('/signup', async ({ request, viewer, form }) => {
+      const country = form.get('country') ?? ''
+      const input = { email: form.get('email') ?? '', password: form.get('password') ?? '', country }
+      return orShow(
+        async () => {
+          const signedIn = await accounts.signUp(input, accounts.visit(request))
+          const home = signedIn.claimed > 0 ? '/sites?done=claimed-hidden' : '/sites?done=welcome'
+          return seeOther(safeNext(form.get('next'), home), { 'set-cookie': signedIn.setCookie })
+        },
+        async (problem) => ({
+          ...views.signUpPage(viewer, {
+            email: input.email,
+            problem: problemText(problem),
+            next: form.get('next') ?? undefined,
+            waiting: await waitingDrops(request),
+            country: countryOf(request, country),
+          }),
+          status: problem.status,
+        }),
+      )
+    }),
+    page('/signin', ({ request, viewer, actor }) => {
+      const next = request.query.get('next') ?? undefined
+      return actor ? seeOther(safeNext(next, '/sites')) : views.signInPage(viewer, { next })
+    }),
+    form('/signin', async ({ request, viewer, form }) => {
+      const proof = form.get('proof') ?? undefined
+      const input = { email: form.get('email') ?? '', password: form.get('password') ?? '', proof }
+      return orShow(
+        async () => {
+          const signedIn = await accounts.signIn(input, accounts.visit(request))
+          const home = signedIn.claimed > 0 ? '/sites?done=claimed' : '/sites'
+          return seeOther(safeNext(form.get('next'), home), { 'set-cookie': signedIn.setCookie })
+        },
+        (problem) =>
+          views.signInPage(viewer, {
+            email: input.email,
+            problem: problemText(problem),
+            next: form.get('next') ?? undefined,
+            status: problem.status,
+            work: workOf(problem),
+          }),
+      )
+    }),
+    // Signing out is a form like any other: a link to it could be put anywhere.
+    page('/signout', ({ viewer, actor }) =>
+      actor
+        ? views.confirmLinkPage(viewer, {
+            title: 'Sign out',
+            lead: 'See you soon.',
+            action: '/signout',
+            token: '',
+            button: 'Sign out',
+          })
+        : seeOther('/'),
+    ),
+    form('/signout', async ({ request }) => {
+      const { setCookie } = await accounts.signOut(accounts.visit(request).sessionSecret)
+      return seeOther('/', { 'set-cookie': setCookie })
+    }),
+  ]
+}
+
+function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[] {
+  const { page, form, accountForm, accountPage } = handlers
+  const tokenOf = (request: Request): string => request.query.get('token') ?? ''
+  return [
+    page(ACCOUNT_PATHS.verify, async ({ request, viewer, actor }) => {
+      const token = tokenOf(request)
+      const link = await accounts.peekVerification(token)
+      if (!link) return deadVerification(400, actor)
+      if (link.isVerified) return verifiedPage(request, link.email, actor)
+      return views.confirmLinkPage(viewer, {
+        title: 'Confirm your address',
+        lead: html`Is <strong>${link.email}</strong> yours? Then your drops become visible.`,
+        action: ACCOUNT_PATHS.verify,
+        token,
+        button: 'Confirm my address',
+      })
+    }),
+    form(ACCOUNT_PATHS.verify, ({ request, form, actor }) =>
+      orShow(
+        async () => {
+          const { email } = await accounts.verifyEmail(form.get('token') ?? '')
+          // Whoever came unverified is so no longer, which the frame around the message must know.
+          const { viewer } = await handlers.visit(request)
+          return handlers.reply(viewer, verifiedPage(request, email, actor))
+        },
+        (problem) => deadVerification(problem.status, actor),
+      ),
+    ),
+    accountForm('/verify/send', { verified: false }, async ({ actor, form: sent }) => {
+      await accounts.resendVerification(actor)
+      return seeOther(safeNext(sent.get('next'), '/sites?done=mailed'))
+    }),
+    // From the page that visitors meet meanwhile: the owner may be signed in here, or have to.
+    accountPage('/verify/send', ({ request, viewer, actor }) =>
+      actor.emailVerified ? seeOther('/sites') : showVerifyFirst(handlers, { request, viewer, actor }, actor.email),
+    ),
+    page(ACCOUNT_PATHS.reset, async ({ request, viewer }) => {
+      const token = tokenOf(request)
+      if (token === '') return views.resetRequestPage(viewer)
+      const isValid = await accounts.isLinkValid('reset', token)
+      return isValid
+        ? views.resetPasswordPage(viewer, { token })
+        : deadLink(400, html`<a class="button primary" href="/reset">Ask for a new one</a>`)
+    }),
+    form(ACCOUNT_PATHS.reset, ({ request, viewer, form }) =>
+      orShow(
+        async () => {
+          await accounts.requestReset(form.get('email') ?? '', accounts.visit(request))
+          return views.messagePage({
+            title: 'Look into your mailbox',
+            lead: 'If there is an account with this address, a link to choose a new password is on its way.',
+          })
+        },
+        (problem) => views.resetRequestPage(viewer, { problem: problemText(problem), status: problem.status }),
+      ),
+    ),
+    form('/reset/password', ({ request, viewer, form }) => {
+      const token = form.get('token') ?? ''
+      return orShow(
+        async () => {
+          const signedIn = await accounts.resetPassword(
+            { token, password: form.get('password') ?? '' },
+            accounts.visit(request),
+          )
+          return seeOther('/sites?done=reset', { 'set-cookie': signedIn.setCookie })
+        },
+        (problem) => views.resetPasswordPage(viewer, { token, problem: problemText(problem), status: problem.status }),
+      )
+    }),
+    page(ACCOUNT_PATHS.emailChange, async ({ request, viewer }) => {
+      const token = tokenOf(request)
+      if (!(await accounts.isLinkValid('email_change', token))) return deadLink(400)
+      return views.confirmLinkPage(viewer, {
+        title: 'Use this address',
+        lead: 'Your account uses this e-mail address from now on.',
+        action: ACCOUNT_PATHS.emailChange,
+        token,
+        button: 'Use it',
+      })
+    }),
+    form(ACCOUNT_PATHS.emailChange, ({ form }) =>
+      orShow(
+        async () => {
+          const { email } = await accounts.confirmEmailChange(form.get('token') ?? '')
+          return views.messagePage({
+            title: 'Your address is changed',
+            lead: html`Sign in with <strong>${email}</strong> from now on.`,
+            actions: html`<a class="button primary" href="/account">To my account</a>`,
+          })
+        },
+        (problem) => deadLink(problem.status),
+      ),
+    ),
+  ]
+}
+
+function invitationRoutes({ organisations }: DashboardServices, handlers: Handlers): Route[] {
+  return [
+    handlers.page(ACCOUNT_PATHS.invitation, async ({ request, viewer, actor }) => {
+      const token = request.query.get('token') ?? ''
+      const invitation = await organisations.peekInvitation(token)
+      if (!invitation) return deadLink(404)
+      const here = encodeURIComponent(`${ACCOUNT_PATHS.invitation}?token=${token}`)
+      if (!actor) {
+        return views.messagePage({
+          title: `Join ${invitation.organisation}`,
+          lead: html`You are invited as ${invitation.role}. Continue with the address <strong>${invitation.email}</strong>.`,
+          actions: html`<a class="button primary" href="/signup?next=${here}">Sign up</a><a class="button" href="/signin?next=${here}">Sign in</a>`,
+        })
+      }
+      if (!actor.emailVerified) return showVerifyFirst(handlers, { request, viewer, actor }, actor.email)
+      return views.confirmLinkPage(viewer, {
+        title: `Join ${invitation.organisation}`,
+        lead: `You are invited as ${invitation.role}.`,
+        action: ACCOUNT_PATHS.invitation,
+        token,
+        button: 'Accept the invitation',
+      })
+    }),
+    handlers.form(ACCOUNT_PATHS.invitation, async ({ actor, form }) => {
+      const member = requireActor(actor, { verified: true })
+      const organisation = await organisations.accept(member, form.get('token') ?? '')
+      await organisations.switchTo(member, organisation.id)
+      return seeOther('/sites?done=joined')
+    }),
+  ]
+}
+
+/** What the person was about to decide comes first. */
+/** What the page has to solve before it may be sent again. */
+function workOf({ code, fields }: ApiError): views.Work | undefined {
+  return code === 'proof_required'
+    ? { challenge: fields['challenge'] as string, bits: fields['bits'] as number }
+    : undefined
+}
+
+function verifiedPage(request: Request, email: string, actor: Actor | undefined): Page {
+  const waiting = waitingDecision(request)
+  return views.messagePage({
+    title: 'Your address is verified',
+    lead: html`Thank you. Drops of <strong>${email}</strong> are visible now.`,
+    actions:
+      waiting === undefined
+        ? html`<a class="button primary" href="${actor ? '/sites' : '/signin'}">${actor ? 'To my drops' : 'Sign in'}</a>`
+        : html`<a class="button primary" href="${waiting}">Go on with what you were doing</a>`,
+  })
+}
+
+function deadVerification(status: number, actor: Actor | undefined): Page {
+  return deadLink(status, actor ? html`<a class="button" href="/sites">Ask for a new one there</a>` : undefined)
+}
+
+function deadLink(status: number, actions?: Page['body']): Page {
+  return views.messagePage({
+    title: 'This link does not work any more',
+    lead: 'It was used already, or it is too old.',
+    status,
+    ...(actions === undefined ? {} : { actions }),
+  })
+}

@@ -1,0 +1,29 @@
+/**
+ * A decision (consent, a device) that waits until its person has verified the address. The browser remembers where it
+ * was, so that the link in the mail leads back there and not to an empty list of drops.
+ */
+import { HOUR_MS } from '../../../../shared/clock.ts'
+import { cookie } from '../../../ground/http/reply.ts'
+import type { Reply, Request } from '../../../ground/http/route.ts'
+import { addressOf, safeNext, type Handlers, type Visit } from '../frame/handlers.ts'
+import { verifyFirstPage } from './sign-in-view.ts'
+
+const COOKIE = '__Host-dropway-waiting'
+
+export function showVerifyFirst(handlers: Pick<Handlers, 'reply'>, { request, viewer }: Visit, email: string): Reply {
+  const here = addressOf(request)
+  const remembered = cookie(COOKIE, encodeURIComponent(here), { maxAgeSeconds: HOUR_MS / 1000 })
+  const page = verifyFirstPage(viewer, { email, here })
+  return handlers.reply({ ...viewer, cookies: [...viewer.cookies, remembered] }, page)
+}
+
+/** Where the browser waited before its address was verified; undefined when it did not. */
+export function waitingDecision(request: Pick<Request, 'cookie'>): string | undefined {
+  const value = request.cookie(COOKIE)
+  if (value === undefined) return undefined
+  try {
+    return safeNext(decodeURIComponent(value), '') || undefined
+  } catch {
+    return undefined
+  }
+}

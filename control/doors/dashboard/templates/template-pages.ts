@@ -1,0 +1,136 @@
+/** `/templates`: choose, fill, publish, edit again. */
+import { Readable } from 'node:stream'
+import { errors } from '../../../../shared/errors.ts'
+import { plans } from '../../../../shared/plans.ts'
+import type { Actor } from '../../../ground/actor.ts'
+import { seeOther } from '../../../ground/http/reply.ts'
+import type { Request, Route } from '../../../ground/http/route.ts'
+import type { PreparedVersion, UploadOwner } from '../../../drops/publishing/contract.ts'
+import type { SiteView } from '../../../drops/sites/schemas.ts'
+import { orShow, problemText, type Answer, type FormVisit, type Handlers } from '../frame/handlers.ts'
+import { findTemplateFill, saveTemplateFill } from '../drops/queries.ts'
+import { sandboxed } from '../frame/sandbox.ts'
+import type { DashboardServices } from '../frame/services.ts'
+import { findTemplate, templates } from './designs/all.ts'
+import { readValues, type Template } from './designs/template.ts'
+import { anonymousResult } from '../parts/publish-result.ts'
+import { templatePage, templatesPage } from './template-view.ts'
+
+export function templateRoutes(services: DashboardServices, handlers: Handlers): Route[] {
+  const { sites, versions, publishing, anonymous, browserCookie, clock, sql } = services
+
+  function requireTemplate(request: Request): Template {
+    const template = findTemplate(request.params['name'])
+    if (!template) throw errors.notFound('template')
+    return template
+  }
+
+  async function prepare(page: string, owner: UploadOwner, capBytes: number): Promise<PreparedVersion> {
+    const intake = publishing.receive({ owner, capBytes })
+    try {
+      await intake.addSingle('index.html', Readable.from([Buffer.from(page)]), {})
+      return await intake.finish()
+    } finally {
+      await intake.abort()
+    }
+  }
+
+  async function publishNew(actor: Actor, template: Template, prepared: PreparedVersion): Promise<string> {
+    const message = `From the template ${template.title}`
+    return (await versions.publishNew(actor, {}, prepared, { message })).value.siteId
+  }
+
+  async function publishOwned(actor: Actor, template: Template, form: URLSearchParams): Promise<Answer> {
+    const values = readValues(template, form)
+    const edited = form.get('site') ?? undefined
+    const site = edited === undefined ? undefined : await sites.get(actor, edited)
+    const prepared = await prepare(
+      template.render(values),
+      { kind: 'organisation', id: actor.orgId },
+      plans[actor.plan].uploadBytes,
+    )
+    if (site) await versions.publish(actor, site.id, prepared, { message: `${template.title} edited` })
+    const siteId = site?.id ?? (await publishNew(actor, template, prepared))
+    await saveTemplateFill(sql, siteId, { template: template.name, fields: values }, new Date(clock.now()))
+    return seeOther(`/sites/${siteId}?done=published`)
+  }
+
+  async function publishAnonymous({ request, viewer, form }: FormVisit, template: Template): Promise<Answer> {
+    const values = readValues(template, form)
+    const browser = browserCookie.readOrCreate(request)
+    const publisher = {
+      ip: request.ip,
+      anonymousId: browser.id,
+      // Filling in a template takes a person and is bound to a CSRF token; the limits apply all the same.
+      signals: { honeypot: form.get('website') ?? undefined, started: undefined, proof: undefined, isBrowser: false },
+    }
+    await anonymous.admit(publisher)
+    const prepared = await prepare(template.render(values), { kind: 'network', ip: request.ip }, anonymous.capBytes)
+    const { value: drop } = await anonymous.publish(publisher, prepared, '')
+    await saveTemplateFill(sql, drop.id, { template: template.name, fields: values }, new Date(clock.now()))
+    const page = handlers.reply(
+      { ...viewer, cookies: [...viewer.cookies, ...(browser.setCookie === undefined ? [] : [browser.setCookie])] },
+      {
+        title: 'Your page is live',
+        status: 201,
+        scripts: ['landing'],
+        body: anonymousResult({
+          url: drop.url,
+          expiresAt: drop.expires_at,
+          claimUrl: drop.claim_url,
+          now: clock.now(),
+          signedIn: false,
+        }),
+      },
+    )
+    return page
+  }
+
+  async function editedSite(actor: Actor | undefined, siteId: string | null): Promise<SiteView | undefined> {
+    return actor && siteId ? sites.get(actor, siteId) : undefined
+  }
+
+  return [
+    handlers.page('/templates', () => templatesPage(templates)),
+    handlers.page('/templates/:name', async ({ request, viewer, actor }) => {
+      const template = requireTemplate(request)
+      const site = await editedSite(actor, request.query.get('site'))
+      const fill = site && (await findTemplateFill(sql, site.id))
+      return templatePage(viewer, {
+        template,
+        site,
+        values: fill?.template === template.name ? fill.fields : template.sample,
+      })
+    }),
+    handlers.form('/templates/:name', async (visit) => {
+      const template = requireTemplate(visit.request)
+      return orShow(
+        async () => {
+          const missing = template.fields.find(
+            (field) => field.required && (visit.form.get(field.name) ?? '').trim() === '',
+          )
+          if (missing) throw errors.invalidRequest(`Fill in “${missing.label}” first.`)
+          return visit.actor ? publishOwned(visit.actor, template, visit.form) : publishAnonymous(visit, template)
+        },
+        async (problem) => ({
+          ...templatePage(visit.viewer, {
+            template,
+            site: problem.status === 404 ? undefined : await editedSite(visit.actor, visit.form.get('site')),
+            values: readValues(template, visit.form),
+            problem: problemText(problem),
+          }),
+          status: problem.status,
+        }),
+      )
+    }),
+    { method: 'GET', path: '/templates/:name/sample', handle: (request) => sample(requireTemplate(request)) },
+    handlers.form('/templates/:name/preview', async ({ request, form }) => {
+      const template = requireTemplate(request)
+      return sandboxed('still', template.render(readValues(template, form)))
+    }),
+  ]
+}
+
+function sample(template: Template): ReturnType<typeof sandboxed> {
+  return sandboxed('still', template.render(template.sample))
+}

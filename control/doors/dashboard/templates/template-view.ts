@@ -1,0 +1,82 @@
+/** Templates: choose one, fill the form beside a live preview, publish; come back and edit the same fields. */
+import { html, type Html } from '../../../../shared/pages/html.ts'
+import type { SiteView } from '../../../drops/sites/schemas.ts'
+import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
+import { COLOURS, type Template, type TemplateField, type TemplateValues } from './designs/template.ts'
+import { problemNotice, selectField, textField } from '../parts/form-fields.ts'
+import { nameOf, shortAddress } from '../parts/words.ts'
+
+export function templatesPage(templates: readonly Template[]): Page {
+  return {
+    title: 'Templates',
+    section: 'templates',
+    body: html`<div class="head"><div><h1>Templates</h1><p class="lead">Fill in a form, get a good-looking page. Afterwards it is a drop like any other.</p></div></div>
+<ul class="grid wide-grid plain">${templates.map(card)}</ul>`,
+  }
+}
+
+function card(template: Template): Html {
+  return html`<li><a class="card" href="/templates/${template.name}"><div class="thumb"><iframe class="thumb-page" src="/templates/${template.name}/sample" title="${template.title} sample" tabindex="-1" sandbox="" loading="lazy"></iframe></div><div><h2>${template.title}</h2><p class="soft">${template.summary}</p></div></a></li>`
+}
+
+export interface TemplateForm {
+  readonly template: Template
+  readonly values: TemplateValues
+  /** The drop that is edited; undefined for a new one. */
+  readonly site: SiteView | undefined
+  readonly problem?: string
+}
+
+export function templatePage(viewer: Viewer, form: TemplateForm): Page {
+  const { template, values, site } = form
+  return {
+    title: template.title,
+    section: 'templates',
+    scripts: ['template'],
+    status: form.problem === undefined ? 200 : 400,
+    body: html`<div class="head"><div><p class="small">${site ? html`<a href="/sites/${site.id}">${nameOf(site)}</a>` : html`<a href="/templates">Templates</a>`}</p><h1>${template.title}</h1><p class="soft">${site ? html`Editing <a href="${site.url}">${shortAddress(site.url)}</a>` : template.summary}</p></div></div>
+<div class="two">
+<form class="form" method="post" action="/templates/${template.name}" data-template data-preview-action="/templates/${template.name}/preview">
+${csrfField(viewer)}${site && html`<input type="hidden" name="site" value="${site.id}">`}
+${problemNotice(form.problem)}
+${template.fields.map((field) => fieldOf(field, values[field.name] ?? ''))}
+<div class="cluster">${submitButton(viewer, site)}<button class="button" formaction="/templates/${template.name}/preview" formtarget="preview" formnovalidate>Preview</button></div>
+</form>
+<div class="preview-frame tall toc" data-preview><iframe class="preview" name="preview" title="Preview" sandbox="allow-scripts" src="/templates/${template.name}/sample"></iframe></div>
+</div>`,
+  }
+}
+
+function submitButton(viewer: Viewer, site: SiteView | undefined): Html {
+  if (!viewer.signedIn) return html`<button class="button primary">Publish for 7 days</button>`
+  return html`<button class="button primary">${site ? 'Publish the changes' : 'Publish'}</button>`
+}
+
+const TYPES = { text: 'text', url: 'url', email: 'email', date: 'date', time: 'time' } as const
+
+function fieldOf(field: TemplateField, value: string): Html {
+  const hint = field.hint === undefined ? {} : { hint: field.hint }
+  const common = {
+    name: field.name,
+    label: field.label,
+    value,
+    required: field.required ?? false,
+    maxlength: 5000,
+    ...hint,
+  }
+  switch (field.kind) {
+    case 'colour':
+      return selectField({
+        name: field.name,
+        label: field.label,
+        value,
+        options: [...COLOURS].map(([name, colour]) => [name, colour.label] as const),
+      })
+    case 'long':
+      return textField({ ...common, rows: 4 })
+    case 'lines':
+      return textField({ ...common, rows: 6 })
+    default:
+      return textField({ ...common, type: TYPES[field.kind] })
+  }
+}

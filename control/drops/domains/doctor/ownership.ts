@@ -1,0 +1,74 @@
+/**
+ * Whose name it is. A proof is good once, for the claim that it was made for:
+ *   1. who holds a name goes on holding it
+ *   2. a name that nobody holds goes to the first claim with a proof
+ *   3. from a holder it goes to a claim that shows the token of this very transfer, or, when the holder's own proof
+ *      has left the zone, to a claim with a proof that was not there when that claim lost the name
+ * Whoever loses a name gets a new token, and an alias to it counts again only after it was seen to be gone: what is
+ * left over in a zone takes nothing back, so a zone that nobody edits never moves a name twice. No I/O, no clock.
+ */
+import type { Observation } from '../dns/observe.ts'
+
+export interface Claim {
+  /** The drop's own name, which only this drop's owner is shown. */
+  readonly target: string
+  readonly token: string
+  /** Set while another account holds the name: shown, it moves the name. */
+  readonly transferToken: string | null
+  /** The alias in the zone is the one with which this claim has already lost the name. */
+  readonly isCnameSpent: boolean
+}
+
+/** Undefined: the question failed, so that nothing can be said. */
+export interface Evidence {
+  readonly txt: boolean | undefined
+  readonly transfer: boolean
+  readonly cname: boolean | undefined
+}
+
+type Zone = Pick<Observation, 'txts' | 'chain' | 'failure'>
+
+export function verifyValue(token: string): string {
+  return `dropway-verify=${token}`
+}
+
+/** Says in the zone itself what it is there for. */
+export function transferValue(token: string): string {
+  return `dropway-transfer=${token}`
+}
+
+export function evidenceOf(claim: Claim, zone: Zone): Evidence {
+  const { token, transferToken } = claim
+  const pointsHere = zone.chain.includes(claim.target)
+  return {
+    // A name that was moved by its transfer token is proven by it from then on.
+    txt: zone.txts && (zone.txts.includes(verifyValue(token)) || zone.txts.includes(transferValue(token))),
+    transfer: transferToken !== null && (zone.txts?.includes(transferValue(transferToken)) ?? false),
+    cname: pointsHere ? true : zone.failure ? undefined : false,
+  }
+}
+
+export type Ownership = 'holds' | 'takes_over' | 'held_elsewhere' | 'unproven'
+
+export interface OwnershipFacts {
+  readonly claim: Claim
+  readonly isHolder: boolean
+  /** The other account's claim that holds the name. */
+  readonly holder: Claim | undefined
+  readonly zone: Zone
+}
+
+export function judgeOwnership({ claim, isHolder, holder, zone }: OwnershipFacts): Ownership {
+  if (isHolder) return 'holds'
+  const own = evidenceOf(claim, zone)
+  if (!holder) return own.txt || own.cname ? 'holds' : 'unproven'
+  if (own.transfer) return 'takes_over'
+  const theirs = evidenceOf(holder, zone)
+  const isAbandoned = theirs.txt === false && theirs.cname === false
+  return isAbandoned && (own.txt || (own.cname && !claim.isCnameSpent)) ? 'takes_over' : 'held_elsewhere'
+}
+
+/** Does an alias that was left over no longer stand there, so that the next one counts? */
+export function isAliasFresh(claim: Claim, zone: Zone): boolean {
+  return evidenceOf(claim, zone).cname === false
+}

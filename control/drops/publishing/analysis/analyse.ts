@@ -1,0 +1,101 @@
+/** What the bytes of a file say: charset, places for snippets, title, links, encoded variants. Runs in a worker thread. */
+import { isUtf8 } from 'node:buffer'
+import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
+import type { ManifestFile } from '../../../../shared/manifest.ts'
+import { compress, MAX_COMPRESSED_BYTES, type Effort } from './compression.ts'
+import { scanHtml, type HtmlScan } from '../html/scan.ts'
+import { cssLinks, encodeLinks, htmlLinks, type EncodedLinks } from './links.ts'
+import type { FileFacts } from '../manifest/manifest-builder.ts'
+import { pageAsUtf8 } from '../files/text-encoding.ts'
+import { isCompressible, isHtmlType, isTextual, mediaTypeOf } from '../files/types.ts'
+
+/** A larger page gets its snippets at its end and no link check: one tag of this size already fills a thread's heap. */
+export const MAX_SCANNED_BYTES = 16_000_000
+
+export interface AnalysisRequest {
+  readonly path: string
+  readonly hash: string
+  readonly size: number
+  /** Undefined: variants are known, or not wanted now. */
+  readonly effort?: Effort
+}
+
+/** What a page says about itself and about other files. */
+export interface Reading {
+  readonly title?: string
+  readonly links?: EncodedLinks | undefined
+}
+
+export interface Analysis extends FileFacts, Reading {
+  /** What is served in place of the file: a page that is not written in a superset of ASCII, as UTF-8. All facts are about it. */
+  readonly converted?: { readonly hash: string; readonly size: number }
+  /** Blobs that were not in the store before: an upload that fails takes them back. */
+  readonly created: readonly StoredBlob[]
+}
+
+/** True when there is anything to learn from the bytes. */
+export function isWorthReading(path: string, size: number): boolean {
+  const mediaType = mediaTypeOf(path)
+  if (isTextual(mediaType)) return size <= MAX_COMPRESSED_BYTES
+  return isCompressible(mediaType) && size <= MAX_COMPRESSED_BYTES
+}
+
+export async function analyse(blobs: BlobStore, request: AnalysisRequest): Promise<Analysis> {
+  const mediaType = mediaTypeOf(request.path)
+  const isPage = isHtmlType(mediaType)
+  const { bytes, scan, isConverted } = read(await blobs.read(request.hash), isPage)
+  const converted = isConverted ? await blobs.put(bytes) : undefined
+  const { encodings, created } = await storeVariants(
+    blobs,
+    bytes,
+    isCompressible(mediaType) ? request.effort : undefined,
+  )
+  return {
+    charset: charsetOf(bytes, isPage, scan),
+    ...(scan && { injection: injectionOf(scan) }),
+    ...(scan?.title && { title: scan.title }),
+    ...linksOf(request.path, mediaType, bytes, scan),
+    ...(encodings && { encodings }),
+    ...(converted && { converted: { hash: converted.hash, size: converted.size } }),
+    created: [...(converted ? [converted] : []), ...created].filter((blob) => blob.modifiedAt !== undefined),
+  }
+}
+
+/** The bytes that are served, and what a page of them says. */
+function read(bytes: Buffer, isPage: boolean): { bytes: Buffer; scan?: HtmlScan; isConverted?: true } {
+  if (!isPage || bytes.length > MAX_SCANNED_BYTES) return { bytes }
+  const scan = scanHtml(bytes)
+  const utf8 = pageAsUtf8(bytes, scan.charset)
+  return utf8 ? { bytes: utf8, scan: scanHtml(utf8), isConverted: true } : { bytes, scan }
+}
+
+/** The header must not contradict what a page declares; text that is not UTF-8 is left to the browser's guess. */
+function charsetOf(bytes: Buffer, isPage: boolean, scan: HtmlScan | undefined): 'utf-8' | null {
+  if (isPage && !scan) return null
+  if (scan?.charset !== undefined && scan.charset !== 'utf-8' && scan.charset !== 'utf8') return null
+  return isUtf8(bytes) ? 'utf-8' : null
+}
+
+function injectionOf({ head, body, csp }: HtmlScan): NonNullable<ManifestFile['injection']> {
+  return { head, body, ...(csp.length > 0 && { csp: [...csp] }) }
+}
+
+function linksOf(path: string, mediaType: string, bytes: Buffer, scan: HtmlScan | undefined): { links?: EncodedLinks } {
+  if (scan) return { links: encodeLinks(htmlLinks(path, scan)) }
+  if (mediaType === 'text/css' && bytes.length <= MAX_SCANNED_BYTES)
+    return { links: encodeLinks(cssLinks(path, bytes.toString())) }
+  return {}
+}
+
+async function storeVariants(
+  blobs: BlobStore,
+  bytes: Buffer,
+  effort: Effort | undefined,
+): Promise<{ encodings?: ManifestFile['encodings']; created: readonly StoredBlob[] }> {
+  if (effort === undefined) return { created: [] }
+  const encodings: NonNullable<ManifestFile['encodings']> = {}
+  const variants = compress(bytes, effort)
+  const stored = await Promise.all(variants.map((variant) => blobs.put(variant.bytes)))
+  for (const [index, { hash, size }] of stored.entries()) encodings[variants[index]!.encoding] = { hash, size }
+  return { encodings, created: stored }
+}

@@ -1,0 +1,177 @@
+/** References of a page or a stylesheet to other files, sorted by what the report wants to know. Pure, linear. */
+import { MAX_PATH_BYTES } from '../../../../shared/limits.ts'
+import type { HtmlScan } from '../html/scan.ts'
+
+export interface PageLinks {
+  /** Decoded paths inside the drop, without leading slash; each once. A trailing slash is kept. */
+  readonly local: readonly LocalLink[]
+  /** `http://…` subresources, which browsers block or warn about on an https page. */
+  readonly insecure: readonly string[]
+  /** `http://localhost:3000/…`, `file:///…`: work on the publisher's machine only. */
+  readonly machineLocal: readonly string[]
+}
+
+export interface LocalLink {
+  readonly target: string
+  /** A page that people go to, as opposed to a file that the page needs. */
+  readonly isPage: boolean
+}
+
+/** Keeps the messages of a very large site small; the report shows far fewer anyway. */
+const MAX_LINKS_PER_FILE = 500
+/** What else a page names is looked at up to here: one that repeats few addresses is not resolved for ever. */
+const MAX_LINKS_READ = 5000
+/** No address of a file is longer: its path, encoded, and a query. `data:` addresses are. */
+const MAX_ADDRESS_CHARS = 8000
+/** Every link is resolved against it. */
+const MAX_BASE_CHARS = 2000
+
+const MACHINE_LOCAL =
+  /^(?:file:|(?:https?:|wss?:)?\/\/(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1\])(?=[:/?#]|$))/i
+const NAVIGATION: ReadonlySet<string> = new Set(['a', 'area', 'form'])
+
+export function htmlLinks(path: string, scan: HtmlScan): PageLinks {
+  const sorter = new LinkSorter(baseOf(path, scan.base))
+  for (const link of scan.links) sorter.add(link.url, NAVIGATION.has(link.tag))
+  return sorter.links
+}
+
+export function cssLinks(path: string, css: string): PageLinks {
+  const sorter = new LinkSorter(`/${path}`)
+  for (const url of cssUrls(css)) sorter.add(url, false)
+  return sorter.links
+}
+
+/** What a stylesheet names with `url(…)` and `@import "…"`, outside of comments and other strings. Reads it once. */
+function* cssUrls(css: string): Generator<string> {
+  const marks = /\/\*|["']|url\(|@import/gi
+  /** The string that starts at a quote is an address. */
+  let isNamed = false
+  for (let mark = marks.exec(css); mark; mark = marks.exec(css)) {
+    const start = marks.lastIndex
+    switch (mark[0]) {
+      case '/*': {
+        const end = css.indexOf('*/', start)
+        if (end < 0) return
+        marks.lastIndex = end + 2
+        break
+      }
+      case '"':
+      case "'": {
+        const end = stringEnd(css, start, mark[0])
+        if (isNamed) yield css.slice(start, end)
+        marks.lastIndex = end + 1
+        isNamed = false
+        break
+      }
+      default: {
+        const next = skipBlanks(css, start)
+        isNamed = css[next] === '"' || css[next] === "'"
+        marks.lastIndex = next
+        if (isNamed || mark[0].startsWith('@')) break
+        const end = bareEnd(css, next)
+        if (css[skipBlanks(css, end)] === ')') yield css.slice(next, end)
+        marks.lastIndex = end
+      }
+    }
+  }
+}
+
+/** Its closing quote, or the end of its line. */
+function stringEnd(css: string, start: number, quote: string): number {
+  let at = start
+  while (at < css.length && css[at] !== quote && css[at] !== '\n') at += css[at] === '\\' ? 2 : 1
+  return at
+}
+
+function skipBlanks(css: string, start: number): number {
+  let at = start
+  while (at < css.length && css[at]!.trim() === '') at++
+  return at
+}
+
+/** Where an address without quotes ends. */
+function bareEnd(css: string, start: number): number {
+  let at = start
+  while (at < css.length && css[at]!.trim() !== '' && !`"'()`.includes(css[at]!)) at++
+  return at
+}
+
+/**
+ * Links as one string. They wait in memory for the next deploy and travel between threads, where a string costs a copy
+ * of its bytes and a list costs an object for each link.
+ */
+export type EncodedLinks = string
+
+export function encodeLinks({ local, insecure, machineLocal }: PageLinks): EncodedLinks {
+  const targets = (isPage: boolean): string[] =>
+    local.filter((link) => link.isPage === isPage).map((link) => link.target)
+  return JSON.stringify([targets(true), targets(false), insecure, machineLocal])
+}
+
+export function decodeLinks(encoded: EncodedLinks): PageLinks {
+  const [pages, files, insecure, machineLocal] = JSON.parse(encoded) as [string[], string[], string[], string[]]
+  return {
+    local: [
+      ...pages.map((target) => ({ target, isPage: true })),
+      ...files.map((target) => ({ target, isPage: false })),
+    ],
+    insecure,
+    machineLocal,
+  }
+}
+
+/** The address that relative links start from: the page's own, or what its base element says. */
+function baseOf(path: string, base: string | undefined): string {
+  return base === undefined ? `/${path}` : base.trim()
+}
+
+class LinkSorter {
+  readonly #base: URL | null
+  readonly #local = new Map<string, LocalLink>()
+  readonly #insecure = new Set<string>()
+  readonly #machineLocal = new Set<string>()
+  #read = 0
+
+  constructor(base: string) {
+    // `drop.invalid` stands for whatever address the drop has.
+    this.#base = base.length > MAX_BASE_CHARS ? null : URL.parse(base, 'https://drop.invalid/')
+  }
+
+  add(raw: string, isPage: boolean): void {
+    if (raw.length > MAX_ADDRESS_CHARS || this.#count >= MAX_LINKS_PER_FILE || this.#read++ >= MAX_LINKS_READ) return
+    const url = raw.trim()
+    if (url === '' || url.startsWith('#')) return
+    if (MACHINE_LOCAL.test(url)) this.#machineLocal.add(url)
+    else if (!/^http:\/\//i.test(url)) this.#addLocal(url, isPage)
+    else if (!isPage) this.#insecure.add(url)
+  }
+
+  get links(): PageLinks {
+    return { local: [...this.#local.values()], insecure: [...this.#insecure], machineLocal: [...this.#machineLocal] }
+  }
+
+  get #count(): number {
+    return this.#local.size + this.#insecure.size + this.#machineLocal.size
+  }
+
+  #addLocal(url: string, isPage: boolean): void {
+    const resolved = this.#base && URL.parse(url, this.#base.href)
+    if (!resolved || resolved.origin !== 'https://drop.invalid') return
+    const target = decodePath(resolved.pathname)
+    // The service's own addresses and templates that a script will fill in are no files.
+    if (target === undefined || target.startsWith('.dropway/') || /[{}<>]/.test(target)) return
+    // No file has such a name; a rule may answer for it.
+    if (Buffer.byteLength(target) > MAX_PATH_BYTES) return
+    const known = this.#local.get(target)
+    this.#local.set(target, { target, isPage: isPage && (known?.isPage ?? true) })
+  }
+}
+
+function decodePath(pathname: string): string | undefined {
+  try {
+    return decodeURIComponent(pathname.replace(/^\/+/, ''))
+  } catch {
+    return undefined
+  }
+}

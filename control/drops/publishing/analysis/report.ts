@@ -1,0 +1,220 @@
+/**
+ * The publish report: what a publisher would otherwise find out from a visitor. Nothing in it stops the publish; every
+ * message says where and what to do. (Files that were kept back are listed by withhold.ts.)
+ *
+ * It runs in a worker thread. Its work grows with files + links; when its time is over it says that it was cut.
+ */
+import { toNfc } from '../../../../shared/nfc.ts'
+import { compilePattern } from '../../../../shared/path-pattern.ts'
+import { createPatternSet } from '../../../../shared/pattern-set.ts'
+import { secretFiles } from '../../../../shared/secret-files.ts'
+import type { PublishReport, Warning } from '../contract.ts'
+import { storable } from '../html/text.ts'
+import { decodeLinks, type EncodedLinks } from './links.ts'
+import { isRuleFile } from '../manifest/manifest-builder.ts'
+import { quotePath } from '../files/paths.ts'
+import type { SiteRules } from '../manifest/site-rules.ts'
+
+/** What somebody reads; the last one says how many more there are. */
+export const MAX_WARNINGS = 100
+/** Per kind, so that a hundred broken links do not hide a published key. */
+const MAX_WARNINGS_PER_KIND = 20
+/** An address in a message. */
+const MAX_URL_CHARS = 120
+
+export interface ReportedFile {
+  readonly path: string
+  readonly size: number
+  readonly links?: EncodedLinks | undefined
+}
+
+/** What is told without stopping the publish. */
+export type LinkReport = Pick<PublishReport, 'warnings'>
+
+export interface ReportInput {
+  readonly files: readonly ReportedFile[]
+  readonly rules: SiteRules
+  /** Not all links were handed over. */
+  readonly isCut?: boolean
+}
+
+/** `isOver`: the time for looking at links is used up. */
+export function writeReport({ files, rules, isCut = false }: ReportInput, isOver: () => boolean): LinkReport {
+  const list = createWarningList()
+  secretWarnings(list, files)
+  for (const { path, line, message } of rules.invalid) list.add('invalid_rule', () => ({ path, line, message }))
+  layoutWarnings(list, files)
+  const isComplete = linkWarnings(list, files, rules, isOver)
+  return { warnings: isComplete && !isCut ? list.warnings() : [...list.warnings(), CUT_WARNING] }
+}
+
+const CUT_WARNING: Warning = {
+  code: 'report_cut',
+  message: 'The site has more links than this report looks at, so some of them were not checked.',
+}
+
+/** The report of a site whose links could not be looked at at all. */
+export const CUT_REPORT: LinkReport = { warnings: [CUT_WARNING] }
+
+interface WarningList {
+  /** `describe` is called only for a warning that will be shown. */
+  add(code: string, describe: () => Omit<Warning, 'code'>): void
+  warnings(): Warning[]
+}
+
+function createWarningList(): WarningList {
+  const counts = new Map<string, number>()
+  const kept: Warning[] = []
+  let left = 0
+  return {
+    add(code, describe) {
+      const count = (counts.get(code) ?? 0) + 1
+      counts.set(code, count)
+      if (count > MAX_WARNINGS_PER_KIND || kept.length >= MAX_WARNINGS - 2) return void left++
+      const { message, ...place } = describe()
+      kept.push({ code, ...place, message: storable(message) })
+    },
+    warnings: () =>
+      left === 0 ? kept : [...kept, { code: 'more_warnings', message: `There are ${left} more warnings like these.` }],
+  }
+}
+
+function secretWarnings(list: WarningList, files: readonly ReportedFile[]): void {
+  for (const { path, what } of secretFiles(files))
+    list.add('public_secret', () => ({
+      path,
+      message: `${quotePath(path)} looks like ${what}, and everyone can read it now. Publish again without it, and replace what it holds.`,
+    }))
+}
+
+/** A whole project was uploaded instead of its output. */
+function layoutWarnings(list: WarningList, files: readonly ReportedFile[]): void {
+  const paths = new Set(files.map((file) => file.path))
+  if (!paths.has('package.json') && !files.some((file) => file.path.startsWith('node_modules/'))) return
+  const output = ['dist', 'build', 'out', 'public', '_site'].find((folder) => paths.has(`${folder}/index.html`))
+  if (!output) return
+  list.add('nested_index', () => ({
+    path: `${output}/index.html`,
+    message: `This looks like a project, not its output. Upload the folder ${output}/ instead.`,
+  }))
+}
+
+/** False when time was over before the last link. */
+function linkWarnings(
+  list: WarningList,
+  files: readonly ReportedFile[],
+  rules: SiteRules,
+  isOver: () => boolean,
+): boolean {
+  const targets = createTargets(files, rules, isOver)
+  for (const { path, links: encoded } of files) {
+    if (encoded === undefined) continue
+    const links = decodeLinks(encoded)
+    for (const url of links.machineLocal)
+      list.add('local_reference', () => ({
+        path,
+        message: `${short(url)} exists on your machine only. Use a relative address.`,
+      }))
+    for (const url of links.insecure)
+      list.add('insecure_reference', () => ({
+        path,
+        message: `${short(url)} is loaded over http; browsers block it on an https page. Use https://.`,
+      }))
+    for (const { target, isPage } of links.local) {
+      const answer = targets.find(target)
+      if (answer.kind === 'unknown') return false
+      const warning = missingWarning(target, isPage, answer)
+      if (warning) list.add(warning.code, () => ({ path, message: warning.message }))
+    }
+  }
+  return true
+}
+
+/** What answers an address of the drop. */
+type Answer =
+  /** A file, or a rule. */
+  | { readonly kind: 'found' }
+  | { readonly kind: 'other case'; readonly path: string }
+  | { readonly kind: 'missing' }
+  /** Time was over before it could be found out. */
+  | { readonly kind: 'unknown' }
+
+const FOUND: Answer = { kind: 'found' }
+const MISSING: Answer = { kind: 'missing' }
+const UNKNOWN: Answer = { kind: 'unknown' }
+
+function missingWarning(
+  target: string,
+  isPage: boolean,
+  answer: Answer,
+): Pick<Warning, 'code' | 'message'> | undefined {
+  switch (answer.kind) {
+    case 'found':
+    case 'unknown':
+      return undefined
+    case 'other case':
+      return {
+        code: 'wrong_case',
+        message: `${short(`/${target}`)} is written ${short(`/${answer.path}`)} in the upload; upper and lower case matter.`,
+      }
+    case 'missing':
+      return isPage
+        ? {
+            code: 'missing_page',
+            message: `The link to ${short(`/${target}`)} leads nowhere: there is no such page in the upload.`,
+          }
+        : { code: 'missing_file', message: `${short(`/${target}`)} is needed here but not in the upload.` }
+    default:
+      return answer satisfies never
+  }
+}
+
+/** Addresses whose answer is remembered: the pages of a site mostly link to the same ones. */
+const MAX_REMEMBERED_TARGETS = 100_000
+
+/** Which addresses of the drop answer with a file, and which with a rule. */
+function createTargets(
+  files: readonly ReportedFile[],
+  rules: SiteRules,
+  isOver: () => boolean,
+): { find(target: string): Answer } {
+  const served = files.filter((file) => !isRuleFile(file.path)).map((file) => toNfc(file.path))
+  const exact = new Set(served)
+  const byLowerCase = new Map(served.map((path) => [path.toLowerCase(), path]))
+  const patterns = createPatternSet(
+    rules.redirects.map((rule) => compilePattern(rule.from)).filter((pattern) => 'match' in pattern),
+  )
+  const remembered = new Map<string, Answer>()
+
+  function lookUp(target: string): Answer {
+    const path = toNfc(target)
+    const candidates = candidatesOf(path)
+    if (candidates.some((candidate) => exact.has(candidate))) return FOUND
+    if (patterns.matching(`/${path}`).length > 0) return FOUND
+    const otherCase = candidates.map((candidate) => byLowerCase.get(candidate.toLowerCase()))
+    const written = otherCase.find((candidate) => candidate !== undefined)
+    return written === undefined ? MISSING : { kind: 'other case', path: written }
+  }
+
+  return {
+    find(target) {
+      const known = remembered.get(target)
+      if (known) return known
+      if (isOver()) return UNKNOWN
+      const answer = lookUp(target)
+      if (remembered.size < MAX_REMEMBERED_TARGETS) remembered.set(target, answer)
+      return answer
+    },
+  }
+}
+
+/** The files that may answer an address, as the edge looks for them. */
+function candidatesOf(target: string): string[] {
+  if (target === '') return ['index.html']
+  if (target.endsWith('/')) return [`${target}index.html`, `${target.slice(0, -1)}.html`]
+  return [target, `${target}/index.html`, `${target}.html`]
+}
+
+function short(url: string): string {
+  return url.length <= MAX_URL_CHARS ? url : `${url.slice(0, MAX_URL_CHARS - 1)}…`
+}

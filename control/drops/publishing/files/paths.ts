@@ -1,0 +1,83 @@
+/**
+ * The one gate for names of files, whoever sends them: archive entries, `paths` fields, single files, MCP content.
+ * A path that passes is relative, normal, safe in a URL and in another person's file system after an export.
+ */
+import { MAX_PATH_BYTES, MAX_PATH_DEPTH, MAX_PATH_SEGMENT_BYTES } from '../../../../shared/limits.ts'
+import { toNfc } from '../../../../shared/nfc.ts'
+
+/** What is wrong with a path, in words that follow its name; undefined when it may be published. */
+export function pathProblem(path: string): string | undefined {
+  if (path === '') return 'has no name'
+  // oxlint-disable-next-line no-control-regex -- control characters are exactly what must be found
+  if (/[\u0000-\u001f\u007f]/.test(path)) return 'contains a control character'
+  if (!path.isWellFormed() || path.includes('\ufffd')) return 'is not valid UTF-8'
+  if (path.includes('\\')) return 'contains a backslash; separate folders with /'
+  if (path.startsWith('/')) return 'is an absolute path'
+  if (/^[A-Za-z]:/.test(path)) return 'starts with a drive letter'
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES) return `is longer than ${MAX_PATH_BYTES} bytes`
+  const segments = path.split('/')
+  if (segments.length > MAX_PATH_DEPTH) return `lies more than ${MAX_PATH_DEPTH} folders deep`
+  return segments.map(segmentProblem).find((problem) => problem !== undefined)
+}
+
+function segmentProblem(segment: string): string | undefined {
+  if (segment === '') return 'contains an empty folder name'
+  if (segment === '.' || segment === '..') return `contains "${segment}" as a folder name`
+  if (Buffer.byteLength(segment) > MAX_PATH_SEGMENT_BYTES)
+    return `has a part longer than ${MAX_PATH_SEGMENT_BYTES} bytes`
+  return undefined
+}
+
+const MAX_QUOTED_CHARS = 120
+// oxlint-disable-next-line no-control-regex -- control characters are exactly what must be replaced
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g
+
+/** A path as it may appear in an error message: printable and short. */
+export function quotePath(path: string): string {
+  const start = path.slice(0, MAX_QUOTED_CHARS)
+  const printable = start.replace(UNPRINTABLE, (character) => {
+    return `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`
+  })
+  const isWhole = path.length <= MAX_QUOTED_CHARS && printable.length <= MAX_QUOTED_CHARS
+  const text = isWhole ? printable : `${printable.slice(0, MAX_QUOTED_CHARS - 3)}…`
+  return `"${text.toWellFormed()}"`
+}
+
+/** What operating systems add to a folder by themselves; never published, never worth a word. */
+export function isSystemClutter(path: string): boolean {
+  return path.startsWith('__MACOSX/') || /(?:^|\/)(?:\.DS_Store|Thumbs\.db|desktop\.ini)$/.test(path)
+}
+
+/**
+ * The path set of one upload. Refuses a second file of the same name, and a file where another path needs a folder:
+ * neither could be exported again, and one of them would silently win. Names that differ only in how an accent is
+ * composed are the same name, as they are to a visitor.
+ */
+export class PathSet {
+  readonly #files = new Set<string>()
+  readonly #folders = new Set<string>()
+
+  /** Adds a path that passed `pathProblem`; returns what is wrong with it beside the others. */
+  add(path: string): string | undefined {
+    const name = toNfc(path)
+    if (this.#files.has(name)) return 'appears twice'
+    if (this.#folders.has(name)) return 'is both a file and a folder'
+    const folders = foldersOf(name)
+    if (folders.some((folder) => this.#files.has(folder))) return 'lies in a folder that is also a file'
+    this.#files.add(name)
+    for (const folder of folders) this.#folders.add(folder)
+    return undefined
+  }
+
+  get size(): number {
+    return this.#files.size
+  }
+}
+
+/** `a/b/c.html` → `a`, `a/b`. */
+function foldersOf(path: string): string[] {
+  const folders: string[] = []
+  for (let slash = path.indexOf('/'); slash >= 0; slash = path.indexOf('/', slash + 1))
+    folders.push(path.slice(0, slash))
+  return folders
+}

@@ -1,0 +1,334 @@
+/**
+ * Reads what publishing needs from an HTML page in one pass over its bytes: where the edge may insert its snippets,
+ * the page's own CSP, its title, its charset and its links.
+ *
+ * It is a tokenizer with the few rules of tree construction that decide where the head and the body end; it builds no
+ * tree. A fake `</head>` in a comment, a script, an attribute or a template does not fool it.
+ */
+import { MAX_META_POLICIES } from '../../../../shared/limits.ts'
+import { findRawTextEnd, isSpace, LESS_THAN, readMarkup, type Attribute, type Tag } from './tokens.ts'
+import { decodeReferences, shorten } from './text.ts'
+import { ForeignContent } from './foreign.ts'
+
+export interface MetaPolicy {
+  readonly policy: string
+  readonly start: number
+  readonly end: number
+}
+
+export interface HtmlScan {
+  /** Byte offset just before the end of the head. */
+  readonly head: number
+  /** Byte offset just before the end of the body; null in a frameset page. */
+  readonly body: number | null
+  /**
+   * Each `<meta http-equiv=content-security-policy>` of the head; offsets are those of the value inside its quotes. One
+   * more than a page may have at most: `tooManyPolicies` then says so.
+   */
+  readonly csp: readonly MetaPolicy[]
+  readonly title?: string
+  readonly description?: string
+  /** As declared by a BOM or a meta element, lower case. */
+  readonly charset?: string
+  /** `href` of the base element. */
+  readonly base?: string
+  readonly links: readonly HtmlLink[]
+}
+
+export interface HtmlLink {
+  readonly url: string
+  readonly attribute: string
+  readonly tag: string
+}
+
+/** A page with more links is a list; the report stops there. */
+const MAX_LINKS = 5000
+const MAX_TITLE_CHARS = 200
+const MAX_DESCRIPTION_CHARS = 300
+/** Longer ones are not written by hand. */
+const MAX_CONTENT_TYPE_CHARS = 1000
+
+const RAW_TEXT: ReadonlySet<string> = new Set(
+  // noscript: a browser with scripting reads it as text.
+  ['script', 'style', 'title', 'textarea', 'xmp', 'iframe', 'noembed', 'noframes', 'noscript'],
+)
+
+/** Start tags that leave the parser in the head. */
+const HEAD_TAGS: ReadonlySet<string> = new Set(
+  'html head meta title link style script noscript base template basefont bgsound noframes'.split(' '),
+)
+
+/** End tags that start the body; others, `</head>` aside, are ignored before it. */
+const BODY_STARTING_END_TAGS: ReadonlySet<string> = new Set(['body', 'html', 'br'])
+
+/** Start tags after which a frameset can no longer replace the body (the "frameset-ok" flag). */
+const FRAMESET_BARS: ReadonlySet<string> = new Set(
+  `body pre listing li dd dt button applet marquee object table area br embed img image keygen wbr hr textarea xmp
+   iframe select`.split(/\s+/),
+)
+
+/** Attributes that name another file. */
+const LINK_ATTRIBUTES: ReadonlyMap<string, readonly string[]> = new Map([
+  ['a', ['href']],
+  ['area', ['href']],
+  ['audio', ['src']],
+  ['embed', ['src']],
+  ['form', ['action']],
+  ['frame', ['src']],
+  ['iframe', ['src']],
+  ['image', ['href', 'xlink:href']],
+  ['img', ['src', 'srcset']],
+  ['input', ['src']],
+  ['link', ['href']],
+  ['object', ['data']],
+  ['script', ['src']],
+  ['source', ['src', 'srcset']],
+  ['track', ['src']],
+  ['use', ['href', 'xlink:href']],
+  ['video', ['src', 'poster']],
+])
+
+export function scanHtml(bytes: Buffer): HtmlScan {
+  return new PageScanner(bytes).run()
+}
+
+function hasUtf8Mark(bytes: Buffer): boolean {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
+}
+
+class PageScanner {
+  readonly #bytes: Buffer
+  readonly #foreign = new ForeignContent()
+  #at: number
+  #head: number | undefined
+  #lastBodyEnd: number | undefined
+  #lastHtmlEnd: number | undefined
+  /** Before the body starts a frameset is always taken; afterwards only while "frameset-ok" holds. */
+  #bodyStarted = false
+  #framesetOk = true
+  #isFrameset = false
+  /** Open templates; what is inserted inside one is never shown. */
+  #templates = 0
+  #templateStart = 0
+  readonly #csp: MetaPolicy[] = []
+  #title: string | undefined
+  #description: string | undefined
+  #charset: string | undefined
+  #base: string | undefined
+  readonly #links: HtmlLink[] = []
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+    this.#at = hasUtf8Mark(bytes) ? 3 : 0
+    if (this.#at > 0) this.#charset = 'utf-8'
+  }
+
+  run(): HtmlScan {
+    const end = this.#walk()
+    const unsafe = this.#templates > 0 ? Math.min(end, this.#templateStart) : end
+    const head = Math.min(this.#head ?? unsafe, unsafe)
+    const tail = Math.min(this.#lastBodyEnd ?? this.#lastHtmlEnd ?? unsafe, unsafe)
+    return {
+      head,
+      body: this.#isFrameset ? null : Math.max(head, tail),
+      csp: this.#csp,
+      ...(this.#title && { title: this.#title }),
+      ...(this.#description && { description: this.#description }),
+      ...(this.#charset && { charset: this.#charset }),
+      ...(this.#base !== undefined && { base: this.#base }),
+      links: this.#links,
+    }
+  }
+
+  /** Walks to the end; returns the last offset where markup may be inserted: the end, or the start of what never ends. */
+  #walk(): number {
+    for (;;) {
+      const lessThan = this.#bytes.indexOf(LESS_THAN, this.#at)
+      this.#text(this.#at, lessThan < 0 ? this.#bytes.length : lessThan)
+      if (lessThan < 0) return this.#bytes.length
+      const markup = readMarkup(this.#bytes, lessThan, this.#foreign.isCurrent)
+      switch (markup.kind) {
+        case 'unfinished':
+          return lessThan
+        case 'text':
+          this.#visibleText(lessThan)
+          this.#at = lessThan + 1
+          break
+        case 'other':
+          if (this.#foreign.isCurrent && this.#isCdata(lessThan)) this.#visibleText(lessThan)
+          this.#at = markup.end
+          break
+        case 'end':
+          this.#endTag(markup)
+          this.#at = markup.end
+          break
+        case 'start':
+          if (!this.#startTag(markup)) return lessThan
+          break
+        default:
+          markup satisfies never
+      }
+    }
+  }
+
+  #isCdata(lessThan: number): boolean {
+    return this.#bytes.toString('latin1', lessThan + 2, lessThan + 9) === '[CDATA['
+  }
+
+  #text(from: number, to: number): void {
+    // Only until it has had its effect: once the head is over and no frameset can come, text decides nothing.
+    if (this.#head !== undefined && !this.#framesetOk) return
+    for (let at = from; at < to; at++) if (!isSpace(this.#bytes[at])) return this.#visibleText(at)
+  }
+
+  #visibleText(at: number): void {
+    this.#framesetOk = false
+    this.#startBody(at)
+  }
+
+  #startBody(at: number): void {
+    if (this.#templates > 0) return
+    this.#endHead(at)
+    this.#bodyStarted = true
+  }
+
+  #endHead(at: number): void {
+    if (this.#head === undefined && this.#templates === 0) this.#head = at
+  }
+
+  #endTag(tag: Tag): void {
+    if (this.#foreign.isOpen && this.#foreign.endTag(tag.name)) return
+    if (tag.name === 'template') {
+      if (this.#templates > 0) this.#templates--
+      return
+    }
+    if (this.#templates > 0) return
+    if (tag.name === 'head') this.#endHead(tag.start)
+    if (BODY_STARTING_END_TAGS.has(tag.name)) this.#startBody(tag.start)
+    if (tag.name === 'br') this.#framesetOk = false
+    if (tag.name === 'body') this.#lastBodyEnd = tag.start
+    if (tag.name === 'html') this.#lastHtmlEnd = tag.start
+  }
+
+  /** False when the document ends inside the element, so that nothing can be inserted after its start. */
+  #startTag(tag: Tag): boolean {
+    this.#collectLinks(tag)
+    this.#at = tag.end
+    if (this.#foreign.isCurrent && this.#foreign.startTag(tag, (name) => this.#value(tag, name))) return true
+    this.#buildPage(tag)
+    if (tag.name === 'plaintext') return false
+    return RAW_TEXT.has(tag.name) ? this.#rawText(tag) : true
+  }
+
+  #buildPage(tag: Tag): void {
+    if (tag.name === 'frameset') this.#frameset(tag)
+    else if (!this.#staysInHead(tag.name)) this.#startBody(tag.start)
+    if (this.#barsFrameset(tag)) this.#framesetOk = false
+    switch (tag.name) {
+      case 'svg':
+      case 'math':
+        this.#foreign.enter(tag)
+        break
+      case 'template':
+        if (this.#templates++ === 0) this.#templateStart = tag.start
+        break
+      case 'meta':
+        this.#meta(tag)
+        break
+      case 'base':
+        this.#base ??= this.#value(tag, 'href')
+        break
+    }
+  }
+
+  #frameset(tag: Tag): void {
+    if (this.#templates > 0) return
+    this.#endHead(tag.start)
+    if (!this.#bodyStarted || this.#framesetOk) this.#isFrameset = true
+  }
+
+  /** After `</head>` elements of the head still go there, except for noscript. */
+  #staysInHead(name: string): boolean {
+    return HEAD_TAGS.has(name) && !(name === 'noscript' && this.#head !== undefined)
+  }
+
+  #barsFrameset(tag: Tag): boolean {
+    if (tag.name === 'input') return this.#value(tag, 'type')?.toLowerCase() !== 'hidden'
+    return FRAMESET_BARS.has(tag.name)
+  }
+
+  #rawText(tag: Tag): boolean {
+    const end = findRawTextEnd(this.#bytes, tag.name, tag.end)
+    if (!end) return false
+    if (tag.name === 'title' && this.#title === undefined && this.#templates === 0) {
+      const text = this.#bytes.toString('utf8', tag.end, end.start)
+      this.#title = shorten(decodeReferences(text), MAX_TITLE_CHARS)
+    }
+    this.#at = end.end
+    return true
+  }
+
+  #meta(tag: Tag): void {
+    if (this.#templates > 0) return
+    const equivalent = this.#value(tag, 'http-equiv')?.toLowerCase()
+    const content = this.#value(tag, 'content')
+    if (equivalent === 'content-security-policy') this.#contentSecurityPolicy(tag)
+    this.#charset ??= declaredCharset(this.#value(tag, 'charset'), equivalent === 'content-type' ? content : undefined)
+    if (this.#value(tag, 'name')?.toLowerCase() === 'description' && content !== undefined) {
+      this.#description ??= shorten(content, MAX_DESCRIPTION_CHARS)
+    }
+  }
+
+  /** Only a policy in the head counts for a browser, and only a quoted one can be extended in place. */
+  #contentSecurityPolicy(tag: Tag): void {
+    const content = tag.attributes.get('content')
+    if (this.#head !== undefined || !content?.quoted || this.#csp.length > MAX_META_POLICIES) return
+    this.#csp.push({ policy: this.#decode(content), start: content.start, end: content.end })
+  }
+
+  #collectLinks(tag: Tag): void {
+    const names = LINK_ATTRIBUTES.get(tag.name)
+    if (!names) return
+    for (const name of names) {
+      const value = this.#value(tag, name)
+      if (value === undefined) continue
+      for (const url of name === 'srcset' ? srcsetUrls(value) : [value]) {
+        if (this.#links.length < MAX_LINKS) this.#links.push({ url: url.trim(), attribute: name, tag: tag.name })
+      }
+    }
+  }
+
+  #value(tag: Tag, name: string): string | undefined {
+    const found = tag.attributes.get(name)
+    return found && this.#decode(found)
+  }
+
+  #decode(found: Attribute): string {
+    return decodeReferences(this.#bytes.toString('utf8', found.start, found.end))
+  }
+}
+
+function declaredCharset(charset: string | undefined, contentType: string | undefined): string | undefined {
+  if (charset !== undefined) return charset.trim().toLowerCase()
+  return contentType && charsetParameter(contentType.slice(0, MAX_CONTENT_TYPE_CHARS).toLowerCase())
+}
+
+/** `text/html; charset="latin1"`, as the standard extracts it (§2.5.4): blanks and one quote may stand before it. */
+function charsetParameter(contentType: string): string | undefined {
+  const [, ...parameters] = contentType.split('charset')
+  for (const parameter of parameters) {
+    const value = parameter.trimStart()
+    if (!value.startsWith('=')) continue
+    const name = value.slice(1).trimStart().replace(/^["']/, '').trimStart()
+    return name.split(/[\s;"']/, 1)[0] || undefined
+  }
+  return undefined
+}
+
+/** `a.png 1x, b.png 2x`; a data address may hold commas, so a candidate ends at a comma that is followed by a space. */
+function srcsetUrls(value: string): string[] {
+  return value
+    .split(/,\s+|,$/)
+    .map((candidate) => candidate.trim().split(/\s+/)[0] ?? '')
+    .filter((url) => url !== '')
+}

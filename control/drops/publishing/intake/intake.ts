@@ -1,0 +1,180 @@
+/**
+ * Takes in the files of one upload. Bytes go straight into the blob store while they arrive; the cap is counted while
+ * reading. When the upload fails, what it brought is taken back.
+ */
+import { createWriteStream } from 'node:fs'
+import { mkdir, rm } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import path from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
+import { errors } from '../../../../shared/errors.ts'
+import { MAX_BUNDLE_FILES } from '../../../../shared/limits.ts'
+import { batchesOf, inParallel } from '../workers/batches.ts'
+import type { Intake, PreparedVersion } from '../contract.ts'
+import type { StoredFile } from '../manifest/manifest-builder.ts'
+import { isSystemClutter, pathProblem, PathSet, quotePath } from '../files/paths.ts'
+import type { Upload } from './prepare.ts'
+import { singleKindOf } from '../files/single-file.ts'
+import type { UploadWorkers } from '../workers/workers.ts'
+
+/** An archive of incompressible files is a little larger than the files. */
+const ARCHIVE_OVERHEAD_BYTES = 1_000_000
+
+export interface IntakeDeps {
+  readonly blobs: BlobStore
+  readonly workers: UploadWorkers
+  readonly scratchDir: string
+  readonly capBytes: number
+  /** Called once, before the first byte is taken; throws to refuse. */
+  admit(): Promise<void>
+  prepare(upload: Upload): Promise<PreparedVersion>
+}
+
+type Shape = 'empty' | 'single' | 'files' | 'zip'
+
+export function createIntake({ blobs, workers, scratchDir, capBytes, admit, prepare }: IntakeDeps): Intake {
+  const paths = new PathSet()
+  const files: StoredFile[] = []
+  const created: StoredBlob[] = []
+  const claimed = new Set<string>()
+  let shape: Shape = 'empty'
+  let single: Upload['single']
+  let receivedBytes = 0
+  let isOver = false
+  let admitted: Promise<void> | undefined
+
+  async function enter(next: Shape): Promise<void> {
+    if (isOver) throw new Error('this intake is finished')
+    const fits = shape === 'empty' || (shape === 'files' && next === 'files')
+    if (!fits) throw errors.invalidRequest('Send exactly one file, one .zip, or several files with their paths.')
+    shape = next
+    await (admitted ??= admit())
+  }
+
+  function count(bytes: number): void {
+    receivedBytes += bytes
+    if (receivedBytes > capBytes) throw errors.uploadTooLarge(capBytes)
+  }
+
+  function name(filePath: string, blob: StoredBlob): void {
+    checkPath(filePath)
+    if (isSystemClutter(filePath)) return
+    const problem = paths.add(filePath)
+    if (problem) throw errors.invalidRequest(`${quotePath(filePath)} ${problem}.`)
+    if (paths.size > MAX_BUNDLE_FILES) throw errors.invalidRequest(`A bundle holds at most ${MAX_BUNDLE_FILES} files.`)
+    files.push({ path: filePath, hash: blob.hash, size: blob.size })
+  }
+
+  async function store(bytes: AsyncIterable<Uint8Array>): Promise<StoredBlob> {
+    const writer = await blobs.writer()
+    try {
+      for await (const chunk of bytes) {
+        count(chunk.length)
+        await writer.write(chunk)
+      }
+      return remember(await writer.finish())
+    } catch (error) {
+      await writer.abort()
+      throw error
+    }
+  }
+
+  function remember(blob: StoredBlob): StoredBlob {
+    if (blob.modifiedAt !== undefined) created.push(blob)
+    return blob
+  }
+
+  async function unpack(archive: string): Promise<void> {
+    const entries = await workers.inspect(archive, capBytes)
+    const batches = batchesOf(entries, (entry) => entry.size)
+    const results = await inParallel(batches, workers.width, async (batch) => {
+      const result = await workers.extract(archive, batch)
+      for (const blob of result.stored) remember(blob)
+      return result
+    })
+    const rejection = results.find((result) => result.rejection !== undefined)?.rejection
+    if (rejection !== undefined) throw errors.archiveRejected(rejection)
+    const stored = results.flatMap((result) => result.stored)
+    for (const [index, entry] of entries.entries()) {
+      files.push({ path: entry.path, hash: stored[index]!.hash, size: entry.size })
+    }
+  }
+
+  async function addZip(bytes: AsyncIterable<Uint8Array>): Promise<void> {
+    await enter('zip')
+    const archive = path.join(scratchDir, `${randomBytes(12).toString('hex')}.zip`)
+    await mkdir(scratchDir, { recursive: true })
+    try {
+      await pipeline(capped(bytes, capBytes), createWriteStream(archive, { flags: 'wx' }))
+      await unpack(archive)
+    } finally {
+      await rm(archive, { force: true })
+    }
+  }
+
+  /** Takes back what this upload brought, except for what another one has meanwhile stored or kept too. */
+  async function abort(): Promise<void> {
+    if (isOver) return
+    isOver = true
+    for (const blob of created) await blobs.discard(blob.hash, blob.modifiedAt!)
+  }
+
+  return {
+    async addFile(filePath, bytes) {
+      await enter('files')
+      checkPath(filePath)
+      name(filePath, await store(bytes))
+    },
+    async addUnnamed(bytes) {
+      await enter('files')
+      const blob = await store(bytes)
+      return { name: (filePath) => name(filePath, blob) }
+    },
+    async addSingle(filename, bytes, { title }) {
+      await enter('single')
+      checkPath(filename)
+      const kind = singleKindOf(filename)
+      const blob = await store(bytes)
+      if (blob.size === 0) throw errors.invalidRequest(`${quotePath(filename)} is empty.`)
+      single = { kind, filename, title, blob }
+    },
+    addZip,
+    async addStored(filePath, hash, size) {
+      await enter('files')
+      count(size)
+      claimed.add(hash)
+      name(filePath, { hash, size })
+    },
+    async finish(options = {}) {
+      if (shape === 'empty') throw errors.invalidRequest('There is no file in this upload.')
+      const titled = single && { ...single, title: options.title ?? single.title }
+      const prepared = await prepare({
+        files,
+        single: titled,
+        isArchive: shape === 'zip',
+        secrets: options.secrets ?? 'withhold',
+        claimed,
+        remember,
+      })
+      isOver = true
+      return prepared
+    },
+    abort,
+  }
+}
+
+/** Throws invalid_request when a path may not be published. */
+export function checkPath(filePath: string): void {
+  const problem = pathProblem(filePath)
+  if (problem) throw errors.invalidRequest(`The path ${quotePath(filePath)} ${problem}.`)
+}
+
+async function* capped(bytes: AsyncIterable<Uint8Array>, capBytes: number): AsyncGenerator<Uint8Array> {
+  let size = 0
+  for await (const chunk of bytes) {
+    size += chunk.length
+    if (size > capBytes + ARCHIVE_OVERHEAD_BYTES) throw errors.uploadTooLarge(capBytes)
+    yield chunk
+  }
+}

@@ -1,0 +1,297 @@
+/**
+ * From stored files to a version that is ready to go live:
+ * 1. find the site in the upload (unwrap, render Markdown, landing page), without what looks like a secret;
+ * 2. take what the live version already knows about unchanged files;
+ * 3. read the others in worker threads: places for snippets, links, quick variants, pages that must become UTF-8;
+ * 4. parse `_redirects` and `_headers`;
+ * 5. write the manifest and the report.
+ */
+import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
+import { errors } from '../../../../shared/errors.ts'
+import { MAX_META_POLICIES, MAX_META_POLICIES_CHARS } from '../../../../shared/limits.ts'
+import type { Manifest } from '../../../../shared/manifest.ts'
+import { isWorthReading, type Analysis, type AnalysisRequest, type Reading } from '../analysis/analyse.ts'
+import { batchesOf, inParallel } from '../workers/batches.ts'
+import { LANDING_PAGE, markdownLanding, requireLandingPage, unwrapFolder } from './bundle.ts'
+import type { PreparedVersion, Secrets } from '../contract.ts'
+import {
+  blobSizesOf,
+  blobsOf,
+  buildManifest,
+  factsKey,
+  type FileFacts,
+  type StoredFile,
+} from '../manifest/manifest-builder.ts'
+import type { Manifests } from '../manifest/manifests.ts'
+import { quotePath } from '../files/paths.ts'
+import type { Readings } from '../analysis/readings.ts'
+import type { ReportInput } from '../analysis/report.ts'
+import type { SingleKind } from '../files/single-file.ts'
+import type { RuleFiles, SiteRules } from '../manifest/site-rules.ts'
+import { decodeText } from '../files/text-encoding.ts'
+import { isHtmlType, mediaTypeOf } from '../files/types.ts'
+import { siftSecrets } from './withhold.ts'
+import type { UploadWorkers } from '../workers/workers.ts'
+
+/**
+ * New bytes that are compressed before a version goes live, smallest files first; the rest follows when it is refined.
+ * It is what two cores do in about a tenth of a second, and more than most sites have.
+ */
+const QUICK_COMPRESSION_BYTES = 3_000_000
+/** Unchanged pages whose links are no longer in memory are read again: all of a hand-made site, a part of a large one. */
+const RECHECKED_BYTES = 2_000_000
+/** Links that the report looks at. It is what the event loop copies to a thread in some milliseconds. */
+const MAX_REPORTED_LINK_CHARS = 16_000_000
+const PARALLEL_LOOKUPS = 16
+
+export interface Upload {
+  readonly files: readonly StoredFile[]
+  /** Set when one page or document was sent instead of files. */
+  readonly single?: { kind: SingleKind; filename: string; title?: string | undefined; blob: StoredBlob } | undefined
+  readonly isArchive: boolean
+  readonly secrets: Secrets
+  /** Hashes that the upload only names: they must be in the store. */
+  readonly claimed: ReadonlySet<string>
+  /** Notes a blob that was made on the way, so that a failing upload takes it back. */
+  remember(blob: StoredBlob): StoredBlob
+}
+
+export interface PrepareDeps {
+  readonly blobs: BlobStore
+  readonly workers: UploadWorkers
+  readonly manifests: Manifests
+  readonly readings: Readings
+}
+
+export async function prepareVersion(
+  { blobs, workers, manifests, readings }: PrepareDeps,
+  upload: Upload,
+  baseHash: string | null | undefined,
+): Promise<PreparedVersion> {
+  const base = baseHash ? await manifests.read(baseHash) : undefined
+  const sent = upload.isArchive ? unwrapFolder(upload.files) : upload.files
+  await requireClaimed(blobs, sent, upload.claimed, base)
+  const received = await withLandingPage({ blobs, workers }, upload, sent)
+  requireLandingPage(received)
+  const { files: uploaded, blocked } = await siftSecrets(blobs, received, upload.secrets)
+  const unchanged = withConverted(uploaded, knownConversions(base))
+  const known = knownFacts(base)
+  const isRead = (file: StoredFile): boolean => readings.get(file) !== undefined
+  const { analyses, conversions } = await analyseFiles(workers, planAnalyses(unchanged, known, isRead), upload.remember)
+  const files = withConverted(unchanged, conversions)
+  const landing = requireLandingPage(files)
+  const readingOf = readingsOf(files, analyses, readings)
+  const rules = await workers.readRules(ruleFilesOf(files))
+  const manifest = buildManifest({ files, facts: mergeFacts(known, analyses), ...rules })
+  const stored = upload.remember(await manifests.write(manifest))
+  return {
+    manifestHash: stored.hash,
+    byteSize: files.reduce((sum, file) => sum + (file.source?.size ?? file.size), 0),
+    fileCount: files.length,
+    title: readingOf.get(landing)?.title ?? '',
+    blobs: [...new Set([...blobsOf(manifest), stored.hash])],
+    report: { ...(await workers.report(reportInput(files, readingOf, rules))), blocked },
+    landingHash: landing.hash,
+  }
+}
+
+/** The files as they are served: a page or document that was sent alone, or a Markdown index, is the landing page. */
+async function withLandingPage(
+  deps: Pick<PrepareDeps, 'blobs' | 'workers'>,
+  upload: Upload,
+  sent: readonly StoredFile[],
+): Promise<readonly StoredFile[]> {
+  const render = (source: StoredFile, title?: string) => renderLanding(deps, upload, source, title)
+  if (!upload.single) {
+    const index = markdownLanding(sent)
+    return index ? [...sent.filter((file) => file !== index), await render(index)] : sent
+  }
+  const { kind, filename, title, blob } = upload.single
+  if (kind === 'html') return [{ path: LANDING_PAGE, hash: blob.hash, size: blob.size }]
+  return [await render({ path: filename, hash: blob.hash, size: blob.size }, title)]
+}
+
+async function renderLanding(
+  { blobs, workers }: Pick<PrepareDeps, 'blobs' | 'workers'>,
+  upload: Upload,
+  source: StoredFile,
+  title: string | undefined,
+): Promise<StoredFile> {
+  const text = decodeText(await blobs.read(source.hash))
+  const page = await workers.renderMarkdown({
+    source: text,
+    filename: source.path,
+    ...(title !== undefined && { title }),
+  })
+  const rendered = upload.remember(await blobs.put(Buffer.from(page.html)))
+  return { path: LANDING_PAGE, hash: rendered.hash, size: rendered.size, source }
+}
+
+/**
+ * Files of the live version are there; others that an upload only names are looked up, and kept from being collected.
+ * The size that it names must be the true one: caps and lengths of answers are counted with it.
+ */
+async function requireClaimed(
+  blobs: BlobStore,
+  files: readonly StoredFile[],
+  claimed: ReadonlySet<string>,
+  base: Manifest | undefined,
+): Promise<void> {
+  const live = base ? blobSizesOf(base) : new Map<string, number>()
+  const toCheck = files.filter((file) => claimed.has(file.hash) && live.get(file.hash) !== file.size)
+  await inParallel(toCheck, PARALLEL_LOOKUPS, async (file) => {
+    const stored = await blobs.keep(file.hash)
+    if (!stored)
+      throw errors.invalidRequest(`The bytes of ${quotePath(file.path)} have not arrived. Send the file again.`)
+    if (stored.size !== file.size)
+      throw errors.invalidRequest(
+        `${quotePath(file.path)} was announced with ${file.size} bytes, but has ${stored.size}. Start the upload again.`,
+      )
+  })
+}
+
+/** What the live version knows, by content. Its type says what the charset was found to be. */
+function knownFacts(base: Manifest | undefined): Map<string, FileFacts> {
+  const known = new Map<string, FileFacts>()
+  for (const [path, file] of base?.files ?? []) {
+    known.set(factsKey({ path, hash: file.hash }), {
+      charset: file.type.endsWith('charset=utf-8') ? 'utf-8' : null,
+      ...(file.injection && { injection: file.injection }),
+      ...(file.encodings && { encodings: file.encodings }),
+    })
+  }
+  return known
+}
+
+type Conversions = ReadonlyMap<string, { readonly hash: string; readonly size: number }>
+
+/** Pages that the live version serves as UTF-8, by what was uploaded. (A rendered page has a source of another name.) */
+function knownConversions(base: Manifest | undefined): Conversions {
+  const pages = (base?.files ?? []).filter(([path, file]) => file.source?.path === path)
+  return new Map(pages.map(([, { source, hash, size }]) => [factsKey(source!), { hash, size }]))
+}
+
+/** The same files, with the UTF-8 page in the place of what was uploaded. */
+function withConverted(files: readonly StoredFile[], conversions: Conversions): readonly StoredFile[] {
+  if (conversions.size === 0) return files
+  return files.map((file) => {
+    const converted = conversions.get(factsKey(file))
+    if (!converted) return file
+    const { path, hash, size } = file
+    return { path, ...converted, source: { path, hash, size } }
+  })
+}
+
+/** Which files to read, each content once. Pure. */
+export function planAnalyses(
+  files: readonly StoredFile[],
+  known: ReadonlyMap<string, FileFacts>,
+  isRead: (file: StoredFile) => boolean = () => false,
+): AnalysisRequest[] {
+  const unique = new Map(
+    files.filter((file) => isWorthReading(file.path, file.size)).map((file) => [factsKey(file), file]),
+  )
+  const requests: AnalysisRequest[] = []
+  let quickBytes = 0
+  let recheckedBytes = 0
+  for (const [key, file] of [...unique].toSorted(([, a], [, b]) => a.size - b.size)) {
+    const { path, hash, size } = file
+    if (!known.has(key)) {
+      quickBytes += size
+      requests.push({ path, hash, size, ...(quickBytes <= QUICK_COMPRESSION_BYTES && { effort: 'quick' as const }) })
+    } else if (isHtmlType(mediaTypeOf(path)) && !isRead(file)) {
+      recheckedBytes += size
+      if (path === LANDING_PAGE || recheckedBytes <= RECHECKED_BYTES) requests.push({ path, hash, size })
+    }
+  }
+  return requests
+}
+
+async function analyseFiles(
+  workers: UploadWorkers,
+  requests: readonly AnalysisRequest[],
+  remember: Upload['remember'],
+): Promise<{ analyses: ReadonlyMap<string, Analysis>; conversions: Conversions }> {
+  const analyses = new Map<string, Analysis>()
+  const conversions = new Map<string, { hash: string; size: number }>()
+  await inParallel(
+    batchesOf(requests, (request) => request.size),
+    workers.width,
+    async (batch) => {
+      const results = await workers.analyse(batch)
+      for (const [index, analysis] of results.entries()) {
+        for (const blob of analysis.created) remember(blob)
+        const { path, hash } = batch[index]!
+        const { converted } = analysis
+        requireFewPolicies(path, analysis)
+        if (converted) conversions.set(factsKey({ path, hash }), converted)
+        analyses.set(factsKey({ path, hash: converted?.hash ?? hash }), analysis)
+      }
+    },
+  )
+  return { analyses, conversions }
+}
+
+/** What was found just now, or by an earlier upload. */
+function readingsOf(
+  files: readonly StoredFile[],
+  analyses: ReadonlyMap<string, Analysis>,
+  readings: Readings,
+): ReadonlyMap<StoredFile, Reading> {
+  const found = new Map<StoredFile, Reading>()
+  for (const file of files) {
+    const analysis = analyses.get(factsKey(file))
+    const reading = analysis ?? readings.get(file)
+    if (reading) found.set(file, reading)
+    if (analysis) readings.set(file, analysis)
+  }
+  return found
+}
+
+/** A page that was only read again for its links keeps its variants. */
+function mergeFacts(
+  known: ReadonlyMap<string, FileFacts>,
+  found: ReadonlyMap<string, FileFacts>,
+): Map<string, FileFacts> {
+  const merged = new Map(known)
+  for (const [key, facts] of found) merged.set(key, { ...known.get(key), ...facts })
+  return merged
+}
+
+/** Each policy is extended whenever the page is sent: a page of thousands would be slow for all visitors of the edge. */
+function requireFewPolicies(path: string, { injection }: Analysis): void {
+  const policies = injection?.csp ?? []
+  const chars = policies.reduce((sum, { policy }) => sum + policy.length, 0)
+  if (policies.length <= MAX_META_POLICIES && chars <= MAX_META_POLICIES_CHARS) return
+  throw errors.invalidRequest(
+    `${quotePath(path)} has more than ${MAX_META_POLICIES} Content-Security-Policy metas, or more than ${MAX_META_POLICIES_CHARS} characters of them. Join them into one.`,
+  )
+}
+
+function ruleFilesOf(files: readonly StoredFile[]): RuleFiles {
+  const find = (name: string): RuleFiles['redirects'] => {
+    const file = files.find((candidate) => candidate.path === name)
+    return file && { hash: file.hash, size: file.size }
+  }
+  return { redirects: find('_redirects'), headers: find('_headers') }
+}
+
+/** The links of as many pages as the report can look at, in the order of the upload. */
+function reportInput(
+  files: readonly StoredFile[],
+  readingOf: ReadonlyMap<StoredFile, Reading>,
+  rules: SiteRules,
+): ReportInput {
+  let left = MAX_REPORTED_LINK_CHARS
+  let isCut = false
+  const reported = files.map((file) => {
+    const { path, size } = file
+    const links = readingOf.get(file)?.links
+    if (links === undefined) return { path, size }
+    left -= links.length
+    if (left >= 0) return { path, size, links }
+    isCut = true
+    return { path, size }
+  })
+  return { files: reported, rules, isCut }
+}

@@ -1,0 +1,88 @@
+/** Files and rules → manifest. Pure: the same upload always gives the same manifest, byte for byte. */
+import {
+  MANIFEST_FORMAT,
+  type HeaderRule,
+  type Manifest,
+  type ManifestFile,
+  type RedirectRule,
+} from '../../../../shared/manifest.ts'
+import { contentTypeOf, isHtmlType, isImmutableName, mediaTypeOf } from '../files/types.ts'
+
+/** Rule files at the root of an upload: they steer the edge and are not served. */
+export const RULE_FILES = ['_redirects', '_headers'] as const
+
+export interface StoredFile {
+  readonly path: string
+  readonly hash: string
+  readonly size: number
+  /** What was uploaded in its place (Markdown, a page in UTF-16). */
+  readonly source?: ManifestFile['source']
+}
+
+/** What the bytes of a file say, found once at publish time. */
+export interface FileFacts {
+  /** `utf-8`, or null when the bytes are, or call themselves, something else. */
+  readonly charset: 'utf-8' | null
+  readonly injection?: ManifestFile['injection']
+  readonly encodings?: ManifestFile['encodings']
+}
+
+export interface ManifestInput {
+  readonly files: readonly StoredFile[]
+  /** By hash and media type, see `factsKey`. */
+  readonly facts: ReadonlyMap<string, FileFacts>
+  readonly redirects: readonly RedirectRule[]
+  readonly headers: readonly HeaderRule[]
+}
+
+/** Two files with the same bytes share their facts only when both are, or both are not, HTML pages. */
+export function factsKey(file: Pick<StoredFile, 'path' | 'hash'>): string {
+  return `${file.hash} ${mediaTypeOf(file.path)}`
+}
+
+export function buildManifest(input: ManifestInput): Manifest {
+  const sorted = input.files.toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
+  return {
+    v: MANIFEST_FORMAT,
+    files: sorted.filter((file) => !isRuleFile(file.path)).map((file) => [file.path, manifestFile(file, input.facts)]),
+    redirects: [...input.redirects],
+    headers: [...input.headers],
+    unserved: sorted.filter((file) => isRuleFile(file.path)).map(({ path, hash, size }) => [path, { hash, size }]),
+  }
+}
+
+function manifestFile(file: StoredFile, facts: ManifestInput['facts']): ManifestFile {
+  const mediaType = mediaTypeOf(file.path)
+  const known = facts.get(factsKey(file))
+  return {
+    hash: file.hash,
+    size: file.size,
+    type: contentTypeOf(mediaType, known?.charset ?? null),
+    ...(isImmutableName(file.path) && { immutable: true }),
+    ...(known?.encodings && Object.keys(known.encodings).length > 0 && { encodings: known.encodings }),
+    ...(isHtmlType(mediaType) && known?.injection && { injection: known.injection }),
+    ...(file.source && { source: file.source }),
+  }
+}
+
+export function isRuleFile(path: string): boolean {
+  return (RULE_FILES as readonly string[]).includes(path)
+}
+
+/** Every blob that a version needs, each once: bytes, variants, sources and rule files (the manifest itself aside). */
+export function blobsOf(manifest: Manifest): string[] {
+  return [...blobSizesOf(manifest).keys()]
+}
+
+/** By hash. */
+export function blobSizesOf(manifest: Manifest): Map<string, number> {
+  const sizes = new Map<string, number>()
+  const add = ({ hash, size }: { hash: string; size: number }): unknown => sizes.set(hash, size)
+  for (const [, file] of manifest.files) {
+    add(file)
+    if (file.source) add(file.source)
+    for (const variant of Object.values(file.encodings ?? {})) if (variant) add(variant)
+  }
+  for (const [, file] of manifest.unserved) add(file)
+  return sizes
+}

@@ -1,0 +1,59 @@
+/** Everything somebody published, as one streamed zip: bytes as they were uploaded, each read when its turn comes. */
+import { addAbortSignal, PassThrough, type Readable } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import yazl from 'yazl'
+import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
+import type { Manifest } from '../../../../shared/manifest.ts'
+import { isCompressible, mediaTypeOf } from '../files/types.ts'
+
+/** At the root, where no drop can be: a slug has no dot. */
+const METADATA_FILE = 'dropway-export.json'
+
+export interface ExportedSite {
+  readonly slug: string
+  readonly manifest: Manifest
+  readonly metadata: unknown
+}
+
+export function exportZip(blobs: BlobStore, sites: AsyncIterable<ExportedSite>): Readable {
+  const zip = new yazl.ZipFile()
+  const output = new PassThrough()
+  const fail = (error: Error): unknown => output.destroy(error)
+  // A file that is not as large as the manifest says is told here; unheard it would end the process.
+  zip.on('error', fail)
+  zip.outputStream.on('error', fail)
+  zip.outputStream.pipe(output)
+  // Whoever leaves early ends the file that is being read.
+  const closed = new AbortController()
+  output.once('close', () => closed.abort())
+  addSites(zip, blobs, sites, closed.signal).catch(fail)
+  return output
+}
+
+/** One entry at a time: the next file is opened when the one before has been sent, so memory stays flat. */
+async function addSites(
+  zip: yazl.ZipFile,
+  blobs: BlobStore,
+  sites: AsyncIterable<ExportedSite>,
+  closed: AbortSignal,
+): Promise<void> {
+  const metadata: unknown[] = []
+  for await (const site of sites) {
+    metadata.push(site.metadata)
+    for (const file of uploadedFiles(site.manifest)) {
+      if (closed.aborted) return
+      const stream = addAbortSignal(closed, blobs.stream(file.hash))
+      const name = `${site.slug}/${file.path}`
+      zip.addReadStream(stream, name, { size: file.size, compress: isCompressible(mediaTypeOf(name)) })
+      await finished(stream)
+    }
+  }
+  zip.addBuffer(Buffer.from(JSON.stringify({ sites: metadata }, undefined, 2)), METADATA_FILE)
+  zip.end()
+}
+
+/** What was uploaded in place of what is served: the source of a rendered page, the rule files. */
+function* uploadedFiles(manifest: Manifest): Generator<{ path: string; hash: string; size: number }> {
+  for (const [path, file] of manifest.files) yield file.source ?? { path, hash: file.hash, size: file.size }
+  for (const [path, file] of manifest.unserved) yield { path, ...file }
+}

@@ -1,0 +1,122 @@
+import type { Sql } from '../../../ground/database/sql.ts'
+
+export interface UploadRow {
+  id: string
+  site_id: string
+  user_id: string | null
+  message: string
+  if_version: number | null
+  spa_fallback: boolean | null
+  allow_secrets: boolean
+  expires_at: Date
+}
+
+export interface UploadFile {
+  path: string
+  hash: string
+  size: number
+}
+
+export interface UploadBlob {
+  hash: string
+  size: number
+  stored: boolean
+}
+
+/** The list of files is one value: an upload asks for all of it, once, at the end. */
+type PackedFile = [path: string, hash: string, size: number]
+
+export async function insertUpload(
+  sql: Sql,
+  upload: UploadRow,
+  files: readonly UploadFile[],
+  missing: readonly Pick<UploadBlob, 'hash' | 'size'>[],
+): Promise<void> {
+  const packed = files.map((file): PackedFile => [file.path, file.hash, file.size])
+  await sql`insert into uploads ${sql({ ...upload, files: sql.json(packed) } as never)}`
+  if (missing.length === 0) return
+  await sql`
+    insert into upload_blobs (upload_id, hash, size)
+    select ${upload.id}, b.hash, b.size
+    from unnest(${missing.map((blob) => blob.hash)}::text[], ${missing.map((blob) => blob.size)}::bigint[]) as b (hash, size)`
+}
+
+export async function findOpenUpload(
+  sql: Sql,
+  siteId: string,
+  uploadId: string,
+  now: Date,
+): Promise<UploadRow | undefined> {
+  const [upload] = await sql<UploadRow[]>`
+    select id, site_id, user_id, message, if_version, spa_fallback, allow_secrets, expires_at from uploads
+    where id = ${uploadId} and site_id = ${siteId} and expires_at > ${now}`
+  return upload
+}
+
+/** A blob that the upload names; one that never had to be sent counts as stored. */
+export async function findUploadBlob(sql: Sql, uploadId: string, hash: string): Promise<UploadBlob | undefined> {
+  const [blob] = await sql<UploadBlob[]>`
+    select hash, size, stored from upload_blobs where upload_id = ${uploadId} and hash = ${hash}
+    union all
+    select file ->> 1, (file ->> 2)::bigint, true from uploads, json_array_elements(files) file
+    where id = ${uploadId} and file ->> 1 = ${hash}
+    limit 1`
+  return blob
+}
+
+/** Undefined when somebody else has finished it meanwhile. */
+export async function listUploadFiles(sql: Sql, uploadId: string): Promise<UploadFile[] | undefined> {
+  const [row] = await sql<{ files: PackedFile[] }[]>`select files from uploads where id = ${uploadId}`
+  return row?.files.map(([path, hash, size]) => ({ path, hash, size }))
+}
+
+export async function listMissing(sql: Sql, uploadId: string): Promise<Set<string>> {
+  const rows = await sql<{ hash: string }[]>`
+    select hash from upload_blobs where upload_id = ${uploadId} and not stored`
+  return new Set(rows.map((row) => row.hash))
+}
+
+/** Those that had to be sent, whether or not they have arrived, by hash. */
+export async function listUploadBlobs(sql: Sql, uploadId: string): Promise<Map<string, UploadBlob>> {
+  const rows = await sql<UploadBlob[]>`select hash, size, stored from upload_blobs where upload_id = ${uploadId}`
+  return new Map(rows.map((row) => [row.hash, row]))
+}
+
+export async function markStored(sql: Sql, uploadId: string, hashes: readonly string[]): Promise<void> {
+  await sql`
+    update upload_blobs set stored = true where upload_id = ${uploadId} and hash = any(${hashes as string[]})`
+}
+
+/** False when it is gone already: somebody else has finished it. */
+export async function deleteUpload(sql: Sql, uploadId: string): Promise<boolean> {
+  return (await sql`delete from uploads where id = ${uploadId}`).count === 1
+}
+
+/** Keeps the newest open uploads of an organisation, as many as fit. The organisation is locked. */
+export async function dropOldestUploads(
+  sql: Sql,
+  orgId: string,
+  room: { uploads: number; bytes: number },
+  now: Date,
+): Promise<void> {
+  await sql`
+    with open as (
+      select u.id, coalesce((select sum(b.size) from upload_blobs b where b.upload_id = u.id), 0) as bytes
+      from uploads u join sites s on s.id = u.site_id where s.org_id = ${orgId} and u.expires_at > ${now}),
+    counted as (
+      select id, row_number() over newest as uploads, sum(bytes) over newest as bytes
+      from open window newest as (order by id desc))
+    delete from uploads where id in (
+      select id from counted where uploads > ${room.uploads}::bigint or bytes > ${room.bytes}::bigint)`
+}
+
+export async function deleteExpired(sql: Sql, now: Date): Promise<number> {
+  return (await sql`delete from uploads where expires_at <= ${now}`).count
+}
+
+/** Which of these are not forgotten. */
+export async function knownUploads(sql: Sql, ids: readonly string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set()
+  const rows = await sql<{ id: string }[]>`select id from uploads where id = any(${ids as string[]})`
+  return new Set(rows.map((row) => row.id))
+}

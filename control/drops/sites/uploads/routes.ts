@@ -1,0 +1,117 @@
+/** REST: /api/v1/sites/:id/uploads… Changed files only: list → send what is missing → finish. */
+import { z } from 'zod'
+import { MAX_FILE_LIST_BYTES } from '../../../../shared/limits.ts'
+import { parse, requireActor, type ApiRouteFactory, type Authenticate } from '../../../ground/http/api.ts'
+import type { Request, Route } from '../../../ground/http/route.ts'
+import { reply } from '../propagation.ts'
+import * as schemas from '../schemas.ts'
+import type { Uploads } from './uploads.ts'
+
+const sites = '/api/v1/sites'
+const root = `${sites}/:id/uploads`
+const tag = 'Versions'
+
+interface UploadRoutesDeps {
+  apiRoute: ApiRouteFactory
+  authenticate: Authenticate
+  uploads: Uploads
+}
+
+export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDeps): Route[] {
+  const id = (request: Request): string => request.params['id']!
+  const uploadId = (request: Request): string => request.params['upload_id']!
+  const hash = (request: Request): string => request.params['sha256']!
+  const operation = (summary: string, status: number) => ({
+    summary,
+    tags: [tag],
+    security: [{ token: [] }],
+    responses: { [status]: { description: 'Success' } },
+  })
+  return [
+    apiRoute({
+      method: 'POST',
+      path: `${sites}/check`,
+      access: 'verified',
+      tag,
+      summary: 'What an upload would change, and whether it would be refused; changes nothing',
+      status: 200,
+      body: schemas.checkUploadSchema,
+      maxBodyBytes: MAX_FILE_LIST_BYTES,
+      output: schemas.uploadCheckSchema,
+      run: ({ actor, body }) => uploads.check(actor, body),
+    }),
+    apiRoute({
+      method: 'POST',
+      path: root,
+      access: 'verified',
+      tag,
+      summary: 'Start an upload of changed files only',
+      status: 201,
+      body: schemas.startUploadSchema,
+      maxBodyBytes: MAX_FILE_LIST_BYTES,
+      output: schemas.uploadSchema,
+      run: ({ actor, request, body }) => uploads.start(actor, id(request), body),
+    }),
+    apiRoute({
+      method: 'GET',
+      path: `${root}/:upload_id`,
+      access: 'verified',
+      tag,
+      summary: 'What is still missing, and how much of it has arrived',
+      status: 200,
+      output: schemas.uploadProgressSchema,
+      run: ({ actor, request }) => uploads.progress(actor, id(request), uploadId(request)),
+    }),
+    apiRoute({
+      method: 'POST',
+      path: `${root}/:upload_id/blobs`,
+      access: 'verified',
+      tag,
+      summary: 'Send several small files: parts of a form, each named by its sha256',
+      status: 200,
+      consumes: 'multipart/form-data',
+      output: schemas.storedBlobsSchema,
+      run: async ({ actor, request }) => ({
+        stored: await uploads.receiveSeveral(actor, id(request), uploadId(request), (take) =>
+          request.multipart(async (part) => {
+            if (part.kind === 'file') await take(part.name, part.stream)
+          }),
+        ),
+      }),
+    }),
+    {
+      method: 'GET',
+      path: `${root}/:upload_id/blobs/:sha256`,
+      operation: operation('How much of a file has arrived', 200),
+      async handle(request) {
+        const actor = await requireActor(authenticate, request, 'verified')
+        const offset = await uploads.offset(actor, id(request), uploadId(request), hash(request))
+        return { status: 200, headers: { 'upload-offset': String(offset), 'cache-control': 'no-store' } }
+      },
+    },
+    {
+      method: 'PUT',
+      path: `${root}/:upload_id/blobs/:sha256`,
+      operation: operation('Send a file, or the rest of it', 204),
+      async handle(request) {
+        const actor = await requireActor(authenticate, request, 'verified')
+        const offset = parse(
+          z.coerce.number('upload-offset must be a number').int().nonnegative(),
+          request.header('upload-offset') ?? '0',
+        )
+        await uploads.receive(actor, id(request), uploadId(request), hash(request), offset, request.stream())
+        return { status: 204 }
+      },
+    },
+    apiRoute({
+      method: 'POST',
+      path: `${root}/:upload_id/finish`,
+      access: 'verified',
+      tag,
+      summary: 'Publish what was sent',
+      status: 201,
+      output: schemas.versionSchema,
+      run: async ({ actor, request }) => reply(await uploads.finish(actor, id(request), uploadId(request))),
+    }),
+  ]
+}

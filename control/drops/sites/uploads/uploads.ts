@@ -1,0 +1,403 @@
+/**
+ * Changed files only: the caller lists what the site should hold, sends the blobs that are missing
+ * (in parallel, resumable), then finishes; the publish itself is the ordinary one.
+ *
+ * A blob counts as present only when the caller's own organisation already stores it or has sent it for this
+ * upload: knowing somebody else's hash must not give away their bytes.
+ */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { Readable } from 'node:stream'
+import { HOUR_MS, type Clock } from '../../../../shared/clock.ts'
+import { errors } from '../../../../shared/errors.ts'
+import { newId } from '../../../../shared/ids.ts'
+import { MAX_BATCHED_FILE_BYTES } from '../../../../shared/limits.ts'
+import { plans } from '../../../../shared/plans.ts'
+import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
+import type { Manifest } from '../../../../shared/manifest.ts'
+import type { Actor } from '../../../ground/actor.ts'
+import { transaction, type Pool } from '../../../ground/database/sql.ts'
+import type { Publishing } from '../../publishing/contract.ts'
+import { createBoundedWork } from '../../publishing/workers/batches.ts'
+import { markdownLanding, requireLandingPage } from '../../publishing/intake/bundle.ts'
+import { findOwnSlug, lockOrganisation, ownBlobs } from '../queries.ts'
+import type { SiteFacts } from '../rules.ts'
+import type { Changes, CheckUpload, StartUpload, VersionView } from '../schemas.ts'
+import type { Propagated, Sites } from '../sites.ts'
+import { uploadedFiles } from '../versions/uploaded-files.ts'
+import * as queries from './queries.ts'
+import type { Versions } from '../versions/versions.ts'
+
+/** Long enough for a slow line and a lunch break, shorter than the grace period of garbage collection. */
+const UPLOAD_LIFETIME_MS = 12 * HOUR_MS
+/**
+ * Open at the same time, for each drop of the plan. Beyond it the oldest is given up: a deploy that found nothing to do,
+ * or that broke off, leaves its upload open. So are those whose bytes are more than the plan stores.
+ */
+const OPEN_UPLOADS_PER_DROP = 3
+/** Most files of a site: they come in one piece, and go to the store without a partial file. */
+const MAX_WHOLE_BYTES = MAX_BATCHED_FILE_BYTES
+/** Each waits for the disk twice. */
+const PARALLEL_WRITES = 16
+
+interface UploadsDeps {
+  sql: Pool
+  clock: Clock
+  sites: Pick<Sites, 'requireOwn' | 'add'>
+  versions: Pick<Versions, 'publish' | 'requirePublishable' | 'liveManifest' | 'liveManifestHash'>
+  publishing: Pick<Publishing, 'receive' | 'checkPath'>
+  blobs: BlobStore
+  /** Where partial blobs wait; one folder per upload. */
+  partialsDir: string
+}
+
+export type Uploads = ReturnType<typeof createUploads>
+
+export function createUploads({ sql, clock, sites, versions, publishing, blobs, partialsDir }: UploadsDeps) {
+  const partialPath = (uploadId: string, hash: string): string => path.join(partialsDir, uploadId, hash)
+
+  async function requireUpload(actor: Actor, siteId: string, uploadId: string): Promise<queries.UploadRow> {
+    await sites.requireOwn(sql, actor, siteId)
+    const upload = await queries.findOpenUpload(sql, siteId, uploadId, new Date(clock.now()))
+    if (!upload) throw errors.notFound('upload')
+    return upload
+  }
+
+  async function requireExpected(uploadId: string, hash: string): Promise<queries.UploadBlob> {
+    const blob = await queries.findUploadBlob(sql, uploadId, hash)
+    if (!blob) throw errors.notFound('file in this upload')
+    return blob
+  }
+
+  /** Hashes that the organisation does not store yet. The live version names nearly all that it does. */
+  async function missingOf(actor: Actor, files: StartUpload['files'], live: Uploaded): Promise<Map<string, number>> {
+    const inLive = new Set(live.values())
+    const unsure = new Map(files.filter((file) => !inLive.has(file.sha256)).map((file) => [file.sha256, file.size]))
+    if (unsure.size > 0) for (const hash of await ownBlobs(sql, actor.orgId, [...unsure.keys()])) unsure.delete(hash)
+    return unsure
+  }
+
+  function requireUploadable(files: StartUpload['files'], capBytes: number): void {
+    if (files.reduce((sum, file) => sum + file.size, 0) > capBytes) throw errors.uploadTooLarge(capBytes)
+    for (const file of files) publishing.checkPath(file.path)
+    requireConsistent(files)
+  }
+
+  /** The drop that is named; a new one is made and given up at once, so that every refusal is the real one. */
+  async function findOrTry(actor: Actor, { site_id, slug }: CheckUpload): Promise<SiteFacts | undefined> {
+    if (site_id !== undefined) return sites.requireOwn(sql, actor, site_id)
+    const own = slug === undefined ? undefined : await findOwnSlug(sql, actor.orgId, slug)
+    if (own !== undefined) return sites.requireOwn(sql, actor, own)
+    const given = new Error('given up on purpose')
+    const refusal = await transaction(sql, async (db) => {
+      await sites.add(db, actor, { slug })
+      throw given
+    }).catch((error: unknown) => error)
+    if (refusal !== given) throw refusal
+    return undefined
+  }
+
+  async function receiveWhole(uploadId: string, file: queries.UploadBlob, body: Readable): Promise<void> {
+    const { bytes, failure } = await readUpTo(file.size, body)
+    if (!failure && sha256(bytes) === file.hash) return void (await blobs.put(bytes))
+    // What arrived before a connection broke is kept for the next attempt, as it is for a large file.
+    const kept = receiveRest(uploadId, file, 0, Readable.from(bytes.length > 0 ? [bytes] : []))
+    if (!failure) return kept
+    await kept.catch(() => {})
+    throw failure
+  }
+
+  async function receiveRest(
+    uploadId: string,
+    { hash, size }: queries.UploadBlob,
+    offset: number,
+    body: Readable,
+  ): Promise<void> {
+    const partial = partialPath(uploadId, hash)
+    const arrived = await append(partial, offset, size, body)
+    if (arrived < size)
+      throw errors.invalidRequest(
+        `The file is ${size} bytes; ${arrived} have arrived. Send the rest with upload-offset: ${arrived}.`,
+      )
+    await storeVerified(blobs, partial, hash)
+  }
+
+  return {
+    async start(actor: Actor, siteId: string, wanted: StartUpload) {
+      const site = await sites.requireOwn(sql, actor, siteId)
+      versions.requirePublishable(site)
+      const { uploadBytes: cap, storageBytes, activeDrops } = plans[site.plan]
+      requireUploadable(wanted.files, cap)
+      const live = uploadedHashes(await versions.liveManifest(siteId, site.live_version_id))
+      const missing = await missingOf(actor, wanted.files, live)
+      const id = newId('upl', clock.now())
+      const expiresAt = new Date(clock.now() + UPLOAD_LIFETIME_MS)
+      const room = {
+        uploads: OPEN_UPLOADS_PER_DROP * activeDrops - 1,
+        bytes: storageBytes - missing.values().reduce((sum, size) => sum + size, 0),
+      }
+      await transaction(sql, async (db) => {
+        await lockOrganisation(db, actor.orgId)
+        await queries.dropOldestUploads(db, actor.orgId, room, new Date(clock.now()))
+        await queries.insertUpload(
+          db,
+          {
+            id,
+            site_id: siteId,
+            user_id: actor.userId,
+            message: wanted.message ?? '',
+            if_version: wanted.if_version ?? null,
+            spa_fallback: wanted.spa_fallback ?? null,
+            allow_secrets: wanted.allow_secrets ?? false,
+            expires_at: expiresAt,
+          },
+          wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size })),
+          [...missing].map(([hash, size]) => ({ hash, size })),
+        )
+      })
+      return {
+        upload_id: id,
+        missing: [...missing.keys()],
+        unchanged: isSameContent(live, wanted.files),
+        expires_at: expiresAt.toISOString(),
+      }
+    },
+
+    /** Refuses what `start` and making the drop would refuse, with the same words. */
+    async check(actor: Actor, wanted: CheckUpload) {
+      const site = await findOrTry(actor, wanted)
+      const plan = site?.plan ?? actor.plan
+      if (site) versions.requirePublishable(site)
+      requireUploadable(wanted.files, plans[plan].uploadBytes)
+      const files = wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size }))
+      if (!markdownLanding(files)) requireLandingPage(files)
+      const live = uploadedHashes(site && (await versions.liveManifest(site.id, site.live_version_id)))
+      const missing = await missingOf(actor, wanted.files, live)
+      return {
+        site: site ? { id: site.id, slug: site.slug } : null,
+        ...compareUploaded(live, wanted.files),
+        unchanged: isSameContent(live, wanted.files),
+        missing: { file_count: missing.size, byte_size: missing.values().reduce((sum, size) => sum + size, 0) },
+      }
+    },
+
+    /** What is missing, all at once: a caller that was interrupted goes on from here. */
+    async progress(actor: Actor, siteId: string, uploadId: string) {
+      const upload = await requireUpload(actor, siteId, uploadId)
+      const missing = await queries.listMissing(sql, uploadId)
+      const begun = await readdir(path.join(partialsDir, uploadId)).catch(() => [])
+      const arrived: Record<string, number> = {}
+      for (const hash of begun) if (missing.has(hash)) arrived[hash] = await sizeOf(partialPath(uploadId, hash))
+      return { upload_id: uploadId, missing: [...missing], arrived, expires_at: upload.expires_at.toISOString() }
+    },
+
+    /** How many bytes of a blob have arrived, so that a broken connection resumes there. */
+    async offset(actor: Actor, siteId: string, uploadId: string, hash: string): Promise<number> {
+      await requireUpload(actor, siteId, uploadId)
+      const file = await requireExpected(uploadId, hash)
+      return file.stored ? file.size : sizeOf(partialPath(uploadId, hash))
+    },
+
+    async receive(
+      actor: Actor,
+      siteId: string,
+      uploadId: string,
+      hash: string,
+      offset: number,
+      body: Readable,
+    ): Promise<void> {
+      await requireUpload(actor, siteId, uploadId)
+      const file = await requireExpected(uploadId, hash)
+      if (file.stored) return
+      if (offset === 0 && file.size <= MAX_WHOLE_BYTES) await receiveWhole(uploadId, file, body)
+      else await receiveRest(uploadId, file, offset, body)
+      await queries.markStored(sql, uploadId, [hash])
+    },
+
+    /**
+     * Several whole files of one request, which `each` hands over one by one. What arrived before a connection broke
+     * is kept. A file that is there already is passed over, so that a caller may simply send a batch again.
+     */
+    async receiveSeveral(
+      actor: Actor,
+      siteId: string,
+      uploadId: string,
+      each: (take: (hash: string, body: Readable) => Promise<void>) => Promise<void>,
+    ): Promise<string[]> {
+      await requireUpload(actor, siteId, uploadId)
+      const expected = await queries.listUploadBlobs(sql, uploadId)
+      const stored = new Set<string>()
+      const storing = createBoundedWork(PARALLEL_WRITES)
+      const take = async (hash: string, body: Readable): Promise<void> => {
+        const file = expected.get(hash)
+        if (!file) throw errors.notFound('file in this upload')
+        if (file.stored || stored.has(hash)) return
+        if (file.size > MAX_WHOLE_BYTES)
+          throw errors.invalidRequest(`Send files of more than ${MAX_WHOLE_BYTES / 1000} kB one by one.`)
+        const { bytes, failure } = await readUpTo(file.size, body)
+        if (failure) throw failure
+        if (sha256(bytes) !== hash) throw errors.invalidRequest(`The bytes of ${hash} do not match their sha256.`)
+        await storing.begin(async () => {
+          await blobs.put(bytes)
+          stored.add(hash)
+        })
+      }
+      try {
+        await each(take)
+        await storing.end()
+      } finally {
+        await storing.end().catch(() => {})
+        if (stored.size > 0) await queries.markStored(sql, uploadId, [...stored])
+      }
+      return [...stored]
+    },
+
+    async finish(actor: Actor, siteId: string, uploadId: string): Promise<Propagated<VersionView>> {
+      const upload = await requireUpload(actor, siteId, uploadId)
+      const site = await sites.requireOwn(sql, actor, siteId)
+      const files = await queries.listUploadFiles(sql, uploadId)
+      if (!files) throw errors.notFound('upload')
+      const missing = await queries.listMissing(sql, uploadId)
+      if (missing.size > 0) {
+        const first = files.find((file) => missing.has(file.hash))
+        throw errors.invalidRequest(`${missing.size} files have not arrived yet, the first is "${first?.path}".`)
+      }
+      const intake = publishing.receive({
+        owner: { kind: 'organisation', id: actor.orgId },
+        capBytes: plans[site.plan].uploadBytes,
+        base: await versions.liveManifestHash(site),
+      })
+      try {
+        for (const file of files) await intake.addStored(file.path, file.hash, file.size)
+        const prepared = await intake.finish({ secrets: upload.allow_secrets ? 'allow' : 'withhold' })
+        const options = {
+          message: upload.message,
+          ...(upload.if_version === null ? {} : { ifVersion: upload.if_version }),
+          ...(upload.spa_fallback === null ? {} : { spaFallback: upload.spa_fallback }),
+        }
+        // One transaction: an upload is published once, whoever asks twice and whenever control is killed.
+        return await versions.publish(actor, siteId, prepared, options, async (db) => {
+          if (!(await queries.deleteUpload(db, uploadId))) throw errors.notFound('upload')
+        })
+      } finally {
+        await intake.abort()
+        await rm(path.join(partialsDir, uploadId), { recursive: true, force: true })
+      }
+    },
+
+    /** Forgets uploads whose time is over, and partial files of every upload that is forgotten, here or elsewhere. */
+    async sweep(): Promise<number> {
+      const expired = await queries.deleteExpired(sql, new Date(clock.now()))
+      const folders = await readdir(partialsDir).catch(() => [])
+      const known = await queries.knownUploads(sql, folders)
+      for (const id of folders) {
+        if (!known.has(id)) await rm(path.join(partialsDir, id), { recursive: true, force: true })
+      }
+      return expired
+    },
+  }
+}
+
+function requireConsistent(files: StartUpload['files']): void {
+  const paths = new Set<string>()
+  const sizes = new Map<string, number>()
+  for (const file of files) {
+    if (paths.has(file.path)) throw errors.invalidRequest(`"${file.path}" is listed twice.`)
+    if ((sizes.get(file.sha256) ?? file.size) !== file.size)
+      throw errors.invalidRequest(`"${file.path}" has the hash of a file with another size.`)
+    paths.add(file.path)
+    sizes.set(file.sha256, file.size)
+  }
+}
+
+/** Path → hash of what was uploaded. */
+type Uploaded = ReadonlyMap<string, string>
+
+function uploadedHashes(manifest: Manifest | undefined): Uploaded {
+  return new Map([...uploadedFiles(manifest)].map(([path, { hash }]) => [path, hash]))
+}
+
+function compareUploaded(live: Uploaded, files: StartUpload['files']): Changes {
+  const paths = new Set(files.map((file) => file.path))
+  return {
+    added: files.filter((file) => !live.has(file.path)).map((file) => file.path),
+    changed: files.filter((file) => (live.get(file.path) ?? file.sha256) !== file.sha256).map((file) => file.path),
+    removed: [...live.keys()].filter((path) => !paths.has(path)),
+  }
+}
+
+function isSameContent(live: Uploaded, files: StartUpload['files']): boolean {
+  return live.size === files.length && files.every((file) => live.get(file.path) === file.sha256)
+}
+
+async function sizeOf(file: string): Promise<number> {
+  return stat(file).then(
+    (stats) => stats.size,
+    () => 0,
+  )
+}
+
+/** What arrived, also when the caller went away in between. */
+async function readUpTo(maxSize: number, body: Readable): Promise<{ bytes: Buffer; failure?: Error }> {
+  const chunks: Buffer[] = []
+  let size = 0
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > maxSize) throw tooMany(maxSize)
+      chunks.push(chunk)
+    }
+    return { bytes: Buffer.concat(chunks) }
+  } catch (error) {
+    return { bytes: Buffer.concat(chunks), failure: error as Error }
+  }
+}
+
+function tooMany(announced: number): Error {
+  return errors.invalidRequest(`The file was announced with ${announced} bytes; more arrived.`)
+}
+
+function sha256(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}
+
+/** Appends at `offset`; keeps what arrived when the caller goes away. Returns the size afterwards. */
+async function append(file: string, offset: number, maxSize: number, body: Readable): Promise<number> {
+  await mkdir(path.dirname(file), { recursive: true })
+  const size = await sizeOf(file)
+  if (offset > size)
+    throw errors.invalidRequest(`Only ${size} bytes have arrived so far; continue with upload-offset: ${size}.`)
+  const handle = await open(file, size === 0 ? 'a+' : 'r+')
+  let position = offset
+  try {
+    await handle.truncate(offset)
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      if (position + chunk.length > maxSize) throw tooMany(maxSize)
+      await handle.write(chunk, 0, chunk.length, position)
+      position += chunk.length
+    }
+  } finally {
+    await handle.close()
+  }
+  return position
+}
+
+async function storeVerified(blobs: BlobStore, partial: string, expected: string): Promise<void> {
+  const hash = createHash('sha256')
+  for await (const chunk of createReadStream(partial)) hash.update(chunk as Buffer)
+  if (hash.digest('hex') !== expected) {
+    await rm(partial, { force: true })
+    throw errors.invalidRequest('The bytes do not match their sha256. Send the file again from the start.')
+  }
+  const writer = await blobs.writer()
+  try {
+    for await (const chunk of createReadStream(partial)) await writer.write(chunk as Buffer)
+    await writer.finish()
+  } catch (error) {
+    await writer.abort()
+    throw error
+  }
+  await rm(partial, { force: true })
+}

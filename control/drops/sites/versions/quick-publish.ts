@@ -1,0 +1,242 @@
+/**
+ * Content in hand, one call to a live address: creates the site or updates the one that has the slug, whole or file by
+ * file. MCP tools come through here. Nothing is lost by surprise: files that would disappear are named before, and
+ * what was decided by looking at one version is published over that version alone.
+ */
+import { Readable } from 'node:stream'
+import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
+import { ApiError, errors } from '../../../../shared/errors.ts'
+import type { Manifest } from '../../../../shared/manifest.ts'
+import { plans } from '../../../../shared/plans.ts'
+import type { Actor } from '../../../ground/actor.ts'
+import type { Intake, PreparedVersion, Publishing } from '../../publishing/contract.ts'
+import type { SiteFacts } from '../rules.ts'
+import type { SiteView, VersionView } from '../schemas.ts'
+import type { Propagated, Sites } from '../sites.ts'
+import { uploadedFiles } from './uploaded-files.ts'
+import type { PublishOptions, Versions } from './versions.ts'
+
+/** Somebody else publishes at the same time: looked at anew this often. */
+const MAX_TRIES = 3
+
+/** Bytes in the message, or in the store already (sent ahead). */
+export type QuickBytes = Buffer | { readonly hash: string; readonly size: number }
+
+export interface QuickFile {
+  readonly path: string
+  readonly bytes: QuickBytes
+}
+
+export type QuickContent =
+  | { readonly kind: 'text'; readonly format: 'html' | 'markdown'; readonly content: string }
+  | { readonly kind: 'files'; readonly files: readonly QuickFile[] }
+  /** A page, a Markdown document or a .zip that was sent ahead. */
+  | { readonly kind: 'sent'; readonly name: string; readonly hash: string; readonly size: number }
+
+interface QuickOptions {
+  /** Number of the version that must be live. */
+  readonly ifVersion?: number | undefined
+  readonly message?: string | undefined
+  /** Publishes files that look like secrets; otherwise they are refused. */
+  readonly allowSecrets?: boolean | undefined
+  /** Called with the number of files that are stored. */
+  readonly progress?: ((done: number) => void) | undefined
+}
+
+export interface QuickPublishInput extends QuickOptions {
+  readonly content: QuickContent
+  readonly slug?: string | undefined
+  readonly title?: string | undefined
+  readonly password?: string | undefined
+  /** Files of the live version that are not in the content may go. */
+  readonly replace?: boolean | undefined
+}
+
+export interface QuickEdit extends QuickOptions {
+  readonly put: readonly QuickFile[]
+  readonly remove: readonly string[]
+}
+
+export interface QuickPublished {
+  readonly site: SiteView
+  readonly version: VersionView
+  readonly created: boolean
+}
+
+export interface QuickPublish {
+  /** To the organisation's site of that slug, else to a new one. 409 `would_remove_files` names what would go. */
+  publish(actor: Actor, input: QuickPublishInput): Promise<Propagated<QuickPublished>>
+  /** Changes some files of a site and keeps the others. */
+  edit(actor: Actor, siteId: string, edit: QuickEdit): Promise<Propagated<QuickPublished>>
+}
+
+interface QuickPublishDeps {
+  sites: Pick<Sites, 'get' | 'requireOwn'>
+  versions: Pick<Versions, 'publishBySlug' | 'publish' | 'findBySlug' | 'liveVersion' | 'requirePublishable'>
+  publishing: Pick<Publishing, 'receive' | 'readManifest'>
+  blobs: Pick<BlobStore, 'stream'>
+  sql: Parameters<Sites['requireOwn']>[0]
+}
+
+export function createQuickPublish({ sites, versions, publishing, blobs, sql }: QuickPublishDeps): QuickPublish {
+  async function prepare(
+    limits: Parameters<Publishing['receive']>[0],
+    {
+      content,
+      title,
+      allowSecrets,
+      progress,
+    }: Pick<QuickPublishInput, 'content' | 'title' | 'allowSecrets' | 'progress'>,
+  ): Promise<PreparedVersion> {
+    const intake = publishing.receive(limits)
+    try {
+      await take(intake, content, title, progress ?? (() => {}))
+      return await intake.finish({ title, secrets: allowSecrets ? 'allow' : 'refuse' })
+    } finally {
+      await intake.abort()
+    }
+  }
+
+  async function take(
+    intake: Intake,
+    content: QuickContent,
+    title: string | undefined,
+    progress: (done: number) => void,
+  ): Promise<void> {
+    switch (content.kind) {
+      case 'text': {
+        const name = content.format === 'html' ? 'index.html' : 'index.md'
+        return intake.addSingle(name, Readable.from([Buffer.from(content.content)]), { title })
+      }
+      case 'files':
+        for (const [index, file] of content.files.entries()) {
+          await takeFile(intake, file)
+          progress(index + 1)
+        }
+        return
+      case 'sent': {
+        const bytes = blobs.stream(content.hash)
+        return /\.zip$/i.test(content.name)
+          ? intake.addZip(bytes)
+          : intake.addSingle(content.name.split('/').at(-1)!, bytes, { title })
+      }
+      default:
+        content satisfies never
+    }
+  }
+
+  function takeFile(intake: Intake, { path, bytes }: QuickFile): Promise<void> {
+    return Buffer.isBuffer(bytes)
+      ? intake.addFile(path, Readable.from([bytes]))
+      : intake.addStored(path, bytes.hash, bytes.size)
+  }
+
+  /** Served paths of the live version that the new one does not have. */
+  async function lostPaths(site: SiteFacts, prepared: PreparedVersion): Promise<string[]> {
+    const live = await versions.liveVersion(site)
+    if (!live) return []
+    const kept = new Set(pathsOf(await publishing.readManifest(prepared.manifestHash)))
+    return pathsOf(await publishing.readManifest(live.manifest_hash)).filter((path) => !kept.has(path))
+  }
+
+  /** The number of the version that the publish goes over, once nothing disappears by surprise. */
+  async function checkedVersion(
+    actor: Actor,
+    input: QuickPublishInput,
+    prepared: PreparedVersion,
+  ): Promise<number | undefined> {
+    const site = await versions.findBySlug(actor, input.slug)
+    const number = site ? ((await versions.liveVersion(site))?.number ?? 0) : undefined
+    // A conflict comes first: what would go is a question about the version that the caller knows.
+    if (input.ifVersion !== undefined && input.ifVersion !== (number ?? 0)) return input.ifVersion
+    const lost = site ? await lostPaths(site, prepared) : []
+    if (lost.length > 0) throw errors.wouldRemoveFiles(site!.slug, number!, lost)
+    return input.ifVersion ?? number
+  }
+
+  async function publishOnce(
+    actor: Actor,
+    input: QuickPublishInput,
+    prepared: PreparedVersion,
+  ): Promise<Propagated<QuickPublished>> {
+    const ifVersion = input.replace ? input.ifVersion : await checkedVersion(actor, input, prepared)
+    const wanted = { slug: input.slug, name: input.title }
+    const options: PublishOptions = {
+      message: input.message,
+      password: input.password,
+      ...(ifVersion === undefined ? {} : { ifVersion }),
+    }
+    const { value, pending } = await versions.publishBySlug(actor, wanted, prepared, options)
+    const { siteId, ...published } = value
+    return { value: { site: await sites.get(actor, siteId), ...published }, pending }
+  }
+
+  async function editOnce(actor: Actor, siteId: string, edit: QuickEdit): Promise<Propagated<QuickPublished>> {
+    const site = await sites.requireOwn(sql, actor, siteId)
+    versions.requirePublishable(site)
+    const live = await versions.liveVersion(site)
+    const manifest = live && (await publishing.readManifest(live.manifest_hash))
+    const content = editedContent(manifest, edit)
+    const limits = {
+      owner: ownerOf(actor),
+      capBytes: plans[site.plan].uploadBytes,
+      base: live?.manifest_hash,
+    }
+    const prepared = await prepare(limits, { content, allowSecrets: edit.allowSecrets, progress: edit.progress })
+    const options = { message: edit.message, ifVersion: edit.ifVersion ?? live?.number ?? 0 }
+    const { value, pending } = await versions.publish(actor, siteId, prepared, options)
+    return { value: { site: await sites.get(actor, siteId), version: value, created: false }, pending }
+  }
+
+  return {
+    async publish(actor, input) {
+      if (input.password !== undefined && !plans[actor.plan].password) throw errors.planFeature('Password protection')
+      const limits = { owner: ownerOf(actor), capBytes: plans[actor.plan].uploadBytes }
+      const prepared = await prepare(limits, input)
+      return whileOthersPublish(input.ifVersion, () => publishOnce(actor, input, prepared))
+    },
+    edit: (actor, siteId, edit) => whileOthersPublish(edit.ifVersion, () => editOnce(actor, siteId, edit)),
+  }
+}
+
+/** A caller who named no version is not bothered with the version that another one published in between. */
+async function whileOthersPublish<Result>(
+  ifVersion: number | undefined,
+  attempt: () => Promise<Result>,
+): Promise<Result> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await attempt()
+    } catch (error) {
+      const isOvertaken = error instanceof ApiError && error.code === 'version_changed'
+      if (!isOvertaken || ifVersion !== undefined || tries === MAX_TRIES) throw error
+    }
+  }
+}
+
+function ownerOf({ orgId }: Actor): { kind: 'organisation'; id: string } {
+  return { kind: 'organisation', id: orgId }
+}
+
+function pathsOf(manifest: Manifest): string[] {
+  return [...manifest.files.map(([path]) => path), ...manifest.unserved.map(([path]) => path)]
+}
+
+/** The files after the edit. Pure. A lone Markdown document stays one, whatever its name: it is the landing page. */
+export function editedContent(manifest: Manifest | undefined, { put, remove }: QuickEdit): QuickContent {
+  const files = new Map<string, QuickBytes>(uploadedFiles(manifest))
+  for (const path of remove)
+    if (!files.delete(path)) throw new ApiError(404, 'not_found', `There is no file "${path}" in the live version.`)
+  for (const { path, bytes } of put) files.set(path, bytes)
+  if (files.size === 0) throw errors.invalidRequest('No file would be left. Delete the drop instead.')
+  const [[only, bytes]] = [...files] as [[string, QuickBytes]]
+  if (files.size === 1 && isMarkdown(only))
+    return Buffer.isBuffer(bytes)
+      ? { kind: 'text', format: 'markdown', content: bytes.toString() }
+      : { kind: 'sent', name: only, ...bytes }
+  return { kind: 'files', files: [...files].map(([path, content]) => ({ path, bytes: content })) }
+}
+
+function isMarkdown(path: string): boolean {
+  return /\.(?:md|markdown)$/i.test(path)
+}

@@ -1,0 +1,128 @@
+/** Reads the multipart bodies of uploads into an intake: streamed, capped, in the order they arrive. */
+import { errors } from '../../../../shared/errors.ts'
+import { MAX_BUNDLE_FILES } from '../../../../shared/limits.ts'
+import { parse } from '../../../ground/http/api.ts'
+import type { Part, Request } from '../../../ground/http/route.ts'
+import type { Intake, PreparedVersion, Publishing } from '../../publishing/contract.ts'
+import { allowSecrets, ifVersion, message } from '../schemas.ts'
+import type { PublishOptions } from './versions.ts'
+
+export interface Received {
+  readonly prepared: PreparedVersion
+  readonly options: PublishOptions
+  /** Text fields other than the known ones, for the caller. */
+  readonly fields: ReadonlyMap<string, string>
+}
+
+type Limits = Parameters<Publishing['receive']>[0]
+type Receive = (request: Request, publishing: Pick<Publishing, 'receive'>, limits: Limits) => Promise<Received>
+
+/** One `file` field: a page or a Markdown document. */
+export const receiveSingle: Receive = (request, publishing, limits) =>
+  receive(request, publishing, limits, () => {
+    let seen = false
+    return {
+      onField: requireFilename,
+      async onFile(part, intake, fields) {
+        if (part.name !== 'file') throw errors.invalidRequest(`Send the file in the field "file", not "${part.name}".`)
+        if (part.filename === '') throw errors.missingFilename()
+        if (seen) throw errors.invalidRequest('Send exactly one file. For several files use upload-bundle.')
+        seen = true
+        await intake.addSingle(part.filename, part.stream, { title: fields.get('title') })
+      },
+      async onEnd() {
+        if (!seen) throw errors.invalidRequest('The field "file" is missing.')
+      },
+    }
+  })
+
+/** Shape A: `files` + `paths` in the same order, interleaved or not. Shape B: one `file` that is a .zip. */
+export const receiveBundle: Receive = (request, publishing, limits) =>
+  receive(request, publishing, limits, () => {
+    const paths: string[] = []
+    const waiting: { name: (path: string) => void }[] = []
+    let zips = 0
+    let files = 0
+    const pair = (): void => {
+      while (paths.length > 0 && waiting.length > 0) waiting.shift()!.name(paths.shift()!)
+    }
+    return {
+      onField(name, value) {
+        requireFilename(name)
+        if (name !== 'paths') return
+        if (paths.length + files > 2 * MAX_BUNDLE_FILES)
+          throw errors.invalidRequest(`A bundle holds at most ${MAX_BUNDLE_FILES} files.`)
+        paths.push(value)
+        pair()
+      },
+      async onFile(part, intake) {
+        if (part.name === 'file') {
+          if (part.filename === '') throw errors.missingFilename()
+          if (!part.filename.toLowerCase().endsWith('.zip')) throw errors.unsupportedBundle(part.filename)
+          if (++zips > 1 || files > 0)
+            throw errors.invalidRequest('Send either one .zip in "file", or "files" with "paths".')
+          return intake.addZip(part.stream)
+        }
+        if (part.name !== 'files')
+          throw errors.invalidRequest(
+            `Unknown file field "${part.name}". Use "file" for a .zip, or "files" with "paths".`,
+          )
+        if (zips > 0) throw errors.invalidRequest('Send either one .zip in "file", or "files" with "paths".')
+        files++
+        const stored = await intake.addUnnamed(part.stream)
+        waiting.push(stored)
+        pair()
+      },
+      async onEnd() {
+        if (zips + files === 0)
+          throw errors.invalidRequest('There is no file in the body. Send "files" with "paths", or one .zip in "file".')
+        if (paths.length !== 0 || waiting.length !== 0)
+          throw errors.invalidRequest(
+            `Send one "paths" field per "files" field: ${files} files have arrived, and the number of paths differs.`,
+          )
+      },
+    }
+  })
+
+/** Without a filename a part is a text field to every reader of forms. */
+function requireFilename(name: string): void {
+  if (name === 'file') throw errors.missingFilename()
+}
+
+interface Reader {
+  onField?(name: string, value: string): void
+  onFile(part: Extract<Part, { kind: 'file' }>, intake: Intake, fields: ReadonlyMap<string, string>): Promise<void>
+  onEnd(): Promise<void>
+}
+
+async function receive(
+  request: Request,
+  publishing: Pick<Publishing, 'receive'>,
+  limits: Limits,
+  createReader: () => Reader,
+): Promise<Received> {
+  const intake = publishing.receive(limits)
+  const reader = createReader()
+  const fields = new Map<string, string>()
+  try {
+    await request.multipart(async (part) => {
+      if (part.kind === 'file') return reader.onFile(part, intake, fields)
+      reader.onField?.(part.name, part.value)
+      if (part.name !== 'paths') fields.set(part.name, part.value)
+    })
+    await reader.onEnd()
+    const secrets = parse(allowSecrets, fields.get('allow_secrets')) ? 'allow' : 'withhold'
+    const prepared = await intake.finish({ title: fields.get('title'), secrets })
+    return { options: optionsOf(fields), prepared, fields }
+  } finally {
+    await intake.abort()
+  }
+}
+
+function optionsOf(fields: ReadonlyMap<string, string>): PublishOptions {
+  const version = fields.get('if_version')
+  return {
+    message: parse(message, fields.get('message') ?? ''),
+    ...(version === undefined ? {} : { ifVersion: parse(ifVersion, Number(version)) }),
+  }
+}

@@ -1,0 +1,34 @@
+/** Everything an organisation has published, as one streamed zip. */
+import type { Readable } from 'node:stream'
+import type { Actor } from '../../../ground/actor.ts'
+import type { Pool } from '../../../ground/database/sql.ts'
+import type { Publishing } from '../../publishing/contract.ts'
+import { listSites } from '../queries.ts'
+import type { Sites } from '../sites.ts'
+import type { Versions } from './versions.ts'
+
+export type SiteExport = (actor: Actor) => Promise<Readable>
+
+export function createSiteExport({
+  sql,
+  sites,
+  versions,
+  publishing,
+}: {
+  sql: Pool
+  sites: Pick<Sites, 'views'>
+  versions: Pick<Versions, 'liveManifest'>
+  publishing: Pick<Publishing, 'exportZip'>
+}): SiteExport {
+  return async (actor) => {
+    const own = await listSites(sql, actor.orgId)
+    const metadata = await sites.views(own)
+    async function* entries() {
+      for (const [index, site] of own.entries()) {
+        const manifest = await versions.liveManifest(site.id, site.live_version_id)
+        if (manifest) yield { slug: site.slug, manifest, metadata: metadata[index]! }
+      }
+    }
+    return publishing.exportZip(entries())
+  }
+}

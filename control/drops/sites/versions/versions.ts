@@ -1,0 +1,404 @@
+/**
+ * Versions: publish, list, promote, compare.
+ * Publish = blobs durable → one transaction (version, pointer, retention, caps, route) → published → acknowledged → reply.
+ */
+import { MINUTE_MS, type Clock } from '../../../../shared/clock.ts'
+import { errors } from '../../../../shared/errors.ts'
+import { previewHost, siteHost } from '../../../../shared/hosts.ts'
+import { newId } from '../../../../shared/ids.ts'
+import type { Log } from '../../../../shared/log.ts'
+import { plans, type PlanName } from '../../../../shared/plans.ts'
+import { addressOf } from '../../../../shared/settings.ts'
+import type { Manifest } from '../../../../shared/manifest.ts'
+import type { Actor } from '../../../ground/actor.ts'
+import type { ControlConfig } from '../../../ground/config.ts'
+import { transaction, type Pool, type Sql } from '../../../ground/database/sql.ts'
+import type { Events } from '../../../ground/events/publish.ts'
+import type { PreparedVersion, Publishing } from '../../publishing/contract.ts'
+import { preparePassword, protectionChanges, type WantedPassword } from '../protection.ts'
+import * as queries from '../queries.ts'
+import type { RefreshRoutes } from '../routing.ts'
+import { stateOf, type RetainedVersion, type SiteFacts } from '../rules.ts'
+import type { Changes, PublishReport, VersionEntry, VersionView } from '../schemas.ts'
+import type { Audit, Propagated, Sites, WantedSite } from '../sites.ts'
+
+/** A deploy is often followed by the next one, which compressing must not slow down. */
+const REFINE_AFTER_MS = MINUTE_MS
+/** The store may be back by then; a manifest that cannot be read costs no more than a look. */
+const REFINE_RETRY_MS = 10 * MINUTE_MS
+
+/** Of a drop, in its list of versions: enough to see who went back and forth. */
+const MAX_PROMOTIONS = 100
+
+interface VersionsDeps {
+  sql: Pool
+  clock: Clock
+  log: Log
+  events: Pick<Events, 'propagate'>
+  refreshRoutes: RefreshRoutes
+  audit: Audit
+  publishing: Pick<Publishing, 'readManifest' | 'refine'>
+  sites: Pick<Sites, 'add' | 'lockOrganisation' | 'lockOwn' | 'requireOwn'>
+  config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>
+}
+
+export interface PublishOptions {
+  readonly message?: string | undefined
+  /** Number of the version that must be live for the publish to go through. */
+  readonly ifVersion?: number
+  readonly spaFallback?: boolean
+  /** Visitors must enter it from this version on: the content is never public in between. */
+  readonly password?: string | undefined
+}
+
+interface Published {
+  readonly siteId: string
+  readonly version: VersionView
+  /** The site came to be with this version. */
+  readonly created: boolean
+}
+
+/** Which site a publish goes to. */
+interface Target {
+  /** As it is now, before anything is locked; undefined when there is none yet. */
+  peek(): Promise<SiteFacts | undefined>
+  /** Locked, or made, inside the transaction. */
+  find(db: Sql): Promise<{ site: SiteFacts; created: boolean }>
+}
+
+export type Versions = ReturnType<typeof createVersions>
+
+export function createVersions({
+  sql,
+  clock,
+  log,
+  events,
+  refreshRoutes,
+  audit,
+  publishing,
+  sites,
+  config,
+}: VersionsDeps) {
+  function view(
+    site: Pick<SiteFacts, 'slug'>,
+    version: Omit<queries.VersionRow, 'created_by_email' | 'site_id' | 'created_at' | 'title'>,
+  ): VersionView {
+    const preview = previewHost(version.number, site.slug, config.sitesDomain)
+    return {
+      version_id: version.id,
+      version_number: version.number,
+      byte_size: version.byte_size,
+      file_count: version.file_count,
+      message: version.message,
+      url: addressOf(config, siteHost(site.slug, config.sitesDomain)),
+      preview_url: preview === undefined ? null : addressOf(config, preview),
+      // Versions of earlier releases have no list of what was kept back: nothing was.
+      report: { blocked: [], ...(version.report as Pick<PublishReport, 'warnings'>) },
+    }
+  }
+
+  /** The transaction part of a publish. The caller has locked what the caps are counted against. */
+  async function commit(
+    db: Sql,
+    site: SiteFacts,
+    prepared: PreparedVersion,
+    by: string | null,
+    options: PublishOptions,
+  ): Promise<{ version: VersionView; addedBytes: number }> {
+    const now = new Date(clock.now())
+    await requireLiveVersion(db, site, options.ifVersion)
+    const version = {
+      id: newId('v', clock.now()),
+      site_id: site.id,
+      number: site.next_version_number,
+      manifest_hash: prepared.manifestHash,
+      byte_size: prepared.byteSize,
+      file_count: prepared.fileCount,
+      message: options.message ?? '',
+      title: prepared.title,
+      created_by: by,
+      created_at: now,
+    }
+    const report = reportFor(prepared.report, options.spaFallback ?? site.spa_fallback)
+    await queries.insertVersion(db, version, report, prepared.blobs)
+    const changes = {
+      live_version_id: version.id,
+      next_version_number: version.number + 1,
+      title: prepared.title,
+      published_at: now,
+      ...(options.spaFallback === undefined ? {} : { spa_fallback: options.spaFallback }),
+    }
+    // One after the other on the connection of the transaction, without waiting for the answer to each.
+    const [droppedBytes] = await Promise.all([
+      queries.dropOldestVersion(db, site.id, plans[site.plan].versionsKept, now),
+      queries.updateSite(db, site.id, changes, now),
+      queries.recordPublish(db, { site_id: site.id, version_id: version.id, kind: 'upload', user_id: by, at: now }),
+    ])
+    await refreshRoutes(db, site.id)
+    return { version: view(site, { ...version, report }), addedBytes: version.byte_size - droppedBytes }
+  }
+
+  /** The organisation's site of that slug, without a lock; undefined when it has none. */
+  async function findBySlug(actor: Actor, slug: string | undefined): Promise<SiteFacts | undefined> {
+    const id = slug === undefined ? undefined : await queries.findOwnSlug(sql, actor.orgId, slug)
+    return id === undefined ? undefined : sites.requireOwn(sql, actor, id)
+  }
+
+  /** Creating a site, its password and its first version are one change, so that a refusal leaves nothing behind. */
+  async function publishTo(
+    actor: Actor,
+    { peek, find }: Target,
+    prepared: PreparedVersion,
+    options: PublishOptions,
+    alongside?: (db: Sql) => Promise<void>,
+  ): Promise<Propagated<Published>> {
+    const password = options.password === undefined ? undefined : await preparePassword(await peek(), options.password)
+    const published = await transaction(sql, async (db) => {
+      const { site, created } = await find(db)
+      requirePublishable(site)
+      await alongside?.(db)
+      if (password !== undefined) await protect(db, actor, site, password)
+      const { version, addedBytes } = await commit(db, site, prepared, actor.userId, options)
+      if (addedBytes > 0) await requireStorage(db, actor.orgId, site.plan)
+      await audit(db, { actor, action: 'site.publish', subject: site.id, detail: { version: version.version_number } })
+      return { siteId: site.id, version, created }
+    })
+    return { value: published, ...(await events.propagate()) }
+  }
+
+  async function protect(db: Sql, actor: Actor, site: SiteFacts, password: WantedPassword): Promise<void> {
+    if (!plans[site.plan].password) throw errors.planFeature('Password protection')
+    const changes = protectionChanges(site, password)
+    if (Object.keys(changes).length === 0) return
+    await queries.updateSite(db, site.id, changes, new Date(clock.now()))
+    await audit(db, { actor, action: 'site.update', subject: site.id, detail: { fields: ['password'] } })
+  }
+
+  async function rename(db: Sql, actor: Actor, site: SiteFacts, name: string): Promise<void> {
+    await queries.updateSite(db, site.id, { name }, new Date(clock.now()))
+    await audit(db, { actor, action: 'site.update', subject: site.id, detail: { fields: ['name'] } })
+  }
+
+  /** Checked before a body is read, and again in the transaction. */
+  function requirePublishable(site: SiteFacts): void {
+    const state = stateOf(site, clock.now())
+    if (state === 'removed')
+      throw errors.forbidden('This drop was removed by trust and safety. Nothing can be published to it.')
+    if (state === 'expired')
+      throw errors.conflict(
+        'expired',
+        'This drop has expired. Sign in to the dashboard to bring it back, then publish.',
+      )
+    if (state === 'paused')
+      throw errors.conflict(
+        'paused',
+        'This drop is paused because the plan allows fewer drops. Choose it instead of another one, delete another one, or upgrade.',
+      )
+  }
+
+  async function requireLiveVersion(db: Sql, site: SiteFacts, ifVersion: number | undefined): Promise<void> {
+    if (ifVersion === undefined) return
+    const live = (await queries.retainedVersions(db, site.id)).find((version) => version.id === site.live_version_id)
+    const number = live?.number ?? 0
+    if (number !== ifVersion)
+      throw errors.versionChanged(`Version ${number} is live, not ${ifVersion}. Look at it, then publish again.`)
+  }
+
+  /** Called once bytes were added: an organisation that is over its cap already keeps what it has, and may replace it. */
+  async function requireStorage(db: Sql, orgId: string, plan: PlanName): Promise<void> {
+    const { storageBytes } = plans[plan]
+    if ((await queries.storedBytes(db, orgId)) > storageBytes)
+      throw errors.planLimit(
+        `Your plan stores ${storageBytes / 1_000_000} MB over all versions. Delete a drop, or upgrade.`,
+      )
+  }
+
+  async function requireRetained(db: Sql, siteId: string, versionId: string): Promise<queries.VersionRow> {
+    const version = (await queries.listVersions(db, siteId)).find((candidate) => candidate.id === versionId)
+    if (!version) throw errors.notFound('version')
+    return version
+  }
+
+  async function liveManifestHash(site: Pick<SiteFacts, 'id' | 'live_version_id'>): Promise<string | undefined> {
+    const retained = await queries.retainedVersions(sql, site.id)
+    return retained.find((version) => version.id === site.live_version_id)?.manifest_hash
+  }
+
+  async function refine(due: queries.UnrefinedVersion): Promise<void> {
+    const refined = await publishing.refine(due.manifest_hash, due.refined_hash)
+    await transaction(sql, async (db) => {
+      await queries.lockSite(db, due.site_id)
+      await queries.markRefined(db, due, refined)
+      if (refined) await refreshRoutes(db, due.site_id)
+    })
+  }
+
+  return {
+    commit,
+    requireStorage,
+
+    requirePublishable,
+    findBySlug,
+
+    /** What visitors see now; undefined when nothing is published. */
+    async liveVersion(site: Pick<SiteFacts, 'id' | 'live_version_id'>): Promise<RetainedVersion | undefined> {
+      return (await queries.retainedVersions(sql, site.id)).find((version) => version.id === site.live_version_id)
+    },
+
+    /** The id of a retained version by its number, or by the id itself. */
+    async idOf(actor: Actor, siteId: string, version: number | string): Promise<string> {
+      await sites.requireOwn(sql, actor, siteId)
+      const found = (await queries.retainedVersions(sql, siteId)).find(
+        ({ id, number }) => id === version || number === version,
+      )
+      if (!found) throw errors.notFound('version')
+      return found.id
+    },
+
+    /** `alongside` happens with the publish or not at all. */
+    async publish(
+      actor: Actor,
+      siteId: string,
+      prepared: PreparedVersion,
+      options: PublishOptions,
+      alongside?: (db: Sql) => Promise<void>,
+    ): Promise<Propagated<VersionView>> {
+      const target: Target = {
+        peek: () => sites.requireOwn(sql, actor, siteId),
+        find: async (db) => ({ site: await sites.lockOwn(db, actor, siteId), created: false }),
+      }
+      const { value, pending } = await publishTo(actor, target, prepared, options, alongside)
+      return { value: value.version, pending }
+    },
+
+    publishNew: (actor: Actor, wanted: WantedSite, prepared: PreparedVersion, options: PublishOptions) =>
+      publishTo(
+        actor,
+        {
+          peek: async () => undefined,
+          find: async (db) => ({ site: await sites.add(db, actor, wanted), created: true }),
+        },
+        prepared,
+        options,
+      ),
+
+    /** To the organisation's site that has the slug, which takes the name if one is given, else to a new one. */
+    publishBySlug: (actor: Actor, wanted: WantedSite, prepared: PreparedVersion, options: PublishOptions) =>
+      publishTo(
+        actor,
+        {
+          peek: () => findBySlug(actor, wanted.slug),
+          async find(db) {
+            await sites.lockOrganisation(db, actor.orgId)
+            const present =
+              wanted.slug === undefined ? undefined : await queries.lockOwnSlug(db, actor.orgId, wanted.slug)
+            if (present === undefined) return { site: await sites.add(db, actor, wanted), created: true }
+            const site = await sites.requireOwn(db, actor, present)
+            if (wanted.name !== undefined && wanted.name !== site.name) await rename(db, actor, site, wanted.name)
+            return { site, created: false }
+          },
+        },
+        prepared,
+        options,
+      ),
+
+    async list(actor: Actor, siteId: string): Promise<VersionEntry[]> {
+      const site = await sites.requireOwn(sql, actor, siteId)
+      const versions = await queries.listVersions(sql, siteId)
+      const promotions = await queries.listPromotions(sql, siteId, MAX_PROMOTIONS)
+      return versions.map((version) => ({
+        ...view(site, version),
+        created_at: version.created_at.toISOString(),
+        live: version.id === site.live_version_id,
+        created_by: version.created_by_email,
+        promotions: promotions
+          .filter(({ version_id }) => version_id === version.id)
+          .map(({ at, by, from_number }) => ({ at: at.toISOString(), by, from_version_number: from_number })),
+      }))
+    },
+
+    /** A pointer flip, recorded as a publish: rolling forward again is the same move. */
+    async promote(actor: Actor, siteId: string, versionId: string): Promise<Propagated<VersionView>> {
+      const version = await transaction(sql, async (db) => {
+        await queries.lockSite(db, siteId)
+        const site = await sites.requireOwn(db, actor, siteId)
+        requirePublishable(site)
+        const promoted = await requireRetained(db, siteId, versionId)
+        const now = new Date(clock.now())
+        await queries.updateSite(
+          db,
+          siteId,
+          { live_version_id: promoted.id, title: promoted.title, published_at: now },
+          now,
+        )
+        await queries.recordPublish(db, {
+          site_id: siteId,
+          version_id: promoted.id,
+          kind: 'promote',
+          user_id: actor.userId,
+          at: now,
+        })
+        await refreshRoutes(db, siteId)
+        await audit(db, { actor, action: 'site.promote', subject: siteId, detail: { version: promoted.number } })
+        return view(site, promoted)
+      })
+      return { value: version, ...(await events.propagate()) }
+    },
+
+    /** What visitors would notice if this version replaced the live one. */
+    async changes(actor: Actor, siteId: string, versionId: string): Promise<Changes> {
+      const site = await sites.requireOwn(sql, actor, siteId)
+      const target = await requireRetained(sql, siteId, versionId)
+      const live = site.live_version_id ? await requireRetained(sql, siteId, site.live_version_id) : undefined
+      return compareManifests(
+        live && (await publishing.readManifest(live.manifest_hash)),
+        await publishing.readManifest(target.manifest_hash),
+      )
+    },
+
+    /** Compresses harder what has gone live since the last run. A version keeps its id, number and content. */
+    async refineDue(stopping: AbortSignal): Promise<number> {
+      let count = 0
+      while (!stopping.aborted) {
+        const now = new Date(clock.now())
+        const due = await queries.nextUnrefined(sql, now, new Date(clock.now() - REFINE_AFTER_MS))
+        if (!due) break
+        try {
+          await refine(due)
+          count++
+        } catch (error) {
+          log.warn({ err: error, version: due.id }, 'a version could not be compressed harder; it is tried again')
+          await queries.postponeRefinement(sql, due.id, new Date(clock.now() + REFINE_RETRY_MS))
+        }
+      }
+      if (count > 0) await events.propagate()
+      return count
+    },
+
+    liveManifestHash,
+
+    async liveManifest(siteId: string, liveVersionId: string | null): Promise<Manifest | undefined> {
+      const hash = await liveManifestHash({ id: siteId, live_version_id: liveVersionId })
+      return hash === undefined ? undefined : publishing.readManifest(hash)
+    },
+  }
+}
+
+/** A client-routed app answers paths that no file has: links to them are fine. */
+function reportFor({ warnings, blocked }: PreparedVersion['report'], isClientRouted: boolean): PublishReport {
+  return {
+    blocked: [...blocked],
+    warnings: warnings.filter((warning) => !isClientRouted || warning.code !== 'missing_page'),
+  }
+}
+
+export function compareManifests(from: Manifest | undefined, to: Manifest): Changes {
+  const before = new Map(from?.files.map(([path, file]) => [path, file.hash]))
+  const after = new Map(to.files.map(([path, file]) => [path, file.hash]))
+  const paths = [...after.keys()]
+  return {
+    added: paths.filter((path) => !before.has(path)),
+    changed: paths.filter((path) => before.has(path) && before.get(path) !== after.get(path)),
+    removed: [...before.keys()].filter((path) => !after.has(path)),
+  }
+}
