@@ -122,9 +122,7 @@ describe('assets', () => {
 
 test('the proof of work in the browser is SHA-256', async () => {
   // Named at run time: the browser's scripts are checked by a project of their own.
-  const { sha256 } = (await import(
-    new URL('../../../control/doors/dashboard/browser/modules/sha256.ts', import.meta.url).href
-  )) as {
+  const { sha256 } = (await import(new URL('../../../shared/pages/browser/sha256.ts', import.meta.url).href)) as {
     sha256(bytes: Uint8Array): Uint32Array
   }
   for (const text of ['', 'abc', 'x'.repeat(55), 'x'.repeat(56), 'x'.repeat(64), 'challenge:12345'.repeat(9)]) {

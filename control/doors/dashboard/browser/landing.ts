@@ -2,7 +2,7 @@
 import { enableCopying, find } from './modules/elements.ts'
 import { watchZone } from './modules/drop-zone.ts'
 import { errorText, send, SendError } from './modules/send.ts'
-import { solveChallenge } from './modules/proof-of-work.ts'
+import { solveChallenge } from '../../../../shared/pages/browser/proof-of-work.ts'
 
 enableCopying(document)
 

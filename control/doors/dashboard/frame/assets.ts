@@ -14,6 +14,8 @@ import { errors } from '../../../../shared/errors.ts'
 import type { Reply, Route } from '../../../ground/http/route.ts'
 
 const SOURCES = path.join(import.meta.dirname, '../browser')
+/** What the edge's pages run too. */
+const SHARED_SOURCES = path.join(import.meta.dirname, '../../../../shared/pages/browser')
 
 interface Asset {
   readonly type: string
@@ -52,23 +54,24 @@ export function loadAssets(): Assets {
 
 /**
  * Adds each page's script after the modules it imports, so that its imports can name their hashed addresses.
- * Scripts are known by their file below browser/, without the ending.
+ * A script is known by the name of its file, without the ending.
  */
 function addScripts(add: (name: string, body: string) => string): Map<string, string> {
   const addresses = new Map<string, string>()
-  const addScript = (script: string): string => {
-    const known = addresses.get(script)
+  const addScript = (file: string): string => {
+    const name = path.basename(file, '.ts')
+    const known = addresses.get(name)
     if (known !== undefined) return known
-    const source = readFileSync(path.join(SOURCES, `${script}.ts`), 'utf8')
-    const body = stripTypeScriptTypes(source).replace(
-      /(\bfrom\s*)'(\.\.?\/[\w/-]+)\.ts'/g,
-      (_match, from: string, imported: string) => `${from}'${addScript(path.join(path.dirname(script), imported))}'`,
+    const body = stripTypeScriptTypes(readFileSync(file, 'utf8')).replace(
+      /(\bfrom\s*)'(\.\.?\/[\w./-]+\.ts)'/g,
+      (_match, from: string, imported: string) => `${from}'${addScript(path.join(path.dirname(file), imported))}'`,
     )
-    const address = add(path.basename(script), body)
-    addresses.set(script, address)
+    const address = add(name, body)
+    addresses.set(name, address)
     return address
   }
-  for (const file of readdirSync(SOURCES)) if (file.endsWith('.ts')) addScript(file.slice(0, -3))
+  for (const folder of [SOURCES, SHARED_SOURCES])
+    for (const file of readdirSync(folder)) if (file.endsWith('.ts')) addScript(path.join(folder, file))
   return addresses
 }
 

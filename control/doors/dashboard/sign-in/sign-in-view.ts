@@ -113,7 +113,7 @@ const workFields = (work: Work): Content => html`<input type="hidden" name="proo
 
 export function signInPage(viewer: Viewer, form: AuthForm & { status?: number; work?: Work | undefined }): Page {
   return authPage(viewer, 'Sign in', {
-    scripts: form.work ? ['sign-in'] : undefined,
+    scripts: form.work ? ['answer-challenge'] : undefined,
     action: '/signin',
     next: form.next,
     status: form.status ?? 200,

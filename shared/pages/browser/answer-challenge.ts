@@ -1,5 +1,5 @@
 /** After many wrong passwords: solves what the server asks while the person types, and sends the answer along. */
-import { solveChallenge } from './modules/proof-of-work.ts'
+import { solveChallenge } from './proof-of-work.ts'
 
 const notice = document.querySelector<HTMLElement>('[data-challenge]')
 const form = notice?.closest('form')
