@@ -4,6 +4,7 @@ import { ApiError, errors } from '../shared/errors.ts'
 import { STRICT_TRANSPORT_SECURITY } from '../shared/header-policy.ts'
 import { newId } from '../shared/ids.ts'
 import type { Log } from '../shared/log.ts'
+import type { Challenge } from '../shared/proof-of-work.ts'
 import { reportAddressOf } from '../shared/report-address.ts'
 import { addressOf } from '../shared/settings.ts'
 import type { ClosedPage, Drop, Exchange, HeaderList } from './context.ts'
@@ -18,8 +19,8 @@ export interface Answers {
   missing(exchange: Exchange, drop: Drop): void
   /** JSON where programs ask, a page where people do. */
   error(exchange: Exchange, status: number, about?: { drop?: Drop; id?: string | undefined }): void
-  /** The unlock page; with an outcome: again, after an attempt. */
-  locked(exchange: Exchange, drop: Drop, form?: Buffer, outcome?: Exclude<UnlockOutcome, { kind: 'unlocked' }>): void
+  /** The unlock page; with a form and its outcome: again, after an attempt. */
+  locked(exchange: Exchange, drop: Drop, lock: Lock): void
   unlocked(exchange: Exchange, drop: Drop, outcome: Extract<UnlockOutcome, { kind: 'unlocked' }>): void
   redirect(exchange: Exchange, drop: Drop, status: number, location: string): void
   /** The whole host has another name now. */
@@ -29,6 +30,12 @@ export interface Answers {
   methods(exchange: Exchange, drop: Drop): void
   /** Control is away, or the request did not get there. */
   unavailable(exchange: Exchange, failure: ProxyFailure): void
+}
+
+interface Lock {
+  readonly work: Challenge | undefined
+  readonly form?: Buffer
+  readonly outcome?: Exclude<UnlockOutcome, { kind: 'unlocked' }>
 }
 
 const MAX_KEPT_PAGES = 500
@@ -72,11 +79,11 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
           : errorPage(status, { baseUrl, id })
       send(exchange, page, [...(status === 405 ? ALLOW : []), ...(drop ? versionOf(drop) : [])])
     },
-    locked(exchange, drop, form, outcome) {
+    locked(exchange, drop, { form, outcome, work }) {
       const next = form === undefined ? exchange.target : new URLSearchParams(form.toString()).get('next')
       const retryAfterSeconds = outcome?.kind === 'limited' ? outcome.retryAfterSeconds : undefined
-      const page = { baseUrl, host: exchange.host, next: safeNext(next), problem: outcome?.kind, retryAfterSeconds }
-      send(exchange, unlockPage(page), versionOf(drop))
+      const about = { baseUrl, host: exchange.host, next: safeNext(next), work }
+      send(exchange, unlockPage({ ...about, problem: outcome?.kind, retryAfterSeconds }), versionOf(drop))
     },
     unlocked(exchange, drop, { location, setCookie }) {
       const own = ['location', location, 'set-cookie', setCookie, 'cache-control', 'private, no-store']

@@ -73,7 +73,8 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
     const verdict = checkState(route, clock.now())
     if (verdict.kind === 'closed') return answers.closed(exchange, verdict.page)
     if (isAttempt) return attemptUnlock(exchange, drop)
-    if (drop.isProtected && !unlock.isUnlocked(route, exchange.header('cookie'))) return answers.locked(exchange, drop)
+    if (drop.isProtected && !unlock.isUnlocked(route, exchange.header('cookie')))
+      return answers.locked(exchange, drop, { work: unlock.workFor(route, exchange) })
 
     const manifest = route.manifest!
     return whenReady(sites.get(manifest) ?? sites.load(manifest), (index) => {
@@ -114,7 +115,7 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
     if (form === undefined) return answers.error(exchange, 413, { drop })
     const outcome = await unlock.attempt(drop.route, exchange, form)
     if (outcome.kind === 'unlocked') return answers.unlocked(exchange, drop, outcome)
-    return answers.locked(exchange, drop, form, outcome)
+    return answers.locked(exchange, drop, { form, outcome, work: outcome.work })
   }
 
   const report = createFailureReport(log)

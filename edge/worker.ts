@@ -6,6 +6,7 @@ import { openBlobStore } from '../shared/blobs/open.ts'
 import { openBundle } from '../shared/certificate-bundle.ts'
 import { systemClock } from '../shared/clock.ts'
 import { createLog, type Log } from '../shared/log.ts'
+import { createProofOfWork } from '../shared/proof-of-work.ts'
 import { createSecrets, type Secrets } from '../shared/secrets.ts'
 import { answerPings } from '../shared/watchdog/heartbeat.ts'
 import { hangOnSignal } from '../shared/watchdog/test-hook.ts'
@@ -62,7 +63,12 @@ export function runWorker(config: EdgeConfig): void {
   const delay = startDelayMeter()
   let refusedConnections = 0
 
-  const unlock = createUnlock({ secrets, clock, tell: (attempt) => tell({ type: 'attempt', attempt }) })
+  const unlock = createUnlock({
+    secrets,
+    proofOfWork: createProofOfWork(secrets),
+    clock,
+    tell: (attempt) => tell({ type: 'attempt', attempt }),
+  })
   const pipeline = createPipeline({
     classify: createClassify({ routes, serviceHost: config.serviceHost, sitesDomain: config.sitesDomain }),
     unlock,

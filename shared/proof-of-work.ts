@@ -8,8 +8,21 @@ import { MINUTE_MS } from './clock.ts'
 import type { Secrets } from './secrets.ts'
 
 export const PROOF_LIFETIME_MS = 10 * MINUTE_MS
+/** About a second in a browser. */
+const MIN_GUESS_BITS = 19
+/** About half a minute: what a person still waits for while somebody guesses their password from thousands of networks. */
+const MAX_GUESS_BITS = 24
 /** Our challenges are shorter by half; whatever is longer is not hashed. */
 const MAX_PROOF_CHARS = 500
+
+/**
+ * How hard a further guess at a password is when the allowance was used `used` times, this guess included: each doubling
+ * doubles the work. Guesses are not refused, since strangers' guesses must not lock out who knows the password.
+ */
+export function guessBits(used: number): number | undefined {
+  if (used <= 1) return undefined
+  return Math.min(MAX_GUESS_BITS, MIN_GUESS_BITS + Math.floor(Math.log2(used)))
+}
 
 export interface Challenge {
   readonly challenge: string

@@ -1,6 +1,6 @@
 /**
- * How often a password may be tried. Counted in memory: a visitor's request never waits for Redis. A window starts with its
- * first attempt; a right password gives its attempt back.
+ * How often a password was tried lately. Counted in memory: a visitor's request never waits for Redis. A window starts with
+ * its first attempt; a right password gives its attempt back.
  */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../shared/clock.ts'
@@ -17,22 +17,40 @@ interface Window {
   readonly endsAt: number
 }
 
+/** Of an attempt. */
+export interface Usage {
+  /** How many times the limit is used with this attempt: above 1 it is beyond the limit. */
+  readonly used: number
+  readonly endsInMs: number
+}
+
 export interface Attempts {
-  /** Takes an attempt: undefined when it may go on, else the milliseconds to wait. */
-  take(key: string): number | undefined
+  take(key: string): Usage
+  /** What the next `take` will say. */
+  foresee(key: string): Usage
   giveBack(key: string): void
 }
 
 export function createAttempts(limit: AttemptLimit, clock: Clock): Attempts {
   const windows = new LRUCache<string, Window>({ max: limit.maxKeys })
+  function windowOf(key: string): Window {
+    const now = clock.now()
+    const window = windows.get(key)
+    return window && window.endsAt > now ? window : { count: 0, endsAt: now + limit.windowMs }
+  }
+  const usageOf = (count: number, { endsAt }: Window): Usage => ({
+    used: count / limit.attempts,
+    endsInMs: endsAt - clock.now(),
+  })
   return {
     take(key) {
-      const now = clock.now()
-      let window = windows.get(key)
-      if (!window || window.endsAt <= now) windows.set(key, (window = { count: 0, endsAt: now + limit.windowMs }))
-      if (window.count >= limit.attempts) return window.endsAt - now
-      window.count++
-      return undefined
+      const window = windowOf(key)
+      windows.set(key, window)
+      return usageOf(++window.count, window)
+    },
+    foresee(key) {
+      const window = windowOf(key)
+      return usageOf(window.count + 1, window)
     },
     giveBack(key) {
       const window = windows.get(key)

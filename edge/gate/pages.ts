@@ -1,9 +1,11 @@
-/** Every page that the edge itself writes, in the house's design. They load nothing and run nothing. */
+/** Every page that the edge itself writes, in the house's design. They load nothing; a proof of work is all that runs. */
 import { STRICT_TRANSPORT_SECURITY } from '../../shared/header-policy.ts'
 import { html } from '../../shared/pages/html.ts'
 import type { Content } from '../../shared/pages/html.ts'
+import { inlineScript } from '../../shared/pages/inline-script.ts'
 import { createStandalonePages } from '../../shared/pages/shell.ts'
 import type { StandalonePage } from '../../shared/pages/shell.ts'
+import type { Challenge } from '../../shared/proof-of-work.ts'
 import { reportAddressOf } from '../../shared/report-address.ts'
 import type { ClosedPage } from '../context.ts'
 import { drawing } from './art.ts'
@@ -27,6 +29,8 @@ export interface PageOptions {
 
 /** The renderer only holds the style sheet and its hash: a constant, made once. */
 const render = createStandalonePages()
+/** Solves the challenge of a page while the password is typed. */
+const ANSWER_CHALLENGE = inlineScript('answer-challenge')
 
 /** Whoever has just opened the mail finds the page in the tab that waits for it. */
 const LOOK_AGAIN_SECONDS = 2
@@ -130,24 +134,23 @@ export function missingPage(options: PageOptions): PreparedPage {
 export interface UnlockPageOptions extends PageOptions {
   /** Path and query to return to after unlocking. */
   readonly next: string
+  /** `limited`: the password was not looked at. */
   readonly problem?: 'wrong' | 'limited'
   readonly retryAfterSeconds?: number
+  /** What the browser has to solve before the form may be sent. */
+  readonly work?: Challenge | undefined
 }
 
-const UNLOCK_PROBLEMS: Readonly<Record<'wrong' | 'limited', string>> = {
-  wrong: 'That is not the password. Check capital letters and try again.',
-  limited: 'Too many attempts. Wait a few minutes, then try again.',
-}
-
-/** Works without scripts, in any browser and password manager. */
-export function unlockPage({ next, problem, retryAfterSeconds, ...options }: UnlockPageOptions): PreparedPage {
+/** Works without scripts, in any browser and password manager, as long as nobody guesses. */
+export function unlockPage({ next, problem, retryAfterSeconds, work, ...options }: UnlockPageOptions): PreparedPage {
   const page = prepare(problem === 'limited' ? 429 : 401, options.baseUrl, {
     art: 'keyhole',
     host: options.host,
     title: 'This drop has a password',
     lead: 'Whoever published it chose who may see it. Enter the password that they gave you.',
-    body: unlockForm(options.host, next, problem),
+    body: unlockForm(options.host, next, { problem, work }),
     footer: reportLine(options),
+    script: work && ANSWER_CHALLENGE,
     retryAfterSeconds: problem === 'limited' ? (retryAfterSeconds ?? 60) : undefined,
     cacheControl: 'private, no-store',
   })
@@ -155,16 +158,31 @@ export function unlockPage({ next, problem, retryAfterSeconds, ...options }: Unl
   return page
 }
 
+type UnlockTrouble = Pick<UnlockPageOptions, 'problem' | 'work'>
+
 /** The user name is the drop: with it a password manager keeps one password for each. */
-function unlockForm(host: string, next: string, problem: 'wrong' | 'limited' | undefined): Content {
+function unlockForm(host: string, next: string, { problem, work }: UnlockTrouble): Content {
   return html`<form class="stack" method="post" action="${UNLOCK_PATH}">
 <input type="hidden" name="next" value="${next}">
 <input type="text" name="username" value="${host}" autocomplete="username" hidden>
-${problem && html`<p class="notice bad" role="alert" id="problem">${UNLOCK_PROBLEMS[problem]}</p>`}
+${problem && html`<p class="notice bad" role="alert" id="problem">${problemText({ problem, work })}</p>`}
 <div class="field"><label for="password">Password</label>
 <input class="input" id="password" name="password" type="password" autocomplete="current-password" required autofocus${problem && html` aria-describedby="problem"`}${problem === 'wrong' && html` aria-invalid="true"`}></div>
+${work && workFields(work)}
 <button class="button primary" type="submit">Open</button>
 </form>`
+}
+
+function problemText({ problem, work }: UnlockTrouble): string {
+  if (problem === 'wrong') return 'That is not the password. Check capital letters and try again.'
+  if (work) return 'Many wrong passwords were tried here lately, perhaps by somebody else. Enter yours once more.'
+  return 'Very many passwords are being tried just now. Wait a moment, then try again.'
+}
+
+function workFields({ challenge, bits }: Challenge): Content {
+  return html`<input type="hidden" name="proof" value="">
+<p class="notice" data-challenge="${challenge}" data-bits="${bits}" role="status">Somebody has been guessing this password, so your browser calculates for a moment. Type meanwhile.</p>
+<noscript><p class="notice warn">The calculation needs JavaScript. Without it, try again ten minutes after the guessing has stopped.</p></noscript>`
 }
 
 const ERROR_TEXTS: ReadonlyMap<number, readonly [title: string, lead: string]> = new Map([
@@ -247,10 +265,11 @@ interface PageContent extends Pick<StandalonePage, 'title' | 'lead' | 'body'> {
   readonly retryAfterSeconds?: number
   readonly refreshSeconds?: number
   readonly cacheControl?: string
+  readonly script?: string | undefined
 }
 
 function prepare(status: number, baseUrl: string, content: PageContent): PreparedPage {
-  const { art, host, title, lead, body, footer, retryAfterSeconds, refreshSeconds, cacheControl } = content
+  const { art, host, title, lead, body, footer, retryAfterSeconds, refreshSeconds, cacheControl, script } = content
   const page = render({
     title: `${title} · Dropway`,
     art: drawing(art),
@@ -259,6 +278,7 @@ function prepare(status: number, baseUrl: string, content: PageContent): Prepare
     lead,
     body,
     footer: footer || undefined,
+    script,
     home: `${baseUrl}/`,
   })
   const headers: [string, string][] = Object.entries({ ...page.headers, 'cache-control': cacheControl ?? 'no-store' })

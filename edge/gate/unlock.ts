@@ -9,11 +9,12 @@ import { ApiError } from '../../shared/errors.ts'
 import { limitKeyOfIp } from '../../shared/ip.ts'
 import { MAX_PASSWORD_CHARS } from '../../shared/limits.ts'
 import { verifyPassword } from '../../shared/password.ts'
+import { guessBits, PROOF_LIFETIME_MS, type Challenge, type ProofOfWork } from '../../shared/proof-of-work.ts'
 import { equalTexts } from '../../shared/secrets.ts'
 import type { Secrets } from '../../shared/secrets.ts'
 import type { ServedSite, Visit } from '../context.ts'
 import { createAttempts } from './attempts.ts'
-import type { AttemptLimit } from './attempts.ts'
+import type { AttemptLimit, Usage } from './attempts.ts'
 
 export const UNLOCK_PATH = '/.dropway/unlock'
 const COOKIE = '__Host-dropway-unlock'
@@ -24,27 +25,38 @@ const MAX_COOKIE_VALUES = 4
 /** Longer addresses are not worth carrying through a form. */
 const MAX_NEXT_CHARS = 2000
 
-/** A person mistypes a few times; a machine is held to one guess a minute and visitor. */
+/**
+ * A person mistypes a few times. Beyond these, a guess costs a proof of work: a limit that refused would let strangers lock
+ * out everybody who knows the password.
+ */
 const PER_VISITOR: AttemptLimit = { attempts: 10, windowMs: 10 * MINUTE_MS, maxKeys: 50_000 }
 /** Guessing from many networks at once; far above what the visitors of one drop mistype. */
 const PER_DROP: AttemptLimit = { attempts: 200, windowMs: 10 * MINUTE_MS, maxKeys: 50_000 }
+/** An answer to a challenge is good for one guess. Each costs its maker seconds, so nobody makes us forget many. */
+const PER_PROOF: AttemptLimit = { attempts: 1, windowMs: PROOF_LIFETIME_MS, maxKeys: 50_000 }
 
+/** `work`: what the browser has to solve before the next guess. */
 export type UnlockOutcome =
   | { readonly kind: 'unlocked'; readonly setCookie: string; readonly location: string }
-  | { readonly kind: 'wrong' }
-  | { readonly kind: 'limited'; readonly retryAfterSeconds: number }
+  | { readonly kind: 'wrong'; readonly work: Challenge | undefined }
+  /** Not compared: no answer came with it, or too much is being compared just now. */
+  | { readonly kind: 'limited'; readonly retryAfterSeconds: number; readonly work: Challenge | undefined }
 
 /** Told to the other workers of the edge, so that all of them together allow what one does. */
 export interface UnlockAttempt {
   readonly visitorKey: string
   readonly dropKey: string
   readonly isGivenBack: boolean
+  /** The challenge whose answer came with it. */
+  readonly proofId?: string | undefined
 }
 
 export interface Unlock {
   /** True for a drop without a password. */
   isUnlocked(route: ServedSite, cookieHeader: string | undefined): boolean
-  /** `body`: the form as posted, urlencoded `password` and `next`. */
+  /** What a visitor has to solve before a guess, so that the page does so while the password is typed. */
+  workFor(route: ServedSite, visit: Visit): Challenge | undefined
+  /** `body`: the form as posted, urlencoded `password`, `next` and, where it was asked for, `proof`. */
   attempt(route: ServedSite, visit: Visit, body: Buffer): Promise<UnlockOutcome>
   /** Counts what another worker was asked. */
   hear(attempt: UnlockAttempt): void
@@ -52,13 +64,15 @@ export interface Unlock {
 
 export interface UnlockDeps {
   readonly secrets: Secrets
+  readonly proofOfWork: ProofOfWork
   readonly clock: Clock
   tell(attempt: UnlockAttempt): void
 }
 
-export function createUnlock({ secrets, clock, tell }: UnlockDeps): Unlock {
+export function createUnlock({ secrets, proofOfWork, clock, tell }: UnlockDeps): Unlock {
   const perVisitor = createAttempts(PER_VISITOR, clock)
   const perDrop = createAttempts(PER_DROP, clock)
+  const perProof = createAttempts(PER_PROOF, clock)
   /** Signing is a tenth of the cost of a request; routes are replaced, never changed, so it is done once for each. */
   const tokens = new WeakMap<ServedSite, string>()
 
@@ -72,19 +86,40 @@ export function createUnlock({ secrets, clock, tell }: UnlockDeps): Unlock {
     return token
   }
 
-  /** Counted before the hash is computed: a hundred guesses sent at once are a hundred guesses. */
-  function takeAttempt(visitorKey: string, dropKey: string): number | undefined {
-    const visitorWaitMs = perVisitor.take(visitorKey)
-    if (visitorWaitMs !== undefined) return visitorWaitMs
-    const dropWaitMs = perDrop.take(dropKey)
-    if (dropWaitMs !== undefined) perVisitor.giveBack(visitorKey)
-    else tell({ visitorKey, dropKey, isGivenBack: false })
-    return dropWaitMs
+  /** Undefined for a proof that is wrong, for another drop, too old or used before. */
+  function takeProof(proof: string | null, route: ServedSite): string | undefined {
+    const id = proofOfWork.check(proof ?? undefined, purposeOf(route), clock.now())
+    return id !== undefined && perProof.take(id).used <= 1 ? id : undefined
   }
 
-  function giveBack(visitorKey: string, dropKey: string): void {
+  /**
+   * Counted before the hash is computed: a hundred guesses sent at once are a hundred guesses. What is refused does not
+   * count, so that nobody makes it harder for others without doing the work.
+   */
+  function takeAttempt(keys: Keys, route: ServedSite, proof: string | null): Usage | undefined {
+    const usage = worse(perVisitor.take(keys.visitorKey), perDrop.take(keys.dropKey))
+    const proofId = usage.used > 1 ? takeProof(proof, route) : undefined
+    if (usage.used > 1 && proofId === undefined) {
+      giveBack(keys)
+      return usage
+    }
+    tell({ ...keys, isGivenBack: false, proofId })
+    return undefined
+  }
+
+  function giveBack({ visitorKey, dropKey }: Keys): void {
     perVisitor.giveBack(visitorKey)
     perDrop.giveBack(dropKey)
+  }
+
+  function giveBackEverywhere(keys: Keys): void {
+    giveBack(keys)
+    tell({ ...keys, isGivenBack: true })
+  }
+
+  function workFor(route: ServedSite, { visitorKey, dropKey }: Keys): Challenge | undefined {
+    const bits = guessBits(worse(perVisitor.foresee(visitorKey), perDrop.foresee(dropKey)).used)
+    return bits === undefined ? undefined : proofOfWork.ask(purposeOf(route), bits, clock.now())
   }
 
   return {
@@ -94,27 +129,46 @@ export function createUnlock({ secrets, clock, tell }: UnlockDeps): Unlock {
       return cookieValues(cookieHeader, COOKIE).some((value) => equalTexts(value, tokenOf(route)))
     },
 
+    workFor: (route, visit) => (route.password === null ? undefined : workFor(route, keysOf(route, visit))),
+
     async attempt(route, visit, body) {
       const form = new URLSearchParams(body.toString())
       const location = safeNext(form.get('next'))
       if (route.password === null) return { kind: 'unlocked', setCookie: clearedCookie(), location }
-      const visitorKey = `${limitKeyOfIp(visit.ip)} ${route.site_id}`
-      const waitMs = takeAttempt(visitorKey, route.site_id)
-      if (waitMs !== undefined) return { kind: 'limited', retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) }
+      const keys = keysOf(route, visit)
+      const refused = takeAttempt(keys, route, form.get('proof'))
+      if (refused) {
+        const retryAfterSeconds = Math.max(1, Math.ceil(refused.endsInMs / 1000))
+        return { kind: 'limited', retryAfterSeconds, work: workFor(route, keys) }
+      }
       const isRight = await isRightPassword(form.get('password'), route.password.hash)
-      if (isRight === 'busy') return { kind: 'limited', retryAfterSeconds: 2 }
-      if (!isRight) return { kind: 'wrong' }
-      giveBack(visitorKey, route.site_id)
-      tell({ visitorKey, dropKey: route.site_id, isGivenBack: true })
+      if (isRight === false) return { kind: 'wrong', work: workFor(route, keys) }
+      giveBackEverywhere(keys)
+      if (isRight === 'busy') return { kind: 'limited', retryAfterSeconds: 2, work: workFor(route, keys) }
       return { kind: 'unlocked', setCookie: unlockCookie(tokenOf(route)), location }
     },
 
-    hear({ visitorKey, dropKey, isGivenBack }) {
-      if (isGivenBack) return giveBack(visitorKey, dropKey)
-      perVisitor.take(visitorKey)
-      perDrop.take(dropKey)
+    hear({ isGivenBack, proofId, ...keys }) {
+      if (isGivenBack) return giveBack(keys)
+      perVisitor.take(keys.visitorKey)
+      perDrop.take(keys.dropKey)
+      if (proofId !== undefined) perProof.take(proofId)
     },
   }
+}
+
+type Keys = Pick<UnlockAttempt, 'visitorKey' | 'dropKey'>
+
+function keysOf(route: ServedSite, { ip }: Visit): Keys {
+  return { visitorKey: `${limitKeyOfIp(ip)} ${route.site_id}`, dropKey: route.site_id }
+}
+
+function purposeOf(route: ServedSite): string {
+  return `unlock ${route.site_id}`
+}
+
+function worse(one: Usage, other: Usage): Usage {
+  return one.used >= other.used ? one : other
 }
 
 async function isRightPassword(password: string | null, hash: string): Promise<boolean | 'busy'> {

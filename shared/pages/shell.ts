@@ -1,6 +1,7 @@
 /**
  * Pages that stand alone: the edge's error, unlock and paused pages, and whatever must look right without
- * loading anything. The style sheet is inline and allowed by its hash; nothing else may run or load.
+ * loading anything. The style sheet, and a script where there is one, are inline and allowed by their hash; nothing else
+ * may run or load.
  */
 import { createHash } from 'node:crypto'
 import { brandLink } from './brand.ts'
@@ -18,6 +19,8 @@ export interface StandalonePage {
   /** Further content of the page: a form, links. Forms post to the page's own origin. */
   readonly body?: Content
   readonly footer?: Content
+  /** A module of our own that runs in the page. */
+  readonly script?: string | undefined
   /** Where the brand links to. */
   readonly home: string
   readonly lang?: string
@@ -32,15 +35,27 @@ export interface RenderedPage {
 /** The style sheet is the same for all of them: make the renderer once and keep it. */
 export function createStandalonePages(): (page: StandalonePage) => RenderedPage {
   const css = compact(tokensCss + baseCss + controlsCss + standaloneCss)
+  const policy = (script: string | undefined): string =>
+    [
+      "default-src 'none'",
+      `style-src 'sha256-${sha256(css)}'`,
+      ...(script === undefined ? [] : [`script-src 'sha256-${sha256(script)}'`]),
+      "form-action 'self'",
+      "base-uri 'none'",
+      "frame-ancestors 'none'",
+    ].join('; ')
   const headers = {
     'content-type': 'text/html; charset=utf-8',
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
     'x-robots-tag': 'noindex',
     'referrer-policy': 'no-referrer',
-    'content-security-policy': `default-src 'none'; style-src 'sha256-${sha256(css)}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+    'content-security-policy': policy(undefined),
   }
-  return (page) => ({ body: renderStandalone(page, css), headers })
+  return (page) => ({
+    body: renderStandalone(page, css),
+    headers: page.script === undefined ? headers : { ...headers, 'content-security-policy': policy(page.script) },
+  })
 }
 
 function renderStandalone(page: StandalonePage, css: string): string {
@@ -63,6 +78,7 @@ ${page.code !== undefined && html`<p class="code">${page.code}</p>`}
 ${page.body}
 </main>
 <footer>${page.footer ?? html`Published with <a href="${page.home}">Dropway</a>.`}</footer>
+${page.script !== undefined && html`<script type="module">${raw(page.script)}</script>`}
 </body>
 </html>
 `.text

@@ -8,6 +8,7 @@ import tls from 'node:tls'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { rawH1, requestH2, startEdgeFixture, type EdgeFixture, type RequestOptions } from '../support/edge-fixture.ts'
+import { solve } from '../support/proof-of-work.ts'
 
 let fixture: EdgeFixture
 let control: http.Server
@@ -300,6 +301,18 @@ test('guesses at a password are counted over all workers together', async () => 
   expect(wrong).toBeGreaterThanOrEqual(10)
   expect(wrong).toBeLessThanOrEqual(13)
   expect(outcomes.filter((status) => status === 429)).toHaveLength(30 - wrong)
+
+  // Who knows the password comes in, at whichever worker, by answering what the page asks.
+  const page = await fixture.h2('guessed.localhost', '/')
+  const [, challenge, bits] = /data-challenge="([^"]+)" data-bits="(\d+)"/.exec(page.text)!
+  const open = (proof: string) =>
+    fixture.h1('guessed.localhost', '/.dropway/unlock', {
+      method: 'POST',
+      body: new URLSearchParams({ password: 'open sesame', next: '/', proof }).toString(),
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    })
+  expect((await open(`${challenge}:0`)).status).toBe(429)
+  expect((await open(solve(challenge!, Number(bits)))).status).toBe(303)
 })
 
 test('a crashed worker is replaced while the port stays open', async () => {

@@ -18,6 +18,7 @@ const pages: readonly (readonly [string, PreparedPage])[] = [
   ['missing', missingPage(options)],
   ['unlock', unlockPage({ ...options, next: '/' })],
   ['unlock again', unlockPage({ ...options, next: '/', problem: 'wrong' })],
+  ['unlock with work', unlockPage({ ...options, next: '/', problem: 'limited', work: { challenge: 'x', bits: 4 } })],
   ['error', errorPage(500, { baseUrl: options.baseUrl, id: 'err_0123456789abcdef' })],
 ]
 

@@ -82,17 +82,6 @@ export const ALLOWANCES = {
   passwordCheckPerAccount: { limit: 10, windowMs: 15 * MINUTE_MS },
 } as const satisfies Record<string, Allowance>
 
-/** About a second in a browser. */
-const MIN_SIGN_IN_PROOF_BITS = 19
-/** About half a minute: what a person still waits for while somebody guesses their password from thousands of networks. */
-const MAX_SIGN_IN_PROOF_BITS = 24
-
-/** How hard a further sign-in is when the allowance was used `used` times: each doubling doubles the work. */
-export function signInProofBits(used: number): number | undefined {
-  if (used <= 1) return undefined
-  return Math.min(MAX_SIGN_IN_PROOF_BITS, MIN_SIGN_IN_PROOF_BITS + Math.floor(Math.log2(used)))
-}
-
 export type AllowanceName = keyof typeof ALLOWANCES
 
 /** Whoever has an IPv6 address has at least a /64 of them. */

@@ -1,5 +1,6 @@
 import { errors } from '../../../shared/errors.ts'
 import { verifyPassword } from '../../../shared/password.ts'
+import { guessBits } from '../../../shared/proof-of-work.ts'
 import { hashSecret } from '../../../shared/secrets.ts'
 import { recordAudit } from '../audit/audit.ts'
 import { transaction, type Sql } from '../../ground/database/sql.ts'
@@ -15,7 +16,7 @@ import {
   lockUser,
   type UserRow,
 } from './queries.ts'
-import { DUMMY_PASSWORD_HASH, networkOf, parseEmail, signInProofBits } from './rules.ts'
+import { DUMMY_PASSWORD_HASH, networkOf, parseEmail } from './rules.ts'
 import { clearedSessionCookie } from './session-cookie.ts'
 import { aliveAt, beginSession } from './sessions.ts'
 
@@ -28,7 +29,7 @@ const MAX_TRIED_PASSWORD_CHARS = 1000
 export function createSigningIn({ sql, hooks, throttle, now, proofOfWork }: Deps): SigningIn {
   /** Too many attempts do not lock anybody out: the next one costs the browser some work, each time anew. */
   async function requireProof(used: number, email: string, proof: string | undefined): Promise<void> {
-    const bits = signInProofBits(used)
+    const bits = guessBits(used)
     if (bits === undefined) return
     const purpose = `sign-in ${email}`
     const id = proofOfWork.check(proof, purpose, now().getTime())

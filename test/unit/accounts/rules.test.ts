@@ -5,7 +5,6 @@ import {
   networkOf,
   parseEmail,
   requireGoodPassword,
-  signInProofBits,
 } from '../../../control/people/accounts/rules.ts'
 import { hashPassword, verifyPassword } from '../../../shared/password.ts'
 
@@ -105,16 +104,4 @@ describe('country and currency', () => {
   ])('%s pays in %s', (country, currency) => {
     expect(currencyOf(country)).toBe(currency)
   })
-})
-
-test.each([
-  [0.5, undefined],
-  [1, undefined],
-  [1.01, 19],
-  [2, 20],
-  [7, 21],
-  [40, 24],
-  [1e6, 24],
-])('after %f times the allowance a sign-in takes %s bits of work', (used, bits) => {
-  expect(signInProofBits(used)).toBe(bits)
 })

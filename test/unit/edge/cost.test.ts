@@ -10,6 +10,7 @@ import { chooseEncoding } from '../../../edge/rewrite/negotiate.ts'
 import { evaluate } from '../../../edge/send/preconditions.ts'
 import { systemClock } from '../../../shared/clock.ts'
 import { parseAuthority } from '../../../shared/hosts.ts'
+import { createProofOfWork } from '../../../shared/proof-of-work.ts'
 import { createSecrets } from '../../../shared/secrets.ts'
 import { growthOf } from '../../support/growth.ts'
 import { manifestOf, routeOf } from '../../support/manifests.ts'
@@ -60,7 +61,8 @@ describe.each(Object.entries(targets))('a target of %s', (_, make) => {
   })
 })
 
-const unlock = createUnlock({ secrets: createSecrets('k'.repeat(64)), clock: systemClock, tell: () => {} })
+const secrets = createSecrets('k'.repeat(64))
+const unlock = createUnlock({ secrets, proofOfWork: createProofOfWork(secrets), clock: systemClock, tell: () => {} })
 const locked = routeOf({ password: { hash: 'h', generation: 1 } })
 const file = { etag: `"${'a'.repeat(32)}"`, size: 1_000_000 }
 const nothing = {

@@ -4,10 +4,12 @@ import { createAttempts } from '../../../edge/gate/attempts.ts'
 import { checkState } from '../../../edge/gate/state.ts'
 import { createUnlock, safeNext } from '../../../edge/gate/unlock.ts'
 import type { Unlock, UnlockAttempt, UnlockOutcome } from '../../../edge/gate/unlock.ts'
+import { createProofOfWork, type Challenge } from '../../../shared/proof-of-work.ts'
 import type { SiteRoute } from '../../../shared/route-record.ts'
 import { siteStates } from '../../../shared/route-record.ts'
 import { createSecrets } from '../../../shared/secrets.ts'
 import { routeOf } from '../../support/manifests.ts'
+import { solve } from '../../support/proof-of-work.ts'
 
 const NOW = Date.UTC(2030, 0, 1)
 
@@ -38,30 +40,45 @@ describe('the state of a drop', () => {
 const HASH = '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4'
 const OTHER_HASH = '$argon2id$v=19$m=256,t=2,p=1$b3RoZXJzYWx0$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4'
 
+/** Bits less than visitors are asked for: the tests solve many. */
+const EASIER = 12
+
 interface Desk {
   readonly unlock: Unlock
   /** What the other workers hear. */
   readonly told: UnlockAttempt[]
   readonly time: { now: number }
+  visit(ip?: string): Visit
   try(route: SiteRoute, fields: Record<string, string>, ip?: string): Promise<UnlockOutcome>
 }
 
-function desk(): Desk {
+function desk(key = 'k'.repeat(32)): Desk {
   const time = { now: NOW }
   const told: UnlockAttempt[] = []
+  const secrets = createSecrets(key)
+  const proofOfWork = createProofOfWork(secrets)
   const unlock = createUnlock({
-    secrets: createSecrets('k'.repeat(32)),
+    secrets,
+    proofOfWork: {
+      ...proofOfWork,
+      ask: (purpose, bits, now) => proofOfWork.ask(purpose, bits - EASIER, now),
+    },
     clock: { now: () => time.now },
     tell: (attempt) => told.push(attempt),
+  })
+  const visit = (ip = '192.0.2.1'): Visit => ({
+    method: 'POST',
+    target: '/.dropway/unlock',
+    host: 'demo.dropway.test',
+    ip,
+    header: () => undefined,
   })
   return {
     unlock,
     told,
     time,
-    try(route, fields, ip = '192.0.2.1') {
-      const visit: Visit = { method: 'POST', target: '/.dropway/unlock', host: route.host, ip, header: () => undefined }
-      return unlock.attempt(route, visit, Buffer.from(new URLSearchParams(fields).toString()))
-    },
+    visit,
+    try: (route, fields, ip) => unlock.attempt(route, visit(ip), Buffer.from(new URLSearchParams(fields).toString())),
   }
 }
 
@@ -90,7 +107,10 @@ describe('the password of a drop', () => {
   test('a wrong, empty, missing or endless one gives nothing', async () => {
     const at = desk()
     for (const password of ['Password', '', undefined, 'p'.repeat(5000)]) {
-      expect(await at.try(locked(), password === undefined ? {} : { password })).toEqual({ kind: 'wrong' })
+      expect(await at.try(locked(), password === undefined ? {} : { password })).toEqual({
+        kind: 'wrong',
+        work: undefined,
+      })
     }
   })
 
@@ -100,12 +120,7 @@ describe('the password of a drop', () => {
     expect(at.unlock.isUnlocked(locked({ site_id: 'st_other' }), cookie)).toBe(false)
     expect(at.unlock.isUnlocked(locked({ password: { hash: HASH, generation: 2 } }), cookie)).toBe(false)
     expect(at.unlock.isUnlocked(locked({ password: { hash: OTHER_HASH, generation: 1 } }), cookie)).toBe(false)
-    const elsewhere = createUnlock({
-      secrets: createSecrets('x'.repeat(32)),
-      clock: { now: () => NOW },
-      tell: () => {},
-    })
-    expect(elsewhere.isUnlocked(locked(), cookie)).toBe(false)
+    expect(desk('x'.repeat(32)).unlock.isUnlocked(locked(), cookie)).toBe(false)
   })
 
   test.each([
@@ -128,17 +143,106 @@ describe('the password of a drop', () => {
 })
 
 describe('guessing', () => {
-  const limited = { kind: 'limited', retryAfterSeconds: expect.any(Number) }
+  const wrong = { kind: 'wrong' }
+  const work = { challenge: expect.any(String), bits: 19 - EASIER }
+  const limited = { kind: 'limited', retryAfterSeconds: expect.any(Number), work }
 
-  test('is stopped after ten wrong attempts of a visitor, even with the right password, and goes on later', async () => {
+  /** Answers as the page would. */
+  function proofFor(outcome: UnlockOutcome | Challenge | undefined): string {
+    const asked = outcome && 'kind' in outcome ? (outcome as { work?: Challenge }).work : outcome
+    return solve(asked!.challenge, asked!.bits)
+  }
+
+  async function guess(at: Desk, times: number, route = locked(), ip?: string): Promise<UnlockOutcome> {
+    let last: UnlockOutcome | undefined
+    for (let count = 0; count < times; count++) last = await at.try(route, { password: 'no' }, ip)
+    return last!
+  }
+
+  /** Two hundred wrong guesses from two hundred networks. */
+  async function guessFromEverywhere(at: Desk): Promise<void> {
+    for (let network = 0; network < 200; network++) await at.try(locked(), { password: '' }, `198.51.100.${network}`)
+  }
+
+  test('ten wrong attempts of a visitor are free; from then on each costs work, even the right one', async () => {
     const at = desk()
-    for (let attempt = 0; attempt < 10; attempt++)
-      expect(await at.try(locked(), { password: 'no' })).toEqual({ kind: 'wrong' })
-    expect(await at.try(locked(), { password: 'no' })).toEqual({ kind: 'limited', retryAfterSeconds: 600 })
+    expect(await guess(at, 9)).toEqual({ kind: 'wrong', work: undefined })
+    expect(at.unlock.workFor(locked(), at.visit())).toBeUndefined()
+    expect(await guess(at, 1)).toEqual({ kind: 'wrong', work })
+    expect(at.unlock.workFor(locked(), at.visit())).toEqual(work)
+    expect(await at.try(locked(), { password: 'no' })).toEqual({ kind: 'limited', retryAfterSeconds: 600, work })
     expect(await at.try(locked(), { password: 'password' })).toEqual(limited)
+    expect(at.unlock.workFor(locked(), at.visit('192.0.2.2'))).toBeUndefined()
     expect(await at.try(locked(), { password: 'password' }, '192.0.2.2')).toMatchObject({ kind: 'unlocked' })
     at.time.now += 600_000
+    expect(at.unlock.workFor(locked(), at.visit())).toBeUndefined()
     expect(await at.try(locked(), { password: 'password' })).toMatchObject({ kind: 'unlocked' })
+  })
+
+  test('by strangers from everywhere locks nobody out who knows the password', async () => {
+    const at = desk()
+    await guessFromEverywhere(at)
+    const asked = at.unlock.workFor(locked(), at.visit('203.0.113.1'))
+    expect(asked).toEqual(work)
+    expect(at.unlock.workFor(locked({ site_id: 'st_other' }), at.visit('203.0.113.1'))).toBeUndefined()
+    expect(await at.try(locked(), { password: 'password' }, '203.0.113.1')).toEqual(limited)
+    const proof = proofFor(asked)
+    expect(await at.try(locked(), { password: 'password', proof }, '203.0.113.1')).toMatchObject({ kind: 'unlocked' })
+  })
+
+  test('an answer is good for one guess, at the worker that heard of it too, and only for its drop', async () => {
+    const [here, there] = [desk(), desk()]
+    const proof = proofFor(await guess(here, 10))
+    for (const attempt of here.told) there.unlock.hear(attempt)
+    const other = locked({ site_id: 'st_other' })
+    await guess(here, 10, other)
+    expect(await here.try(other, { password: 'no', proof })).toEqual(limited)
+    expect(await here.try(locked(), { password: 'no', proof })).toMatchObject(wrong)
+    expect(await here.try(locked(), { password: 'password', proof })).toEqual(limited)
+    expect(here.told.at(-1)).toMatchObject({ proofId: expect.any(String) })
+    there.unlock.hear(here.told.at(-1)!)
+    expect(await there.try(locked(), { password: 'password', proof })).toEqual(limited)
+  })
+
+  test('an answer is good at another worker and another edge', async () => {
+    const [here, there] = [desk(), desk()]
+    const proof = proofFor(await guess(here, 10))
+    await guess(there, 10)
+    expect(await there.try(locked(), { password: 'password', proof })).toMatchObject({ kind: 'unlocked' })
+  })
+
+  test.each([
+    [
+      'a forged answer',
+      (at: Desk) => proofFor(at.unlock.workFor(locked(), at.visit())).replace(`~${19 - EASIER}~`, '~1~'),
+    ],
+    ['no answer', () => ''],
+    ['the question', (at: Desk) => at.unlock.workFor(locked(), at.visit())!.challenge],
+  ])('%s opens nothing', async (_, answer) => {
+    const at = desk()
+    await guess(at, 10)
+    expect(await at.try(locked(), { password: 'password', proof: answer(at) })).toEqual(limited)
+  })
+
+  test('an answer of ten minutes ago opens nothing', async () => {
+    const at = desk()
+    const proof = proofFor(await guess(at, 10))
+    at.time.now += 600_000
+    await guess(at, 10)
+    expect(await at.try(locked(), { password: 'password', proof })).toEqual(limited)
+  })
+
+  test('what is refused does not make it harder; what was guessed with an answer does', async () => {
+    const at = desk()
+    await guess(at, 10)
+    for (let refused = 0; refused < 100; refused++) await at.try(locked(), { password: 'no' })
+    expect(at.unlock.workFor(locked(), at.visit())).toMatchObject({ bits: 19 - EASIER })
+    // As other workers would tell it: solving so many would take a while here.
+    const [attempt] = at.told
+    for (let guessed = 0; guessed < 10; guessed++) at.unlock.hear(attempt!)
+    expect(at.unlock.workFor(locked(), at.visit())).toMatchObject({ bits: 20 - EASIER })
+    for (let guessed = 0; guessed < 10_000; guessed++) at.unlock.hear(attempt!)
+    expect(at.unlock.workFor(locked(), at.visit())).toMatchObject({ bits: 24 - EASIER })
   })
 
   test('all at once counts as much as one after the other', async () => {
@@ -155,7 +259,7 @@ describe('guessing', () => {
 
   test('at several workers counts as if they were one', async () => {
     const [here, there] = [desk(), desk()]
-    for (let count = 0; count < 10; count++) await here.try(locked(), { password: 'no' })
+    await guess(here, 10)
     for (const attempt of here.told) there.unlock.hear(attempt)
     expect(await there.try(locked(), { password: 'password' })).toEqual(limited)
     expect(await there.try(locked(), { password: 'password' }, '198.51.100.7')).toMatchObject({ kind: 'unlocked' })
@@ -165,27 +269,23 @@ describe('guessing', () => {
     const [here, there] = [desk(), desk()]
     for (let count = 0; count < 20; count++) await here.try(locked(), { password: 'password' })
     for (const attempt of here.told) there.unlock.hear(attempt)
-    for (let count = 0; count < 10; count++)
-      expect(await there.try(locked(), { password: 'no' })).toEqual({ kind: 'wrong' })
+    expect(await guess(there, 10)).toMatchObject(wrong)
     expect(await there.try(locked(), { password: 'no' })).toEqual(limited)
   })
 
-  test('from one IPv6 network is one visitor, and a drop has a limit of its own', async () => {
+  test('from one IPv6 network is one visitor', async () => {
     const at = desk()
     for (let attempt = 0; attempt < 10; attempt++)
       await at.try(locked(), { password: 'no' }, `2001:db8:0:1::${attempt}`)
     expect(await at.try(locked(), { password: 'no' }, '2001:db8:0:1:ffff::1')).toEqual(limited)
-    expect(await at.try(locked(), { password: 'no' }, '2001:db8:0:2::1')).toEqual({ kind: 'wrong' })
-    for (let attempt = 0; attempt < 200; attempt++) await at.try(locked(), { password: '' }, `198.51.100.${attempt}`)
-    expect(await at.try(locked(), { password: 'no' }, '203.0.113.1')).toEqual(limited)
-    expect(await at.try(locked({ site_id: 'st_other' }), { password: 'no' }, '203.0.113.1')).toEqual({ kind: 'wrong' })
+    expect(await at.try(locked(), { password: 'no' }, '2001:db8:0:2::1')).toMatchObject(wrong)
   })
 
   test('leaves bounded traces', () => {
     const attempts = createAttempts({ attempts: 1, windowMs: 1000, maxKeys: 3 }, { now: () => NOW })
     for (const key of ['a', 'b', 'c', 'd']) attempts.take(key)
-    expect(attempts.take('d')).toBe(1000)
-    expect(attempts.take('a')).toBeUndefined()
+    expect(attempts.take('d')).toEqual({ used: 2, endsInMs: 1000 })
+    expect(attempts.foresee('a')).toEqual({ used: 1, endsInMs: 1000 })
   })
 })
 

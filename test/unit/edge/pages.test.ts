@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { closedPage, errorPage, missingPage, unlockPage } from '../../../edge/gate/pages.ts'
 import type { PreparedPage } from '../../../edge/gate/pages.ts'
@@ -64,9 +65,25 @@ describe('the unlock page', () => {
     const wrong = unlockPage({ ...options, next: '/', problem: 'wrong' })
     expect([wrong.status, headersOf(wrong)['retry-after']]).toEqual([401, undefined])
     expect(wrong.body.toString()).toMatch(/role="alert" id="problem">That is not the password/)
-    const limited = unlockPage({ ...options, next: '/', problem: 'limited', retryAfterSeconds: 30 })
-    expect([limited.status, headersOf(limited)['retry-after']]).toEqual([429, '30'])
-    expect(limited.body.toString()).toMatch(/role="alert" id="problem">Too many attempts/)
+    const busy = unlockPage({ ...options, next: '/', problem: 'limited', retryAfterSeconds: 30 })
+    expect([busy.status, headersOf(busy)['retry-after']]).toEqual([429, '30'])
+    expect(busy.body.toString()).toMatch(/role="alert" id="problem">Very many passwords are being tried/)
+  })
+
+  test('that asks for work runs one script, which its policy names, and says what to do without', () => {
+    const work = { challenge: '"><b>', bits: 19 }
+    const page = unlockPage({ ...options, next: '/', problem: 'limited', retryAfterSeconds: 30, work })
+    const body = page.body.toString()
+    expect([page.status, headersOf(page)['retry-after']]).toEqual([429, '30'])
+    expect(body).toContain('Many wrong passwords were tried here lately, perhaps by somebody else')
+    expect(body).toMatch(/<noscript>.*needs JavaScript.*ten minutes.*<\/noscript>/)
+    expect(body).toContain('<input type="hidden" name="proof" value="">')
+    expect(body).toContain('data-challenge="&quot;&gt;&lt;b&gt;" data-bits="19"')
+    const scripts = [...body.matchAll(/<script type="module">([^]*?)<\/script>/g)]
+    expect(scripts).toHaveLength(1)
+    const hash = createHash('sha256').update(scripts[0]![1]!).digest('base64')
+    expect(headersOf(page)['content-security-policy']).toContain(`; script-src 'sha256-${hash}';`)
+    expect(scripts[0]![1]).not.toMatch(/^(import|export) /m)
   })
 
   test('belongs to this visitor', () => {

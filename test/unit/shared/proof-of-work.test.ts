@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createProofOfWork, hasLeadingZeroBits, PROOF_LIFETIME_MS } from '../../../shared/proof-of-work.ts'
+import { createProofOfWork, guessBits, hasLeadingZeroBits, PROOF_LIFETIME_MS } from '../../../shared/proof-of-work.ts'
 import { createSecrets } from '../../../shared/secrets.ts'
 import { solve } from '../../support/proof-of-work.ts'
 
@@ -34,4 +34,16 @@ test.each<[string, string | undefined, string, number]>([
 test('zero bits are counted from the left', () => {
   expect(hasLeadingZeroBits(Uint8Array.of(0, 0x0f), 12)).toBe(true)
   expect(hasLeadingZeroBits(Uint8Array.of(0, 0x0f), 13)).toBe(false)
+})
+
+test.each([
+  [0.5, undefined],
+  [1, undefined],
+  [1.01, 19],
+  [2, 20],
+  [7, 21],
+  [40, 24],
+  [1e6, 24],
+])('after %f times the allowance a guess takes %s bits of work', (used, bits) => {
+  expect(guessBits(used)).toBe(bits)
 })
