@@ -6,6 +6,8 @@ export interface CertificateCounts {
   readonly issued: number
   readonly renewed: number
   readonly revoked: number
+  /** Orders that waited for room in the budget. */
+  readonly postponed: number
   readonly failed: ReadonlyMap<FailureReason, number>
   /** Time that all orders took, and the last one. */
   readonly issueSeconds: number
@@ -18,7 +20,7 @@ export interface CertificateCounts {
 
 export function createCertificateCounters(): { readonly events: CertificateEvents; read(): CertificateCounts } {
   const failed = new Map<FailureReason, number>()
-  const orders = { issued: 0, renewed: 0, revoked: 0, issueSeconds: 0, lastIssueSeconds: 0 }
+  const orders = { issued: 0, renewed: 0, revoked: 0, postponed: 0, issueSeconds: 0, lastIssueSeconds: 0 }
   let survey: Parameters<NonNullable<CertificateEvents['surveyed']>>[0] = {
     certificates: 0,
     wanted: 0,
@@ -40,6 +42,9 @@ export function createCertificateCounters(): { readonly events: CertificateEvent
       },
       revoked() {
         orders.revoked += 1
+      },
+      postponed() {
+        orders.postponed += 1
       },
       failed(_, reason) {
         failed.set(reason, (failed.get(reason) ?? 0) + 1)

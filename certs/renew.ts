@@ -15,6 +15,7 @@ import type { FailureReason } from '../shared/certificate-retry.ts'
 import { SECOND_MS, type Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
 import type { Secrets } from '../shared/secrets.ts'
+import type { OrderBudget } from './order-budget.ts'
 import { acquireOrderLock, type OrderLock } from './order-lock.ts'
 import {
   adviceIntervalMs,
@@ -34,12 +35,16 @@ const DEFAULT_TICK_MS = 10 * SECOND_MS
 /** A CA answers slowly, not in parallel for free; a burst of new domains must not take all sockets. */
 const MAX_ORDERS_AT_ONCE = 8
 const MAX_QUESTIONS_PER_TICK = 20
+/** Domains that were announced before announcements said whose they are share one part of the budget. */
+const UNKNOWN_ORGANISATION = 'unknown'
 
 /** What happened, for metrics. */
 export interface CertificateEvents {
   issued?(name: string, seconds: number): void
   renewed?(name: string, seconds: number): void
   failed?(name: string, reason: FailureReason): void
+  /** Too many orders lately, of its organisation or in all. */
+  postponed?(name: string): void
   revoked?(name: string): void
   /** After each look at everything: how many there are and how many days the nearest to its end has left. */
   surveyed?(summary: { certificates: number; wanted: number; fewestDaysLeft: number | undefined }): void
@@ -51,6 +56,8 @@ export interface IssuerDeps {
   readonly clock: Clock
   readonly log: Log
   readonly source: CertificateSource
+  /** Where the source limits orders. */
+  readonly budget?: OrderBudget | undefined
   readonly events?: CertificateEvents
   readonly tickMs?: number
   readonly lockTtlMs?: number
@@ -86,6 +93,8 @@ export function createIssuer(deps: IssuerDeps): Issuer {
   const known = new Map<string, Known>()
   const running = new Map<string, Promise<void>>()
   const waiting: string[] = []
+  /** Names for which there was no room in the budget, and from when on there is. */
+  const postponed = new Map<string, number>()
   let stopped = true
   let timer: NodeJS.Timeout | undefined
 
@@ -103,7 +112,10 @@ export function createIssuer(deps: IssuerDeps): Issuer {
   function work(name: string): void {
     if (stopped || running.has(name)) return
     if (running.size >= MAX_ORDERS_AT_ONCE) {
-      if (!waiting.includes(name)) waiting.push(name)
+      if (waiting.includes(name)) return
+      // Renewals first: a certificate in use is worth more than a new one.
+      const place = known.has(name) ? waiting.findIndex((other) => !known.has(other)) : -1
+      waiting.splice(place < 0 ? waiting.length : place, 0, name)
       return
     }
     const run = attempt(name)
@@ -120,14 +132,15 @@ export function createIssuer(deps: IssuerDeps): Issuer {
     const lock = await acquireOrderLock(redis, name, deps.lockTtlMs)
     if (!lock) return
     try {
-      if (await store.isWanted(name)) await provide(name, lock)
+      const { wanted, organisation } = await store.domain(name)
+      if (wanted) await provide(name, lock, organisation)
       else await giveUp(name, lock)
     } finally {
       await lock.release()
     }
   }
 
-  async function provide(name: string, lock: OrderLock): Promise<void> {
+  async function provide(name: string, lock: OrderLock, organisation = UNKNOWN_ORGANISATION): Promise<void> {
     const previous = await usableBundle(name)
     if (previous) {
       const advice = known.get(name)?.advice
@@ -137,6 +150,8 @@ export function createIssuer(deps: IssuerDeps): Issuer {
     }
     const retry = await store.retryState(name)
     if (retry && clock.now() < retry.next_attempt_ms) return
+    const waitMs = await deps.budget?.take(organisation, previous ? 'renewal' : 'new')
+    if (waitMs !== undefined) return postpone(name, organisation, waitMs)
     const startedMs = performance.now()
     try {
       const bundle = await source.obtain(name, previous)
@@ -151,6 +166,13 @@ export function createIssuer(deps: IssuerDeps): Issuer {
     } catch (error) {
       await fail(name, error)
     }
+  }
+
+  /** No failure of the name: nobody was asked. Other edges find out for themselves. */
+  function postpone(name: string, organisation: string, waitMs: number): void {
+    postponed.set(name, clock.now() + waitMs)
+    events.postponed?.(name)
+    log.warn({ domain: name, organisation, waitMs }, 'no order at the CA yet: too many lately')
   }
 
   async function fail(name: string, error: unknown): Promise<void> {
@@ -191,7 +213,8 @@ export function createIssuer(deps: IssuerDeps): Issuer {
     const retries = await store.retryStates()
     let fewestDaysLeft: number | undefined
     let wantedCount = 0
-    for (const [name, wanted] of domains) {
+    const newNames: string[] = []
+    for (const [name, { wanted }] of domains) {
       if (!wanted) {
         work(name)
         continue
@@ -199,10 +222,13 @@ export function createIssuer(deps: IssuerDeps): Issuer {
       wantedCount++
       const entry = known.get(name) ?? (await learn(name))
       if (entry) fewestDaysLeft = Math.min(fewestDaysLeft ?? Infinity, daysLeft(entry.lifetime, clock.now()))
-      const mayTry = clock.now() >= (retries.get(name)?.next_attempt_ms ?? 0)
-      if (mayTry && (!entry || isDue(name, entry))) work(name)
+      if (clock.now() < Math.max(retries.get(name)?.next_attempt_ms ?? 0, postponed.get(name) ?? 0)) continue
+      if (!entry) newNames.push(name)
+      else if (isDue(name, entry)) work(name)
     }
-    for (const name of known.keys()) if (domains.get(name) !== true) known.delete(name)
+    for (const name of newNames) work(name)
+    for (const name of known.keys()) if (!domains.get(name)?.wanted) known.delete(name)
+    for (const [name, untilMs] of postponed) if (clock.now() >= untilMs) postponed.delete(name)
     // A name that is removed and added again has not failed less often: what is known of it outlives it for a while.
     for (const [name, retry] of retries)
       if (!domains.has(name) && isForgettable(retry, clock.now())) await store.forgetRetryState(name)

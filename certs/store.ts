@@ -7,7 +7,7 @@ import { openBundle, sealBundle, type CertificateBundle } from '../shared/certif
 import { decodeRetryState, type RetryState } from '../shared/certificate-retry.ts'
 import { keys, LOG_LENGTH } from '../shared/keys.ts'
 import type { Secrets } from '../shared/secrets.ts'
-import { decodeDomainWanted, encodeStreamMessage } from '../shared/stream.ts'
+import { decodeDomainWish, encodeDomainWish, encodeStreamMessage, type DomainWish } from '../shared/stream.ts'
 import type { OrderLock } from './order-lock.ts'
 
 const PAGE = 1000
@@ -30,9 +30,9 @@ end
 return 1`
 
 export interface CertificateStore {
-  /** Custom domains by whether they want a certificate; false: it is to be given up. */
-  domains(): Promise<Map<string, boolean>>
-  isWanted(name: string): Promise<boolean>
+  /** Custom domains and whether they want a certificate; one that does not is to give it up. */
+  domains(): Promise<Map<string, DomainWish>>
+  domain(name: string): Promise<DomainWish>
   bundle(name: string): Promise<CertificateBundle | undefined>
   /** False when the lock was lost meanwhile: somebody else is at it. */
   save(name: string, bundle: CertificateBundle, lock: OrderLock): Promise<boolean>
@@ -57,9 +57,8 @@ export function createCertificateStore(redis: Redis, secrets: Secrets): Certific
     )
   }
   return {
-    domains: async () =>
-      new Map((await readHash(redis, keys.domains)).map(([name, value]) => [name, isWantedValue(value)])),
-    isWanted: async (name) => isWantedValue(await redis.hget(keys.domains, name)),
+    domains: async () => new Map((await readHash(redis, keys.domains)).map(([name, value]) => [name, wishOf(value)])),
+    domain: async (name) => wishOf(await redis.hget(keys.domains, name)),
     async bundle(name) {
       const sealed = await redis.hget(keys.certificates, name)
       return sealed === null ? undefined : openBundle(secrets, name, sealed)
@@ -69,7 +68,13 @@ export function createCertificateStore(redis: Redis, secrets: Secrets): Certific
       return write(SAVE, lock, name, sealed, encodeStreamMessage({ kind: 'certificate', name, value: sealed }))
     },
     remove: (name, lock) =>
-      write(REMOVE, lock, name, UNWANTED, encodeStreamMessage({ kind: 'certificate', name, value: '' })),
+      write(
+        REMOVE,
+        lock,
+        name,
+        encodeDomainWish(NOTHING),
+        encodeStreamMessage({ kind: 'certificate', name, value: '' }),
+      ),
     async retryStates() {
       const states = new Map<string, RetryState>()
       for (const [name, value] of await readHash(redis, keys.acmeRetry)) {
@@ -88,14 +93,14 @@ export function createCertificateStore(redis: Redis, secrets: Secrets): Certific
   }
 }
 
-const UNWANTED = JSON.stringify({ wanted: false })
+const NOTHING: DomainWish = { wanted: false }
 
 /** What cannot be read asks for nothing, and costs no other domain its certificate. */
-function isWantedValue(value: string | null): boolean {
+function wishOf(value: string | null): DomainWish {
   try {
-    return value !== null && decodeDomainWanted(value)
+    return value === null ? NOTHING : decodeDomainWish(value)
   } catch {
-    return false
+    return NOTHING
   }
 }
 

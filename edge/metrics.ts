@@ -151,6 +151,7 @@ function collectCertificates(registry: Registry, counts: CertificateCounts): voi
   orders.inc({ outcome: 'issued' }, counts.issued)
   orders.inc({ outcome: 'renewed' }, counts.renewed)
   orders.inc({ outcome: 'revoked' }, counts.revoked)
+  orders.inc({ outcome: 'postponed' }, counts.postponed)
   for (const [reason, count] of counts.failed) orders.inc({ outcome: reason }, count)
   const gauge = (suffix: string, help: string, value: number): void =>
     new Gauge({ name: name(suffix), help, registers: [registry] }).set(value)

@@ -8,13 +8,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { createCertificateCounters } from '../certs/counters.ts'
 import { openLocalCa } from '../certs/local-ca.ts'
+import { createOrderBudget } from '../certs/order-budget.ts'
 import { createIssuer, type CertificateEvents, type Issuer } from '../certs/renew.ts'
 import { createLocalSource, type CertificateSource } from '../certs/source.ts'
 import { systemClock } from '../shared/clock.ts'
 import { newId } from '../shared/ids.ts'
 import { createLog, type Log } from '../shared/log.ts'
 import { createSecrets, type Secrets } from '../shared/secrets.ts'
-import { decodeDomainWanted } from '../shared/stream.ts'
+import { decodeDomainWish, encodeDomainWish } from '../shared/stream.ts'
 import { systemTimers } from '../shared/timers.ts'
 import { answerPings } from '../shared/watchdog/heartbeat.ts'
 import { hangOnSignal } from '../shared/watchdog/test-hook.ts'
@@ -180,7 +181,9 @@ function describe(error: NodeJS.ErrnoException): string {
 async function startIssuer(config: EdgeConfig, redis: Redis, log: Log, events: CertificateEvents): Promise<Issuer> {
   const secrets = createSecrets(config.secretKey)
   const source = await certificateSource(config, redis, secrets)
-  const issuer = createIssuer({ redis, secrets, clock: systemClock, log, source, events })
+  // The local CA takes any number of orders.
+  const budget = config.acmeDirectoryUrl === undefined ? undefined : createOrderBudget(redis, systemClock)
+  const issuer = createIssuer({ redis, secrets, clock: systemClock, log, source, budget, events })
   issuer.start()
   return issuer
 }
@@ -194,11 +197,12 @@ async function certificateSource(config: EdgeConfig, redis: Redis, secrets: Secr
 }
 
 /** An entry that was removed asks for nothing. */
-const UNWANTED = JSON.stringify({ wanted: false })
+const UNWANTED = encodeDomainWish({ wanted: false })
 
 function tellIssuer(issuer: Issuer, replica: Replica, changes: readonly Change[] | undefined): void {
   for (const { kind, name } of changes ?? []) {
     if (kind === 'certificate') issuer.onCertificate(name)
-    else if (kind === 'domain') issuer.onDomain(name, decodeDomainWanted(replica.value('domain', name) ?? UNWANTED))
+    else if (kind === 'domain')
+      issuer.onDomain(name, decodeDomainWish(replica.value('domain', name) ?? UNWANTED).wanted)
   }
 }

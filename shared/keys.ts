@@ -34,6 +34,9 @@ export const keys = {
   acmeAccount: `${PREFIX}acme:account`,
   /** Hash: name → JSON retry state (attempts, next attempt, last error). */
   acmeRetry: `${PREFIX}acme:retry`,
+  /** Sorted sets: orders at the CA by their time, of all and of one organisation. */
+  acmeOrders: `${PREFIX}acme:orders`,
+  acmeOrdersOf: (organisation: string) => `${PREFIX}acme:orders:${organisation}`,
   rateLimit: (name: string) => `${PREFIX}limit:${name}`,
 }
 

@@ -8,7 +8,7 @@ export const streamMessageSchema = z.discriminatedUnion('kind', [
   z.object({ v: z.literal(STREAM_FORMAT), kind: z.literal('route'), name: z.string(), value: z.string() }),
   /** `value`: sealed certificate bundle; empty string removes it. */
   z.object({ v: z.literal(STREAM_FORMAT), kind: z.literal('certificate'), name: z.string(), value: z.string() }),
-  /** Which custom domains want a certificate: `value` is JSON `{ wanted: boolean }`. The certs plane acts on it. */
+  /** Which custom domains want a certificate: `value` is an encoded `DomainWish`. The certs plane acts on it. */
   z.object({ v: z.literal(STREAM_FORMAT), kind: z.literal('domain'), name: z.string(), value: z.string() }),
   /** `name`: token, `value`: key authorization; empty when the challenge is over. */
   z.object({ v: z.literal(STREAM_FORMAT), kind: z.literal('challenge'), name: z.string(), value: z.string() }),
@@ -27,11 +27,21 @@ export function decodeStreamMessage(fields: readonly string[]): StreamMessage {
   return streamMessageSchema.parse({ ...entries, v: Number(entries['v']) })
 }
 
-const domainValue = z.object({ wanted: z.boolean() })
+const domainWishSchema = z.object({
+  wanted: z.boolean(),
+  /** Whose it is, so that one organisation's orders at the CA are counted; older messages do not say. */
+  organisation: z.string().optional(),
+})
+
+export type DomainWish = z.infer<typeof domainWishSchema>
+
+export function encodeDomainWish(wish: DomainWish): string {
+  return JSON.stringify(wish)
+}
 
 /** Reads the value of a `domain` message. Throws on anything else. */
-export function decodeDomainWanted(value: string): boolean {
-  return domainValue.parse(JSON.parse(value)).wanted
+export function decodeDomainWish(value: string): DomainWish {
+  return domainWishSchema.parse(JSON.parse(value))
 }
 
 export const START_OF_LOG = '0-0'

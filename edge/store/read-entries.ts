@@ -4,7 +4,7 @@
  */
 import { decodeRouteRecord } from '../../shared/route-record.ts'
 import type { StreamEntry } from '../../shared/redis-commands.ts'
-import { decodeDomainWanted, decodeStreamMessage } from '../../shared/stream.ts'
+import { decodeDomainWish, decodeStreamMessage } from '../../shared/stream.ts'
 import { MAX_NAME_BYTES, refusalKey, type Entry, type Kind, type Refusal } from './replica.ts'
 
 export interface Read {
@@ -59,7 +59,7 @@ function readEach<Item>(
 /** Throws when it is not what the contract says. */
 function readEntry(kind: Kind, name: string, value: string): Entry {
   if (Buffer.byteLength(name) > MAX_NAME_BYTES) throw new Error('the name is too long')
-  if (kind === 'domain' && value !== '') decodeDomainWanted(value)
+  if (kind === 'domain' && value !== '') decodeDomainWish(value)
   if (kind !== 'route') return { kind, name, value }
   const record = decodeRouteRecord(value)
   if (record.host !== name) throw new Error(`the record of ${record.host} stands under another name`)

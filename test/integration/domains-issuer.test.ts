@@ -6,6 +6,7 @@ import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createAcmeSource } from '../../certs/issue.ts'
 import { openLocalCa, type LocalCa } from '../../certs/local-ca.ts'
+import { createOrderBudget, ORDER_LIMITS, ORDER_WINDOW_MS, type OrderBudget } from '../../certs/order-budget.ts'
 import { createIssuer, type Issuer } from '../../certs/renew.ts'
 import { IssueError, type CertificateSource } from '../../certs/source.ts'
 import { certificateFacts, openBundle, sealBundle, type CertificateBundle } from '../../shared/certificate-bundle.ts'
@@ -14,7 +15,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, systemClock, type Clock } from '../../share
 import { keys } from '../../shared/keys.ts'
 import { silentLog } from '../../shared/log.ts'
 import { createSecrets } from '../../shared/secrets.ts'
-import { encodeStreamMessage } from '../../shared/stream.ts'
+import { encodeDomainWish, encodeStreamMessage } from '../../shared/stream.ts'
 import { startEdgeStandIn, type EdgeStandIn } from '../support/edge-stand-in.ts'
 import { startPebble, type Pebble } from '../support/pebble.ts'
 import { startTestRedis, type TestRedis } from '../support/redis.ts'
@@ -52,7 +53,14 @@ function connect(): Redis {
 
 async function startEdge(
   id: string,
-  options: { port?: number; clock?: Clock; source?: CertificateSource; tickMs?: number; lockTtlMs?: number } = {},
+  options: {
+    port?: number
+    clock?: Clock
+    source?: CertificateSource
+    tickMs?: number
+    lockTtlMs?: number
+    budget?: OrderBudget
+  } = {},
 ): Promise<{ edge: EdgeStandIn; issuer: Issuer }> {
   const own = connect()
   const clock = options.clock ?? systemClock
@@ -64,6 +72,7 @@ async function startEdge(
     log: silentLog,
     source: options.source ?? createAcmeSource({ redis: own, secrets, clock, acme }),
     tickMs: options.tickMs ?? 100,
+    budget: options.budget,
     ...(options.lockTtlMs === undefined ? {} : { lockTtlMs: options.lockTtlMs }),
   })
   const edge = await startEdgeStandIn({
@@ -86,8 +95,8 @@ async function startEdge(
 }
 
 /** What control publishes for a domain. */
-async function want(name: string, wanted = true): Promise<void> {
-  const value = JSON.stringify({ wanted })
+async function want(name: string, wanted = true, organisation?: string): Promise<void> {
+  const value = encodeDomainWish({ wanted, organisation })
   await redis
     .multi()
     .hset(keys.domains, name, value)
@@ -225,6 +234,25 @@ describe('with a real ACME server', () => {
       .not.toBe(first.cert)
     expect(nowMs - returnedMs).toBeLessThan(HOUR_MS)
   })
+
+  test('an organisation that has used its part of the orders waits, and no other with it', async () => {
+    let nowMs = Date.now()
+    const clock = { now: () => nowMs }
+    const budget = createOrderBudget(redis, clock)
+    for (let order = 0; order < ORDER_LIMITS.new.ofOrganisation; order++) await budget.take('org_greedy', 'new')
+    const { issuer } = await startEdge('fair', { port: challengePort, clock, budget, tickMs: 60_000 })
+    for (const name of ['greedy.test', 'modest.test']) await pebble.dns.a(name, '127.0.0.1')
+    await want('greedy.test', true, 'org_greedy')
+    await want('modest.test', true, 'org_modest')
+    await expect.poll(() => storedBundle('modest.test'), soon).toBeDefined()
+    await idle()
+    expect(await storedBundle('greedy.test')).toBeUndefined()
+    // Nobody was asked: it is no failure of the name.
+    expect(await retryOf('greedy.test')).toBeUndefined()
+    nowMs += ORDER_WINDOW_MS
+    await settle(issuer)
+    expect(await storedBundle('greedy.test')).toBeDefined()
+  })
 })
 
 describe('with a CA of the test', () => {
@@ -289,6 +317,23 @@ describe('with a CA of the test', () => {
     }
     expect(attempts.length - from).toBeLessThanOrEqual(5)
     expect(attempts.length - from).toBeGreaterThan(1)
+  })
+
+  test('renewals come before new names', async () => {
+    const { cert, key } = testCa().issue(['due.test'])
+    const dueMs = certificateFacts(cert).notAfterMs - DAY_MS
+    const clock = { now: () => dueMs }
+    // More new names than orders are made at once, all announced before.
+    for (let index = 0; index < 20; index++)
+      await redis.hset(keys.domains, `new-${index}.test`, encodeDomainWish({ wanted: true }))
+    await redis.hset(keys.domains, 'due.test', encodeDomainWish({ wanted: true }))
+    await redis.hset(keys.certificates, 'due.test', sealBundle(secrets, 'due.test', { cert, key }))
+    const asked: string[] = []
+    const source: CertificateSource = { ...noCa, obtain: async (name) => (asked.push(name), { cert, key }) }
+    await startEdge('orderly', { source, clock, tickMs: 60_000 })
+    await expect.poll(() => asked.length, soon).toBe(21)
+    // They are begun together; whose lock is there first is Redis's word.
+    expect(asked.slice(0, 8)).toContain('due.test')
   })
 
   test('a new edge finds what is wanted in Redis without having heard of it', async () => {

@@ -216,7 +216,7 @@ export function createDomains(deps: DomainsDeps): Domains {
     if (!row) return
     await queries.removeDomain(db, row.id, now())
     if (!row.holds) return
-    if (row.wanted) await setDomainWanted(db, row.domain, false)
+    if (row.wanted) await setDomainWanted(db, row.domain, { wanted: false })
     await setRoute(db, { kind: 'none', host: row.domain })
   }
 

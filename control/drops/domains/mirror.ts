@@ -8,6 +8,7 @@ import { decodeRetryState, type RetryState } from '../../../shared/certificate-r
 import { keys } from '../../../shared/keys.ts'
 import type { Log } from '../../../shared/log.ts'
 import type { Secrets } from '../../../shared/secrets.ts'
+import { encodeDomainWish } from '../../../shared/stream.ts'
 import { transaction, type Pool } from '../../ground/database/sql.ts'
 import * as queries from './queries.ts'
 import type { CertificateRow } from './queries.ts'
@@ -90,9 +91,9 @@ export function createMirror({ sql, redis, secrets, log }: { sql: Pool; redis: R
         await pipeline.exec()
         after = page.at(-1)!.name
       }
-      const wanted = await queries.wantedNames(sql)
       const pipeline = target.pipeline()
-      for (const name of wanted) pipeline.hset(keys.domains, name, JSON.stringify({ wanted: true }))
+      for (const { domain, org_id: organisation } of await queries.wantedDomains(sql))
+        pipeline.hset(keys.domains, domain, encodeDomainWish({ wanted: true, organisation }))
       for (const { name, state } of await queries.allRetries(sql))
         pipeline.hsetnx(keys.acmeRetry, name, JSON.stringify(state))
       const account = await queries.readAccount(sql)

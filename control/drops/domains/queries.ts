@@ -248,9 +248,9 @@ export async function certificatesAfter(sql: Sql, name: string, limit: number): 
   return sql<CertificateRow[]>`select * from certificates where name > ${name} order by name limit ${limit}`
 }
 
-export async function wantedNames(sql: Sql): Promise<string[]> {
-  const rows = await sql<{ domain: string }[]>`select domain from domains where wanted and removed_at is null`
-  return rows.map((row) => row.domain)
+export async function wantedDomains(sql: Sql): Promise<Pick<DomainRow, 'domain' | 'org_id'>[]> {
+  return sql<Pick<DomainRow, 'domain' | 'org_id'>[]>`
+    select domain, org_id from domains where wanted and removed_at is null`
 }
 
 /** Wanted, but no certificate of theirs was ever seen here. */

@@ -4,6 +4,7 @@
  */
 import type { RouteRecord } from '../../../shared/route-record.ts'
 import { encodeRouteRecord } from '../../../shared/route-record.ts'
+import { encodeDomainWish, type DomainWish } from '../../../shared/stream.ts'
 import { currentCall } from '../database/call.ts'
 import type { Sql } from '../database/sql.ts'
 
@@ -31,9 +32,9 @@ function noteChange(host: string, history: string): void {
 }
 
 /** Asks the edges to have (or to give up) a certificate for a custom domain. */
-export async function setDomainWanted(sql: Sql, domain: string, wanted: boolean): Promise<void> {
+export async function setDomainWanted(sql: Sql, domain: string, wish: DomainWish): Promise<void> {
   const [row] = await sql<{ revision: number }[]>`select nextval('route_revisions')::bigint as revision`
-  await enqueue(sql, { kind: 'domain', name: domain, value: JSON.stringify({ wanted }), revision: row!.revision })
+  await enqueue(sql, { kind: 'domain', name: domain, value: encodeDomainWish(wish), revision: row!.revision })
 }
 
 async function enqueue(

@@ -174,7 +174,12 @@ export function createChecks(deps: ChecksDeps): Checks {
     if (ownership === 'takes_over') await dispossess(db, other!, row, decision)
     const isMended = locked.records.length > 0 && diagnosis.records.length === 0
     const hurries = rules.mayHurry({ before: row.reason, decision, retry, isAsked, isMended })
-    if (decision.wanted !== row.wanted || hurries) await setDomainWanted(db, row.domain, decision.wanted)
+    if (decision.wanted !== row.wanted || hurries)
+      await setDomainWanted(
+        db,
+        row.domain,
+        decision.wanted ? { wanted: true, organisation: row.org_id } : { wanted: false },
+      )
     const advice = { ...moved, ...adviceOf(row, decision, diagnosis, retry, hurries) }
     await tellOwner(db, row, decision, diagnosis, retry)
     return apply(db, locked, decision, advice)
@@ -272,7 +277,7 @@ export function createChecks(deps: ChecksDeps): Checks {
       },
     )
     if (!rules.isServed(decision.state)) await setRoute(db, { kind: 'none', host: loser.domain })
-    if (loser.wanted && !decision.wanted) await setDomainWanted(db, loser.domain, false)
+    if (loser.wanted && !decision.wanted) await setDomainWanted(db, loser.domain, { wanted: false })
     // Its other half led here; under the lock of its own drop it is found out where it leads now.
     await queries.hurryPairOf(db, loser, now())
     await notices.moved(db, loser, winner)
