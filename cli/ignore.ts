@@ -39,20 +39,21 @@ export function parseIgnore(text: string, include: readonly string[] = []): Igno
     const last = rules.findLast((rule) => rule.matches(path, isFolder))
     return last && (last.negated ? 'take' : 'leave')
   }
+  const folderVerdicts = new Map<string, 'leave' | 'take' | undefined>()
+  /** The nearest level that a rule speaks of decides. A folder is judged once, however many files are in it. */
+  function folderVerdict(folder: string): 'leave' | 'take' | undefined {
+    if (folder === '') return undefined
+    if (!folderVerdicts.has(folder))
+      folderVerdicts.set(folder, verdict(folder, true) ?? folderVerdict(parentOf(folder)))
+    return folderVerdicts.get(folder)
+  }
   const isNamed = (path: string, isFolder: boolean): boolean => wanted.some((rule) => rule.matches(path, isFolder))
 
   return {
     leavesOut(path, isFolder) {
       // A folder that holds something wanted is looked into: `--include .aws/credentials` names no folder.
       if (isFolder && wanted.some((rule) => rule.within(path))) return false
-      const levels = [
-        verdict(path, isFolder),
-        ...foldersOf(path)
-          .reverse()
-          .map((folder) => verdict(folder, true)),
-      ]
-      // The nearest level that a rule speaks of decides.
-      return levels.find((level) => level !== undefined) === 'leave'
+      return (isFolder ? folderVerdict(path) : (verdict(path, false) ?? folderVerdict(parentOf(path)))) === 'leave'
     },
     // A folder that is wanted brings what is in it.
     wants: (path) => isNamed(path, false) || foldersOf(path).some((folder) => isNamed(folder, true)),
@@ -63,6 +64,10 @@ export function parseIgnore(text: string, include: readonly string[] = []): Igno
 function foldersOf(path: string): string[] {
   const parts = path.split('/')
   return parts.slice(0, -1).map((_, index) => parts.slice(0, index + 1).join('/'))
+}
+
+function parentOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf('/')))
 }
 
 function parseRule(line: string): Rule | undefined {

@@ -29,7 +29,7 @@ export interface PhaseState {
 }
 
 export function createProgress(terminal: Terminal, now: () => number = Date.now): Progress {
-  let phase: Omit<PhaseState, 'elapsedMs'> | undefined
+  let phase: { -readonly [Fact in Exclude<keyof PhaseState, 'elapsedMs'>]: PhaseState[Fact] } | undefined
   let begunAt = 0
   let shownAt = 0
   let isDrawn = false
@@ -58,7 +58,8 @@ export function createProgress(terminal: Terminal, now: () => number = Date.now)
     },
     advance(bytes, files = 0) {
       if (phase === undefined) return
-      phase = { ...phase, bytesDone: phase.bytesDone + bytes, filesDone: phase.filesDone + files }
+      phase.bytesDone += bytes
+      phase.filesDone += files
       if (now() - shownAt >= (terminal.animated ? REDRAW_MS : LOG_EVERY_MS)) show()
     },
     finish,

@@ -4,7 +4,7 @@
  * a time. An interrupted deploy goes on with the same upload: the service is asked once what is missing.
  */
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
+import { createReadStream, readFileSync } from 'node:fs'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
@@ -144,14 +144,14 @@ async function sendBatch(
   progress: Progress,
 ): Promise<void> {
   const contents = new Map<string, Buffer>()
-  for (const file of batch) contents.set(file.sha256, await readUnchanged(file))
+  for (const file of batch) contents.set(file.sha256, readUnchanged(file))
   await api.call('POST', blobs, { ...contentsForm(contents), repeatable: true })
   progress.advance(sizeOf(batch), batch.length)
 }
 
-/** The bytes that were announced. */
-async function readUnchanged(file: LocalFile): Promise<Buffer> {
-  const content = await readFile(file.file)
+/** The bytes that were announced; of a small file, which is read faster here than by another thread. */
+function readUnchanged(file: LocalFile): Buffer {
+  const content = readFileSync(file.file)
   if (createHash('sha256').update(content).digest('hex') !== file.sha256) throw changedMeanwhile(file)
   return content
 }
