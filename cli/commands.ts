@@ -1,6 +1,6 @@
 /** Every command, in the order of `dropway help`. */
 import type { Command } from './command.ts'
-import { logout, org, tokens, usage, whoami } from './commands/account.ts'
+import { logout, tokens, usage, whoami } from './commands/account.ts'
 import { completionCommand } from './commands/completion.ts'
 import { deploy } from './commands/deploy.ts'
 import { dev } from './commands/dev.ts'
@@ -11,6 +11,7 @@ import { diff, init, link, unlink } from './commands/linking.ts'
 import { login } from './commands/login.ts'
 import { deleteDrop, keep, rename, settings, stats } from './commands/manage.ts'
 import { mcp } from './commands/mcp.ts'
+import { org } from './commands/org.ts'
 
 export const commands: readonly Command[] = [
   login,

@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MAX_BUNDLE_FILES } from '../shared/limits.ts'
 import {
+  KEY_MARK,
   SECRET_HEAD_BYTES,
   secretFiles,
   secretIn,
@@ -127,9 +128,6 @@ interface Digest {
   /** What may hold a key; empty where none can be, undefined where nobody looked. */
   readonly head: string | undefined
 }
-
-/** Every key of a file that looks like one begins with this. */
-const KEY_MARK = '-----BEGIN '
 
 /**
  * Size, hash and beginning come from the same reading, so that they belong together. Small files are read on this

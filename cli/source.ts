@@ -9,7 +9,8 @@ export const BUILD_FOLDERS = ['dist', 'build', 'out', 'public', '_site'] as cons
 
 export type Source =
   | { readonly kind: 'folder'; readonly path: string; readonly project: string }
-  | { readonly kind: 'page' | 'zip'; readonly path: string; readonly project: string }
+  | { readonly kind: 'page'; readonly path: string; readonly project: string }
+  | { readonly kind: 'zip'; readonly path: string; readonly project: string }
 
 export async function findSource(cwd: string, argument: string | undefined): Promise<Source> {
   return argument === undefined ? findFolder(cwd) : namedSource(path.resolve(cwd, argument), argument)

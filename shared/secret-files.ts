@@ -21,6 +21,9 @@ export interface SecretFile {
 /** A key stands at the start of its file; a chain of certificates before it is shorter than this. */
 export const SECRET_HEAD_BYTES = 64_000
 
+/** Every key in a file begins with this: without it there is no need to read the beginning as text. */
+export const KEY_MARK = '-----BEGIN '
+
 const PRIVATE_KEY = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/
 
 const BY_NAME: readonly {

@@ -1,5 +1,6 @@
-/** `logout`, `whoami`, `tokens`, `usage` and `org`. */
+/** `logout`, `whoami`, `tokens` and `usage`. */
 import { clockNotices, type ClockedDrop } from '../../shared/clock-notice.ts'
+import { openBrowser } from '../browser.ts'
 import { confirmed } from '../chosen-drop.ts'
 import { yesOption, type Command, type Context } from '../command.ts'
 import { usageError } from '../failure.ts'
@@ -66,15 +67,18 @@ interface Token {
   readonly last_used_at: string | null
 }
 
-const TOKEN_ACTIONS = ['list', 'revoke'] as const
+const TOKEN_ACTIONS = ['list', 'create', 'revoke'] as const
 
 export const tokens: Command = {
   kind: 'service',
   name: 'tokens',
-  summary: 'List and revoke API tokens',
-  usage: 'tokens [list] | tokens revoke <id> [--yes]',
+  summary: 'List, create and revoke API tokens',
+  usage: 'tokens [list] | tokens create | tokens revoke <id> [--yes]',
   options: { yes: yesOption },
-  details: ['Tokens are made in the dashboard settings: one that leaked must not be able to make others.'],
+  details: [
+    '"create" opens the page of the dashboard that makes them, and shows each once.',
+    'The client itself cannot: what it is signed in with may leak, and must not be able to make others.',
+  ],
   words: TOKEN_ACTIONS,
   maxPositionals: 2,
   async run(context, args) {
@@ -83,6 +87,8 @@ export const tokens: Command = {
     switch (known) {
       case 'list':
         return listTokens(context)
+      case 'create':
+        return createToken(context)
       case 'revoke': {
         if (id === undefined)
           throw usageError('Name the token: dropway tokens revoke <id>. "dropway tokens" lists them.')
@@ -98,6 +104,14 @@ export const tokens: Command = {
         known satisfies never
     }
   },
+}
+
+async function createToken({ settings, terminal, url }: Context): Promise<void> {
+  const page = `${url}/account/tokens`
+  const opened = settings.hasBrowser && (await openBrowser(page, settings.browser))
+  terminal.note(opened ? 'Your browser shows where tokens are made:' : 'Open this page in a browser; it makes tokens:')
+  terminal.print(page)
+  terminal.data({ url: page, opened })
 }
 
 async function listTokens({ api, terminal, url }: Context): Promise<void> {
@@ -141,55 +155,6 @@ export const usage: Command = {
       ['Versions kept', String(used.versions_per_drop.limit)],
       ['Views, 30 days', String(used.views_30d)],
     ]
-    for (const line of table(rows)) terminal.print(line)
-  },
-}
-
-interface Tenant {
-  readonly id: string
-  readonly name: string
-  readonly plan: string
-  readonly role: string
-}
-
-interface Member {
-  readonly email: string
-  readonly role: string
-}
-
-const ORG_ACTIONS = ['list', 'members'] as const
-
-export const org: Command = {
-  kind: 'service',
-  name: 'org',
-  summary: 'Show your organisations and who belongs to them',
-  usage: 'org [list] | org members [id]',
-  details: ['"members" without an id means the organisation that you act for.'],
-  words: ORG_ACTIONS,
-  maxPositionals: 2,
-  async run({ api, terminal }, args) {
-    const [action = 'list', id] = args.positionals
-    const known = ORG_ACTIONS.find((candidate) => candidate === action)
-    if (known === undefined) throw unknownWord('action', action, ORG_ACTIONS, 'dropway org members')
-    const { organisation } = await api.call<{ organisation: { id: string } }>('GET', '/me')
-    if (known === 'members') {
-      const members = await api.call<Member[]>(
-        'GET',
-        `/organisations/${encodeURIComponent(id ?? organisation.id)}/members`,
-      )
-      terminal.data(members)
-      for (const line of table(members.map((member) => [plain(member.email), member.role]))) terminal.print(line)
-      return
-    }
-    const all = await api.call<Tenant[]>('GET', '/organisations')
-    terminal.data(all.map((tenant) => ({ ...tenant, current: tenant.id === organisation.id })))
-    const rows = all.map((tenant) => [
-      tenant.id === organisation.id ? '*' : '',
-      tenant.id,
-      plain(tenant.name),
-      tenant.plan,
-      tenant.role,
-    ])
     for (const line of table(rows)) terminal.print(line)
   },
 }

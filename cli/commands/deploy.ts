@@ -1,7 +1,10 @@
 import path from 'node:path'
 import { clockNotices } from '../../shared/clock-notice.ts'
+import type { SecretFile } from '../../shared/secret-files.ts'
+import { randomSlug } from '../../shared/readable-slug.ts'
 import { sitePath } from '../api-client.ts'
 import { ApiFailure } from '../api-failure.ts'
+import type { ArchiveContent } from '../archive-content.ts'
 import { findDrop } from '../chosen-drop.ts'
 import { yesOption, type Arguments, type Command, type Context } from '../command.ts'
 import { compareWithLive, printChanges } from '../comparison.ts'
@@ -14,7 +17,7 @@ import { createProgress } from '../progress.ts'
 import { openProject, type Project, type RememberedDrop } from '../project.ts'
 import { readPublishable } from '../publishable.ts'
 import { findSource, type Source } from '../source.ts'
-import { countOf, formatBytes, plain } from '../terminal.ts'
+import { countOf, formatBytes, plain, type Terminal } from '../terminal.ts'
 import { createUploader, type UploadOptions } from '../upload.ts'
 
 interface Outcome {
@@ -188,6 +191,9 @@ async function publishFile(
   return { site: await applySettings(context, site, options), version }
 }
 
+/** Two random slugs hardly ever meet. */
+const MAX_SLUG_TRIES = 5
+
 /** The service will say the same again, however often it is asked. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 403, 413, 422])
 
@@ -208,16 +214,36 @@ async function targetOf(context: Context, project: Project, args: Arguments, nam
     return { site: await rememberedSite(api, remembered), isNew: false, name }
   const existing = slug === undefined ? undefined : await findDrop(api, slug)
   if (existing !== undefined && existing.id !== remembered?.id) await requireOverwriting(context, args, existing)
-  const site = existing ?? (await createDrop(context, slug))
+  const site = existing ?? (await (slug === undefined ? inventDrop(context, project, name) : createDrop(context, slug)))
   if (await mayForget(api, remembered, site)) await project.remember({ id: site.id, slug: site.slug }, name)
   else terminal.note(`This folder stays linked to ${remembered!.slug}; "dropway link ${site.slug}" changes that.`)
-  return { site, isNew: existing === undefined, name }
+  return { site, isNew: existing === undefined && site.live_version_id === null, name }
 }
 
-async function createDrop({ api, terminal }: Context, slug: string | undefined): Promise<Site> {
-  const site = await api.createSite(slug === undefined ? {} : { slug }).catch(async (error: unknown) => {
+/**
+ * A drop whose slug nobody chose. It is noted before it is made: a client that is killed in between, or that never hears
+ * the answer, finds it with the next deploy.
+ */
+async function inventDrop(context: Context, project: Project, name: string | undefined): Promise<Site> {
+  const begun = project.unfinished(name)
+  const found = begun === undefined ? undefined : await findDrop(context.api, begun)
+  if (found !== undefined) return found
+  for (let tries = 1; ; tries++) {
+    const slug = tries === 1 && begun !== undefined ? begun : randomSlug()
+    await project.announce(slug, name)
+    try {
+      return await createDrop(context, slug)
+    } catch (error) {
+      if (error instanceof ApiFailure && error.status < 500) await project.forget(name)
+      if (!(error instanceof CliError) || error.code !== 'slug_taken' || tries === MAX_SLUG_TRIES) throw error
+    }
+  }
+}
+
+async function createDrop({ api, terminal }: Context, slug: string): Promise<Site> {
+  const site = await api.createSite({ slug }).catch(async (error: unknown) => {
     // The answer to an attempt that made it may have been lost.
-    const own = slug === undefined || !(error instanceof CliError) ? undefined : await ownAfter(api, error, slug)
+    const own = error instanceof CliError ? await ownAfter(api, error, slug) : undefined
     if (own === undefined) throw error
     return own
   })
@@ -285,8 +311,7 @@ function report({ terminal }: Context, { site, version }: Outcome): void {
       warning.path === undefined ? '' : `${warning.path}${warning.line === undefined ? '' : `:${warning.line}`}: `
     terminal.note(`Warning: ${plain(place + warning.message)}`)
   }
-  for (const { path: name, what } of version?.report?.blocked ?? [])
-    terminal.note(`Not published: ${plain(name)} looks like ${what}. To publish it all the same, use --include.`)
+  noteBlocked(terminal, 'Not published', version?.report?.blocked ?? [])
   if (version === undefined) terminal.note('Nothing has changed; the live version stays.')
   else
     terminal.note(
@@ -306,16 +331,11 @@ function report({ terminal }: Context, { site, version }: Outcome): void {
 /** `--dry-run`: the same refusals, and what would change; nothing is made or sent. */
 async function describe(context: Context, source: Source, project: Project, args: Arguments): Promise<void> {
   const { terminal } = context
-  if (source.kind === 'zip')
-    throw usageError('--dry-run looks into folders and pages, not into a .zip. Unpack it and name the folder.')
   const name = source.kind === 'folder' ? undefined : path.basename(source.path)
-  const files =
-    source.kind === 'folder'
-      ? (await readPublishable(context, source.path, args.texts('include'))).files
-      : // A page is published as the landing page.
-        [{ path: 'index.html', ...(await digestStream(source.path)) }]
+  const { files, blocked } = await contentOf(context, source, args.texts('include'))
   const changes = await compareWithLive(context, files, { slug: args.text('slug'), remembered: project.find(name) })
   const bytes = files.reduce((sum, file) => sum + file.size, 0)
+  noteBlocked(terminal, 'Would not be published', blocked)
   printChanges(terminal, changes)
   terminal.print(
     `${countOf(files.length, 'file')}, ${formatBytes(bytes)}, to ${changes.site === null ? 'a new drop' : changes.site.slug}. Nothing was published.`,
@@ -326,7 +346,31 @@ async function describe(context: Context, source: Source, project: Project, args
     ...changes,
     byte_size: bytes,
     file_count: files.length,
+    ...(blocked.length > 0 ? { blocked } : {}),
   })
+}
+
+/** What would be published, as the service would see it. */
+async function contentOf(context: Context, source: Source, include: readonly string[]): Promise<ArchiveContent> {
+  switch (source.kind) {
+    case 'folder':
+      return { files: (await readPublishable(context, source.path, include)).files, blocked: [] }
+    case 'page':
+      // Published as the landing page.
+      return { files: [{ path: 'index.html', ...(await digestStream(source.path)) }], blocked: [] }
+    case 'zip': {
+      // Other commands need not wait for what it brings along.
+      const { readArchive } = await import('../archive-content.ts')
+      return readArchive(source.path, include.length > 0)
+    }
+    default:
+      return source satisfies never
+  }
+}
+
+function noteBlocked(terminal: Terminal, what: string, blocked: readonly SecretFile[]): void {
+  for (const { path: name, what: kind } of blocked)
+    terminal.note(`${what}: ${plain(name)} looks like ${kind}. To publish it all the same, use --include.`)
 }
 
 function relative(cwd: string, target: string): string {

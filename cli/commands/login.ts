@@ -29,12 +29,8 @@ export const login: Command = {
   addressFrom: ({ positionals: [address] }) =>
     address === undefined ? undefined : parseAddress(address, 'The address'),
   async run(context, args) {
-    const { oauth, credentials, settings, terminal, url } = context
-    const metadata = await oauth.discover()
-    const wantsCode = args.flag('device') || args.flag('no-browser') || !settings.hasBrowser
-    const signedIn =
-      (wantsCode ? undefined : await signInHere(context, metadata)) ?? (await signInAnywhere(context, metadata))
-    await credentials.write(url, signedIn)
+    const { settings, terminal, url } = context
+    const signedIn = await signIn(context, args.flag('device') || args.flag('no-browser'))
     rememberService(settings.configDir, url, settings.caFileFor(url))
     const email = await emailOf(context, signedIn)
     terminal.note(`From now on commands talk to ${url}; DROPWAY_URL names another service.`)
@@ -42,6 +38,16 @@ export const login: Command = {
     terminal.print(`Signed in as ${email}.`)
     terminal.data({ signed_in: true, email, url })
   },
+}
+
+/** In a browser here, or with a code anywhere where there is none or that is wanted; what it gave is stored. */
+export async function signIn(context: Context, wantsCode: boolean): Promise<Credentials> {
+  const { oauth, credentials, settings, url } = context
+  const metadata = await oauth.discover()
+  const here = wantsCode || !settings.hasBrowser ? undefined : await signInHere(context, metadata)
+  const signedIn = here ?? (await signInAnywhere(context, metadata))
+  await credentials.write(url, signedIn)
+  return signedIn
 }
 
 /** Of this sign-in, whatever DROPWAY_TOKEN says. */

@@ -3,7 +3,10 @@ import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import type { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import yazl from 'yazl'
 import { enterCode, loginByBrowser, loginByCode } from '../support/cli-sign-in.ts'
 import { openCli, type Cli, type CliResult, type RunOptions } from '../support/cli.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
@@ -40,6 +43,13 @@ async function makeFolder(files: Readonly<Record<string, string | Buffer>>): Pro
     await writeFile(path.join(folder, name), content)
   }
   return folder
+}
+
+function zipOf(files: Readonly<Record<string, string>>): Promise<Buffer> {
+  const zip = new yazl.ZipFile()
+  for (const [name, content] of Object.entries(files)) zip.addBuffer(Buffer.from(content), name)
+  zip.end()
+  return buffer(zip.outputStream as Readable)
 }
 
 const newSlug = (): string => `s-${randomBytes(5).toString('hex')}`
@@ -182,6 +192,42 @@ describe('--dry-run', () => {
     expect((await dropway(`deploy ${folder} --dry-run`)).stdout).toContain('+ index.md')
   })
 
+  test('looks into a .zip as the service does, and sends nothing', async () => {
+    const slug = newSlug()
+    const inside = { 'site/index.html': 'x', 'site/a.css': 'b{}', 'site/.npmrc': '//x/:_authToken=x' }
+    const folder = await makeFolder({ ...inside, 'broken.zip': 'PK no archive' })
+    await writeFile(path.join(folder, 'site.zip'), await zipOf(inside))
+    const before = await dropway(`deploy site.zip --slug ${slug} --dry-run --json`, { cwd: folder })
+    expect(before.json()).toMatchObject({
+      added: expect.arrayContaining(['index.html', 'a.css']),
+      file_count: 2,
+      blocked: [{ path: '.npmrc', what: 'a file of credentials' }],
+    })
+    expect(await ownSlugs()).not.toContain(slug)
+    const deployed = await dropway(`deploy site.zip --slug ${slug} --json`, { cwd: folder })
+    expect(deployed.json().version).toMatchObject({ file_count: 2 })
+    expect((await dropway('deploy site.zip --dry-run --json', { cwd: folder })).json().unchanged).toBe(true)
+    const broken = await dropway('deploy broken.zip --dry-run', { cwd: folder })
+    expect([broken.code, broken.stderr]).toEqual([1, expect.stringContaining('cannot be read')])
+  })
+
+  test('foresees that the plan has no room left', async () => {
+    const { token } = await stack.createAccount('free')
+    const env = { DROPWAY_TOKEN: token }
+    const folder = await makeFolder({ 'index.html': 'x', 'large.bin': randomBytes(9_000_000) })
+    const deploys: number[] = []
+    for (;;) {
+      await writeFile(path.join(folder, 'index.html'), `round ${deploys.length}`)
+      const foreseen = await dropway('deploy --dry-run', { cwd: folder, env })
+      const { code } = await dropway('deploy', { cwd: folder, env })
+      expect(foreseen.code, foreseen.stderr).toBe(code)
+      deploys.push(code)
+      if (code !== 0 || deploys.length > 12) break
+      await dropway('unlink', { cwd: folder, env })
+    }
+    expect(deploys.at(-1)).toBe(5)
+  })
+
   test('refuses more than the plan takes', async () => {
     const { token } = await stack.createAccount('free')
     const folder = await makeFolder({ 'index.html': 'x', 'large.bin': randomBytes(10_000_001) })
@@ -216,6 +262,36 @@ test('without an address nothing is assumed: it says how to give it once', async
 })
 
 describe('a deploy that is cut short', () => {
+  test('by kill -9 as soon as its drop is made leaves no empty drop behind: the next deploy fills it', async () => {
+    for (let round = 0; round < 3; round++) {
+      const { token } = await stack.createAccount('plus')
+      const env = { DROPWAY_TOKEN: token }
+      const drops = async () => (await stack.fetch('/api/v1/sites', { token })).json<{ live_version_id: string }[]>()
+      const folder = await makeFolder({ 'index.html': 'x' })
+      const kill = new AbortController()
+      const killed = dropway(`deploy ${folder}`, { env, signal: kill.signal })
+      while ((await drops()).length === 0) continue
+      kill.abort()
+      await killed
+      expect((await dropway(`deploy ${folder}`, { env })).code).toBe(0)
+      expect((await drops()).map((drop) => drop.live_version_id)).toEqual([expect.any(String)])
+      expect(JSON.parse(await readFile(path.join(folder, '.dropway.json'), 'utf8'))).not.toHaveProperty('making')
+    }
+  })
+
+  test('where the answer to making the drop was lost, it is found again', async () => {
+    const { token } = await stack.createAccount('plus')
+    const folder = await makeFolder({ 'index.html': 'x' })
+    const made = { slug: newSlug() }
+    await stack.fetch('/api/v1/sites', { token, json: made })
+    await writeFile(
+      path.join(folder, '.dropway.json'),
+      JSON.stringify({ service: stack.baseUrl, making: { '.': made.slug } }),
+    )
+    const deployed = await dropway(`deploy ${folder} --json`, { env: { DROPWAY_TOKEN: token } })
+    expect(deployed.json().slug).toBe(made.slug)
+  })
+
   test('by Ctrl-C says how to go on', async () => {
     const proxy = await startCuttingProxy(stack.httpsPort)
     const folder = await makeFolder({ 'index.html': 'x', 'big.bin': randomBytes(5_000_000) })

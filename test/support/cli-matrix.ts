@@ -136,6 +136,12 @@ export async function useEveryCommand(cli: Cli, stack: Stack, signIn: SignIn, pl
   expect(await data('tokens')).toHaveLength(1)
   expect((await data('org')).filter((one: { current: boolean }) => one.current)).toHaveLength(1)
   expect((await done('org members')).stdout).toContain(person.account.email)
+  const invited = `invited-${slug}@example.com`
+  expect(await data(`org invite ${invited} --role admin`)).toMatchObject({ email: invited, role: 'admin' })
+  expect((await run(['org', 'invite', person.account.email])).code).toBe(1)
+  expect((await done('tokens create', { env: { BROWSER: 'true' } })).lines.at(-1)).toContain('/account/tokens')
+  const [token] = await data('tokens')
+  if (signIn !== 'token') expect((await data(`tokens revoke ${token.id} --yes`)).revoked).toBe(true)
   expect((await data('export all.zip')).byte_size).toBeGreaterThan(300_000)
 
   expect((await done(`rename ${slug}-b`)).lines.at(-1)).toContain(`${slug}-b`)
@@ -151,7 +157,14 @@ export async function useEveryCommand(cli: Cli, stack: Stack, signIn: SignIn, pl
   expect(/[▀▄█]{5}/.test(dropped.stdout)).toBe(place !== 'pipe' && place !== 'ci')
   expect((await done('mcp', { input: `${INITIALIZE}\n` })).stdout).toContain('"serverInfo"')
   expect((await done('completion bash')).stdout).toContain('rollback')
-  if (signIn !== 'token') {
+  if (signIn === 'token') expect((await run(['org', 'switch'])).code).toBe(2)
+  else {
+    const { id } = (await person.browser.api('/organisations', { json: { name: 'Second one' } })).json()
+    await person.browser.api(`/organisations/${id}/switch`, { method: 'POST' })
+    const again: Run = (_, options) => run(['org', 'switch'], options)
+    const switched = await signInAs(cli, stack, signIn, { ...machine, run: again })
+    expect(switched!.stdout + switched!.stderr).toContain('You act for Second one now')
+    expect((await data('org')).find((one: { current: boolean }) => one.current).id).toBe(id)
     expect((await done('logout')).stdout).toContain('Signed out')
     expect((await run(['whoami'])).code).toBe(3)
   }

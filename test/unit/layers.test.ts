@@ -8,6 +8,12 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const EDGE_STEPS = ['accept', 'classify', 'gate', 'locate', 'rewrite', 'send']
 
 /** `dropway dev` serves a folder as the edge would: with the same functions, since a second copy would drift. */
+const DECISIONS_FOR_ARCHIVES = [
+  'control/drops/publishing/archive/extract.ts',
+  'control/drops/publishing/archive/gate.ts',
+  'control/drops/publishing/intake/bundle.ts',
+  'control/drops/publishing/intake/withhold.ts',
+]
 const DECISIONS_FOR_DEV = [
   'control/drops/publishing/manifest/manifest-builder.ts',
   'control/drops/publishing/manifest/site-rules.ts',
@@ -72,12 +78,13 @@ const rules: readonly {
       isOwn && folderOf(from) === 'certs' && !['certs', 'shared'].includes(folderOf(to)),
   },
   {
-    rule: 'cli imports shared; dev-server.ts also the pure decisions of the edge and the publisher',
+    rule: 'cli imports shared; dev-server.ts and archive-content.ts also decisions of the edge and the publisher',
     forbids: ({ from, to, isOwn }) =>
       isOwn &&
       folderOf(from) === 'cli' &&
       !['cli', 'shared'].includes(folderOf(to)) &&
-      !(from === 'cli/dev-server.ts' && DECISIONS_FOR_DEV.includes(to)),
+      !(from === 'cli/dev-server.ts' && DECISIONS_FOR_DEV.includes(to)) &&
+      !(from === 'cli/archive-content.ts' && DECISIONS_FOR_ARCHIVES.includes(to)),
   },
   {
     rule: 'edge imports shared and certs',

@@ -224,6 +224,15 @@ export async function dropOldestVersion(sql: Sql, siteId: string, keep: number, 
   return row?.byte_size ?? 0
 }
 
+/** The bytes of the version that the next publish drops; 0 while it keeps all of them. */
+export async function oldestBytes(sql: Sql, siteId: string, keep: number): Promise<number> {
+  const [row] = await sql<{ byte_size: number }[]>`
+    select byte_size from versions where site_id = ${siteId} and dropped_at is null
+      and (select count(*) from versions where site_id = ${siteId} and dropped_at is null) >= ${keep}
+    order by number limit 1`
+  return row?.byte_size ?? 0
+}
+
 export async function storedBytes(sql: Sql, orgId: string): Promise<number> {
   const [row] = await sql<{ bytes: number }[]>`
     select coalesce(sum(v.byte_size), 0)::bigint as bytes from versions v join sites s on s.id = v.site_id

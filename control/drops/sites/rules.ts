@@ -231,25 +231,3 @@ export function swapForChosen(sites: readonly CappedSite[], cap: number): { paus
     resume: idsOf(sites.filter((site) => site.paused && kept.has(site))),
   }
 }
-
-const ADJECTIVES =
-  `amber bold brave bright brisk calm clear clever cosy crisp curious daring dapper eager early easy fair
-fancy fine fresh gentle giant glad golden grand happy honest humble ideal jolly keen kind lively lucky mellow merry mild
-misty modern neat nimble noble olive opal patient plain polite proud quick quiet rapid ready rosy royal shiny silent
-silver simple smart smooth snowy solid spry steady still sunny super sweet swift tidy tiny vivid warm wild wise witty`.split(
-    /\s+/,
-  )
-const NOUNS = `acorn apple arrow badge bay beacon bear birch bird boat book breeze bridge brook canyon cedar cliff cloud
-comet coral creek crow dawn deer delta dune eagle echo ember falcon fern field finch fjord flame flint forest fox garden
-glade grove harbor hawk hazel heron hill island jade kite lake lantern leaf lily lynx maple meadow mesa moon moss oak
-ocean orchid otter owl panda path peak pearl pebble pine planet pond prairie quartz rain raven reef ridge river robin
-rose sage sail seal shell sky sparrow spring spruce star stone storm stream summit swan thistle tide tiger trail tulip
-valley violet wave willow wind wolf wren`.split(/\s+/)
-
-/** A readable random slug: `calm-otter-7k2m9x`. `random` yields numbers in [0, 1). */
-export function readableSlug(random: () => number): string {
-  const pick = (words: readonly string[]): string => words[Math.floor(random() * words.length)]!
-  let tail = ''
-  for (let index = 0; index < 6; index++) tail += 'abcdefghjkmnpqrstuvwxyz23456789'[Math.floor(random() * 31)]
-  return `${pick(ADJECTIVES)}-${pick(NOUNS)}-${tail}`
-}

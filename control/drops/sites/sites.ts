@@ -5,6 +5,7 @@ import { errors } from '../../../shared/errors.ts'
 import { siteHost, slugProblem } from '../../../shared/hosts.ts'
 import { newId } from '../../../shared/ids.ts'
 import { plans, type PlanName } from '../../../shared/plans.ts'
+import { randomSlug } from '../../../shared/readable-slug.ts'
 import { addressOf } from '../../../shared/settings.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { ControlConfig } from '../../ground/config.ts'
@@ -13,7 +14,7 @@ import type { Events } from '../../ground/events/publish.ts'
 import { preparePassword, protectionChanges } from './protection.ts'
 import * as queries from './queries.ts'
 import type { RefreshRoutes } from './routing.ts'
-import { pausedByEnd, readableSlug, resumable, stateOf, swapForChosen, type SiteFacts } from './rules.ts'
+import { pausedByEnd, resumable, stateOf, swapForChosen, type SiteFacts } from './rules.ts'
 import type { SitePatch, SiteView } from './schemas.ts'
 
 /** A result, and whether some edge may still serve the state before it. */
@@ -125,7 +126,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
   ): Promise<SiteFacts> {
     const id = newId('st', clock.now())
     const isOwned = 'orgId' in owner
-    const slug = wanted.slug ?? readableSlug(randomFraction)
+    const slug = wanted.slug ?? randomSlug()
     await queries.insertSite(db, {
       id,
       org_id: isOwned ? owner.orgId : null,
@@ -166,7 +167,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
   }
 
   async function takeRandomSlug(db: Sql, first: string, siteId: string): Promise<void> {
-    for (let attempt = 0, slug = first; attempt < MAX_SLUG_TRIES; attempt++, slug = readableSlug(randomFraction)) {
+    for (let attempt = 0, slug = first; attempt < MAX_SLUG_TRIES; attempt++, slug = randomSlug()) {
       if (!(await queries.takeSlug(db, slug, siteId, now()))) continue
       if (slug !== first) await queries.updateSite(db, siteId, { slug }, now())
       return
@@ -341,8 +342,4 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
       }
     },
   }
-}
-
-function randomFraction(): number {
-  return randomBytes(4).readUInt32BE() / 2 ** 32
 }

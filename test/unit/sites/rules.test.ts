@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { slugProblem } from '../../../shared/hosts.ts'
+import { randomSlug } from '../../../shared/readable-slug.ts'
 import { routeRecordSchema } from '../../../shared/route-record.ts'
 import {
   clockOf,
   pausedByEnd,
   swapForChosen,
-  readableSlug,
   resumable,
   siteRouteOf,
   stateOf,
@@ -205,5 +205,5 @@ test.each([
 })
 
 test('a random slug is always a slug that may be used', () => {
-  for (let index = 0; index < 500; index++) expect(slugProblem(readableSlug(Math.random))).toBeUndefined()
+  for (let index = 0; index < 500; index++) expect(slugProblem(randomSlug())).toBeUndefined()
 })

@@ -17,8 +17,10 @@ const MAX_PENDING_BLOBS = 16
 /** The entry is not what the archive says it is. */
 class BadEntry extends Error {}
 
+type Store = Pick<BlobStore, 'put' | 'writer'>
+
 export async function extractEntries(
-  blobs: BlobStore,
+  blobs: Store,
   file: string,
   entries: readonly ArchiveEntry[],
 ): Promise<ExtractResult> {
@@ -74,7 +76,7 @@ function inflate(packed: Buffer, entry: ArchiveEntry): Buffer {
   }
 }
 
-async function inflateInto(blobs: BlobStore, archive: ArchiveFile, entry: ArchiveEntry): Promise<StoredBlob> {
+async function inflateInto(blobs: Store, archive: ArchiveFile, entry: ArchiveEntry): Promise<StoredBlob> {
   const writer = await blobs.writer()
   let size = 0
   let checksum = 0

@@ -46,7 +46,7 @@ interface UploadsDeps {
   sql: Pool
   clock: Clock
   sites: Pick<Sites, 'requireOwn' | 'add'>
-  versions: Pick<Versions, 'publish' | 'requirePublishable' | 'liveManifest' | 'liveManifestHash'>
+  versions: Pick<Versions, 'publish' | 'requirePublishable' | 'requireRoom' | 'liveManifest' | 'liveManifestHash'>
   publishing: Pick<Publishing, 'receive' | 'checkPath'>
   blobs: BlobStore
   /** Where partial blobs wait; one folder per upload. */
@@ -165,7 +165,7 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       }
     },
 
-    /** Refuses what `start` and making the drop would refuse, with the same words. */
+    /** Refuses what `start`, `finish` and making the drop would refuse, with the same words. */
     async check(actor: Actor, wanted: CheckUpload) {
       const site = await findOrTry(actor, wanted)
       const plan = site?.plan ?? actor.plan
@@ -175,10 +175,13 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       if (!markdownLanding(files)) requireLandingPage(files)
       const live = uploadedHashes(site && (await versions.liveManifest(site.id, site.live_version_id)))
       const missing = await missingOf(actor, wanted.files, live)
+      const unchanged = isSameContent(live, wanted.files)
+      const byteSize = wanted.files.reduce((sum, file) => sum + file.size, 0)
+      if (!unchanged) await versions.requireRoom(actor.orgId, site, plan, byteSize)
       return {
         site: site ? { id: site.id, slug: site.slug } : null,
         ...compareUploaded(live, wanted.files),
-        unchanged: isSameContent(live, wanted.files),
+        unchanged,
         missing: { file_count: missing.size, byte_size: missing.values().reduce((sum, size) => sum + size, 0) },
       }
     },

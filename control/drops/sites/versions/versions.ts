@@ -205,9 +205,9 @@ export function createVersions({
   }
 
   /** Called once bytes were added: an organisation that is over its cap already keeps what it has, and may replace it. */
-  async function requireStorage(db: Sql, orgId: string, plan: PlanName): Promise<void> {
+  async function requireStorage(db: Sql, orgId: string, plan: PlanName, furtherBytes = 0): Promise<void> {
     const { storageBytes } = plans[plan]
-    if ((await queries.storedBytes(db, orgId)) > storageBytes)
+    if ((await queries.storedBytes(db, orgId)) + furtherBytes > storageBytes)
       throw errors.planLimit(
         `Your plan stores ${storageBytes / 1_000_000} MB over all versions. Delete a drop, or upgrade.`,
       )
@@ -236,6 +236,12 @@ export function createVersions({
   return {
     commit,
     requireStorage,
+
+    /** Refuses what a publish of so many bytes would be refused for, before anything is sent. */
+    async requireRoom(orgId: string, site: SiteFacts | undefined, plan: PlanName, byteSize: number): Promise<void> {
+      const dropped = site ? await queries.oldestBytes(sql, site.id, plans[plan].versionsKept) : 0
+      if (byteSize > dropped) await requireStorage(sql, orgId, plan, byteSize - dropped)
+    },
 
     requirePublishable,
     findBySlug,

@@ -1,0 +1,64 @@
+/**
+ * What the service would find in a .zip, by the service's own judgement: its gate for archives, the folder that it
+ * unwraps and the secrets that it keeps back. Nothing is unpacked to disk: contents are hashed and forgotten.
+ */
+import { createHash } from 'node:crypto'
+import { extractEntries } from '../control/drops/publishing/archive/extract.ts'
+import { inspectArchive } from '../control/drops/publishing/archive/gate.ts'
+import { unwrapFolder } from '../control/drops/publishing/intake/bundle.ts'
+import { siftSecrets } from '../control/drops/publishing/intake/withhold.ts'
+import type { BlobStore, BlobWriter, StoredBlob } from '../shared/blobs/blob-store.ts'
+import { ApiError } from '../shared/errors.ts'
+import { KEY_MARK, type SecretFile } from '../shared/secret-files.ts'
+import { CliError, exitCodes } from './failure.ts'
+
+export interface ArchiveContent {
+  readonly files: readonly { readonly path: string; readonly size: number; readonly sha256: string }[]
+  /** Looks like secrets: the service would keep them back. */
+  readonly blocked: readonly SecretFile[]
+}
+
+export async function readArchive(file: string, allowSecrets: boolean): Promise<ArchiveContent> {
+  try {
+    const store = createForgetfulStore()
+    // How much the plan takes is the service's to say.
+    const entries = await inspectArchive(file, Number.POSITIVE_INFINITY)
+    const { stored, rejection } = await extractEntries(store, file, entries)
+    if (rejection !== undefined) throw refusal(rejection, 'archive_rejected')
+    const found = entries.map(({ path }, index) => ({ path, hash: stored[index]!.hash, size: stored[index]!.size }))
+    const { files, blocked } = await siftSecrets(store, unwrapFolder(found), allowSecrets ? 'allow' : 'withhold')
+    return { files: files.map(({ path, size, hash }) => ({ path, size, sha256: hash })), blocked }
+  } catch (error) {
+    throw error instanceof ApiError ? refusal(error.message, error.code) : error
+  }
+}
+
+function refusal(message: string, code: string): CliError {
+  return new CliError(message, exitCodes.failed, code)
+}
+
+/** Says what a content is called and keeps none, except what may be a key. */
+function createForgetfulStore(): Pick<BlobStore, 'put' | 'writer' | 'read'> {
+  const keys = new Map<string, Buffer>()
+  return {
+    async put(bytes): Promise<StoredBlob> {
+      const hash = createHash('sha256').update(bytes).digest('hex')
+      const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+      if (content.includes(KEY_MARK)) keys.set(hash, Buffer.from(content))
+      return { hash, size: bytes.byteLength }
+    },
+    async writer(): Promise<BlobWriter> {
+      const hash = createHash('sha256')
+      let size = 0
+      return {
+        async write(chunk) {
+          hash.update(chunk)
+          size += chunk.byteLength
+        },
+        finish: async () => ({ hash: hash.digest('hex'), size }),
+        abort: async () => {},
+      }
+    },
+    read: async (hash) => keys.get(hash) ?? Buffer.alloc(0),
+  }
+}
