@@ -238,6 +238,7 @@ describe('without a mail server', () => {
       template: 'invitation',
       data: {
         link: 'https://dropway.test/invitation?token=def',
+        until: new Date(),
         organisation: 'Zoë & <Söhne>',
         inviter: 'z@example.com',
         role: 'member',
@@ -254,7 +255,7 @@ describe('without a mail server', () => {
     expect(listed.indexOf('Join Zoë &amp; &lt;Söhne&gt; on Dropway')).toBeGreaterThan(0)
     const request = fakeRequest({ ip, headers, params: { id: names[1]!.replace('.eml', '') } })
     const shown = (await show!.handle(request)).body
-    expect(shown).toContain('publish with Zoë &amp; &lt;Söhne&gt; as member')
+    expect(shown).toContain('publish with Zoë &amp; &lt;Söhne&gt; on Dropway, as a member')
     expect(shown).toContain('<a href="https://dropway.test/invitation?token=def">')
     expect((await showHtml!.handle(request)).body).toContain('Zo&#235; &amp; &lt;S&#246;hne&gt;')
     for (const id of ['../secret', 'mail_none', '']) {

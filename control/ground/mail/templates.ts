@@ -11,11 +11,11 @@ export interface Bill {
 export interface MailData {
   /** `drops`: what visitors do not see until then. */
   verify: { link: string; until: Date; drops: readonly NamedDrop[] }
-  reset: { link: string }
-  email_change: { link: string }
+  reset: { link: string; until: Date }
+  email_change: { link: string; until: Date }
   email_changed: { newEmail: string }
   password_changed: { resetLink: string; tokensAndAppsEnded: boolean }
-  invitation: { link: string; organisation: string; inviter: string; role: string }
+  invitation: { link: string; until: Date; organisation: string; inviter: string; role: string }
   /** `at`: when each expires. */
   expiring: ClockNotice
   /** `at`: until when each can be brought back. */
@@ -95,7 +95,7 @@ interface Letter {
 const MAX_SUBJECT_CHARS = 200
 
 const UNASKED = 'If you did not ask for this, ignore this mail: nothing changes.'
-const OWNER = 'You get this mail because you own these drops on Dropway.'
+const OWNER = 'You get this mail because you publish on Dropway.'
 const DOMAIN = 'You get this mail because you use this domain on Dropway.'
 const BILLING = 'You get this mail because you pay for a plan on Dropway.'
 
@@ -105,7 +105,7 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     paragraphs: [
       drops.length > 0
         ? 'Welcome to Dropway. Until you open the link below and confirm your address, visitors see a notice instead of what you published:'
-        : 'Welcome to Dropway. Open the link to verify your address; your drops then go live.',
+        : 'Welcome to Dropway. Open the link below to confirm your address. What you publish is visible from then on.',
       ...(drops.length > 0 ? ['A second after you confirm, everything is visible again, at the same address.'] : []),
       `The link works until ${formatTime(until)}.`,
     ],
@@ -113,20 +113,20 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     action: { label: 'Verify my address', url: link },
     footer: UNASKED,
   }),
-  reset: ({ link }) => ({
+  reset: ({ link, until }) => ({
     subject: 'Choose a new password',
     paragraphs: [
       'Somebody, hopefully you, asked to reset the password of your Dropway account.',
-      'The link works once, for one hour. You will be signed out everywhere else, and your API tokens and connected apps end.',
+      `The link works once, until ${formatTime(until)}. You will be signed out everywhere else, and your API tokens and connected apps end.`,
     ],
     action: { label: 'Choose a new password', url: link },
     footer: UNASKED,
   }),
-  email_change: ({ link }) => ({
+  email_change: ({ link, until }) => ({
     subject: 'Confirm your new e-mail address',
     paragraphs: [
       'Open the link to use this address for your Dropway account from now on.',
-      'The link works once, for one day.',
+      `The link works once, until ${formatTime(until)}.`,
     ],
     action: { label: 'Use this address', url: link },
     footer: UNASKED,
@@ -151,20 +151,20 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     action: { label: 'Reset my password', url: resetLink },
     footer: 'You get this mail because it concerns the safety of your account.',
   }),
-  invitation: ({ link, organisation, inviter, role }) => ({
+  invitation: ({ link, until, organisation, inviter, role }) => ({
     subject: `Join ${organisation} on Dropway`,
     paragraphs: [
-      `${inviter} invites you to publish with ${organisation} as ${role}.`,
-      'The link works once, for seven days.',
+      `${inviter} invites you to publish with ${organisation} on Dropway, as ${/^[aeiou]/.test(role) ? 'an' : 'a'} ${role}.`,
+      `The link works once, until ${formatTime(until)}.`,
     ],
     action: { label: 'Accept the invitation', url: link },
     footer: 'If you do not know the sender, ignore this mail.',
   }),
   expiring: ({ drops, idleMs, signInLink }) => ({
-    subject: `${countOf(drops.length, 'expires', 'expire')} on ${firstDay(drops)}`,
+    subject: `${countOf(drops.length, 'expires', 'expire')}${onFirstDay(drops)}`,
     paragraphs: [
-      `Free drops stay online for ${formatDays(idleMs)} after you sign in or publish. Without either, visitors will see from then on that ${drops.length === 1 ? 'this one has' : 'these have'} expired:`,
-      'Signing in once is enough. Paid plans have no clock.',
+      `Free drops stay online for ${formatDays(idleMs)} after you sign in or publish. You have done neither for a while, so visitors will soon see a page that says that ${drops.length === 1 ? 'this drop has' : 'these drops have'} expired:`,
+      `Signing in once before then is enough to keep ${itOrThem(drops)} online. Drops of a paid plan do not expire.`,
     ],
     items: drops.map((drop) => ({ ...drop, note: `online until ${formatTime(drop.at)}` })),
     action: { label: `Sign in and keep ${itOrThem(drops)} online`, url: signInLink },
@@ -173,18 +173,18 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
   expired: ({ drops, idleMs, signInLink }) => ({
     subject: countOf(drops.length, 'has expired', 'have expired'),
     paragraphs: [
-      `You have not signed in or published for ${formatDays(idleMs)}. Visitors now see a page that says so. Nothing is lost yet: sign in, and the drop is back at the same address at once.`,
-      'After that date it is removed for good. We write once more before.',
+      `You have not signed in or published for ${formatDays(idleMs)}, so visitors now see a page that says that ${drops.length === 1 ? 'this drop has' : 'these drops have'} expired. Nothing is lost yet:`,
+      `Sign in, and ${drops.length === 1 ? 'it is' : 'they are'} back at once, at the same address. After that date ${drops.length === 1 ? 'it is' : 'they are'} removed for good; we write to you once more before that.`,
     ],
     items: drops.map((drop) => ({ ...drop, note: `can be brought back until ${formatTime(drop.at)}` })),
     action: { label: `Sign in and bring ${itOrThem(drops)} back`, url: signInLink },
     footer: OWNER,
   }),
   removal: ({ drops, signInLink }) => ({
-    subject: `${countOf(drops.length, 'is', 'are')} removed for good on ${firstDay(drops)}`,
+    subject: `${countOf(drops.length, 'will be', 'will be')} removed for good${onFirstDay(drops)}`,
     paragraphs: [
-      'Expired a while ago, and about to be deleted with every version:',
-      'This is our last mail about it. Signing in before that date brings everything back.',
+      `${drops.length === 1 ? 'This drop' : 'These drops'} expired a while ago, and will soon be deleted with every version:`,
+      `This is our last mail about ${itOrThem(drops)}. Sign in before that date, and ${drops.length === 1 ? 'it is' : 'they are'} back at the same address.`,
     ],
     items: drops.map((drop) => ({ ...drop, note: `removed on ${formatTime(drop.at)}` })),
     action: { label: `Sign in and bring ${itOrThem(drops)} back`, url: signInLink },
@@ -193,8 +193,8 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
   paused: ({ plan, organisation, at, drops, domains, kept, chooseLink }) => ({
     subject: `Dropway ${plan} has ended: ${pausedOf(drops.length, domains.length)}`,
     paragraphs: [
-      `${organisation} is on the free plan since ${formatTime(at)}, which keeps ${kept} drops live and has no custom domains. Visitors of these see a page that says they are paused:`,
-      'Nothing is deleted, and paused drops have no clock. Choose which drops stay live, or renew the plan, and they are back.',
+      `${organisation} has been on the free plan since ${formatTime(at)}. It keeps ${plural(kept, 'drop')} live and has no custom domains. Visitors of ${drops.length + domains.length === 1 ? 'this address' : 'these addresses'} see a page that says so:`,
+      'Nothing is deleted, and paused drops do not expire. You can choose which drops stay live. With a paid plan, everything is back at once.',
     ],
     items: [
       ...drops.map((drop) => ({ ...drop, note: 'paused' })),
@@ -204,16 +204,16 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     footer: OWNER,
   }),
   unverified: ({ email, at, drops, link }) => ({
-    subject: `Your account is closed on ${formatDay(at)} unless you verify it`,
+    subject: `Your account will be closed on ${formatDay(at)} unless you verify it`,
     paragraphs: [
-      `You signed up to Dropway with ${email}, but never opened the link that verifies the address. On ${formatTime(at)} the account is closed${drops.length > 0 ? ', and what it published is deleted:' : '.'}`,
+      `You signed up to Dropway with ${email}, but never confirmed that the address is yours. On ${formatTime(at)} the account is closed${drops.length > 0 ? ', and what it published is deleted:' : '.'}`,
       drops.length > 0
-        ? 'Open the link and everything is live within a second.'
-        : 'Open the link to keep it. If you do not need it, do nothing.',
+        ? 'Open the link below and confirm your address, and everything is live within a second.'
+        : 'Open the link below and confirm your address to keep it. If you do not need the account, do nothing.',
     ],
     items: drops.map((drop) => ({ ...drop, note: `not visible until you verify; deleted on ${formatTime(at)}` })),
     action: { label: 'Verify my address', url: link },
-    footer: UNASKED,
+    footer: 'You get this mail because somebody signed up to Dropway with this address. If it was not you, do nothing.',
   }),
   receipt: ({ plan, amount, paidAt, periodEnd, invoiceLink, billingLink }) => ({
     subject: `Receipt for Dropway ${plan}: ${amount}`,
@@ -228,7 +228,7 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     subject: 'Your payment did not go through',
     paragraphs: [
       `We could not collect ${amount} for Dropway ${plan}. Your plan stays active until ${formatDay(until)} while we try again.`,
-      'Please check your card. Without a payment the account then returns to the free plan; nothing is deleted.',
+      'Please check your card. Without a payment, the free plan applies after that date; nothing is deleted.',
     ],
     action: { label: 'Check my card', url: billingLink },
     footer: BILLING,
@@ -239,8 +239,8 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
       `${from} made you the owner of ${organisation} on Dropway.`,
       ...(bill
         ? [
-            `Its plan is Dropway ${bill.plan}${bill.until ? `, paid until ${formatDay(bill.until)}` : ''}. The card of the former owner is not charged any more.`,
-            'Please add your own means of payment before then. Without one the organisation returns to the free plan; nothing is deleted.',
+            `Its plan is Dropway ${bill.plan}${bill.until ? `, paid until ${formatDay(bill.until)}` : ''}. The card of the former owner is no longer charged.`,
+            `Please add your own means of payment${bill.until ? ' before then' : ' now'}. Without one the organisation returns to the free plan; nothing is deleted.`,
           ]
         : ['Its drops, members and settings are as they were.']),
     ],
@@ -261,24 +261,25 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
   takedown: ({ url, reason, contact }) => ({
     subject: 'One of your drops was taken down',
     paragraphs: [
-      `We took down ${url}.`,
-      `Reason: ${reason}`,
-      `If you think this is a mistake, answer this mail, or tell us at ${contact}`,
+      'Visitors of this drop now see a page that says that it was removed:',
+      'If you think that this is a mistake, tell us, or answer this mail.',
     ],
+    items: [{ name: 'Your drop', url, note: `Reason: ${reason}` }],
+    action: { label: 'Tell us that this is a mistake', url: contact },
     footer: OWNER,
   }),
   account_deleted: ({ email }) => ({
     subject: 'Your account was deleted',
     paragraphs: [
-      `The Dropway account ${email} and everything it published are gone.`,
-      'Thank you for having been here.',
+      `The Dropway account ${email} and everything that it published are deleted.`,
+      'Thank you for having been with us.',
     ],
-    footer: 'This is the last mail you get from us.',
+    footer: 'This is the last mail that you get from us.',
   }),
   domain_stopped: ({ domain, url, visitorsSee, until, link }) => ({
     subject: `${domain} no longer leads to your drop`,
     paragraphs: [
-      `The DNS records of ${domain} have changed: it does not point to Dropway any more.`,
+      `The DNS records of ${domain} have changed: it no longer points to Dropway.`,
       visitorsSee,
       'If that is what you want, remove the domain from the drop. If not, the page shows which records to set.',
     ],
@@ -378,8 +379,10 @@ function plural(count: number, noun: string): string | undefined {
   return count === 0 ? undefined : count === 1 ? `1 ${noun}` : `${count} ${noun}s`
 }
 
-function firstDay(drops: readonly { at: Date }[]): string {
-  return formatDay(new Date(Math.min(...drops.map(({ at }) => at.getTime()))))
+/** ` on 1 March 2026`; where the dates differ, the first of them and that it is the first. */
+function onFirstDay(drops: readonly { at: Date }[]): string {
+  const days = [...new Set(drops.toSorted((a, b) => a.at.getTime() - b.at.getTime()).map(({ at }) => formatDay(at)))]
+  return days.length > 1 ? `, the first on ${days[0]}` : ` on ${days[0]}`
 }
 
 /** A setting in words: `30 days`, `12 hours`. */

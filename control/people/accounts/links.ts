@@ -54,7 +54,7 @@ export function createLinks({
       const until = new Date(now + LINK_LIFETIMES_MS[kind])
       const { tokenHash, link } = await make(sql, kind, to, until)
       const mail = { eventKey: `${kind}:${tokenHash}`, to: to.email }
-      if (kind !== 'verify') return enqueueMail(sql, { ...mail, template: kind, data: { link } })
+      if (kind !== 'verify') return enqueueMail(sql, { ...mail, template: kind, data: { link, until } })
       const drops = (await listOwnedDrops(sql, to.userId)).map(({ name, slug }) => ({ name, url: dropUrl(slug) }))
       await enqueueMail(sql, { ...mail, template: 'verify', data: { link, until, drops } })
     },

@@ -311,6 +311,7 @@ export function createOrganisations({ sql, clock, baseUrl, enqueueMail, hooks }:
           template: 'invitation',
           data: {
             link: linkTo(baseUrl, ACCOUNT_PATHS.invitation, token),
+            until: invitation.expiresAt,
             organisation: own.name,
             inviter: actor.email,
             role: input.role,

@@ -12,11 +12,11 @@ const clocks = { drops: [{ name: 'cv', url: 'https://cv.dropway.test', at }], id
 
 const samples: { [Name in MailTemplate]: MailData[Name] } = {
   verify: { link, until: at, drops: [{ name: 'cv', url: 'https://cv.dropway.test' }] },
-  reset: { link },
-  email_change: { link },
+  reset: { link, until: at },
+  email_change: { link, until: at },
   email_changed: { newEmail: 'new@example.com' },
   password_changed: { resetLink: link, tokensAndAppsEnded: true },
-  invitation: { link, organisation: 'Acme', inviter: 'ada@example.com', role: 'admin' },
+  invitation: { link, until: at, organisation: 'Acme', inviter: 'ada@example.com', role: 'admin' },
   expiring: clocks,
   expired: clocks,
   removal: clocks,
@@ -114,15 +114,38 @@ describe('a mail about what is going to happen', () => {
       at: new Date(Date.UTC(2026, 2, day, 8)),
     }))
     const { subject, text } = renderMail('expiring', { drops, idleMs: 14 * DAY_MS, signInLink: link })
-    expect(subject).toBe('2 of your drops expire on 1 March 2026')
+    expect(subject).toBe('2 of your drops expire, the first on 1 March 2026')
     expect(text).toContain('for 14 days')
     expect(text).toContain('* d2\n  https://d2.dropway.test\n  online until 2 March 2026, 08:00 UTC')
   })
 })
 
+describe('numbers and persons agree', () => {
+  const several = { ...clocks, drops: [...clocks.drops, { ...clocks.drops[0]!, name: 'blog' }] }
+  test.each(['expiring', 'expired', 'removal'] as const)('%s, of one drop and of two', (name) => {
+    const [one, two] = [renderMail(name, clocks), renderMail(name, several)]
+    expect(one.subject).toMatch(/^Your drop /)
+    expect(two.subject).toMatch(/^2 of your drops /)
+    expect(one.text).not.toMatch(/\b(?:they|them|these)\b/i)
+    expect(two.text).not.toMatch(/\b(?:it is|bring it|keep it|this drop)\b/i)
+  })
+
+  test('drops of one day need no first one', () => {
+    expect(renderMail('expiring', several).subject).toBe('2 of your drops expire on 1 March 2026')
+  })
+
+  test('a plan that ends with one domain and no drop', () => {
+    const { subject, text } = renderMail('paused', { ...samples.paused, drops: [] })
+    expect([subject, text]).toEqual([
+      'Dropway Plus has ended: 1 domain is paused',
+      expect.stringContaining('Visitors of this address'),
+    ])
+  })
+})
+
 test('names cannot break out of a subject, a header or the markup', async () => {
   const organisation = 'Evil\r\nBcc: x@example.com <script>alert(1)</script> Ünïcode 🎉'
-  const mail = renderMail('invitation', { link, organisation, inviter: 'ada@example.com', role: 'member' })
+  const mail = renderMail('invitation', { link, until: at, organisation, inviter: 'ada@example.com', role: 'member' })
   const source = await compose(mail)
   expect(source.split('\r\n\r\n')[0]).not.toMatch(/^Bcc:/im)
   expect(mail.html).not.toContain('<script>')
