@@ -3,7 +3,7 @@
  * belongs to, and the process goes on. Each change is a transaction, so none is left half made.
  */
 import type { Log } from '../../shared/log.ts'
-import { currentRequest } from './http/current-request.ts'
+import { currentRequest } from './http/server/current-request.ts'
 
 export function surviveStrayErrors(log: Log): void {
   process.on('unhandledRejection', (error) => {

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createAccess } from '../../control/people/accounts/access.ts'
+import { createAccess } from '../../control/people/access/access.ts'
 import { accountRoutes } from '../../control/people/accounts/routes.ts'
-import { SESSION_COOKIE, SESSION_IDLE_MS, SESSION_LIFETIME_MS } from '../../control/people/accounts/session-cookie.ts'
-import { issueToken, listTokens, revokeToken } from '../../control/people/accounts/tokens.ts'
+import { SESSION_COOKIE, SESSION_IDLE_MS, SESSION_LIFETIME_MS } from '../../control/people/access/session-cookie.ts'
+import { issueToken, listTokens, revokeToken } from '../../control/people/access/tokens.ts'
 import { createApiRoutes } from '../../control/ground/http/api.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../shared/clock.ts'
 import { silentLog } from '../../shared/log.ts'
 import type { ApiError } from '../../shared/errors.ts'
 import { ALLOWANCES } from '../../control/people/accounts/rules.ts'
-import { createThrottle } from '../../control/people/accounts/throttle.ts'
+import { createThrottle } from '../../control/ground/http/limits/throttle.ts'
 import { solve } from '../support/proof-of-work.ts'
 import {
   BASE_URL,

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { processTree } from '../../bench/processes.ts'
 import { openDatabase, transaction, type Pool } from '../../control/ground/database/sql.ts'
 import { createDatabaseWatch, type DatabaseWatch } from '../../control/ground/database/watch.ts'
-import { startPostgres } from '../../control/operations/supervisor/postgres.ts'
+import { startPostgres } from '../../control/operations/supervisor/postgres/postgres.ts'
 import { silentLog } from '../../shared/log.ts'
 
 let dataDir: string

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Actor, Role } from '../../control/ground/actor.ts'
-import { issueToken } from '../../control/people/accounts/tokens.ts'
+import { issueToken } from '../../control/people/access/tokens.ts'
 import { auditRoutes } from '../../control/people/audit/routes.ts'
 import { recordAudit } from '../../control/people/audit/audit.ts'
 import type { Organisations } from '../../control/people/organisations/organisations.ts'

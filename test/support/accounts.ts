@@ -1,10 +1,10 @@
 /** Accounts, organisations and the mail outbox on a real Postgres, with a clock that the test moves. */
 import { Readable } from 'node:stream'
-import { createAccess } from '../../control/people/accounts/access.ts'
+import { createAccess } from '../../control/people/access/access.ts'
 import { createAccounts } from '../../control/people/accounts/accounts.ts'
 import type { Actor } from '../../control/ground/actor.ts'
 import type { AccountHooks, SignedIn, Visit } from '../../control/people/accounts/contract.ts'
-import { SESSION_COOKIE } from '../../control/people/accounts/session-cookie.ts'
+import { SESSION_COOKIE } from '../../control/people/access/session-cookie.ts'
 import { createApiRoutes } from '../../control/ground/http/api.ts'
 import type { Request, Route } from '../../control/ground/http/route.ts'
 import { createEnqueueMail, sealContext } from '../../control/ground/mail/mail.ts'

@@ -6,7 +6,7 @@ import path from 'node:path'
 import { inject } from 'vitest'
 import { migrate } from '../../control/ground/database/migrate.ts'
 import { openDatabase, type Pool } from '../../control/ground/database/sql.ts'
-import { startPostgres } from '../../control/operations/supervisor/postgres.ts'
+import { startPostgres } from '../../control/operations/supervisor/postgres/postgres.ts'
 import { askBroker, type SharedThing } from './broker.ts'
 
 const TEMPLATE = 'template_dropway'

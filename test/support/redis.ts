@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { startRedis } from '../../control/operations/supervisor/redis.ts'
+import { startRedis } from '../../control/operations/supervisor/redis/redis.ts'
 
 export interface TestRedis {
   /** For `new Redis(url)` and REDIS_URL. */

@@ -11,7 +11,7 @@ import {
 import type { ApiError } from '../../../shared/errors.ts'
 import { nearestName } from '../../../shared/nearest-name.ts'
 import type { Actor } from '../../ground/actor.ts'
-import { toApiError } from '../../ground/http/failure.ts'
+import { toApiError } from '../../ground/http/server/failure.ts'
 import { readArguments } from './arguments.ts'
 import { dropTools } from './drop-tools.ts'
 import { publishingTools } from './publishing-tools.ts'

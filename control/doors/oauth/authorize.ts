@@ -1,8 +1,8 @@
 /** The authorization endpoint: a person, signed in, says yes or no. Works without JavaScript. */
 import { errors } from '../../../shared/errors.ts'
-import type { Access } from '../../people/accounts/access.ts'
+import type { Access } from '../../people/access/access.ts'
 import type { Actor } from '../../ground/actor.ts'
-import type { Csrf } from '../../people/accounts/csrf.ts'
+import type { Csrf } from '../../people/access/csrf.ts'
 import type { Dashboard } from '../dashboard/dashboard.ts'
 import { seeOther } from '../../ground/http/reply.ts'
 import type { Reply, Request, Route } from '../../ground/http/route.ts'

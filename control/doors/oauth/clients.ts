@@ -9,7 +9,7 @@ import { DAY_MS, MINUTE_MS, type Clock } from '../../../shared/clock.ts'
 import { limitKeyOfIp } from '../../../shared/ip.ts'
 import { randomSecret, type Secrets } from '../../../shared/secrets.ts'
 import type { Pool } from '../../ground/database/sql.ts'
-import type { RateLimiter } from '../../ground/http/rate-limit.ts'
+import type { RateLimiter } from '../../ground/http/limits/rate-limit.ts'
 import * as queries from './queries.ts'
 import {
   clientDocumentSchema,

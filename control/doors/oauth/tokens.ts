@@ -8,7 +8,7 @@
 import { DAY_MS, HOUR_MS, SECOND_MS, type Clock } from '../../../shared/clock.ts'
 import { newId } from '../../../shared/ids.ts'
 import { hashSecret, randomSecret, type Secrets } from '../../../shared/secrets.ts'
-import { OAUTH_TOKEN_PREFIX } from '../../people/accounts/access.ts'
+import { OAUTH_TOKEN_PREFIX } from '../../people/access/access.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { AccountHooks } from '../../people/accounts/contract.ts'
 import { recordAudit } from '../../people/audit/audit.ts'

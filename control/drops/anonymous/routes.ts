@@ -1,6 +1,6 @@
 /** REST: /api/v1/drops… – no credentials. */
 import { z } from 'zod'
-import { isCrossOrigin } from '../../people/accounts/same-origin.ts'
+import { isCrossOrigin } from '../../people/access/same-origin.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import { WithHeaders, type ApiRouteFactory } from '../../ground/http/api.ts'
 import type { Request, Route } from '../../ground/http/route.ts'

@@ -2,7 +2,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
-import { isAlive, startTimeOf } from './processes.ts'
+import { isAlive, startTimeOf } from './processes/processes.ts'
 
 /** A reason not to start that the operator can mend. Shown without a stack trace. */
 export class StartRefused extends Error {}

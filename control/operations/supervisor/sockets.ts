@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { canReach, type ServiceUser } from './service-user.ts'
+import { canReach, type ServiceUser } from './postgres/service-user.ts'
 
 const MAX_SOCKET_PATH_BYTES = 107
 

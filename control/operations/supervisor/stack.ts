@@ -9,13 +9,13 @@
 import { compileCacheDir } from '../../../shared/compile-cache.ts'
 import { forgetLocalServices, noteLocalServices } from '../../../shared/local-services.ts'
 import type { SupervisorConfig } from './config.ts'
-import { openLogFile } from './log-file.ts'
-import { startPlane } from './plane.ts'
-import { isAlive } from './processes.ts'
-import { startPostgres, type Postgres } from './postgres.ts'
-import { startRedis, type Redis } from './redis.ts'
+import { openLogFile } from './processes/log-file.ts'
+import { startPlane } from './processes/plane.ts'
+import { isAlive } from './processes/processes.ts'
+import { startPostgres, type Postgres } from './postgres/postgres.ts'
+import { startRedis, type Redis } from './redis/redis.ts'
 import type { Report } from './report.ts'
-import { keepRunning, type Running, type Unit } from './unit.ts'
+import { keepRunning, type Running, type Unit } from './processes/unit.ts'
 
 export interface Stack {
   stop(): Promise<void>

@@ -7,7 +7,7 @@ import type { Accounts } from './contract.ts'
 import type { AccountDeps } from './dependencies.ts'
 import { requirePassword } from './passwords.ts'
 import { deleteSessions, eraseUser, lockUser } from './queries.ts'
-import { clearedSessionCookie } from './session-cookie.ts'
+import { clearedSessionCookie } from '../access/session-cookie.ts'
 
 type Deps = Pick<AccountDeps, 'sql' | 'hooks' | 'throttle' | 'now' | 'enqueueMail'>
 

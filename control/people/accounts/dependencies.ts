@@ -1,7 +1,7 @@
 import type { ProofOfWork } from '../../../shared/proof-of-work.ts'
 import type { AccountsOptions } from './accounts.ts'
 import type { Links } from './links.ts'
-import type { Throttle } from './throttle.ts'
+import type { Throttle } from '../../ground/http/limits/throttle.ts'
 
 /** What the parts of accounts share; each takes what it needs of it. */
 export interface AccountDeps extends AccountsOptions {

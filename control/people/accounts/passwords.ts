@@ -3,7 +3,7 @@ import { hashPassword, verifyPassword } from '../../../shared/password.ts'
 import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
 import { recordAudit } from '../audit/audit.ts'
 import { transaction, type Sql } from '../../ground/database/sql.ts'
-import { ACCOUNT_PATHS } from './account-links.ts'
+import { ACCOUNT_PATHS } from '../../ground/mail/links.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { Accounts } from './contract.ts'
 import type { AccountDeps } from './dependencies.ts'
@@ -19,7 +19,7 @@ import {
   type UserRow,
 } from './queries.ts'
 import { networkOf, parseEmail, requireGoodPassword } from './rules.ts'
-import { beginSession } from './sessions.ts'
+import { beginSession } from '../access/sessions.ts'
 import { enter } from './signing-in.ts'
 import { verify } from './verification.ts'
 

@@ -11,7 +11,7 @@ import type { Route } from '../../ground/http/route.ts'
 import type { Organisations } from '../organisations/organisations.ts'
 import { tenantSchema, toTenant } from '../organisations/representation.ts'
 import type { Sites } from '../../drops/sites/sites.ts'
-import { issueToken, listTokens, revokeToken } from './tokens.ts'
+import { issueToken, listTokens, revokeToken } from '../access/tokens.ts'
 
 const meSchema = z.strictObject({
   user: z.strictObject({ id: z.string(), email: z.string(), email_verified: z.boolean() }),

@@ -17,8 +17,8 @@ import {
   type UserRow,
 } from './queries.ts'
 import { DUMMY_PASSWORD_HASH, networkOf, parseEmail } from './rules.ts'
-import { clearedSessionCookie } from './session-cookie.ts'
-import { aliveAt, beginSession } from './sessions.ts'
+import { clearedSessionCookie } from '../access/session-cookie.ts'
+import { aliveAt, beginSession } from '../access/sessions.ts'
 
 type Deps = Pick<AccountDeps, 'sql' | 'hooks' | 'throttle' | 'now' | 'proofOfWork'>
 type SigningIn = Pick<Accounts, 'signIn' | 'signOut' | 'signOutEverywhere' | 'listSessions' | 'revokeSession'>

@@ -10,7 +10,7 @@ import { currencyOf, resolveCountry } from './countries.ts'
 import type { AccountDeps } from './dependencies.ts'
 import { insertUser } from './queries.ts'
 import { networkOf, parseEmail, requireGoodPassword } from './rules.ts'
-import { beginSession } from './sessions.ts'
+import { beginSession } from '../access/sessions.ts'
 
 type Deps = Pick<AccountDeps, 'sql' | 'hooks' | 'throttle' | 'links' | 'now'>
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createHeldBodies } from '../../../control/ground/http/held-bodies.ts'
+import { createHeldBodies } from '../../../control/ground/http/bodies/held-bodies.ts'
 
 const refusal = { status: 503, headers: { 'retry-after': expect.any(String) } }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isOurHost } from '../../../control/ground/http/host-check.ts'
+import { isOurHost } from '../../../control/ground/http/server/host-check.ts'
 
 const asked = (host: string | undefined, path = '/signin'): boolean =>
   isOurHost({ path, headers: { host } }, 'dropway.example')

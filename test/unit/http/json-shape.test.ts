@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { requireJsonShape } from '../../../control/ground/http/json-shape.ts'
+import { requireJsonShape } from '../../../control/ground/http/bodies/json-shape.ts'
 import { ApiError } from '../../../shared/errors.ts'
 import { growthProblem } from '../../support/complexity.ts'
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { walkMultipart } from '../../../control/ground/http/multipart.ts'
+import { walkMultipart } from '../../../control/ground/http/bodies/multipart.ts'
 
 async function statusOf(head: string): Promise<unknown> {
   const body = Readable.from([Buffer.from(`--b\r\n${head}\r\n\r\nx\r\n--b--\r\n`)])

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { countsAt, hasRoom, waitForRoomMs, type Counts } from '../../../control/ground/http/sliding-window.ts'
+import { countsAt, hasRoom, waitForRoomMs, type Counts } from '../../../control/ground/http/limits/sliding-window.ts'
 
 const MINUTE = 60_000
 const limit = { points: 3, windowSeconds: 60 }

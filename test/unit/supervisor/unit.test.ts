@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { createReport } from '../../../control/operations/supervisor/report.ts'
-import { keepRunning, type Running } from '../../../control/operations/supervisor/unit.ts'
+import { keepRunning, type Running } from '../../../control/operations/supervisor/processes/unit.ts'
 
 /** Stand-ins for processes: the n-th start gives pid n; `crash` ends the one that runs. */
 function fakeProgram(options: { failing?: (start: number) => boolean } = {}) {

@@ -6,7 +6,7 @@ import { transaction } from '../../../ground/database/sql.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
 import { may } from '../../../people/organisations/rules.ts'
-import { issueToken, listTokens, revokeToken } from '../../../people/accounts/tokens.ts'
+import { issueToken, listTokens, revokeToken } from '../../../people/access/tokens.ts'
 import { flashOf } from '../frame/flash.ts'
 import {
   orShow,

@@ -1,5 +1,5 @@
 /** Sign-up, sign-in, sign-out, verification, password reset, change of address, invitations. */
-import { ACCOUNT_PATHS } from '../../../people/accounts/account-links.ts'
+import { ACCOUNT_PATHS } from '../../../ground/mail/links.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import { isCountry, resolveCountry } from '../../../people/accounts/countries.ts'
 import type { ApiError } from '../../../../shared/errors.ts'

@@ -23,10 +23,10 @@ import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
-import { findPostgresBinaries } from './postgres-binaries.ts'
-import { endProcess, isAlive, workingDirectoryOf, type StopStep } from './processes.ts'
+import { findPostgresBinaries } from './binaries.ts'
+import { endProcess, isAlive, workingDirectoryOf, type StopStep } from '../processes/processes.ts'
 import { canReach, serviceUser, type ServiceUser } from './service-user.ts'
-import { releaseSocketFolder, socketFolder } from './sockets.ts'
+import { releaseSocketFolder, socketFolder } from '../sockets.ts'
 
 export interface PostgresOptions {
   /** Holds the cluster (`postgres/`) and, where the path is short enough, the socket (`postgres-socket/`). */

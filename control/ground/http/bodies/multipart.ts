@@ -2,9 +2,9 @@
 import type { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import busboy from 'busboy'
-import { ApiError, errors } from '../../../shared/errors.ts'
-import { MAX_BUNDLE_FILES } from '../../../shared/limits.ts'
-import type { MultipartOptions, Part } from './route.ts'
+import { ApiError, errors } from '../../../../shared/errors.ts'
+import { MAX_BUNDLE_FILES } from '../../../../shared/limits.ts'
+import type { MultipartOptions, Part } from '../route.ts'
 
 /** Fields are names and paths; content comes as files. */
 const MAX_FIELD_BYTES = 1_000_000

@@ -9,8 +9,8 @@ import net from 'node:net'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { endProcess, isAlive, workingDirectoryOf, type StopStep } from './processes.ts'
-import { releaseSocketFolder, socketFolder } from './sockets.ts'
+import { endProcess, isAlive, workingDirectoryOf, type StopStep } from '../processes/processes.ts'
+import { releaseSocketFolder, socketFolder } from '../sockets.ts'
 
 export interface RedisOptions {
   /** Holds the append-only file (`redis/`) and, where the path is short enough, the socket (`redis.sock`). */
@@ -161,7 +161,7 @@ function followLog(server: ChildProcess, onLog: (line: string) => void): readonl
 }
 
 async function startStandIn(port: number): Promise<Redis> {
-  const server = fork(new URL('./redis-stand-in.ts', import.meta.url), [String(port)], { detached: true, execArgv: [] })
+  const server = fork(new URL('./stand-in.ts', import.meta.url), [String(port)], { detached: true, execArgv: [] })
   const actualPort = await new Promise<number>((resolve, reject) => {
     server.once('message', (message: { port: number }) => resolve(message.port))
     server.once('error', reject)

@@ -6,9 +6,9 @@
 import { fork } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Env } from '../../../shared/env.ts'
-import { askForPongs } from '../../../shared/watchdog/heartbeat.ts'
-import { StartRefused } from './preflight.ts'
+import type { Env } from '../../../../shared/env.ts'
+import { askForPongs } from '../../../../shared/watchdog/heartbeat.ts'
+import { StartRefused } from '../preflight.ts'
 import { endProcess } from './processes.ts'
 import type { Running } from './unit.ts'
 

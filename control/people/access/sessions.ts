@@ -2,8 +2,8 @@
 import { newId } from '../../../shared/ids.ts'
 import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
 import type { Sql } from '../../ground/database/sql.ts'
-import type { Visit } from './contract.ts'
-import { deleteSessionByHash, insertSession, purgeSessions } from './queries.ts'
+import type { Visit } from '../accounts/contract.ts'
+import { deleteSessionByHash, insertSession, purgeSessions } from '../accounts/queries.ts'
 import { SESSION_IDLE_MS, SESSION_LIFETIME_MS, sessionCookie } from './session-cookie.ts'
 
 const MAX_USER_AGENT_CHARS = 300

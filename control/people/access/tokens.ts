@@ -6,7 +6,7 @@ import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import { API_TOKEN_PREFIX } from './access.ts'
 import type { Actor } from '../../ground/actor.ts'
-import { countLiveTokens, insertToken, listLiveTokens, revokeLiveToken, type TokenRow } from './queries.ts'
+import { countLiveTokens, insertToken, listLiveTokens, revokeLiveToken, type TokenRow } from '../accounts/queries.ts'
 
 /** More than anybody can tell apart; a loop that forgets to revoke must not fill the table. */
 const MAX_TOKENS_PER_USER = 100

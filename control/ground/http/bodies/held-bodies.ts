@@ -2,7 +2,7 @@
  * Bodies that are read whole lie in memory until their request is answered. All together, and those of one network, have a
  * bound: a caller over it comes back in a moment, and the process keeps its memory.
  */
-import { errors } from '../../../shared/errors.ts'
+import { errors } from '../../../../shared/errors.ts'
 
 const MAX_HELD_BYTES = 160_000_000
 const MAX_HELD_BYTES_PER_CALLER = 40_000_000

@@ -2,14 +2,14 @@
 import type { BlockList } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Request as ServerRequest, Response as ServerResponse } from 'hyper-express'
-import { errors } from '../../../shared/errors.ts'
-import { callerIp, limitKeyOfIp } from '../../../shared/ip.ts'
-import { MAX_JSON_BYTES } from '../../../shared/limits.ts'
-import { bodyStream, CallerLeft, readWhole, type Pace } from './body.ts'
-import type { HeldBodies, HeldBody } from './held-bodies.ts'
-import { requireJsonShape } from './json-shape.ts'
-import { walkMultipart } from './multipart.ts'
-import type { MultipartOptions, Part, Request } from './route.ts'
+import { errors } from '../../../../shared/errors.ts'
+import { callerIp, limitKeyOfIp } from '../../../../shared/ip.ts'
+import { MAX_JSON_BYTES } from '../../../../shared/limits.ts'
+import { bodyStream, CallerLeft, readWhole, type Pace } from '../bodies/body.ts'
+import type { HeldBodies, HeldBody } from '../bodies/held-bodies.ts'
+import { requireJsonShape } from '../bodies/json-shape.ts'
+import { walkMultipart } from '../bodies/multipart.ts'
+import type { MultipartOptions, Part, Request } from '../route.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 

@@ -1,5 +1,5 @@
 /** Which methods a path knows: for 405 and its Allow header. */
-import type { Route } from './route.ts'
+import type { Route } from '../route.ts'
 
 export function matchesPattern(pattern: string, path: string): boolean {
   const wanted = pattern.split('/')

@@ -1,10 +1,10 @@
 /** Counts attempts in Postgres: every control counts together, and a restart forgets nothing. */
-import type { Clock } from '../../../shared/clock.ts'
-import { errors } from '../../../shared/errors.ts'
-import { hashSecret } from '../../../shared/secrets.ts'
-import type { Sql } from '../../ground/database/sql.ts'
-import { countAttempt, forgetAttempts, refundAttempt } from './queries.ts'
-import { ALLOWANCES, type AllowanceName } from './rules.ts'
+import type { Clock } from '../../../../shared/clock.ts'
+import { errors } from '../../../../shared/errors.ts'
+import { hashSecret } from '../../../../shared/secrets.ts'
+import type { Sql } from '../../database/sql.ts'
+import { countAttempt, forgetAttempts, refundAttempt } from '../../../people/accounts/queries.ts'
+import { ALLOWANCES, type AllowanceName } from '../../../people/accounts/rules.ts'
 
 export interface Throttle {
   /** Counts one attempt; false when it is over the allowance. */

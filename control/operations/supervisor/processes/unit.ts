@@ -1,6 +1,6 @@
 /** One thing that the supervisor keeps running: a service or a plane. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Report } from './report.ts'
+import type { Report } from '../report.ts'
 
 export interface Running {
   readonly pid: number

@@ -1,7 +1,7 @@
 /** A Reply onto the wire. */
 import { Readable } from 'node:stream'
 import type { Request as ServerRequest, Response as ServerResponse } from 'hyper-express'
-import type { Reply } from './route.ts'
+import type { Reply } from '../route.ts'
 
 /** A body that nobody wanted is read this far, so that the connection can be used again. */
 const MAX_DRAIN_BYTES = 1_000_000
