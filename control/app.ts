@@ -2,8 +2,10 @@
  * The control plane on one screen: services, the routes that speak for them, the jobs that run by themselves.
  * A request: control/ground/http → one route (schema, one call, reply) → a service → Postgres + outbox → the edges.
  */
+import { nearEnd } from '../shared/clock-notice.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
+import { tokenRoutes } from './people/access/routes.ts'
 import { accountRoutes } from './people/accounts/routes.ts'
 import { anonymousRoutes } from './drops/anonymous/routes.ts'
 import { auditRoutes } from './people/audit/routes.ts'
@@ -104,7 +106,12 @@ function allRoutes(services: Services, dashboard: Dashboard): Route[] {
     ...contentUploadRoutes(services),
     ...domainRoutes({ apiRoute, ...services }),
     ...organisationRoutes({ apiRoute, ...services }),
-    ...accountRoutes({ apiRoute, ...services }),
+    ...tokenRoutes({ apiRoute, ...services }),
+    ...accountRoutes({
+      apiRoute,
+      ...services,
+      expiring: async (actor) => nearEnd(await services.sites.list(actor), services.clock.now()),
+    }),
     ...auditRoutes({ apiRoute, sql }),
     ...galleryRoutes({ apiRoute, ...services }),
     ...billingRoutes({ apiRoute, ...services }),

@@ -14,7 +14,8 @@ import { createAnonymous } from './drops/anonymous/anonymous.ts'
 import { createAnonymousStorage } from './drops/anonymous/storage.ts'
 import { createBotCheck } from './drops/anonymous/bot-check.ts'
 import { createBrowserCookie } from './drops/anonymous/browser-cookie.ts'
-import { recordAudit, type AuditAction } from './people/audit/audit.ts'
+import { createTokens } from './people/access/tokens.ts'
+import { createAudit } from './people/audit/audit.ts'
 import { createBilling } from './plans/billing/billing.ts'
 import { createStripe } from './plans/billing/stripe.ts'
 import type { ControlConfig } from './ground/config.ts'
@@ -38,7 +39,7 @@ import { deleteEndedSpans, referencedBlobs, siteIdsOfOwner } from './drops/sites
 import { createQuickPublish } from './drops/sites/versions/quick-publish.ts'
 import { createRefreshRoutes } from './drops/sites/routing.ts'
 import { createSiteExport } from './drops/sites/versions/site-export.ts'
-import { createSites, type Audit } from './drops/sites/sites.ts'
+import { createSites } from './drops/sites/sites.ts'
 import { createUploads } from './drops/sites/uploads/uploads.ts'
 import { createVersions } from './drops/sites/versions/versions.ts'
 import { foldViews, forgetBatches } from './drops/sites/view-counts.ts'
@@ -77,8 +78,8 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
   const enqueueMail = createEnqueueMail({ secrets, clock })
   const sink = config.smtpUrl ? createSmtpSink(config.smtpUrl) : createFileSink(path.join(config.dataDir, 'mail'))
   const mailer = createMailer({ sql, sink, secrets, clock, log, mailFrom: config.mailFrom })
-  const audit: Audit = (db, { actor, action, subject, detail = {} }) =>
-    recordAudit(db, { orgId: actor.orgId, actor, action: action as AuditAction, subject, detail })
+  const audit = createAudit(clock)
+  const tokens = createTokens({ sql, clock })
 
   const domains = createDomains({
     sql,
@@ -253,6 +254,7 @@ export function createServices({ config, clock, log }: { config: ControlConfig; 
     accounts,
     organisations,
     access,
+    tokens,
     csrf,
     oauth,
     stripe,

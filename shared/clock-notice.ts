@@ -14,18 +14,23 @@ export interface ClockedDrop {
 }
 
 /** Those whose clocks are worth a word: fewer than fourteen days left, or none any more. */
-export function nearEnd<Drop extends ClockedDrop>(drops: readonly Drop[], now: number): Drop[] {
-  return drops.filter(
-    ({ expires_at, state }) =>
-      expires_at !== null && (state === 'live' || state === 'expired') && Date.parse(expires_at) - now < CLOCK_SHOWN_MS,
-  )
+export function nearEnd<Drop extends ClockedDrop>(
+  drops: readonly Drop[],
+  now: number,
+): (Drop & { readonly expires_at: string })[] {
+  return drops.filter((drop): drop is Drop & { readonly expires_at: string } => {
+    const { expires_at, state } = drop
+    return (
+      expires_at !== null && (state === 'live' || state === 'expired') && Date.parse(expires_at) - now < CLOCK_SHOWN_MS
+    )
+  })
 }
 
 /** One sentence per drop: what happens when, and what to do. */
 export function clockNotices(drops: readonly ClockedDrop[], baseUrl: string, now: number): string[] {
   return nearEnd(drops, now).map(({ slug, state, expires_at }) => {
-    const date = `${expires_at!.slice(0, 10)} ${expires_at!.slice(11, 16)} UTC`
-    return state === 'expired' || Date.parse(expires_at!) <= now
+    const date = `${expires_at.slice(0, 10)} ${expires_at.slice(11, 16)} UTC`
+    return state === 'expired' || Date.parse(expires_at) <= now
       ? `${slug} has expired. Sign in at ${baseUrl}/signin to bring it back.`
       : `${slug} expires on ${date}. Sign in at ${baseUrl}/signin, or publish to it, to keep it online.`
   })

@@ -1,4 +1,5 @@
 /** Who is calling, and as which organisation. Every service function that belongs to somebody takes one. */
+import { errors } from '../../shared/errors.ts'
 import type { PlanName } from '../../shared/plans.ts'
 
 export type Role = 'owner' | 'admin' | 'member'
@@ -18,4 +19,40 @@ export interface Actor {
     | { readonly kind: 'oauth'; readonly grantId: string; readonly scopes: readonly string[] }
   /** For the audit log. */
   readonly ip: string
+}
+
+export type Permission =
+  | 'publish'
+  | 'read_members'
+  | 'read_audit_log'
+  | 'manage_members'
+  | 'manage_admins'
+  | 'rename'
+  | 'manage_billing'
+  | 'transfer'
+  | 'delete'
+
+/** What each role may do. Policy is this table; everything else asks it. */
+const PERMISSIONS: Readonly<Record<Permission, readonly Role[]>> = {
+  publish: ['owner', 'admin', 'member'],
+  read_members: ['owner', 'admin', 'member'],
+  read_audit_log: ['owner', 'admin'],
+  manage_members: ['owner', 'admin'],
+  manage_admins: ['owner'],
+  rename: ['owner', 'admin'],
+  manage_billing: ['owner'],
+  transfer: ['owner'],
+  delete: ['owner'],
+}
+
+export function may(role: Role, permission: Permission): boolean {
+  return PERMISSIONS[permission].includes(role)
+}
+
+export function requirePermission(role: Role, permission: Permission): void {
+  if (!may(role, permission)) {
+    throw errors.forbidden(
+      `Your role in this organisation is ${role}; this needs ${PERMISSIONS[permission].join(' or ')}.`,
+    )
+  }
 }

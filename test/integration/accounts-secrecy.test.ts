@@ -4,8 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createCsrf } from '../../control/people/access/csrf.ts'
-import { SESSION_COOKIE } from '../../control/people/access/session-cookie.ts'
-import { issueToken } from '../../control/people/access/tokens.ts'
+import { SESSION_COOKIE } from '../../control/people/access/sessions.ts'
 import type { ApiError } from '../../shared/errors.ts'
 import { BASE_URL, createAccountsFixture, fakeRequest, PASSWORD, secretOf, VISIT } from '../support/accounts.ts'
 
@@ -103,7 +102,7 @@ test('neither the database nor the log holds a secret that was issued', async ()
   const [verify] = await fixture.mailsTo(email)
   await fixture.accounts.verifyEmail(verify!.token)
   const actor = await fixture.actorOf(signedUp)
-  const issued = await issueToken(fixture.sql, actor, 'ci')
+  const issued = await fixture.tokens.create(actor, 'ci')
   const organisation = await fixture.organisations.create(actor, 'Acme')
   await fixture.organisations.invite(actor, organisation.id, { email: 'guest@example.com', role: 'member' })
   await fixture.accounts.requestEmailChange(actor, { newEmail: 'careful2@example.com', password })

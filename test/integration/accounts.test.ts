@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createAccess } from '../../control/people/access/access.ts'
+import { tokenRoutes } from '../../control/people/access/routes.ts'
 import { accountRoutes } from '../../control/people/accounts/routes.ts'
-import { SESSION_COOKIE, SESSION_IDLE_MS, SESSION_LIFETIME_MS } from '../../control/people/access/session-cookie.ts'
-import { issueToken, listTokens, revokeToken } from '../../control/people/access/tokens.ts'
+import { SESSION_COOKIE, SESSION_IDLE_MS, SESSION_LIFETIME_MS } from '../../control/people/access/sessions.ts'
 import { createApiRoutes } from '../../control/ground/http/api.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../shared/clock.ts'
 import { silentLog } from '../../shared/log.ts'
@@ -21,14 +21,14 @@ import {
   VISIT,
 } from '../support/accounts.ts'
 
-const NO_DROPS = { list: async () => [] }
+const expiring = async () => []
 
 let fixture: Awaited<ReturnType<typeof createAccountsFixture>>
 let routes: ReturnType<typeof accountRoutes>
 
 beforeAll(async () => {
   fixture = await createAccountsFixture()
-  routes = accountRoutes({ ...fixture, sites: NO_DROPS })
+  routes = [...accountRoutes({ ...fixture, expiring }), ...tokenRoutes(fixture)]
 })
 afterAll(() => fixture.close())
 beforeEach(async () => {
@@ -60,7 +60,7 @@ describe('from sign-up to a revoked token', () => {
     const unverified = await callRoute(routes, 'GET', '/api/v1/me', withSession(secret))
     expect(unverified).toMatchObject({ status: 403, body: { error: 'email_not_verified' } })
     const actor = await fixture.actorOf(signedIn)
-    expect(await refusal(issueToken(fixture.sql, actor, 'too early'))).toBe('email_not_verified')
+    expect(await refusal(fixture.tokens.create(actor, 'too early'))).toBe('email_not_verified')
 
     const [mail] = await fixture.mailsTo('whole.way@example.com')
     expect(mail).toMatchObject({ template: 'verify', subject: 'Verify your e-mail address' })
@@ -106,17 +106,17 @@ describe('from sign-up to a revoked token', () => {
 
   test('a token cannot make tokens, and another account cannot revoke it', async () => {
     const [owner, stranger] = [await fixture.newAccount(), await fixture.newAccount()]
-    const issued = await issueToken(fixture.sql, owner, 'ci')
+    const issued = await fixture.tokens.create(owner, 'ci')
     const made = await callRoute(routes, 'POST', '/api/v1/tokens', { ...bearer(issued.token), body: { name: 'child' } })
     expect(made).toMatchObject({ status: 403, body: { error: 'forbidden' } })
-    expect(await refusal(revokeToken(fixture.sql, stranger, issued.id))).toBe('not_found')
-    expect(await listTokens(fixture.sql, owner)).toHaveLength(1)
+    expect(await refusal(fixture.tokens.revoke(stranger, issued.id))).toBe('not_found')
+    expect(await fixture.tokens.list(owner)).toHaveLength(1)
   })
 
   test('the last use is noted at most once a minute', async () => {
     const owner = await fixture.newAccount()
-    const issued = await issueToken(fixture.sql, owner, 'ci')
-    const lastUse = async () => (await listTokens(fixture.sql, owner))[0]!.lastUsedAt?.getTime()
+    const issued = await fixture.tokens.create(owner, 'ci')
+    const lastUse = async () => (await fixture.tokens.list(owner))[0]!.lastUsedAt?.getTime()
     await fixture.access.tokenActor(issued.token, '::1')
     const first = fixture.clock.now()
     await expect.poll(lastUse).toBe(first)
@@ -170,7 +170,7 @@ describe('credentials of the REST API', () => {
       via: { kind: 'oauth' as const, grantId: 'g', scopes: [token.slice(4)] },
     })
     const access = createAccess({ ...fixture, log: silentLog, baseUrl: BASE_URL, oauth })
-    const own = accountRoutes({ ...fixture, sites: NO_DROPS, apiRoute: createApiRoutes(access.authenticate) })
+    const own = accountRoutes({ ...fixture, expiring, apiRoute: createApiRoutes(access.authenticate) })
     expect((await callRoute(own, 'GET', '/api/v1/me', bearer('dwo_cli'))).status).toBe(200)
     expect((await callRoute(own, 'GET', '/api/v1/me', bearer('dwo_mcp'))).status).toBe(401)
   })
@@ -241,7 +241,7 @@ describe('links in mails', () => {
     await expect.poll(() => fixture.mailsTo(email)).toHaveLength(2)
     const { token } = (await fixture.mailsTo(email)).find((mail) => mail.template === 'reset')!
     const owner = { ...(await fixture.actorOf(before)), emailVerified: true }
-    const issued = await issueToken(fixture.sql, owner, 'ci')
+    const issued = await fixture.tokens.create(owner, 'ci')
     expect(await fixture.accounts.isLinkValid('reset', token)).toBe(true)
     expect(await fixture.accounts.isLinkValid('verify', token)).toBe(false)
 
@@ -352,7 +352,7 @@ describe('the account itself', () => {
       secretOf(await fixture.accounts.signIn({ email: actor.email, password: PASSWORD }, VISIT)),
       secretOf(await fixture.accounts.signIn({ email: actor.email, password: PASSWORD }, VISIT)),
     ]
-    const issued = await issueToken(fixture.sql, actor, 'ci')
+    const issued = await fixture.tokens.create(actor, 'ci')
     const change = { currentPassword: PASSWORD, newPassword: 'a better password', endTokensAndApps: false }
     const changed = await fixture.accounts.changePassword(actor, change, { ...VISIT, sessionSecret: here })
     expect([await isLive(here), await isLive(there), await isLive(secretOf(changed))]).toEqual([false, false, true])
@@ -364,7 +364,7 @@ describe('the account itself', () => {
 
   test('a new password ends tokens and connected apps too when its owner wants that', async () => {
     const actor = await fixture.newAccount()
-    const issued = await issueToken(fixture.sql, actor, 'ci')
+    const issued = await fixture.tokens.create(actor, 'ci')
     const change = { currentPassword: PASSWORD, newPassword: 'a better password', endTokensAndApps: true }
     await fixture.accounts.changePassword(actor, change, VISIT)
     expect(await fixture.access.tokenActor(issued.token, '::1')).toBeUndefined()
@@ -373,7 +373,7 @@ describe('the account itself', () => {
 
   test('deleting it takes everything along, and the address is free again', async () => {
     const actor = await fixture.newAccount()
-    const issued = await issueToken(fixture.sql, actor, 'ci')
+    const issued = await fixture.tokens.create(actor, 'ci')
     expect(await refusal(fixture.accounts.deleteAccount(actor, { password: 'wrong password' }))).toBe(
       'wrong_credentials',
     )
@@ -410,7 +410,7 @@ describe('the account itself', () => {
 
   test("the operator's account needs no browser", async () => {
     const created = await fixture.accounts.createAccount({ email: 'ops@example.com', verified: true })
-    const issued = await issueToken(fixture.sql, { ...created, emailVerified: true }, 'admin')
+    const issued = await fixture.tokens.createFor({ ...created, emailVerified: true }, 'admin')
     expect(await fixture.access.tokenActor(issued.token, '::1')).toMatchObject({
       email: 'ops@example.com',
       emailVerified: true,
@@ -463,7 +463,7 @@ describe('throttling', () => {
   test('guesses from a hundred networks do not keep the owner out', { timeout: 60_000 }, async () => {
     const { email } = await fixture.newAccount()
     const { guess, solved } = guesser(email)
-    const throttle = createThrottle(fixture)
+    const throttle = createThrottle({ ...fixture, allowances: ALLOWANCES })
     for (let guesses = 0; guesses < ALLOWANCES.signInPerAccount.limit; guesses++)
       await throttle.use('signInPerAccount', email)
     expect(await guess('198.51.100.9', PASSWORD)).toBe('proof_required')

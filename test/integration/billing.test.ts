@@ -1,6 +1,6 @@
 import Stripe from 'stripe'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { CURRENCIES } from '../../control/people/accounts/countries.ts'
+import { CURRENCIES } from '../../control/people/organisations/countries.ts'
 import { setUpStripe } from '../../control/plans/billing/setup.ts'
 import { createStripe, isAway } from '../../control/plans/billing/stripe.ts'
 import { ApiError } from '../../shared/errors.ts'

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Actor, Role } from '../../control/ground/actor.ts'
-import { issueToken } from '../../control/people/access/tokens.ts'
 import { auditRoutes } from '../../control/people/audit/routes.ts'
 import { recordAudit } from '../../control/people/audit/audit.ts'
 import type { Organisations } from '../../control/people/organisations/organisations.ts'
@@ -137,7 +136,7 @@ describe('coming and going', () => {
     await organisations.switchTo(await fixture.actorOf(signedIn), id)
     const inside = await fixture.actorOf(signedIn)
     expect(inside).toMatchObject({ orgId: id, role: 'member' })
-    const issued = await issueToken(fixture.sql, inside, 'ci')
+    const issued = await fixture.tokens.create(inside, 'ci')
     expect(await refusal(organisations.switchTo({ ...inside, via: { kind: 'token', tokenId: issued.id } }, id))).toBe(
       'forbidden',
     )
@@ -275,7 +274,7 @@ test('a connected app reaches the organisation that it was allowed for, and no o
 describe('by API', () => {
   test('create, invite, list, read the audit log page by page', async () => {
     const routes = [...organisationRoutes(fixture), ...auditRoutes(fixture)]
-    const issued = await issueToken(fixture.sql, people.owner, 'api')
+    const issued = await fixture.tokens.create(people.owner, 'api')
     const call = (method: string, pattern: string, request: Parameters<typeof callRoute>[3] = {}) =>
       callRoute(routes, method, pattern, { ...request, headers: { authorization: `Bearer ${issued.token}` } })
 
@@ -307,9 +306,10 @@ describe('by API', () => {
 
     for (let index = 0; index < 5; index++) {
       await recordAudit(fixture.sql, {
+        at: new Date(fixture.clock.now()),
         orgId: people.owner.orgId,
         actor: { system: 'lifecycle' },
-        action: 'site.expired',
+        action: 'site.removed',
         subject: `st_${index}`,
       })
     }

@@ -149,7 +149,7 @@ class History {
         const drop = this.at(what.drop)
         if (!drop) return
         const moderate = what.do === 'restore' ? services.trust.restore : takedown
-        await succeeds(moderate({ system: 'test' }, drop.slug))
+        await succeeds(moderate({ system: 'operator' }, drop.slug))
         return
       }
       case 'choose': {
@@ -176,7 +176,7 @@ class History {
   }
 }
 
-const takedown = (moderator: { system: string }, slug: string) =>
+const takedown = (moderator: { system: 'operator' }, slug: string) =>
   control.services.trust.takedown(moderator, slug, 'random')
 
 /** A refusal is an answer; anything else is a failure of the test. */

@@ -56,9 +56,9 @@ describe('no clock while a drop is not live for a reason of ours', () => {
   test('a drop that was taken down is there a year later, and live once it is restored', async () => {
     const owner = await control.newActor()
     const { site } = await control.publishPage(owner, 'taken down')
-    await control.services.trust.takedown({ system: 'test' }, site.slug, 'a mistake')
+    await control.services.trust.takedown({ system: 'operator' }, site.slug, 'a mistake')
     await days(365)
-    await control.services.trust.restore({ system: 'test' }, site.slug)
+    await control.services.trust.restore({ system: 'operator' }, site.slug)
     expect(await stateOf(owner, site.id)).toBe('live')
     await days(29)
     expect(await stateOf(owner, site.id)).toBe('live')
@@ -203,7 +203,7 @@ describe('what a browser made without an account', () => {
     await days(8)
     await control.publishAnonymously('a-browser')
     const removed = await control.publishAnonymously('a-browser')
-    await control.services.trust.takedown({ system: 'test' }, removed.slug, 'spam')
+    await control.services.trust.takedown({ system: 'operator' }, removed.slug, 'spam')
     const listed = await control.services.anonymous.list('a-browser')
     expect(listed.map(({ state, claimable }) => `${state} ${claimable}`).toSorted()).toEqual([
       'expired false',
@@ -221,7 +221,7 @@ describe('places among the active drops', () => {
     for (const id of [1, 2, 3]) expect((await control.publishPage(owner, `new ${id}`)).site.state).toBe('live')
     await expect(control.publishPage(owner, 'a fourth')).rejects.toMatchObject({ code: 'plan_limit' })
     const [live] = (await control.services.sites.list(owner)).filter((site) => site.state === 'live')
-    await control.services.trust.takedown({ system: 'test' }, live!.slug, 'spam')
+    await control.services.trust.takedown({ system: 'operator' }, live!.slug, 'spam')
     expect((await control.publishPage(owner, 'in its place')).site.state).toBe('live')
     expect(await stateOf(owner, last!)).toBe('expired')
   })

@@ -20,7 +20,7 @@ test('a title given to a drop that exists renames it; without one it keeps its n
   expect(await publish('Second')).toBe('Second')
   expect(await publish()).toBe('Second')
   const [entry] = await control.sql`
-    select detail from audit_log where org_id = ${actor.orgId} and action = 'site.update'`
+    select detail from audit_log where org_id = ${actor.orgId} and action = 'site.updated'`
   expect(entry!['detail']).toMatchObject({ fields: ['name'] })
 })
 

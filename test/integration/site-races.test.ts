@@ -182,5 +182,5 @@ test('a password that comes with a publish protects it, and is recorded', async 
   expect(value.site).toMatchObject({ has_password: true, state: 'live' })
   expect((await control.routeOf(value.site.slug)).password).toMatchObject({ generation: 1 })
   const actions = await sql`select action from audit_log where subject = ${value.site.id} order by id`
-  expect(actions.map(({ action }) => action)).toEqual(['site.create', 'site.update', 'site.publish'])
+  expect(actions.map(({ action }) => action)).toEqual(['site.created', 'site.updated', 'site.published'])
 })

@@ -4,7 +4,8 @@ import { createAccess } from '../../control/people/access/access.ts'
 import { createAccounts } from '../../control/people/accounts/accounts.ts'
 import type { Actor } from '../../control/ground/actor.ts'
 import type { AccountHooks, SignedIn, Visit } from '../../control/people/accounts/contract.ts'
-import { SESSION_COOKIE } from '../../control/people/access/session-cookie.ts'
+import { createTokens } from '../../control/people/access/tokens.ts'
+import { SESSION_COOKIE } from '../../control/people/access/sessions.ts'
 import { createApiRoutes } from '../../control/ground/http/api.ts'
 import type { Request, Route } from '../../control/ground/http/route.ts'
 import { createEnqueueMail, sealContext } from '../../control/ground/mail/mail.ts'
@@ -75,6 +76,7 @@ export async function createAccountsFixture(log: Log = silentLog) {
   })
   const organisations = createOrganisations({ sql, clock, baseUrl: BASE_URL, enqueueMail, hooks })
   const access = createAccess({ sql, clock, log, baseUrl: BASE_URL })
+  const tokens = createTokens({ sql, clock })
 
   async function mailsTo(to: string): Promise<SentMail[]> {
     const rows = await sql<{ id: string; template: string; sealed: string }[]>`
@@ -108,6 +110,7 @@ export async function createAccountsFixture(log: Log = silentLog) {
     accounts,
     organisations,
     access,
+    tokens,
     mailsTo,
     actorOf,
     newAccount,

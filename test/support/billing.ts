@@ -1,6 +1,6 @@
 /** Billing on a real Postgres with the real Stripe client against the stand-in, and a clock that the test moves. */
 import type { Actor } from '../../control/ground/actor.ts'
-import { CURRENCIES } from '../../control/people/accounts/countries.ts'
+import { CURRENCIES } from '../../control/people/organisations/countries.ts'
 import { createBilling } from '../../control/plans/billing/billing.ts'
 import type { Wanted } from '../../control/plans/billing/checkouts.ts'
 import { setUpStripe } from '../../control/plans/billing/setup.ts'

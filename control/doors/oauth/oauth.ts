@@ -183,7 +183,13 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
       await transaction(sql, async (db) => {
         const revoked = await queries.revokeOwnGrant(db, actor.userId, grantId, now())
         if (!revoked) throw errors.notFound('connected app')
-        await recordAudit(db, { orgId: revoked.org_id, actor, action: 'oauth.revoked', subject: revoked.client_name })
+        await recordAudit(db, {
+          at: now(),
+          orgId: revoked.org_id,
+          actor,
+          action: 'oauth.revoked',
+          subject: revoked.client_name,
+        })
       })
     },
 

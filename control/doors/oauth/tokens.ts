@@ -135,6 +135,7 @@ export function createTokens({
       await queries.insertGrant(db, grant)
       await hooks.onSignIn(db, actor.userId, now())
       await recordAudit(db, {
+        at: now(),
         orgId: actor.orgId,
         actor,
         action: 'oauth.allowed',

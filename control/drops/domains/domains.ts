@@ -6,6 +6,7 @@
  * doctor/checks.ts moves a domain from state to state. The edges are asked for a certificate only once DNS has proven the
  * name; they never order one by themselves.
  */
+import type { Audit } from '../../people/audit/audit.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { DAY_MS, HOUR_MS, SECOND_MS, type Clock } from '../../../shared/clock.ts'
@@ -45,11 +46,7 @@ export interface DomainsDeps {
   enqueueMail: EnqueueMail
   /** Who is asked about zones; by default the resolver of the settings. */
   dns?: Dns
-  /** Writes the audit log inside the transaction of the change. */
-  audit(
-    sql: Sql,
-    entry: { actor: Actor; action: string; subject: string; detail?: Record<string, unknown> },
-  ): Promise<void>
+  audit: Audit
   propagate(): Promise<{ pending: boolean }>
 }
 
@@ -259,7 +256,7 @@ export function createDomains(deps: DomainsDeps): Domains {
         await claim(db, actor, siteId, domain, null)
         const isPairFree = pair !== undefined && !(await queries.findClaim(db, actor.orgId, pair))
         if (isPairFree) await claim(db, actor, siteId, pair, domain)
-        await audit(db, { actor, action: 'domain.add', subject: domain, detail: { site: siteId } })
+        await audit(db, { actor, action: 'domain.added', subject: domain, detail: { site: siteId } })
       })
       const looked = checkBoth(siteId, domain).catch((error: unknown) =>
         log.warn({ err: error, domain }, 'a new domain could not be looked at; the next check will'),
@@ -277,7 +274,7 @@ export function createDomains(deps: DomainsDeps): Domains {
         for (const one of all.filter((other) => other.id === row.id || other.redirect_to === row.domain))
           await release(db, one)
         await resume(db, actor.orgId, plan)
-        await audit(db, { actor, action: 'domain.remove', subject: row.domain, detail: { site: siteId } })
+        await audit(db, { actor, action: 'domain.removed', subject: row.domain, detail: { site: siteId } })
       })
       return propagate()
     },
@@ -297,7 +294,7 @@ export function createDomains(deps: DomainsDeps): Domains {
         await queries.updateDomain(db, row.id, { redirect_to: null })
         if (former) await queries.updateDomain(db, former.id, { redirect_to: row.domain })
         await checks.syncRoutes(db, siteId)
-        await audit(db, { actor, action: 'domain.main', subject: row.domain, detail: { site: siteId } })
+        await audit(db, { actor, action: 'domain.made_main', subject: row.domain, detail: { site: siteId } })
         return row.domain
       })
       await propagate()

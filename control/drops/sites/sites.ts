@@ -1,4 +1,5 @@
 /** Sites: reserve, list, change settings, delete. Content arrives through versions/. */
+import type { Audit } from '../../people/audit/audit.ts'
 import { randomBytes } from 'node:crypto'
 import { DAY_MS, type Clock } from '../../../shared/clock.ts'
 import { errors } from '../../../shared/errors.ts'
@@ -28,12 +29,6 @@ export interface WantedSite {
   readonly slug?: string | undefined
   readonly name?: string | undefined
 }
-
-/** Writes the audit log inside the transaction of the change. */
-export type Audit = (
-  sql: Sql,
-  entry: { actor: Actor; action: string; subject: string; detail?: Record<string, unknown> },
-) => Promise<void>
 
 export interface SitesDeps {
   sql: Pool
@@ -151,7 +146,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     if ((await roomFor(db, actor.orgId, plan)) < 1)
       throw errors.planLimit(`Your plan allows ${plans[plan].activeDrops} active drops. Delete one, or upgrade.`)
     const site = await reserve(db, { orgId: actor.orgId }, wanted)
-    await audit(db, { actor, action: 'site.create', subject: site.id, detail: { slug: site.slug } })
+    await audit(db, { actor, action: 'site.created', subject: site.id, detail: { slug: site.slug } })
     return site
   }
 
@@ -278,7 +273,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
         const protection = password === undefined ? {} : protectionChanges(site, password)
         await queries.updateSite(db, siteId, { ...changes, ...protection }, now())
         await refreshRoutes(db, siteId)
-        await audit(db, { actor, action: 'site.update', subject: siteId, detail: { fields: Object.keys(patch) } })
+        await audit(db, { actor, action: 'site.updated', subject: siteId, detail: { fields: Object.keys(patch) } })
       })
       const { pending } = await events.propagate()
       return { value: await viewOwn(actor, siteId), pending }
@@ -289,7 +284,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
         const site = await lockOwn(db, actor, siteId)
         await remove(db, site)
         await resumeFitting(db, actor.orgId)
-        await audit(db, { actor, action: 'site.delete', subject: siteId, detail: { slug: site.slug } })
+        await audit(db, { actor, action: 'site.deleted', subject: siteId, detail: { slug: site.slug } })
       })
       return { value: undefined, ...(await events.propagate()) }
     },
@@ -311,7 +306,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
         await queries.setPaused(db, pause, now())
         await queries.setPaused(db, resume, null)
         for (const id of [...pause, ...resume].toSorted()) await refreshRoutes(db, id)
-        await audit(db, { actor, action: 'site.choose', subject: actor.orgId, detail: { chosen, pause, resume } })
+        await audit(db, { actor, action: 'site.chosen', subject: actor.orgId, detail: { chosen, pause, resume } })
       })
       const { pending } = await events.propagate()
       return { value: await views(await queries.listSites(sql, actor.orgId)), pending }

@@ -29,7 +29,7 @@ interface TrustDeps {
 }
 
 /** A member of staff, or the operator at the machine. */
-export type Moderator = Actor | { readonly system: string }
+export type Moderator = Actor | { readonly system: 'operator' }
 
 export const REPORT_REASONS = ['phishing', 'malware', 'copyright', 'illegal', 'spam', 'other'] as const
 export type ReportReason = (typeof REPORT_REASONS)[number]
@@ -78,9 +78,10 @@ export function createTrust({ sql, clock, events, refreshRoutes, enqueueMail, li
     await queries.setTakenDown(db, site.id, now(), reason)
     await queries.resolveAllOf(db, site.id, 'taken down', now())
     await recordAudit(db, {
+      at: now(),
       orgId: site.org_id,
       actor: moderator,
-      action: 'trust.takedown',
+      action: 'site.taken_down',
       subject: site.id,
       detail: { slug: site.slug, reason },
     })
@@ -101,7 +102,14 @@ export function createTrust({ sql, clock, events, refreshRoutes, enqueueMail, li
     if ((await queries.leadsSomewhere(db, host)) || !(await events.isServed(host))) return false
     await setRoute(db, closedRouteOf(host, 'unknown', 'removed'))
     const detail = { host, reason }
-    await recordAudit(db, { orgId: null, actor: moderator, action: 'trust.takedown', subject: host, detail })
+    await recordAudit(db, {
+      at: now(),
+      orgId: null,
+      actor: moderator,
+      action: 'site.taken_down',
+      subject: host,
+      detail,
+    })
     return true
   }
 
@@ -120,9 +128,10 @@ export function createTrust({ sql, clock, events, refreshRoutes, enqueueMail, li
         if (!site.taken_down_at) throw errors.invalidRequest(`"${slug}" has not been taken down.`)
         await queries.setTakenDown(db, site.id, null, null)
         await recordAudit(db, {
+          at: now(),
           orgId: site.org_id,
           actor: moderator,
-          action: 'trust.restore',
+          action: 'site.restored',
           subject: site.id,
           detail: { slug },
         })

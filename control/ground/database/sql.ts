@@ -84,3 +84,8 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
   const { code, constraint_name } = error as { code?: string; constraint_name?: string }
   return code === '23505' && (constraint === undefined || constraint_name === constraint)
 }
+
+/** A document for a `jsonb` column. What it holds has been checked by whoever made it. */
+export function jsonb(sql: Sql, document: object): postgres.Parameter {
+  return sql.json(document as postgres.JSONValue)
+}

@@ -2,8 +2,7 @@
 import { parseArgs } from 'node:util'
 import { systemClock } from '../../../shared/clock.ts'
 import { PLAN_NAMES, type PlanName } from '../../../shared/plans.ts'
-import { CURRENCIES } from '../../people/accounts/countries.ts'
-import { issueToken } from '../../people/access/tokens.ts'
+import { CURRENCIES } from '../../people/organisations/countries.ts'
 import { setUpStripe } from '../../plans/billing/setup.ts'
 import { transaction } from '../../ground/database/sql.ts'
 import type { Services } from '../../services.ts'
@@ -22,7 +21,7 @@ export interface Command {
 }
 
 /** Recorded as the actor of what is done here. */
-const OPERATOR = { system: 'operator' }
+const OPERATOR = { system: 'operator' } as const
 
 const createAccount: Command = {
   usage: 'create-account --email <e-mail> [--plan <plan>] [--verified] [--token] [--password-stdin] [--staff]',
@@ -44,7 +43,7 @@ const createAccount: Command = {
     if (staff) await makeStaff(services.sql, account.userId)
     if (planName !== 'free') await changePlan(services, account.orgId, planName)
     const owner = { userId: account.userId, orgId: account.orgId, emailVerified: verified }
-    const issued = token ? await issueToken(services.sql, owner, 'operator') : undefined
+    const issued = token ? await services.tokens.createFor(owner, 'operator') : undefined
     return {
       email: account.email,
       user_id: account.userId,

@@ -8,7 +8,7 @@ import { equalTexts, hashSecret, randomSecret, type Secrets } from '../../../sha
 import { cookie } from '../../ground/http/reply.ts'
 import type { Request } from '../../ground/http/route.ts'
 import { isCrossOrigin } from './same-origin.ts'
-import { SESSION_COOKIE } from './session-cookie.ts'
+import { SESSION_COOKIE } from './sessions.ts'
 
 export const CSRF_FIELD = 'csrf'
 const VISITOR_COOKIE = '__Host-dropway_csrf'

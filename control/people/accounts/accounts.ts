@@ -1,53 +1,27 @@
 /** Accounts: who somebody is, and everything that happens to that. See contract.ts for the promises. */
-import { DAY_MS, type Clock } from '../../../shared/clock.ts'
-import type { Log } from '../../../shared/log.ts'
+import { DAY_MS } from '../../../shared/clock.ts'
 import { createProofOfWork } from '../../../shared/proof-of-work.ts'
-import type { Secrets } from '../../../shared/secrets.ts'
-import type { Pool } from '../../ground/database/sql.ts'
-import type { Request } from '../../ground/http/route.ts'
-import type { EnqueueMail } from '../../ground/mail/mail.ts'
-import { createAbandonment, type AbandonmentSettings } from './abandonment.ts'
-import { createClosing, createCloseAccount } from './closing.ts'
-import type { AccountHooks, Accounts } from './contract.ts'
-import { createEmailChange } from './email-change.ts'
-import { createErasure } from './erasure.ts'
+import { createThrottle } from '../../ground/http/limits/throttle.ts'
+import { SESSION_COOKIE, sweepSessions } from '../access/sessions.ts'
+import { createAbandonment, createCloseAccount, createClosing, createErasure } from './closing.ts'
+import type { Accounts } from './contract.ts'
+import type { AccountsDependencies, PartDependencies } from './dependencies.ts'
+import { createEmailChange, createVerification } from './email.ts'
 import { createLinks } from './links.ts'
 import { createPasswords } from './passwords.ts'
-import { sweepAccounts } from './queries.ts'
-import { SESSION_COOKIE } from '../access/session-cookie.ts'
-import { aliveAt } from '../access/sessions.ts'
+import { deleteOldLinks } from './queries.ts'
+import { ALLOWANCES } from './rules.ts'
 import { createSigningIn } from './signing-in.ts'
 import { createSigningUp } from './signing-up.ts'
-import { createThrottle } from '../../ground/http/limits/throttle.ts'
-import { createVerification } from './verification.ts'
 
 /** A link opened long after its end is still told apart from a wrong one. */
 const KEEP_DEAD_LINKS_MS = 30 * DAY_MS
 
-export interface AccountsOptions {
-  readonly sql: Pool
-  readonly clock: Clock
-  readonly log: Log
-  readonly baseUrl: string
-  readonly secrets: Pick<Secrets, 'sign' | 'verify'>
-  readonly enqueueMail: EnqueueMail
-  readonly hooks: AccountHooks
-  /** How long what names the person of a closed account is kept in logs. */
-  readonly personalDataKeptMs: number
-  readonly settings: AbandonmentSettings
-  /** The address of a drop. */
-  readonly dropUrl: (slug: string) => string
-  /** Header in which the proxy in front tells the visitor's country; undefined when none is trusted. */
-  readonly geoHeader: string | undefined
-  /** The browser's verified anonymous id. */
-  readonly anonymousIdOf: (request: Request) => string | undefined
-}
-
-export function createAccounts(options: AccountsOptions): Accounts {
+export function createAccounts(options: AccountsDependencies): Accounts {
   const { sql, clock, baseUrl, enqueueMail, geoHeader, anonymousIdOf, secrets } = options
-  const deps = {
+  const deps: PartDependencies = {
     ...options,
-    throttle: createThrottle({ sql, clock }),
+    throttle: createThrottle({ sql, clock, allowances: ALLOWANCES }),
     proofOfWork: createProofOfWork(secrets),
     links: createLinks({ clock, baseUrl, dropUrl: options.dropUrl, enqueueMail }),
     now: () => new Date(clock.now()),
@@ -64,7 +38,9 @@ export function createAccounts(options: AccountsOptions): Accounts {
       sessionSecret: request.cookie(SESSION_COOKIE),
     }),
     async sweep() {
-      await sweepAccounts(sql, aliveAt(deps.now()), new Date(clock.now() - KEEP_DEAD_LINKS_MS))
+      await sweepSessions(sql, deps.now())
+      await deleteOldLinks(sql, new Date(clock.now() - KEEP_DEAD_LINKS_MS))
+      await deps.throttle.sweep()
       await erasure.run()
     },
     ...createSigningUp(deps),

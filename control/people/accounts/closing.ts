@@ -1,15 +1,37 @@
+/** How accounts end: by their person, because nobody ever verified them, and out of the logs afterwards. */
+import type { Clock } from '../../../shared/clock.ts'
 import { errors } from '../../../shared/errors.ts'
-import { recordAudit } from '../audit/audit.ts'
-import { transaction, type Sql } from '../../ground/database/sql.ts'
-import { closeOrganisation, leaveAllOrganisations, lockOwnedOrganisations } from '../organisations/personal.ts'
+import { leadsOf } from '../../../shared/warnings.ts'
 import type { Actor } from '../../ground/actor.ts'
+import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import { eraseMailsTo } from '../../ground/mail/mail.ts'
+import { clearedSessionCookie, endSessionsOf } from '../access/sessions.ts'
+import { revokeTokensOf } from '../access/tokens.ts'
+import { addressesIn, eraseFromAudit, recordAudit, type AuditActor } from '../audit/audit.ts'
+import {
+  closeOrganisation,
+  eraseInvitationsTo,
+  leaveAllOrganisations,
+  lockOwnedOrganisations,
+} from '../organisations/personal.ts'
 import type { Accounts } from './contract.ts'
-import type { AccountDeps } from './dependencies.ts'
-import { requirePassword } from './passwords.ts'
-import { deleteSessions, eraseUser, lockUser } from './queries.ts'
-import { clearedSessionCookie } from '../access/session-cookie.ts'
+import type { AbandonmentSettings, PartDependencies } from './dependencies.ts'
+import { requirePassword } from './signing-in.ts'
+import {
+  addressesInUse,
+  eraseUser,
+  insertAccountNotice,
+  listAccountNotices,
+  listOwnedDrops,
+  lockErasable,
+  lockUnverified,
+  lockUser,
+  markErased,
+  unverifiedBefore,
+  type AccountNotice,
+} from './queries.ts'
 
-type Deps = Pick<AccountDeps, 'sql' | 'hooks' | 'throttle' | 'now' | 'enqueueMail'>
+type ClosingDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'now' | 'enqueueMail'>
 
 /** Ends an account inside the caller's transaction: its organisations, drops, sessions and tokens go, and a mail says so. */
 export type CloseAccount = (
@@ -22,7 +44,7 @@ export function createCloseAccount({
   hooks,
   now,
   enqueueMail,
-}: Pick<Deps, 'hooks' | 'now' | 'enqueueMail'>): CloseAccount {
+}: Pick<ClosingDependencies, 'hooks' | 'now' | 'enqueueMail'>): CloseAccount {
   return async (locked, user, by) => {
     const owned = await lockOwnedOrganisations(locked, user.id)
     const shared = owned.filter((organisation) => organisation.members > 1).map((organisation) => organisation.name)
@@ -33,13 +55,14 @@ export function createCloseAccount({
       )
     }
     for (const { id } of owned) {
-      const actor = by ?? { system: 'lifecycle' }
-      await recordAudit(locked, { orgId: id, actor, action: 'account.deleted', subject: user.id })
+      const actor: AuditActor = by ?? { system: 'lifecycle' }
+      await recordAudit(locked, { at: now(), orgId: id, actor, action: 'account.deleted', subject: user.id })
       await hooks.onOrganisationDeleted(locked, id, now())
       await closeOrganisation(locked, id, now())
     }
     await leaveAllOrganisations(locked, user.id)
-    await deleteSessions(locked, user.id)
+    await endSessionsOf(locked, user.id)
+    await revokeTokensOf(locked, user.id, now())
     await eraseUser(locked, user.id, now())
     await enqueueMail(locked, {
       eventKey: `account_deleted:${user.id}`,
@@ -55,7 +78,7 @@ export function createClosing({
   hooks,
   throttle,
   closeAccount,
-}: Deps & { closeAccount: CloseAccount }): Pick<Accounts, 'deleteAccount'> {
+}: ClosingDependencies & { closeAccount: CloseAccount }): Pick<Accounts, 'deleteAccount'> {
   return {
     async deleteAccount(actor, { password }) {
       await requirePassword(sql, throttle, actor, password)
@@ -66,6 +89,120 @@ export function createClosing({
       })
       await hooks.propagate()
       return { setCookie: clearedSessionCookie() }
+    },
+  }
+}
+
+export type AbandonmentStep =
+  | { readonly kind: 'wait' }
+  /** `actsAt`: the date that the mail names. */
+  | { readonly kind: 'tell'; readonly notice: string; readonly actsAt: Date }
+  | { readonly kind: 'close' }
+
+/** What is next for an account. A mail that is late moves the end: its reader has the whole lead. */
+export function nextStep(
+  createdAt: Date,
+  told: readonly AccountNotice[],
+  now: number,
+  { unverifiedLifetimeMs, unverifiedWarningsMs }: AbandonmentSettings,
+): AbandonmentStep {
+  const leads = leadsOf(unverifiedWarningsMs, unverifiedLifetimeMs)
+  const end = told.reduce(
+    (latest, { actsAt }) => Math.max(latest, actsAt.getTime()),
+    createdAt.getTime() + unverifiedLifetimeMs,
+  )
+  const lead = leads[told.length]
+  if (lead === undefined) return now >= end ? { kind: 'close' } : { kind: 'wait' }
+  if (now < end - lead) return { kind: 'wait' }
+  const notice = `unverified_${told.length + 1}`
+  return { kind: 'tell', notice, actsAt: new Date(Math.max(end, now + lead)) }
+}
+
+type AbandonmentDependencies = Pick<
+  PartDependencies,
+  'sql' | 'links' | 'enqueueMail' | 'now' | 'dropUrl' | 'settings'
+> & {
+  readonly closeAccount: CloseAccount
+}
+
+/**
+ * Accounts that were never verified. Their drops have no clock, so they end with the account: some time after the
+ * sign-up, and only after two mails whose dates have passed. Each mail holds a link that verifies until then.
+ */
+export function createAbandonment({
+  sql,
+  links,
+  enqueueMail,
+  now,
+  dropUrl,
+  settings,
+  closeAccount,
+}: AbandonmentDependencies): Pick<Accounts, 'closeUnverified'> {
+  async function step(userId: string): Promise<boolean> {
+    return transaction(sql, async (locked) => {
+      const user = await lockUnverified(locked, userId)
+      if (!user) return false
+      const next = nextStep(user.createdAt, await listAccountNotices(locked, userId), now().getTime(), settings)
+      if (next.kind === 'tell') {
+        await insertAccountNotice(locked, userId, { kind: next.notice, actsAt: next.actsAt, sentAt: now() })
+        await enqueueMail(locked, {
+          eventKey: `${next.notice}:${userId}`,
+          to: user.email,
+          template: 'unverified',
+          data: {
+            email: user.email,
+            at: next.actsAt,
+            drops: (await listOwnedDrops(locked, userId)).map(({ name, slug }) => ({ name, url: dropUrl(slug) })),
+            link: await links.make(locked, 'verify', { userId, email: user.email }, next.actsAt),
+          },
+        })
+      }
+      if (next.kind === 'close') await closeAccount(locked, user)
+      return next.kind === 'close'
+    })
+  }
+
+  return {
+    async closeUnverified(): Promise<number> {
+      const firstLead = leadsOf(settings.unverifiedWarningsMs, settings.unverifiedLifetimeMs)[0] ?? 0
+      const before = new Date(now().getTime() - settings.unverifiedLifetimeMs + firstLead)
+      let closed = 0
+      for (const id of await unverifiedBefore(sql, before)) if (await step(id)) closed++
+      return closed
+    },
+  }
+}
+
+export interface Erasure {
+  /** Erases everything that is due; resolves to how many accounts that were. */
+  run(): Promise<number>
+}
+
+/**
+ * What names a person outlives the account for a while, in the audit logs of organisations and in the records of mails:
+ * whoever misused it can be asked about. After the period that the page for deleting an account names, it goes too.
+ */
+export function createErasure({ sql, clock, keptMs }: { sql: Pool; clock: Clock; keptMs: number }): Erasure {
+  const eraseNext = (): Promise<boolean> =>
+    transaction(sql, async (db) => {
+      const userId = await lockErasable(db, new Date(clock.now() - keptMs))
+      if (userId === undefined) return false
+      const known = await addressesIn(db, userId)
+      // Somebody may have signed up again with the same address: that account's records are not this one's.
+      const inUse = await addressesInUse(db, known)
+      const addresses = known.filter((address) => !inUse.includes(address))
+      await eraseFromAudit(db, userId, addresses)
+      await eraseMailsTo(db, addresses)
+      await eraseInvitationsTo(db, addresses)
+      await markErased(db, userId, new Date(clock.now()))
+      return true
+    })
+
+  return {
+    async run() {
+      let count = 0
+      while (await eraseNext()) count++
+      return count
     },
   }
 }

@@ -5,18 +5,15 @@
 import type { Sql } from '../../ground/database/sql.ts'
 import type { Request } from '../../ground/http/route.ts'
 import type { Actor } from '../../ground/actor.ts'
+import type { Browser } from '../access/sessions.ts'
 
 /** The circumstances of a form, gathered from the request by `accounts.visit(request)`. */
-export interface Visit {
-  readonly ip: string
-  readonly userAgent: string
+export interface Visit extends Browser {
   readonly acceptLanguage: string | undefined
   /** What the trusted proxy says about the visitor's country. */
   readonly geoCountry: string | undefined
   /** The browser's signed anonymous cookie, already verified: its drops are claimed. */
   readonly anonymousId: string | undefined
-  /** Value of the session cookie that came along; it ends when a new session begins. */
-  readonly sessionSecret: string | undefined
 }
 
 export interface SignedIn {

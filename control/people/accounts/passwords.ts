@@ -1,29 +1,20 @@
+import { parseEmail } from '../../ground/mail/address.ts'
 import { errors } from '../../../shared/errors.ts'
-import { hashPassword, verifyPassword } from '../../../shared/password.ts'
+import { hashPassword } from '../../../shared/password.ts'
 import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
+import { beginSession, endSessionsOf } from '../access/sessions.ts'
+import { revokeTokensOf } from '../access/tokens.ts'
 import { recordAudit } from '../audit/audit.ts'
 import { transaction, type Sql } from '../../ground/database/sql.ts'
 import { ACCOUNT_PATHS } from '../../ground/mail/links.ts'
-import type { Actor } from '../../ground/actor.ts'
 import type { Accounts } from './contract.ts'
-import type { AccountDeps } from './dependencies.ts'
-import {
-  deleteSessions,
-  findLink,
-  findUserByEmail,
-  lockUser,
-  retireLinks,
-  revokeAllTokens,
-  setPasswordHash,
-  useLink,
-  type UserRow,
-} from './queries.ts'
-import { networkOf, parseEmail, requireGoodPassword } from './rules.ts'
-import { beginSession } from '../access/sessions.ts'
-import { enter } from './signing-in.ts'
-import { verify } from './verification.ts'
+import type { PartDependencies } from './dependencies.ts'
+import { findLink, findUserByEmail, lockUser, retireLinks, setPasswordHash, useLink, type UserRow } from './queries.ts'
+import { networkOf, requireGoodPassword } from './rules.ts'
+import { enter, requirePassword } from './signing-in.ts'
+import { verify } from './email.ts'
 
-type Deps = Pick<AccountDeps, 'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'log' | 'enqueueMail' | 'baseUrl'>
+type Deps = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'log' | 'enqueueMail' | 'baseUrl'>
 type Passwords = Pick<Accounts, 'requestReset' | 'isLinkValid' | 'resetPassword' | 'changePassword'>
 
 export function createPasswords({ sql, hooks, throttle, links, now, log, enqueueMail, baseUrl }: Deps): Passwords {
@@ -40,9 +31,9 @@ export function createPasswords({ sql, hooks, throttle, links, now, log, enqueue
     { passwordHash, endTokensAndApps }: { passwordHash: string; endTokensAndApps: boolean },
   ): Promise<void> {
     await setPasswordHash(locked, user.id, passwordHash)
-    await deleteSessions(locked, user.id)
+    await endSessionsOf(locked, user.id)
     if (endTokensAndApps) {
-      await revokeAllTokens(locked, user.id, now())
+      await revokeTokensOf(locked, user.id, now())
       await hooks.endConnectedApps(locked, user.id, now())
     }
     await retireLinks(locked, user.id, ['reset', 'email_change'], now())
@@ -78,7 +69,13 @@ export function createPasswords({ sql, hooks, throttle, links, now, log, enqueue
         if (user.verifiedAt === null) await verify(locked, user, now(), hooks)
         const entered = await enter(locked, { ...user, verifiedAt: user.verifiedAt ?? now() }, visit, now(), hooks)
         const actor = { userId: user.id, email: user.email, ip: visit.ip }
-        await recordAudit(locked, { orgId: entered.orgId, actor, action: 'account.password_reset', subject: user.id })
+        await recordAudit(locked, {
+          at: now(),
+          orgId: entered.orgId,
+          actor,
+          action: 'account.password_reset',
+          subject: user.id,
+        })
         return entered
       })
       await hooks.propagate()
@@ -94,7 +91,13 @@ export function createPasswords({ sql, hooks, throttle, links, now, log, enqueue
         if (!user) throw errors.unauthorized()
         await replacePassword(locked, user, { passwordHash, endTokensAndApps })
         const { setCookie } = await beginSession(locked, actor, visit, now())
-        await recordAudit(locked, { orgId: actor.orgId, actor, action: 'account.password_changed', subject: user.id })
+        await recordAudit(locked, {
+          at: now(),
+          orgId: actor.orgId,
+          actor,
+          action: 'account.password_changed',
+          subject: user.id,
+        })
         return {
           userId: user.id,
           orgId: actor.orgId,
@@ -106,19 +109,4 @@ export function createPasswords({ sql, hooks, throttle, links, now, log, enqueue
       })
     },
   }
-}
-
-/** What cannot be undone asks for the password again: an open browser is not enough. */
-export async function requirePassword(
-  sql: Sql,
-  throttle: AccountDeps['throttle'],
-  actor: Pick<Actor, 'userId' | 'email'>,
-  password: string,
-): Promise<void> {
-  await throttle.require('passwordCheckPerAccount', actor.userId)
-  const user = await findUserByEmail(sql, actor.email)
-  if (!user || user.id !== actor.userId || !(await verifyPassword(password.slice(0, 1000), user.passwordHash))) {
-    throw errors.wrongCredentials('This is not your password.')
-  }
-  await throttle.forget('passwordCheckPerAccount', actor.userId)
 }

@@ -1,31 +1,10 @@
-/** Decisions about accounts: what is an acceptable e-mail and password, how often somebody may try. */
+/** Decisions about accounts: what is an acceptable password, how often somebody may try. */
 import { isIPv6 } from 'node:net'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/clock.ts'
 import { errors } from '../../../shared/errors.ts'
-import { isHostname } from '../../../shared/hosts.ts'
 import { MAX_PASSWORD_CHARS } from '../../../shared/limits.ts'
 import { PROOF_LIFETIME_MS } from '../../../shared/proof-of-work.ts'
-
-/** RFC 5321 §4.5.3.1. */
-const MAX_EMAIL_CHARS = 254
-const MAX_LOCAL_PART_CHARS = 64
-const LOCAL_PART = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/
-
-/** Lower case, since nobody runs two mailboxes that differ in case; throws when it cannot be an address. */
-export function parseEmail(text: string): string {
-  const email = text.trim().toLowerCase()
-  const at = email.lastIndexOf('@')
-  const [local, domain] = [email.slice(0, at), email.slice(at + 1)]
-  const isAddress =
-    at > 0 &&
-    email.length <= MAX_EMAIL_CHARS &&
-    local.length <= MAX_LOCAL_PART_CHARS &&
-    LOCAL_PART.test(local) &&
-    domain.includes('.') &&
-    isHostname(domain)
-  if (!isAddress) throw errors.invalidRequest('email: this is not an e-mail address')
-  return email
-}
+import type { Allowance } from '../../ground/http/limits/throttle.ts'
 
 export const MIN_PASSWORD_CHARS = 10
 
@@ -56,11 +35,6 @@ export const DUMMY_PASSWORD_HASH =
 /** How long a link in a mail works. */
 export const LINK_LIFETIMES_MS = { verify: 3 * DAY_MS, reset: HOUR_MS, email_change: DAY_MS } as const
 
-export interface Allowance {
-  readonly limit: number
-  readonly windowMs: number
-}
-
 /**
  * Attempts per window. Somebody who forgot a password needs a handful; a whole office shares an address. Beyond its
  * allowance a sign-in is not refused but costs a proof of work: strangers' guesses must not lock the owner out.
@@ -75,8 +49,6 @@ export const ALLOWANCES = {
   resetMailPerAccount: { limit: 5, windowMs: HOUR_MS },
   verificationMailPerAccount: { limit: 5, windowMs: HOUR_MS },
   emailChangePerAccount: { limit: 5, windowMs: HOUR_MS },
-  /** Mails to strangers. */
-  invitationMailPerAccount: { limit: 50, windowMs: DAY_MS },
   /** Each answer to a challenge counts as one sign-in. */
   signInPerProof: { limit: 1, windowMs: PROOF_LIFETIME_MS },
   passwordCheckPerAccount: { limit: 10, windowMs: 15 * MINUTE_MS },

@@ -1,26 +1,25 @@
+import { parseEmail } from '../../ground/mail/address.ts'
 import { errors } from '../../../shared/errors.ts'
 import { verifyPassword } from '../../../shared/password.ts'
 import { guessBits } from '../../../shared/proof-of-work.ts'
-import { hashSecret } from '../../../shared/secrets.ts'
+import {
+  beginSession,
+  clearedSessionCookie,
+  endSession,
+  endSessionById,
+  endSessionsOf,
+  listSessions,
+} from '../access/sessions.ts'
 import { recordAudit } from '../audit/audit.ts'
+import type { Actor } from '../../ground/actor.ts'
 import { transaction, type Sql } from '../../ground/database/sql.ts'
 import { findHomeOrganisation } from '../organisations/personal.ts'
 import type { Accounts, SignedIn, Visit } from './contract.ts'
-import type { AccountDeps } from './dependencies.ts'
-import {
-  deleteSession,
-  deleteSessionByHash,
-  deleteSessions,
-  findUserByEmail,
-  listLiveSessions,
-  lockUser,
-  type UserRow,
-} from './queries.ts'
-import { DUMMY_PASSWORD_HASH, networkOf, parseEmail } from './rules.ts'
-import { clearedSessionCookie } from '../access/session-cookie.ts'
-import { aliveAt, beginSession } from '../access/sessions.ts'
+import type { PartDependencies } from './dependencies.ts'
+import { findUserByEmail, lockUser, type UserRow } from './queries.ts'
+import { DUMMY_PASSWORD_HASH, networkOf } from './rules.ts'
 
-type Deps = Pick<AccountDeps, 'sql' | 'hooks' | 'throttle' | 'now' | 'proofOfWork'>
+type Deps = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'now' | 'proofOfWork'>
 type SigningIn = Pick<Accounts, 'signIn' | 'signOut' | 'signOutEverywhere' | 'listSessions' | 'revokeSession'>
 
 /** No password of ours is longer; hashing megabytes would be work for nothing. */
@@ -87,22 +86,22 @@ export function createSigningIn({ sql, hooks, throttle, now, proofOfWork }: Deps
     },
 
     async signOut(sessionSecret) {
-      if (sessionSecret !== undefined) await deleteSessionByHash(sql, hashSecret(sessionSecret))
+      if (sessionSecret !== undefined) await endSession(sql, sessionSecret)
       return { setCookie: clearedSessionCookie() }
     },
 
     async signOutEverywhere(actor) {
-      return { setCookie: clearedSessionCookie(), ended: await deleteSessions(sql, actor.userId) }
+      return { setCookie: clearedSessionCookie(), ended: await endSessionsOf(sql, actor.userId) }
     },
 
     async listSessions(actor) {
       const current = actor.via.kind === 'session' ? actor.via.sessionId : undefined
-      const rows = await listLiveSessions(sql, actor.userId, aliveAt(now()))
+      const rows = await listSessions(sql, actor.userId, now())
       return rows.map((row) => ({ ...row, current: row.id === current }))
     },
 
     async revokeSession(actor, sessionId) {
-      if (!(await deleteSession(sql, actor.userId, sessionId))) throw errors.notFound('session')
+      if (!(await endSessionById(sql, actor.userId, sessionId))) throw errors.notFound('session')
     },
   }
 }
@@ -113,7 +112,7 @@ export async function enter(
   user: Pick<UserRow, 'id' | 'email' | 'verifiedAt'>,
   visit: Visit,
   at: Date,
-  hooks: Pick<AccountDeps['hooks'], 'onSignIn' | 'claim'>,
+  hooks: Pick<PartDependencies['hooks'], 'onSignIn' | 'claim'>,
 ): Promise<SignedIn> {
   const orgId = await findHomeOrganisation(locked, user.id)
   const { setCookie } = await beginSession(locked, { userId: user.id, orgId }, visit, at)
@@ -123,10 +122,30 @@ export async function enter(
       ? 0
       : await hooks.claim(locked, { anonymousId: visit.anonymousId, orgId, userId: user.id, isNewAccount: false })
   await recordAudit(locked, {
+    at,
     orgId,
     actor: { userId: user.id, email: user.email, ip: visit.ip },
     action: 'account.signed_in',
     subject: user.id,
   })
   return { userId: user.id, orgId, email: user.email, emailVerified: user.verifiedAt !== null, setCookie, claimed }
+}
+
+/** What cannot be undone asks for the password again: an open browser is not enough. */
+export async function requirePassword(
+  sql: Sql,
+  throttle: PartDependencies['throttle'],
+  actor: Pick<Actor, 'userId' | 'email'>,
+  password: string,
+): Promise<void> {
+  await throttle.require('passwordCheckPerAccount', actor.userId)
+  const user = await findUserByEmail(sql, actor.email)
+  if (
+    !user ||
+    user.id !== actor.userId ||
+    !(await verifyPassword(password.slice(0, MAX_TRIED_PASSWORD_CHARS), user.passwordHash))
+  ) {
+    throw errors.wrongCredentials('This is not your password.')
+  }
+  await throttle.forget('passwordCheckPerAccount', actor.userId)
 }

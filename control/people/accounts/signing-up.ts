@@ -1,3 +1,4 @@
+import { parseEmail } from '../../ground/mail/address.ts'
 import { errors } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import { hashPassword } from '../../../shared/password.ts'
@@ -6,13 +7,13 @@ import { recordAudit } from '../audit/audit.ts'
 import { transaction, type Sql } from '../../ground/database/sql.ts'
 import { createPersonalOrganisation } from '../organisations/personal.ts'
 import type { Accounts } from './contract.ts'
-import { currencyOf, resolveCountry } from './countries.ts'
-import type { AccountDeps } from './dependencies.ts'
+import { currencyOf, resolveCountry } from '../organisations/countries.ts'
+import type { PartDependencies } from './dependencies.ts'
 import { insertUser } from './queries.ts'
-import { networkOf, parseEmail, requireGoodPassword } from './rules.ts'
+import { networkOf, requireGoodPassword } from './rules.ts'
 import { beginSession } from '../access/sessions.ts'
 
-type Deps = Pick<AccountDeps, 'sql' | 'hooks' | 'throttle' | 'links' | 'now'>
+type Deps = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'links' | 'now'>
 
 export function createSigningUp({
   sql,
@@ -44,6 +45,7 @@ export function createSigningUp({
       now: at,
     })
     await recordAudit(locked, {
+      at,
       orgId,
       actor: { userId, email, ip: user.ip },
       action: 'account.created',

@@ -1,9 +1,10 @@
 /** The audit log of an organisation: who did what to what, from where. Written in the transaction of the deed. */
+import type { Clock } from '../../../shared/clock.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import { addressesOf, eraseAuditRows, insertAuditEntry, listAuditRows, type AuditRow } from './queries.ts'
 
-/** What is recorded. One list, so that readers can rely on the words. */
+/** What is recorded: what it was done to, and the deed in the past tense. One list, so that readers can rely on the words. */
 export type AuditAction =
   | 'account.created'
   | 'account.deleted'
@@ -24,21 +25,36 @@ export type AuditAction =
   | 'member.role_changed'
   | 'member.removed'
   | 'member.left'
-  | `site.${string}`
-  | `version.${string}`
-  | `domain.${string}`
-  | `billing.${string}`
-  | `oauth.${string}`
-  | `trust.${string}`
+  | 'site.created'
+  | 'site.updated'
+  | 'site.published'
+  | 'site.promoted'
+  | 'site.deleted'
+  /** Those that stay live when a plan ends. */
+  | 'site.chosen'
+  /** By its clock, after the time in which it could be brought back. */
+  | 'site.removed'
+  | 'site.taken_down'
+  | 'site.restored'
+  | 'domain.added'
+  | 'domain.removed'
+  | 'domain.made_main'
+  | 'billing.plan_changed'
+  | 'oauth.allowed'
+  | 'oauth.revoked'
+
+/** Who did it: a caller, or the service itself. */
+export type AuditActor =
+  | Pick<Actor, 'userId' | 'email' | 'ip' | 'via'>
+  | { readonly userId: string; readonly email: string; readonly ip?: string }
+  | { readonly system: 'lifecycle' | 'stripe' | 'operator' }
 
 export interface AuditEntry {
+  /** When, by the service's clock. */
+  readonly at: Date
   /** Null for what belongs to no organisation. */
   readonly orgId: string | null
-  /** Who did it: a caller, or the service itself (`lifecycle`, `stripe`, `operator`). */
-  readonly actor:
-    | Pick<Actor, 'userId' | 'email' | 'ip' | 'via'>
-    | { readonly userId: string; readonly email: string; readonly ip?: string }
-    | { readonly system: string }
+  readonly actor: AuditActor
   readonly action: AuditAction
   /** Id or name of what it was done to. */
   readonly subject: string
@@ -46,13 +62,15 @@ export interface AuditEntry {
   readonly detail?: Readonly<Record<string, unknown>>
 }
 
-export async function recordAudit(sql: Sql, { orgId, actor, action, subject, detail = {} }: AuditEntry): Promise<void> {
+export async function recordAudit(tx: Sql, entry: AuditEntry): Promise<void> {
+  const { at, orgId, actor, action, subject, detail = {} } = entry
   if ('system' in actor) {
-    await insertAuditEntry(sql, { orgId, userId: null, actor: actor.system, action, subject, detail, ip: null })
+    await insertAuditEntry(tx, { at, orgId, userId: null, actor: actor.system, action, subject, detail, ip: null })
     return
   }
   const via = 'via' in actor ? { via: actor.via.kind } : {}
-  await insertAuditEntry(sql, {
+  await insertAuditEntry(tx, {
+    at,
     orgId,
     userId: actor.userId,
     actor: actor.email,
@@ -61,6 +79,16 @@ export async function recordAudit(sql: Sql, { orgId, actor, action, subject, det
     detail: { ...via, ...detail },
     ip: actor.ip ?? null,
   })
+}
+
+/** Records what a caller did in the caller's organisation, at the clock's time. */
+export type Audit = (
+  tx: Sql,
+  entry: Pick<AuditEntry, 'action' | 'subject' | 'detail'> & { readonly actor: Actor },
+) => Promise<void>
+
+export function createAudit(clock: Clock): Audit {
+  return (tx, entry) => recordAudit(tx, { ...entry, at: new Date(clock.now()), orgId: entry.actor.orgId })
 }
 
 /** Stands where a person's address stood. */
@@ -89,5 +117,5 @@ export async function readAuditLog(
   const limit = Math.min(page.limit ?? 50, MAX_PAGE)
   const rows = await listAuditRows(sql, orgId, { before: page.before, limit: limit + 1 })
   const entries = rows.slice(0, limit)
-  return { entries, next: rows.length > limit ? entries.at(-1)!.id : undefined }
+  return { entries, next: rows.length > limit ? entries.at(-1)?.id : undefined }
 }

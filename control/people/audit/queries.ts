@@ -1,4 +1,4 @@
-import type { Sql } from '../../ground/database/sql.ts'
+import { jsonb, type Sql } from '../../ground/database/sql.ts'
 
 export interface AuditRow {
   readonly id: number
@@ -13,6 +13,7 @@ export interface AuditRow {
 export async function insertAuditEntry(
   sql: Sql,
   entry: {
+    at: Date
     orgId: string | null
     userId: string | null
     actor: string
@@ -23,8 +24,8 @@ export async function insertAuditEntry(
   },
 ): Promise<void> {
   await sql`
-    insert into audit_log (org_id, user_id, actor, action, subject, detail, ip)
-    values (${entry.orgId}, ${entry.userId}, ${entry.actor}, ${entry.action}, ${entry.subject}, ${sql.json(entry.detail as never)}, ${entry.ip})`
+    insert into audit_log (at, org_id, user_id, actor, action, subject, detail, ip)
+    values (${entry.at}, ${entry.orgId}, ${entry.userId}, ${entry.actor}, ${entry.action}, ${entry.subject}, ${jsonb(sql, entry.detail)}, ${entry.ip})`
 }
 
 /** Newest first; `before` is the id of the last entry already seen. */

@@ -1,8 +1,8 @@
+import { requirePermission } from '../../ground/actor.ts'
 import { z } from 'zod'
 import type { Pool } from '../../ground/database/sql.ts'
 import type { ApiRouteFactory } from '../../ground/http/api.ts'
 import type { Route } from '../../ground/http/route.ts'
-import { requirePermission } from '../organisations/rules.ts'
 import { readAuditLog } from './audit.ts'
 
 const entrySchema = z.strictObject({

@@ -3,13 +3,13 @@
  * An organisation that the caller does not belong to answers like a missing one; so does, for a connected app, every
  * one but that which it was allowed to act for.
  */
+import { parseEmail } from '../../ground/mail/address.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { errors } from '../../../shared/errors.ts'
 import { newId } from '../../../shared/ids.ts'
 import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
 import { ACCOUNT_PATHS, linkTo } from '../../ground/mail/links.ts'
-import type { Actor } from '../../ground/actor.ts'
-import { parseEmail } from '../accounts/rules.ts'
+import { type Actor, requirePermission, type Permission } from '../../ground/actor.ts'
 import { createThrottle } from '../../ground/http/limits/throttle.ts'
 import { recordAudit, type AuditAction } from '../audit/audit.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
@@ -50,10 +50,9 @@ import {
   parseName,
   permissionToManage,
   mayReach,
-  requirePermission,
   requireWholeAccount,
   type GivableRole,
-  type Permission,
+  ALLOWANCES,
 } from './rules.ts'
 
 export interface Organisations {
@@ -100,7 +99,7 @@ export interface OrganisationsOptions {
 
 export function createOrganisations({ sql, clock, baseUrl, enqueueMail, hooks }: OrganisationsOptions): Organisations {
   const now = (): Date => new Date(clock.now())
-  const throttle = createThrottle({ sql, clock })
+  const throttle = createThrottle({ sql, clock, allowances: ALLOWANCES })
 
   async function membership(db: Sql, actor: Actor, orgId: string, permission?: Permission): Promise<MembershipRow> {
     const found = await findMembership(db, orgId, actor.userId)
@@ -129,7 +128,7 @@ export function createOrganisations({ sql, clock, baseUrl, enqueueMail, hooks }:
     action: AuditAction,
     subject: string,
     detail = {},
-  ): Promise<void> => recordAudit(db, { orgId, actor, action, subject, detail })
+  ): Promise<void> => recordAudit(db, { at: now(), orgId, actor, action, subject, detail })
 
   async function otherMember(db: Sql, orgId: string, userId: string): Promise<MemberRow & { verified: boolean }> {
     const member = await findMember(db, orgId, userId)

@@ -1,44 +1,10 @@
 /** Roles and what each may do. Policy is this table; everything else asks it. */
-import type { Actor, Role } from '../../ground/actor.ts'
+import type { Allowance } from '../../ground/http/limits/throttle.ts'
+import type { Actor, Role, Permission } from '../../ground/actor.ts'
 import { DAY_MS } from '../../../shared/clock.ts'
 import { errors } from '../../../shared/errors.ts'
 import { MAX_NAME_CHARS } from '../../../shared/limits.ts'
 import type { PlanName } from '../../../shared/plans.ts'
-
-export type Permission =
-  | 'publish'
-  | 'read_members'
-  | 'read_audit_log'
-  | 'manage_members'
-  | 'manage_admins'
-  | 'rename'
-  | 'manage_billing'
-  | 'transfer'
-  | 'delete'
-
-const PERMISSIONS: Readonly<Record<Permission, readonly Role[]>> = {
-  publish: ['owner', 'admin', 'member'],
-  read_members: ['owner', 'admin', 'member'],
-  read_audit_log: ['owner', 'admin'],
-  manage_members: ['owner', 'admin'],
-  manage_admins: ['owner'],
-  rename: ['owner', 'admin'],
-  manage_billing: ['owner'],
-  transfer: ['owner'],
-  delete: ['owner'],
-}
-
-export function may(role: Role, permission: Permission): boolean {
-  return PERMISSIONS[permission].includes(role)
-}
-
-export function requirePermission(role: Role, permission: Permission): void {
-  if (!may(role, permission)) {
-    throw errors.forbidden(
-      `Your role in this organisation is ${role}; this needs ${PERMISSIONS[permission].join(' or ')}.`,
-    )
-  }
-}
 
 /** Somebody allowed a connected app to act for one organisation; a session and an API token act for the whole account. */
 export function mayReach({ via, orgId }: Pick<Actor, 'via' | 'orgId'>, wantedOrgId: string): boolean {
@@ -68,6 +34,11 @@ export const MAX_FREE_ORGANISATIONS = 3
 export function hasAllFree(owned: readonly { readonly plan: PlanName }[]): boolean {
   return owned.filter(({ plan }) => plan === 'free').length >= MAX_FREE_ORGANISATIONS
 }
+
+/** Mails to strangers. */
+export const ALLOWANCES = {
+  invitationMailPerAccount: { limit: 50, windowMs: DAY_MS },
+} as const satisfies Record<string, Allowance>
 
 /** Invitations are mails to strangers: their number is bounded. */
 export const MAX_MEMBERS = 100

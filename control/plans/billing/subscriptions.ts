@@ -34,6 +34,7 @@ export function createSubscriptions({ clock, log, billingPage, lifecycle, enqueu
     if (!plan || !organisation || organisation.is_deleted || organisation.plan === plan) return false
     await lifecycle.changePlan(db, orgId, plan)
     await recordAudit(db, {
+      at: new Date(clock.now()),
       orgId,
       actor: { system: 'stripe' },
       action: 'billing.plan_changed',

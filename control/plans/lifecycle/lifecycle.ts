@@ -158,6 +158,7 @@ export function createLifecycle({
       await sites.remove(db, site)
       if (site.org_id)
         await recordAudit(db, {
+          at: now(),
           orgId: site.org_id,
           actor: { system: 'lifecycle' },
           action: 'site.removed',

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createCsrf, CSRF_FIELD } from '../../../control/people/access/csrf.ts'
-import { SESSION_COOKIE } from '../../../control/people/access/session-cookie.ts'
+import { SESSION_COOKIE } from '../../../control/people/access/sessions.ts'
 import { createSecrets } from '../../../shared/secrets.ts'
 import { BASE_URL, fakeRequest, secretOf } from '../../support/accounts.ts'
 

@@ -1,11 +1,7 @@
+import { parseEmail } from '../../../control/ground/mail/address.ts'
 import { describe, expect, test } from 'vitest'
-import { currencyOf, resolveCountry } from '../../../control/people/accounts/countries.ts'
-import {
-  DUMMY_PASSWORD_HASH,
-  networkOf,
-  parseEmail,
-  requireGoodPassword,
-} from '../../../control/people/accounts/rules.ts'
+import { currencyOf, resolveCountry } from '../../../control/people/organisations/countries.ts'
+import { DUMMY_PASSWORD_HASH, networkOf, requireGoodPassword } from '../../../control/people/accounts/rules.ts'
 import { hashPassword, verifyPassword } from '../../../shared/password.ts'
 
 describe('e-mail addresses', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { nextStep } from '../../../control/people/accounts/abandonment.ts'
+import { nextStep } from '../../../control/people/accounts/closing.ts'
 import { actsAt, dueNotice, nextNoticeAt, noticesOf } from '../../../control/plans/lifecycle/rules.ts'
 import { DAY_MS } from '../../../shared/clock.ts'
 import { leadsOf } from '../../../shared/warnings.ts'

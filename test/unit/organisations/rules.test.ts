@@ -1,5 +1,6 @@
+import { may, requirePermission, type Permission } from '../../../control/ground/actor.ts'
 import { expect, test } from 'vitest'
-import { may, parseName, requirePermission, type Permission } from '../../../control/people/organisations/rules.ts'
+import { parseName } from '../../../control/people/organisations/rules.ts'
 
 test.each<[Permission, string]>([
   ['publish', 'owner admin member'],

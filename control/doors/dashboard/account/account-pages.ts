@@ -1,12 +1,10 @@
 /** `/account`: profile, sessions, tokens, connected apps, organisation, plan, log, export and delete. */
+import { may } from '../../../ground/actor.ts'
 import { errors } from '../../../../shared/errors.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
-import { recordAudit, readAuditLog } from '../../../people/audit/audit.ts'
-import { transaction } from '../../../ground/database/sql.ts'
+import { readAuditLog } from '../../../people/audit/audit.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
-import { may } from '../../../people/organisations/rules.ts'
-import { issueToken, listTokens, revokeToken } from '../../../people/access/tokens.ts'
 import { flashOf } from '../frame/flash.ts'
 import {
   orShow,
@@ -129,13 +127,16 @@ function sessionRoutes(
   ]
 }
 
-function tokenRoutes({ sql, clock }: DashboardServices, { accountPage: page, accountForm: form }: Handlers): Route[] {
+function tokenRoutes(
+  { tokens, clock }: DashboardServices,
+  { accountPage: page, accountForm: form }: Handlers,
+): Route[] {
   async function show(
     { request, viewer, actor }: Visit,
     issued?: { name: string; token: string },
   ): Promise<ReturnType<typeof accountPage>> {
-    const tokens = await listTokens(sql, actor!)
-    return accountPage('/tokens', tokensBody(viewer, { tokens, issued, now: clock.now() }), {
+    const listed = actor === undefined ? [] : await tokens.list(actor)
+    return accountPage('/tokens', tokensBody(viewer, { tokens: listed, issued, now: clock.now() }), {
       scripts: ['copy'],
       ...(request.method === 'GET' ? flashOf(request) : {}),
     })
@@ -146,18 +147,7 @@ function tokenRoutes({ sql, clock }: DashboardServices, { accountPage: page, acc
     form('/account/tokens', { verified: true }, (visit) =>
       orShow(
         async () => {
-          const { actor } = visit
-          const issued = await transaction(sql, async (db) => {
-            const created = await issueToken(db, actor, visit.form.get('name') ?? '')
-            await recordAudit(db, {
-              orgId: actor.orgId,
-              actor,
-              action: 'token.created',
-              subject: created.id,
-              detail: { name: created.name },
-            })
-            return created
-          })
+          const issued = await tokens.create(visit.actor, visit.form.get('name') ?? '')
           // Not redirected: the token is shown in this one answer and kept nowhere.
           return { ...(await show(visit, issued)), status: 201 }
         },
@@ -169,11 +159,7 @@ function tokenRoutes({ sql, clock }: DashboardServices, { accountPage: page, acc
       ),
     ),
     form('/account/tokens/revoke', { verified: true }, async ({ actor, form }) => {
-      const id = form.get('id') ?? ''
-      await transaction(sql, async (db) => {
-        const { name } = await revokeToken(db, actor, id)
-        await recordAudit(db, { orgId: actor.orgId, actor, action: 'token.revoked', subject: id, detail: { name } })
-      })
+      await tokens.revoke(actor, form.get('id') ?? '')
       return seeOther('/account/tokens?done=revoked')
     }),
   ]

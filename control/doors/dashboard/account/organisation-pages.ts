@@ -1,8 +1,9 @@
 /** `/account/organisation`. */
+import { may } from '../../../ground/actor.ts'
 import { errors } from '../../../../shared/errors.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
-import { GIVABLE_ROLES, may, type GivableRole } from '../../../people/organisations/rules.ts'
+import { GIVABLE_ROLES, type GivableRole } from '../../../people/organisations/rules.ts'
 import { flashOf } from '../frame/flash.ts'
 import { orShow, problemText, type AccountFormVisit, type AccountVisit, type Handlers } from '../frame/handlers.ts'
 import type { Page } from '../frame/layout.ts'

@@ -1,9 +1,9 @@
 /** The organisation that owns the drops: switch, members, invitations. */
+import { may } from '../../../ground/actor.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import { plans } from '../../../../shared/plans.ts'
 import type { Bill } from '../../../ground/mail/templates.ts'
 import type { Organisations } from '../../../people/organisations/organisations.ts'
-import { may } from '../../../people/organisations/rules.ts'
 import { csrfField, type Viewer } from '../frame/layout.ts'
 import { endingSubscriptions } from './account-view.ts'
 import { selectField, textField } from '../parts/form-fields.ts'

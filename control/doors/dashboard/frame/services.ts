@@ -3,6 +3,7 @@ import type { Clock } from '../../../../shared/clock.ts'
 import type { Access } from '../../../people/access/access.ts'
 import type { Accounts } from '../../../people/accounts/contract.ts'
 import type { Csrf } from '../../../people/access/csrf.ts'
+import type { Tokens } from '../../../people/access/tokens.ts'
 import type { Anonymous } from '../../../drops/anonymous/anonymous.ts'
 import type { Billing } from '../../../plans/billing/billing.ts'
 import type { BotCheck } from '../../../drops/anonymous/bot-check.ts'
@@ -26,6 +27,7 @@ export interface DashboardServices {
   readonly sql: Pool
   readonly access: Pick<Access, 'sessionActor'>
   readonly accounts: Accounts
+  readonly tokens: Pick<Tokens, 'list' | 'create' | 'revoke'>
   readonly csrf: Csrf
   readonly organisations: Organisations
   readonly sites: Pick<Sites, 'choose' | 'list' | 'get' | 'create' | 'patch' | 'delete' | 'dailyViews' | 'usage'>

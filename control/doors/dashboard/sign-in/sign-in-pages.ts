@@ -1,7 +1,7 @@
 /** Sign-up, sign-in, sign-out, verification, password reset, change of address, invitations. */
 import { ACCOUNT_PATHS } from '../../../ground/mail/links.ts'
 import type { Actor } from '../../../ground/actor.ts'
-import { isCountry, resolveCountry } from '../../../people/accounts/countries.ts'
+import { isCountry, resolveCountry } from '../../../people/organisations/countries.ts'
 import type { ApiError } from '../../../../shared/errors.ts'
 import { html } from '../../../../shared/pages/html.ts'
 import { seeOther } from '../../../ground/http/reply.ts'

@@ -1,6 +1,6 @@
 /** Sign-up, sign-in, password reset, verification, claiming. Plain forms: no script is needed for any of them. */
 import { html, type Content } from '../../../../shared/pages/html.ts'
-import { COUNTRY_NAMES } from '../../../people/accounts/countries.ts'
+import { COUNTRY_NAMES } from '../../../people/organisations/countries.ts'
 import { MIN_PASSWORD_CHARS } from '../../../people/accounts/rules.ts'
 import { csrfField, nextQuery, type Page, type Viewer } from '../frame/layout.ts'
 import { problemNotice, selectField, textField } from '../parts/form-fields.ts'

@@ -2,6 +2,7 @@
  * Versions: publish, list, promote, compare.
  * Publish = blobs durable → one transaction (version, pointer, retention, caps, route) → published → acknowledged → reply.
  */
+import type { Audit } from '../../../people/audit/audit.ts'
 import { MINUTE_MS, type Clock } from '../../../../shared/clock.ts'
 import { errors } from '../../../../shared/errors.ts'
 import { previewHost, siteHost } from '../../../../shared/hosts.ts'
@@ -20,7 +21,7 @@ import * as queries from '../queries.ts'
 import type { RefreshRoutes } from '../routing.ts'
 import { stateOf, type RetainedVersion, type SiteFacts } from '../rules.ts'
 import type { Changes, PublishReport, VersionEntry, VersionView } from '../schemas.ts'
-import type { Audit, Propagated, Sites, WantedSite } from '../sites.ts'
+import type { Propagated, Sites, WantedSite } from '../sites.ts'
 
 /** A deploy is often followed by the next one, which compressing must not slow down. */
 const REFINE_AFTER_MS = MINUTE_MS
@@ -160,7 +161,12 @@ export function createVersions({
       if (password !== undefined) await protect(db, actor, site, password)
       const { version, addedBytes } = await commit(db, site, prepared, actor.userId, options)
       if (addedBytes > 0) await requireStorage(db, actor.orgId, site.plan)
-      await audit(db, { actor, action: 'site.publish', subject: site.id, detail: { version: version.version_number } })
+      await audit(db, {
+        actor,
+        action: 'site.published',
+        subject: site.id,
+        detail: { version: version.version_number },
+      })
       return { siteId: site.id, version, created }
     })
     return { value: published, ...(await events.propagate()) }
@@ -171,12 +177,12 @@ export function createVersions({
     const changes = protectionChanges(site, password)
     if (Object.keys(changes).length === 0) return
     await queries.updateSite(db, site.id, changes, new Date(clock.now()))
-    await audit(db, { actor, action: 'site.update', subject: site.id, detail: { fields: ['password'] } })
+    await audit(db, { actor, action: 'site.updated', subject: site.id, detail: { fields: ['password'] } })
   }
 
   async function rename(db: Sql, actor: Actor, site: SiteFacts, name: string): Promise<void> {
     await queries.updateSite(db, site.id, { name }, new Date(clock.now()))
-    await audit(db, { actor, action: 'site.update', subject: site.id, detail: { fields: ['name'] } })
+    await audit(db, { actor, action: 'site.updated', subject: site.id, detail: { fields: ['name'] } })
   }
 
   /** Checked before a body is read, and again in the transaction. */
@@ -345,7 +351,7 @@ export function createVersions({
           at: now,
         })
         await refreshRoutes(db, siteId)
-        await audit(db, { actor, action: 'site.promote', subject: siteId, detail: { version: promoted.number } })
+        await audit(db, { actor, action: 'site.promoted', subject: siteId, detail: { version: promoted.number } })
         return view(site, promoted)
       })
       return { value: version, ...(await events.propagate()) }

@@ -3,28 +3,39 @@ import type { Clock } from '../../../../shared/clock.ts'
 import { errors } from '../../../../shared/errors.ts'
 import { hashSecret } from '../../../../shared/secrets.ts'
 import type { Sql } from '../../database/sql.ts'
-import { countAttempt, forgetAttempts, refundAttempt } from '../../../people/accounts/queries.ts'
-import { ALLOWANCES, type AllowanceName } from '../../../people/accounts/rules.ts'
+import { countAttempt, deleteEndedThrottles, forgetAttempts, refundAttempt } from './queries.ts'
 
-export interface Throttle {
-  /** Counts one attempt; false when it is over the allowance. */
-  admit(name: AllowanceName, subject: string): Promise<boolean>
-  /** Counts one attempt; how many times the allowance has been used by now: up to 1 is within it. */
-  use(name: AllowanceName, subject: string): Promise<number>
-  /** Counts one attempt; throws 429 when it is over the allowance. */
-  require(name: AllowanceName, subject: string): Promise<void>
-  /** After a success: the attempts so far no longer count. */
-  forget(name: AllowanceName, subject: string): Promise<void>
-  /** After a success: this one attempt no longer counts, those before it do. */
-  refund(name: AllowanceName, subject: string): Promise<void>
+export interface Allowance {
+  readonly limit: number
+  readonly windowMs: number
 }
 
-export function createThrottle({ sql, clock }: { sql: Sql; clock: Clock }): Throttle {
-  async function count(
-    name: AllowanceName,
-    subject: string,
-  ): Promise<{ over: boolean; used: number; retryAfterMs: number }> {
-    const { limit, windowMs } = ALLOWANCES[name]
+export interface Throttle<Name extends string> {
+  /** Counts one attempt; false when it is over the allowance. */
+  admit(name: Name, subject: string): Promise<boolean>
+  /** Counts one attempt; how many times the allowance has been used by now: up to 1 is within it. */
+  use(name: Name, subject: string): Promise<number>
+  /** Counts one attempt; throws 429 when it is over the allowance. */
+  require(name: Name, subject: string): Promise<void>
+  /** After a success: the attempts so far no longer count. */
+  forget(name: Name, subject: string): Promise<void>
+  /** After a success: this one attempt no longer counts, those before it do. */
+  refund(name: Name, subject: string): Promise<void>
+  /** Removes what no longer counts. A job. */
+  sweep(): Promise<void>
+}
+
+export function createThrottle<Name extends string>({
+  sql,
+  clock,
+  allowances,
+}: {
+  readonly sql: Sql
+  readonly clock: Clock
+  readonly allowances: Readonly<Record<Name, Allowance>>
+}): Throttle<Name> {
+  async function count(name: Name, subject: string): Promise<{ over: boolean; used: number; retryAfterMs: number }> {
+    const { limit, windowMs } = allowances[name]
     const now = clock.now()
     const row = await countAttempt(sql, keyOf(name, subject), {
       now: new Date(now),
@@ -42,9 +53,10 @@ export function createThrottle({ sql, clock }: { sql: Sql; clock: Clock }): Thro
     },
     forget: (name, subject) => forgetAttempts(sql, keyOf(name, subject)),
     refund: (name, subject) => refundAttempt(sql, keyOf(name, subject)),
+    sweep: () => deleteEndedThrottles(sql, new Date(clock.now())),
   }
 }
 
-function keyOf(name: AllowanceName, subject: string): string {
+function keyOf(name: string, subject: string): string {
   return `${name}:${hashSecret(subject).slice(0, 32)}`
 }

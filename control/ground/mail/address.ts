@@ -1,0 +1,23 @@
+import { errors } from '../../../shared/errors.ts'
+import { isHostname } from '../../../shared/hosts.ts'
+
+/** RFC 5321 §4.5.3.1. */
+const MAX_EMAIL_CHARS = 254
+const MAX_LOCAL_PART_CHARS = 64
+const LOCAL_PART = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/
+
+/** Lower case, since nobody runs two mailboxes that differ in case; throws when it cannot be an address. */
+export function parseEmail(text: string): string {
+  const email = text.trim().toLowerCase()
+  const at = email.lastIndexOf('@')
+  const [local, domain] = [email.slice(0, at), email.slice(at + 1)]
+  const isAddress =
+    at > 0 &&
+    email.length <= MAX_EMAIL_CHARS &&
+    local.length <= MAX_LOCAL_PART_CHARS &&
+    LOCAL_PART.test(local) &&
+    domain.includes('.') &&
+    isHostname(domain)
+  if (!isAddress) throw errors.invalidRequest('email: this is not an e-mail address')
+  return email
+}

@@ -1,0 +1,180 @@
+/** SQL of credentials: sessions and API tokens. */
+import type { PlanName } from '../../../shared/plans.ts'
+import type { Role } from '../../ground/actor.ts'
+import type { Sql } from '../../ground/database/sql.ts'
+
+/** Who a credential stands for, in one row: the user, the organisation acted for, and the role there. */
+interface Identity {
+  readonly userId: string
+  readonly email: string
+  readonly emailVerified: boolean
+  readonly isStaff: boolean
+  readonly orgId: string
+  readonly role: Role
+  readonly plan: PlanName
+}
+
+export interface TokenIdentity extends Identity {
+  readonly tokenId: string
+  readonly lastUsedAt: Date | null
+}
+
+export interface SessionIdentity extends Identity {
+  readonly sessionId: string
+  readonly lastSeenAt: Date
+}
+
+/** No row when the token is unknown or revoked, or when its user has left the organisation since. */
+export async function findTokenIdentity(sql: Sql, tokenHash: string): Promise<TokenIdentity | undefined> {
+  const [row] = await sql<TokenIdentity[]>`
+    select t.id as "tokenId", t.last_used_at as "lastUsedAt",
+           u.id as "userId", u.email, u.email_verified_at is not null as "emailVerified", u.is_staff as "isStaff",
+           o.id as "orgId", o.plan, m.role
+    from api_tokens t
+    join users u on u.id = t.user_id
+    join organisations o on o.id = t.org_id and o.deleted_at is null
+    join memberships m on m.org_id = t.org_id and m.user_id = t.user_id
+    where t.token_hash = ${tokenHash} and t.revoked_at is null`
+  return row
+}
+
+/** A session whose organisation was left or deleted falls back to the user's personal one. */
+export async function findSessionIdentity(
+  sql: Sql,
+  tokenHash: string,
+  alive: { now: Date; seenAfter: Date },
+): Promise<SessionIdentity | undefined> {
+  const [row] = await sql<SessionIdentity[]>`
+    select s.id as "sessionId", s.last_seen_at as "lastSeenAt",
+           u.id as "userId", u.email, u.email_verified_at is not null as "emailVerified", u.is_staff as "isStaff",
+           tenant.id as "orgId", tenant.plan, tenant.role
+    from sessions s
+    join users u on u.id = s.user_id
+    cross join lateral (
+      select o.id, o.plan, m.role
+      from memberships m join organisations o on o.id = m.org_id and o.deleted_at is null
+      where m.user_id = s.user_id
+      order by (o.id = s.org_id) desc, o.personal desc, o.created_at
+      limit 1
+    ) tenant
+    where s.token_hash = ${tokenHash} and s.expires_at > ${alive.now} and s.last_seen_at > ${alive.seenAfter}`
+  return row
+}
+
+export async function touchToken(sql: Sql, tokenId: string, now: Date): Promise<void> {
+  await sql`update api_tokens set last_used_at = ${now} where id = ${tokenId}`
+}
+
+export async function touchSession(sql: Sql, sessionId: string, now: Date): Promise<void> {
+  await sql`update sessions set last_seen_at = ${now} where id = ${sessionId}`
+}
+
+export interface TokenRow {
+  readonly id: string
+  readonly name: string
+  readonly hint: string
+  readonly createdAt: Date
+  readonly lastUsedAt: Date | null
+}
+
+export async function insertToken(
+  sql: Sql,
+  token: { id: string; tokenHash: string; hint: string; name: string; orgId: string; userId: string; createdAt: Date },
+): Promise<void> {
+  await sql`
+    insert into api_tokens (id, token_hash, hint, name, org_id, user_id, created_at)
+    values (${token.id}, ${token.tokenHash}, ${token.hint}, ${token.name}, ${token.orgId}, ${token.userId}, ${token.createdAt})`
+}
+
+/** A token carries the rights of the account that made it, so everybody sees and revokes only their own. */
+export async function listLiveTokens(sql: Sql, orgId: string, userId: string): Promise<TokenRow[]> {
+  return sql<TokenRow[]>`
+    select id, name, hint, created_at as "createdAt", last_used_at as "lastUsedAt"
+    from api_tokens where org_id = ${orgId} and user_id = ${userId} and revoked_at is null order by created_at desc, id desc`
+}
+
+export async function revokeLiveToken(
+  sql: Sql,
+  token: { id: string; orgId: string; userId: string },
+  now: Date,
+): Promise<{ name: string } | undefined> {
+  const [row] = await sql<{ name: string }[]>`
+    update api_tokens set revoked_at = ${now}
+    where id = ${token.id} and org_id = ${token.orgId} and user_id = ${token.userId} and revoked_at is null
+    returning name`
+  return row
+}
+
+/** Every token of the person, in whatever organisation; resolves how many. */
+export async function revokeAllTokens(sql: Sql, userId: string, now: Date): Promise<number> {
+  const { count } = await sql`
+    update api_tokens set revoked_at = ${now} where user_id = ${userId} and revoked_at is null`
+  return count
+}
+
+export async function countLiveTokens(sql: Sql, userId: string): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from api_tokens where user_id = ${userId} and revoked_at is null`
+  return row?.count ?? 0
+}
+
+export async function insertSession(
+  sql: Sql,
+  session: {
+    id: string
+    tokenHash: string
+    userId: string
+    orgId: string
+    ip: string
+    userAgent: string
+    now: Date
+    expiresAt: Date
+  },
+): Promise<void> {
+  await sql`
+    insert into sessions (id, token_hash, user_id, org_id, ip, user_agent, created_at, last_seen_at, expires_at)
+    values (${session.id}, ${session.tokenHash}, ${session.userId}, ${session.orgId}, ${session.ip}, ${session.userAgent},
+      ${session.now}, ${session.now}, ${session.expiresAt})`
+}
+
+export async function deleteSessionByHash(sql: Sql, tokenHash: string): Promise<void> {
+  await sql`delete from sessions where token_hash = ${tokenHash}`
+}
+
+export async function deleteSessions(sql: Sql, userId: string): Promise<number> {
+  return (await sql`delete from sessions where user_id = ${userId}`).count
+}
+
+export async function deleteSession(sql: Sql, userId: string, sessionId: string): Promise<boolean> {
+  return (await sql`delete from sessions where user_id = ${userId} and id = ${sessionId}`).count === 1
+}
+
+/** Removes those that have run out. */
+export async function purgeSessions(sql: Sql, userId: string, alive: { now: Date; seenAfter: Date }): Promise<void> {
+  await sql`
+    delete from sessions where user_id = ${userId} and (expires_at <= ${alive.now} or last_seen_at <= ${alive.seenAfter})`
+}
+
+export interface SessionRow {
+  readonly id: string
+  readonly ip: string
+  readonly userAgent: string
+  readonly createdAt: Date
+  readonly lastSeenAt: Date
+  readonly expiresAt: Date
+}
+
+export async function listLiveSessions(
+  sql: Sql,
+  userId: string,
+  alive: { now: Date; seenAfter: Date },
+): Promise<SessionRow[]> {
+  return sql<SessionRow[]>`
+    select id, ip, user_agent as "userAgent", created_at as "createdAt", last_seen_at as "lastSeenAt", expires_at as "expiresAt"
+    from sessions where user_id = ${userId} and expires_at > ${alive.now} and last_seen_at > ${alive.seenAfter}
+    order by last_seen_at desc, id desc`
+}
+
+export async function deleteEndedSessions(sql: Sql, alive: { now: Date; seenAfter: Date }): Promise<void> {
+  await sql`delete from sessions where expires_at <= ${alive.now} or last_seen_at <= ${alive.seenAfter}`
+}

@@ -1,0 +1,139 @@
+/** Whose mailbox it is: proved by a link, or changed by one. */
+import { parseEmail } from '../../ground/mail/address.ts'
+import { errors } from '../../../shared/errors.ts'
+import { hashSecret } from '../../../shared/secrets.ts'
+import { isUniqueViolation, transaction, type Sql } from '../../ground/database/sql.ts'
+import { recordAudit } from '../audit/audit.ts'
+import { findHomeOrganisation } from '../organisations/personal.ts'
+import type { AccountHooks, Accounts } from './contract.ts'
+import type { PartDependencies } from './dependencies.ts'
+import { requirePassword } from './signing-in.ts'
+import {
+  findLink,
+  findUserByEmail,
+  lockUser,
+  retireLinks,
+  setEmail,
+  setVerified,
+  useLink,
+  type UserRow,
+} from './queries.ts'
+
+type VerificationDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'links' | 'now'>
+
+export function createVerification({
+  sql,
+  hooks,
+  throttle,
+  links,
+  now,
+}: VerificationDependencies): Pick<Accounts, 'peekVerification' | 'verifyEmail' | 'resendVerification'> {
+  return {
+    async peekVerification(token) {
+      const link = await findLink(sql, 'verify', hashSecret(token))
+      const user = link && (await findUserByEmail(sql, link.email))
+      if (!user || user.id !== link.userId) return undefined
+      const isVerified = user.verifiedAt !== null
+      return isVerified || (await links.isValid(sql, 'verify', token)) ? { email: user.email, isVerified } : undefined
+    },
+
+    async verifyEmail(token) {
+      const email = await transaction(sql, async (locked) => {
+        const tokenHash = hashSecret(token)
+        const link = await findLink(locked, 'verify', tokenHash)
+        const user = link && (await lockUser(locked, link.userId))
+        // The address may have changed since the mail was sent; the link then proves the wrong one.
+        if (!user || user.email !== link.email) throw errors.invalidLink()
+        if (user.verifiedAt === null) {
+          if (!(await useLink(locked, 'verify', tokenHash, now()))) throw errors.invalidLink()
+          await verify(locked, user, now(), hooks)
+        }
+        return user.email
+      })
+      await hooks.propagate()
+      return { email }
+    },
+
+    async resendVerification(actor) {
+      if (actor.emailVerified) return
+      await throttle.require('verificationMailPerAccount', actor.userId)
+      await transaction(sql, (locked) => links.send(locked, 'verify', actor))
+    },
+  }
+}
+
+/** The mailbox is proved: the owner's drops go live. */
+export async function verify(
+  locked: Sql,
+  user: Pick<UserRow, 'id' | 'email'>,
+  at: Date,
+  hooks: Pick<AccountHooks, 'onVerified'>,
+): Promise<void> {
+  await setVerified(locked, user.id, at)
+  await hooks.onVerified(locked, user.id)
+  const orgId = await findHomeOrganisation(locked, user.id)
+  await recordAudit(locked, {
+    at,
+    orgId,
+    actor: { userId: user.id, email: user.email },
+    action: 'account.email_verified',
+    subject: user.id,
+  })
+}
+
+type EmailChangeDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'enqueueMail'>
+
+export function createEmailChange({
+  sql,
+  hooks,
+  throttle,
+  links,
+  now,
+  enqueueMail,
+}: EmailChangeDependencies): Pick<Accounts, 'requestEmailChange' | 'confirmEmailChange'> {
+  return {
+    async requestEmailChange(actor, { newEmail, password }) {
+      const email = parseEmail(newEmail)
+      await requirePassword(sql, throttle, actor, password)
+      await throttle.require('emailChangePerAccount', actor.userId)
+      // An address that somebody uses already gets no mail, and the answer does not tell.
+      if (await findUserByEmail(sql, email)) return
+      await transaction(sql, (locked) => links.send(locked, 'email_change', { userId: actor.userId, email }))
+    },
+
+    async confirmEmailChange(token) {
+      const email = await transaction(sql, async (locked) => {
+        const tokenHash = hashSecret(token)
+        const link = await useLink(locked, 'email_change', tokenHash, now())
+        const user = link && (await lockUser(locked, link.userId))
+        if (!user) throw errors.invalidLink()
+        await setEmail(locked, user.id, link.email, now())
+        // Links that went to the old mailbox open nothing any more.
+        await retireLinks(locked, user.id, ['verify', 'reset', 'email_change'], now())
+        await enqueueMail(locked, {
+          eventKey: `email_changed:${tokenHash}`,
+          to: user.email,
+          template: 'email_changed',
+          data: { newEmail: link.email },
+        })
+        if (user.verifiedAt === null) await hooks.onVerified(locked, user.id)
+        const orgId = await findHomeOrganisation(locked, user.id)
+        await recordAudit(locked, {
+          at: now(),
+          orgId,
+          actor: { userId: user.id, email: link.email },
+          action: 'account.email_changed',
+          subject: user.id,
+          detail: { from: user.email },
+        })
+        return link.email
+      }).catch((error: unknown) => {
+        // Somebody signed up with it since the link was sent.
+        if (isUniqueViolation(error, 'users_email')) throw errors.invalidLink()
+        throw error
+      })
+      await hooks.propagate()
+      return { email }
+    },
+  }
+}
