@@ -168,3 +168,12 @@ test('only config readers and entry points read the environment', () => {
   )
   expect(readers).toEqual([])
 })
+
+test('no line of the dashboard is longer than 160 characters', () => {
+  const long = globSync('control/doors/dashboard/**/*.ts', { cwd: ROOT }).flatMap((file) =>
+    readFileSync(path.join(ROOT, file), 'utf8')
+      .split('\n')
+      .flatMap((line, index) => (line.length > 160 ? [`${file}:${index + 1}`] : [])),
+  )
+  expect(long).toEqual([])
+})

@@ -8,7 +8,7 @@ import type { Bill } from '../../../ground/mail/templates.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { checkbox, textField } from '../parts/form-fields.ts'
 import { copyRow } from '../parts/publish-result.ts'
-import { countInWords, dayInWords, timeAgo } from '../parts/words.ts'
+import { countInWords, dayInWords, spoken, timeAgo } from '../parts/words.ts'
 
 const SECTIONS = [
   ['', 'Profile'],
@@ -33,36 +33,133 @@ export function accountPage(
     title: `${title} · Account`,
     section: 'account',
     ...options,
-    body: html`<div class="aside"><nav aria-label="Account"><ul class="side">${SECTIONS.map(([path, label]) => html`<li><a href="/account${path}"${path === section ? html` aria-current="page"` : ''}>${label}</a></li>`)}</ul></nav>
-<div class="section"><h1>${title}</h1>${body}</div></div>`,
+    body: html`
+      <div class="aside">
+        <nav aria-label="Account">
+          <ul class="side">
+            ${SECTIONS.map(
+              ([path, label]) => html`
+                <li>
+                  <a href="/account${path}"${path === section ? html` aria-current="page"` : ''}>${label}</a>
+                </li>
+              `,
+            )}
+          </ul>
+        </nav>
+        <div class="section">
+          <h1>${title}</h1>
+          ${body}
+        </div>
+      </div>
+    `,
   }
 }
 
 export function profileBody(viewer: Viewer): Html {
   const user = viewer.signedIn!
-  return html`<section class="card" aria-labelledby="mail"><h2 id="mail">E-mail</h2><p>${user.email} ${user.emailVerified ? html`<span class="tag good">Verified</span>` : html`<span class="tag warn">Not verified</span>`}</p>
-<details><summary>Change it</summary><form class="form" method="post" action="/account/email">${csrfField(viewer)}
-${textField({ name: 'email', label: 'New e-mail', type: 'email', required: true, autocomplete: 'email' })}
-${textField({ name: 'password', id: 'email-password', label: 'Your password', type: 'password', required: true, autocomplete: 'current-password' })}
-<div><button class="button primary">Send a link to the new address</button></div></form></details></section>
-<form class="card" method="post" action="/account/password" aria-labelledby="password-title">${csrfField(viewer)}<h2 id="password-title">Password</h2>
-<input class="visually-hidden" type="email" autocomplete="username" value="${user.email}" readonly tabindex="-1" aria-hidden="true">
-<div class="row">${textField({ name: 'current', label: 'Current password', type: 'password', required: true, autocomplete: 'current-password' })}
-${textField({ name: 'new', label: 'New password', type: 'password', required: true, minlength: MIN_PASSWORD_CHARS, autocomplete: 'new-password', hint: 'Other sessions end.' })}</div>
-${checkbox({ name: 'end_all', label: 'End API tokens and connected apps too', hint: 'If somebody else may know your password. Your scripts and assistants then need new access.', checked: false })}
-<div><button class="button primary">Change password</button></div></form>
-<form method="post" action="/signout">${csrfField(viewer)}<button class="button">Sign out</button></form>`
+  return html`
+    <section class="card" aria-labelledby="mail">
+      <h2 id="mail">E-mail</h2>
+      <p>
+        ${user.email} ${
+          user.emailVerified
+            ? html`<span class="tag good">Verified</span>`
+            : html`<span class="tag warn">Not verified</span>`
+        }
+      </p>
+      <details>
+        <summary>Change it</summary>
+        <form class="form" method="post" action="/account/email">
+          ${csrfField(viewer)}
+          ${textField({ name: 'email', label: 'New e-mail', type: 'email', required: true, autocomplete: 'email' })}
+          ${textField({
+            name: 'password',
+            id: 'email-password',
+            label: 'Your password',
+            type: 'password',
+            required: true,
+            autocomplete: 'current-password',
+          })}
+          <div><button class="button primary">Send a link to the new address</button></div>
+        </form>
+      </details>
+    </section>
+    <form class="card" method="post" action="/account/password" aria-labelledby="password-title">
+      ${csrfField(viewer)}
+      <h2 id="password-title">Password</h2>
+      <input class="visually-hidden" type="email" autocomplete="username" value="${user.email}" readonly
+          tabindex="-1" aria-hidden="true">
+      <div class="row">
+        ${textField({
+          name: 'current',
+          label: 'Current password',
+          type: 'password',
+          required: true,
+          autocomplete: 'current-password',
+        })}
+        ${textField({
+          name: 'new',
+          label: 'New password',
+          type: 'password',
+          required: true,
+          minlength: MIN_PASSWORD_CHARS,
+          autocomplete: 'new-password',
+          hint: 'Other sessions end.',
+        })}
+      </div>
+      ${checkbox({
+        name: 'end_all',
+        label: 'End API tokens and connected apps too',
+        hint: 'If somebody else may know your password. Your scripts and assistants then need new access.',
+        checked: false,
+      })}
+      <div><button class="button primary">Change password</button></div>
+    </form>
+    <form method="post" action="/signout">
+      ${csrfField(viewer)}
+      <button class="button">Sign out</button>
+    </form>
+  `
 }
 
 export function sessionsBody(viewer: Viewer, sessions: readonly SessionEntry[], now: number): Html {
-  return html`<p class="soft">Browsers that are signed in to your account.</p>
-<ul class="plain section">${sessions.map(
-    (
-      session,
-    ) => html`<li class="card"><div class="head"><div><h2>${browserOf(session.userAgent)} ${session.current && html`<span class="tag good">This browser</span>`}</h2><p class="small soft">${session.ip} · signed in ${timeAgo(session.createdAt, now)} · seen ${timeAgo(session.lastSeenAt, now)}</p></div>
-${!session.current && html`<form method="post" action="/account/sessions/revoke">${csrfField(viewer)}<input type="hidden" name="id" value="${session.id}"><button class="button small">Sign it out</button></form>`}</div></li>`,
-  )}</ul>
-<form method="post" action="/account/sessions/revoke-all">${csrfField(viewer)}<button class="button danger">Sign out everywhere</button></form>`
+  return html`
+    <p class="soft">Browsers that are signed in to your account.</p>
+    <ul class="plain section">
+      ${sessions.map(
+        (session) => html`
+          <li class="card">
+            <div class="head">
+              <div>
+                <h2>
+                  ${browserOf(session.userAgent)}
+                  ${session.current && html`<span class="tag good">This browser</span>`}
+                </h2>
+                <p class="small soft">
+                  ${session.ip} · signed in ${timeAgo(session.createdAt, now)} · seen
+                  ${timeAgo(session.lastSeenAt, now)}
+                </p>
+              </div>
+              ${
+                !session.current &&
+                html`
+                  <form method="post" action="/account/sessions/revoke">
+                    ${csrfField(viewer)}
+                    <input type="hidden" name="id" value="${session.id}">
+                    <button class="button small">Sign it out</button>
+                  </form>
+                `
+              }
+            </div>
+          </li>
+        `,
+      )}
+    </ul>
+    <form method="post" action="/account/sessions/revoke-all">
+      ${csrfField(viewer)}
+      <button class="button danger">Sign out everywhere</button>
+    </form>
+  `
 }
 
 /** Enough to recognise one's own machine; the raw text helps nobody. */
@@ -92,19 +189,81 @@ export function tokensBody(
   viewer: Viewer,
   view: { tokens: readonly TokenEntry[]; issued?: { name: string; token: string } | undefined; now: number },
 ): Html {
-  return html`<p class="soft">For scripts and CI. A token can do everything your account can: treat it like a password. <a href="/docs">How to use it</a></p>
-${view.issued && html`<section class="card raised" aria-labelledby="new-token"><h2 id="new-token">“${view.issued.name}”: copy it now</h2><p>It is shown this once and never again.</p><p class="secret" id="token">${view.issued.token}</p>${copyRow(view.issued.token, 'API token')}</section>`}
-${
-  viewer.signedIn!.emailVerified
-    ? html`<form class="card" method="post" action="/account/tokens">${csrfField(viewer)}<h2>New token</h2>${textField({ name: 'name', label: 'Name', required: true, maxlength: 120, placeholder: 'Deploy from CI', autocomplete: 'off' })}<div><button class="button primary">Create token</button></div></form>`
-    : html`<p class="notice warn">Verify your e-mail address first; then you can create tokens.</p>`
-}
-${
-  view.tokens.length > 0 &&
-  html`<table class="table stacked"><caption class="visually-hidden">Your tokens</caption><thead><tr><th scope="col">Name</th><th scope="col">Created</th><th scope="col">Last used</th><th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead><tbody>
-${view.tokens.map((token) => html`<tr><td><strong>${token.name}</strong><br><span class="small soft mono">dw_…${token.hint}</span></td><td data-label="Created">${timeAgo(token.createdAt, view.now)}</td><td data-label="Last used">${token.lastUsedAt === null ? 'never' : timeAgo(token.lastUsedAt, view.now)}</td><td class="right"><form method="post" action="/account/tokens/revoke">${csrfField(viewer)}<input type="hidden" name="id" value="${token.id}"><button class="button small danger">Revoke<span class="visually-hidden"> ${token.name}</span></button></form></td></tr>`)}
-</tbody></table>`
-}`
+  return html`
+    <p class="soft">
+      For scripts and CI. A token can do everything your account can: treat it like a password.
+      <a href="/docs">How to use it</a>
+    </p>
+    ${
+      view.issued &&
+      html`
+        <section class="card raised" aria-labelledby="new-token">
+          <h2 id="new-token">“${view.issued.name}”: copy it now</h2>
+          <p>It is shown this once and never again.</p>
+          <p class="secret" id="token">${view.issued.token}</p>
+          ${copyRow(view.issued.token, 'API token')}
+        </section>
+      `
+    }
+    ${
+      viewer.signedIn!.emailVerified
+        ? html`
+          <form class="card" method="post" action="/account/tokens">
+            ${csrfField(viewer)}
+            <h2>New token</h2>
+            ${textField({
+              name: 'name',
+              label: 'Name',
+              required: true,
+              maxlength: 120,
+              placeholder: 'Deploy from CI',
+              autocomplete: 'off',
+            })}
+            <div><button class="button primary">Create token</button></div>
+          </form>
+        `
+        : html`<p class="notice warn">Verify your e-mail address first; then you can create tokens.</p>`
+    }
+    ${
+      view.tokens.length > 0 &&
+      html`
+        <table class="table stacked">
+          <caption class="visually-hidden">Your tokens</caption>
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              <th scope="col">Created</th>
+              <th scope="col">Last used</th>
+              <th scope="col"><span class="visually-hidden">Actions</span></th>
+            </tr>
+          </thead>
+          <tbody>
+            ${view.tokens.map(
+              (token) => html`
+                <tr>
+                  <td>
+                    <strong>${token.name}</strong><br>
+                    <span class="small soft mono">dw_…${token.hint}</span>
+                  </td>
+                  <td data-label="Created">${timeAgo(token.createdAt, view.now)}</td>
+                  <td data-label="Last used">
+                    ${token.lastUsedAt === null ? 'never' : timeAgo(token.lastUsedAt, view.now)}
+                  </td>
+                  <td class="right">
+                    <form method="post" action="/account/tokens/revoke">
+                      ${csrfField(viewer)}
+                      <input type="hidden" name="id" value="${token.id}">
+                      <button class="button small danger">Revoke${spoken(token.name)}</button>
+                    </form>
+                  </td>
+                </tr>
+              `,
+            )}
+          </tbody>
+        </table>
+      `
+    }
+  `
 }
 
 export interface AppEntry {
@@ -118,49 +277,142 @@ export interface AppEntry {
 
 export function appsBody(viewer: Viewer, apps: readonly AppEntry[], options: { baseUrl: string; now: number }): Html {
   const { baseUrl, now } = options
-  return html`<p class="soft">Assistants and tools that you let in. Connect one by giving it this address:</p>${copyRow(`${baseUrl}/mcp`, 'MCP address')}
-${
-  apps.length === 0
-    ? html`<p class="soft">Nothing is connected.</p>`
-    : html`<ul class="plain section">${apps.map((app) => html`<li class="card"><div class="head"><div><h2>${app.name}</h2><p class="small soft">${app.organisation} · ${app.scopes.join(', ')} · allowed ${timeAgo(app.createdAt, now)} · ${app.lastUsedAt === null ? 'not used yet' : html`used ${timeAgo(app.lastUsedAt, now)}`}</p></div><form method="post" action="/account/apps/revoke">${csrfField(viewer)}<input type="hidden" name="id" value="${app.id}"><button class="button small danger">Revoke<span class="visually-hidden"> ${app.name}</span></button></form></div></li>`)}</ul>`
-}`
+  return html`
+    <p class="soft">Assistants and tools that you let in. Connect one by giving it this address:</p>
+    ${copyRow(`${baseUrl}/mcp`, 'MCP address')}
+    ${
+      apps.length === 0
+        ? html`<p class="soft">Nothing is connected.</p>`
+        : html`
+          <ul class="plain section">
+            ${apps.map(
+              (app) => html`
+                <li class="card">
+                  <div class="head">
+                    <div>
+                      <h2>${app.name}</h2>
+                      <p class="small soft">
+                        ${app.organisation} · ${app.scopes.join(', ')} · allowed
+                        ${timeAgo(app.createdAt, now)}
+                        · ${app.lastUsedAt === null ? 'not used yet' : html`used ${timeAgo(app.lastUsedAt, now)}`}
+                      </p>
+                    </div>
+                    <form method="post" action="/account/apps/revoke">
+                      ${csrfField(viewer)}
+                      <input type="hidden" name="id" value="${app.id}">
+                      <button class="button small danger">Revoke${spoken(app.name)}</button>
+                    </form>
+                  </div>
+                </li>
+              `,
+            )}
+          </ul>
+        `
+    }
+  `
 }
 
 export function logBody(page: AuditPage, now: number): Html {
-  return html`<p class="soft">Who did what in this organisation, newest first.</p>
-${
-  page.entries.length === 0
-    ? html`<p>Nothing has happened yet.</p>`
-    : html`<table class="table stacked"><caption class="visually-hidden">Audit log</caption><thead><tr><th scope="col">When</th><th scope="col">Who</th><th scope="col">What</th><th scope="col">From</th></tr></thead><tbody>
-${page.entries.map((entry) => html`<tr><td class="nowrap">${timeAgo(entry.at, now)}</td><td>${entry.actor}</td><td><code>${entry.action}</code> <span class="small soft">${entry.subject}${detailInWords(entry.detail)}</span></td><td class="small soft">${entry.ip ?? ''}</td></tr>`)}
-</tbody></table>`
-}
-${page.next !== undefined && html`<p><a class="button" href="/account/log?before=${page.next}">Older entries</a></p>`}`
+  return html`
+    <p class="soft">Who did what in this organisation, newest first.</p>
+    ${
+      page.entries.length === 0
+        ? html`<p>Nothing has happened yet.</p>`
+        : html`
+          <table class="table stacked">
+            <caption class="visually-hidden">Audit log</caption>
+            <thead>
+              <tr>
+                <th scope="col">When</th>
+                <th scope="col">Who</th>
+                <th scope="col">What</th>
+                <th scope="col">From</th>
+              </tr>
+            </thead>
+            <tbody>
+              ${page.entries.map(
+                (entry) => html`
+                  <tr>
+                    <td class="nowrap">${timeAgo(entry.at, now)}</td>
+                    <td>${entry.actor}</td>
+                    <td>
+                      <code>${entry.action}</code>
+                      <span class="small soft">${entry.subject}${detailInWords(entry.detail)}</span>
+                    </td>
+                    <td class="small soft">${entry.ip ?? ''}</td>
+                  </tr>
+                `,
+              )}
+            </tbody>
+          </table>
+        `
+    }
+    ${
+      page.next !== undefined &&
+      html`<p><a class="button" href="/account/log?before=${page.next}">Older entries</a></p>`
+    }
+  `
 }
 
 function detailInWords(detail: Readonly<Record<string, unknown>>): string {
   const facts = Object.entries(detail).filter(([, value]) => value !== null && value !== '')
-  return facts.length === 0
-    ? ''
-    : ` (${facts.map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(', ') : typeof value === 'object' ? JSON.stringify(value) : `${value as string | number | boolean}`}`).join('; ')})`
+  return facts.length === 0 ? '' : ` (${facts.map(([name, value]) => `${name}: ${valueInWords(value)}`).join('; ')})`
+}
+
+function valueInWords(value: unknown): string {
+  if (Array.isArray(value)) return value.join(', ')
+  return typeof value === 'object' ? JSON.stringify(value) : `${value as string | number | boolean}`
 }
 
 /** `ending`: what is paid for and ends with the account; `keptMs`: how long logs still name the person. */
 export function dataBody(viewer: Viewer, { ending, keptMs }: { ending: readonly Bill[]; keptMs: number }): Html {
-  return html`<section class="card" aria-labelledby="export"><h2 id="export">Export</h2><p>Every drop with its live version, a folder each, and a file that describes it.</p><div><a class="button primary" href="/api/v1/sites/export" download>Download a zip of everything</a></div></section>
-<form class="card danger" method="post" action="/account/delete" aria-labelledby="delete-account">${csrfField(viewer)}<h2 id="delete-account">Delete the account</h2>
-<p>Your drops are gone at once and for good, together with your tokens, sessions and the organisations you own.</p>
-${endingSubscriptions(ending)}
-<p>Your e-mail address and the network addresses you came from stay in audit logs and mail records for ${countInWords(Math.ceil(keptMs / DAY_MS), 'day')}, in case of abuse. Then they are erased.</p>
-${textField({ name: 'confirm', label: `Type “${viewer.signedIn!.email}” to confirm`, required: true, autocomplete: 'off' })}
-${textField({ name: 'password', label: 'Your password', type: 'password', required: true, autocomplete: 'current-password' })}
-<div><button class="button danger">Delete my account</button></div></form>`
+  return html`
+    <section class="card" aria-labelledby="export">
+      <h2 id="export">Export</h2>
+      <p>Every drop with its live version, a folder each, and a file that describes it.</p>
+      <div>
+        <a class="button primary" href="/api/v1/sites/export" download>Download a zip of everything</a>
+      </div>
+    </section>
+    <form class="card danger" method="post" action="/account/delete" aria-labelledby="delete-account">
+      ${csrfField(viewer)}
+      <h2 id="delete-account">Delete the account</h2>
+      <p>
+        Your drops are gone at once and for good, together with your tokens, sessions and the organisations
+        you own.
+      </p>
+      ${endingSubscriptions(ending)}
+      <p>
+        Your e-mail address and the network addresses you came from stay in audit logs and mail records for
+        ${countInWords(Math.ceil(keptMs / DAY_MS), 'day')}, in case of abuse. Then they are erased.
+      </p>
+      ${textField({
+        name: 'confirm',
+        label: `Type “${viewer.signedIn!.email}” to confirm`,
+        required: true,
+        autocomplete: 'off',
+      })}
+      ${textField({
+        name: 'password',
+        label: 'Your password',
+        type: 'password',
+        required: true,
+        autocomplete: 'current-password',
+      })}
+      <div><button class="button danger">Delete my account</button></div>
+    </form>
+  `
 }
 
 /** Said before somebody deletes what is paid for. */
 export function endingSubscriptions(ending: readonly Bill[]): Html {
   return html`${ending.map(
     ({ plan, until }) =>
-      html`<p>The <strong>${plan}</strong> subscription${until && ` (paid until ${dayInWords(until)})`} ends at once. It is not charged again, and what is already paid is not refunded.</p>`,
+      html`
+        <p>
+          The <strong>${plan}</strong> subscription${until && ` (paid until ${dayInWords(until)})`} ends at
+          once. It is not charged again, and what is already paid is not refunded.
+        </p>
+      `,
   )}`
 }

@@ -7,7 +7,7 @@ import type { SiteView } from '../../../drops/sites/schemas.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { checkbox, problemNotice, textField } from '../parts/form-fields.ts'
 import { sitePage } from './drop-frame.ts'
-import { dayInWords, shortAddress, timeAgo } from '../parts/words.ts'
+import { dayInWords, shortAddress, spoken, timeAgo } from '../parts/words.ts'
 
 export interface SiteDomains {
   readonly site: SiteView
@@ -35,30 +35,111 @@ export function siteDomainsPage(viewer: Viewer, view: SiteDomains): Page {
     flash: view.flash,
     // The script of a page that waits copies, too.
     scripts: isSettled ? ['copy'] : ['domains'],
-    body: html`<p class="soft">This drop is always at <a href="${site.url}">${shortAddress(site.url)}</a>. ${domains.length === 0 && plans[plan].customDomains > 0 && 'Add a domain of your own and visitors can use that, too.'}</p>
-<div class="section" data-domains>${domains.map((domain) => domainCard(viewer, site, domain, view.now))}</div>
-${plans[plan].customDomains > 0 ? addForm(viewer, view) : html`<section class="card"><h2>Your own domain</h2><p class="soft">Serve this drop from a domain of yours, with a certificate that renews itself. Part of Plus and Business.</p><div><a class="button" href="/account/plan">See the plans</a></div></section>`}`,
+    body: html`
+      <p class="soft">
+        This drop is always at <a href="${site.url}">${shortAddress(site.url)}</a>. ${
+          domains.length === 0 &&
+          plans[plan].customDomains > 0 &&
+          'Add a domain of your own and visitors can use that, too.'
+        }
+      </p>
+      <div class="section" data-domains>
+        ${domains.map((domain) => domainCard(viewer, site, domain, view.now))}
+      </div>
+      ${
+        plans[plan].customDomains > 0
+          ? addForm(viewer, view)
+          : html`
+            <section class="card">
+              <h2>Your own domain</h2>
+              <p class="soft">
+                Serve this drop from a domain of yours, with a certificate that renews itself. Part of Plus
+                and Business.
+              </p>
+              <div><a class="button" href="/account/plan">See the plans</a></div>
+            </section>
+          `
+      }
+    `,
   })
 }
 
 function domainCard(viewer: Viewer, site: SiteView, domain: DomainView, now: number): Html {
   const form = (action: string, name: string, label: string): Html =>
-    html`<form method="post" action="/sites/${site.id}/domains/${action}">${csrfField(viewer)}<input type="hidden" name="domain" value="${name}"><button class="button">${label}<span class="visually-hidden"> ${name}</span></button></form>`
-  return html`<section class="card" aria-label="${domain.domain}">${half(domain, undefined, now)}${domain.pair && half(domain.pair, domain, now)}
-<div class="cluster">${form('check', domain.domain, 'Check now')}${domain.pair && form('main', domain.pair.domain, `Make ${domain.pair.domain} the main name`)}
-<a class="button danger" href="/sites/${site.id}/domains/remove?domain=${domain.domain}">Remove…<span class="visually-hidden"> ${domain.domain}</span></a></div></section>`
+    html`
+      <form method="post" action="/sites/${site.id}/domains/${action}">
+        ${csrfField(viewer)}
+        <input type="hidden" name="domain" value="${name}">
+        <button class="button">${label}${spoken(name)}</button>
+      </form>
+    `
+  return html`
+    <section class="card" aria-label="${domain.domain}">
+      ${half(domain, undefined, now)}
+      ${domain.pair && half(domain.pair, domain, now)}
+      <div class="cluster">
+        ${form('check', domain.domain, 'Check now')}
+        ${domain.pair && form('main', domain.pair.domain, `Make ${domain.pair.domain} the main name`)}
+        <a class="button danger"
+            href="/sites/${site.id}/domains/remove?domain=${domain.domain}">Remove…${spoken(domain.domain)}</a>
+      </div>
+    </section>
+  `
 }
 
 /** `main`: the name that this one leads to, once that is served. */
 function half(domain: SingleDomainView, main: SingleDomainView | undefined, now: number): Html {
   const { tone, word } = STATES[domain.state]
   const isDone = domain.state === 'active'
-  return html`<div class="stack"><div class="head"><div><h2>${isDone ? html`<a href="https://${domain.domain}">${domain.unicode ?? domain.domain}</a>` : (domain.unicode ?? domain.domain)}</h2>${domain.unicode !== null && html`<p class="small soft mono">${domain.domain}</p>`}${main && html`<p class="small soft">${isServed(main) ? `leads to ${main.unicode ?? main.domain}` : `shows the drop itself until ${main.unicode ?? main.domain} is ready, and leads there then`}</p>`}</div><span class="tag ${tone}">${word}</span></div>
-${domain.detail !== '' && html`<p>${domain.detail}</p>`}
-${domain.records.length > 0 && recordTable(domain.records)}
-${domain.alternative && html`<p class="small soft">Where your DNS provider offers ALIAS (or ANAME, or CNAME flattening), one record does for A and AAAA: host <code>${domain.alternative.host}</code>, type <code>${domain.alternative.type}</code>, value <code>${domain.alternative.value}</code>.</p>`}
-${domain.warnings.map((warning) => html`<p class="small"><strong>Warning:</strong> ${warning}</p>`)}
-<p class="hint">${domain.checked_at === null ? 'Not checked yet.' : html`Checked ${timeAgo(domain.checked_at, now)}.`}${!isDone && domain.next_check_at !== null && html` Next check ${timeAgo(domain.next_check_at, now)}.`}${domain.next_try_at !== null && html` The certificate authority is asked again ${timeAgo(domain.next_try_at, now)}.`}${domain.certificate && ` Certificate until ${dayInWords(domain.certificate.not_after)}, renewed by itself.`}</p></div>`
+  return html`
+    <div class="stack">
+      <div class="head">
+        <div>
+          <h2>
+            ${
+              isDone
+                ? html`<a href="https://${domain.domain}">${domain.unicode ?? domain.domain}</a>`
+                : (domain.unicode ?? domain.domain)
+            }
+          </h2>
+          ${domain.unicode !== null && html`<p class="small soft mono">${domain.domain}</p>`}${
+            main &&
+            html`
+              <p class="small soft">
+                ${
+                  isServed(main)
+                    ? `leads to ${main.unicode ?? main.domain}`
+                    : `shows the drop itself until ${main.unicode ?? main.domain} is ready, and leads there then`
+                }
+              </p>
+            `
+          }
+        </div>
+        <span class="tag ${tone}">${word}</span>
+      </div>
+      ${domain.detail !== '' && html`<p>${domain.detail}</p>`}
+      ${domain.records.length > 0 && recordTable(domain.records)}
+      ${
+        domain.alternative &&
+        html`
+          <p class="small soft">
+            Where your DNS provider offers ALIAS (or ANAME, or CNAME flattening), one record does for A and
+            AAAA: host <code>${domain.alternative.host}</code>, type <code>${domain.alternative.type}</code>,
+            value <code>${domain.alternative.value}</code>.
+          </p>
+        `
+      }
+      ${domain.warnings.map((warning) => html`<p class="small"><strong>Warning:</strong> ${warning}</p>`)}
+      <p class="hint">
+        ${domain.checked_at === null ? 'Not checked yet.' : html`Checked ${timeAgo(domain.checked_at, now)}.`}${
+          !isDone && domain.next_check_at !== null && html` Next check ${timeAgo(domain.next_check_at, now)}.`
+        }${
+          domain.next_try_at !== null &&
+          html` The certificate authority is asked again ${timeAgo(domain.next_try_at, now)}.`
+        }${domain.certificate && ` Certificate until ${dayInWords(domain.certificate.not_after)}, renewed by itself.`}
+      </p>
+    </div>
+  `
 }
 
 function isServed({ state }: SingleDomainView): boolean {
@@ -73,29 +154,81 @@ function recordTable(records: readonly RecordLine[]): Html {
   const codes = (values: readonly string[]): Content =>
     values.length === 0 ? nothing : values.map((value, index) => html`${index > 0 && html`<br>`}<code>${value}</code>`)
   const copied = (value: string): Html =>
-    html`<code>${value}</code> <button class="button small" type="button" data-copy="${value}">Copy<span class="visually-hidden"> ${value}</span></button>`
+    html`<code>${value}</code>
+      <button class="button small" type="button" data-copy="${value}">Copy${spoken(value)}</button>`
   const row = ({ action, host, type, value, found }: RecordLine): Html =>
-    html`<tr><td data-label="Do">${ACTIONS[action]}</td><td data-label="Host">${action === 'remove' ? html`<code>${host}</code>` : copied(host)}</td><td data-label="Type"><code>${type}</code></td><td data-label="Wanted">${action === 'remove' ? nothing : copied(value)}</td><td data-label="Found now">${codes(action === 'remove' ? [value] : found)}</td></tr>`
+    html`
+      <tr>
+        <td data-label="Do">${ACTIONS[action]}</td>
+        <td data-label="Host">${action === 'remove' ? html`<code>${host}</code>` : copied(host)}</td>
+        <td data-label="Type"><code>${type}</code></td>
+        <td data-label="Wanted">${action === 'remove' ? nothing : copied(value)}</td>
+        <td data-label="Found now">${codes(action === 'remove' ? [value] : found)}</td>
+      </tr>
+    `
   const heading = ['Do', 'Host', 'Type', 'Wanted', 'Found now'].map((name) => html`<th scope="col">${name}</th>`)
   const { zone } = records[0]!
-  return html`<p class="small">Set this in the zone <strong>${zone}</strong> at your DNS provider:</p><div class="scroll"><table class="table stacked"><caption class="visually-hidden">Records of the zone ${zone}</caption><thead><tr>${heading}</tr></thead><tbody>${records.map(row)}</tbody></table></div>`
+  return html`
+    <p class="small">Set this in the zone <strong>${zone}</strong> at your DNS provider:</p>
+    <div class="scroll">
+      <table class="table stacked">
+        <caption class="visually-hidden">Records of the zone ${zone}</caption>
+        <thead><tr>${heading}</tr></thead>
+        <tbody>${records.map(row)}</tbody>
+      </table>
+    </div>
+  `
 }
 
 /** Asks before a domain is removed. */
 export function removeDomainPage(viewer: Viewer, site: SiteView, domain: DomainView): Page {
   const names = [domain, ...(domain.pair === null ? [] : [domain.pair])]
   return sitePage(site, '/domains', {
-    body: html`<form class="card danger" method="post" action="/sites/${site.id}/domains/remove" aria-labelledby="remove-domain">${csrfField(viewer)}<input type="hidden" name="domain" value="${domain.domain}">
-<h2 id="remove-domain">Remove ${domain.unicode ?? domain.domain}?</h2>
-<p>Visitors of ${names.map(({ domain: name }, index) => html`${index > 0 && ' and '}<strong>${name}</strong>`)} see an error at once, and ${names.length === 1 ? 'its certificate is' : 'their certificates are'} given up. The drop stays at ${shortAddress(site.url)}.</p>
-<p class="soft">To add it again, it is proven by DNS again.</p>
-<div class="cluster"><button class="button danger">Remove it</button><a class="button" href="/sites/${site.id}/domains">Keep it</a></div></form>`,
+    body: html`
+      <form class="card danger" method="post" action="/sites/${site.id}/domains/remove"
+          aria-labelledby="remove-domain">
+        ${csrfField(viewer)}
+        <input type="hidden" name="domain" value="${domain.domain}">
+        <h2 id="remove-domain">Remove ${domain.unicode ?? domain.domain}?</h2>
+        <p>
+          Visitors of ${names.map(
+            ({ domain: name }, index) => html`${index > 0 && ' and '}<strong>${name}</strong>`,
+          )} see an error at once, and ${
+            names.length === 1 ? 'its certificate is' : 'their certificates are'
+          } given up. The drop stays at ${shortAddress(site.url)}.
+        </p>
+        <p class="soft">To add it again, it is proven by DNS again.</p>
+        <div class="cluster">
+          <button class="button danger">Remove it</button>
+          <a class="button" href="/sites/${site.id}/domains">Keep it</a>
+        </div>
+      </form>
+    `,
   })
 }
 
 function addForm(viewer: Viewer, { site, problem, typed }: SiteDomains): Html {
-  return html`<form class="card" method="post" action="/sites/${site.id}/domains" aria-labelledby="add-domain">${csrfField(viewer)}<h2 id="add-domain">Add a domain</h2>${problemNotice(problem)}
-${textField({ name: 'domain', label: 'Domain', value: typed ?? '', required: true, placeholder: 'www.example.com', autocomplete: 'off', maxlength: 253 })}
-${checkbox({ name: 'pair', label: 'Bring its www (or bare) counterpart along', hint: 'It leads to the domain above.', checked: true })}
-<div><button class="button primary">Add domain</button></div></form>`
+  return html`
+    <form class="card" method="post" action="/sites/${site.id}/domains" aria-labelledby="add-domain">
+      ${csrfField(viewer)}
+      <h2 id="add-domain">Add a domain</h2>
+      ${problemNotice(problem)}
+      ${textField({
+        name: 'domain',
+        label: 'Domain',
+        value: typed ?? '',
+        required: true,
+        placeholder: 'www.example.com',
+        autocomplete: 'off',
+        maxlength: 253,
+      })}
+      ${checkbox({
+        name: 'pair',
+        label: 'Bring its www (or bare) counterpart along',
+        hint: 'It leads to the domain above.',
+        checked: true,
+      })}
+      <div><button class="button primary">Add domain</button></div>
+    </form>
+  `
 }

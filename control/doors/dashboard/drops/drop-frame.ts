@@ -27,9 +27,29 @@ export function sitePage(
     ...(page.scripts ? { scripts: page.scripts } : {}),
     ...(page.flash ? { flash: page.flash } : {}),
     ...(page.status ? { status: page.status } : {}),
-    body: html`<div class="stack"><div class="head"><div><p class="small"><a href="/sites">Drops</a></p><h1>${nameOf(site)}</h1><p class="cluster"><a href="${site.url}">${shortAddress(site.url)}</a>${stateTag(site.state)}</p></div></div>
-${site.state !== 'live' && html`<p class="soft">${stateWords(site.state).meaning}</p>`}
-<nav aria-label="This drop"><ul class="tabs">${TABS.map(([path, name]) => html`<li><a href="${base}${path}"${path === tab ? html` aria-current="page"` : ''}>${name}</a></li>`)}</ul></nav></div>
-${page.body}`,
+    body: html`
+      <div class="stack">
+        <div class="head">
+          <div>
+            <p class="small"><a href="/sites">Drops</a></p>
+            <h1>${nameOf(site)}</h1>
+            <p class="cluster">
+              <a href="${site.url}">${shortAddress(site.url)}</a>
+              ${stateTag(site.state)}
+            </p>
+          </div>
+        </div>
+        ${site.state !== 'live' && html`<p class="soft">${stateWords(site.state).meaning}</p>`}
+        <nav aria-label="This drop">
+          <ul class="tabs">
+            ${TABS.map(
+              ([path, name]) =>
+                html`<li><a href="${base}${path}"${path === tab ? html` aria-current="page"` : ''}>${name}</a></li>`,
+            )}
+          </ul>
+        </nav>
+      </div>
+      ${page.body}
+    `,
   }
 }

@@ -26,35 +26,92 @@ export function sitesPage(list: SitesList): Omit<Page, 'flash'> {
   return {
     title: 'Drops',
     section: 'sites',
-    body: html`<div class="head"><div><h1>Drops</h1><p class="soft">${list.usage.used} of ${list.usage.limit} active</p></div><a class="button primary" href="/sites/new">New drop</a></div>
-${list.total === 0 ? emptyState() : [searchForm(list.search), list.sites.length === 0 ? html`<p class="soft">Nothing matches “${list.search}”. <a href="/sites">Show all</a></p>` : table(list)]}`,
+    body: html`
+      <div class="head">
+        <div>
+          <h1>Drops</h1>
+          <p class="soft">${list.usage.used} of ${list.usage.limit} active</p>
+        </div>
+        <a class="button primary" href="/sites/new">New drop</a>
+      </div>
+      ${
+        list.total === 0
+          ? emptyState()
+          : [
+              searchForm(list.search),
+              list.sites.length === 0
+                ? html`<p class="soft">Nothing matches “${list.search}”. <a href="/sites">Show all</a></p>`
+                : table(list),
+            ]
+      }
+    `,
   }
 }
 
 function searchForm(search: string): Html {
-  return html`<form class="search" role="search" method="get" action="/sites"><label class="visually-hidden" for="q">Search your drops</label><input class="input" id="q" type="search" name="q" value="${search}" placeholder="Search by name or address"><button class="button">Search</button></form>`
+  return html`
+    <form class="search" role="search" method="get" action="/sites">
+      <label class="visually-hidden" for="q">Search your drops</label>
+      <input class="input" id="q" type="search" name="q" value="${search}"
+          placeholder="Search by name or address">
+      <button class="button">Search</button>
+    </form>
+  `
 }
 
 function table(list: SitesList): Html {
-  return html`<table class="table stacked"><caption class="visually-hidden">Your drops</caption>
-<thead><tr><th scope="col">Drop</th><th scope="col">State</th><th scope="col">Views, 30 days</th><th scope="col">Last publish</th></tr></thead>
-<tbody>${list.sites.map(({ site, recent }) => row(site, recent, list.now))}</tbody></table>`
+  return html`
+    <table class="table stacked">
+      <caption class="visually-hidden">Your drops</caption>
+      <thead>
+        <tr>
+          <th scope="col">Drop</th>
+          <th scope="col">State</th>
+          <th scope="col">Views, 30 days</th>
+          <th scope="col">Last publish</th>
+        </tr>
+      </thead>
+      <tbody>${list.sites.map(({ site, recent }) => row(site, recent, list.now))}</tbody>
+    </table>
+  `
 }
 
 function row(site: SiteView, recent: readonly number[], now: number): Html {
-  return html`<tr>
-<td><a href="/sites/${site.id}"><strong>${nameOf(site)}</strong></a><br><a class="small soft" href="${site.url}">${shortAddress(site.url)}</a></td>
-<td>${stateTag(site.state)}${site.has_password && html` <span class="tag">Password</span>`}</td>
-<td data-label="Views"><span class="spark-row">${sparkline(recent)}<span>${site.views_30d.toLocaleString('en-GB')}</span></span></td>
-<td class="nowrap" data-label="Published">${site.published_at === null ? 'never' : timeAgo(site.published_at, now)}</td>
-</tr>
-`
+  return html`
+    <tr>
+      <td>
+        <a href="/sites/${site.id}"><strong>${nameOf(site)}</strong></a><br>
+        <a class="small soft" href="${site.url}">${shortAddress(site.url)}</a>
+      </td>
+      <td>${stateTag(site.state)}${site.has_password && html` <span class="tag">Password</span>`}</td>
+      <td data-label="Views">
+        <span class="spark-row">
+          ${sparkline(recent)}
+          <span>${site.views_30d.toLocaleString('en-GB')}</span>
+        </span>
+      </td>
+      <td class="nowrap" data-label="Published">
+        ${site.published_at === null ? 'never' : timeAgo(site.published_at, now)}
+      </td>
+    </tr>
+  `
 }
 
 function emptyState(): Html {
-  return html`<section class="empty" aria-labelledby="empty"><h2 id="empty">Your first drop takes ten seconds</h2>
-<ol class="steps"><li>Drop a file, a folder or a zip on the next page, or paste some text.</li><li>It gets an address of its own, with HTTPS.</li><li>Publish again whenever you like: every upload is a version you can go back to.</li></ol>
-<p class="cluster"><a class="button primary" href="/sites/new">Publish something</a><a class="button" href="/templates">Start from a template</a></p></section>`
+  return html`
+    <section class="empty" aria-labelledby="empty">
+      <h2 id="empty">Your first drop takes ten seconds</h2>
+      <ol class="steps">
+        <li>Drop a file, a folder or a zip on the next page, or paste some text.</li>
+        <li>It gets an address of its own, with HTTPS.</li>
+        <li>Publish again whenever you like: every upload is a version you can go back to.</li>
+      </ol>
+      <p class="cluster">
+        <a class="button primary" href="/sites/new">Publish something</a>
+        <a class="button" href="/templates">Start from a template</a>
+      </p>
+    </section>
+  `
 }
 
 export interface NewSiteForm {
@@ -71,31 +128,81 @@ export function newSitePage(viewer: Viewer, form: NewSiteForm): Page {
     section: 'sites',
     status: form.problem === undefined ? 200 : 400,
     scripts: ['publish'],
-    body: html`<div class="head"><div><h1>New drop</h1><p class="soft">Publish something now, or reserve the address and fill it later.</p></div></div>
-<form class="form" method="post" action="/sites/new" enctype="multipart/form-data" data-publish>
-${csrfField(viewer)}
-${form.problem !== undefined && html`<p class="notice bad" role="alert">${form.problem}</p>`}
-<div class="row">
-<div class="field"><label for="slug">Address</label><div class="address"><input class="input" id="slug" name="slug" value="${form.slug ?? ''}" placeholder="random" autocomplete="off" autocapitalize="none" spellcheck="false" maxlength="63" aria-describedby="slug-hint"><span>.${form.sitesDomain}</span></div><span class="hint" id="slug-hint">3 to 63 lower-case letters, digits and hyphens. Empty: we pick one.</span></div>
-${textField({ name: 'name', label: 'Name', value: form.name ?? '', maxlength: 120, hint: 'Only you see it. Empty: the title of the page.' })}
-</div>
-${publishFields({ text: form.text ?? '' })}
-</form>`,
+    body: html`
+      <div class="head">
+        <div>
+          <h1>New drop</h1>
+          <p class="soft">Publish something now, or reserve the address and fill it later.</p>
+        </div>
+      </div>
+      <form class="form" method="post" action="/sites/new" enctype="multipart/form-data" data-publish>
+        ${csrfField(viewer)}
+        ${form.problem !== undefined && html`<p class="notice bad" role="alert">${form.problem}</p>`}
+        <div class="row">
+          <div class="field">
+            <label for="slug">Address</label>
+            <div class="address">
+              <input class="input" id="slug" name="slug" value="${form.slug ?? ''}" placeholder="random"
+                  autocomplete="off" autocapitalize="none" spellcheck="false" maxlength="63"
+                  aria-describedby="slug-hint">
+              <span>.${form.sitesDomain}</span>
+            </div>
+            <span class="hint" id="slug-hint">3 to 63 lower-case letters, digits and hyphens. Empty: we pick
+            one.</span>
+          </div>
+          ${textField({
+            name: 'name',
+            label: 'Name',
+            value: form.name ?? '',
+            maxlength: 120,
+            hint: 'Only you see it. Empty: the title of the page.',
+          })}
+        </div>
+        ${publishFields({ text: form.text ?? '' })}
+      </form>
+    `,
   }
 }
 
 /** The fields of every publish form: files or text, progress, and the two ends of it. */
 export function publishFields(form: { text: string; extra?: Html }): Html {
-  return html`<div class="two">
-<div class="stack">${dropZone({ name: 'files', title: 'Drop a folder, a zip or files', hint: 'or choose files', multiple: true })}
-<p class="cluster" data-folder><button class="button small" type="button" data-choose-folder>Choose a folder</button></p>
-<p class="or">or paste</p>
-<div class="field"><label class="visually-hidden" for="text">HTML or Markdown</label><textarea class="input editor" id="text" name="text" spellcheck="false" placeholder="HTML or Markdown" data-preview-source>${form.text}</textarea></div>
-</div>
-<div class="stack"><div class="preview-frame" data-preview><iframe class="preview" name="preview" title="Preview" sandbox="allow-scripts allow-forms" src="/preview"></iframe></div></div>
-</div>
-${form.extra}
-${checkbox({ name: ALLOW_SECRETS, label: 'Also publish files that look like secrets', hint: 'Keys, passwords, .env, .git and database dumps are refused otherwise: everyone could read them.', checked: false })}
-<div class="stack" data-progress hidden><progress max="100" value="0" aria-label="Upload"></progress><p class="hint" role="status"></p><p class="cluster"><button class="button small" type="button" data-cancel>Cancel</button></p></div>
-<div class="cluster"><button class="button primary">Publish</button><button class="button" formaction="/preview" formtarget="preview" formnovalidate>Preview the text</button></div>`
+  return html`
+    <div class="two">
+      <div class="stack">
+        ${dropZone({ name: 'files', title: 'Drop a folder, a zip or files', hint: 'or choose files', multiple: true })}
+        <p class="cluster" data-folder>
+          <button class="button small" type="button" data-choose-folder>Choose a folder</button>
+        </p>
+        <p class="or">or paste</p>
+        <div class="field">
+          <label class="visually-hidden" for="text">HTML or Markdown</label>
+          <textarea class="input editor" id="text" name="text" spellcheck="false"
+              placeholder="HTML or Markdown" data-preview-source>${form.text}</textarea>
+        </div>
+      </div>
+      <div class="stack">
+        <div class="preview-frame" data-preview>
+          <iframe class="preview" name="preview" title="Preview" sandbox="allow-scripts allow-forms"
+              src="/preview"></iframe>
+        </div>
+      </div>
+    </div>
+    ${form.extra}
+    ${checkbox({
+      name: ALLOW_SECRETS,
+      label: 'Also publish files that look like secrets',
+      hint: 'Keys, passwords, .env, .git and database dumps are refused otherwise: everyone could read them.',
+      checked: false,
+    })}
+    <div class="stack" data-progress hidden>
+      <progress max="100" value="0" aria-label="Upload"></progress>
+      <p class="hint" role="status"></p>
+      <p class="cluster"><button class="button small" type="button" data-cancel>Cancel</button></p>
+    </div>
+    <div class="cluster">
+      <button class="button primary">Publish</button>
+      <button class="button" formaction="/preview" formtarget="preview" formnovalidate>Preview the
+      text</button>
+    </div>
+  `
 }

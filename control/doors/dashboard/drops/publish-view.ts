@@ -27,32 +27,87 @@ export function sitePublishPage(viewer: Viewer, view: SitePublish): Page {
   return sitePage(site, '', {
     scripts: ['publish'],
     status: view.problem === undefined ? 200 : 400,
-    body: html`${view.removedFor !== undefined && html`<p class="notice bad">Removed by our trust and safety team: ${view.removedFor}. Answer the mail we sent if you think this is a mistake.</p>`}
-${live && liveCard(view, live)}
-${view.template !== undefined && html`<p class="notice">Made from a template. <a href="/templates/${view.template}?site=${site.id}">Edit its fields</a></p>`}
-<form class="form card" method="post" action="/sites/${site.id}/publish" enctype="multipart/form-data" data-publish data-site="${site.id}">
-${csrfField(viewer)}<h2>${live ? 'Publish a new version' : 'Publish the first version'}</h2>
-${problemNotice(view.problem)}
-${publishFields({ text: view.text ?? '', extra: textField({ name: 'message', label: 'Message', maxlength: 500, hint: 'Optional: what changed, for the list of versions.' }) })}
-</form>`,
+    body: html`
+      ${
+        view.removedFor !== undefined &&
+        html`
+          <p class="notice bad">
+            Removed by our trust and safety team: ${view.removedFor}. Answer the mail we sent if you think
+            this is a mistake.
+          </p>
+        `
+      }
+      ${live && liveCard(view, live)}
+      ${
+        view.template !== undefined &&
+        html`
+          <p class="notice">
+            Made from a template. <a href="/templates/${view.template}?site=${site.id}">Edit its fields</a>
+          </p>
+        `
+      }
+      <form class="form card" method="post" action="/sites/${site.id}/publish" enctype="multipart/form-data"
+          data-publish data-site="${site.id}">
+        ${csrfField(viewer)}
+        <h2>${live ? 'Publish a new version' : 'Publish the first version'}</h2>
+        ${problemNotice(view.problem)}
+        ${publishFields({
+          text: view.text ?? '',
+          extra: textField({
+            name: 'message',
+            label: 'Message',
+            maxlength: 500,
+            hint: 'Optional: what changed, for the list of versions.',
+          }),
+        })}
+      </form>
+    `,
   })
 }
 
 function liveCard({ site, justPublished, now }: SitePublish, live: VersionEntry): Html {
-  return html`<section class="card ${justPublished ? 'raised' : ''}" aria-labelledby="live"><div class="result"><div class="stack">
-<h2 id="live" tabindex="-1">${justPublished ? `Version ${live.version_number} is live` : `Version ${live.version_number}`}</h2>
-<p class="soft">${countInWords(live.file_count, 'file')}, ${bytesInWords(live.byte_size)}, published ${timeAgo(site.published_at ?? live.created_at, now)}${live.message !== '' && html`: “${live.message}”`}</p>
-${copyRow(site.url, 'Address')}
-${reportList(live.report)}
-</div>${qrCode(site.url)}</div></section>`
+  return html`
+    <section class="card ${justPublished ? 'raised' : ''}" aria-labelledby="live">
+      <div class="result">
+        <div class="stack">
+          <h2 id="live" tabindex="-1">
+            ${justPublished ? `Version ${live.version_number} is live` : `Version ${live.version_number}`}
+          </h2>
+          <p class="soft">
+            ${countInWords(live.file_count, 'file')}, ${bytesInWords(live.byte_size)}, published
+            ${timeAgo(site.published_at ?? live.created_at, now)}${live.message !== '' && html`: “${live.message}”`}
+          </p>
+          ${copyRow(site.url, 'Address')}
+          ${reportList(live.report)}
+        </div>
+        ${qrCode(site.url)}
+      </div>
+    </section>
+  `
 }
 
 /** What a publisher would otherwise learn from a visitor. */
 export function reportList(report: PublishReport): Html | undefined {
   const count = report.warnings.length + report.blocked.length
   if (count === 0) return undefined
-  return html`<div class="stack"><h3>${countInWords(count, 'thing')} to look at</h3><ul class="report">
-${report.blocked.map(({ path, what }) => html`<li><code>${path}</code> looks like ${what} and was not published.</li>`)}
-${report.warnings.slice(0, 50).map((warning) => html`<li>${warning.path !== undefined && html`<code>${warning.path}${warning.line !== undefined && `:${warning.line}`}</code> `}${warning.message}</li>`)}
-</ul></div>`
+  return html`
+    <div class="stack">
+      <h3>${countInWords(count, 'thing')} to look at</h3>
+      <ul class="report">
+        ${report.blocked.map(
+          ({ path, what }) => html`<li><code>${path}</code> looks like ${what} and was not published.</li>`,
+        )}
+        ${report.warnings.slice(0, 50).map(
+          (warning) => html`
+            <li>
+              ${
+                warning.path !== undefined &&
+                html`<code>${warning.path}${warning.line !== undefined && `:${warning.line}`}</code> `
+              }${warning.message}
+            </li>
+          `,
+        )}
+      </ul>
+    </div>
+  `
 }

@@ -4,7 +4,7 @@ import type { Changes, SiteView, VersionEntry } from '../../../drops/sites/schem
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { reportList } from './publish-view.ts'
 import { sitePage } from './drop-frame.ts'
-import { bytesInWords, countInWords, timeAgo } from '../parts/words.ts'
+import { bytesInWords, countInWords, spoken, timeAgo } from '../parts/words.ts'
 
 export interface SiteVersions {
   readonly site: SiteView
@@ -17,34 +17,93 @@ export function siteVersionsPage(viewer: Viewer, view: SiteVersions): Page {
   return sitePage(view.site, '/versions', {
     body:
       view.versions.length === 0
-        ? html`<div class="empty"><h2>No versions yet</h2><p>Publish something and it appears here. Your plan keeps the last ${view.kept}.</p><a class="button primary" href="/sites/${view.site.id}">Publish</a></div>`
-        : html`<p class="soft">Your plan keeps the last ${view.kept}. Going back is a publish too, so you can always go forward again.</p>
-<table class="table stacked"><caption class="visually-hidden">Versions</caption><thead><tr><th scope="col">Version</th><th scope="col">Published</th><th scope="col">Content</th><th scope="col" class="right">Actions</th></tr></thead>
-<tbody>${view.versions.map((version) => row(viewer, view, version))}</tbody></table>`,
+        ? html`
+          <div class="empty">
+            <h2>No versions yet</h2>
+            <p>Publish something and it appears here. Your plan keeps the last ${view.kept}.</p>
+            <a class="button primary" href="/sites/${view.site.id}">Publish</a>
+          </div>
+        `
+        : html`
+          <p class="soft">
+            Your plan keeps the last ${view.kept}. Going back is a publish too, so you can always go forward
+            again.
+          </p>
+          <table class="table stacked">
+            <caption class="visually-hidden">Versions</caption>
+            <thead>
+              <tr>
+                <th scope="col">Version</th>
+                <th scope="col">Published</th>
+                <th scope="col">Content</th>
+                <th scope="col" class="right">Actions</th>
+              </tr>
+            </thead>
+            <tbody>${view.versions.map((version) => row(viewer, view, version))}</tbody>
+          </table>
+        `,
   })
 }
 
 function row(viewer: Viewer, { site, now }: SiteVersions, version: VersionEntry): Html {
-  return html`<tr>
-<td><strong>Version ${version.version_number}</strong> ${version.live && html`<span class="tag good">Live</span>`}${version.message !== '' && html`<br><span class="small soft">${version.message}</span>`}</td>
-<td>${timeAgo(version.created_at, now)}${version.created_by !== null && html`<br><span class="small soft">${version.created_by}</span>`}${version.promotions.slice(0, SHOWN_PROMOTIONS).map((promotion) => promotionNote(promotion, now))}</td>
-<td>${countInWords(version.file_count, 'file')}, ${bytesInWords(version.byte_size)}${version.report.warnings.length > 0 && html`<details><summary class="small">${countInWords(version.report.warnings.length, 'warning')}</summary>${reportList(version.report)}</details>`}</td>
-<td class="right"><div class="cluster">${version.preview_url !== null && html`<a class="button small" href="${version.preview_url}">Preview<span class="visually-hidden"> version ${version.version_number}</span></a>`}
-${!version.live && html`<a class="button small" href="/sites/${site.id}/versions/${version.version_id}">What changes<span class="visually-hidden"> with version ${version.version_number}</span></a>${promoteForm(viewer, site, version, 'small')}`}</div></td>
-</tr>
-`
+  return html`
+    <tr>
+      <td>
+        <strong>Version ${version.version_number}</strong>
+        ${version.live && html`<span class="tag good">Live</span>`}${
+          version.message !== '' && html`<br><span class="small soft">${version.message}</span>`
+        }
+      </td>
+      <td>
+        ${timeAgo(version.created_at, now)}${
+          version.created_by !== null && html`<br><span class="small soft">${version.created_by}</span>`
+        }${version.promotions.slice(0, SHOWN_PROMOTIONS).map((promotion) => promotionNote(promotion, now))}
+      </td>
+      <td>
+        ${countInWords(version.file_count, 'file')}, ${bytesInWords(version.byte_size)}${
+          version.report.warnings.length > 0 &&
+          html`
+            <details>
+              <summary class="small">${countInWords(version.report.warnings.length, 'warning')}</summary>
+              ${reportList(version.report)}
+            </details>
+          `
+        }
+      </td>
+      <td class="right">
+        <div class="cluster">
+          ${
+            version.preview_url !== null &&
+            html`<a class="button small" href="${version.preview_url}">Preview${spoken(`version ${version.version_number}`)}</a>`
+          }
+          ${
+            !version.live &&
+            html`<a class="button small" href="/sites/${site.id}/versions/${version.version_id}">What
+              changes${spoken(`with version ${version.version_number}`)}</a>${promoteForm(viewer, site, version, 'small')}`
+          }
+        </div>
+      </td>
+    </tr>
+  `
 }
 
 /** The API has the older ones. */
 const SHOWN_PROMOTIONS = 3
 
 function promotionNote({ at, by, from_version_number }: VersionEntry['promotions'][number], now: number): Html {
-  return html`<br><span class="small soft">made live again ${timeAgo(at, now)}
-${from_version_number !== null && `instead of version ${from_version_number}`}${by !== null && ` by ${by}`}</span>`
+  return html`<br>
+    <span class="small soft">made live again ${timeAgo(at, now)} ${
+      from_version_number !== null && `instead of version ${from_version_number}`
+    }${by !== null && ` by ${by}`}</span>`
 }
 
 function promoteForm(viewer: Viewer, site: SiteView, version: VersionEntry, size: 'small' | ''): Html {
-  return html`<form method="post" action="/sites/${site.id}/versions/${version.version_id}/promote">${csrfField(viewer)}<button class="button primary ${size}">Make live<span class="visually-hidden"> version ${version.version_number}</span></button></form>`
+  return html`
+    <form method="post" action="/sites/${site.id}/versions/${version.version_id}/promote">
+      ${csrfField(viewer)}
+      <button class="button primary ${size}">Make live${spoken(`version ${version.version_number}`)}</button>
+    </form>
+  `
 }
 
 /** More is a wall of text; the counts say the rest. */
@@ -57,19 +116,39 @@ export function siteChangesPage(
   const { site, version, changes } = view
   const total = changes.added.length + changes.changed.length + changes.removed.length
   const list = (kind: 'added' | 'changed' | 'removed', sign: string): readonly Html[] =>
-    changes[kind]
-      .slice(0, SHOWN_PATHS)
-      .map(
-        (path) =>
-          html`<li class="${kind}"><span aria-hidden="true">${sign}</span> <span class="visually-hidden">${kind}: </span>${path}</li>`,
-      )
+    changes[kind].slice(0, SHOWN_PATHS).map(
+      (path) =>
+        html`
+          <li class="${kind}">
+            <span aria-hidden="true">${sign}</span> <span class="visually-hidden">${kind}: </span>${path}
+          </li>
+        `,
+    )
   return sitePage(site, '/versions', {
-    body: html`<section class="card" aria-labelledby="changes"><h2 id="changes">What version ${version.version_number} would change</h2>
-${
-  total === 0
-    ? html`<p>Nothing: it has the same files as the live version.</p>`
-    : html`<p class="soft">${countInWords(changes.added.length, 'file')} added, ${changes.changed.length} changed, ${changes.removed.length} removed, compared with what is live.</p><ul class="changes">${list('added', '+')}${list('changed', '~')}${list('removed', '−')}</ul>`
-}
-<div class="cluster">${!version.live && promoteForm(viewer, site, version, '')}${version.preview_url !== null && html`<a class="button" href="${version.preview_url}">Preview</a>`}<a class="button quiet" href="/sites/${site.id}/versions">Back</a></div></section>`,
+    body: html`
+      <section class="card" aria-labelledby="changes">
+        <h2 id="changes">What version ${version.version_number} would change</h2>
+        ${
+          total === 0
+            ? html`<p>Nothing: it has the same files as the live version.</p>`
+            : html`
+              <p class="soft">
+                ${countInWords(changes.added.length, 'file')} added, ${changes.changed.length} changed,
+                ${changes.removed.length} removed, compared with what is live.
+              </p>
+              <ul class="changes">
+                ${list('added', '+')}
+                ${list('changed', '~')}
+                ${list('removed', '−')}
+              </ul>
+            `
+        }
+        <div class="cluster">
+          ${!version.live && promoteForm(viewer, site, version, '')}
+          ${version.preview_url !== null && html`<a class="button" href="${version.preview_url}">Preview</a>`}
+          <a class="button quiet" href="/sites/${site.id}/versions">Back</a>
+        </div>
+      </section>
+    `,
   })
 }

@@ -12,10 +12,45 @@ export function siteViewsPage(view: { site: SiteView; days: readonly Day[] }): P
   const link = (span: number): Html =>
     html`<li><a href="?days=${span}"${days.length === span ? html` aria-current="true"` : ''}>${span} days</a></li>`
   return sitePage(site, '/views', {
-    body: html`<section class="card" aria-labelledby="views"><div class="head"><h2 id="views">${countInWords(total, 'page view')}</h2><ul class="side">${[link(30), link(90)]}</ul></div>
-${viewsChart(days)}
-<p class="hint">A view is a person who opens a page in a browser window. The same visitor on the same page counts once a day; programs, robots, prefetches and frames do not count.</p>
-<details><summary>As a table</summary><div class="scroll" tabindex="0" role="region" aria-label="Views per day"><table class="table"><thead><tr><th scope="col">Day</th><th scope="col" class="right">Views</th></tr></thead><tbody>${days.toReversed().map((day) => html`<tr><td>${dayInWords(day.day)}</td><td class="right">${day.count}</td></tr>`)}</tbody></table></div></details></section>
-<p class="hint">Pages only, counted at the edge without cookies. Attach an analytics provider in <a href="/sites/${site.id}/settings">Settings</a> for more.</p>`,
+    body: html`
+      <section class="card" aria-labelledby="views">
+        <div class="head">
+          <h2 id="views">${countInWords(total, 'page view')}</h2>
+          <ul class="side">${[link(30), link(90)]}</ul>
+        </div>
+        ${viewsChart(days)}
+        <p class="hint">
+          A view is a person who opens a page in a browser window. The same visitor on the same page counts
+          once a day; programs, robots, prefetches and frames do not count.
+        </p>
+        <details>
+          <summary>As a table</summary>
+          <div class="scroll" tabindex="0" role="region" aria-label="Views per day">
+            <table class="table">
+              <thead>
+                <tr>
+                  <th scope="col">Day</th>
+                  <th scope="col" class="right">Views</th>
+                </tr>
+              </thead>
+              <tbody>
+                ${days.toReversed().map(
+                  (day) => html`
+                    <tr>
+                      <td>${dayInWords(day.day)}</td>
+                      <td class="right">${day.count}</td>
+                    </tr>
+                  `,
+                )}
+              </tbody>
+            </table>
+          </div>
+        </details>
+      </section>
+      <p class="hint">
+        Pages only, counted at the edge without cookies. Attach an analytics provider in
+        <a href="/sites/${site.id}/settings">Settings</a> for more.
+      </p>
+    `,
   })
 }

@@ -9,7 +9,9 @@ const MESSAGES: ReadonlyMap<string, Flash> = new Map([
     'claimed-hidden',
     {
       tone: 'warn',
-      text: 'Yours now, at the same address. Until you open the link in the mail that we just sent, visitors see a notice there; a second later your pages are back.',
+      text:
+        'Yours now, at the same address. Until you open the link in the mail that we just sent, ' +
+        'visitors see a notice there; a second later your pages are back.',
     },
   ],
   ['mailed', { tone: 'good', text: 'The mail is on its way.' }],

@@ -103,7 +103,14 @@ ${(page.scripts ?? []).map((name) => html`<script type="module" src="${assets.sc
 ${header(viewer, page)}
 <main id="content" class="page" tabindex="-1">
 ${viewer.signedIn && !viewer.signedIn.emailVerified && verifyNotice(viewer)}
-${page.flash && html`<div class="notice ${page.flash.tone}" role="${page.flash.tone === 'bad' ? 'alert' : 'status'}">${page.flash.text}</div>`}
+${
+  page.flash &&
+  html`
+    <div class="notice ${page.flash.tone}" role="${page.flash.tone === 'bad' ? 'alert' : 'status'}">
+      ${page.flash.text}
+    </div>
+  `
+}
 ${page.body}
 </main>
 ${footer()}
@@ -113,10 +120,18 @@ ${footer()}
 }
 
 function header(viewer: Viewer, { section, next }: Page): Html {
-  return html`<header class="top"><div class="top-inner">
-${brandLink('/')}
-<nav aria-label="Main"><ul class="nav">${viewer.signedIn ? signedInLinks(viewer.signedIn, section) : signedOutLinks(section, next)}</ul></nav>
-</div></header>`
+  return html`
+    <header class="top">
+      <div class="top-inner">
+        ${brandLink('/')}
+        <nav aria-label="Main">
+          <ul class="nav">
+            ${viewer.signedIn ? signedInLinks(viewer.signedIn, section) : signedOutLinks(section, next)}
+          </ul>
+        </nav>
+      </div>
+    </header>
+  `
 }
 
 function signedInLinks(user: NonNullable<Viewer['signedIn']>, section: Page['section']): Content {
@@ -132,7 +147,11 @@ function signedInLinks(user: NonNullable<Viewer['signedIn']>, section: Page['sec
 function signedOutLinks(section: Page['section'], next: string | undefined): Content {
   return [
     navLink('/templates', 'Templates', section === 'templates'),
-    html`<li class="optional"><a href="/gallery"${section === 'gallery' ? html` aria-current="true"` : ''}>Gallery</a></li>`,
+    html`
+      <li class="optional">
+        <a href="/gallery"${section === 'gallery' ? html` aria-current="true"` : ''}>Gallery</a>
+      </li>
+    `,
     navLink('/docs', 'Docs', section === 'docs'),
     navLink(`/signin${nextQuery(next)}`, 'Sign in', false),
     html`<li><a class="button primary small" href="/signup${nextQuery(next)}">Sign up</a></li>`,
@@ -148,18 +167,32 @@ function navLink(href: string, label: string, current: boolean): Html {
 }
 
 function verifyNotice(viewer: Viewer): Html {
-  return html`<form class="notice warn cluster spread" method="post" action="/verify/send">
-${csrfField(viewer)}
-<p>Your drops stay hidden until you open the link we mailed to <strong>${viewer.signedIn!.email}</strong>.</p>
-<button class="button small">Send it again</button>
-</form>`
+  return html`
+    <form class="notice warn cluster spread" method="post" action="/verify/send">
+      ${csrfField(viewer)}
+      <p>
+        Your drops stay hidden until you open the link we mailed to
+        <strong>${viewer.signedIn!.email}</strong>.
+      </p>
+      <button class="button small">Send it again</button>
+    </form>
+  `
 }
 
 function footer(): Html {
-  return html`<footer class="bottom"><div class="bottom-inner">
-<p>Dropway publishes static pages at HTTPS addresses and keeps every version.</p>
-<ul class="nav"><li><a href="/#plans">Plans</a></li><li><a href="/gallery">Gallery</a></li><li><a href="/docs">API</a></li><li><a href="/report">Report abuse</a></li></ul>
-</div></footer>`
+  return html`
+    <footer class="bottom">
+      <div class="bottom-inner">
+        <p>Dropway publishes static pages at HTTPS addresses and keeps every version.</p>
+        <ul class="nav">
+          <li><a href="/#plans">Plans</a></li>
+          <li><a href="/gallery">Gallery</a></li>
+          <li><a href="/docs">API</a></li>
+          <li><a href="/report">Report abuse</a></li>
+        </ul>
+      </div>
+    </footer>
+  `
 }
 
 export function csrfField(viewer: Pick<Viewer, 'csrf'>): Html {

@@ -11,7 +11,10 @@ export function sparkline(counts: readonly number[]): Html {
   const top = Math.max(1, ...counts)
   const step = 100 / Math.max(1, counts.length - 1)
   const points = counts.map((count, index) => `${round(index * step)},${round(26 - (count / top) * 24)}`).join(' ')
-  return html`<svg class="spark" viewBox="0 0 100 28" preserveAspectRatio="none" aria-hidden="true"><polyline fill="none" stroke="currentColor" stroke-width="1.5" vector-effect="non-scaling-stroke" points="${points}"/></svg>`
+  return html`<svg class="spark" viewBox="0 0 100 28" preserveAspectRatio="none" aria-hidden="true">
+    <polyline fill="none" stroke="currentColor" stroke-width="1.5" vector-effect="non-scaling-stroke"
+        points="${points}"/>
+  </svg>`
 }
 
 const WIDTH = 720
@@ -26,17 +29,27 @@ export function viewsChart(days: readonly Day[]): Html {
   const y = (count: number): number => round(10 + plot * (1 - count / top))
   const bars = days.map((day, index) => {
     const height = round(HEIGHT - BOTTOM - y(day.count))
-    return html`<rect x="${round(LEFT + index * slot + slot * 0.15)}" y="${y(day.count)}" width="${round(slot * 0.7)}" height="${height}" rx="2" fill="currentColor"><title>${dayInWords(day.day)}: ${countInWords(day.count, 'view')}</title></rect>`
+    const left = round(LEFT + index * slot + slot * 0.15)
+    const title = `${dayInWords(day.day)}: ${countInWords(day.count, 'view')}`
+    return html`
+<rect x="${left}" y="${y(day.count)}" width="${round(slot * 0.7)}" height="${height}" rx="2"
+        fill="currentColor"> <title>${title}</title> </rect>
+`
   })
   const lines = [0, top / 2, top].map(
-    (count) =>
-      html`<line class="axis" x1="${LEFT}" x2="${WIDTH}" y1="${y(count)}" y2="${y(count)}"/><text x="${LEFT - 6}" y="${y(count) + 4}" text-anchor="end">${count}</text>`,
+    (count) => html`
+<line class="axis" x1="${LEFT}" x2="${WIDTH}" y1="${y(count)}" y2="${y(count)}"/>
+      <text x="${LEFT - 6}" y="${y(count) + 4}" text-anchor="end">${count}</text>
+`,
   )
   const total = days.reduce((sum, day) => sum + day.count, 0)
-  return html`<svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${countInWords(total, 'view')} in ${days.length} days">
-${lines}${bars}
-<text x="${LEFT}" y="${HEIGHT - 6}">${shortDay(days[0]?.day)}</text><text x="${WIDTH}" y="${HEIGHT - 6}" text-anchor="end">${shortDay(days.at(-1)?.day)}</text>
-</svg>`
+  return html`<svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img"
+      aria-label="${countInWords(total, 'view')} in ${days.length} days">
+    ${lines}
+    ${bars}
+    <text x="${LEFT}" y="${HEIGHT - 6}">${shortDay(days[0]?.day)}</text>
+    <text x="${WIDTH}" y="${HEIGHT - 6}" text-anchor="end">${shortDay(days.at(-1)?.day)}</text>
+  </svg>`
 }
 
 /** The next round number whose half is whole too. */
@@ -58,9 +71,10 @@ function round(value: number): number {
 
 /** Lucide-like line icons, drawn for this page. */
 export function icon(name: keyof typeof ICONS): Html {
-  return raw(
-    `<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true" focusable="false">${ICONS[name]}</svg>`,
-  )
+  return html`<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round"
+      stroke-linejoin="round" aria-hidden="true" focusable="false">
+    ${raw(ICONS[name])}
+  </svg>`
 }
 
 const ICONS = {

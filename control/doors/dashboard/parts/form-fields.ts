@@ -33,13 +33,17 @@ export function textField(field: TextField): Html {
     field.hint !== undefined && html` aria-describedby="${hintId}"`,
     field.autofocus && html` autofocus`,
   ]
-  return html`<div class="field"><label for="${id}">${field.label}</label>
-${
-  field.rows === undefined
-    ? html`<input class="input" type="${field.type ?? 'text'}" value="${field.value ?? ''}"${attributes}>`
-    : html`<textarea class="input" rows="${field.rows}"${attributes}>${leadingNewlineSafe(field.value ?? '')}</textarea>`
-}
-${field.hint !== undefined && html`<span class="hint" id="${hintId}">${field.hint}</span>`}</div>`
+  return html`
+    <div class="field">
+      <label for="${id}">${field.label}</label>
+      ${
+        field.rows === undefined
+          ? html`<input class="input" type="${field.type ?? 'text'}" value="${field.value ?? ''}"${attributes}>`
+          : html`<textarea class="input" rows="${field.rows}"${attributes}>${leadingNewlineSafe(field.value ?? '')}</textarea>`
+      }
+      ${field.hint !== undefined && html`<span class="hint" id="${hintId}">${field.hint}</span>`}
+    </div>
+  `
 }
 
 /** HTML swallows a newline right after `<textarea>`. */
@@ -54,7 +58,12 @@ export function checkbox(field: {
   checked: boolean
   disabled?: boolean
 }): Html {
-  return html`<label class="check"><input type="checkbox" name="${field.name}" value="on"${field.checked ? html` checked` : ''}${field.disabled ? html` disabled` : ''}><span>${field.label}${field.hint !== undefined && html`<span class="hint">${field.hint}</span>`}</span></label>`
+  return html`<label class="check">
+    <input type="checkbox" name="${field.name}" value="on"${field.checked ? html` checked` : ''}${
+      field.disabled ? html` disabled` : ''
+    }>
+    <span>${field.label}${field.hint !== undefined && html`<span class="hint">${field.hint}</span>`}</span>
+  </label>`
 }
 
 export function selectField(field: {
@@ -75,9 +84,18 @@ export function selectField(field: {
     field.hint !== undefined && html` aria-describedby="${hintId}"`,
     field.disabled && html` disabled`,
   ]
-  return html`<div class="field"><label for="${id}">${field.label}</label><select class="input"${attributes}>
-${field.options.map(([value, label]) => html`<option value="${value}"${value === field.value ? html` selected` : ''}>${label}</option>`)}
-</select>${field.hint !== undefined && html`<span class="hint" id="${hintId}">${field.hint}</span>`}</div>`
+  return html`
+    <div class="field">
+      <label for="${id}">${field.label}</label>
+      <select class="input"${attributes}>
+        ${field.options.map(
+          ([value, label]) =>
+            html`<option value="${value}"${value === field.value ? html` selected` : ''}>${label}</option>`,
+        )}
+      </select>
+      ${field.hint !== undefined && html`<span class="hint" id="${hintId}">${field.hint}</span>`}
+    </div>
+  `
 }
 
 export function problemNotice(problem: string | undefined): Html | undefined {

@@ -25,10 +25,29 @@ const ROWS: readonly (readonly [label: string, value: (plan: Plan) => Content])[
 ]
 
 export function planTable(): Html {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Plans"><table class="table plans">
-<thead><tr><td></td>${SHOWN.map((plan) => html`<th scope="col">${plan.label}<span class="price">${priceInWords(plan)}</span></th>`)}</tr></thead>
-<tbody>${ROWS.map(([label, value]) => html`<tr><th scope="row">${label}</th>${SHOWN.map((plan) => html`<td>${value(plan)}</td>`)}</tr>\n`)}</tbody>
-</table></div>`
+  return html`
+    <div class="scroll" tabindex="0" role="region" aria-label="Plans">
+      <table class="table plans">
+        <thead>
+          <tr>
+            <td></td>
+            ${SHOWN.map(
+              (plan) => html`<th scope="col">${plan.label}<span class="price">${priceInWords(plan)}</span></th>`,
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          ${ROWS.map(
+            ([label, value]) => html`<tr>
+                <th scope="row">${label}</th>
+                ${SHOWN.map((plan) => html`<td>${value(plan)}</td>`)}
+              </tr>
+              \n`,
+          )}
+        </tbody>
+      </table>
+    </div>
+  `
 }
 
 function priceInWords(plan: Plan): string {

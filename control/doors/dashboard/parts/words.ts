@@ -100,3 +100,8 @@ export function nameOf(site: { name: string; title: string; slug: string }): str
 export function shortAddress(url: string): string {
   return url.replace(/^https:\/\//, '')
 }
+
+/** Goes on where the words on a button or a link end, for those who hear it without what stands around it. */
+export function spoken(text: string): Html {
+  return html`<span class="visually-hidden"> ${text}</span>`
+}

@@ -38,48 +38,93 @@ export function docsPage(routes: readonly Route[], baseUrl: string): Page {
     title: 'API',
     section: 'docs',
     description: 'The Dropway REST API with curl examples.',
-    body: html`<div class="head"><div><h1>API</h1><p class="lead">Everything the dashboard does, for scripts. JSON in, JSON out.</p></div></div>
-<div class="aside">
-<nav class="toc" aria-label="Sections"><ul class="side"><li><a href="#start">Start here</a></li>${groups.map(([tag]) => html`<li><a href="#${idOf(tag)}">${tag}</a></li>`)}</ul></nav>
-<div class="section">
-${gettingStarted(baseUrl)}
-${groups.map(([tag, endpoints]) => html`<section aria-labelledby="${idOf(tag)}"><h2 id="${idOf(tag)}">${tag}</h2>${endpoints.map((endpoint) => endpointBlock(endpoint, baseUrl))}</section>\n`)}
-</div></div>`,
+    body: html`
+      <div class="head">
+        <div>
+          <h1>API</h1>
+          <p class="lead">Everything the dashboard does, for scripts. JSON in, JSON out.</p>
+        </div>
+      </div>
+      <div class="aside">
+        <nav class="toc" aria-label="Sections">
+          <ul class="side">
+            <li><a href="#start">Start here</a></li>
+            ${groups.map(([tag]) => html`<li><a href="#${idOf(tag)}">${tag}</a></li>`)}
+          </ul>
+        </nav>
+        <div class="section">
+          ${gettingStarted(baseUrl)}
+          ${groups.map(
+            ([tag, endpoints]) => html`<section aria-labelledby="${idOf(tag)}">
+                <h2 id="${idOf(tag)}">${tag}</h2>
+                ${endpoints.map((endpoint) => endpointBlock(endpoint, baseUrl))}
+              </section>
+              \n`,
+          )}
+        </div>
+      </div>
+    `,
   }
 }
 
 function gettingStarted(baseUrl: string): Html {
-  return html`<section class="stack" aria-labelledby="start"><h2 id="start">Start here</h2>
-<p>Publish without an account:</p>
-<pre tabindex="0"><code>curl -F file=@page.html ${baseUrl}/api/v1/drops</code></pre>
-<p>With an account, <a href="/account/tokens">create an API token</a> and send it with every call:</p>
-<pre tabindex="0"><code>export DROPWAY_TOKEN=dw_…
+  return html`
+    <section class="stack" aria-labelledby="start">
+      <h2 id="start">Start here</h2>
+      <p>Publish without an account:</p>
+      <pre tabindex="0"><code>curl -F file=@page.html ${baseUrl}/api/v1/drops</code></pre>
+      <p>With an account, <a href="/account/tokens">create an API token</a> and send it with every call:</p>
+      <pre tabindex="0"><code>export DROPWAY_TOKEN=dw_…
 curl -H "Authorization: Bearer $DROPWAY_TOKEN" ${baseUrl}/api/v1/me</code></pre>
-<p>Errors are <code>{"error": "code", "detail": "what to do"}</code> with a fitting status. The machine-readable description is <a href="/api/v1/openapi.json">openapi.json</a>. Assistants connect to <code>${baseUrl}/mcp</code>.</p>
-</section>`
+      <p>
+        Errors are <code>{"error": "code", "detail": "what to do"}</code> with a fitting status. The
+        machine-readable description is <a href="/api/v1/openapi.json">openapi.json</a>. Assistants connect to
+        <code>${baseUrl}/mcp</code>.
+      </p>
+    </section>
+  `
 }
 
 function endpointBlock({ method, path, id, operation }: Endpoint, baseUrl: string): Html {
   const body = Object.entries(operation.requestBody?.content ?? {})[0]
   const [status, success] = Object.entries(operation.responses).find(([code]) => code.startsWith('2')) ?? []
   const output = success?.content?.['application/json']?.schema
-  return html`<article class="operation" id="${id}">
-<h3><span class="verb">${method}</span> ${path}</h3>
-<p>${operation.summary}${operation.security.length === 0 ? '. No credentials needed.' : '.'}</p>
-<pre tabindex="0"><code>${curlOf({ method, path, id, operation }, baseUrl)}</code></pre>
-${body?.[1].schema && fields('Body', body[1].schema)}
-${status !== undefined && html`<p class="small soft">Answers <code>${status}</code>${output === undefined ? '.' : ':'}</p>`}
-${output && fields('Answer', output)}
-</article>`
+  return html`
+    <article class="operation" id="${id}">
+      <h3><span class="verb">${method}</span> ${path}</h3>
+      <p>${operation.summary}${operation.security.length === 0 ? '. No credentials needed.' : '.'}</p>
+      <pre tabindex="0"><code>${curlOf({ method, path, id, operation }, baseUrl)}</code></pre>
+      ${body?.[1].schema && fields('Body', body[1].schema)}
+      ${
+        status !== undefined &&
+        html`<p class="small soft">Answers <code>${status}</code>${output === undefined ? '.' : ':'}</p>`
+      }
+      ${output && fields('Answer', output)}
+    </article>
+  `
 }
 
 function fields(title: string, schema: Schema): Html | undefined {
   const object = schema.type === 'array' ? schema.items : schema
   const entries = Object.entries(object?.properties ?? {})
   if (entries.length === 0) return undefined
-  return html`<details><summary class="small">${title}${schema.type === 'array' ? ' (array)' : ''}: ${entries.length} fields</summary><dl class="facts small">
-${entries.map(([name, field]) => html`<dt><code>${name}</code></dt><dd>${typeInWords(field)}${title === 'Body' && !object?.required?.includes(name) ? ', optional' : ''}</dd>`)}
-</dl></details>`
+  return html`
+    <details>
+      <summary class="small">
+        ${title}${schema.type === 'array' ? ' (array)' : ''}: ${entries.length} fields
+      </summary>
+      <dl class="facts small">
+        ${entries.map(
+          ([name, field]) => html`
+            <dt><code>${name}</code></dt>
+            <dd>
+              ${typeInWords(field)}${title === 'Body' && !object?.required?.includes(name) ? ', optional' : ''}
+            </dd>
+          `,
+        )}
+      </dl>
+    </details>
+  `
 }
 
 function typeInWords(schema: Schema): string {

@@ -3,25 +3,58 @@ import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { GalleryEntry, GalleryOrder } from '../../../drops/gallery/gallery.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { problemNotice, selectField, textField } from '../parts/form-fields.ts'
-import { countInWords, shortAddress, timeAgo } from '../parts/words.ts'
+import { countInWords, shortAddress, spoken, timeAgo } from '../parts/words.ts'
 
 export function galleryPage(view: { entries: readonly GalleryEntry[]; order: GalleryOrder; now: number }): Page {
   const link = (order: GalleryOrder, label: string): Html =>
-    html`<li><a href="/gallery${order === 'newest' ? '' : '?order=popular'}"${order === view.order ? html` aria-current="true"` : ''}>${label}</a></li>`
+    html`
+      <li>
+        <a href="/gallery${order === 'newest' ? '' : '?order=popular'}"${
+          order === view.order ? html` aria-current="true"` : ''
+        }>${label}</a>
+      </li>
+    `
   return {
     title: 'Gallery',
     section: 'gallery',
-    body: html`<div class="head"><div><h1>Gallery</h1><p class="lead">Drops whose makers want to be seen.</p></div><ul class="side">${link('newest', 'Newest')}${link('popular', 'Popular')}</ul></div>
-${
-  view.entries.length === 0
-    ? html`<div class="empty"><h2>Nothing here yet</h2><p>Turn on “Show it in the public gallery” in a drop’s settings to be the first.</p></div>`
-    : html`<ul class="grid plain">${view.entries.map((entry) => card(entry, view.now))}</ul>`
-}`,
+    body: html`
+      <div class="head">
+        <div>
+          <h1>Gallery</h1>
+          <p class="lead">Drops whose makers want to be seen.</p>
+        </div>
+        <ul class="side">
+          ${link('newest', 'Newest')}
+          ${link('popular', 'Popular')}
+        </ul>
+      </div>
+      ${
+        view.entries.length === 0
+          ? html`
+            <div class="empty">
+              <h2>Nothing here yet</h2>
+              <p>Turn on “Show it in the public gallery” in a drop’s settings to be the first.</p>
+            </div>
+          `
+          : html`<ul class="grid plain">${view.entries.map((entry) => card(entry, view.now))}</ul>`
+      }
+    `,
   }
 }
 
 function card(entry: GalleryEntry, now: number): Html {
-  return html`<li class="card"><div><h2><a href="${entry.url}" rel="noopener">${entry.title}</a></h2><p class="small soft">${shortAddress(entry.url)}</p></div><p class="small soft cluster spread"><span>${countInWords(entry.views, 'view')}, ${timeAgo(entry.published_at, now)}</span><a href="/report?url=${encodeURIComponent(entry.url)}">Report<span class="visually-hidden"> ${entry.title}</span></a></p></li>`
+  return html`
+    <li class="card">
+      <div>
+        <h2><a href="${entry.url}" rel="noopener">${entry.title}</a></h2>
+        <p class="small soft">${shortAddress(entry.url)}</p>
+      </div>
+      <p class="small soft cluster spread">
+        <span>${countInWords(entry.views, 'view')}, ${timeAgo(entry.published_at, now)}</span>
+        <a href="/report?url=${encodeURIComponent(entry.url)}">Report${spoken(entry.title)}</a>
+      </p>
+    </li>
+  `
 }
 
 export interface ReportForm {
@@ -45,12 +78,39 @@ export function reportPage(viewer: Viewer, form: ReportForm): Page {
   return {
     title: 'Report abuse',
     status: form.problem === undefined ? 200 : 400,
-    body: html`<div class="narrow section"><div class="stack"><h1>Report abuse</h1><p class="soft">Tell us about a page published with Dropway that should not be. A person looks at every report.</p></div>
-<form class="form" method="post" action="/report">${csrfField(viewer)}${problemNotice(form.problem)}
-${textField({ name: 'url', label: 'Address of the page', type: 'text', value: form.url, required: true, placeholder: 'https://…', hint: 'Every page has a way here: its address followed by /.dropway/report.' })}
-${selectField({ name: 'reason', label: 'What is wrong', value: form.reason ?? 'phishing', options: REASONS })}
-${textField({ name: 'detail', label: 'Details', value: form.detail ?? '', rows: 4, maxlength: 2000 })}
-${textField({ name: 'contact', label: 'Your e-mail', type: 'email', value: form.contact ?? '', hint: 'Optional, if we may ask back.', maxlength: 254 })}
-<button class="button primary">Send the report</button></form></div>`,
+    body: html`
+      <div class="narrow section">
+        <div class="stack">
+          <h1>Report abuse</h1>
+          <p class="soft">
+            Tell us about a page published with Dropway that should not be. A person looks at every report.
+          </p>
+        </div>
+        <form class="form" method="post" action="/report">
+          ${csrfField(viewer)}
+          ${problemNotice(form.problem)}
+          ${textField({
+            name: 'url',
+            label: 'Address of the page',
+            type: 'text',
+            value: form.url,
+            required: true,
+            placeholder: 'https://…',
+            hint: 'Every page has a way here: its address followed by /.dropway/report.',
+          })}
+          ${selectField({ name: 'reason', label: 'What is wrong', value: form.reason ?? 'phishing', options: REASONS })}
+          ${textField({ name: 'detail', label: 'Details', value: form.detail ?? '', rows: 4, maxlength: 2000 })}
+          ${textField({
+            name: 'contact',
+            label: 'Your e-mail',
+            type: 'email',
+            value: form.contact ?? '',
+            hint: 'Optional, if we may ask back.',
+            maxlength: 254,
+          })}
+          <button class="button primary">Send the report</button>
+        </form>
+      </div>
+    `,
   }
 }

@@ -34,39 +34,88 @@ export function landingPage(viewer: Viewer, form: Landing): Page {
     description:
       'Drop an HTML or Markdown file, get a live HTTPS address. Folders, versions, custom domains and passwords when you need them.',
     scripts: ['landing'],
-    body: html`<div class="hero">
-<div class="stack">
-<h1 class="big">Drop it here. It’s on the web.</h1>
-<p class="lead">One HTML or Markdown file becomes a page at its own HTTPS address, in seconds and without an account. Sign up when you want to keep it.</p>
-</div>
-<div id="publish">${dropForm(viewer, form)}</div>
-</div>
-${form.drops.length > 0 && rememberedDrops(form.drops, form.now)}
-${features()}
-<section class="section" aria-labelledby="plans"><h2 id="plans">Plans</h2>${planTable()}
-<p class="soft small">Yearly plans are paid up front. VAT is added where it applies. You can export everything at any time.</p></section>`,
+    body: html`
+      <div class="hero">
+        <div class="stack">
+          <h1 class="big">Drop it here. It’s on the web.</h1>
+          <p class="lead">
+            One HTML or Markdown file becomes a page at its own HTTPS address, in seconds and without an
+            account. Sign up when you want to keep it.
+          </p>
+        </div>
+        <div id="publish">${dropForm(viewer, form)}</div>
+      </div>
+      ${form.drops.length > 0 && rememberedDrops(form.drops, form.now)}
+      ${features()}
+      <section class="section" aria-labelledby="plans">
+        <h2 id="plans">Plans</h2>
+        ${planTable()}
+        <p class="soft small">
+          Yearly plans are paid up front. VAT is added where it applies. You can export everything at any
+          time.
+        </p>
+      </section>
+    `,
   }
 }
 
 export function dropForm(viewer: Viewer, form: DropForm): Html {
-  return html`<form class="card raised" method="post" action="/drop" enctype="multipart/form-data" data-drop>
-${csrfField(viewer)}<input type="hidden" name="stamp" value="${form.stamp}">
-<div class="trap" aria-hidden="true"><label>Leave this empty <input name="website" tabindex="-1" autocomplete="off"></label></div>
-${form.problem !== undefined && html`<p class="notice bad" role="alert">${form.problem}</p>`}
-${dropZone({ name: 'file', accept: '.html,.htm,.md,.markdown', title: 'Drop an HTML or Markdown file', hint: `or choose one · up to ${bytesInWords(plans.anonymous.uploadBytes)}` })}
-<p class="or">or paste</p>
-<div class="field"><label class="visually-hidden" for="text">HTML or Markdown</label>
-<textarea class="input editor" id="text" name="text" spellcheck="false" placeholder="# Hello&#10;&#10;Some **Markdown**, or a whole HTML page.">${form.text ?? ''}</textarea></div>
-<div class="stack" data-progress hidden><progress max="100" value="0" aria-label="Upload"></progress><p class="hint" role="status"></p></div>
-<button class="button primary">Publish</button>
-</form>`
+  return html`
+    <form class="card raised" method="post" action="/drop" enctype="multipart/form-data" data-drop>
+      ${csrfField(viewer)}
+      <input type="hidden" name="stamp" value="${form.stamp}">
+      <div class="trap" aria-hidden="true">
+        <label>Leave this empty <input name="website" tabindex="-1" autocomplete="off"></label>
+      </div>
+      ${form.problem !== undefined && html`<p class="notice bad" role="alert">${form.problem}</p>`}
+      ${dropZone({
+        name: 'file',
+        accept: '.html,.htm,.md,.markdown',
+        title: 'Drop an HTML or Markdown file',
+        hint: `or choose one · up to ${bytesInWords(plans.anonymous.uploadBytes)}`,
+      })}
+      <p class="or">or paste</p>
+      <div class="field">
+        <label class="visually-hidden" for="text">HTML or Markdown</label>
+        <textarea class="input editor" id="text" name="text" spellcheck="false"
+            placeholder="# Hello&#10;&#10;Some **Markdown**, or a whole HTML page.">${form.text ?? ''}</textarea>
+      </div>
+      <div class="stack" data-progress hidden>
+        <progress max="100" value="0" aria-label="Upload"></progress>
+        <p class="hint" role="status"></p>
+      </div>
+      <button class="button primary">Publish</button>
+    </form>
+  `
 }
 
 const STANDINGS = { live: 'disappears', expired: 'expired', removed: 'removed' } as const
 
 function rememberedDrops(drops: readonly RememberedDrop[], now: number): Html {
-  return html`<section class="section" aria-labelledby="yours"><div class="head"><h2 id="yours">Published from this browser</h2>${drops.some((drop) => drop.claimable) && html`<a class="button small" href="/signup">Keep them: sign up and verify</a>`}</div>
-<ul class="grid plain">${drops.slice(0, 6).map((drop) => html`<li class="card"><a href="${drop.url}"><strong>${drop.title || shortAddress(drop.url)}</strong></a><p class="small soft">${countInWords(drop.views, 'view')}, ${STANDINGS[drop.state]} ${drop.state === 'removed' ? '' : timeAgo(drop.expires_at, now)}</p></li>`)}</ul></section>`
+  return html`
+    <section class="section" aria-labelledby="yours">
+      <div class="head">
+        <h2 id="yours">Published from this browser</h2>
+        ${
+          drops.some((drop) => drop.claimable) &&
+          html`<a class="button small" href="/signup">Keep them: sign up and verify</a>`
+        }
+      </div>
+      <ul class="grid plain">
+        ${drops.slice(0, 6).map(
+          (drop) => html`
+            <li class="card">
+              <a href="${drop.url}"><strong>${drop.title || shortAddress(drop.url)}</strong></a>
+              <p class="small soft">
+                ${countInWords(drop.views, 'view')}, ${STANDINGS[drop.state]}
+                ${drop.state === 'removed' ? '' : timeAgo(drop.expires_at, now)}
+              </p>
+            </li>
+          `,
+        )}
+      </ul>
+    </section>
+  `
 }
 
 export interface DropZone {
@@ -79,8 +128,14 @@ export interface DropZone {
 
 /** A file input that looks like the place to let go; the input itself lies over it, so keyboards and taps reach it. */
 export function dropZone(zone: DropZone): Html {
-  return html`<label class="drop" data-zone>${icon('upload')}<strong>${zone.title}</strong><span class="hint">${zone.hint}</span>
-<input type="file" name="${zone.name}"${zone.accept ? html` accept="${zone.accept}"` : ''}${zone.multiple ? html` multiple` : ''}></label>`
+  return html`<label class="drop" data-zone>
+    ${icon('upload')}
+    <strong>${zone.title}</strong>
+    <span class="hint">${zone.hint}</span>
+    <input type="file" name="${zone.name}"${zone.accept ? html` accept="${zone.accept}"` : ''}${
+      zone.multiple ? html` multiple` : ''
+    }>
+  </label>`
 }
 
 const FEATURES: readonly (readonly [icon: Parameters<typeof icon>[0], title: string, text: string])[] = [
@@ -103,7 +158,20 @@ const FEATURES: readonly (readonly [icon: Parameters<typeof icon>[0], title: str
 ]
 
 function features(): Html {
-  return html`<section class="section" aria-labelledby="what"><h2 id="what" class="visually-hidden">What it is</h2><div class="features">
-${FEATURES.map(([name, title, text]) => html`<div>${icon(name)}<h3>${title}</h3><p class="soft">${text}</p></div>`)}
-</div></section>`
+  return html`
+    <section class="section" aria-labelledby="what">
+      <h2 id="what" class="visually-hidden">What it is</h2>
+      <div class="features">
+        ${FEATURES.map(
+          ([name, title, text]) => html`
+            <div>
+              ${icon(name)}
+              <h3>${title}</h3>
+              <p class="soft">${text}</p>
+            </div>
+          `,
+        )}
+      </div>
+    </section>
+  `
 }

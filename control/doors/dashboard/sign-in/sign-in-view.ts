@@ -38,11 +38,21 @@ function authPage(
     ...(form.scripts ? { scripts: form.scripts } : {}),
     status: form.status ?? 200,
     next: form.next,
-    body: html`<div class="narrow section">
-<div class="stack"><h1>${title}</h1>${form.lead !== undefined && html`<p class="soft">${form.lead}</p>`}</div>
-<form class="form" method="post" action="${form.action}">${csrfField(viewer)}${problemNotice(form.problem)}${form.fields}<button class="button primary">${form.button}</button></form>
-${form.below !== undefined && html`<div class="soft">${form.below}</div>`}
-</div>`,
+    body: html`
+      <div class="narrow section">
+        <div class="stack">
+          <h1>${title}</h1>
+          ${form.lead !== undefined && html`<p class="soft">${form.lead}</p>`}
+        </div>
+        <form class="form" method="post" action="${form.action}">
+          ${csrfField(viewer)}
+          ${problemNotice(form.problem)}
+          ${form.fields}
+          <button class="button primary">${form.button}</button>
+        </form>
+        ${form.below !== undefined && html`<div class="soft">${form.below}</div>`}
+      </div>
+    `,
   }
 }
 
@@ -62,7 +72,10 @@ export function signUpPage(viewer: Viewer, form: AuthForm & { country: CountryCh
     status: form.problem === undefined ? 200 : 400,
     problem: form.problem,
     lead: form.waiting
-      ? html`${countInWords(form.waiting, 'drop')} of this browser will be yours, at the same address. <strong>${form.waiting === 1 ? 'It is' : 'They are'} hidden from visitors when you sign up</strong>, until you open the link in the mail that we send you; ${form.waiting === 1 ? 'it is' : 'they are'} back within a second.`
+      ? html`${countInWords(form.waiting, 'drop')} of this browser will be yours, at the same address.
+        <strong>${form.waiting === 1 ? 'It is' : 'They are'} hidden from visitors when you sign up</strong>,
+        until you open the link in the mail that we send you; ${form.waiting === 1 ? 'it is' : 'they are'}
+        back within a second.`
       : 'Free for three drops. No card, no trial that runs out.',
     fields: [
       nextField(form.next),
@@ -108,8 +121,15 @@ export interface Work {
 
 /** Without JavaScript there is still a way in: the mailbox. */
 const workFields = (work: Work): Content => html`<input type="hidden" name="proof" value="">
-<p class="notice" data-challenge="${work.challenge}" data-bits="${work.bits}" role="status">Your browser calculates for a moment. Type your password meanwhile.</p>
-<noscript><p class="notice warn">The calculation needs JavaScript. Without it, <a href="/reset">choose a new password by mail</a>, which always works.</p></noscript>`
+  <p class="notice" data-challenge="${work.challenge}" data-bits="${work.bits}" role="status">
+    Your browser calculates for a moment. Type your password meanwhile.
+  </p>
+  <noscript>
+    <p class="notice warn">
+      The calculation needs JavaScript. Without it, <a href="/reset">choose a new password by mail</a>, which
+      always works.
+    </p>
+  </noscript>`
 
 export function signInPage(viewer: Viewer, form: AuthForm & { status?: number; work?: Work | undefined }): Page {
   return authPage(viewer, 'Sign in', {
@@ -138,7 +158,8 @@ export function signInPage(viewer: Viewer, form: AuthForm & { status?: number; w
       form.work && workFields(form.work),
     ],
     button: 'Sign in',
-    below: html`<a href="/reset">Forgot your password?</a> · New here? <a href="/signup${nextQuery(form.next)}">Sign up</a>`,
+    below: html`<a href="/reset">Forgot your password?</a> · New here? <a href="/signup${nextQuery(form.next)}">Sign
+      up</a>`,
   })
 }
 
@@ -203,15 +224,40 @@ export function claimPage(
   return {
     title: 'Claim a drop',
     next: here,
-    body: html`<div class="narrow section"><div class="stack"><h1>Claim this drop</h1>
-<p class="soft">It becomes part of your account, with its address and its content.${viewer.signedIn?.emailVerified !== true && ' While your e-mail address is not verified, visitors see a notice instead of it.'}</p></div>
-<div class="card"><strong>${claim.drop.title || shortAddress(claim.drop.url)}</strong><a href="${claim.drop.url}">${shortAddress(claim.drop.url)}</a></div>
-${problemNotice(claim.problem)}
-${
-  signedIn
-    ? html`<form method="post" action="/claim" class="form">${csrfField(viewer)}<input type="hidden" name="token" value="${claim.token}"><button class="button primary">Claim it for ${claim.organisation ?? 'my account'}</button></form>`
-    : html`<p class="cluster"><a class="button primary" href="/signup${nextQuery(here)}">Sign up and claim it</a><a class="button" href="/signin${nextQuery(here)}">Sign in</a></p>`
-}</div>`,
+    body: html`
+      <div class="narrow section">
+        <div class="stack">
+          <h1>Claim this drop</h1>
+          <p class="soft">
+            It becomes part of your account, with its address and its content.${
+              viewer.signedIn?.emailVerified !== true &&
+              ' While your e-mail address is not verified, visitors see a notice instead of it.'
+            }
+          </p>
+        </div>
+        <div class="card">
+          <strong>${claim.drop.title || shortAddress(claim.drop.url)}</strong>
+          <a href="${claim.drop.url}">${shortAddress(claim.drop.url)}</a>
+        </div>
+        ${problemNotice(claim.problem)}
+        ${
+          signedIn
+            ? html`
+              <form method="post" action="/claim" class="form">
+                ${csrfField(viewer)}
+                <input type="hidden" name="token" value="${claim.token}">
+                <button class="button primary">Claim it for ${claim.organisation ?? 'my account'}</button>
+              </form>
+            `
+            : html`
+              <p class="cluster">
+                <a class="button primary" href="/signup${nextQuery(here)}">Sign up and claim it</a>
+                <a class="button" href="/signin${nextQuery(here)}">Sign in</a>
+              </p>
+            `
+        }
+      </div>
+    `,
   }
 }
 
@@ -224,9 +270,23 @@ export function verifyFirstPage(viewer: Viewer, { email, here }: { email: string
     title: 'Open the mail that we sent you',
     status: 403,
     headers: { refresh: `${VERIFY_LOOK_SECONDS}` },
-    body: html`<div class="narrow section"><div class="stack"><h1>One step first: open the mail that we sent you</h1>
-<p class="lead">The link in the mail to <strong>${email}</strong> verifies your address. This page goes on by itself afterwards.</p></div>
-<form class="cluster" method="post" action="/verify/send">${csrfField(viewer)}<input type="hidden" name="next" value="${here}"><a class="button primary" href="${here}">I have opened it</a><button class="button">Send the mail again</button></form></div>`,
+    body: html`
+      <div class="narrow section">
+        <div class="stack">
+          <h1>One step first: open the mail that we sent you</h1>
+          <p class="lead">
+            The link in the mail to <strong>${email}</strong> verifies your address. This page goes on by
+            itself afterwards.
+          </p>
+        </div>
+        <form class="cluster" method="post" action="/verify/send">
+          ${csrfField(viewer)}
+          <input type="hidden" name="next" value="${here}">
+          <a class="button primary" href="${here}">I have opened it</a>
+          <button class="button">Send the mail again</button>
+        </form>
+      </div>
+    `,
   }
 }
 
@@ -234,6 +294,14 @@ export function messagePage(page: { title: string; lead: Content; actions?: Cont
   return {
     title: page.title,
     status: page.status ?? 200,
-    body: html`<div class="narrow section"><div class="stack"><h1>${page.title}</h1><p class="lead">${page.lead}</p></div>${page.actions !== undefined && html`<p class="cluster">${page.actions}</p>`}</div>`,
+    body: html`
+      <div class="narrow section">
+        <div class="stack">
+          <h1>${page.title}</h1>
+          <p class="lead">${page.lead}</p>
+        </div>
+        ${page.actions !== undefined && html`<p class="cluster">${page.actions}</p>`}
+      </div>
+    `,
   }
 }

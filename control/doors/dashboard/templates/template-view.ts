@@ -10,13 +10,33 @@ export function templatesPage(templates: readonly Template[]): Page {
   return {
     title: 'Templates',
     section: 'templates',
-    body: html`<div class="head"><div><h1>Templates</h1><p class="lead">Fill in a form, get a good-looking page. Afterwards it is a drop like any other.</p></div></div>
-<ul class="grid wide-grid plain">${templates.map(card)}</ul>`,
+    body: html`
+      <div class="head">
+        <div>
+          <h1>Templates</h1>
+          <p class="lead">Fill in a form, get a good-looking page. Afterwards it is a drop like any other.</p>
+        </div>
+      </div>
+      <ul class="grid wide-grid plain">${templates.map(card)}</ul>
+    `,
   }
 }
 
 function card(template: Template): Html {
-  return html`<li><a class="card" href="/templates/${template.name}"><div class="thumb"><iframe class="thumb-page" src="/templates/${template.name}/sample" title="${template.title} sample" tabindex="-1" sandbox="" loading="lazy"></iframe></div><div><h2>${template.title}</h2><p class="soft">${template.summary}</p></div></a></li>`
+  return html`
+    <li>
+      <a class="card" href="/templates/${template.name}">
+        <div class="thumb">
+          <iframe class="thumb-page" src="/templates/${template.name}/sample" title="${template.title} sample"
+              tabindex="-1" sandbox="" loading="lazy"></iframe>
+        </div>
+        <div>
+          <h2>${template.title}</h2>
+          <p class="soft">${template.summary}</p>
+        </div>
+      </a>
+    </li>
+  `
 }
 
 export interface TemplateForm {
@@ -34,16 +54,37 @@ export function templatePage(viewer: Viewer, form: TemplateForm): Page {
     section: 'templates',
     scripts: ['template'],
     status: form.problem === undefined ? 200 : 400,
-    body: html`<div class="head"><div><p class="small">${site ? html`<a href="/sites/${site.id}">${nameOf(site)}</a>` : html`<a href="/templates">Templates</a>`}</p><h1>${template.title}</h1><p class="soft">${site ? html`Editing <a href="${site.url}">${shortAddress(site.url)}</a>` : template.summary}</p></div></div>
-<div class="two">
-<form class="form" method="post" action="/templates/${template.name}" data-template data-preview-action="/templates/${template.name}/preview">
-${csrfField(viewer)}${site && html`<input type="hidden" name="site" value="${site.id}">`}
-${problemNotice(form.problem)}
-${template.fields.map((field) => fieldOf(field, values[field.name] ?? ''))}
-<div class="cluster">${submitButton(viewer, site)}<button class="button" formaction="/templates/${template.name}/preview" formtarget="preview" formnovalidate>Preview</button></div>
-</form>
-<div class="preview-frame tall toc" data-preview><iframe class="preview" name="preview" title="Preview" sandbox="allow-scripts" src="/templates/${template.name}/sample"></iframe></div>
-</div>`,
+    body: html`
+      <div class="head">
+        <div>
+          <p class="small">
+            ${site ? html`<a href="/sites/${site.id}">${nameOf(site)}</a>` : html`<a href="/templates">Templates</a>`}
+          </p>
+          <h1>${template.title}</h1>
+          <p class="soft">
+            ${site ? html`Editing <a href="${site.url}">${shortAddress(site.url)}</a>` : template.summary}
+          </p>
+        </div>
+      </div>
+      <div class="two">
+        <form class="form" method="post" action="/templates/${template.name}" data-template
+            data-preview-action="/templates/${template.name}/preview">
+          ${csrfField(viewer)}
+          ${site && html`<input type="hidden" name="site" value="${site.id}">`}
+          ${problemNotice(form.problem)}
+          ${template.fields.map((field) => fieldOf(field, values[field.name] ?? ''))}
+          <div class="cluster">
+            ${submitButton(viewer, site)}
+            <button class="button" formaction="/templates/${template.name}/preview" formtarget="preview"
+                formnovalidate>Preview</button>
+          </div>
+        </form>
+        <div class="preview-frame tall toc" data-preview>
+          <iframe class="preview" name="preview" title="Preview" sandbox="allow-scripts"
+              src="/templates/${template.name}/sample"></iframe>
+        </div>
+      </div>
+    `,
   }
 }
 

@@ -4,14 +4,20 @@ import { linesOf, paragraphsOf, templateDocument, type Template } from './templa
 
 const css = `
 body{display:grid;min-height:100vh;min-height:100dvh;place-items:center;padding:clamp(1rem,4vw,3rem)}
-main{width:100%;max-width:40rem;padding:clamp(2rem,7vw,4.5rem);border-radius:1.5rem;background:var(--card);border:1px solid var(--line);position:relative;overflow:hidden}
+main{width:100%;max-width:40rem;padding:clamp(2rem,7vw,4.5rem);border-radius:1.5rem;background:var(--card);
+  border:1px solid var(--line);position:relative;overflow:hidden}
 main::before{content:"";position:absolute;inset:0 0 auto;height:.5rem;background:var(--accent)}
 .host{color:var(--accent);font-weight:600}
 h1{font-size:clamp(2.25rem,1.4rem + 4vw,4rem);font-weight:700;margin:.5rem 0 1.75rem;letter-spacing:-.035em}
-dl{display:grid;gap:1.25rem;margin:0 0 2rem}dt{color:var(--soft);font-size:.9375rem}dd{margin:0;font-size:1.25rem;font-weight:560}
+dl{display:grid;gap:1.25rem;margin:0 0 2rem}
+dt{color:var(--soft);font-size:.9375rem}
+dd{margin:0;font-size:1.25rem;font-weight:560}
 @media (min-width:34rem){dl{grid-template-columns:1fr 1fr}}
-.plan{margin:1.5rem 0;border-top:1px solid var(--line)}.plan li{display:flex;gap:1.25rem;padding:.625rem 0;border-bottom:1px solid var(--line)}.plan b{flex:0 0 4.5rem;font-weight:560;color:var(--accent)}
-.answer{display:inline-block;margin-top:.75rem;padding:.875rem 1.75rem;border-radius:.875rem;background:var(--accent);color:var(--on-accent);font-weight:600;text-decoration:none}
+.plan{margin:1.5rem 0;border-top:1px solid var(--line)}
+.plan li{display:flex;gap:1.25rem;padding:.625rem 0;border-bottom:1px solid var(--line)}
+.plan b{flex:0 0 4.5rem;font-weight:560;color:var(--accent)}
+.answer{display:inline-block;margin-top:.75rem;padding:.875rem 1.75rem;border-radius:.875rem;
+  background:var(--accent);color:var(--on-accent);font-weight:600;text-decoration:none}
 `
 
 export const invite: Template = {
@@ -48,11 +54,37 @@ export const invite: Template = {
       description: [values['host'], when, values['place']].filter(Boolean).join(', '),
       colour: values['colour'],
       css,
-      body: html`<main>${values['host'] && html`<p class="host">${values['host']}</p>`}<h1>${values['title']}</h1>
-<dl><div><dt>When</dt><dd>${when}${values['time'] && html`<br>${values['time']}`}</dd></div>${values['place'] && html`<div><dt>Where</dt><dd>${values['place']}</dd></div>`}</dl>
-${paragraphsOf(values['text'])}
-${values['plan'] && html`<ul class="plan">${linesOf(values['plan']).map(([time, what]) => html`<li><b>${time}</b><span>${what}</span></li>`)}</ul>`}
-${reply !== undefined && html`<a class="answer" href="${reply}">Reply</a>`}</main>`,
+      body: html`
+        <main>
+          ${values['host'] && html`<p class="host">${values['host']}</p>`}
+          <h1>${values['title']}</h1>
+          <dl>
+            <div>
+              <dt>When</dt>
+              <dd>${when}${values['time'] && html`<br>${values['time']}`}</dd>
+            </div>
+            ${
+              values['place'] &&
+              html`
+                <div>
+                  <dt>Where</dt>
+                  <dd>${values['place']}</dd>
+                </div>
+              `
+            }
+          </dl>
+          ${paragraphsOf(values['text'])}
+          ${
+            values['plan'] &&
+            html`
+              <ul class="plan">
+                ${linesOf(values['plan']).map(([time, what]) => html`<li><b>${time}</b><span>${what}</span></li>`)}
+              </ul>
+            `
+          }
+          ${reply !== undefined && html`<a class="answer" href="${reply}">Reply</a>`}
+        </main>
+      `,
     })
   },
 }

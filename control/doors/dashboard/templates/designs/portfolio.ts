@@ -10,7 +10,9 @@ h1{font-size:clamp(2rem,1.3rem + 3.4vw,3.75rem);font-weight:680;margin-bottom:1.
 .about{font-size:1.2rem;color:var(--soft)}
 .work{display:grid;gap:clamp(1.5rem,4vw,3rem);grid-template-columns:repeat(auto-fill,minmax(min(100%,20rem),1fr))}
 .work a,.work div.item{display:block;color:inherit;text-decoration:none}
-.cover{aspect-ratio:4/3;border-radius:1rem;overflow:hidden;margin-bottom:1rem;background:linear-gradient(150deg,color-mix(in srgb,var(--accent) var(--mix),var(--card)),color-mix(in srgb,var(--accent) 12%,var(--paper)));border:1px solid var(--line)}
+.cover{aspect-ratio:4/3;border-radius:1rem;overflow:hidden;margin-bottom:1rem;
+  background:linear-gradient(150deg,color-mix(in srgb,var(--accent) var(--mix),var(--card)),color-mix(in srgb,var(--accent) 12%,var(--paper)));
+  border:1px solid var(--line)}
 .cover img{width:100%;height:100%;object-fit:cover}
 .work li:nth-child(3n+1){--mix:62%}.work li:nth-child(3n+2){--mix:36%}.work li:nth-child(3n){--mix:82%}
 h2{font-size:1.25rem}.work a:hover h2{color:var(--accent)}.work p{color:var(--soft);margin:.25rem 0 0}
@@ -38,8 +40,14 @@ export const portfolio: Template = {
     name: 'Jonas Okafor',
     headline: 'Photographs and short films about people who work at night.',
     about: 'Based in Lisbon, often on a train. Available for editorial work and longer documentary projects.',
-    projects:
-      'The bakers | A year between two and six in the morning\nLine 7 | Portraits of night bus drivers\nHarbour | A short film, 14 minutes\nStill open | Kiosks after midnight\nSignal | The people who watch the rails\nFirst light | A series in thirty frames',
+    projects: [
+      'The bakers | A year between two and six in the morning',
+      'Line 7 | Portraits of night bus drivers',
+      'Harbour | A short film, 14 minutes',
+      'Still open | Kiosks after midnight',
+      'Signal | The people who watch the rails',
+      'First light | A series in thirty frames',
+    ].join('\n'),
     email: 'jonas@example.com',
     colour: 'ember',
   },
@@ -49,9 +57,20 @@ export const portfolio: Template = {
       description: values['about'] || values['headline'] || '',
       colour: values['colour'],
       css,
-      body: html`<main><header><p class="name">${values['name']}</p><h1>${values['headline']}</h1>${values['about'] && html`<p class="about">${values['about']}</p>`}</header>
-<ul class="work">${linesOf(values['projects']).map(project)}</ul>
-${values['email'] && html`<footer>Say hello: <a href="mailto:${values['email']}">${values['email']}</a></footer>`}</main>`,
+      body: html`
+        <main>
+          <header>
+            <p class="name">${values['name']}</p>
+            <h1>${values['headline']}</h1>
+            ${values['about'] && html`<p class="about">${values['about']}</p>`}
+          </header>
+          <ul class="work">${linesOf(values['projects']).map(project)}</ul>
+          ${
+            values['email'] &&
+            html`<footer>Say hello: <a href="mailto:${values['email']}">${values['email']}</a></footer>`
+          }
+        </main>
+      `,
     })
   },
 }
@@ -59,7 +78,11 @@ ${values['email'] && html`<footer>Say hello: <a href="mailto:${values['email']}"
 function project([title, text, link, image]: string[]): Html {
   const href = safeUrl(link ?? '')
   const picture = safeUrl(image ?? '')
-  const inside = html`<div class="cover">${picture !== undefined && html`<img src="${picture}" alt="" loading="lazy">`}</div><h2>${title}</h2>${text && html`<p>${text}</p>`}`
+  const inside = html`
+    <div class="cover">${picture !== undefined && html`<img src="${picture}" alt="" loading="lazy">`}</div>
+    <h2>${title}</h2>
+    ${text && html`<p>${text}</p>`}
+  `
   return href === undefined
     ? html`<li><div class="item">${inside}</div></li>`
     : html`<li><a href="${href}">${inside}</a></li>`

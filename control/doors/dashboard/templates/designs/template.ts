@@ -94,10 +94,18 @@ ${page.body}
 }
 
 function baseCss(colour: Colour): string {
-  return `:root{color-scheme:light dark;--paper:#fbfaf8;--ink:#1b1d1f;--soft:#585d62;--line:#e3e0da;--card:#fff;--accent:${colour.light};--on-accent:#fff}
-@media (prefers-color-scheme:dark){:root{--paper:#131416;--ink:#eceae6;--soft:#a9adb2;--line:#2c2f33;--card:#1b1d20;--accent:${colour.dark};--on-accent:#101214}}
-*{box-sizing:border-box}body{margin:0;background:var(--paper);color:var(--ink);font:400 1.0625rem/1.65 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",Arial,sans-serif;overflow-wrap:break-word}
-h1,h2,h3{line-height:1.15;letter-spacing:-.02em;margin:0;text-wrap:balance}p{margin:0 0 1em}a{color:var(--accent);text-underline-offset:.2em}:focus-visible{outline:3px solid var(--accent);outline-offset:3px}
+  return `:root{color-scheme:light dark;
+  --paper:#fbfaf8;--ink:#1b1d1f;--soft:#585d62;--line:#e3e0da;--card:#fff;--accent:${colour.light};--on-accent:#fff}
+@media (prefers-color-scheme:dark){:root{
+  --paper:#131416;--ink:#eceae6;--soft:#a9adb2;--line:#2c2f33;--card:#1b1d20;--accent:${colour.dark};--on-accent:#101214}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--paper);color:var(--ink);
+  font:400 1.0625rem/1.65 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",Arial,sans-serif;
+  overflow-wrap:break-word}
+h1,h2,h3{line-height:1.15;letter-spacing:-.02em;margin:0;text-wrap:balance}
+p{margin:0 0 1em}
+a{color:var(--accent);text-underline-offset:.2em}
+:focus-visible{outline:3px solid var(--accent);outline-offset:3px}
 img{max-width:100%;height:auto;display:block}ul{margin:0;padding:0;list-style:none}
 `
 }
