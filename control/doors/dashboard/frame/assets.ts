@@ -17,6 +17,21 @@ const SOURCES = path.join(import.meta.dirname, '../browser')
 /** What the edge's pages run too. */
 const SHARED_SOURCES = path.join(import.meta.dirname, '../../../../shared/pages/browser')
 
+/** One file per concern in browser/styles/, sent as one in this order: later rules win over earlier ones. */
+const STYLES = [
+  'frame',
+  'layout',
+  'surfaces',
+  'navigation',
+  'tables',
+  'publish-form',
+  'publish-result',
+  'forms',
+  'charts',
+  'docs',
+  'landing',
+]
+
 interface Asset {
   readonly type: string
   readonly body: string
@@ -39,7 +54,8 @@ export function loadAssets(): Assets {
     return `/assets/${file}`
   }
   const scripts = addScripts((name, body) => add(name, 'js', 'text/javascript; charset=utf-8', body))
-  const css = compact(tokensCss + baseCss + controlsCss + readFileSync(path.join(SOURCES, 'dashboard.css'), 'utf8'))
+  const own = STYLES.map((name) => readFileSync(path.join(SOURCES, 'styles', `${name}.css`), 'utf8'))
+  const css = compact(tokensCss + baseCss + controlsCss + own.join(''))
   return {
     style: add('dashboard', 'css', 'text/css; charset=utf-8', css),
     icon: add('icon', 'svg', 'image/svg+xml', FAVICON_SVG),
