@@ -6,6 +6,8 @@
  *      ▲                     (snapshot)     ▲─────────────────────────────────────────────────┘
  *      └── any error: wait, connect again; the replica keeps serving meanwhile
  *
+ * Level is a follower that serves all that stood in the log when it had reconciled. An edge that starts listens then.
+ *
  * Reconciling: when the epoch in Redis is not the one the replica was built from, or the log was trimmed past our
  * position, the whole snapshot is applied. Nothing is ever forgotten on the way: without an epoch (FLUSHALL, a new Redis)
  * control republishes everything first and sets the epoch as its last step; and a host that a complete snapshot does not
@@ -18,7 +20,7 @@
  * the position: an acknowledgement never covers it.
  */
 import { CHALLENGE_LIFETIME_MS } from '../../shared/challenges.ts'
-import { decodeHistory, encodeHistory, relationOf, type History } from '../../shared/history.ts'
+import { decodeHistory, encodeHistory, historyOfRevision, relationOf, type History } from '../../shared/history.ts'
 import { EDGE_HEARTBEAT_MS, EDGE_TTL_MS, keys } from '../../shared/keys.ts'
 import { encodeEdgeState, MAX_REFUSALS_TOLD } from '../../shared/live-edges.ts'
 import type { Log } from '../../shared/log.ts'
@@ -62,6 +64,8 @@ export interface Follower {
 export function startFollower(dependencies: FollowerDependencies): Follower {
   const { edgeId, replica, connect, announce, log, timers, logBatch = LOG_BATCH } = dependencies
   let stopped = false
+  /** From here on a change of the epoch means that we have to reconcile again. */
+  let reconciled = false
   let following = false
   let reconcileNeeded = false
   let complained = false
@@ -103,7 +107,7 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
   const heartbeat = async (): Promise<void> => {
     if (commands.status !== 'ready') return
     const [epoch] = await Promise.all([commands.get(keys.epoch), acknowledge()])
-    if (!following || (epoch ?? '') === (asideFrom ?? replica.progress().epoch)) return
+    if (!reconciled || (epoch ?? '') === (asideFrom ?? replica.progress().epoch)) return
     reconcileNeeded = true
     blocking?.disconnect()
   }
@@ -118,12 +122,15 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
   }
 
   async function loadSnapshot(epoch: string): Promise<void> {
+    const history = decodeHistory(epoch)
+    if (history) await replica.adopt(history)
     const [tip] = await commands.xrevrange(keys.log, '+', '-', 'COUNT', 1)
     const named = new Set<string>()
     const refused: Refusal[] = []
     let reported = 0
     const apply = async (kind: 'route' | 'certificate', page: readonly (readonly [string, string])[]) => {
       const read = readSnapshot(kind, page)
+      if (isNewerThan(history, read)) throw new Error('a newer history is being written over the snapshot')
       refused.push(...read.refused)
       await replica.apply(read.entries, {})
     }
@@ -138,7 +145,7 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
     await reportUnknown(named)
     if ((await commands.get(keys.epoch)) !== epoch) throw new Error('the snapshot changed while it was read')
     for (const { name, reason } of refused) log.error({ name, reason }, 'an unreadable record in Redis is refused')
-    await replica.completeSnapshot({ epoch, position: tip?.[0] ?? START_OF_LOG }, decodeHistory(epoch), refused)
+    await replica.completeSnapshot({ epoch, position: tip?.[0] ?? START_OF_LOG }, refused)
     await announce(undefined)
     log.info({ epoch, hosts: named.size }, 'snapshot applied')
   }
@@ -176,8 +183,8 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
     }
   }
 
-  /** Brings the replica to a position from which the log can be followed without a gap. */
-  async function reconcile(): Promise<void> {
+  /** Brings the replica to a position from which the log can be followed without a gap. Returns where we are level. */
+  async function reconcile(): Promise<string> {
     const epoch = await commands.get(keys.epoch)
     const [first] = await commands.xrange(keys.log, '-', '+', 'COUNT', 1)
     const [tip] = await commands.xrevrange(keys.log, '+', '-', 'COUNT', 1)
@@ -194,11 +201,13 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
       await loadSnapshot(epoch)
     }
     served = servedBy(replica, asideFrom === undefined ? replica.progress().position : START_OF_LOG)
+    return asideFrom === undefined ? (tip?.[0] ?? START_OF_LOG) : START_OF_LOG
   }
 
-  async function follow(): Promise<void> {
+  async function follow(level: string): Promise<void> {
     let { position } = replica.progress()
     while (!stopped && !reconcileNeeded) {
+      if (!following && compareStreamIds(position, level) >= 0) becomeLevel()
       if (asideFrom !== undefined) {
         await timers.sleep(RECONNECT_MS)
         continue
@@ -208,8 +217,11 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
       if (entries.length === 0) continue
       // The log is longer than a batch: where something was trimmed behind our position, the reply is a full one.
       if (entries.length === logBatch && (await isTrimmedPast(position))) return
+      const read = readLog(entries)
+      // Its snapshot comes first: a record alone does not tell which history it is of.
+      if (isNewerThan(replica.history(), read)) return
       position = entries.at(-1)![0]
-      await publish(readLog(entries), position)
+      await publish(read, position)
     }
   }
 
@@ -227,20 +239,24 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
         // Registered first: from here on control waits for this edge, also while it catches up.
         await acknowledge()
         await forgetGone()
-        await reconcile()
+        const level = await reconcile()
         await acknowledge()
-        following = true
-        complained = false
-        firstSyncDone()
-        await follow()
+        reconciled = true
+        await follow(level)
       } catch (error) {
         firstSyncDone()
         if (!stopped && !reconcileNeeded) complain(error)
       }
-      following = false
+      following = reconciled = false
       blocking?.disconnect()
       if (!stopped && !reconcileNeeded) await timers.sleep(RECONNECT_MS)
     }
+  }
+
+  function becomeLevel(): void {
+    following = true
+    complained = false
+    firstSyncDone()
   }
 
   /** Once per outage, not once per attempt. */
@@ -281,6 +297,12 @@ function servedBy(replica: Replica, position: string) {
 /** Whether Redis lacks what our replica holds: its database was set back and does not know it yet. */
 function isBehind(theirs: History | undefined, ours: History | undefined): boolean {
   return theirs !== undefined && ours !== undefined && ['older', 'rival'].includes(relationOf(theirs, ours))
+}
+
+/** Whether anything was written by a newer history than this one. A release without histories writes what it likes. */
+function isNewerThan(history: History | undefined, { entries }: Read): boolean {
+  if (history === undefined) return false
+  return entries.some((entry) => entry.kind === 'route' && historyOfRevision(entry.record.revision) > history.ordinal)
 }
 
 /** True when entries between our position and the log may be lost, or when the log is not the one we followed. */

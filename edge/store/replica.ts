@@ -58,7 +58,7 @@ export interface Replica {
   /** Undefined until a whole snapshot has been applied once: until then "not found" is not known. */
   snapshotEpoch(): string | undefined
   progress(): Progress
-  /** The newest history whose snapshot was applied; undefined: of a release without histories. */
+  /** The newest history of which anything is held; undefined: of a release without histories. */
   history(): History | undefined
   /** By kind and name (`refusalKey`); kept with the rest, so that an edge that was upgraded reads again what the one before could not. */
   refusals(): ReadonlyMap<string, string>
@@ -69,8 +69,13 @@ export interface Replica {
    * An older revision of a route never replaces a newer one, and nothing of an older history is taken at all.
    */
   apply(entries: readonly Entry[], progress: Partial<Progress>, refused?: readonly Refusal[]): Promise<Change[]>
+  /**
+   * Before the first record of a history is applied: should Redis and Postgres both lose it while we have read half of
+   * it, we can say what we hold, and nothing older is taken for its successor.
+   */
+  adopt(history: History): Promise<void>
   /** Ends a reconciliation with everything that could not be used in it. */
-  completeSnapshot(progress: Progress, history: History | undefined, refused: readonly Refusal[]): Promise<void>
+  completeSnapshot(progress: Progress, refused: readonly Refusal[]): Promise<void>
   /** Touches every page that reading and writing need; throws or ends the process where one is damaged. */
   readAll(): void
   close(): Promise<void>
@@ -152,12 +157,14 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
         return changes
       })
     },
-    async completeSnapshot(progress, adopted, refused) {
+    async adopt(adopted) {
+      await storage.transaction(() => meta.put('history', encodeHistory(adopted)))
+    },
+    async completeSnapshot(progress, refused) {
       await storage.transaction(() => {
         noteProgress(progress)
         meta.put('snapshot', progress.epoch)
         meta.put('refused', JSON.stringify(refused.map((refusal) => [refusalKey(refusal), refusal.reason])))
-        if (adopted) meta.put('history', encodeHistory(adopted))
       })
     },
     readAll() {

@@ -132,8 +132,7 @@ export class Checker {
   visited(edge: SimulatedEdge, worker: number, host: string, route: ServedRoute | undefined, table?: number): void {
     const revision = route?.revision ?? 0
     const floor = this.#floors.get(edge.id)?.get(host) ?? 0
-    // Until another history begins, an old primary that was left running is the one that publishes.
-    if (table !== undefined && floor > 0 && revision > table && this.#isSuperseded(revision, 0))
+    if (table !== undefined && floor > 0 && revision > table)
       this.#violate('visible', `${edge.id} serves ${host} at revision ${revision}, of a history that was lost`)
     if (revision < floor)
       this.#violate('visible', `${edge.id} serves ${host} at revision ${revision}, acknowledged was ${floor}`)
@@ -142,11 +141,6 @@ export class Checker {
     if (last > 0 && route === undefined) this.#violate('no loss', `${place} became unknown`)
     else if (revision < last) this.#violate('no way back', `${place} went from revision ${last} to ${revision}`)
     this.#seen.set(place, revision)
-  }
-
-  /** A worker that was replaced remembers nothing, and neither do we of it. */
-  forgetWorkers(edge: SimulatedEdge): void {
-    for (const place of this.#seen.keys()) if (place.startsWith(`${edge.id} `)) this.#seen.delete(place)
   }
 
   /** What is not level yet. `unreadable`: hosts whose newest record no edge can read. */

@@ -76,9 +76,12 @@ export class SimulatedControl {
     for (const connection of this.#connections) connection.silence()
   }
 
-  /** What an operator does where two databases could both be the right one. */
-  async beginHistory(): Promise<void> {
-    await this.#events!.republish({ newHistory: true }).catch(() => {})
+  /** What an operator does where two databases could both be the right one. Returns whether it worked. */
+  async beginHistory(): Promise<boolean> {
+    return this.#events!.republish({ newHistory: true }).then(
+      () => true,
+      () => false,
+    )
   }
 
   /** A call that changes one route: commits, publishes, waits. Undefined: the caller got an error. */

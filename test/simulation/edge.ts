@@ -33,6 +33,9 @@ export class SimulatedEdge {
   /** Of this start: a visitor can reach it. */
   listening = false
   followingSince: number | undefined
+  /** A worker has just learned what it serves from now on; undefined: perhaps everything is new. */
+  onServed: (worker: number, hosts: readonly string[] | undefined) => void = () => {}
+  #nextToldDies = false
   #process: Process = { name: '', alive: false }
   #follower: Follower | undefined
   #replica: Replica | undefined
@@ -106,11 +109,18 @@ export class SimulatedEdge {
 
   /** A worker dies and is replaced by one that remembers nothing. */
   loseWorker(): void {
-    if (!this.isRunning) return
-    const at = this.#world.random.below(this.#workers.length)
-    const [lost] = this.#workers.splice(at, 1, this.#startWorker())
-    lost!.process.alive = false
-    lost!.questions.end()
+    if (this.isRunning) this.#replace(this.#world.random.pick(this.#workers))
+  }
+
+  /** The next worker to be told of a change does not live to confirm it. */
+  loseToldWorker(): void {
+    this.#nextToldDies = true
+  }
+
+  #replace(lost: Worker): void {
+    this.#workers[this.#workers.indexOf(lost)] = this.#startWorker()
+    lost.process.alive = false
+    lost.questions.end()
   }
 
   cut(): void {
@@ -175,7 +185,13 @@ export class SimulatedEdge {
     const patience = world.random.chance(0.05) ? SLOW_FACTOR : 1
     world.after(world.random.next() * MAX_MESSAGE_MS * patience, () => {
       if (!worker.process.alive || !primary.alive) return
+      if (this.#nextToldDies) {
+        this.#nextToldDies = false
+        return this.#replace(worker)
+      }
       forgetChanges({ ...worker, certificates: { forget: () => {} } }, changes)
+      const routes = changes?.flatMap(({ kind, name }) => (kind === 'route' ? [name] : []))
+      if (this.listening) this.onServed(this.#workers.indexOf(worker), routes)
       world.after(world.random.next() * MAX_MESSAGE_MS, () => primary.alive && worker.questions.answered(id, true))
     })
   }

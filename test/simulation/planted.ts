@@ -7,9 +7,8 @@ import { registerHooks } from 'node:module'
 interface Mistake {
   readonly name: string
   readonly file: string
-  /** Stands there exactly once. */
-  readonly from: string
-  readonly to: string
+  /** Each `from` stands there exactly once. */
+  readonly edits: readonly { readonly from: string; readonly to: string }[]
 }
 
 const publisher = 'control/ground/events/publisher.ts'
@@ -28,20 +27,44 @@ export const mistakes: readonly Mistake[] = [
     'if (!results || failed) throw',
     'if (!results || results.at(-1)![0]) throw',
   ),
-  mistake('a promoted replica of Redis goes unnoticed', publisher, '!facts.hasSameLife ||', ''),
-  mistake('no epoch is set', publisher, 'multi.set(keys.epoch, epoch)', ''),
+  mistake('a promoted replica of Redis goes unnoticed', publisher, ' && knownLife === life', ''),
+  mistake('no epoch is set', publisher, '      [keys.epoch, epoch],\n', ''),
   mistake(
     'every snapshot has the same epoch',
     publisher,
     'encodeEpoch(history, newToken())',
     "encodeEpoch(history, 'x')",
   ),
+  mistake(
+    'a snapshot counts as complete before its epoch is set',
+    publisher,
+    '      [keys.epoch, epoch],\n      [keys.redisLife, life],\n',
+    '      [keys.redisLife, life],\n      [keys.epoch, epoch],\n',
+  ),
+  mistake(
+    'a claim on Redis is taken for its snapshot',
+    publisher,
+    'ofSnapshot !== undefined && encodeHistory(ofSnapshot) === encoded &&',
+    'ofSnapshot !== undefined &&',
+  ),
+  mistake(
+    'a restored database forgets that it was when it has lost the race for Redis',
+    publisher,
+    'if (!own.ofThisLife) return history\n',
+    '',
+  ),
+  mistake(
+    'a new history is published before it is committed',
+    publisher,
+    'if (!own.ofThisLife) return history\n',
+    'return history\n',
+  ),
   mistake('the newest revision is not noted', publisher, 'if (last && last.revision >', 'if (!last && 0 >'),
   mistake(
     'a database that may not publish does',
     publisher,
     'throw new NotTheWriter(',
-    'return { history: own, begun: false }\n        throw new NotTheWriter(',
+    'return own\n        throw new NotTheWriter(',
   ),
   mistake(
     'rows are deleted that were not published',
@@ -52,10 +75,10 @@ export const mistakes: readonly Mistake[] = [
   mistake('a restored database goes unnoticed', rules, 'if (!own.ofThisLife)', 'if (false as boolean)'),
   mistake('a database that was set back goes unnoticed', rules, '(newest.ours ?? 0) < newest.revision', 'false'),
   mistake(
-    'a new history is newer than our own only',
+    'a new history is no newer than what is known',
     rules,
-    'Math.max(...known, newest ? historyOfRevision(newest.revision) : 0) + 1',
-    'own.ordinal + 1',
+    'historyOfRevision(newest.revision) : 0) + 1',
+    'historyOfRevision(newest.revision) : 0)',
   ),
   // Waiting for the edges.
   mistake('an acknowledgement of another snapshot counts', acknowledgements, 'state.epoch === epoch &&', ''),
@@ -107,6 +130,12 @@ export const mistakes: readonly Mistake[] = [
     '    const changes = await replica.apply(entries, { position }, refused)',
     '    served = { ...served, position }\n    await acknowledge()\n    const changes = await replica.apply(entries, { position }, refused)',
   ),
+  mistake(
+    'it is level before it has read the log',
+    follower,
+    '!following && compareStreamIds(position, level) >= 0',
+    '!following',
+  ),
   mistake('workers are not told of a snapshot', follower, 'await announce(undefined)', ''),
   mistake(
     'a log that was trimmed before it came goes unnoticed',
@@ -129,16 +158,30 @@ export const mistakes: readonly Mistake[] = [
   ),
   mistake('a new epoch goes unnoticed', follower, '    reconcileNeeded = true\n    blocking?.disconnect()', ''),
   mistake('unknown hosts are not told', follower, 'await reportUnknown(named)', ''),
-  mistake(
-    'what a snapshot could not tell is forgotten',
-    follower,
-    'decodeHistory(epoch), refused)',
-    'decodeHistory(epoch), [])',
-  ),
+  mistake('what a snapshot could not tell is forgotten', follower, 'START_OF_LOG }, refused)', 'START_OF_LOG }, [])'),
   // The replica and the workers.
   mistake('an older revision wins', replica, '(known !== undefined && revisionOf(known) >= revision)', 'false'),
   mistake('a newer revision loses', replica, 'revisionOf(known) >= revision', 'revisionOf(known) < revision'),
-  mistake('the history is not remembered', replica, "if (adopted) meta.put('history', encodeHistory(adopted))", ''),
+  mistake(
+    'the history is not remembered',
+    replica,
+    "storage.transaction(() => meta.put('history', encodeHistory(adopted)))",
+    'storage.transaction(() => adopted)',
+  ),
+  mistake(
+    'a history is remembered once its snapshot is complete',
+    follower,
+    '    if (history) await replica.adopt(history)\n',
+    '',
+    'await announce(undefined)',
+    'if (history) await replica.adopt(history)\n    await announce(undefined)',
+  ),
+  mistake(
+    'records of a newer history are applied before its snapshot',
+    follower,
+    'historyOfRevision(entry.record.revision) > history.ordinal',
+    'historyOfRevision(entry.record.revision) < 0',
+  ),
   mistake(
     'a certificate clears the refusal of a route',
     replica,
@@ -167,8 +210,10 @@ export const mistakes: readonly Mistake[] = [
   ),
 ]
 
-function mistake(name: string, file: string, from: string, to: string): Mistake {
-  return { name, file, from, to }
+/** `pairs`: what stands in the file, then what is to stand there. */
+function mistake(name: string, file: string, ...pairs: readonly string[]): Mistake {
+  const edits = pairs.flatMap((from, at) => (at % 2 === 0 ? [{ from, to: pairs[at + 1]! }] : []))
+  return { name, file, edits }
 }
 
 /** From here on the file is loaded with the mistake in it. */
@@ -181,9 +226,13 @@ export function plant(name: string): void {
       if (!url.endsWith(`/${planted.file}`)) return loaded
       const source =
         typeof loaded.source === 'string' ? loaded.source : Buffer.from(loaded.source as Uint8Array).toString()
-      if (source.split(planted.from).length !== 2)
-        throw new Error(`"${planted.from}" does not stand in ${planted.file} exactly once`)
-      return { ...loaded, source: source.replace(planted.from, () => planted.to) }
+      return { ...loaded, source: planted.edits.reduce((text, { from, to }) => replaceOnce(text, from, to), source) }
     },
   })
+}
+
+function replaceOnce(text: string, from: string, to: string): string {
+  const pieces = text.split(from)
+  if (pieces.length !== 2) throw new Error(`"${from}" does not stand there exactly once`)
+  return pieces.join(to)
 }

@@ -55,17 +55,22 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
   let operations = 0
   const versions = new Map<string, number>()
 
-  function visitAll(host: string, isAcknowledged = false): void {
-    const table = isAcknowledged ? postgres.state.routes.get(host)?.revision : undefined
-    for (const edge of edges) {
-      if (!edge.listening) continue
-      for (let worker = 0; worker < edge.workers; worker++) {
-        const route = edge.visit(host, worker)
-        world.tell(() => `visit ${edge.id}/${worker} ${host}: ${route ? `${route.kind} ${route.revision}` : 'unknown'}`)
-        checker.visited(edge, worker, host, route, table)
-      }
-    }
+  function visit(edge: SimulatedEdge, worker: number, host: string, table?: number): void {
+    const route = edge.visit(host, worker)
+    world.tell(() => `visit ${edge.id}/${worker} ${host}: ${route ? `${route.kind} ${route.revision}` : 'unknown'}`)
+    checker.visited(edge, worker, host, route, table)
   }
+
+  function visitAll(host: string, table?: number): void {
+    for (const edge of edges)
+      if (edge.listening) for (let worker = 0; worker < edge.workers; worker++) visit(edge, worker, host, table)
+  }
+
+  // Somebody always visits what has just changed.
+  for (const edge of edges)
+    edge.onServed = (worker, hosts = edge.hosts()) => {
+      for (const host of hosts) visit(edge, worker, host)
+    }
 
   async function change(what: Change, host: string, control: SimulatedControl): Promise<boolean> {
     if (!control.isRunning) return false
@@ -86,7 +91,10 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
       world.tell(() => `operation ${operation} is answered${pending ? ', pending' : ''}`)
       if (!pending) {
         checker.acknowledged({ operation, host: route.host, revision }, edges, postgres)
-        world.after(VISIT_AFTER_MS, () => visitAll(route.host, checker.isSince(committedAt)))
+        world.after(VISIT_AFTER_MS, () => {
+          const isOurs = checker.isSince(committedAt) && postgres.state.operations.has(operation)
+          visitAll(route.host, isOurs ? postgres.state.routes.get(route.host)?.revision : undefined)
+        })
       }
       return !pending
     } catch (error) {
@@ -102,6 +110,11 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
       await new Promise<void>((resolve) => world.after(LOOK_MS, resolve))
     }
     return false
+  }
+
+  /** As an operator does: until it has worked. */
+  async function beginHistory(control: SimulatedControl): Promise<void> {
+    while (!(await control.beginHistory())) await new Promise<void>((resolve) => world.after(LOOK_MS, resolve))
   }
 
   /** As an issuer does: until it is saved. */
@@ -194,8 +207,9 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
       }
       case 'worker dies': {
         const edge = edges[action.which]!
-        edge.loseWorker()
-        return checker.forgetWorkers(edge)
+        if (action.whenTold) edge.loseToldWorker()
+        else edge.loseWorker()
+        return undefined
       }
       case 'control dies': {
         const control = controls[action.which]!
@@ -213,7 +227,7 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
   for (const { at, action } of scenario.actions) world.after(at, () => act(action))
   await world.run(endOf(scenario) + LOOK_MS)
   for (const each of [...edges, ...controls]) each.start()
-  if (needsOperator) void controls[0]!.beginHistory()
+  if (needsOperator) void beginHistory(controls[0]!)
   const deadline = world.now + MAX_HEALING_MS
   for (;;) {
     const wrong = checker.unlevel(edges, postgres, unreadableHosts(postgres))

@@ -16,7 +16,8 @@ export type Action =
   | { readonly kind: 'postgres down'; readonly ms: number }
   | { readonly kind: 'edge dies'; readonly which: number; readonly machine: boolean; readonly ms: number }
   | { readonly kind: 'edge stops'; readonly which: number; readonly ms: number }
-  | { readonly kind: 'worker dies'; readonly which: number }
+  /** `whenTold`: of what it hears next, before it has confirmed it. */
+  | { readonly kind: 'worker dies'; readonly which: number; readonly whenTold: boolean }
   | { readonly kind: 'control dies'; readonly which: number; readonly ms: number }
 
 /** `later format`: a record that no edge of this release can read. */
@@ -38,7 +39,10 @@ export interface Scenario {
 
 const FIRST_ACTION_MS = 250
 /** Some runs are hasty, others leave time between what happens. */
-const WINDOWS_MS = [600, 1500, 3000, 5000]
+const WINDOWS_MS = [400, 1000, 2500, 5000]
+/** Misfortunes come together, and so do publishers. */
+const CLUSTERED = 0.3
+const MAX_CLUSTER_GAP_MS = 60
 
 export function scenarioOf(seed: number): Scenario {
   const random = createRandom(seed ^ 0x5e_ed_5e_ed)
@@ -49,8 +53,12 @@ export function scenarioOf(seed: number): Scenario {
   const faults = Array.from({ length: random.between(0, 3) }, () => random.below(FAULTS.length))
   const count = random.between(3, 12)
   const window = random.pick(WINDOWS_MS)
+  let before = FIRST_ACTION_MS
   const actions = Array.from({ length: count }, (): TimedAction => {
-    const at = random.between(FIRST_ACTION_MS, FIRST_ACTION_MS + window)
+    const at = random.chance(CLUSTERED)
+      ? before + random.below(MAX_CLUSTER_GAP_MS)
+      : random.between(FIRST_ACTION_MS, FIRST_ACTION_MS + window)
+    before = at
     const isFault = faults.length > 0 && random.chance(0.4)
     if (isFault) return { at, action: FAULTS[random.pick(faults)]!(random, edges, controls) }
     if (random.chance(0.2)) return { at, action: { kind: 'visit', host: random.below(hosts) } }
@@ -107,6 +115,6 @@ const FAULTS: readonly Draw[] = [
     ms: random.between(20, 2500),
   }),
   (random, edges) => ({ kind: 'edge stops', which: random.below(edges), ms: random.between(20, 2500) }),
-  (random, edges) => ({ kind: 'worker dies', which: random.below(edges) }),
+  (random, edges) => ({ kind: 'worker dies', which: random.below(edges), whenTold: random.chance(0.5) }),
   (random, _, controls) => ({ kind: 'control dies', which: random.below(controls), ms: random.between(50, 2500) }),
 ]

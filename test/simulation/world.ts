@@ -110,7 +110,7 @@ function isBefore(a: Event, b: Event): boolean {
   return a.at < b.at || (a.at === b.at && a.order < b.order)
 }
 
-/** Every promise that can settle has settled when the next turn of the event loop begins. */
+/** Every promise that can settle has settled when the next tick begins: Node runs all microtasks between two ticks. */
 function settled(): Promise<void> {
-  return new Promise((resolve) => void setImmediate(resolve))
+  return new Promise((resolve) => process.nextTick(resolve))
 }

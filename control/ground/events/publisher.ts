@@ -2,10 +2,11 @@
  * Carries the outbox to Redis. Everything here happens under the publication lock of Postgres.
  *
  * 1. Which history do we write, and may we (history-rules.ts)? A new one begins by claiming Redis for itself, so that a
- *    database that was left behind cannot write any more.
+ *    database that was left behind cannot write any more. Whoever dies on the way, the next to come can go on: a
+ *    database that was restored knows so until it commits, and any other commits its new history before it claims Redis.
  * 2. Is everything in Redis? Without an epoch (new, flushed), or in another life of Redis itself (a promoted replica or a
  *    server that was started again from its file may lack what the last one had confirmed), all is published again,
- *    and the epoch is set as the last step.
+ *    the epoch is set when all is there, and the life of Redis as the last step.
  * 3. Rows leave the outbox in order. Each becomes HSET (snapshot) + XADD (log) in one MULTI; only then is it deleted.
  *    A crash in between publishes it twice, which is harmless: revisions make it idempotent.
  */
@@ -23,7 +24,7 @@ import {
   type Standing,
   NO_HISTORY,
 } from './history-rules.ts'
-import type { DatabaseHistory, OutboxRow, Publication, PublicationStore } from './publication.ts'
+import type { OutboxRow, Publication, PublicationStore } from './publication.ts'
 
 export interface PublisherDeps {
   readonly store: PublicationStore
@@ -75,8 +76,8 @@ interface RedisFacts {
   readonly writer: string | null
   readonly epoch: string | null
   readonly newest: string | null
-  readonly hasSameLife: boolean
-  readonly life: string | undefined
+  readonly knownLife: string | null
+  readonly life: string
 }
 
 export function createPublisher({ store, redis, log, newToken, republishers }: PublisherDeps): Publisher {
@@ -88,7 +89,7 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
       lifeOf(redis),
     ])
     const [writer = null, epoch = null, newest = null, knownLife = null] = values
-    return { writer, epoch, newest, life, hasSameLife: life === undefined || life === knownLife }
+    return { writer, epoch, newest, knownLife, life }
   }
 
   async function published(publication: Publication, facts: RedisFacts, edges: EdgeHistories): Promise<Published> {
@@ -117,13 +118,13 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
     if (writer !== encodeHistory(history)) throw new Error('Redis was claimed by another history meanwhile')
   }
 
-  /** Returns the history that may be published from now on. */
+  /** Returns the history that may be published now; undefined: a new one has begun, and has to be committed first. */
   async function takeStand(
     publication: Publication,
     facts: RedisFacts,
     edges: EdgeHistories,
     wantNew: boolean,
-  ): Promise<{ history: DatabaseHistory; begun: boolean }> {
+  ): Promise<History | undefined> {
     const own = await publication.history()
     const known = await published(publication, facts, edges)
     const standing: Standing = wantNew
@@ -131,7 +132,7 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
       : standingOf(own, known)
     switch (standing.kind) {
       case 'go on':
-        return { history: own, begun: false }
+        return own
       case 'refuse':
         throw new NotTheWriter(
           `${standing.why}. If this database is the right one: "admin republish --new-history". If not, stop this control.`,
@@ -142,7 +143,10 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
         // The first one is what every new installation begins with; any other tells of a restore or a failover.
         const level = own.ordinal === NO_HISTORY ? 'info' : 'warn'
         log[level]({ history: history.ordinal, why: standing.why }, 'a new history of the routing table begins')
-        return { history: { ...history, ofThisLife: true, removedUnknown: 0 }, begun: true }
+        if (!own.ofThisLife) return history
+        // A claim that was never committed would be another database's to whoever comes next.
+        await redis.unwatch()
+        return undefined
       }
       default:
         return standing satisfies never
@@ -153,7 +157,7 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
   async function publishAll(
     publication: Publication,
     history: History,
-    life: string | undefined,
+    life: string,
   ): Promise<{ routes: number; epoch: string }> {
     const claimed = await redis.multi().set(keys.writer, encodeHistory(history)).exec()
     if (!claimed || claimed[0]![0])
@@ -174,12 +178,15 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
     for (const republishOther of republishers) await republishOther()
     await collectUnknown(publication)
     const epoch = encodeEpoch(history, newToken())
-    await watchWriter(history)
-    await write(history, (multi) => {
-      multi.set(keys.newest, `${newest.revision} ${newest.host}`)
-      if (life !== undefined) multi.set(keys.redisLife, life)
-      multi.set(keys.epoch, epoch)
-    })
+    // One after the other: each says that those before it are there.
+    for (const [key, value] of [
+      [keys.newest, `${newest.revision} ${newest.host}`],
+      [keys.epoch, epoch],
+      [keys.redisLife, life],
+    ] as const) {
+      await watchWriter(history)
+      await write(history, (multi) => multi.set(key, value))
+    }
     return { routes, epoch }
   }
 
@@ -215,13 +222,19 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
     return results.at(-1) as string
   }
 
-  async function flushOnce(publication: Publication, edges: EdgeHistories): Promise<Position & { complete: boolean }> {
+  /** Undefined: a new history was committed, and nothing published yet. */
+  async function flushOnce(
+    publication: Publication,
+    edges: EdgeHistories,
+  ): Promise<(Position & { complete: boolean }) | undefined> {
     const facts = await readFacts()
-    const { history, begun } = await takeStand(publication, facts, edges, false)
-    let { epoch, newest } = facts
-    if (begun || epoch === null || !facts.hasSameLife || facts.writer !== encodeHistory(history)) {
+    const history = await takeStand(publication, facts, edges, false)
+    if (history === undefined) return undefined
+    let { newest } = facts
+    let epoch = facts.epoch ?? ''
+    if (!isComplete(facts, history)) {
       ;({ epoch } = await publishAll(publication, history, facts.life))
-      if (!begun) log.warn({ history: history.ordinal }, 'everything was published again')
+      log.info({ history: history.ordinal }, 'everything was published')
       await watchWriter(history)
       newest = await redis.get(keys.newest)
     }
@@ -278,18 +291,24 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
       const hosts = new Set<string>()
       for (;;) {
         const flushed = await store.locked((publication) => flushOnce(publication, edges))
+        if (flushed === undefined) continue
         for (const host of flushed.hosts) hosts.add(host)
         if (flushed.complete) return { ...flushed, hosts }
       }
     },
 
-    republish: (edges, newHistory) =>
-      store.locked(async (publication) => {
-        const facts = await readFacts()
-        const { history } = await takeStand(publication, facts, edges, newHistory)
-        const { routes } = await publishAll(publication, history, facts.life)
-        return { routes, history: history.ordinal }
-      }),
+    async republish(edges, newHistory) {
+      for (let wantNew = newHistory; ; wantNew = false) {
+        const published = await store.locked(async (publication) => {
+          const facts = await readFacts()
+          const history = await takeStand(publication, facts, edges, wantNew)
+          if (history === undefined) return undefined
+          const { routes } = await publishAll(publication, history, facts.life)
+          return { routes, history: history.ordinal }
+        })
+        if (published !== undefined) return published
+      }
+    },
 
     settleUnknown,
   }
@@ -299,13 +318,22 @@ function later(newest: OutboxRow | undefined, row: OutboxRow): OutboxRow {
   return newest === undefined || row.revision > newest.revision ? row : newest
 }
 
-/** Undefined: this server does not say (the stand-in without scripts), and has no replicas that could be promoted. */
-async function lifeOf(redis: RedisCommands): Promise<string | undefined> {
+/** Whether all of this history is in this life of Redis. */
+function isComplete({ writer, epoch, knownLife, life }: RedisFacts, history: History): boolean {
+  const encoded = encodeHistory(history)
+  const ofSnapshot = decodeHistory(epoch)
+  return writer === encoded && ofSnapshot !== undefined && encodeHistory(ofSnapshot) === encoded && knownLife === life
+}
+
+/** A server that does not say (the stand-in without scripts) has no replicas that could be promoted. */
+const ONLY_LIFE = 'only'
+
+async function lifeOf(redis: RedisCommands): Promise<string> {
   const info = await redis.eval(READ_LIFE, 1, keys.redisLife).catch((error: unknown) => {
     if ((error as Error).name === 'ReplyError') return ''
     throw error
   })
-  return /master_replid:(\w+)/.exec(String(info))?.[1]
+  return /master_replid:(\w+)/.exec(String(info))?.[1] ?? ONLY_LIFE
 }
 
 async function endOfLog(redis: RedisCommands): Promise<string> {

@@ -91,7 +91,7 @@ test('a file of another layout is filled anew, certificates stay', async () => {
   const first = openReplica(dir, { readOnly: false })
   await first.apply([{ kind: 'route', name: site.host, record: site }], {})
   await first.apply([{ kind: 'certificate', name: 'a.example', value: 'sealed' }], {})
-  await first.completeSnapshot({ epoch: 'one', position: '5-0' }, undefined, [])
+  await first.completeSnapshot({ epoch: 'one', position: '5-0' }, [])
   await first.close()
   const file = open({ path: dir, maxDbs: 8 })
   await file.openDB('meta', { encoding: 'string' }).put('format', 'another')
