@@ -14,15 +14,17 @@ import {
 /** A thread that does as it is told. */
 const SCRIPT = `
 import { parentPort, threadId } from 'node:worker_threads'
+const spentMs = () => { const { user, system } = process.threadCpuUsage(); return (user + system) / 1000 }
 parentPort.on('message', async (job) => {
   if (job === 'spin') for (;;) {}
   if (job === 'exit') process.exit(3)
   if (job === 'throw') setImmediate(() => { throw new Error('late') })
-  else if (job === 'refuse') parentPort.postMessage({ kind: 'refused', status: 400, code: 'archive_rejected', detail: 'no' })
+  else if (job === 'refuse') parentPort.postMessage({ kind: 'refused', status: 400, code: 'archive_rejected', detail: 'no', spentMs: spentMs() })
   else if (job === 'memory') { const all = []; for (;;) all.push(new Array(1e5).fill(Math.random())) }
   else {
+    for (const end = spentMs() + (job.work ?? 0); spentMs() < end;);
     await new Promise((resolve) => setTimeout(resolve, job.wait ?? 0))
-    parentPort.postMessage({ kind: 'result', result: threadId })
+    parentPort.postMessage({ kind: 'result', result: threadId, spentMs: spentMs() })
   }
 })
 `
@@ -140,8 +142,36 @@ test('callers take turns, however much one of them has waiting', async () => {
 
 test('who gets no thread for long enough is told so with 503', async () => {
   start(1, { maxWaitMs: 300 })
-  const stuck = pool.run('spin', { timeoutMs: 3000, owner: 'hostile' }).catch((error: unknown) => error)
+  const stuck = pool.run('spin', { timeoutMs: 1000, owner: 'hostile' }).catch((error: unknown) => error)
   const waiting = pool.run({}, { timeoutMs: 10_000, owner: 'modest' })
   await expect(waiting).rejects.toMatchObject({ status: 503, headers: { 'retry-after': expect.any(String) } })
   expect(await stuck).toBeInstanceOf(JobTimeout)
+})
+
+test('a job is ended for the work it does, not for a thread that gets no time', async () => {
+  start(1)
+  // It waits, as one does whose turn does not come.
+  expect(await pool.run({ wait: 700 }, { timeoutMs: 200, owner: 'one' })).toBeTypeOf('number')
+  await expect(pool.run('spin', { timeoutMs: 200, owner: 'one' })).rejects.toBeInstanceOf(JobTimeout)
+})
+
+test('what a thread has worked before is not counted against the next job', async () => {
+  start(1)
+  for (let job = 0; job < 4; job++)
+    expect(await pool.run({ work: 300 }, { timeoutMs: 800, owner: 'one' })).toBeTypeOf('number')
+})
+
+test('jobs of a caller who has left never begin; one that has begun is finished', async () => {
+  start(1)
+  const caller = new AbortController()
+  const terms = { timeoutMs: 10_000, owner: 'left', signal: caller.signal }
+  const running = pool.run({ wait: 300 }, terms)
+  const left = Promise.allSettled([pool.run('exit', terms), pool.run('exit', terms)])
+  const after = pool.run({}, { timeoutMs: 10_000, owner: 'other' })
+  const gone = new Error('the caller has left')
+  caller.abort(gone)
+  expect(await left).toEqual([1, 2].map(() => ({ status: 'rejected', reason: gone })))
+  await expect(pool.run({}, terms)).rejects.toBe(gone)
+  // The thread lives: neither job that would have ended it has begun.
+  expect(await after).toBe(await running)
 })

@@ -3,6 +3,7 @@ import path from 'node:path'
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts'
 import type { BlobStoreLocation } from '../../../shared/blobs/open.ts'
 import { limitKeyOfIp } from '../../../shared/ip.ts'
+import { currentCall } from '../../ground/database/call.ts'
 import { collectGarbage } from './storage/collect-garbage.ts'
 import type { Publishing, UploadOwner } from './contract.ts'
 import { exportZip } from './storage/export.ts'
@@ -32,7 +33,7 @@ export function createPublishing(options: PublishingOptions): Publishing {
   const threads = createPublishingWorkers(options)
   return {
     receive({ owner, capBytes, base }) {
-      const workers = threads.forUpload(shareOf(owner))
+      const workers = threads.forUpload(shareOf(owner), currentCall()?.leaving?.())
       return createIntake({
         blobs,
         workers,

@@ -13,6 +13,8 @@ export interface Call {
   /** For whom it is done: the network it came from, and the organisation once it is known. Shares are theirs. */
   network: string | undefined
   organisation: string | undefined
+  /** Aborted when the caller goes away. Made when it is asked for: most calls never do. */
+  leaving: (() => AbortSignal) | undefined
   /** It holds its share of the pool already; a transaction within another one takes no second. */
   hasPlace: boolean
 }
@@ -24,6 +26,7 @@ export function newCall(): Call {
     histories: new Set(),
     network: undefined,
     organisation: undefined,
+    leaving: undefined,
     hasPlace: false,
   }
 }
@@ -44,6 +47,12 @@ export function currentCall(): Call | undefined {
 export function noteNetwork(network: string): void {
   const call = currentCall()
   if (call) call.network = network
+}
+
+/** The caller may go away before the call is over. */
+export function noteLeaving(leaving: () => AbortSignal): void {
+  const call = currentCall()
+  if (call) call.leaving = leaving
 }
 
 /** The caller has shown for whom they act. */

@@ -72,3 +72,18 @@ test('draining leaves nothing behind', () => {
   expect(givenUp).toEqual([])
   expect(queue.size).toBe(0)
 })
+
+test('what is removed is never taken, and leaves the clock of the rest as it was', () => {
+  const { queue, givenUp, add, takeAll } = queueOf(1)
+  add('a', 'a1', 'a2', 'a3')
+  expect(queue.take()).toBe('a1')
+  expect([queue.remove('a', 'a2'), queue.remove('a', 'a2'), queue.remove('b', 'a3')]).toEqual([true, false, false])
+  expect(queue.size).toBe(1)
+  queue.release('a')
+  vi.advanceTimersByTime(MAX_WAIT_MS - 1)
+  add('a', 'a4')
+  expect(queue.remove('a', 'a4')).toBe(true)
+  vi.advanceTimersByTime(1)
+  expect(givenUp).toEqual(['a3'])
+  expect(takeAll()).toEqual([])
+})

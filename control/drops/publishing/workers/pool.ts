@@ -29,12 +29,24 @@ export interface PoolOptions {
 
 export interface WorkerPool {
   /**
-   * Rejects with JobTimeout, JobCrashed, JobFailed, an error of the catalogue that the job threw, or `unavailable`.
-   * `owner` says whose work it is: an account or a network.
+   * Rejects with JobTimeout, JobCrashed, JobFailed, an error of the catalogue that the job threw, or `unavailable`; with the
+   * signal's reason when it is aborted before the job has begun.
    */
-  run<Result>(job: unknown, limits: { timeoutMs: number; owner: string }): Promise<Result>
+  run<Result>(job: unknown, terms: JobTerms): Promise<Result>
   close(): Promise<void>
 }
+
+export interface JobTerms {
+  /** Of the thread's own processor time, so that a busy machine is nobody's fault; and a while longer by the clock. */
+  readonly timeoutMs: number
+  /** Whose work it is: an account or a network. */
+  readonly owner: string
+  /** Aborted when nobody waits for the result any more. A job that runs is finished. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** How much longer than its limit a job may take by the clock, where the machine gives its thread too little time. */
+const BUSY_MACHINE_MS = 15_000
 
 /** The job took too long. */
 export class JobTimeout extends Error {}
@@ -42,6 +54,11 @@ export class JobTimeout extends Error {}
 export class JobCrashed extends Error {}
 /** The job threw. */
 export class JobFailed extends Error {}
+
+/** With every answer: processor time of the thread since it began. */
+export interface SpentTime {
+  readonly spentMs: number
+}
 
 /** What a thread answers. Errors of the catalogue keep their code across the border. */
 export type JobReply =
@@ -53,6 +70,8 @@ interface Task {
   readonly owner: string
   readonly job: unknown
   readonly timeoutMs: number
+  /** It waits no longer: it begins, or is given up. */
+  leaveQueue(): void
   resolve(result: never): void
   reject(error: Error): void
 }
@@ -62,13 +81,18 @@ interface Lane {
   readonly worker: Worker
   task: Task | undefined
   timer: NodeJS.Timeout | undefined
+  /** Processor time of the thread when it had its last answer ready. */
+  spentMs: number
 }
 
 export function createWorkerPool(options: PoolOptions): WorkerPool {
   const queue = createShareQueue<Task>({
     share: options.share,
     maxWaitMs: options.maxWaitMs,
-    onGivenUp: (task) => task.reject(busy()),
+    onGivenUp(task) {
+      task.leaveQueue()
+      task.reject(busy())
+    },
   })
   const lanes = new Set<Lane>()
   let closed = false
@@ -78,8 +102,11 @@ export function createWorkerPool(options: PoolOptions): WorkerPool {
       workerData: options.workerData,
       resourceLimits: { maxOldGenerationSizeMb: options.maxHeapMb },
     })
-    const lane: Lane = { worker, task: undefined, timer: undefined }
-    worker.on('message', (reply: JobReply) => finish(lane, (task) => settle(task, reply)))
+    const lane: Lane = { worker, task: undefined, timer: undefined, spentMs: 0 }
+    worker.on('message', ({ spentMs, ...reply }: JobReply & SpentTime) => {
+      lane.spentMs = spentMs
+      finish(lane, (task) => settle(task, reply as JobReply))
+    })
     worker.on('error', (error) => retire(lane, new JobCrashed(String(error))))
     worker.on('exit', (code) => retire(lane, new JobCrashed(`the thread ended with code ${code}`)))
     lanes.add(lane)
@@ -98,10 +125,27 @@ export function createWorkerPool(options: PoolOptions): WorkerPool {
 
   function begin(lane: Lane, task: Task): void {
     clearTimeout(lane.timer)
+    task.leaveQueue()
     lane.task = task
-    lane.timer = setTimeout(() => retire(lane, new JobTimeout(`no result after ${task.timeoutMs} ms`)), task.timeoutMs)
     lane.worker.ref()
     lane.worker.postMessage(task.job)
+    limit(lane, task)
+  }
+
+  /** Ends the task when its thread has worked for `timeoutMs` on it, or has had no chance to for much longer. */
+  function limit(lane: Lane, task: Task): void {
+    const latest = performance.now() + task.timeoutMs + BUSY_MACHINE_MS
+    const end = (): void => retire(lane, new JobTimeout(`no result after ${task.timeoutMs} ms`))
+    const look = async (): Promise<void> => {
+      // A thread that is deep in native code does not say.
+      lane.timer = setTimeout(end, latest - performance.now())
+      const leftMs = task.timeoutMs - ((await processorMsOf(lane.worker)) - lane.spentMs)
+      if (lane.task !== task) return
+      clearTimeout(lane.timer)
+      if (leftMs <= 0) return end()
+      lane.timer = setTimeout(() => void look(), Math.min(leftMs, latest - performance.now()))
+    }
+    lane.timer = setTimeout(() => void look(), task.timeoutMs)
   }
 
   function finish(lane: Lane, conclude: (task: Task) => void): void {
@@ -127,11 +171,18 @@ export function createWorkerPool(options: PoolOptions): WorkerPool {
   }
 
   return {
-    run(job, { timeoutMs, owner }) {
+    run(job, { timeoutMs, owner, signal }) {
       if (closed) return Promise.reject(new JobCrashed('the pool is closed'))
+      if (signal?.aborted) return Promise.reject(signal.reason as Error)
       if (queue.size >= options.maxWaiting) return Promise.reject(busy())
       return new Promise((resolve, reject) => {
-        queue.add(owner, { owner, job, timeoutMs, resolve, reject })
+        const drop = (): void => {
+          if (queue.remove(owner, task)) reject(signal!.reason as Error)
+        }
+        const leaveQueue = (): void => signal?.removeEventListener('abort', drop)
+        const task: Task = { owner, job, timeoutMs, leaveQueue, resolve, reject }
+        signal?.addEventListener('abort', drop, { once: true })
+        queue.add(owner, task)
         dispatch()
       })
     },
@@ -142,6 +193,16 @@ export function createWorkerPool(options: PoolOptions): WorkerPool {
       for (const lane of open) retire(lane, new JobCrashed('the pool is closed'))
       await Promise.all(open.map((lane) => lane.worker.terminate()))
     },
+  }
+}
+
+/** A thread that has just ended has no time left. */
+async function processorMsOf(worker: Worker): Promise<number> {
+  try {
+    const { user, system } = await worker.cpuUsage()
+    return (user + system) / 1000
+  } catch {
+    return Infinity
   }
 }
 

@@ -1,12 +1,16 @@
 /** The thread's side of the pool: one message in, one answer out. */
 import { parentPort } from 'node:worker_threads'
 import { ApiError } from '../../../../shared/errors.ts'
-import type { JobReply } from './pool.ts'
+import type { JobReply, SpentTime } from './pool.ts'
 
 export function serveJobs<Job>(perform: (job: Job) => Promise<unknown>): void {
   const port = parentPort
   if (!port) throw new Error('must run in a worker thread')
-  port.on('message', async (job: Job) => port.postMessage(await answer(perform, job)))
+  port.on('message', async (job: Job) => {
+    const reply = await answer(perform, job)
+    const { user, system } = process.threadCpuUsage()
+    port.postMessage({ ...reply, spentMs: (user + system) / 1000 } satisfies JobReply & SpentTime)
+  })
 }
 
 async function answer<Job>(perform: (job: Job) => Promise<unknown>, job: Job): Promise<JobReply> {

@@ -3,12 +3,14 @@
  * and one who gets none for too long is given up instead of being kept waiting in silence.
  *
  *   add → waits in its caller's queue → take → holds a place → release
- *                                     ↘ onGivenUp, when the caller has held no place for `maxWaitMs`
+ *                                     ↘ onGivenUp, when the caller has held no place for `maxWaitMs`; remove
  */
 export interface ShareQueue<Item> {
   add(owner: string, item: Item): void
   /** The next one whose caller may hold another place; the caller holds it from now on. */
   take(): Item | undefined
+  /** False when it does not wait any more. */
+  remove(owner: string, item: Item): boolean
   /** The caller has one place less. */
   release(owner: string): void
   /** All that wait, which then do no longer. */
@@ -68,6 +70,16 @@ export function createShareQueue<Item>(options: {
         return item
       }
       return undefined
+    },
+    remove(owner, item) {
+      const caller = callers.get(owner)
+      const position = caller?.waiting.indexOf(item) ?? -1
+      if (!caller || position < 0) return false
+      caller.waiting.splice(position, 1)
+      size--
+      // As in `add`: the clock of what still waits goes on.
+      if (caller.waiting.length === 0) settle(owner, caller)
+      return true
     },
     release(owner) {
       const caller = callers.get(owner)!

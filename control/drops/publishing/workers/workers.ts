@@ -57,8 +57,11 @@ export interface UploadWorkers {
 }
 
 export interface PublishingWorkers {
-  /** `owner`: whose upload it is, an account or a network; owners share the threads. */
-  forUpload(owner: string): UploadWorkers
+  /**
+   * `owner`: whose upload it is, an account or a network; owners share the threads. `signal`: aborted when the sender has
+   * left, whose jobs then do not begin any more.
+   */
+  forUpload(owner: string, signal?: AbortSignal): UploadWorkers
   /** Like `analyse`, in one thread of low priority that nobody waits for. */
   refine(files: readonly AnalysisRequest[]): Promise<AnalyseResult>
   close(): Promise<void>
@@ -107,16 +110,16 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
     maxWaiting: MAX_WAITING_LARGE_MARKDOWN,
   })
 
-  function forUpload(owner: string): UploadWorkers {
+  function forUpload(owner: string, signal?: AbortSignal): UploadWorkers {
     const run = <Result>(pool: WorkerPool, job: ContentJob, timeoutMs = CONTENT_TIMEOUT_MS): Promise<Result> =>
-      pool.run<Result>(job, { timeoutMs, owner })
+      pool.run<Result>(job, { timeoutMs, owner, signal })
     return {
       width,
       renderMarkdown: async (job) => {
         if (job.source.length > MAX_MARKDOWN_CHARS) throw markdownTooLarge()
         const timeoutMs = options.markdownTimeoutMs ?? markdownTimeoutMs(job)
         const pool = isLarge(job) ? largeMarkdown : markdown
-        return pool.run<RenderedPage>(job, { timeoutMs, owner }).catch((error: unknown) => {
+        return pool.run<RenderedPage>(job, { timeoutMs, owner, signal }).catch((error: unknown) => {
           throw markdownError(error, job)
         })
       },

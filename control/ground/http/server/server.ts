@@ -9,7 +9,7 @@ import { errors, type ApiError } from '../../../../shared/errors.ts'
 import { trustedNetworks } from '../../../../shared/ip.ts'
 import type { Log } from '../../../../shared/log.ts'
 import { createShares, type ShareLimits, type Shares } from '../../../../shared/shares.ts'
-import { noteNetwork } from '../../database/call.ts'
+import { noteLeaving, noteNetwork } from '../../database/call.ts'
 import { CallerLeft, PACE, type Pace } from '../bodies/body.ts'
 import { createBufferCollector } from './buffer-garbage.ts'
 import { asPartOf } from './current-request.ts'
@@ -190,6 +190,7 @@ async function answer(
     if (!options.guard) return await handle(request)
     return await options.guard(() => {
       noteNetwork(network)
+      noteLeaving(() => request.signal)
       return handle(request)
     })
   } catch (error) {
