@@ -73,10 +73,7 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
       ),
     error(exchange, status, { drop, id } = {}) {
       if (exchange.host === service && isProgram(exchange.target)) return sendJson(exchange, apiError(status, id))
-      const page =
-        id === undefined
-          ? keep(`error ${status}`, () => errorPage(status, { baseUrl }))
-          : errorPage(status, { baseUrl, id })
+      const page = keep(`error ${status} ${id ?? ''}`, () => errorPage(status, { baseUrl, id }))
       send(exchange, page, [...(status === 405 ? ALLOW : []), ...(drop ? versionOf(drop) : [])])
     },
     locked(exchange, drop, { form, outcome, work }) {

@@ -149,15 +149,19 @@ function isUnlockPath(target: string): boolean {
   return target === UNLOCK_PATH || target.startsWith(`${UNLOCK_PATH}?`)
 }
 
-/** A broken manifest or a missing blob costs one answer. It is logged once, with the first id that a page showed. */
+/**
+ * A broken manifest or a missing blob costs one answer. It is logged once; who meets it again is told the same id, which the
+ * log knows.
+ */
 function createFailureReport(log: Log): (exchange: Exchange, error: unknown) => string {
-  const reported = new Set<string>()
+  const reported = new Map<string, string>()
   return (exchange, error) => {
-    const id = newId('err')
     const key = `${exchange.host} ${error instanceof Error ? error.message : String(error)}`
-    if (reported.has(key)) return id
+    const known = reported.get(key)
+    if (known !== undefined) return known
+    const id = newId('err')
     if (reported.size >= MAX_REPORTED) reported.clear()
-    reported.add(key)
+    reported.set(key, id)
     log.error({ err: error, id, host: exchange.host, path: pathOf(exchange.target) }, 'an answer failed')
     return id
   }

@@ -26,7 +26,7 @@ export function compileHeaders(all: readonly HeaderRule[]): CompiledHeaders {
   })
   if (compiled.length === 0) return { for: () => NO_HEADERS }
   const patterns = createPatternSet(compiled.map(({ pattern }) => pattern))
-  const kept = new Map<string, HeaderSet>()
+  const kept = new Map<string, HeaderSet | Error>()
   return {
     for(path) {
       const matching = patterns.matching(path)
@@ -37,6 +37,7 @@ export function compileHeaders(all: readonly HeaderRule[]): CompiledHeaders {
         if (kept.size >= MAX_KEPT_SETS) kept.clear()
         kept.set(key, (set = merge(matching.map((position) => compiled[position]!))))
       }
+      if (set instanceof Error) throw set
       return set
     },
   }
@@ -50,11 +51,11 @@ function bytesOf({ set }: HeaderRule): number {
   return set.reduce((sum, [name, value]) => sum + name.length + (value?.length ?? 0), 0)
 }
 
-/** Throws when clients would refuse the headers: an answer that says so is better than none. */
-function merge(rules: readonly SizedRule[]): HeaderSet {
+/** An error when clients would refuse the headers: an answer that says so is better than none. */
+function merge(rules: readonly SizedRule[]): HeaderSet | Error {
   const bytes = rules.reduce((sum, rule) => sum + rule.bytes, 0)
   if (bytes > MAX_CUSTOM_HEADER_BYTES)
-    throw new Error(`_headers sets ${bytes} bytes of headers for one path; ${MAX_CUSTOM_HEADER_BYTES} can be sent`)
+    return new Error(`_headers sets ${bytes} bytes of headers for one path; ${MAX_CUSTOM_HEADER_BYTES} can be sent`)
   const merged = new Map<string, string | null>()
   for (const [name, value] of rules.flatMap(({ set }) => set)) {
     const before = merged.get(name)
