@@ -113,16 +113,22 @@ async function attack(options: Pick<HostileOptions, 'kind' | 'host' | 'targets' 
   return report
 }
 
+function memoryOf({ edge }: EdgeFixture): string {
+  return `${processTree(edge.pid)
+    .map((pid) => residentMb(pid).toFixed(0))
+    .join(' + ')} MB`
+}
+
 const ATTACKS: readonly {
   readonly name: string
   readonly by: Parameters<typeof attack>[0]
-  /** What the attacker may be answered; 0: the connection ended. */
+  /** What the attacker may be answered; 429: their network asks for too much; 0: the connection ended. */
   readonly answers: readonly number[]
 }[] = [
   {
     name: 'thousands of patterns and a path of 8 kB',
     by: { kind: 'paths', host: 'rules.localhost', targets: [`${DEEP}/b`, `/${'a'.repeat(8000)}`], streams: 24 },
-    answers: [404],
+    answers: [404, 429],
   },
   {
     name: 'a path of 8 kB that is nowhere',
@@ -147,12 +153,12 @@ const ATTACKS: readonly {
       targets: [`/splat/${'b'.repeat(8000)}`, `/some/${'b'.repeat(8000)}`],
       streams: 24,
     },
-    answers: [400, 404],
+    answers: [400, 404, 429],
   },
   {
     name: 'a page of many policies',
     by: { kind: 'paths', host: 'metas.localhost', targets: ['/'], streams: 8 },
-    answers: [200],
+    answers: [200, 429],
   },
   { name: 'requests sent ahead', by: { kind: 'pipelined', host: 'good.localhost' }, answers: [200, 429, 0] },
   { name: 'a body in one-byte chunks', by: { kind: 'one-byte chunks', host: 'localhost' }, answers: [400, 0] },
@@ -172,7 +178,7 @@ test.each(ATTACKS)('$name', async ({ name, by, answers }) => {
   const { statuses } = await attack(by)
   const during = traffic.take()
   process.stdout.write(
-    `${name}: worst ${during.maxMs.toFixed(0)} ms, before ${calm.maxMs.toFixed(0)} ms; attacker ${JSON.stringify(statuses)}\n`,
+    `${name}: worst ${during.maxMs.toFixed(0)} ms, before ${calm.maxMs.toFixed(0)} ms; attacker ${JSON.stringify(statuses)}; ${memoryOf(fixture)}\n`,
   )
   expect(fixture.edge.output()).not.toContain('a worker')
   expect(during.failures).toEqual([])
@@ -186,6 +192,7 @@ test('headers that cannot be sent are a clear 500, and cost no memory', async ()
   const targets = Array.from({ length: 1500 }, (_, index) => `/f${index}.txt`)
   const { statuses } = await attack({ kind: 'paths', host: 'headers.localhost', targets, streams: 100 })
   expect(Object.keys(statuses).filter((status) => status !== '429')).toEqual(['500'])
+  process.stdout.write(`headers that cannot be sent: attacker ${JSON.stringify(statuses)}; ${memoryOf(fixture)}\n`)
   const memory = processTree(fixture.edge.pid).reduce((sum, pid) => sum + residentMb(pid), 0)
   expect(memory).toBeLessThan(MAX_MEMORY_MB)
   for (const protocol of ['h1', 'h2'] as const) {

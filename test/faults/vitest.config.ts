@@ -6,6 +6,7 @@ export default defineConfig({
   test: {
     include: ['test/faults/*.test.ts'],
     globalSetup: 'test/support/global-setup.ts',
+    setupFiles: 'test/support/event-loop-report.ts',
     pool: 'forks',
     fileParallelism: false,
     testTimeout: 300_000,

@@ -19,6 +19,7 @@ import { encodeManifest, type Manifest, type ManifestFile } from '../../shared/m
 import { hashPassword } from '../../shared/password.ts'
 import { encodeRouteRecord, type RouteRecord, type SiteRoute } from '../../shared/route-record.ts'
 import { encodeStreamMessage, type StreamMessage } from '../../shared/stream.ts'
+import { unwatchEventLoops, watchEventLoops } from './event-loops.ts'
 import { startTestRedis, type TestRedis } from './redis.ts'
 
 const EDGE = path.resolve(import.meta.dirname, '../../edge/main.ts')
@@ -273,6 +274,7 @@ async function spawnEdge(env: Record<string, string>): Promise<EdgeProcess> {
       BASE_URL: 'https://localhost',
       EDGE_DRAIN: '5s',
       CONTROL_PORT: '9',
+      METRICS_PORT: '0',
       LOG_LEVEL: 'warn',
       ...env,
     },
@@ -289,6 +291,8 @@ async function spawnEdge(env: Record<string, string>): Promise<EdgeProcess> {
     void exited.then(([code]) => reject(new Error(`the edge ended with ${code}: ${output}`)))
   })
   const ports = await ready
+  watchEventLoops(`edge ${child.pid}`, ports.metricsPort)
+  void exited.then(() => unwatchEventLoops(ports.metricsPort))
   return {
     pid: child.pid!,
     httpsPort: ports.httpsPort,

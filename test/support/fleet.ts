@@ -13,6 +13,7 @@ import { startPostgres, type Postgres } from '../../control/operations/superviso
 import { startRedis, type Redis } from '../../control/operations/supervisor/redis/redis.ts'
 import { noteLocalServices } from '../../shared/local-services.ts'
 import { startBalancer, type Balancer } from './balancer.ts'
+import { unwatchEventLoops, watchEventLoops } from './event-loops.ts'
 import { attach, freePorts, type Stack } from './stack.ts'
 
 const START_TIMEOUT_MS = 90_000
@@ -22,6 +23,8 @@ export interface FleetProcess {
   readonly pid: number
   /** Port where it answers: TLS of an edge, HTTP of a control. */
   readonly port: number
+  /** Port of its metrics, which a control answers where it answers everything. */
+  readonly metricsPort: number | undefined
   readonly output: () => string
   kill(signal: NodeJS.Signals): void
   /** SIGTERM; resolves with the exit code. */
@@ -124,6 +127,7 @@ export async function startFleet({
     const edge = await launch(name, 'edge/main.ts', {
       EDGE_HTTPS_PORT: '0',
       EDGE_HTTP_PORT: '0',
+      METRICS_PORT: '0',
       REPLICA_DIR: path.join(home, name.replace(' ', '-')),
       ...own,
     })
@@ -191,15 +195,18 @@ export async function startProcess(
   let output = ''
   for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (chunk) => (output += String(chunk)))
   const exited = exitOf(child)
-  const port = await Promise.race([
-    portOf(child),
+  const { port, metricsPort } = await Promise.race([
+    portsOf(child),
     exited.then((code) => Promise.reject(new Error(`${name} ended with ${code}: ${output}`))),
     late(START_TIMEOUT_MS, () => `${name} did not get ready: ${output}`),
   ])
+  watchEventLoops(name, metricsPort)
+  void exited.then(() => unwatchEventLoops(metricsPort))
   return {
     name,
     pid: child.pid!,
     port,
+    metricsPort,
     exited,
     output: () => output,
     kill: (signal) => void child.kill(signal),
@@ -219,10 +226,12 @@ async function exitOf(child: ChildProcess): Promise<number | null> {
   return code
 }
 
-function portOf(child: ChildProcess): Promise<number> {
+function portsOf(child: ChildProcess): Promise<Pick<FleetProcess, 'port' | 'metricsPort'>> {
   return new Promise((resolve) => {
-    child.on('message', (message: { ready?: boolean; port?: number; httpsPort?: number }) => {
-      if (message.ready) resolve(message.httpsPort ?? message.port!)
+    child.on('message', (message: { ready?: boolean; port?: number; httpsPort?: number; metricsPort?: number }) => {
+      if (!message.ready) return
+      const { httpsPort, port = httpsPort, metricsPort } = message
+      resolve({ port: httpsPort ?? port!, metricsPort: httpsPort === undefined ? port : metricsPort })
     })
   })
 }

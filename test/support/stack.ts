@@ -16,6 +16,7 @@ import { fileURLToPath } from 'node:url'
 import { inject } from 'vitest'
 import { askBroker, type SharedThing } from './broker.ts'
 import { request, type Answer, type RequestOptions } from './client.ts'
+import { unwatchEventLoops, watchEventLoops } from './event-loops.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const START_TIMEOUT_MS = 60_000
@@ -117,6 +118,9 @@ export async function startStack({ env = {}, workers = 1, npm = false, user }: S
   const description: Description = { dataDir, env: await stackEnvironment(dataDir, workers, env) }
   const output: string[] = []
   let supervisor = await startSupervisor(description, output, { npm, user })
+  const { CONTROL_PORT: controlPort, METRICS_PORT: metricsPort } = description.env
+  watchEventLoops('control', Number(controlPort))
+  watchEventLoops('edge', Number(metricsPort))
 
   async function end(): Promise<number> {
     if (supervisor.exitCode === null && supervisor.signalCode === null) {
@@ -137,6 +141,7 @@ export async function startStack({ env = {}, workers = 1, npm = false, user }: S
       supervisor = await startSupervisor(description, output, { npm, user })
     },
     async stop() {
+      for (const port of [controlPort, metricsPort]) unwatchEventLoops(Number(port))
       const code = await end()
       await rm(dataDir, { recursive: true, force: true })
       return code
@@ -155,7 +160,7 @@ export async function startSharedStack(): Promise<SharedThing<Description>> {
 }
 
 async function stackEnvironment(dataDir: string, workers: number, extra: Readonly<Record<string, string>>) {
-  const [httpsPort, httpPort, controlPort] = await freePorts(3)
+  const [httpsPort, httpPort, controlPort, metricsPort] = await freePorts(4)
   const settings = {
     PATH: process.env['PATH'] ?? '',
     HOME: os.homedir(),
@@ -165,6 +170,7 @@ async function stackEnvironment(dataDir: string, workers: number, extra: Readonl
     EDGE_HTTPS_PORT: String(httpsPort),
     EDGE_HTTP_PORT: String(httpPort),
     CONTROL_PORT: String(controlPort),
+    METRICS_PORT: String(metricsPort),
     EDGE_WORKERS: String(workers),
     // Tests act as many visitors from one machine.
     TRUSTED_PROXIES: '127.0.0.1,::1',
