@@ -14,8 +14,8 @@ const TARGETS: Readonly<Record<string, readonly string[]>> = {
   'edge/gate': ['edge/gate/{state,attempts,unlock}.ts'],
   'edge/rewrite': ['edge/rewrite/{csp,headers,inject,language,negotiate,script-text,snippets,trackers}.ts'],
   'edge/send': ['edge/send/preconditions.ts'],
-  control: ['control/**/rules.ts'],
-  'control/drops/publishing': ['control/drops/publishing/html-tokens.ts'],
+  control: ['control/**/rules.ts', 'control/ground/actor.ts'],
+  'control/drops/publishing': ['control/drops/publishing/**/tokens.ts'],
   certs: ['certs/policy.ts'],
   shared: ['shared/{hosts,path-pattern,pattern-set}.ts'],
 }

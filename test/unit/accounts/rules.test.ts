@@ -4,11 +4,17 @@ import { currencyOf, resolveCountry } from '../../../control/people/organisation
 import { DUMMY_PASSWORD_HASH, networkOf, requireGoodPassword } from '../../../control/people/accounts/rules.ts'
 import { hashPassword, verifyPassword } from '../../../shared/password.ts'
 
+/** Labels of 63 characters, and what is left. */
+const longDomain = (chars: number): string => `${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.repeat(chars - 128)}`
+
 describe('e-mail addresses', () => {
   test.each([
     [' Ada@Example.COM ', 'ada@example.com'],
     ["o'brien+tag@mail.example.co.uk", "o'brien+tag@mail.example.co.uk"],
     ['a@xn--bcher-kva.example', 'a@xn--bcher-kva.example'],
+    ['ada.b.lovelace@example.com', 'ada.b.lovelace@example.com'],
+    // As long as RFC 5321 lets it be: 64 before the @, 254 in all.
+    [`${'a'.repeat(64)}@${longDomain(189)}`, `${'a'.repeat(64)}@${longDomain(189)}`],
   ])('%j is taken as %j', (text, email) => {
     expect(parseEmail(text)).toBe(email)
   })
@@ -16,6 +22,8 @@ describe('e-mail addresses', () => {
   test.each([
     '',
     'ada',
+    'ada.example.com',
+    `${'a'.repeat(64)}@${longDomain(190)}`,
     '@example.com',
     'ada@',
     'ada@localhost',
@@ -74,6 +82,13 @@ test.each([
   ['2001:db8::1', '2001:db8:0:0::/64'],
   ['::1', '0:0:0:0::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['::FFFF:10.200.30.40', '10.200.30.40'],
+  ['64::ffff:203.0.113.7', '64:0:0:0::/64'],
+  ['2001:db8::', '2001:db8:0:0::/64'],
+  ['::1:2:3:4:5:6:7', '0:1:2:3::/64'],
+  ['1::20:3:4:5:6:7', '1:0:20:3::/64'],
+  ['1:2:3:4:5:6:7::', '1:2:3:4::/64'],
+  ['1:0:00:0004:5:6:203.0.113.7', '1:0:0:4::/64'],
 ])('the network of %s is %s', (ip, network) => {
   expect(networkOf(ip)).toBe(network)
 })

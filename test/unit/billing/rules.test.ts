@@ -8,6 +8,7 @@ import {
   isLive,
   lookupKeyOf,
   nextCheck,
+  productOf,
 } from '../../../control/plans/billing/rules.ts'
 
 const MINUTE_MS = 60_000
@@ -27,6 +28,8 @@ describe('which plan a price is for', () => {
     [null, 'prod_mugs', 'month', undefined],
     ['dropway_free_monthly_usd', 'prod', 'month', undefined],
     ['plus_monthly_usd_x', 'prod', 'month', undefined],
+    ['x_plus_monthly_usd', 'prod', 'month', undefined],
+    [null, 'x_dropway_plus', 'month', undefined],
     [null, 'dropway_plus_old', 'month', undefined],
   ])('%s of %s each %s', (lookup_key, product, interval, bought) => {
     expect(boughtWith({ lookup_key, product, interval })).toEqual(bought)
@@ -35,6 +38,10 @@ describe('which plan a price is for', () => {
   test('what is sold is found by the name it is sold under', () => {
     expect(boughtWith({ lookup_key: lookupKeyOf('plus', 'annual', 'gbp'), product: '', interval: undefined })).toEqual({
       plan: 'plus',
+      interval: 'annual',
+    })
+    expect(boughtWith({ lookup_key: null, product: productOf('business'), interval: 'year' })).toEqual({
+      plan: 'business',
       interval: 'annual',
     })
   })
@@ -90,6 +97,7 @@ describe('when to ask Stripe again', () => {
     ['regularly', facts, 45 * MINUTE_MS],
     ['right after the period', { ...facts, current_period_end: at(10 * MINUTE_MS) }, 11 * MINUTE_MS],
     ['right after the end', { ...facts, ends_at: at(5 * MINUTE_MS), current_period_end: at(DAY_MS) }, 6 * MINUTE_MS],
+    ['not at a moment that is now', { ...facts, current_period_end: at(-MINUTE_MS) }, 45 * MINUTE_MS],
     ['not in the past', { ...facts, current_period_end: at(-DAY_MS) }, 45 * MINUTE_MS],
     [
       'right after the grace',

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import {
   adviceIntervalMs,
   afterFailure,
+  daysLeft,
   hurried,
   isForgettable,
   renewalDueAt,
@@ -35,6 +36,33 @@ test('a CA that was away for days is asked again within half an hour', () => {
   }
 })
 
+test.each([
+  ['an hour', HOUR_MS, HOUR_MS],
+  ['a year, which nobody waits for', 365 * DAY_MS, 7 * DAY_MS],
+])('a CA that wants to be left alone for %s is', (_, retryAfterMs, waitMs) => {
+  const state = afterFailure(undefined, 1000, { ...refused, retryAfterMs })
+  expect(state).toMatchObject({ next_attempt_ms: 1000 + waitMs, not_before_ms: 1000 + waitMs })
+})
+
+test('a CA that names no time, or one that is past, leaves the ordinary pause', () => {
+  for (const retryAfterMs of [undefined, 0, -HOUR_MS]) {
+    const state = afterFailure(undefined, 1000, { ...refused, retryAfterMs })
+    expect(state.next_attempt_ms).toBe(1000 + MINUTE_MS)
+    expect(state).not.toHaveProperty('not_before_ms')
+  }
+})
+
+test('a failure is remembered with its reason, and with the CA’s own word where there is one', () => {
+  expect(afterFailure(undefined, 1000, refused)).toEqual({
+    attempts: 1,
+    next_attempt_ms: 1000 + MINUTE_MS,
+    reason: 'ca_refused',
+    last_error: 'no',
+    failures_ms: [1000],
+  })
+  expect(afterFailure(undefined, 1000, { ...refused, problem: 'caa' })).toHaveProperty('problem', 'caa')
+})
+
 test('whoever hurries however often, no hour sees more than five failures', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 20 * MINUTE_MS }), { minLength: 5, maxLength: 60 }), (pauses) => {
@@ -60,12 +88,14 @@ test('whoever hurries however often, no hour sees more than five failures', () =
 test.each([
   ['90 days', 90, 30],
   ['45 days', 45, 15],
+  ['10 days', 10, 10 / 3],
+  ['9.9 days', 9.9, 4.95],
   ['6 days', 6, 3],
 ])('a certificate of %s is renewed when the right part of its life is left', (_, days, leftDays) => {
   const lifetime = { notBeforeMs: 0, notAfterMs: days * DAY_MS }
   const earliest = renewalDueAt(lifetime, 0)
   const latest = renewalDueAt(lifetime, 1)
-  expect((lifetime.notAfterMs - earliest) / DAY_MS).toBeCloseTo(leftDays)
+  expect(daysLeft(lifetime, earliest)).toBeCloseTo(leftDays)
   expect(latest).toBeGreaterThan(earliest)
   expect(latest).toBeLessThan(lifetime.notAfterMs)
 })
@@ -99,11 +129,19 @@ test('every edge spreads a name alike, and names differ', () => {
   const spreads = Array.from({ length: 1000 }, (_, index) => spreadOf(`site-${index}.example`))
   expect(Math.min(...spreads)).toBeLessThan(0.05)
   expect(Math.max(...spreads)).toBeGreaterThan(0.95)
+  // Edges of two releases agree as well: FNV-1a of the name, the value of its authors for `foobar`.
+  expect(spreadOf('foobar') * 2 ** 32).toBe(0xbf9cf968)
 })
 
 test('failures of a name that nobody wants are remembered until long after they matter', () => {
   const state = afterFailure(undefined, 0, { ...refused, retryAfterMs: 2 * DAY_MS })
   expect(isForgettable(state, 2 * DAY_MS)).toBe(false)
   expect(isForgettable(state, 8 * DAY_MS)).toBe(false)
-  expect(isForgettable(state, 10 * DAY_MS)).toBe(true)
+  expect(isForgettable(state, 9 * DAY_MS - 1)).toBe(false)
+  expect(isForgettable(state, 9 * DAY_MS)).toBe(true)
+  const { not_before_ms: _, ...hurriedOnce } = { ...state, next_attempt_ms: DAY_MS }
+  expect(isForgettable(hurriedOnce, 8 * DAY_MS - 1)).toBe(false)
+  expect(isForgettable(hurriedOnce, 8 * DAY_MS)).toBe(true)
+  // Asked to be left alone for longer than the next try would be away.
+  expect(isForgettable({ ...hurriedOnce, not_before_ms: 3 * DAY_MS }, 9 * DAY_MS)).toBe(false)
 })

@@ -34,19 +34,62 @@ test.each([
   ["script-src 'sha256-S' https://s.test", "script-src 'sha256-S' https://s.test"],
   ['script-src a; script-src b', "script-src a 'sha256-S' https://s.test"],
   ['  ;; connect-src   a\tb ; ', 'connect-src a b https://c.test'],
+  ['CONNECT-SRC a', 'connect-src a https://c.test'],
+  ['script-src a; SCRIPT-SRC b', "script-src a 'sha256-S' https://s.test"],
+  ["style-src-elem 'self'; style-src 'none'", "style-src-elem 'self' 'sha256-Y'; style-src 'none'"],
+  [
+    "style-src 'self'; default-src 'none'",
+    "style-src 'self' 'sha256-Y'; default-src 'none'; script-src 'sha256-S' https://s.test; connect-src https://c.test",
+  ],
+  ["script-src 'Unsafe-Inline' 'NONCE-a'", "script-src 'Unsafe-Inline' 'NONCE-a' 'sha256-S' https://s.test"],
+  ["script-src 'UNSAFE-INLINE'", "script-src 'UNSAFE-INLINE' https://s.test"],
+  ["script-src 'unsafe-inline' 'sha256-a'", "script-src 'unsafe-inline' 'sha256-a' 'sha256-S' https://s.test"],
+  ["script-src 'unsafe-inline' 'sha512-a'", "script-src 'unsafe-inline' 'sha512-a' 'sha256-S' https://s.test"],
+  [
+    "script-src 'unsafe-inline' 'strict-dynamic'",
+    "script-src 'unsafe-inline' 'strict-dynamic' 'sha256-S' https://s.test",
+  ],
+  [
+    "script-src 'unsafe-inline' https://a.test/'nonce-",
+    "script-src 'unsafe-inline' https://a.test/'nonce- https://s.test",
+  ],
+  [
+    'default-src https://c.test; connect-src https://c.test',
+    "default-src https://c.test; connect-src https://c.test; script-src https://c.test 'sha256-S' https://s.test; style-src https://c.test 'sha256-Y'",
+  ],
   ['upgrade-insecure-requests', 'upgrade-insecure-requests'],
   ['', ''],
 ])('%s', (policy, expected) => expect(extendPolicy(policy, needs)).toBe(expected))
 
+test.each([
+  ["default-src 'none'", "default-src 'none'; img-src https://i.test; frame-src https://f.test"],
+  ["img-src 'self'; frame-src 'self'", "img-src 'self' https://i.test; frame-src 'self' https://f.test"],
+  [
+    "child-src 'self'; default-src 'none'",
+    "child-src 'self' https://f.test; default-src 'none'; img-src https://i.test",
+  ],
+  ['frame-src a; child-src b', 'frame-src a https://f.test; child-src b'],
+  // What the page allows already needs no directive of its own.
+  ['default-src https://i.test https://f.test', 'default-src https://i.test https://f.test'],
+])('images and frames: %s', (policy, expected) => {
+  const only = { scriptSrc: [], connectSrc: [], styleSrc: [], imgSrc: ['https://i.test'], frameSrc: ['https://f.test'] }
+  expect(extendPolicy(policy, only)).toBe(expected)
+})
+
 test('every policy of a header is extended, since all of them apply', () => {
-  expect(extendPolicies("connect-src 'self', connect-src 'none'; img-src a,", needs)).toBe(
+  expect(extendPolicies(" , connect-src 'self', connect-src 'none'; img-src a,", needs)).toBe(
     "connect-src 'self' https://c.test, connect-src https://c.test; img-src a",
   )
 })
 
 test('policies that nobody writes by hand stay as they are', () => {
   const many = Array.from({ length: MAX_POLICIES + 1 }, () => "script-src 'self'").join(', ')
+  expect(MAX_POLICIES).toBe(32)
   expect(extendPolicies(many, needs)).toBe(many)
+  expect(extendPolicies(`${many}, ${many}`, needs)).toBe(`${many}, ${many}`)
+  const long = (chars: number): string => "script-src 'self' ".padEnd(chars, 'a')
+  expect(extendPolicies(long(65_536), needs)).toContain('https://s.test')
+  expect(extendPolicies(long(65_537), needs)).toBe(long(65_537))
   const few = many.split(', ').slice(1).join(', ')
   expect(extendPolicies(few, needs)).toContain('https://s.test')
 })

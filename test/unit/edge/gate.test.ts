@@ -7,7 +7,8 @@ import type { Unlock, UnlockAttempt, UnlockOutcome } from '../../../edge/gate/un
 import { createProofOfWork, type Challenge } from '../../../shared/proof-of-work.ts'
 import type { SiteRoute } from '../../../shared/route-record.ts'
 import { siteStates } from '../../../shared/route-record.ts'
-import { createSecrets } from '../../../shared/secrets.ts'
+import { hashPassword } from '../../../shared/password.ts'
+import { createSecrets, type Purpose } from '../../../shared/secrets.ts'
 import { routeOf } from '../../support/manifests.ts'
 import { solve } from '../../support/proof-of-work.ts'
 
@@ -102,6 +103,70 @@ describe('the password of a drop', () => {
     expect(at.unlock.isUnlocked(locked(), pair)).toBe(true)
     expect(at.unlock.isUnlocked(locked(), `a=b; ${pair}; c=d`)).toBe(true)
     expect(at.unlock.isUnlocked(locked(), `__Host-dropway-unlock=wrong; ${pair}`)).toBe(true)
+    expect(at.unlock.isUnlocked(locked(), ` ${pair.replace('=', ' = ')} `)).toBe(true)
+    expect(at.unlock.isUnlocked(locked(), `a=${pair}`)).toBe(false)
+    expect(at.unlock.isUnlocked(locked(), `other=${pair.split('=')[1]}`)).toBe(false)
+  })
+
+  test('a browser keeps it as long as browsers keep a cookie', async () => {
+    const outcome = await desk().try(locked(), { password: 'password' })
+    expect(outcome).toHaveProperty('setCookie', expect.stringContaining(`; Max-Age=${400 * 86_400};`))
+  })
+
+  test('of many values the first four are looked at', async () => {
+    const at = desk()
+    const pair = await cookieFor(at, locked())
+    const wrong = (count: number): string => '__Host-dropway-unlock=no; '.repeat(count)
+    expect(at.unlock.isUnlocked(locked(), `${wrong(3)}${pair}`)).toBe(true)
+    expect(at.unlock.isUnlocked(locked(), `${wrong(4)}${pair}`)).toBe(false)
+    expect(at.unlock.isUnlocked(locked(), `${'a=b; '.repeat(10)}${pair}`)).toBe(true)
+  })
+
+  test('a token of ours that was made for something else opens nothing', () => {
+    const { unlock } = desk()
+    const { password, site_id } = locked()
+    const signed = (purpose: Purpose): string =>
+      createSecrets('k'.repeat(32)).sign(purpose, `${site_id}\n${password!.generation}\n${password!.hash}`)
+    expect(unlock.isUnlocked(locked(), `__Host-dropway-unlock=${signed('unlock-cookie')}`)).toBe(true)
+    expect(unlock.isUnlocked(locked(), `__Host-dropway-unlock=${signed('anonymous-cookie')}`)).toBe(false)
+  })
+
+  test('is signed once for each route', () => {
+    const secrets = createSecrets('k'.repeat(32))
+    let signatures = 0
+    const sign: typeof secrets.sign = (...about) => {
+      signatures++
+      return secrets.sign(...about)
+    }
+    const unlock = createUnlock({
+      secrets: { ...secrets, sign },
+      proofOfWork: createProofOfWork(secrets),
+      clock: { now: () => NOW },
+      tell: () => {},
+    })
+    const [one, other] = [locked(), locked()]
+    for (const route of [one, one, other, one]) unlock.isUnlocked(route, '__Host-dropway-unlock=no')
+    expect(signatures).toBe(2)
+  })
+
+  test('as long as one may be is checked, whatever is longer is not', async () => {
+    const long = 'p'.repeat(256)
+    const route = locked({ password: { hash: await hashPassword(long), generation: 1 } })
+    const longer = locked({ password: { hash: await hashPassword(`${long}p`), generation: 1 } })
+    expect(await desk().try(route, { password: long })).toMatchObject({ kind: 'unlocked' })
+    expect(await desk().try(longer, { password: `${long}p` })).toEqual({ kind: 'wrong' })
+  })
+
+  test('when too many are being checked, the visitor is asked to come back', async () => {
+    const at = desk()
+    const route = locked({ password: { hash: await hashPassword('password'), generation: 1 } })
+    const outcomes = await Promise.all(
+      Array.from({ length: 80 }, (_, index) => at.try(route, { password: 'no' }, `198.51.100.${index}`)),
+    )
+    expect(outcomes.filter(({ kind }) => kind === 'wrong')).toHaveLength(66)
+    expect(outcomes.filter(({ kind }) => kind === 'limited')).toEqual(
+      Array(14).fill({ kind: 'limited', retryAfterSeconds: 2, work: undefined }),
+    )
   })
 
   test('a wrong, empty, missing or endless one gives nothing', async () => {
@@ -138,7 +203,11 @@ describe('the password of a drop', () => {
   })
 
   test('a drop that no longer has a password just sends the visitor on', async () => {
-    expect(await desk().try(routeOf(), { next: '/x' })).toMatchObject({ kind: 'unlocked', location: '/x' })
+    expect(await desk().try(routeOf(), { next: '/x' })).toEqual({
+      kind: 'unlocked',
+      location: '/x',
+      setCookie: '__Host-dropway-unlock=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Lax',
+    })
   })
 })
 
@@ -174,7 +243,11 @@ describe('guessing', () => {
     expect(await at.try(locked(), { password: 'password' })).toEqual(limited)
     expect(at.unlock.workFor(locked(), at.visit('192.0.2.2'))).toBeUndefined()
     expect(await at.try(locked(), { password: 'password' }, '192.0.2.2')).toMatchObject({ kind: 'unlocked' })
-    at.time.now += 600_000
+    at.time.now += 598_999
+    expect(await at.try(locked(), { password: 'no' })).toEqual({ kind: 'limited', retryAfterSeconds: 2, work })
+    at.time.now += 1000
+    expect(await at.try(locked(), { password: 'no' })).toEqual({ kind: 'limited', retryAfterSeconds: 1, work })
+    at.time.now += 1
     expect(at.unlock.workFor(locked(), at.visit())).toBeUndefined()
     expect(await at.try(locked(), { password: 'password' })).toMatchObject({ kind: 'unlocked' })
   })
@@ -281,6 +354,52 @@ describe('guessing', () => {
     expect(await at.try(locked(), { password: 'no' }, '2001:db8:0:2::1')).toMatchObject(wrong)
   })
 
+  /** Nothing is compared when nothing was typed, so that two hundred attempts take no time. */
+  const guessAs = (at: Desk, visitor: number): Promise<UnlockOutcome> =>
+    at.try(locked(), { password: '' }, `198.51.${visitor >> 8}.${visitor & 255}`)
+
+  test('from everywhere costs work after two hundred attempts at a drop, for ten minutes', async () => {
+    const at = desk()
+    for (let visitor = 0; visitor < 199; visitor++) expect(await guessAs(at, visitor)).toEqual({ kind: 'wrong' })
+    expect(await guessAs(at, 199)).toEqual({ kind: 'wrong', work })
+    expect(await guessAs(at, 200)).toEqual({ kind: 'limited', retryAfterSeconds: 600, work })
+    at.time.now += 599_999
+    expect(await guessAs(at, 201)).toEqual({ kind: 'limited', retryAfterSeconds: 1, work })
+    at.time.now += 1
+    expect(await guessAs(at, 202)).toEqual({ kind: 'wrong' })
+  })
+
+  test('that is refused is not counted against the visitor, nor told', async () => {
+    const at = desk()
+    for (let visitor = 0; visitor < 200; visitor++) await guessAs(at, visitor)
+    const told = at.told.length
+    at.time.now += 300_000
+    for (let attempt = 0; attempt < 20; attempt++) expect(await guessAs(at, 500)).toEqual(limited)
+    expect(at.told).toHaveLength(told)
+    at.time.now += 300_000
+    for (let attempt = 0; attempt < 10; attempt++) expect(await guessAs(at, 500)).toMatchObject(wrong)
+  })
+
+  test('at another worker counts against the drop, and what was right does not', async () => {
+    const [here, there] = [desk(), desk()]
+    for (let visitor = 0; visitor < 199; visitor++) await guessAs(here, visitor)
+    await here.try(locked(), { password: 'password' })
+    for (const attempt of here.told) there.unlock.hear(attempt)
+    for (const at of [here, there]) {
+      expect(await guessAs(at, 300)).toMatchObject(wrong)
+      expect(await guessAs(at, 301)).toEqual(limited)
+    }
+  })
+
+  test('gives back what was taken, never more', () => {
+    const attempts = createAttempts({ attempts: 2, windowMs: 1000, maxKeys: 3 }, { now: () => NOW })
+    const used = (): number[] => [attempts.take('a').used, attempts.take('a').used]
+    attempts.giveBack('a')
+    expect(used()).toEqual([0.5, 1])
+    for (let count = 0; count < 5; count++) attempts.giveBack('a')
+    expect(used()).toEqual([0.5, 1])
+  })
+
   test('leaves bounded traces', () => {
     const attempts = createAttempts({ attempts: 1, windowMs: 1000, maxKeys: 3 }, { now: () => NOW })
     for (const key of ['a', 'b', 'c', 'd']) attempts.take(key)
@@ -303,5 +422,8 @@ test.each([
   ['/a\\b', '/'],
   ['/ü', '/'],
   ['/.dropway/unlock', '/'],
-  [`/${'a'.repeat(3000)}`, '/'],
+  ['/.dropway/unlock?x', '/'],
+  ['/x/.dropway/unlock', '/x/.dropway/unlock'],
+  [`/${'a'.repeat(1999)}`, `/${'a'.repeat(1999)}`],
+  [`/${'a'.repeat(2000)}`, '/'],
 ])('after unlocking, next=%j leads to %s', (next, expected) => expect(safeNext(next)).toBe(expected))

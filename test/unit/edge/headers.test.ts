@@ -57,8 +57,12 @@ test('every representation has its own strong ETag', () => {
     headers({ file, snippets }),
     headers({ file, snippets, encoding: 'br' }),
     headers({ file, snippets: { ...snippets, key: 'k2' } }),
+    // Not scanned: the snippets stand elsewhere in it.
+    headers({ file: { ...file, injection: undefined }, snippets }),
+    headers({ file: { ...file, injection: undefined } }),
   ].map(({ etag }) => etag)
-  expect(tags).toEqual([`"${tag}"`, `"${tag}-br"`, `"${tag}-gzip"`, `"${tag}-k1"`, `"${tag}-k1-br"`, `"${tag}-k2"`])
+  const names = ['', '-br', '-gzip', '-k1', '-k1-br', '-k2', '-k1-end', '']
+  expect(tags).toEqual(names.map((name) => `"${tag}${name}"`))
 })
 
 test('vary names exactly what the answer depends on', () => {
@@ -67,6 +71,12 @@ test('vary names exactly what the answer depends on', () => {
   expect(headers({ file: fileOf('page.html', { encodings: {} }) })['vary']).toBeUndefined()
   expect(headers({ file })['vary']).toBe('accept-encoding')
   expect(headers({ file, encoding: 'br' })).toMatchObject({ vary: 'accept-encoding', 'content-encoding': 'br' })
+  for (const encoding of ['br', 'zstd', 'gzip'] as const)
+    expect(headers({ file: fileOf('page.html', { encodings: { [encoding]: variant } }) })['vary']).toBe(
+      'accept-encoding',
+    )
+  // Compressed on the way, as snippets are: nothing is stored, and the answer depends on the header all the same.
+  expect(headers({ encoding: 'gzip' })['vary']).toBe('accept-encoding')
   expect(headers({ snippets })['vary']).toBe('accept-language')
   expect(headers({ file, snippets, isProtected: true })['vary']).toBe('accept-encoding, accept-language, cookie')
 })
@@ -143,6 +153,12 @@ describe('_headers', () => {
     const custom = [['content-security-policy', "script-src 'self'"]] as const
     expect(headers({ custom })['content-security-policy']).toBe("script-src 'self'")
     expect(headers({ custom, snippets })['content-security-policy']).toBe("script-src 'self' 'sha256-x'")
+    const reported = [['content-security-policy-report-only', "script-src 'self'"]] as const
+    expect(headers({ custom: reported, snippets })).toMatchObject({
+      'content-security-policy-report-only': "script-src 'self' 'sha256-x'",
+    })
+    const other = [['x-policy', "script-src 'self'"]] as const
+    expect(headers({ custom: other, snippets })['x-policy']).toBe("script-src 'self'")
   })
 })
 
@@ -164,6 +180,13 @@ test('a page is what is served as HTML, scanned or not', () => {
       expect(markupOf({ ...page, file, custom: [['content-type', type]] })).toBe('xhtml')
   expect(markupOf({ ...page, file: fileOf('page.xhtml', { type: 'application/xhtml+xml' }) })).toBe('xhtml')
   expect(markupOf({ ...page, custom: [['content-type', 'application/xml']] })).toBeUndefined()
+  for (const type of ['text/html5', 'text/htmlx;a', 'x-text/html', 'text/html x'])
+    expect(markupOf({ ...page, custom: [['content-type', type]] }), type).toBeUndefined()
+  expect(markupOf({ ...page, custom: [['content-type', ' text/html ; a']] })).toBe('html')
+  // A scanned page is one, whatever its type is said to be; a header of its own decides.
+  const scanned = fileOf('page.html', { type: 'text/x-page' })
+  expect(markupOf({ ...page, file: scanned })).toBe('html')
+  expect(markupOf({ ...page, file: scanned, custom: [['content-type', 'text/plain']] })).toBeUndefined()
 })
 
 test('a redirect is never kept for long, nor by others on a protected drop', () => {

@@ -113,6 +113,7 @@ describe('nothing of the service or of nobody is served', () => {
     ['/.dropway', '404'],
     ['/.dropway/unlock', '404'],
     ['/.well-known/acme-challenge/token', '404'],
+    ['/.well-known/acme-challenge', '404'],
   ])('%s → %s, also with the fallback on', (target, expected) => {
     expect(answer(target)).toBe(expected)
     expect(answer(target, { spa: true })).toBe(expected)
@@ -170,9 +171,11 @@ describe('a missing path', () => {
     expect(answer('/api/thing', { spa: true, dest: 'empty' })).toBe('200 index.html')
   })
 
-  test.each(['script', 'style', 'image', 'font', 'worker', 'audio', 'video'])(
-    'with the fallback on is never fed to a %s',
-    (dest) => expect(answer('/missing.js', { spa: true, dest })).toBe('404'),
+  test.each(
+    `script style image font audio video track manifest json xslt worker sharedworker serviceworker audioworklet
+     paintworklet`.split(/\s+/),
+  )('with the fallback on is never fed to a %s', (dest) =>
+    expect(answer('/missing.js', { spa: true, dest })).toBe('404'),
   )
 
   test('with the fallback on, real files and redirects stay what they are', () => {
@@ -191,6 +194,24 @@ describe('a missing path', () => {
     expect(answer('/docs/y', { files })).toBe('404 docs/404.html')
     expect(answer('/docs%2Fy', { files })).toBe('404 docs/404.html')
     expect(answer('/404.html', { files })).toBe('200 404.html')
+  })
+
+  test('shows the 404.html of a directory to what is in it alone', () => {
+    const files = ['a/404.html', 'a/b/c/404.html', 'abc/x.html']
+    expect(answer('/a/b/c/x', { files })).toBe('404 a/b/c/404.html')
+    expect(answer('/a/b/c/d/e/x', { files })).toBe('404 a/b/c/404.html')
+    expect(answer('/a/b/c', { files })).toBe('404 a/404.html')
+    expect(answer('/a/b/', { files })).toBe('404 a/404.html')
+    expect(answer('/a', { files })).toBe('404')
+    expect(answer('/abc/y', { files })).toBe('404')
+    expect(answer('/', { files })).toBe('404')
+    expect(answer(`/a/${'x/'.repeat(50)}`, { files })).toBe('404 a/404.html')
+    expect(answer(`/${'long'.repeat(50)}/x`, { files: [...files, '404.html'] })).toBe('404 404.html')
+  })
+
+  test('has no page among files that only end like one', () => {
+    expect(answer('/x', { files: ['not-404.html'] })).toBe('404')
+    expect(answer('/a/x', { files: ['a/x404.html'] })).toBe('404')
   })
 
   test('in a drop without a first page stays missing with the fallback on', () => {
@@ -225,6 +246,11 @@ describe('_redirects', () => {
       '/evil/* //evil.com/:splat 301',
       '/host/:name https://:name.example.com/ 301',
       '/empty/* /:splat/x 301',
+      '/frag /page#a#b 302',
+      '/top /#top 302',
+      '/gone /docs/404.html 404',
+      '/gone-page /docs 404',
+      '/gone-away https://example.com/ 404',
     ],
   }
   test.each([
@@ -268,6 +294,11 @@ describe('_redirects', () => {
     ['/empty/%5Cevil.com', '301 /%5Cevil.com/x'],
     ['/news/%0d%0a', '400'],
     ['/news/%2F%2Fevil.com', '404'],
+    ['/frag?x=1#y', '302 /page?x=1#y#a#b'],
+    ['/top?x', '302 /?x#top'],
+    ['/gone', '404 docs/404.html'],
+    ['/gone-page', '404 docs/index.html'],
+    ['/gone-away', '404'],
   ])('%s → %s', (target, expected) => expect(answer(target, { rules })).toBe(expected))
 
   test('the first rule that matches wins, also over a later forced one', () => {
@@ -281,6 +312,50 @@ describe('_redirects', () => {
     expect(answer('/x', { rules: { redirects } })).toBe('302 /landing')
     expect(answer('/landing', { rules: { redirects } })).toBe('404')
     expect(answer('/landing', { rules: { redirects }, files: [...MORE, 'landing.html'] })).toBe('200 landing.html')
+  })
+
+  test('a rule that answers 404 shows its page to whatever asks, or the nearest one', () => {
+    const rules = { redirects: ['/docs/old/* /page.html 404', '/docs/gone/* /none.html 404'] }
+    expect(answer('/docs/old/x', { rules, dest: 'script' })).toBe('404 page.html')
+    expect(answer('/docs/gone/x', { rules })).toBe('404 docs/404.html')
+    expect(answer('/docs/gone/x', { rules, spa: true })).toBe('404 docs/404.html')
+  })
+
+  test('a rewrite to what is not a page is for scripts too', () => {
+    const rules = { redirects: ['/lib/* /app.js 200'] }
+    expect(answer('/lib/1.2/app.js', { rules, dest: 'script' })).toBe('200 app.js')
+  })
+
+  test('a forced rewrite without its page leaves what nobody has to the fallback', () => {
+    const rules = { redirects: ['/page /none.html 200!'] }
+    expect(answer('/page', { rules })).toBe('404')
+    expect(answer('/page', { rules, spa: true })).toBe('200 index.html')
+  })
+
+  test('a rule may lead to the same path elsewhere', () => {
+    expect(answer('/here', { rules: { redirects: ['/here https://example.com/here 301'] } })).toBe(
+      '301 https://example.com/here',
+    )
+  })
+
+  test('a rewrite to a page that is served under another path takes it from there', () => {
+    expect(answer('/x', { rules: { redirects: ['/x /page/ 200'] } })).toBe('200 page.html')
+    expect(answer('/x', { rules: { redirects: ['/x /nothing/ 200'] } })).toBe('404')
+  })
+
+  test('rules that cannot be read are none', () => {
+    const rules: Rules = {
+      redirects: ['/a/*/* /page 301', '/:1 /page 301', '/b //evil.com 301', '/c /page 301'],
+      headers: [
+        ['/a/*/*', [['x-a', '1']]],
+        ['/c', [['x-a', '2']]],
+      ],
+    }
+    const index = indexManifest(manifestOf(MORE, rules))
+    expect(index.redirects.rules.map(({ rule }) => rule.from)).toEqual(['/c'])
+    expect(index.headers.for('/c').list).toEqual([['x-a', '2']])
+    expect(answer('/a/b/c', { rules })).toBe('404')
+    expect(answer('/b', { rules })).toBe('404')
   })
 
   test('a rewrite of everything is a single-page app', () => {
@@ -305,6 +380,9 @@ describe('what a rule makes of a path', () => {
   test('is an address that can be sent, or 400', () => {
     expect(answer('/s/a', { rules })).toBe('302 /a/a/a')
     expect(answer(`/s/${'a'.repeat(8000)}`, { rules })).toBe('400')
+    // 16,384 characters with the slashes are the most.
+    expect(answer(`/s/${'a'.repeat(5459)}?bcd`, { rules })).toMatch(/^302 .{16384}$/)
+    expect(answer(`/s/${'a'.repeat(5459)}?bcde`, { rules })).toBe('400')
   })
   test('lets nobody add a parameter', () => {
     expect(answer('/q/1%26admin=1', { rules })).toBe('302 /show?id=1%26admin%3D1')
@@ -320,6 +398,43 @@ describe('_headers', () => {
     expect(() => ask('/page', { rules: long(40) })).toThrow('bytes of headers')
     const index = indexManifest(manifestOf(MORE, long(20)))
     expect(index.headers.for('/page')).toBe(index.headers.for('/about/'))
+  })
+  test('may be 32,768 bytes, names and values counted', () => {
+    const sized = (chars: number): Rules => ({
+      headers: [
+        ['/*', [['x-long', 'v'.repeat(30_000)]]],
+        [
+          '/page',
+          [
+            ['x-rest', 'v'.repeat(chars)],
+            ['x-none', null],
+          ],
+        ],
+      ],
+    })
+    expect(() => ask('/page', { rules: sized(32_768 - 30_000 - 18) })).not.toThrow()
+    expect(() => ask('/page', { rules: sized(32_768 - 30_000 - 17) })).toThrow('32769 bytes of headers')
+    expect(() => ask('/about/', { rules: sized(32_768) })).not.toThrow()
+  })
+  test('of one set have one name, whichever version they are of, and no rule means no name', () => {
+    const indexOf = (value: string, from = '/page') =>
+      indexManifest(manifestOf(MORE, { headers: [[from, [['x-a', value]]]] })).headers
+    expect(indexOf('1').for('/page').id).toMatch(/^[\w-]{16}$/)
+    expect(indexOf('1').for('/page').id).toBe(indexOf('1', '/*').for('/page').id)
+    expect(indexOf('1').for('/page').id).not.toBe(indexOf('2').for('/page').id)
+    expect(indexOf('1').for('/about/')).toEqual({ id: '', list: [] })
+    expect(indexManifest(manifestOf(MORE)).headers.for('/page')).toEqual({ id: '', list: [] })
+  })
+  test('are put together once for up to 64 sets', () => {
+    const numbers = Array.from({ length: 65 }, (_, number) => number)
+    const headers = numbers.map((number) => [`/${number}`, [['x-a', `${number}`]]] as const)
+    const index = indexManifest(manifestOf([], { headers }))
+    const first = index.headers.for('/0')
+    for (const number of numbers.slice(0, 64)) index.headers.for(`/${number}`)
+    expect(index.headers.for('/0')).toBe(first)
+    index.headers.for('/64')
+    expect(index.headers.for('/0')).toEqual(first)
+    expect(index.headers.for('/0')).not.toBe(first)
   })
   const rules: Rules = {
     headers: [

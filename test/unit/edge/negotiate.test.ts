@@ -39,6 +39,24 @@ describe('accept-encoding', () => {
     ['br;q=7', 'br'],
     [',,;;q=', 'identity'],
     [`br,${'x'.repeat(600)}`, 'identity'],
+    [`gzip,${'x'.repeat(495)}`, 'gzip'],
+    [`gzip,${'x'.repeat(496)}`, 'identity'],
+    ['br;q=0.5;level=11', 'br'],
+    ['br;q=0.5;q=0, gzip;q=0.4', 'br'],
+    ['gzip;q=0.', 'identity'],
+    ['gzip;q=1.', 'gzip'],
+    ['gzip;q=0.0001', 'identity'],
+    ['gzip;q=0.001', 'gzip'],
+    ['gzip;xq=1', 'identity'],
+    ['gzip;q x=1', 'identity'],
+    ['gzip;q=1x', 'identity'],
+    ['gzip;q=1 x', 'identity'],
+    // Weights above 1 are 1, and one that is not given is 1.
+    ['gzip;q=2, br', 'br'],
+    ['gzip, br;q=2', 'br'],
+    ['identity;q=2, gzip;q=1', 'gzip'],
+    ['identity, gzip;q=0.9', 'identity'],
+    ['br;q=x, gzip;q=0', 'identity'],
   ])('%j gets %s', (header, expected) => expect(chooseEncoding(header, all)).toBe(expected))
 
   test('only what is stored is chosen', () => {
@@ -67,5 +85,32 @@ describe('accept-language', () => {
     ['deutsch', 'en'],
     ['__proto__, constructor', 'en'],
     [`${'x,'.repeat(50)}de`, 'en'],
+    [`${'x,'.repeat(19)}de`, 'de'],
+    [`${'x,'.repeat(20)}de`, 'en'],
+    // 500 characters are looked at.
+    [`${'x'.repeat(497)},de`, 'de'],
+    [`${'x'.repeat(498)},de`, 'en'],
+    [`${'x'.repeat(400)},de;q=0.1${' '.repeat(100)},fr`, 'de'],
+    ['de ; q = 0.5 , fr;q=0.4', 'de'],
+    ['de;q=1,fr;q=0.999', 'de'],
+    ['de;q=0.5,fr;q=0.501', 'fr'],
+    ['de;q=0.5,fr;q=0.5001', 'de'],
+    ['de;q=0.,fr;q=0.1', 'fr'],
+    ['de;q=1.,fr;q=0.1', 'de'],
+    ['de-,fr;q=0.5', 'de'],
+    ['de-1996-x,fr;q=0.5', 'de'],
+    ['de x,fr;q=0.5', 'fr'],
+    ['de;q=1x,fr;q=0.5', 'fr'],
+    ['de;q=1 x,fr;q=0.5', 'fr'],
+    ['de;xq=1,fr;q=0.5', 'fr'],
+    ['de;qx=1,fr;q=0.5', 'fr'],
+    ['de;q=x1,fr;q=0.5', 'fr'],
+    ['x de,fr;q=0.5', 'fr'],
+    // Weights above 1 are read as they stand, and one that is not given is 1.
+    ['de;q=2,fr', 'de'],
+    ['fr,de;q=2', 'de'],
+    // Words of one letter and of eight are ranges like others, only that nobody speaks them.
+    ['x;q=0.9,de;q=0.1', 'de'],
+    ['i-klingon,de;q=0.5', 'de'],
   ])('%j gets %s', (header, expected) => expect(chooseLanguage(header)).toBe(expected))
 })

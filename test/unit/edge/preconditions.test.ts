@@ -20,6 +20,7 @@ describe('conditions, in the order of RFC 9110 §13.2.2', () => {
     [{}, 'whole'],
     [{ ifMatch: '"a"' }, 'whole'],
     [{ ifMatch: '*' }, 'whole'],
+    [{ ifMatch: ' * ' }, 'whole'],
     [{ ifMatch: '"b", "a"' }, 'whole'],
     [{ ifMatch: '"b"' }, 'precondition-failed'],
     [{ ifMatch: 'W/"a"' }, 'precondition-failed'],
@@ -29,8 +30,10 @@ describe('conditions, in the order of RFC 9110 §13.2.2', () => {
     [{ ifNoneMatch: '"b", W/"a"' }, 'not-modified'],
     [{ ifNoneMatch: '*' }, 'not-modified'],
     [{ ifNoneMatch: '"b"' }, 'whole'],
+    [{ ifNoneMatch: '"", "a"' }, 'not-modified'],
     [{ ifNoneMatch: '"a"', range: 'bytes=0-1' }, 'not-modified'],
     [{ range: 'bytes=0-1', ifRange: '"a"' }, 'ranges'],
+    [{ range: 'bytes=0-1', ifRange: ' "a" ' }, 'ranges'],
     [{ range: 'bytes=0-1', ifRange: '"b"' }, 'whole'],
     [{ range: 'bytes=0-1', ifRange: 'W/"a"' }, 'whole'],
     [{ range: 'bytes=0-1', ifRange: 'Wed, 31 Dec 2025 00:00:00 GMT' }, 'whole'],
@@ -59,11 +62,33 @@ describe('ranges', () => {
     ['bytes=5-1', { kind: 'whole' }],
     ['bytes=1.5-2', { kind: 'whole' }],
     ['items=0-1', { kind: 'whole' }],
+    [' bytes=1-2', ranges([1, 2])],
+    ['kilobytes=1-2', { kind: 'whole' }],
+    ['bytes=x1-2', { kind: 'whole' }],
+    ['bytes=1-2x', { kind: 'whole' }],
     ['bytes=0-99, 0-99', { kind: 'whole' }],
+    // As long as the whole is still worth it, one byte more is not.
+    ['bytes=0-49, 50-99', ranges([0, 49], [50, 99])],
+    ['bytes=0-49, 49-99', { kind: 'whole' }],
     ['bytes=0-18446744073709551616', { kind: 'ranges', ranges: [{ start: 0, end: 99 }] }],
     [`bytes=${Array.from({ length: 50 }, (_, index) => `${index}-${index}`).join(',')}`, { kind: 'whole' }],
     ['bytes=99999999999999999999-', { kind: 'unsatisfiable' }],
+    // Forty digits are a number, one more is a mistake.
+    [`bytes=${'0'.repeat(39)}1-${'0'.repeat(39)}2`, ranges([1, 2])],
+    [`bytes=${'0'.repeat(40)}1-2`, { kind: 'whole' }],
+    [`bytes=1-${'0'.repeat(40)}2`, { kind: 'whole' }],
   ])('%s', (range, outcome) => {
+    expect(ask({ range })).toEqual(outcome)
+  })
+
+  const single = (count: number): [number, number][] => Array.from({ length: count }, (_, index) => [index, index])
+  test.each([
+    [16, ranges(...single(16))],
+    [17, { kind: 'whole' }],
+  ])('%d at once', (count, outcome) => {
+    const range = `bytes=${single(count)
+      .map((ends) => ends.join('-'))
+      .join(',')}`
     expect(ask({ range })).toEqual(outcome)
   })
 

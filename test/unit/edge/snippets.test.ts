@@ -114,6 +114,113 @@ describe('the consent banner', () => {
   })
 })
 
+describe('what a page’s own policy must allow', () => {
+  const policyOf = (analytics: Analytics) => {
+    const { connectSrc, imgSrc, frameSrc, scriptSrc, styleSrc } = make({ ...analytics, consent_banner: 'off' })!.csp
+    const elsewhere = (sources: readonly string[]) =>
+      sources.filter((source) => !source.startsWith("'sha256-")).join(' ')
+    expect([frameSrc, styleSrc]).toEqual([[], []])
+    return { script: elsewhere(scriptSrc), connect: connectSrc.join(' '), img: imgSrc.join(' ') }
+  }
+  const self = 'https://ph.example.com'
+  test.each<[string, Analytics, ReturnType<typeof policyOf>]>([
+    [
+      'Google Analytics',
+      ga,
+      {
+        script: 'https://www.googletagmanager.com',
+        connect: 'https://www.googletagmanager.com https://*.google-analytics.com https://*.analytics.google.com',
+        img: 'https://www.googletagmanager.com https://*.google-analytics.com',
+      },
+    ],
+    [
+      'Meta Pixel',
+      meta,
+      {
+        script: 'https://connect.facebook.net',
+        connect: 'https://connect.facebook.net https://www.facebook.com',
+        img: 'https://www.facebook.com',
+      },
+    ],
+    [
+      'PostHog',
+      posthog,
+      {
+        script: 'https://us-assets.i.posthog.com https://us.i.posthog.com',
+        connect: 'https://us.i.posthog.com https://us-assets.i.posthog.com',
+        img: 'https://us.i.posthog.com',
+      },
+    ],
+    [
+      'a self-hosted PostHog',
+      { posthog: { ...posthog.posthog, host: self } },
+      { script: self, connect: self, img: self },
+    ],
+    [
+      'a host that only looks like PostHog’s',
+      { posthog: { ...posthog.posthog, host: 'https://x.i.posthog.com.test' } },
+      {
+        script: 'https://x.i.posthog.com.test',
+        connect: 'https://x.i.posthog.com.test',
+        img: 'https://x.i.posthog.com.test',
+      },
+    ],
+    ['Plausible', plausible, { script: 'https://plausible.io', connect: 'https://plausible.io', img: '' }],
+  ])('%s', (_, analytics, expected) => expect(policyOf(analytics)).toEqual(expected))
+
+  test('without a script or a style no hash is named', () => {
+    expect(make(null, { badge: true })!.csp.scriptSrc).toEqual([])
+    expect(make({ ...plausible, consent_banner: 'off' })!.csp.styleSrc).toEqual([])
+    expect(make({ consent_banner: 'on' })!.csp.scriptSrc).toHaveLength(1)
+  })
+})
+
+describe('what waits for the visitor’s word', () => {
+  /** The statements inside the function that begins once the visitor agrees, and those outside of it. */
+  const partsOf = (analytics: Analytics): { waiting: string; atOnce: string } => {
+    const head = headOf(analytics)
+    const begin = /function begin\(\)\{(.*)\}\nfunction forget/s.exec(head)?.[1] ?? ''
+    return { waiting: begin, atOnce: head.replace(begin, '') }
+  }
+  const ids = ['G-ABCD1234', '1234567890', 'phc_abcdefghijklmnop', 'example.com']
+  const idsIn = (text: string): string[] => ids.filter((id) => text.includes(`"${id}"`))
+
+  test('is what sets cookies, in the order in which the providers are listed', () => {
+    const { waiting, atOnce } = partsOf({ ...plausible, ...posthog, ...meta, ...ga })
+    expect(idsIn(waiting)).toEqual(['G-ABCD1234', '1234567890', 'phc_abcdefghijklmnop'])
+    expect(idsIn(atOnce)).toEqual(['example.com'])
+    const places = ids.slice(0, 3).map((id) => waiting.indexOf(id))
+    expect(places).toEqual(places.toSorted((a, b) => a - b))
+  })
+  test('is nothing where the owner wants no banner, and nothing that sets no cookies', () => {
+    expect(idsIn(partsOf({ ...ga, ...plausible, consent_banner: 'off' }).atOnce)).toEqual(['G-ABCD1234', 'example.com'])
+    expect(idsIn(partsOf({ ...plausible, consent_banner: 'on' }).atOnce)).toEqual(['example.com'])
+  })
+  test('statements stand apart from each other', () => {
+    for (const consent_banner of ['on', 'off'] as const) {
+      const script = /<script>(.*)<\/script>/s.exec(
+        headOf({ ...ga, ...meta, ...posthog, ...plausible, consent_banner }),
+      )![1]!
+      expect(() => new Script(script)).not.toThrow()
+    }
+  })
+})
+
+describe('what was made is kept', () => {
+  test('for a language that is asked for in many ways', () => {
+    expect(make(ga, { language: 'de-DE' })).toBe(make(ga, { language: 'de;q=0.9' }))
+    expect(make(ga, { language: `${'x,'.repeat(100)}de` })).toBe(make(ga, { language: undefined }))
+    expect(make(ga, { language: `de,${'x'.repeat(300)}` })).toBe(make(ga, { language: 'de' }))
+    expect(make(ga, { language: '' })).toBe(make(ga))
+  })
+  test('for each route and each markup', () => {
+    const route = routeOf({ analytics: ga })
+    expect(source.for(route, 'html', 'de')).toBe(source.for(route, 'html', 'de'))
+    expect(source.for(route, 'xhtml', 'de')!.markup).toBe('xhtml')
+    expect(source.for(route, 'html', 'de')!.markup).toBe('html')
+  })
+})
+
 describe('the key and the policy', () => {
   test('equal settings share one object; anything else has another key', () => {
     expect(make(ga)).toBe(make(structuredClone(ga)))
@@ -244,6 +351,14 @@ describe('injection', () => {
     const text = '<html><body><p>x</p></body></html>'
     expect(inject(Buffer.from(text), undefined, xhtml).toString()).toBe('<html><body><p>x</p><H><B></body></html>')
     expect(inject(Buffer.from('<svg/>'), undefined, xhtml).toString()).toBe('<svg/>')
+    // The last one counts; it may be the very first thing, or 4,096 bytes before the end, and not farther.
+    expect(inject(Buffer.from('<!--</body>--></body>'), undefined, xhtml).toString()).toBe(
+      '<!--</body>--><H><B></body>',
+    )
+    expect(inject(Buffer.from('</body>'), undefined, xhtml).toString()).toBe('<H><B></body>')
+    const far = (bytes: number): string => `<p/></body>${' '.repeat(bytes - '</body>'.length)}`
+    expect(inject(Buffer.from(far(4096)), undefined, xhtml).toString()).toBe(`<p/><H><B>${far(4096).slice(4)}`)
+    expect(inject(Buffer.from(far(4097)), undefined, xhtml).toString()).toBe(far(4097))
   })
 
   test('any part of a page that is streamed is that part of the page built whole', async () => {
@@ -265,6 +380,68 @@ describe('injection', () => {
     for (let from = 0; from < built.length; from += 3)
       for (let to = from; to < built.length; to += 7)
         expect(bytesOf(cutPieces(pieces, { start: from, end: to }))).toEqual(built.subarray(from, to + 1))
+  })
+
+  test.each([
+    [0xff, 0xff],
+    [0xfe, 0xfe],
+    [0x20, 0xfe],
+    [0x20, 0xff],
+  ])('bytes %j at the beginning are no sign of UTF-16', (...bytes) => {
+    expect(inject(Buffer.from(bytes), undefined, snippets)).toEqual(Buffer.from([...bytes, ...Buffer.from('<H><B>')]))
+  })
+
+  test('a page without offsets is looked at where it must be, and no more', async () => {
+    const looksAt = async (size: number, markup: Snippets['markup']): Promise<string[]> => {
+      const looks: string[] = []
+      const read = async (start: number, end: number) => {
+        looks.push(`${start}-${end}`)
+        return Buffer.alloc(end - start)
+      }
+      await injectedPieces(size, undefined, { ...snippets, markup }, read)
+      return looks
+    }
+    expect(await looksAt(0, 'html')).toEqual(['0-0'])
+    expect(await looksAt(1, 'html')).toEqual(['0-1'])
+    expect(await looksAt(9000, 'html')).toEqual(['0-2'])
+    expect(await looksAt(9000, 'xhtml')).toEqual([`${9000 - 4096}-9000`])
+    expect(await looksAt(100, 'xhtml')).toEqual(['0-100'])
+  })
+
+  test('no piece is empty', async () => {
+    const read = async () => Buffer.alloc(0)
+    const pieces = await injectedPieces(4, { head: 0, body: 4 }, { ...snippets, head: Buffer.alloc(0) }, read)
+    expect(pieces).toEqual([{ start: 0, end: 4 }, { bytes: Buffer.from('<B>') }])
+    expect(cutPieces(pieces, { start: 4, end: 4 })).toEqual([{ bytes: Buffer.from('<') }])
+    expect(cutPieces(pieces, { start: 0, end: 3 })).toEqual([{ start: 0, end: 4 }])
+  })
+
+  test('several policies of a page are each extended in their own quotes', async () => {
+    const text = `<head>"1"'2'=3</head>`
+    const at = (piece: string, policy: string) => ({ policy, start: text.indexOf(piece), end: text.indexOf(piece) + 1 })
+    const injection = {
+      head: text.indexOf('</head>'),
+      body: null,
+      csp: [at('1', 'script-src a'), at('2', 'script-src b'), at('3', 'script-src c')],
+    }
+    const added = '&#39;sha256-S&#39;'
+    const expected = `<head>"script-src a ${added}"'script-src b ${added}'="script-src c ${added}"<H></head>`
+    expect(inject(Buffer.from(text), injection, snippets).toString()).toBe(expected)
+    const whole = Buffer.from(text)
+    const pieces = await injectedPieces(whole.length, injection, snippets, async (from, to) => whole.subarray(from, to))
+    expect(sizeOf(pieces)).toBe(expected.length)
+  })
+
+  test('more policies than anybody writes stay as they are, all of them', () => {
+    const count = (policies: readonly string[]): number => {
+      const text = policies.map((_, index) => `"${index % 10}"`).join('')
+      const csp = policies.map((policy, index) => ({ policy, start: 3 * index + 1, end: 3 * index + 2 }))
+      return inject(Buffer.from(text), { head: 0, body: null, csp }, snippets).toString().split('sha256-S').length - 1
+    }
+    const short = (length: number): string[] => Array<string>(length).fill('script-src a')
+    expect([32, 33].map((length) => count(short(length)))).toEqual([32, 0])
+    const long = (chars: number): string[] => ['script-src a', 'script-src '.padEnd(chars - 12, 'a')]
+    expect([65_536, 65_537].map((chars) => count(long(chars)))).toEqual([2, 0])
   })
 
   test('offsets that do not fit the page are an error, not a broken page', () => {

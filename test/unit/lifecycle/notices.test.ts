@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { nextStep } from '../../../control/people/accounts/closing.ts'
-import { actsAt, dueNotice, nextNoticeAt, noticesOf } from '../../../control/plans/lifecycle/rules.ts'
+import { actsAt, dueNotice, mayNotRemove, nextNoticeAt, noticesOf } from '../../../control/plans/lifecycle/rules.ts'
 import { DAY_MS } from '../../../shared/clock.ts'
 import { leadsOf } from '../../../shared/warnings.ts'
 
@@ -30,6 +30,65 @@ test.each([
   [400, ['expired', 'removal'], undefined],
 ])('%d days after the end, told of %j: %s', (days, told, kind) => {
   expect(kindAt(days, told)).toBe(kind)
+})
+
+test('a warning is sent until the moment at which the next mail says it better', () => {
+  expect(kindAt(-1 - 1 / DAY_MS)).toBe('expiring_1')
+  expect(kindAt(-1)).toBe('expiring_2')
+  expect(kindAt(-1 / DAY_MS)).toBe('expiring_2')
+  expect(kindAt(0)).toBe('expired')
+})
+
+test.each([
+  ['expiring_1', 'expiring', -7, 0],
+  ['expiring_2', 'expiring', -1, 0],
+  ['expired', 'expired', 0, 30],
+  ['removal', 'removal', 23, 30],
+])('%s is written as %s and, sent on day %d, names day %d', (kind, template, sentOn, acts) => {
+  const notice = notices.find((candidate) => candidate.kind === kind)!
+  expect(notice.template).toBe(template)
+  expect(actsAt(notice, drop(), END + sentOn * DAY_MS)).toEqual(new Date(END + acts * DAY_MS))
+})
+
+test('a warning that is late names the end itself', () => {
+  expect(actsAt(notices[0]!, drop(), END - DAY_MS)).toEqual(new Date(END))
+})
+
+test.each([
+  ['expiring_1', [], -7, 1],
+  ['expiring_2', ['expiring_1'], -1, 1 / 7],
+  ['expired', ['expiring_1', 'expiring_2'], 0, 0],
+  ['removal', ['expired'], 23, 1],
+])('%s gathers drops that are due within a seventh of its lead', (kind, told, day, gatheredDays) => {
+  const now = END + day * DAY_MS
+  const last = drop(told, gatheredDays * DAY_MS)
+  const next = drop(told, gatheredDays * DAY_MS + 1)
+  const due = dueNotice(notices, [next, drop(told), last], now)
+  expect(due?.notice.kind).toBe(kind)
+  expect(due?.drops).toEqual([drop(told), last])
+})
+
+test('a mail is about drops whose next notice it is', () => {
+  const all = ['expiring_1', 'expiring_2', 'expired', 'removal']
+  const due = dueNotice(notices, [drop(all), drop(['expiring_1']), drop(), drop(['expiring_1'], -1)], END - 7 * DAY_MS)
+  expect(due).toMatchObject({ notice: { kind: 'expiring_1' }, drops: [drop()] })
+  const both = dueNotice(notices, [drop(['expiring_1', 'expiring_2']), drop(['expired'], -23 * DAY_MS)], END)
+  expect(both).toMatchObject({ notice: { kind: 'expired' } })
+})
+
+test('nothing is due after everything was sent', () => {
+  expect(nextNoticeAt(notices, drop(['expired', 'removal']), END + DAY_MS)).toBeNull()
+})
+
+test.each([
+  [20, 0, false],
+  [21, 0, true],
+  [21, 209, true],
+  [21, 210, false],
+  [100, 1000, false],
+  [101, 1000, true],
+])('%d removals of %d drops need somebody to look first: %s', (due, drops, expected) => {
+  expect(mayNotRemove(due, drops)).toBe(expected)
 })
 
 test('the date of a late mail leaves its reader the whole lead', () => {

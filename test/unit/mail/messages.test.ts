@@ -162,15 +162,19 @@ describe('after a failure', () => {
     ['a wrong log-in of ours', { code: 'EAUTH', responseCode: 535 }, 3, 'retry'],
     ['a mailbox that does not exist', { code: 'EENVELOPE', responseCode: 550 }, 0, 'give_up'],
     ['a message that is refused', { code: 'EMESSAGE', responseCode: 554 }, 0, 'give_up'],
+    ['a mailbox that is refused in general', { code: 'EENVELOPE', responseCode: 500 }, 0, 'give_up'],
+    ['a mailbox without a reason', { code: 'EENVELOPE' }, 0, 'retry'],
+    ['an answer that no server may give', { code: 'EENVELOPE', responseCode: 600 }, 0, 'retry'],
     ['too many attempts', { code: 'ECONNECTION' }, 9, 'give_up'],
   ])('%s', (_, error, attempts, kind) => {
     expect(verdictOn(error, attempts).kind).toBe(kind)
   })
 
-  test('the pauses grow', () => {
+  test('a restart costs seconds, an outage hours, and after two days nobody waits any more', () => {
     const pauses = Array.from({ length: 9 }, (_, attempts) => verdictOn(new Error('down'), attempts)).map((verdict) =>
       verdict.kind === 'retry' ? verdict.delayMs : 0,
     )
-    expect(pauses).toEqual(pauses.toSorted((a, b) => a - b))
+    const minutes = pauses.map((pause) => pause / 60_000)
+    expect(minutes).toEqual([5 / 60, 0.5, 2, 10, 30, 2 * 60, 6 * 60, 12 * 60, 24 * 60])
   })
 })

@@ -1,14 +1,23 @@
+import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import {
   clientDocumentSchema,
   decideGrant,
+  DEVICE_GRANT,
   isAcceptableRedirect,
+  challengePattern,
   isClientDocumentUrl,
+  isLoopbackRedirect,
   isRegisteredRedirect,
   isVerified,
   OAuthError,
   registrationSchema,
+  requireParameters,
+  requireSameResource,
   requireSingle,
+  requireSubset,
+  resourcesOf,
+  returnPlace,
   withAnswer,
 } from '../../../control/doors/oauth/rules.ts'
 
@@ -39,6 +48,9 @@ describe('redirect addresses', () => {
     ['https://client.example/callback#fragment', false],
     ['https://client.example/callback#', false],
     ['https://user:secret@client.example/', false],
+    ['https://user@client.example/', false],
+    ['https://:secret@client.example/', false],
+    ['web+app.one-2:/callback', true],
     ['https://client.example\\@evil.example/', false],
     ['https://client.example/\r\nset-cookie:x=y', false],
     ['https://client.example/ callback', false],
@@ -50,6 +62,17 @@ describe('redirect addresses', () => {
     ['vbscript:x', false],
     ['file:///etc/passwd', false],
     ['blob:https://client.example/1', false],
+    ['about:blank', false],
+    ['ftp://client.example/', false],
+    ['ws://client.example/', false],
+    ['wss://client.example/', false],
+    ['view-source:https://client.example/', false],
+    ['filesystem:https://client.example/', false],
+    ['mailto:a@client.example', false],
+    ['tel:1', false],
+    ['sms:1', false],
+    ['intent://x#', false],
+    ['intent:x', false],
     ['/callback', false],
     ['', false],
   ])('may be registered: %j %s', (uri, expected) => expect(isAcceptableRedirect(uri)).toBe(expected))
@@ -81,6 +104,39 @@ describe('redirect addresses', () => {
     ['http://127.1:51004/callback', false],
     ['', false],
   ])('answers a request: %j %s', (uri, expected) => expect(isRegisteredRedirect(uri, registered)).toBe(expected))
+
+  test('a registered address that may no longer be one gets no answer', () => {
+    expect(isRegisteredRedirect('http://client.example/cb', ['http://client.example/cb'])).toBe(false)
+  })
+  test.each([
+    ['http://127.0.0.1', 'http://127.0.0.1:65535', true],
+    ['http://127.0.0.1', 'http://127.0.0.1?a', false],
+    ['http://127.0.0.1?a', 'http://127.0.0.1:1?a', true],
+    ['http://127.0.0.1', 'http://127.0.0.1:', false],
+    ['http://localhost/cb', 'http://127.0.0.1/cb', false],
+  ])('who registered %s is answered at %s: %s', (registered_, uri, expected) =>
+    expect(isRegisteredRedirect(uri, [registered_])).toBe(expected),
+  )
+
+  test.each([
+    ['http://localhost:4711/cb', true],
+    ['http://127.0.0.1/', true],
+    ['http://[::1]:1', true],
+    ['http://127.0.0.1:123456/', false],
+    ['http://127a0b0c1/', false],
+    ['http://127.0.0.12/', false],
+    ['https://localhost/cb', false],
+    ['xhttp://localhost/cb', false],
+  ])('%s leads to the person’s own machine: %s', (uri, expected) => expect(isLoopbackRedirect(uri)).toBe(expected))
+
+  test.each([
+    ['https://client.example:8443/cb', { kind: 'site', host: 'client.example:8443' }],
+    ['https://localhost/cb', { kind: 'own-machine' }],
+    ['https://127.0.0.1/cb', { kind: 'own-machine' }],
+    ['https://[::1]/cb', { kind: 'own-machine' }],
+    ['http://localhost:4711/cb', { kind: 'own-machine' }],
+    ['https.client.example://localhost/cb', { kind: 'app', scheme: 'https.client.example:' }],
+  ])('%s is told to the person as %j', (uri, place) => expect(returnPlace(uri)).toEqual(place))
 
   test('the query of the address stays as it is, and the answer comes behind it', () => {
     expect(withAnswer('https://c.example/cb?a=%20b', { code: 'x&y', state: undefined, iss: BASE_URL })).toBe(
@@ -120,6 +176,45 @@ describe('scopes and resources', () => {
   )
 })
 
+describe('what was granted binds what follows', () => {
+  const form = (text: string) => new URLSearchParams(text)
+  test.each([
+    ['', 'accepted'],
+    [`resource=${BASE_URL}/mcp`, 'accepted'],
+    [`resource=${BASE_URL}/api/v1`, 'invalid_target'],
+    ['resource=', 'invalid_target'],
+  ])('a token for the one resource, asked for with %j: %s', (text, code) =>
+    expect(codeOf(() => requireSameResource(form(text), `${BASE_URL}/mcp`))).toBe(code),
+  )
+  test.each([
+    [null, ['mcp'], 'accepted'],
+    ['mcp', ['mcp'], 'accepted'],
+    ['mcp offline_access', ['mcp'], 'accepted'],
+    ['cli', ['mcp'], 'invalid_scope'],
+    ['mcp cli', ['mcp'], 'invalid_scope'],
+    ['mcp cli', ['mcp', 'cli'], 'accepted'],
+  ])('a refresh for %j of %j: %s', (scope, granted, code) =>
+    expect(codeOf(() => requireSubset(scope, granted))).toBe(code),
+  )
+  test.each([
+    ['code=1&redirect_uri=2', 'accepted'],
+    ['code=1', 'invalid_request'],
+    ['code=1&redirect_uri=', 'invalid_request'],
+    ['redirect_uri=2', 'invalid_request'],
+  ])('the parameters of %j: %s', (text, code) =>
+    expect(codeOf(() => requireParameters(form(text), ['code', 'redirect_uri']))).toBe(code),
+  )
+  test('each resource takes its own scope', () => {
+    expect([...resourcesOf(BASE_URL)]).toEqual([
+      [`${BASE_URL}/mcp`, 'mcp'],
+      [`${BASE_URL}/api/v1`, 'cli'],
+    ])
+  })
+  test('an error is the client’s unless said otherwise', () => {
+    expect(new OAuthError('invalid_request', 'No.')).toMatchObject({ code: 'invalid_request', status: 400 })
+  })
+})
+
 describe('PKCE', () => {
   // RFC 7636, appendix B.
   const verifier = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk'
@@ -128,12 +223,33 @@ describe('PKCE', () => {
   test.each([`${verifier}x`, verifier.toLowerCase(), '', challenge, `${verifier} `])('wrong: %j', (wrong) =>
     expect(isVerified(wrong, challenge)).toBe(false),
   )
+  const challengeOf = (text: string) => createHash('sha256').update(text).digest('base64url')
+  test.each([
+    [42, false],
+    [43, true],
+    [128, true],
+    [129, false],
+  ])('a verifier of %d characters: %s', (chars, expected) => {
+    const text = 'a'.repeat(chars)
+    expect(isVerified(text, challengeOf(text))).toBe(expected)
+  })
+  test.each(['~._-AZaz09', ' ', 'é', '+', '/', '='])('a verifier with %j', (piece) => {
+    const [before, after] = [`${piece}${verifier}`, `${verifier}${piece}`]
+    const isUnreserved = /^[\w.~-]+$/.test(piece)
+    expect(isVerified(before, challengeOf(before))).toBe(isUnreserved)
+    expect(isVerified(after, challengeOf(after))).toBe(isUnreserved)
+  })
+  test.each([challenge, `${challenge}A`, challenge.slice(1), `${challenge.slice(1)}=`, ` ${challenge.slice(1)}`])(
+    'a challenge is the hash of a verifier, as base64url: %j',
+    (text) => expect(challengePattern.test(text)).toBe(text === challenge),
+  )
   test('a verifier that is too short is none, whatever its hash', () => expect(isVerified('', '')).toBe(false))
 })
 
 describe('client documents', () => {
   test.each([
     ['https://app.example/oauth/client.json', true],
+    ['https://app.example/a', true],
     ['https://app.example/', false],
     ['https://app.example', false],
     ['http://app.example/client.json', false],
@@ -153,7 +269,7 @@ describe('registration', () => {
   const name = (client_name: string) =>
     registrationSchema.parse({ redirect_uris: ['https://c.example/cb'], client_name }).client_name
   test('a name shows nothing invisible and nothing that turns the text around', () => {
-    expect(name(' Editor \u202egnp.exe\u0000\n')).toBe('Editor gnp.exe')
+    expect(name(' Editor \u202egnp\u200b.exe\u0000\n')).toBe('Editor gnp.exe')
     expect(name('\u200b')).toBeUndefined()
     expect(name('x'.repeat(200))).toHaveLength(80)
   })
@@ -166,7 +282,29 @@ describe('registration', () => {
     { redirect_uris: Array.from({ length: 11 }, (_, index) => `https://c.example/${index}`) },
     'text',
     null,
+    { redirect_uris: [`https://c.example/${'x'.repeat(483)}`] },
+    { redirect_uris: ['https://c.example/cb'], client_name: 'x'.repeat(201) },
+    { redirect_uris: ['https://c.example/cb'], grant_types: ['authorization_code', 'x'.repeat(201)] },
+    { redirect_uris: ['https://c.example/cb'], grant_types: Array<string>(21).fill('authorization_code') },
+    { redirect_uris: [], grant_types: ['authorization_code', DEVICE_GRANT] },
+    { grant_types: ['authorization_code'] },
   ])('refused: %j', (body) => expect(registrationSchema.safeParse(body).success).toBe(false))
+
+  test.each([
+    { redirect_uris: [`https://c.example/${'x'.repeat(482)}`] },
+    { redirect_uris: Array.from({ length: 10 }, (_, index) => `https://c.example/${index}`) },
+    { redirect_uris: ['https://c.example/cb'], response_types: [] },
+    { redirect_uris: ['https://c.example/cb'], response_types: ['token', 'code'] },
+    { redirect_uris: ['https://c.example/cb'], grant_types: ['authorization_code', 'refresh_token'] },
+    { redirect_uris: ['https://c.example/cb'], grant_types: Array<string>(20).fill('authorization_code') },
+    { redirect_uris: ['https://c.example/cb'], grant_types: ['authorization_code', 'x'.repeat(200)] },
+    { grant_types: [DEVICE_GRANT] },
+    { redirect_uris: [], grant_types: [DEVICE_GRANT, 'refresh_token'] },
+  ])('accepted: %j', (body) => expect(registrationSchema.safeParse(body).success).toBe(true))
+
+  test('who has no address to come back to hears which field is missing', () => {
+    expect(registrationSchema.safeParse({}).error?.issues).toMatchObject([{ path: ['redirect_uris'] }])
+  })
 })
 
 test('a parameter that is given twice is refused', () => {

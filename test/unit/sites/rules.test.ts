@@ -4,12 +4,16 @@ import { randomSlug } from '../../../shared/readable-slug.ts'
 import { routeRecordSchema } from '../../../shared/route-record.ts'
 import {
   clockOf,
+  closedRouteOf,
   pausedByEnd,
-  swapForChosen,
+  redirectRouteOf,
   resumable,
   siteRouteOf,
+  sortSlugs,
   stateOf,
+  swapForChosen,
   type CappedSite,
+  type HeldSlug,
   type SiteFacts,
 } from '../../../control/drops/sites/rules.ts'
 
@@ -55,6 +59,9 @@ describe('what a visitor meets', () => {
     ['an anonymous drop has no owner to verify', { org_id: null, owner_verified: false }, 'live'],
     ['beyond the cap', { paused_at: at(-1) }, 'paused'],
     ['the clock has run out, no job has noticed yet', { expires_at: at(0) }, 'expired'],
+    ['a job has noticed, and the clock was since set forward', { expires_at: at(1), expired_at: at(-1) }, 'expired'],
+    ['nothing uploaded wins over not verified', { live_version_id: null, owner_verified: false }, 'reserved'],
+    ['paused wins over nothing uploaded', { live_version_id: null, paused_at: at(-1) }, 'paused'],
     ['the clock has not run out', { expires_at: new Date(NOW + 1) }, 'live'],
     ['expired wins over paused', { expired_at: at(-1), paused_at: at(-1) }, 'expired'],
     ['removed wins over expired', { taken_down_at: at(-1), expired_at: at(-1) }, 'removed'],
@@ -81,12 +88,103 @@ describe('what a visitor meets', () => {
     expect(plus).toMatchObject({ badge: false, analytics: settings.analytics, password: { hash: 'phc' } })
   })
 
+  test('the edges learn the live version, all that are kept, and what the owner has set', () => {
+    const versions = [
+      { id: 'v_2', number: 2, manifest_hash: 'b'.repeat(64) },
+      { id: 'v_1', number: 1, manifest_hash: hash },
+    ]
+    const settings = { expires_at: at(3), spa_fallback: true, password_hash: 'phc', password_generation: 4 }
+    expect(siteRouteOf({ ...live, ...settings }, versions, 'sites.test', NOW)).toEqual({
+      kind: 'site',
+      host: 'calm-otter.sites.test',
+      site_id: 'st_1',
+      state: 'live',
+      manifest: hash,
+      version_number: 1,
+      versions: [
+        [2, 'b'.repeat(64)],
+        [1, hash],
+      ],
+      expires_at: at(3).getTime(),
+      password: { hash: 'phc', generation: 4 },
+      spa_fallback: true,
+      badge: true,
+      analytics: null,
+    })
+    expect(siteRouteOf({ ...live, live_version_id: null }, [], 'sites.test', NOW)).toMatchObject({
+      state: 'reserved',
+      manifest: null,
+      version_number: 0,
+      expires_at: null,
+      password: null,
+    })
+  })
+
   test('the route meets the contract', () => {
     const route = siteRouteOf(live, [{ id: 'v_1', number: 1, manifest_hash: hash }], 'sites.test', NOW)
     expect(routeRecordSchema.parse({ ...route, v: 1, revision: 1 })).toMatchObject({
       host: 'calm-otter.sites.test',
       manifest: hash,
       version_number: 1,
+    })
+  })
+})
+
+describe('the slugs of a drop', () => {
+  const held = (slug: string, kind: HeldSlug['kind'], days?: number): HeldSlug => ({
+    slug,
+    kind,
+    free_at: days === undefined ? null : at(days),
+  })
+  const slugs = [
+    held('old', 'former', 3),
+    held('now', 'current'),
+    held('dead', 'tombstone', 5),
+    held('older', 'former', 1),
+  ]
+
+  test('the current one serves, former ones lead to it while they cool down', () => {
+    expect(sortSlugs(slugs, false, NOW)).toEqual({ serving: ['now'], redirecting: ['old', 'older'], retired: [] })
+  })
+  test('after the drop is deleted its last slug says so', () => {
+    expect(sortSlugs(slugs, true, NOW).serving).toEqual(['now', 'dead'])
+  })
+  test('a former one is retired at the moment when others may take it', () => {
+    expect(sortSlugs(slugs, false, at(1).getTime() - 1)).toMatchObject({ redirecting: ['old', 'older'], retired: [] })
+    expect(sortSlugs(slugs, false, at(1).getTime())).toMatchObject({ redirecting: ['old'], retired: ['older'] })
+    expect(sortSlugs(slugs, false, at(9).getTime())).toMatchObject({ redirecting: [], retired: ['old', 'older'] })
+  })
+  test('of many, the ten that were given up last still lead on', () => {
+    const days = [7, 2, 12, 5, 9, 1, 11, 3, 8, 6, 10, 4]
+    const { redirecting, retired } = sortSlugs(
+      days.map((day) => held(`s${day}`, 'former', day)),
+      false,
+      NOW,
+    )
+    expect(redirecting).toEqual(['s12', 's11', 's10', 's9', 's8', 's7', 's6', 's5', 's4', 's3'])
+    expect(retired).toEqual(['s2', 's1'])
+  })
+  test('a former one leads to where the drop is now', () => {
+    expect(redirectRouteOf('old', live, 'sites.test')).toEqual({
+      kind: 'redirect',
+      host: 'old.sites.test',
+      to: 'calm-otter.sites.test',
+    })
+  })
+  test('a host that is closed shows its page and nothing of a drop', () => {
+    expect(closedRouteOf('a.test', 'st_1', 'removed')).toEqual({
+      kind: 'site',
+      host: 'a.test',
+      site_id: 'st_1',
+      state: 'removed',
+      manifest: null,
+      version_number: 0,
+      versions: [],
+      expires_at: null,
+      password: null,
+      spa_fallback: false,
+      badge: false,
+      analytics: null,
     })
   })
 })
@@ -109,8 +207,25 @@ describe('when a drop ends', () => {
     ['taken down: never', { ...running, taken_down_at: at(-1) }, null],
     ['not verified: never', { ...running, owner_verified: false }, null],
     ['nothing published yet: never', { live_version_id: null, published_at: null }, null],
+    ['deleted: never', { ...running, deleted_at: at(-1) }, null],
+    ['an anonymous one that is paused has its time all the same', { ...anonymous, paused_at: at(-1) }, at(6)],
+    [
+      'free, never signed in, nothing published since: from its clock',
+      { ...running, owner_seen_at: null, published_at: null, clock_started_at: at(-2) },
+      at(28),
+    ],
   ])('%s', (_, facts, end) => {
     expect(clockOf({ ...live, ...facts }, NOW, lifetimes).expires_at).toEqual(end)
+  })
+
+  test('a clock begins once, and is forgotten when there is none any more', () => {
+    expect(clockOf(live, NOW, lifetimes).clock_started_at).toEqual(at(0))
+    expect(clockOf({ ...live, ...running }, NOW, lifetimes).clock_started_at).toEqual(at(-60))
+    expect(clockOf({ ...live, ...running, expired_at: at(-1), plan: 'plus' }, NOW, lifetimes)).toEqual({
+      expires_at: null,
+      expired_at: null,
+      clock_started_at: null,
+    })
   })
 
   test('what has expired stays so until its clock moves', () => {
@@ -120,6 +235,8 @@ describe('when a drop ends', () => {
       expires_at: at(30),
       expired_at: null,
     })
+    const now = at(-1).getTime()
+    expect(clockOf(expired, now, lifetimes)).toMatchObject({ expires_at: at(-1), expired_at: at(-1) })
   })
 })
 
@@ -142,6 +259,17 @@ describe('drops and the cap', () => {
       ['s8'],
     ],
     ['within the cap nothing pauses', [drop('s1'), drop('s2'), drop('s3')], []],
+    [
+      'of the chosen ones those with content, of those the latest',
+      [
+        drop('s9', { chosen: true, empty: true }),
+        drop('s1', { chosen: true }),
+        drop('s2', { chosen: true }),
+        drop('s3', { chosen: true }),
+      ],
+      ['s9'],
+    ],
+    ['the one that was published longest ago goes', [drop('s3'), drop('s1'), drop('s4'), drop('s2')], ['s1']],
     ['paused ones stay as they are', [drop('s1'), drop('s2'), drop('s3'), drop('s4', { paused: true })], []],
   ])('a plan ends: %s', (_, all, paused) => {
     expect(pausedByEnd(all, 3)).toEqual(paused)
@@ -150,6 +278,11 @@ describe('drops and the cap', () => {
   test.each([
     ['as many as fit', [drop('s1', { paused: true }), drop('s2', { paused: true }), drop('s3'), drop('s4')], ['s2']],
     ['none when full', [drop('s1', { paused: true }), drop('s2'), drop('s3'), drop('s4')], []],
+    [
+      'chosen ones first',
+      [drop('s1', { paused: true, chosen: true }), drop('s2', { paused: true }), drop('s3'), drop('s4')],
+      ['s1'],
+    ],
     ['none when over', [drop('s1', { paused: true }), drop('s2'), drop('s3'), drop('s4'), drop('s5')], []],
     [
       'content before empty',
