@@ -175,7 +175,7 @@ test('Prometheus asks every plane; the dashboard and the alerts name figures tha
   const named = groups.flatMap(({ rules }) => rules.flatMap(({ expr }) => expr.match(/dropway_\w+/g) ?? []))
   expect(named.length).toBeGreaterThan(0)
   for (const name of named)
-    expect(metrics + read('control/operations/metrics.ts'), name).toContain(name.replace('dropway_edge_', ''))
+    expect(metrics + read('control/ground/metrics.ts'), name).toContain(name.replace('dropway_edge_', ''))
 })
 
 test('the image holds every folder that the planes import, nothing that is left out of the build, and no root', () => {
