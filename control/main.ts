@@ -6,7 +6,7 @@ import { keepFilesPrivate } from '../shared/private-files.ts'
 import { answerPings } from '../shared/watchdog/heartbeat.ts'
 import { hangOnSignal } from '../shared/watchdog/test-hook.ts'
 import { startWatchdog } from '../shared/watchdog/watchdog.ts'
-import { createApp } from './app.ts'
+import { createApp } from './composition/app.ts'
 import { readControlConfig } from './ground/config.ts'
 import { surviveStrayErrors } from './ground/stray-errors.ts'
 

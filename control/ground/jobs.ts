@@ -13,7 +13,21 @@ export interface Job {
   run(stopping: AbortSignal): Promise<unknown>
 }
 
-export function createJobs({ jobs, intervalMs, log }: { jobs: readonly Job[]; intervalMs: number; log: Log }) {
+export interface Jobs {
+  start(): void
+  /** Resolves when the job under way has ended. */
+  stop(): Promise<void>
+}
+
+export function createJobs({
+  jobs,
+  intervalMs,
+  log,
+}: {
+  readonly jobs: readonly Job[]
+  readonly intervalMs: number
+  readonly log: Log
+}): Jobs {
   const stopping = new AbortController()
   let loop: Promise<void> = Promise.resolve()
 

@@ -52,6 +52,9 @@ const folderOf = (file: string) => file.split('/')[0]!
 const stepOf = (file: string) =>
   folderOf(file) === 'edge' ? EDGE_STEPS.find((step) => file.startsWith(`edge/${step}/`)) : undefined
 const capabilityOf = (file: string) => /^control\/([^/]+\/[^/]+)\//.exec(file)?.[1]
+/** From the ground up; main.ts and the operator's commands stand on all of it. */
+const FLOORS = ['ground', 'people', 'drops', 'plans', 'doors', 'composition', 'main.ts', 'operations']
+const floorOf = (file: string) => FLOORS.indexOf(file.split('/')[1]!)
 const isData = (file: string) => !file.endsWith('.ts')
 
 /** Each rule names what it forbids; `except` holds the exceptions with their reason. */
@@ -126,6 +129,15 @@ const rules: readonly {
     },
   },
   {
+    rule: 'a floor of control stands on those below it',
+    forbids: ({ from, to, isOwn }) =>
+      isOwn && folderOf(from) === 'control' && folderOf(to) === 'control' && floorOf(to) > floorOf(from),
+  },
+  {
+    rule: 'the composition knows services and routes, no queries',
+    forbids: ({ from, to }) => from.startsWith('control/composition/') && to.endsWith('/queries.ts'),
+  },
+  {
     rule: 'only control/ground/http knows the web server',
     forbids: ({ from, to }) => to === 'hyper-express' && !from.startsWith('control/ground/http/'),
   },
@@ -176,4 +188,45 @@ test('no line of the dashboard is longer than 160 characters', () => {
       .flatMap((line, index) => (line.length > 160 ? [`${file}:${index + 1}`] : [])),
   )
   expect(long).toEqual([])
+})
+
+test('no files import each other in a circle', () => {
+  const targets = Map.groupBy(
+    imports.filter(({ isOwn }) => isOwn),
+    ({ from }) => from,
+  )
+  const settled = new Set<string>()
+  const circles: string[] = []
+  const walk = (file: string, way: readonly string[]): void => {
+    if (way.includes(file)) circles.push([...way.slice(way.indexOf(file)), file].join(' → '))
+    if (settled.has(file) || way.includes(file)) return
+    for (const { to } of targets.get(file) ?? []) walk(to, [...way, file])
+    settled.add(file)
+  }
+  for (const file of targets.keys()) walk(file, [])
+  expect(circles).toEqual([])
+})
+
+test('no two rooms of control lean on each other', () => {
+  const arrows = new Set(
+    imports.flatMap(({ from, to, isOwn }) => {
+      const [room, other] = [capabilityOf(from), capabilityOf(to)]
+      return isOwn && room !== undefined && other !== undefined && room !== other ? [`${room} → ${other}`] : []
+    }),
+  )
+  expect([...arrows].filter((arrow) => arrows.has(arrow.split(' → ').toReversed().join(' → ')))).toEqual([])
+})
+
+test('no room of control holds more than twelve things', () => {
+  const rooms = new Map<string, Set<string>>()
+  for (const file of globSync('control/**/*.*', { cwd: ROOT, exclude: (name) => name.includes('node_modules') })) {
+    const steps = file.split('/')
+    for (let depth = 1; depth < steps.length; depth++) {
+      const room = steps.slice(0, depth).join('/')
+      rooms.set(room, (rooms.get(room) ?? new Set()).add(steps[depth]!))
+    }
+  }
+  const full = [...rooms].flatMap(([room, things]) => (things.size > 12 ? [`${room}: ${things.size}`] : []))
+  // One file per migration, for ever.
+  expect(full.filter((each) => !each.startsWith('control/ground/database/migrations:'))).toEqual([])
 })

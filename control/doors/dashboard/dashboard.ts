@@ -4,6 +4,7 @@ import { html } from '../../../shared/pages/html.ts'
 import type { Reply, Request, Route } from '../../ground/http/route.ts'
 import { loadAssets } from './frame/assets.ts'
 import { createHandlers, problemText } from './frame/handlers.ts'
+import type { ConsentPages } from '../oauth/consent.ts'
 import { createLayout } from './frame/layout.ts'
 import { accountRoutes } from './account/account-pages.ts'
 import { authRoutes } from './sign-in/sign-in-pages.ts'
@@ -18,18 +19,14 @@ import { staffRoutes } from './staff/staff-pages.ts'
 import { templateRoutes } from './templates/template-pages.ts'
 import type { DashboardServices } from './frame/services.ts'
 import { messagePage } from './sign-in/sign-in-view.ts'
-import { consentPage, type ConsentRequest } from './sign-in/consent-view.ts'
+import { consentPage } from './sign-in/consent-view.ts'
 import { showVerifyFirst } from './sign-in/waiting-decision.ts'
 
-export interface Dashboard {
+export interface Dashboard extends ConsentPages {
   /** Every page and asset; `apiRoutes` are what /docs explains. */
   routes(apiRoutes: readonly Route[]): Route[]
   notFound(request: Request): Promise<Reply>
   errorPage(request: Request, problem: ApiError): Promise<Reply>
-  /** The OAuth consent page, for control/doors/oauth. */
-  consent(request: Request, asked: ConsentRequest): Promise<Reply>
-  /** In front of a decision that needs a verified address: leads on to it by itself. */
-  verifyFirst(request: Request, email: string): Promise<Reply>
 }
 
 export function createDashboard(services: DashboardServices): Dashboard {

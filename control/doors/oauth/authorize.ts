@@ -3,20 +3,18 @@ import { errors } from '../../../shared/errors.ts'
 import type { Access } from '../../people/access/access.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { Csrf } from '../../people/access/csrf.ts'
-import type { Dashboard } from '../dashboard/dashboard.ts'
 import { seeOther } from '../../ground/http/reply.ts'
 import type { Reply, Request, Route } from '../../ground/http/route.ts'
 import type { Organisations } from '../../people/organisations/organisations.ts'
+import type { ConsentPages } from './consent.ts'
 import type { AuthorizationRequest, OAuth } from './oauth.ts'
 import { paths } from './routes.ts'
 import { returnPlace, UntrustedRequest } from './rules.ts'
 
-interface AuthorizeDeps {
+interface AuthorizeDependencies extends ConsentPages {
   oauth: OAuth
   access: Pick<Access, 'sessionActor'>
   csrf: Pick<Csrf, 'requireCsrf'>
-  consent: Dashboard['consent']
-  verifyFirst: Dashboard['verifyFirst']
   organisations: Pick<Organisations, 'list'>
 }
 
@@ -35,7 +33,14 @@ const REQUEST_FIELDS = [
 /** The organisation that the page showed: when another was chosen since, the page is shown again. */
 const SHOWN_ORGANISATION = 'organisation'
 
-export function authorizeRoutes({ oauth, access, csrf, consent, verifyFirst, organisations }: AuthorizeDeps): Route[] {
+export function authorizeRoutes({
+  oauth,
+  access,
+  csrf,
+  consent,
+  verifyFirst,
+  organisations,
+}: AuthorizeDependencies): Route[] {
   /** Checks the parameters; errors go back to a client that is known, and are shown here otherwise. */
   async function checked(
     parameters: URLSearchParams,

@@ -1,4 +1,5 @@
 /** Anonymous drops: publish without an account, find them again, claim them. */
+import type { Inspection } from '../trust/phishing.ts'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HOUR_MS, type Clock } from '../../../shared/clock.ts'
@@ -21,13 +22,6 @@ import type { Versions } from '../sites/versions/versions.ts'
 import type { BotCheck, Signals } from './bot-check.ts'
 import * as queries from './queries.ts'
 import type { AnonymousStorage } from './storage.ts'
-
-/** What the phishing heuristic says about a page. */
-export interface Inspection {
-  readonly verdict: 'ok' | 'review' | 'reject'
-  readonly score: number
-  readonly reasons: readonly string[]
-}
 
 export interface PageInspector {
   /** `network`: who sent it; senders share the thread. Throws `unavailable` when it could not be decided. */

@@ -198,6 +198,11 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     await refreshRoutes(db, site.id)
   }
 
+  /** Its owner's mailbox is proved, or no longer is: what visitors meet at each drop is decided anew. */
+  async function refreshOwned(db: Sql, userId: string): Promise<void> {
+    for (const id of await queries.siteIdsOfOwner(db, userId)) await refreshRoutes(db, id)
+  }
+
   /** With its organisation goes every drop. */
   async function removeAll(db: Sql, orgId: string): Promise<void> {
     for (const site of await queries.listSites(db, orgId)) await remove(db, site)
@@ -233,6 +238,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     reserve,
     add,
     remove,
+    refreshOwned,
     removeAll,
     pauseBeyondCap,
     resumeFitting,

@@ -1,7 +1,7 @@
 /** Runs the phishing heuristic off the event loop. */
 import { errors, type ApiError } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
-import type { Inspection } from '../anonymous/anonymous.ts'
+import type { Inspection } from './phishing.ts'
 import { createWorkerPool, JobCrashed, JobTimeout } from '../publishing/workers/pool.ts'
 
 /** The largest honest page takes a tenth of a second, the worst one a second; the machine may be busy. */
@@ -12,7 +12,16 @@ const MAX_WAIT_MS = 6000
 /** One network holds one of them. */
 const THREADS = 2
 
-export function createInspector({ log }: { log: Log }) {
+export interface Inspector {
+  /**
+   * `network`: who sent it; senders share the threads. A page that cannot be inspected is refused: it may have been made
+   * to defeat the heuristic.
+   */
+  inspect(page: Buffer, network: string): Promise<Inspection>
+  close(): Promise<void>
+}
+
+export function createInspector({ log }: { log: Log }): Inspector {
   const pool = createWorkerPool({
     script: new URL('./inspector-worker.ts', import.meta.url),
     size: THREADS,
@@ -22,8 +31,7 @@ export function createInspector({ log }: { log: Log }) {
     maxWaitMs: MAX_WAIT_MS,
   })
   return {
-    /** A page that cannot be inspected is not published: it may have been made to defeat the heuristic. */
-    async inspect(page: Buffer, network: string): Promise<Inspection> {
+    async inspect(page, network) {
       const limits = { timeoutMs: TIMEOUT_MS, owner: network }
       const inspection = await pool.run<Inspection>({ page }, limits).catch((error: unknown) => {
         log.warn({ err: error }, 'a page could not be inspected')

@@ -2,7 +2,12 @@
  * The phishing heuristic: scores an anonymous page by what pages that steal credentials have in common.
  * Pure and explainable: each sign that was found is named in the log and in the review queue.
  */
-import type { Inspection } from '../anonymous/anonymous.ts'
+/** What the phishing heuristic says about a page. */
+export interface Inspection {
+  readonly verdict: 'ok' | 'review' | 'reject'
+  readonly score: number
+  readonly reasons: readonly string[]
+}
 
 /** Clear cases are refused, doubtful ones are published and looked at by a person. */
 const REJECT_SCORE = 8

@@ -5,7 +5,7 @@ import { PLAN_NAMES, type PlanName } from '../../../shared/plans.ts'
 import { CURRENCIES } from '../../people/organisations/countries.ts'
 import { setUpStripe } from '../../plans/billing/setup.ts'
 import { transaction } from '../../ground/database/sql.ts'
-import type { Services } from '../../services.ts'
+import type { Services } from '../../composition/services.ts'
 import { takeBackup, type BackupContext } from './backup.ts'
 import { findAccount, makeStaff } from './queries.ts'
 import { RestoreRefused, restoreBackup } from './restore.ts'
@@ -156,7 +156,7 @@ const sweep: Command = {
   summary: 'removes blobs, half-written files and partial uploads that nothing needs any more, as the jobs do',
   async run(services) {
     const uploads = await services.uploads.sweep()
-    return { now: new Date(services.clock.now()).toISOString(), uploads, blobs: await services.collectBlobs() }
+    return { now: new Date(services.clock.now()).toISOString(), uploads, blobs: await services.blobCollection.run() }
   },
 }
 

@@ -13,7 +13,7 @@ import { silentLog } from '../../../shared/log.ts'
 import { keepFilesPrivate } from '../../../shared/private-files.ts'
 import { readControlConfig, type ControlConfig } from '../../ground/config.ts'
 import { newCall, runAs } from '../../ground/database/call.ts'
-import type { Services } from '../../services.ts'
+import type { Services } from '../../composition/services.ts'
 import { commands, UsageError, type Command } from './commands.ts'
 
 const CONNECT_TIMEOUT_MS = 3000
@@ -40,7 +40,7 @@ async function runCommand(command: Command, args: readonly string[], clock: Cloc
   const config = readControlConfig(process.env)
   enableCompileCache(compileCacheDir(config.dataDir))
   // Imported now: most of the time of a command is spent on loading this.
-  const { createServices } = await import('../../services.ts')
+  const { createServices } = await import('../../composition/services.ts')
   const services = createServices({ config, clock, log: silentLog })
   try {
     await requireServices(services, config)

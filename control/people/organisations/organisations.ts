@@ -80,7 +80,7 @@ export interface Organisations {
   accept(actor: Actor, token: string): Promise<MembershipRow>
 }
 
-interface OrganisationHooks {
+export interface OrganisationHooks {
   /** Deletes the organisation's drops, domains and subscription. */
   onOrganisationDeleted(sql: Sql, orgId: string, now: Date): Promise<void>
   /** Serving depends on the owner's mailbox and last sign-in, and the bill follows the owner: what there is to pay. */

@@ -43,7 +43,7 @@ export interface BillingOverview {
   readonly grace_ends_at: string | null
 }
 
-export interface BillingDeps {
+export interface BillingDependencies {
   readonly sql: Pool
   readonly clock: Clock
   readonly log: Log
@@ -57,9 +57,28 @@ export interface BillingDeps {
   readonly enqueueMail: EnqueueMail
 }
 
-export type Billing = ReturnType<typeof createBilling>
+/** Subscriptions at Stripe, and the plans that follow them. */
+export interface Billing {
+  /** Where to pay. 409 with the portal's address when there is a subscription already. */
+  checkout(actor: Actor, wanted: Wanted): Promise<{ url: string }>
+  portal(actor: Actor): Promise<{ url: string }>
+  /** A person is back from the payment page. What its address says counts nothing; Stripe is asked. */
+  returned(actor: Actor): Promise<void>
+  overview(actor: Pick<Actor, 'orgId'>): Promise<BillingOverview>
+  /**
+   * An event is acted on once, in the transaction that remembers it. A failure of any kind is an error here, so that
+   * Stripe sends the event again.
+   */
+  webhook(rawBody: Buffer, signature: string | undefined): Promise<void>
+  /** An organisation has a new owner: who is asked to pay, and for what. Inside the transaction of the transfer. */
+  ownerChanged(tx: Sql, orgId: string): Promise<Bill | undefined>
+  /** What ends when these organisations are deleted. */
+  subscriptionsOf(orgIds: readonly string[]): Promise<readonly Bill[]>
+  /** Heals lost events, lets bills follow new owners, ends the grace of missing payments and the subscriptions of deleted organisations. */
+  reconcile(): Promise<void>
+}
 
-export function createBilling(deps: BillingDeps) {
+export function createBilling(deps: BillingDependencies): Billing {
   const { sql, clock, log, baseUrl, stripe, webhookSecrets, events } = deps
   const now = (): Date => new Date(clock.now())
   const billingPage = `${baseUrl}/account/plan`
@@ -111,8 +130,8 @@ export function createBilling(deps: BillingDeps) {
     const outcome = { currency: organisation.currency, changed: settled?.changed ?? false }
     const isSubscribed = async () => (await queries.subscriptionsOf(db, orgId)).some((row) => isLive(row.status))
     const fits = open?.plan === wanted.plan && open.billing_interval === wanted.interval
-    if (settled?.isOpen && fits && !(await isSubscribed())) return { ...outcome, url: open!.url }
-    if (settled?.isOpen) outcome.changed = await checkouts.close(db, client(), open!)
+    if (open && settled?.isOpen && fits && !(await isSubscribed())) return { ...outcome, url: open.url }
+    if (open && settled?.isOpen) outcome.changed = await checkouts.close(db, client(), open)
     if (await isSubscribed()) return outcome
     return { ...outcome, url: await checkouts.start(db, client(), organisation, customer, wanted) }
   }
@@ -171,8 +190,7 @@ export function createBilling(deps: BillingDeps) {
   }
 
   return {
-    /** Where to pay. 409 with the portal's address when there is a subscription already. */
-    async checkout(actor: Actor, wanted: Wanted): Promise<{ url: string }> {
+    async checkout(actor, wanted) {
       if (!actor.emailVerified) throw errors.emailNotVerified()
       requirePermission(actor.role, 'manage_billing')
       client()
@@ -184,7 +202,7 @@ export function createBilling(deps: BillingDeps) {
       })
     },
 
-    async portal(actor: Actor): Promise<{ url: string }> {
+    async portal(actor) {
       requirePermission(actor.role, 'manage_billing')
       client()
       if (!(await queries.customerOf(sql, actor.orgId)))
@@ -193,13 +211,12 @@ export function createBilling(deps: BillingDeps) {
       return forCustomer(actor.orgId, async (customer) => ({ url: await portalUrl(customer, currency) }))
     },
 
-    /** Somebody is back from the payment page. What its address says counts nothing; Stripe is asked. */
-    async returned(actor: Actor): Promise<void> {
+    async returned(actor) {
       if (!stripe) return
       if (await attempt({ org: actor.orgId }, () => reconcileCheckout(actor.orgId))) await events.propagate()
     },
 
-    async overview(actor: Pick<Actor, 'orgId'>): Promise<BillingOverview> {
+    async overview(actor) {
       const organisation = await requireOrganisation(sql, actor.orgId)
       const rows = await queries.subscriptionsOf(sql, actor.orgId)
       const current =
@@ -218,11 +235,7 @@ export function createBilling(deps: BillingDeps) {
       }
     },
 
-    /**
-     * An event is acted on once, in the transaction that remembers it. A failure of any kind is an error here, so that
-     * Stripe sends the event again.
-     */
-    async webhook(rawBody: Buffer, signature: string | undefined): Promise<void> {
+    async webhook(rawBody, signature) {
       if (webhookSecrets.length === 0) throw paymentsNotConfigured('STRIPE_WEBHOOK_SECRET is not set.')
       const event = readEvent(client(), { rawBody, signature, secrets: webhookSecrets, now: clock.now() })
       const subscriptionId = subscriptionNamedBy(event)
@@ -239,17 +252,14 @@ export function createBilling(deps: BillingDeps) {
       if (changed) await events.propagate()
     },
 
-    /** An organisation has a new owner: who is asked to pay, and for what. Inside the transaction of the transfer. */
-    ownerChanged: (db: Sql, orgId: string): Promise<Bill | undefined> => handovers.note(db, orgId),
+    ownerChanged: (db, orgId) => handovers.note(db, orgId),
 
-    /** What ends when these organisations are deleted. */
-    async subscriptionsOf(orgIds: readonly string[]): Promise<readonly Bill[]> {
+    async subscriptionsOf(orgIds) {
       const rows = await queries.liveSubscriptions(sql, orgIds)
       return rows.map(({ plan, until }) => ({ plan: plans[plan].label, until }))
     },
 
-    /** Heals lost events, lets bills follow new owners, ends the grace of missing payments and the subscriptions of deleted organisations. */
-    async reconcile(): Promise<void> {
+    async reconcile() {
       if (!stripe) return
       const again = new Date(clock.now() + RETRY_AFTER_MS)
       let changed = false

@@ -16,7 +16,7 @@ const RECEIPT_WITHIN_MS = 30 * DAY_MS
 
 const ASK_FOR_THE_MISSING_MS = DAY_MS
 
-export interface SubscriptionsDeps {
+export interface SubscriptionsDependencies {
   readonly clock: Clock
   readonly log: Log
   readonly billingPage: string
@@ -24,9 +24,23 @@ export interface SubscriptionsDeps {
   readonly enqueueMail: EnqueueMail
 }
 
-export type Subscriptions = ReturnType<typeof createSubscriptions>
+export interface Subscriptions {
+  /**
+   * Asks Stripe for the subscription, remembers it and makes the plan follow. Whatever named it, and in which order,
+   * the outcome is what Stripe says now. True when the plan changed. The caller has the organisation for itself.
+   */
+  apply(tx: Sql, stripe: Stripe, orgId: string, id: string): Promise<boolean>
+  /** For an invoice that may not be the latest one any more. */
+  receipt(tx: Sql, orgId: string, id: string, invoice: Stripe.Invoice): Promise<void>
+}
 
-export function createSubscriptions({ clock, log, billingPage, lifecycle, enqueueMail }: SubscriptionsDeps) {
+export function createSubscriptions({
+  clock,
+  log,
+  billingPage,
+  lifecycle,
+  enqueueMail,
+}: SubscriptionsDependencies): Subscriptions {
   /** The organisation's plan is what its subscriptions pay for. True when it changed. */
   async function follow(db: Sql, orgId: string): Promise<boolean> {
     const plan = effectivePlan(await queries.subscriptionsOf(db, orgId), clock.now())
@@ -132,11 +146,7 @@ export function createSubscriptions({ clock, log, billingPage, lifecycle, enqueu
   }
 
   return {
-    /**
-     * Asks Stripe for the subscription, remembers it and makes the plan follow. Whatever named it, and in which order,
-     * the outcome is what Stripe says now. True when the plan changed. The caller has the organisation for itself.
-     */
-    async apply(db: Sql, stripe: Stripe, orgId: string, id: string): Promise<boolean> {
+    async apply(db, stripe, orgId, id) {
       const known = (await queries.subscriptionsOf(db, orgId)).find((row) => row.id === id)
       const subscription = await orMissing(stripe.subscriptions.retrieve(id, { expand: ['latest_invoice'] }))
       const row = subscription && rowOf(orgId, subscription, known)
@@ -149,8 +159,7 @@ export function createSubscriptions({ clock, log, billingPage, lifecycle, enqueu
       return follow(db, orgId)
     },
 
-    /** For an invoice that may not be the latest one any more. */
-    async receipt(db: Sql, orgId: string, id: string, invoice: Stripe.Invoice): Promise<void> {
+    async receipt(db, orgId, id, invoice) {
       const row = (await queries.subscriptionsOf(db, orgId)).find((candidate) => candidate.id === id)
       if (row) await sendReceipt(db, row, invoice)
     },

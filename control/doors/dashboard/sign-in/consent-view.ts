@@ -1,20 +1,9 @@
 /** A program asks for access through the browser: who it is, and where the answer goes. */
 import { html, type Content } from '../../../../shared/pages/html.ts'
+import type { ConsentRequest } from '../../oauth/consent.ts'
 import type { ReturnPlace } from '../../oauth/rules.ts'
 import type { Page, Viewer } from '../frame/layout.ts'
-import { decisionPage, type Decision } from './decision-view.ts'
-
-export interface ConsentRequest extends Pick<Decision, 'clientName' | 'scopes' | 'action' | 'hidden'> {
-  /** The host whose own document describes the program; undefined when it only named itself. */
-  readonly verifiedHost: string | undefined
-  /** Where the browser is sent back to, whole: a scheme before a familiar name is not that name. */
-  readonly redirectUri: string
-  readonly returnsTo: ReturnPlace
-  /** Scheme for the form-action of the page, e.g. `https:` or `cursor:`. */
-  readonly redirectSource: string
-  readonly organisation: string
-  readonly email: string
-}
+import { decisionPage } from './decision-view.ts'
 
 function placeInWords(place: ReturnPlace): Content {
   switch (place.kind) {

@@ -1,0 +1,71 @@
+/**
+ * The control plane on one screen: services, the routes that speak for them, the jobs that run by themselves.
+ * A request: control/ground/http → one route (schema, one call, reply) → a service → Postgres + outbox → the edges.
+ */
+import { createDashboard } from '../doors/dashboard/dashboard.ts'
+import { migrate } from '../ground/database/migrate.ts'
+import { createDatabaseWatch } from '../ground/database/watch.ts'
+import { createHttpServer } from '../ground/http/server/server.ts'
+import { createMetrics } from '../ground/metrics.ts'
+import type { ControlOptions } from './ground.ts'
+import { composeJobs } from './jobs.ts'
+import { allRoutes } from './routes.ts'
+import { createServices, type Services } from './services.ts'
+
+/** Requests under way may finish for this long after SIGTERM. */
+const CLOSE_GRACE_MS = 10_000
+/** Before that, edges are told to choose another control; what they chose a moment ago still arrives. */
+const CLOSE_NOTICE_MS = 300
+
+export interface AppOptions extends ControlOptions {
+  /** Told of every request before it is handled. */
+  onRequest?(what: string): void
+}
+
+export interface App {
+  readonly services: Services
+  /** Resolves to the port. */
+  start(): Promise<number>
+  stop(): Promise<void>
+}
+
+export function createApp(options: AppOptions): App {
+  const { config, clock, log } = options
+  const metrics = createMetrics()
+  const services = createServices(options)
+  const dashboard = createDashboard(services)
+  const databaseWatch = createDatabaseWatch({ url: config.databaseUrl, log })
+  const server = createHttpServer({
+    routes: [...allRoutes(services, dashboard), metrics.route],
+    log,
+    clock,
+    trustedProxies: config.trustedProxies,
+    serviceHost: config.serviceHost,
+    onRequest: options.onRequest,
+    guard: databaseWatch.guard,
+    notFound: dashboard.notFound,
+    errorPage: dashboard.errorPage,
+  })
+  const jobs = composeJobs(services)
+  return {
+    services,
+    async start() {
+      const applied = await migrate(services.sql)
+      if (applied.length > 0) log.info({ applied }, 'migrated')
+      databaseWatch.start()
+      services.events.start()
+      services.mailer.start()
+      services.domainWatch.start()
+      for (const loop of jobs) loop.start()
+      return server.listen(config.controlPort, config.controlHost)
+    },
+    /** Phases: edges are told → no new requests → requests finished → jobs ended → connections closed. */
+    async stop() {
+      await server.close(CLOSE_GRACE_MS, CLOSE_NOTICE_MS)
+      await Promise.all(jobs.map((loop) => loop.stop()))
+      await databaseWatch.stop()
+      await services.close()
+      metrics.stop()
+    },
+  }
+}

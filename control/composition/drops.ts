@@ -1,0 +1,110 @@
+/** Drops: what is published, where, and how the edges hear of it. */
+import path from 'node:path'
+import { createAnonymous, type Anonymous } from '../drops/anonymous/anonymous.ts'
+import { createBotCheck, type BotCheck } from '../drops/anonymous/bot-check.ts'
+import { createBrowserCookie, type BrowserCookie } from '../drops/anonymous/browser-cookie.ts'
+import { createAnonymousStorage } from '../drops/anonymous/storage.ts'
+import { createDomains, type Domains } from '../drops/domains/domains.ts'
+import { createDomainWatch, type DomainWatch } from '../drops/domains/watch.ts'
+import { createGallery, type Gallery } from '../drops/gallery/gallery.ts'
+import type { Publishing } from '../drops/publishing/contract.ts'
+import { createPublishing } from '../drops/publishing/publishing.ts'
+import { createContentUploads, type ContentUploads } from '../drops/sites/content-uploads/content-uploads.ts'
+import { createRefreshRoutes, type RefreshRoutes } from '../drops/sites/routing.ts'
+import { createSites, type Sites } from '../drops/sites/sites.ts'
+import { createUploads, type Uploads } from '../drops/sites/uploads/uploads.ts'
+import { createBlobCollection, type BlobCollection } from '../drops/sites/versions/blob-collection.ts'
+import { createQuickPublish, type QuickPublish } from '../drops/sites/versions/quick-publish.ts'
+import { createSiteExport, type SiteExport } from '../drops/sites/versions/site-export.ts'
+import { createVersions, type Versions } from '../drops/sites/versions/versions.ts'
+import { createInspector, type Inspector } from '../drops/trust/inspector.ts'
+import { createTrust, type Trust } from '../drops/trust/trust.ts'
+import { createEvents, type Events } from '../ground/events/publish.ts'
+import { createAudit } from '../people/audit/audit.ts'
+import type { Ground } from './ground.ts'
+
+export interface Drops {
+  readonly publishing: Publishing
+  readonly events: Events
+  readonly refreshRoutes: RefreshRoutes
+  readonly sites: Sites
+  readonly versions: Versions
+  readonly uploads: Uploads
+  readonly quickPublish: QuickPublish
+  readonly contentUploads: ContentUploads
+  readonly siteExport: SiteExport
+  readonly blobCollection: BlobCollection
+  readonly domains: Domains
+  readonly domainWatch: DomainWatch
+  readonly trust: Trust
+  readonly inspector: Inspector
+  readonly gallery: Gallery
+  readonly anonymous: Anonymous
+  readonly browserCookie: BrowserCookie
+  readonly botCheck: BotCheck
+}
+
+export function composeDrops(ground: Ground): Drops {
+  const { sql, redis, clock, log, config, secrets, blobs, limiter } = ground
+  const audit = createAudit(clock)
+  const publishing = createPublishing({
+    blobs,
+    blobStore: { url: config.blobStore },
+    scratchDir: path.join(config.dataDir, 'scratch'),
+    admitUpload: (orgId) => limiter.consume('uploads', orgId, { points: config.uploadsPerHour, windowSeconds: 3600 }),
+  })
+  const domains = createDomains({ ...ground, audit, propagate: () => events.propagate() })
+  const events = createEvents({ ...ground, republishers: [domains.republishCertificates] })
+  const refreshRoutes = createRefreshRoutes({
+    sitesDomain: config.sitesDomain,
+    lifetimes: config,
+    now: () => clock.now(),
+    domainRoutes: domains.routesOf,
+  })
+  const sites = createSites({ sql, clock, events, refreshRoutes, audit, config })
+  const versions = createVersions({ sql, clock, log, events, refreshRoutes, audit, publishing, sites, config })
+  const trust = createTrust({ ...ground, events, refreshRoutes })
+  const inspector = createInspector({ log })
+  const botCheck = createBotCheck(secrets)
+  return {
+    publishing,
+    events,
+    refreshRoutes,
+    sites,
+    versions,
+    uploads: createUploads({
+      sql,
+      clock,
+      sites,
+      versions,
+      publishing,
+      blobs,
+      partialsDir: path.join(config.dataDir, 'uploads'),
+    }),
+    quickPublish: createQuickPublish({ sql, sites, versions, publishing, blobs }),
+    contentUploads: createContentUploads({ sql, clock, secrets, blobs, baseUrl: config.baseUrl }),
+    siteExport: createSiteExport({ sql, sites, versions, publishing }),
+    blobCollection: createBlobCollection({ sql, clock, publishing }),
+    domains,
+    domainWatch: createDomainWatch({ domains, redis, log, checkMs: config.domainCheckMs }),
+    trust,
+    inspector,
+    gallery: createGallery({ sql, clock, config }),
+    anonymous: createAnonymous({
+      sql,
+      clock,
+      events,
+      refreshRoutes,
+      sites,
+      versions,
+      publishing,
+      limiter,
+      inspector: { inspect: inspector.inspect, queue: trust.queue },
+      storage: createAnonymousStorage({ clock, secrets, config }),
+      botCheck,
+      config,
+    }),
+    browserCookie: createBrowserCookie(secrets),
+    botCheck,
+  }
+}

@@ -1,0 +1,28 @@
+/** What other capabilities do when something happens to a person or an organisation, in the transaction of the event. */
+import type { OAuth } from '../doors/oauth/oauth.ts'
+import type { SignInHooks } from '../doors/oauth/tokens.ts'
+import type { AccountHooks } from '../people/accounts/contract.ts'
+import type { OrganisationHooks } from '../people/organisations/organisations.ts'
+import type { Drops } from './drops.ts'
+import type { Plans } from './plans.ts'
+
+export type Hooks = AccountHooks & OrganisationHooks & SignInHooks
+
+export function createHooks(
+  { sites, anonymous, events }: Pick<Drops, 'sites' | 'anonymous' | 'events'>,
+  { lifecycle, billing }: Plans,
+  { endGrantsOf }: Pick<OAuth, 'endGrantsOf'>,
+): Hooks {
+  return {
+    onSignIn: lifecycle.touchOwner,
+    onVerified: sites.refreshOwned,
+    claim: anonymous.claimBrowser,
+    onOrganisationDeleted: sites.removeAll,
+    async onOwnerChanged(tx, orgId) {
+      await lifecycle.ownerChanged(tx, orgId)
+      return { bill: await billing.ownerChanged(tx, orgId) }
+    },
+    endConnectedApps: endGrantsOf,
+    propagate: events.propagate,
+  }
+}

@@ -1,0 +1,55 @@
+/** What runs by itself, again and again. Each is safe to run on several controls at once. */
+import { DAY_MS, HOUR_MS } from '../../shared/clock.ts'
+import { foldViews, forgetBatches } from '../drops/sites/view-counts.ts'
+import { createJobs, type Job, type Jobs } from '../ground/jobs.ts'
+import type { Services } from './services.ts'
+
+/** These pass whole tables for what is refused anyway, by its time, when it is presented. */
+const SWEEP_MS = HOUR_MS
+/** It lists the whole store; what it removes is at least a day old. */
+const BLOB_SWEEP_MS = HOUR_MS
+/** A batch of view counts that another control has read but not folded yet is folded or given up by then. */
+const VIEW_BATCH_MEMORY_MS = DAY_MS
+/** A person who has just published looks whether anyone came. */
+const MAX_VIEWS_INTERVAL_MS = 5000
+
+/** Loops that do not wait for each other. */
+export function composeJobs(services: Services): Jobs[] {
+  const { config, log, sql, redis, versions } = services
+  const intervalMs = config.jobIntervalMs
+  const views: Job = { name: 'views', run: () => foldViews({ sql, redis }) }
+  const compression: Job = { name: 'compression', run: (stopping) => versions.refineDue(stopping) }
+  return [
+    createJobs({ jobs: sweeps(services), intervalMs, log }),
+    // Takes as long as there is something to compress.
+    createJobs({ jobs: [compression], intervalMs, log }),
+    // Short, and looked at by people.
+    createJobs({ jobs: [views], intervalMs: Math.min(intervalMs, MAX_VIEWS_INTERVAL_MS), log }),
+  ]
+}
+
+function sweeps(services: Services): Job[] {
+  const { sql, clock, log } = services
+  return [
+    {
+      name: 'lifecycle',
+      async run() {
+        const { held } = await services.lifecycle.run()
+        if (held > 0)
+          log.warn({ drops: held }, 'so many drops are due to be removed that none is; see "admin run-lifecycle --all"')
+      },
+    },
+    { name: 'uploads', run: () => services.uploads.sweep() },
+    { name: 'content uploads', atMostEveryMs: SWEEP_MS, run: () => services.contentUploads.sweep() },
+    { name: 'accounts', atMostEveryMs: SWEEP_MS, run: () => services.accounts.sweep() },
+    { name: 'mail', run: () => services.mailer.sweep() },
+    { name: 'oauth', atMostEveryMs: SWEEP_MS, run: () => services.oauth.sweep() },
+    {
+      name: 'view batches',
+      atMostEveryMs: SWEEP_MS,
+      run: () => forgetBatches(sql, new Date(clock.now() - VIEW_BATCH_MEMORY_MS)),
+    },
+    { name: 'billing', run: () => services.billing.reconcile() },
+    { name: 'blobs', atMostEveryMs: BLOB_SWEEP_MS, run: () => services.blobCollection.run() },
+  ]
+}

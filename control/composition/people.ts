@@ -1,0 +1,57 @@
+/** People: who is calling, and for whom. */
+import { siteHost } from '../../shared/hosts.ts'
+import { addressOf } from '../../shared/settings.ts'
+import type { OAuth } from '../doors/oauth/oauth.ts'
+import { createAccess, type Access } from '../people/access/access.ts'
+import { createCsrf, type Csrf } from '../people/access/csrf.ts'
+import { createTokens, type Tokens } from '../people/access/tokens.ts'
+import { createAccounts } from '../people/accounts/accounts.ts'
+import type { Accounts } from '../people/accounts/contract.ts'
+import { createOrganisations, type Organisations } from '../people/organisations/organisations.ts'
+import type { Drops } from './drops.ts'
+import type { Ground } from './ground.ts'
+import type { Hooks } from './hooks.ts'
+
+export interface People {
+  readonly accounts: Accounts
+  readonly organisations: Organisations
+  readonly access: Access
+  readonly tokens: Tokens
+  readonly csrf: Csrf
+}
+
+export function composePeople(
+  ground: Ground,
+  { browserCookie }: Pick<Drops, 'browserCookie'>,
+  { hooks, oauth }: { hooks: Hooks; oauth: Pick<OAuth, 'actorOf'> },
+): People {
+  const { sql, clock, log, config, secrets, enqueueMail } = ground
+  const { baseUrl } = config
+  return {
+    accounts: createAccounts({
+      sql,
+      clock,
+      log,
+      baseUrl,
+      secrets,
+      enqueueMail,
+      hooks,
+      personalDataKeptMs: config.personalDataKeptMs,
+      settings: config,
+      dropUrl: (slug) => addressOf(config, siteHost(slug, config.sitesDomain)),
+      // Without a trusted proxy in front, the header is whatever a visitor says.
+      geoHeader: config.trustedProxies.length > 0 ? config.geoHeader : undefined,
+      anonymousIdOf: browserCookie.read,
+    }),
+    organisations: createOrganisations({ sql, clock, baseUrl, enqueueMail, hooks }),
+    access: createAccess({
+      sql,
+      clock,
+      log,
+      baseUrl,
+      oauth: (token, request) => oauth.actorOf(token, `${baseUrl}/api/v1`, request.ip),
+    }),
+    tokens: createTokens({ sql, clock }),
+    csrf: createCsrf({ secrets, baseUrl }),
+  }
+}

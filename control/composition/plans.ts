@@ -1,0 +1,28 @@
+/** Plans and clocks: what is paid for, and what ends when. */
+import type Stripe from 'stripe'
+import { createBilling, type Billing } from '../plans/billing/billing.ts'
+import { createStripe } from '../plans/billing/stripe.ts'
+import { createLifecycle, type Lifecycle } from '../plans/lifecycle/lifecycle.ts'
+import type { Drops } from './drops.ts'
+import type { Ground } from './ground.ts'
+
+export interface Plans {
+  readonly lifecycle: Lifecycle
+  readonly stripe: Stripe | undefined
+  readonly billing: Billing
+}
+
+export function composePlans(ground: Ground, drops: Drops, closeUnverified: () => Promise<number>): Plans {
+  const { config } = ground
+  const lifecycle = createLifecycle({ ...ground, ...drops, closeUnverified })
+  const stripe = config.stripeSecretKey ? createStripe(config.stripeSecretKey, config.stripeApiBase) : undefined
+  const billing = createBilling({
+    ...ground,
+    events: drops.events,
+    baseUrl: config.baseUrl,
+    stripe,
+    webhookSecrets: config.stripeWebhookSecrets,
+    lifecycle,
+  })
+  return { lifecycle, stripe, billing }
+}

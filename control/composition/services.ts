@@ -1,0 +1,41 @@
+/**
+ * Every capability of the control plane, composed floor by floor. The web server, the jobs and the admin command share
+ * this. What a lower floor needs of a higher one is handed down as a function.
+ */
+import { createOAuth, type OAuth } from '../doors/oauth/oauth.ts'
+import { fetchPublic } from '../ground/http/public-fetch.ts'
+import { composeDrops, type Drops } from './drops.ts'
+import { openGround, type ControlOptions, type Ground } from './ground.ts'
+import { createHooks } from './hooks.ts'
+import { composePeople, type People } from './people.ts'
+import { composePlans, type Plans } from './plans.ts'
+
+export interface Services extends Ground, Drops, Plans, People {
+  readonly oauth: OAuth
+  close(): Promise<void>
+}
+
+export function createServices(options: ControlOptions): Services {
+  const ground = openGround(options)
+  const drops = composeDrops(ground)
+  const plans = composePlans(ground, drops, () => people.accounts.closeUnverified())
+  const hooks = createHooks(drops, plans, { endGrantsOf: (...event) => oauth.endGrantsOf(...event) })
+  const oauth = createOAuth({ ...ground, baseUrl: ground.config.baseUrl, fetchDocument: fetchPublic, hooks })
+  const people = composePeople(ground, drops, { hooks, oauth })
+  return {
+    ...ground,
+    ...drops,
+    ...plans,
+    ...people,
+    oauth,
+    async close() {
+      await drops.domainWatch.stop()
+      await ground.mailer.stop()
+      await drops.events.stop()
+      await Promise.all([drops.publishing.close(), drops.inspector.close()])
+      ground.redis.disconnect()
+      ground.publisherRedis.disconnect()
+      await ground.sql.end({ timeout: 5 })
+    },
+  }
+}
