@@ -103,13 +103,17 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
     if (gone.length > 0) await commands.srem(keys.edges, ...gone)
   }
 
-  /** Whatever happens to Redis between two beats (flushed, replaced), the next one notices. */
+  /** Whatever happens to Redis between two beats (flushed, replaced, connection lost), the next one notices. */
   const heartbeat = async (): Promise<void> => {
-    if (commands.status !== 'ready') return
-    const [epoch] = await Promise.all([commands.get(keys.epoch), acknowledge()])
-    if (!reconciled || (epoch ?? '') === (asideFrom ?? replica.progress().epoch)) return
+    if (await isAsReconciled()) return
     reconcileNeeded = true
     blocking?.disconnect()
+  }
+  const isAsReconciled = async (): Promise<boolean> => {
+    // Only this connection keeps us on the list; the one that follows can be well without it.
+    if (commands.status !== 'ready') return !reconciled
+    const [epoch] = await Promise.all([commands.get(keys.epoch), acknowledge()])
+    return !reconciled || (epoch ?? '') === (asideFrom ?? replica.progress().epoch)
   }
   const stopHeartbeat = timers.every(EDGE_HEARTBEAT_MS, () => void heartbeat().catch(() => {}))
 
@@ -219,7 +223,7 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
       if (entries.length === logBatch && (await isTrimmedPast(position))) return
       const read = readLog(entries)
       // Its snapshot comes first: a record alone does not tell which history it is of.
-      if (isNewerThan(replica.history(), read)) return
+      if (isNewerThan(replica.history() ?? (replica.progress().epoch === '' ? BEFORE_ALL : undefined), read)) return
       position = entries.at(-1)![0]
       await publish(read, position)
     }
@@ -298,6 +302,9 @@ function servedBy(replica: Replica, position: string) {
 function isBehind(theirs: History | undefined, ours: History | undefined): boolean {
   return theirs !== undefined && ours !== undefined && ['older', 'rival'].includes(relationOf(theirs, ours))
 }
+
+/** The history of a replica that has never begun to read a snapshot. */
+const BEFORE_ALL: History = { ordinal: 0, id: 'none' }
 
 /** Whether anything was written by a newer history than this one. A release without histories writes what it likes. */
 function isNewerThan(history: History | undefined, { entries }: Read): boolean {

@@ -158,6 +158,8 @@ export class Checker {
       for (const host of new Set([...routes.keys(), ...(edge.isRunning ? edge.hosts() : [])])) {
         if (unreadable.has(host) || !edge.isRunning) continue
         const wanted = routes.get(host)?.revision
+        // A record that says "nothing here" is to a visitor what no record is: nobody has to be told of it.
+        if (wanted === undefined && edge.replicaRoute(host)?.kind === 'none') continue
         const held = edge.replicaRoute(host)?.revision
         if (held !== wanted) wrong.push(`${edge.id} has ${host} at ${held}, the table at ${wanted}`)
         for (let worker = 0; worker < edge.workers; worker++) {

@@ -127,6 +127,12 @@ export class SimulatedEdge {
     for (const connection of this.#connections) connection.cut()
   }
 
+  /** One of its connections breaks, and nobody tells the other. */
+  cutOne(): void {
+    const ready = [...this.#connections].filter(({ status }) => status === 'ready')
+    if (ready.length > 0) this.#world.random.pick(ready).cut()
+  }
+
   silence(): void {
     for (const connection of this.#connections) connection.silence()
   }

@@ -157,6 +157,12 @@ export const mistakes: readonly Mistake[] = [
     "position: (await commands.xrevrange(keys.log, '+', '-', 'COUNT', 1))[0]?.[0] ?? START_OF_LOG },",
   ),
   mistake('a new epoch goes unnoticed', follower, '    reconcileNeeded = true\n    blocking?.disconnect()', ''),
+  mistake(
+    'an edge that stands aside does not notice that its connection is lost',
+    follower,
+    "!== 'ready') return !reconciled",
+    "!== 'ready') return true",
+  ),
   mistake('unknown hosts are not told', follower, 'await reportUnknown(named)', ''),
   mistake('what a snapshot could not tell is forgotten', follower, 'START_OF_LOG }, refused)', 'START_OF_LOG }, [])'),
   // The replica and the workers.

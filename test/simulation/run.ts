@@ -154,6 +154,8 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
         return visitAll(`host${action.host}`)
       case 'cut':
         return (action.whom === 'edge' ? edges : controls)[action.which]!.cut()
+      case 'cut one':
+        return edges[action.which]!.cutOne()
       case 'silence':
         return (action.whom === 'edge' ? edges : controls)[action.which]!.silence()
       case 'redis down':
@@ -191,6 +193,15 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
         left!.postgres = old
         left!.start()
         return world.after(LEFT_BEHIND_MS, () => attach(postgres))
+      }
+      case 'room lost': {
+        const before = postgres.state.operations
+        postgres.failOver(action.lag)
+        checker.setBack(before, postgres.state.operations)
+        redis.flush()
+        checker.redisLost(postgres.state.history.ordinal)
+        for (const each of [...edges, ...controls]) each.cut()
+        return issuer.cut()
       }
       case 'postgres down':
         postgres.up = false

@@ -5,6 +5,7 @@ export type Action =
   | { readonly kind: 'change'; readonly what: Change; readonly host: number; readonly control: number }
   | { readonly kind: 'certificate'; readonly host: number }
   | { readonly kind: 'visit'; readonly host: number }
+  | { readonly kind: 'cut one'; readonly which: number }
   | { readonly kind: 'cut' | 'silence'; readonly whom: 'edge' | 'control'; readonly which: number }
   | { readonly kind: 'redis down'; readonly ms: number }
   | { readonly kind: 'redis failover'; readonly lost: number; readonly skewMs: number }
@@ -13,6 +14,8 @@ export type Action =
   | { readonly kind: 'backup' }
   | { readonly kind: 'restore'; readonly traceless: boolean }
   | { readonly kind: 'postgres failover'; readonly lag: number; readonly leavesOld: boolean }
+  /** A machine room is lost: Postgres fails over to one that lagged, and Redis comes back empty. */
+  | { readonly kind: 'room lost'; readonly lag: number }
   | { readonly kind: 'postgres down'; readonly ms: number }
   | { readonly kind: 'edge dies'; readonly which: number; readonly machine: boolean; readonly ms: number }
   | { readonly kind: 'edge stops'; readonly which: number; readonly ms: number }
@@ -98,6 +101,7 @@ type Draw = (random: ReturnType<typeof createRandom>, edges: number, controls: n
 
 const FAULTS: readonly Draw[] = [
   (random, edges) => ({ kind: 'cut', whom: 'edge', which: random.below(edges) }),
+  (random, edges) => ({ kind: 'cut one', which: random.below(edges) }),
   (random, _, controls) => ({ kind: 'cut', whom: 'control', which: random.below(controls) }),
   (random, edges) => ({ kind: 'silence', whom: 'edge', which: random.below(edges) }),
   (random, _, controls) => ({ kind: 'silence', whom: 'control', which: random.below(controls) }),
@@ -107,6 +111,7 @@ const FAULTS: readonly Draw[] = [
   (random) => ({ kind: 'redis refuses', ms: random.between(100, 1500) }),
   (random) => (random.chance(0.5) ? { kind: 'backup' } : { kind: 'restore', traceless: random.chance(0.3) }),
   (random) => ({ kind: 'postgres failover', lag: random.below(5), leavesOld: random.chance(0.4) }),
+  (random) => ({ kind: 'room lost', lag: random.below(5) }),
   (random) => ({ kind: 'postgres down', ms: random.between(100, 2500) }),
   (random, edges) => ({
     kind: 'edge dies',
