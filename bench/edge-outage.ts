@@ -9,7 +9,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { startEdgeFixture, type EdgeFixture } from '../test/support/edge-fixture.ts'
 import { startTraffic, type Traffic } from '../test/support/traffic.ts'
-import { keepResult, median } from './report.ts'
+import { keepResult } from './report.ts'
+import { median } from '../test/support/figures.ts'
 
 const SLUGS = ['one', 'two', 'three', 'four']
 const WARM_UP_MS = 5000

@@ -6,7 +6,7 @@ import net from 'node:net'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startEdgeFixture } from '../test/support/edge-fixture.ts'
-import { pinToCore } from './processes.ts'
+import { pinToCore } from '../test/support/processes.ts'
 
 const SERVER_CORE = 0
 export const HOST = 'bench.localhost'

@@ -16,8 +16,9 @@ import { parseArgs } from 'node:util'
 import { HOST, startBare, startCaddy, startEdge, startNginx, type Server } from './edge-servers.ts'
 import { canGenerate, loadH1, loadH2, loadHandshakes, type Target } from './generators.ts'
 import { isInstalled } from '../test/support/programs.ts'
-import { cpuMs } from './processes.ts'
-import { keepResult, median } from './report.ts'
+import { cpuMs } from '../test/support/processes.ts'
+import { keepResult } from './report.ts'
+import { median } from '../test/support/figures.ts'
 
 const WARM_UP_PER_SECOND = 15_000
 

@@ -9,8 +9,9 @@ import http2 from 'node:http2'
 import https from 'node:https'
 import { parseArgs } from 'node:util'
 import { startStack, type Account, type OwnStack, type Published } from '../test/support/stack.ts'
-import { cpuMs, residentMb } from './processes.ts'
-import { keepResult, quantile } from './report.ts'
+import { cpuMs, residentMb } from '../test/support/processes.ts'
+import { keepResult } from './report.ts'
+import { quantile } from '../test/support/figures.ts'
 
 /** All drops below one wildcard certificate, so that one connection may ask for many of them, as a crawler's does. */
 const SITES_DOMAIN = 'drops.test'

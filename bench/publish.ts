@@ -21,8 +21,9 @@ import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
 import { ZipFile } from 'yazl'
 import { startStack, type Account, type OwnStack, type Published } from '../test/support/stack.ts'
-import { residentMb } from './processes.ts'
-import { keepResult, median } from './report.ts'
+import { residentMb } from '../test/support/processes.ts'
+import { keepResult } from './report.ts'
+import { median } from '../test/support/figures.ts'
 
 const FILES = 1000
 const FILE_BYTES = 20_000

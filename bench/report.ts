@@ -42,17 +42,6 @@ export function commitOf(folder: string): string {
   }
 }
 
-export function quantile(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
-}
-
-export function median(values: readonly number[]): number {
-  return quantile(
-    values.toSorted((a, b) => a - b),
-    0.5,
-  )
-}
-
 /** What a bench has kept in this folder since that moment; undefined when it kept nothing. */
 export function resultSince(folder: string, name: string, sinceMs: number): unknown {
   const file = path.join(folder, `${name}.json`)

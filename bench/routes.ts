@@ -16,8 +16,9 @@ import { everyEdgeReached } from '../shared/live-edges.ts'
 import { encodeRouteRecord } from '../shared/route-record.ts'
 import { encodeStreamMessage } from '../shared/stream.ts'
 import { startEdgeFixture, type EdgeFixture, type EdgeProcess } from '../test/support/edge-fixture.ts'
-import { processTree, residentMb } from './processes.ts'
-import { keepResult, median } from './report.ts'
+import { processTree, residentMb } from '../test/support/processes.ts'
+import { keepResult } from './report.ts'
+import { median } from '../test/support/figures.ts'
 
 const PAGE = 5000
 const LOOKUPS = 50_000

@@ -3,7 +3,7 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { processTree } from '../../bench/processes.ts'
+import { processTree } from '../support/processes.ts'
 import {
   certificateAt,
   isIssued,

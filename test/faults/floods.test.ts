@@ -1,7 +1,7 @@
 /** Floods that are legal frame by frame: each ends the attacker's connection, costs no memory, and others notice nothing. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { processTree, residentMb } from '../../bench/processes.ts'
+import { processTree, residentMb } from '../support/processes.ts'
 import { startEdgeFixture, type EdgeFixture } from '../support/edge-fixture.ts'
 import { figures } from '../support/faults.ts'
 import { connectRawH2, FLAG, FRAME, frame, getHeaders, uint32, type RawH2 } from '../support/h2-frames.ts'

@@ -1,7 +1,7 @@
 /** Redis, Postgres or control away, killed or frozen: visitors notice nothing, the API says so soon, all heals itself. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { processTree } from '../../bench/processes.ts'
+import { processTree } from '../support/processes.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startFleet, type Fleet } from '../support/fleet.ts'
 import { figures, publishUntil, seedDrops, watchDrops } from '../support/faults.ts'

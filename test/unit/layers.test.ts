@@ -32,7 +32,7 @@ interface Import {
   readonly isType: boolean
 }
 
-const imports: readonly Import[] = globSync('{shared,certs,edge,control,cli,test/acceptance}/**/*.ts', {
+const imports: readonly Import[] = globSync('{shared,certs,edge,control,cli,test,bench}/**/*.ts', {
   cwd: ROOT,
   exclude: (name) => name.includes('node_modules') || name.includes('dist'),
 }).flatMap(importsOf)
@@ -139,13 +139,21 @@ const rules: readonly {
   },
   {
     rule: 'only control/ground/http knows the web server',
-    forbids: ({ from, to }) => to === 'hyper-express' && !from.startsWith('control/ground/http/'),
+    forbids: ({ from, to }) =>
+      to === 'hyper-express' && folderOf(from) === 'control' && !from.startsWith('control/ground/http/'),
   },
   {
     rule: 'rules and locate do no I/O',
     forbids: ({ from, to }) =>
       (/^control\/.+\/rules\.ts$/.test(from) || from.startsWith('edge/locate/')) &&
       /^node:(fs|http|https|http2|tls|dns|child_process|timers|worker_threads)/.test(to),
+  },
+  {
+    rule: 'benches and tests share test/support; no test knows a bench, no bench another test',
+    forbids: ({ from, to, isOwn }) =>
+      isOwn &&
+      ((folderOf(from) === 'test' && folderOf(to) === 'bench') ||
+        (folderOf(from) === 'bench' && folderOf(to) === 'test' && !to.startsWith('test/support/'))),
   },
   {
     rule: 'acceptance tests know no source file',
