@@ -1,6 +1,7 @@
 /** Answers that are no file: redirects, and the pages that the edge itself writes. The fixed ones are kept. */
 import { LRUCache } from 'lru-cache'
-import { ApiError, errors } from '../shared/errors.ts'
+import { ApiError, errors, RETRY_SECONDS } from '../shared/errors.ts'
+import { isProgramPath } from '../shared/program-paths.ts'
 import { STRICT_TRANSPORT_SECURITY } from '../shared/header-policy.ts'
 import { newId } from '../shared/ids.ts'
 import type { Log } from '../shared/log.ts'
@@ -42,7 +43,6 @@ const MAX_KEPT_PAGES = 500
 const ALLOW: HeaderList = ['allow', 'GET, HEAD, OPTIONS']
 const EMPTY: HeaderList = ['content-length', '0']
 /** What a program should wait when control is away, or its network sends too much. */
-const RETRY_SECONDS = 2
 const SAFE: HeaderList = ['x-content-type-options', 'nosniff', 'strict-transport-security', STRICT_TRANSPORT_SECURITY]
 
 export interface AnswerSettings {
@@ -116,7 +116,7 @@ function versionOf(drop: Drop): HeaderList {
 }
 
 function isProgram(target: string): boolean {
-  return target.startsWith('/api/') || /^\/(?:mcp|oauth|\.well-known)(?:[/?]|$)/.test(target)
+  return isProgramPath(target.split('?', 1)[0] ?? '')
 }
 
 /** As control would say it. */

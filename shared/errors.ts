@@ -8,6 +8,9 @@ import { nearestName } from './nearest-name.ts'
 /** A message may quote what was sent; nobody reads more of it, and a megabyte must not come back as one. */
 const MAX_DETAIL_CHARS = 2000
 
+/** What is away now is usually back by then. */
+export const RETRY_SECONDS = 2
+
 export class ApiError extends Error {
   readonly status: number
   readonly code: string
@@ -148,5 +151,6 @@ export const errors = {
     new ApiError(500, 'internal', 'Something failed on our side. Try again; if it stays, quote this id.', {
       fields: { id },
     }),
-  unavailable: (detail: string) => new ApiError(503, 'unavailable', detail, { headers: { 'retry-after': '2' } }),
+  unavailable: (detail: string) =>
+    new ApiError(503, 'unavailable', detail, { headers: { 'retry-after': String(RETRY_SECONDS) } }),
 }

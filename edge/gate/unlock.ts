@@ -3,7 +3,7 @@
  * The signature covers the drop, the generation of its password and the stored hash, so that a new password
  * locks everyone out at once and a cookie of one drop is worth nothing at another.
  */
-import { MINUTE_MS } from '../../shared/clock.ts'
+import { MINUTE_MS, DAY_MS, SECOND_MS } from '../../shared/clock.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { limitKeyOfIp } from '../../shared/ip.ts'
@@ -19,7 +19,7 @@ import type { AttemptLimit, Usage } from './attempts.ts'
 export const UNLOCK_PATH = '/.dropway/unlock'
 const COOKIE = '__Host-dropway-unlock'
 /** As long as browsers keep a cookie: who has unlocked a drop stays unlocked. */
-const COOKIE_MAX_AGE_SECONDS = 400 * 24 * 60 * 60
+const COOKIE_MAX_AGE_SECONDS = (400 * DAY_MS) / SECOND_MS
 /** Each value costs a comparison; a header full of them must not cost hundreds. */
 const MAX_COOKIE_VALUES = 4
 /** Longer addresses are not worth carrying through a form. */

@@ -2,6 +2,7 @@
  * Page views: noted per visitor in memory and handed to the primary, which counts them (store/visitors.ts) and carries
  * the counts to Redis.
  */
+import { DAY_MS } from '../../shared/clock.ts'
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { limitKeyOfIp } from '../../shared/ip.ts'
@@ -52,8 +53,6 @@ export function createViews(): Views {
     },
   }
 }
-
-const DAY_MS = 86_400_000
 
 function dayOf(nowMs: number): [day: string, endsAt: number] {
   return [new Date(nowMs).toISOString().slice(0, 10), (Math.floor(nowMs / DAY_MS) + 1) * DAY_MS]

@@ -1,5 +1,5 @@
 /** Every mail that Dropway sends, as data: one text for both parts. Plain ASCII, so that links survive any mail path. */
-import { DAY_MS, HOUR_MS } from '../../../shared/clock.ts'
+import { durationInWords } from '../../../shared/durations.ts'
 import { mailDocument, type MailItem } from '../../../shared/pages/mail-document.ts'
 
 /** What a new owner takes over: a plan as people call it, and until when it is paid. */
@@ -163,7 +163,7 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
   expiring: ({ drops, idleMs, signInLink }) => ({
     subject: `${countOf(drops.length, 'expires', 'expire')}${onFirstDay(drops)}`,
     paragraphs: [
-      `Free drops stay online for ${formatDays(idleMs)} after you sign in or publish. You have done neither for a while, so visitors will soon see a page that says that ${drops.length === 1 ? 'this drop has' : 'these drops have'} expired:`,
+      `Free drops stay online for ${durationInWords(idleMs)} after you sign in or publish. You have done neither for a while, so visitors will soon see a page that says that ${drops.length === 1 ? 'this drop has' : 'these drops have'} expired:`,
       `Signing in once before then is enough to keep ${itOrThem(drops)} online. Drops of a paid plan do not expire.`,
     ],
     items: drops.map((drop) => ({ ...drop, note: `online until ${formatTime(drop.at)}` })),
@@ -173,7 +173,7 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
   expired: ({ drops, idleMs, signInLink }) => ({
     subject: countOf(drops.length, 'has expired', 'have expired'),
     paragraphs: [
-      `You have not signed in or published for ${formatDays(idleMs)}, so visitors now see a page that says that ${drops.length === 1 ? 'this drop has' : 'these drops have'} expired. Nothing is lost yet:`,
+      `You have not signed in or published for ${durationInWords(idleMs)}, so visitors now see a page that says that ${drops.length === 1 ? 'this drop has' : 'these drops have'} expired. Nothing is lost yet:`,
       `Sign in, and ${drops.length === 1 ? 'it is' : 'they are'} back at once, at the same address. After that date ${drops.length === 1 ? 'it is' : 'they are'} removed for good; we write to you once more before that.`,
     ],
     items: drops.map((drop) => ({ ...drop, note: `can be brought back until ${formatTime(drop.at)}` })),
@@ -383,12 +383,6 @@ function plural(count: number, noun: string): string | undefined {
 function onFirstDay(drops: readonly { at: Date }[]): string {
   const days = [...new Set(drops.toSorted((a, b) => a.at.getTime() - b.at.getTime()).map(({ at }) => formatDay(at)))]
   return days.length > 1 ? `, the first on ${days[0]}` : ` on ${days[0]}`
-}
-
-/** A setting in words: `30 days`, `12 hours`. */
-function formatDays(ms: number): string {
-  const days = ms / DAY_MS
-  return days >= 1 ? plural(Math.round(days), 'day')! : plural(Math.max(1, Math.round(ms / HOUR_MS)), 'hour')!
 }
 
 function formatDay(date: Date): string {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { createApiRoutes } from '../../../control/ground/http/api.ts'
 import { openApiDocument, openApiRoute } from '../../../control/ground/http/openapi.ts'
-import { allowedMethods, isApiPath, matchesPattern } from '../../../control/ground/http/server/patterns.ts'
+import { allowedMethods, matchesPattern } from '../../../control/ground/http/server/patterns.ts'
 import { isUnreachable } from '../../../control/ground/http/server/failure.ts'
 import { json } from '../../../control/ground/http/reply.ts'
 import type { Route } from '../../../control/ground/http/route.ts'
@@ -65,12 +65,6 @@ test('allowed methods of a path are those of every pattern that matches it', () 
   expect(allowedMethods(table, '/sites/export')).toEqual(['GET', 'HEAD', 'PATCH'])
   expect(allowedMethods(table, '/sites/x')).toEqual(['PATCH'])
   expect(allowedMethods(table, '/other')).toEqual([])
-  expect([isApiPath('/api/v1/x'), isApiPath('/mcp'), isApiPath('/mcpx'), isApiPath('/')]).toEqual([
-    true,
-    true,
-    false,
-    false,
-  ])
 })
 
 test('errors of an engine that is away are told from bugs', () => {

@@ -13,7 +13,7 @@ import { accountPage } from './account-view.ts'
 import { messagePage } from '../sign-in/sign-in-view.ts'
 import { usageBody, type UsageView } from './plan-view.ts'
 
-export function planRoutes({ sites, domains, billing }: DashboardServices, handlers: Handlers): Route[] {
+export function planRoutes({ sites, domains, billing, config }: DashboardServices, handlers: Handlers): Route[] {
   /** As of now: the payment that somebody is back from may just have changed the plan. */
   async function viewOf(visitor: Actor): Promise<UsageView> {
     const overview = await billing.overview(visitor)
@@ -25,6 +25,7 @@ export function planRoutes({ sites, domains, billing }: DashboardServices, handl
       drops: (await sites.list(actor)).filter(({ state }) => state !== 'removed' && state !== 'expired'),
       billing: overview,
       mayManage: may(actor.role, 'manage_billing'),
+      lifetimes: config,
     }
   }
 

@@ -6,7 +6,7 @@ import { isLive } from '../../../plans/billing/rules.ts'
 import type { SiteView } from '../../../drops/sites/schemas.ts'
 import type { Sites } from '../../../drops/sites/sites.ts'
 import { csrfField, type Viewer } from '../frame/layout.ts'
-import { planTable } from '../parts/plan-table.ts'
+import { planTable, type Lifetimes } from '../parts/plan-table.ts'
 import { bytesInWords, countInWords, dayInWords, nameOf } from '../parts/words.ts'
 
 export interface UsageView {
@@ -17,6 +17,7 @@ export interface UsageView {
   readonly drops: readonly Pick<SiteView, 'id' | 'name' | 'title' | 'slug' | 'state' | 'stays_live'>[]
   readonly billing: BillingOverview
   readonly mayManage: boolean
+  readonly lifetimes: Lifetimes
 }
 
 /** `problem`: why a choice was refused. */
@@ -47,7 +48,7 @@ export function usageBody(viewer: Viewer, view: UsageView, problem?: string): Ht
     ${payment(viewer, view)}
     <section class="section" aria-labelledby="compare">
       <h2 id="compare">All plans</h2>
-      ${planTable()}
+      ${planTable(view.lifetimes)}
     </section>
   `
 }

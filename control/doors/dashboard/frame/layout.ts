@@ -1,4 +1,5 @@
 /** The frame of every page of the dashboard: head, navigation, messages, footer, and the headers it is sent with. */
+import { STRICT_TRANSPORT_SECURITY } from '../../../../shared/header-policy.ts'
 import { randomBytes } from 'node:crypto'
 import { brandLink } from '../../../../shared/pages/brand.ts'
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
@@ -76,7 +77,7 @@ function securityHeaders(nonce: string, formTargets: readonly string[]): Record<
     'referrer-policy': 'same-origin',
     'cross-origin-opener-policy': 'same-origin',
     'permissions-policy': 'camera=(), microphone=(), geolocation=(), payment=()',
-    'strict-transport-security': 'max-age=63072000',
+    'strict-transport-security': STRICT_TRANSPORT_SECURITY,
   }
 }
 

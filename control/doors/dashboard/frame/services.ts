@@ -22,7 +22,10 @@ import type { Versions } from '../../../drops/sites/versions/versions.ts'
 import type { Trust } from '../../../drops/trust/trust.ts'
 
 export interface DashboardServices {
-  readonly config: Pick<ControlConfig, 'baseUrl' | 'sitesDomain' | 'publicPort' | 'personalDataKeptMs'>
+  readonly config: Pick<
+    ControlConfig,
+    'anonymousLifetimeMs' | 'baseUrl' | 'freeIdleLifetimeMs' | 'personalDataKeptMs' | 'publicPort' | 'sitesDomain'
+  >
   readonly clock: Clock
   readonly sql: Pool
   readonly access: Pick<Access, 'sessionActor'>

@@ -1,22 +1,33 @@
 /** The plan table, straight from shared/plans.ts. */
+import { durationInWords } from '../../../../shared/durations.ts'
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
 import { plans, type Plan } from '../../../../shared/plans.ts'
+import type { ControlConfig } from '../../../ground/config.ts'
 import { bytesInWords } from './words.ts'
 
 const SHOWN: readonly Plan[] = [plans.anonymous, plans.free, plans.plus, plans.business]
 
-const LIFETIMES: Readonly<Record<Plan['lifetime'], string>> = {
-  fixed: '7 days',
-  idle: 'while you sign in every 30 days',
-  permanent: 'permanent',
+export type Lifetimes = Pick<ControlConfig, 'anonymousLifetimeMs' | 'freeIdleLifetimeMs'>
+
+function lifetimeInWords(plan: Plan, lifetimes: Lifetimes): string {
+  switch (plan.lifetime) {
+    case 'fixed':
+      return durationInWords(lifetimes.anonymousLifetimeMs)
+    case 'idle':
+      return `while you sign in every ${durationInWords(lifetimes.freeIdleLifetimeMs)}`
+    case 'permanent':
+      return 'permanent'
+    default:
+      return plan.lifetime satisfies never
+  }
 }
 
-const ROWS: readonly (readonly [label: string, value: (plan: Plan) => Content])[] = [
+const ROWS: readonly (readonly [label: string, value: (plan: Plan, lifetimes: Lifetimes) => Content])[] = [
   ['Active drops', (plan) => limit(plan.activeDrops)],
   ['Size per upload', (plan) => bytesInWords(plan.uploadBytes)],
   ['Storage', (plan) => (Number.isFinite(plan.storageBytes) ? bytesInWords(plan.storageBytes) : '–')],
   ['Versions kept per drop', (plan) => (plan.name === 'anonymous' ? '–' : plan.versionsKept)],
-  ['Lifetime', (plan) => LIFETIMES[plan.lifetime]],
+  ['Lifetime', lifetimeInWords],
   ['Folders and .zip', (plan) => yesNo(plan.bundles)],
   ['Custom domains', (plan) => (plan.customDomains === 0 ? '–' : plan.customDomains)],
   ['Password protection', (plan) => yesNo(plan.password)],
@@ -24,7 +35,7 @@ const ROWS: readonly (readonly [label: string, value: (plan: Plan) => Content])[
   ['No Dropway badge', (plan) => yesNo(!plan.badge)],
 ]
 
-export function planTable(): Html {
+export function planTable(lifetimes: Lifetimes): Html {
   return html`
     <div class="scroll" tabindex="0" role="region" aria-label="Plans">
       <table class="table plans">
@@ -40,7 +51,7 @@ export function planTable(): Html {
           ${ROWS.map(
             ([label, value]) => html`<tr>
                 <th scope="row">${label}</th>
-                ${SHOWN.map((plan) => html`<td>${value(plan)}</td>`)}
+                ${SHOWN.map((plan) => html`<td>${value(plan, lifetimes)}</td>`)}
               </tr>
               \n`,
           )}

@@ -1,4 +1,5 @@
 /** Numbers, times and states as a person says them. */
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../../shared/clock.ts'
 import type { SiteState } from '../../../../shared/route-record.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 
@@ -24,11 +25,11 @@ export function countInWords(count: number, noun: string, plural = `${noun}s`): 
 }
 
 const UNITS: readonly (readonly [ms: number, unit: Intl.RelativeTimeFormatUnit])[] = [
-  [365 * 86_400_000, 'year'],
-  [30 * 86_400_000, 'month'],
-  [86_400_000, 'day'],
-  [3_600_000, 'hour'],
-  [60_000, 'minute'],
+  [365 * DAY_MS, 'year'],
+  [30 * DAY_MS, 'month'],
+  [DAY_MS, 'day'],
+  [HOUR_MS, 'hour'],
+  [MINUTE_MS, 'minute'],
 ]
 
 export function relativeTime(at: number, now: number): string {

@@ -12,7 +12,7 @@ import { landingPage } from './landing-view.ts'
 import { anonymousResult } from '../parts/publish-result.ts'
 
 export function landingRoutes(services: DashboardServices, handlers: Handlers): Route[] {
-  const { anonymous, browserCookie, botCheck, clock, csrf } = services
+  const { anonymous, browserCookie, botCheck, clock, config, csrf } = services
   const stamp = (): string => botCheck.startToken(clock.now())
 
   /** The text form of the page has no headers to carry the signals: its fields do. */
@@ -78,7 +78,7 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
     handlers.page('/', async ({ request, viewer }) => {
       const browserId = browserCookie.read(request)
       const drops = browserId === undefined ? [] : await anonymous.list(browserId)
-      return landingPage(viewer, { stamp: stamp(), drops, now: clock.now() })
+      return landingPage(viewer, { stamp: stamp(), drops, now: clock.now(), lifetimes: config })
     }),
     {
       method: 'POST',
@@ -96,6 +96,7 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
                     problem: withoutScript(problem),
                     drops: [],
                     now: clock.now(),
+                    lifetimes: config,
                   }),
                   status: problem.status,
                 },

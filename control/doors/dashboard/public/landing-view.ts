@@ -3,7 +3,7 @@ import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
 import { plans } from '../../../../shared/plans.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { icon } from '../parts/charts.ts'
-import { planTable } from '../parts/plan-table.ts'
+import { planTable, type Lifetimes } from '../parts/plan-table.ts'
 import { bytesInWords, countInWords, shortAddress, timeAgo } from '../parts/words.ts'
 
 export interface DropForm {
@@ -26,6 +26,7 @@ export interface Landing extends DropForm {
   /** What this browser has published without an account. */
   readonly drops: readonly RememberedDrop[]
   readonly now: number
+  readonly lifetimes: Lifetimes
 }
 
 export function landingPage(viewer: Viewer, form: Landing): Page {
@@ -49,7 +50,7 @@ export function landingPage(viewer: Viewer, form: Landing): Page {
       ${features()}
       <section class="section" aria-labelledby="plans">
         <h2 id="plans">Plans</h2>
-        ${planTable()}
+        ${planTable(form.lifetimes)}
         <p class="soft small">
           Yearly plans are paid up front. VAT is added where it applies. You can export everything at any
           time.

@@ -17,7 +17,7 @@ import { anonymousResult } from '../parts/publish-result.ts'
 import { templatePage, templatesPage } from './template-view.ts'
 
 export function templateRoutes(services: DashboardServices, handlers: Handlers): Route[] {
-  const { sites, versions, publishing, anonymous, browserCookie, clock, sql } = services
+  const { sites, versions, publishing, anonymous, browserCookie, clock, config, sql } = services
 
   function requireTemplate(request: Request): Template {
     const template = findTemplate(request.params['name'])
@@ -99,6 +99,7 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
       return templatePage(viewer, {
         template,
         site,
+        anonymousLifetimeMs: config.anonymousLifetimeMs,
         values: fill?.template === template.name ? fill.fields : template.sample,
       })
     }),
@@ -116,6 +117,7 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
           ...templatePage(visit.viewer, {
             template,
             site: problem.status === 404 ? undefined : await editedSite(visit.actor, visit.form.get('site')),
+            anonymousLifetimeMs: config.anonymousLifetimeMs,
             values: readValues(template, visit.form),
             problem: problemText(problem),
           }),

@@ -1,4 +1,5 @@
 /** Templates: choose one, fill the form beside a live preview, publish; come back and edit the same fields. */
+import { durationInWords } from '../../../../shared/durations.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { SiteView } from '../../../drops/sites/schemas.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
@@ -44,6 +45,7 @@ export interface TemplateForm {
   readonly values: TemplateValues
   /** The drop that is edited; undefined for a new one. */
   readonly site: SiteView | undefined
+  readonly anonymousLifetimeMs: number
   readonly problem?: string
 }
 
@@ -74,7 +76,7 @@ export function templatePage(viewer: Viewer, form: TemplateForm): Page {
           ${problemNotice(form.problem)}
           ${template.fields.map((field) => fieldOf(field, values[field.name] ?? ''))}
           <div class="cluster">
-            ${submitButton(viewer, site)}
+            ${submitButton(viewer, form)}
             <button class="button" formaction="/templates/${template.name}/preview" formtarget="preview"
                 formnovalidate>Preview</button>
           </div>
@@ -88,8 +90,9 @@ export function templatePage(viewer: Viewer, form: TemplateForm): Page {
   }
 }
 
-function submitButton(viewer: Viewer, site: SiteView | undefined): Html {
-  if (!viewer.signedIn) return html`<button class="button primary">Publish for 7 days</button>`
+function submitButton(viewer: Viewer, { site, anonymousLifetimeMs }: TemplateForm): Html {
+  if (!viewer.signedIn)
+    return html`<button class="button primary">Publish for ${durationInWords(anonymousLifetimeMs)}</button>`
   return html`<button class="button primary">${site ? 'Publish the changes' : 'Publish'}</button>`
 }
 

@@ -22,11 +22,3 @@ export function allowedMethods(routes: readonly Pick<Route, 'method' | 'path'>[]
   }
   return [...methods].toSorted()
 }
-
-/** All of OAuth but the page that asks for consent. */
-const OAUTH_ENDPOINT = /^\/oauth\/(?:token|register|revoke|device_authorization)$/
-
-/** Programs call these; everything else is looked at by people. */
-export function isApiPath(path: string): boolean {
-  return path.startsWith('/api/') || path === '/mcp' || path.startsWith('/mcp/') || OAUTH_ENDPOINT.test(path)
-}

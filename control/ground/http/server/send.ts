@@ -1,4 +1,5 @@
 /** A Reply onto the wire. */
+import { STRICT_TRANSPORT_SECURITY } from '../../../../shared/header-policy.ts'
 import { Readable } from 'node:stream'
 import type { Request as ServerRequest, Response as ServerResponse } from 'hyper-express'
 import type { Reply } from '../route.ts'
@@ -14,7 +15,7 @@ const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'referrer-policy': 'strict-origin-when-cross-origin',
   'x-frame-options': 'DENY',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-  'strict-transport-security': 'max-age=31536000',
+  'strict-transport-security': STRICT_TRANSPORT_SECURITY,
 }
 
 export interface SendOptions {

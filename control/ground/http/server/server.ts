@@ -7,6 +7,7 @@ import { Server, type Request as ServerRequest, type Response as ServerResponse 
 import type { Clock } from '../../../../shared/clock.ts'
 import { errors, type ApiError } from '../../../../shared/errors.ts'
 import { trustedNetworks } from '../../../../shared/ip.ts'
+import { isProgramPath } from '../../../../shared/program-paths.ts'
 import type { Log } from '../../../../shared/log.ts'
 import { createShares, type ShareLimits, type Shares } from '../../../../shared/shares.ts'
 import { noteLeaving, noteNetwork } from '../../database/call.ts'
@@ -16,7 +17,7 @@ import { asPartOf } from './current-request.ts'
 import { toApiError } from './failure.ts'
 import { createHeldBodies } from '../bodies/held-bodies.ts'
 import { isOurHost } from './host-check.ts'
-import { allowedMethods, isApiPath } from './patterns.ts'
+import { allowedMethods } from './patterns.ts'
 import { json } from '../reply.ts'
 import { IncomingRequest, type Surroundings } from './request.ts'
 import type { Reply, Request, Route } from '../route.ts'
@@ -215,7 +216,7 @@ function enter(shares: Shares, network: string, stay: Stay): Promise<void> {
 
 /** A page for people, JSON for programs and for when the page itself fails. */
 async function explain(options: HttpServerOptions, request: Request | undefined, problem: ApiError): Promise<Reply> {
-  if (request && options.errorPage && !isApiPath(request.path)) {
+  if (request && options.errorPage && !isProgramPath(request.path)) {
     try {
       return await options.errorPage(request, problem)
     } catch (error) {
@@ -228,6 +229,6 @@ async function explain(options: HttpServerOptions, request: Request | undefined,
 function unknownPath(options: HttpServerOptions, request: Request): Promise<Reply> | Reply {
   const allowed = allowedMethods(options.routes, request.path)
   if (allowed.length > 0) throw errors.methodNotAllowed(allowed.join(', '))
-  if (options.notFound && !isApiPath(request.path)) return options.notFound(request)
+  if (options.notFound && !isProgramPath(request.path)) return options.notFound(request)
   throw errors.notFound('address')
 }
