@@ -5,7 +5,7 @@
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 
 export function isHostname(host: string): boolean {
-  return host.length > 0 && host.length <= 253 && host.split('.').every((label) => LABEL.test(label))
+  return host.length <= 253 && host.split('.').every((label) => LABEL.test(label))
 }
 
 /**
@@ -15,7 +15,7 @@ export function isHostname(host: string): boolean {
 export function parseAuthority(authority: string | undefined): string | undefined {
   if (authority === undefined || authority.length > 260) return undefined
   const match = /^([^:@/\\?#\s[\]]+?)\.?(?::(\d{1,5}))?$/.exec(authority)
-  if (!match || (match[2] !== undefined && Number(match[2]) > 65535)) return undefined
+  if (!match || Number(match[2]) > 65535) return undefined
   const host = match[1]!.toLowerCase()
   return isHostname(host) ? host : undefined
 }

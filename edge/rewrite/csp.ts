@@ -36,7 +36,7 @@ export function extendPolicies(header: string, needs: CspNeeds): string {
   const policies = header.split(',', MAX_POLICIES + 1)
   if (policies.length > MAX_POLICIES || header.length > MAX_POLICY_CHARS) return header
   return policies
-    .map((policy) => (policy.trim() === '' ? policy.trim() : extendPolicy(policy, needs)))
+    .map((policy) => extendPolicy(policy, needs))
     .filter((policy) => policy !== '')
     .join(', ')
 }
@@ -45,7 +45,7 @@ export function extendPolicy(policy: string, needs: CspNeeds): string {
   const directives = parsePolicy(policy)
   for (const [need, governing] of GOVERNED_BY) {
     const name = governing.find((candidate) => directives.has(candidate))
-    if (name === undefined || needs[need].length === 0) continue
+    if (name === undefined) continue
     const allowed = directives.get(name)!
     const missing = missingSources(allowed, needs[need])
     if (missing.length === 0) continue

@@ -32,8 +32,8 @@ function chooseByWeight(
 ): Encoding | 'identity' {
   const others = weights.get('*')
   let best: Encoding | 'identity' = 'identity'
-  // Without a word about it, identity is acceptable but the last choice.
-  let bestWeight = weights.get('identity') ?? (others === 0 ? 0 : Number.MIN_VALUE)
+  // Without a word about it, identity is the last choice.
+  let bestWeight = weights.get('identity') ?? 0
   for (let index = encodings.length - 1; index >= 0; index--) {
     const encoding = encodings[index]!
     const weight = available[encoding] ? (weights.get(encoding) ?? others ?? 0) : 0
@@ -48,8 +48,7 @@ function parseWeights(header: string): ReadonlyMap<string, number> {
   for (const entry of header.toLowerCase().split(',')) {
     const [name = '', parameter] = entry.split(';', 2)
     const coding = name.trim()
-    if (coding !== '')
-      weights.set(coding === 'x-gzip' ? 'gzip' : coding, parameter === undefined ? 1 : weightOf(parameter))
+    weights.set(coding === 'x-gzip' ? 'gzip' : coding, parameter === undefined ? 1 : weightOf(parameter))
   }
   return weights
 }

@@ -63,7 +63,7 @@ export function isAcceptableRedirect(uri: string): boolean {
   if (url.protocol === 'https:') return true
   if (url.protocol === 'http:') return isLoopbackHost(url.hostname)
   // A private-use scheme is a reversed domain or an app name, never one that a browser runs or reads by itself.
-  return /^[a-z][a-z0-9+.-]*:$/.test(url.protocol) && !FORBIDDEN_SCHEMES.has(url.protocol)
+  return !FORBIDDEN_SCHEMES.has(url.protocol)
 }
 
 const FORBIDDEN_SCHEMES: ReadonlySet<string> = new Set([
@@ -168,9 +168,9 @@ const grantTypes = z
   )
   .optional()
 
-function hasItsRedirects(metadata: { redirect_uris?: unknown[]; grant_types?: string[] | undefined }): boolean {
+function hasItsRedirects(metadata: { redirect_uris: unknown[]; grant_types?: string[] | undefined }): boolean {
   const isDevice = metadata.grant_types !== undefined && !metadata.grant_types.includes('authorization_code')
-  return isDevice || (metadata.redirect_uris?.length ?? 0) > 0
+  return isDevice || metadata.redirect_uris.length > 0
 }
 
 const MISSING_REDIRECTS = { path: ['redirect_uris'], message: 'needs at least one redirect URI' }

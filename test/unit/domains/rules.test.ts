@@ -310,8 +310,8 @@ test('first come, first back; of those that came together the first by name', ()
     created_at: new Date(day),
   })
   const back = (room: number): string[] =>
-    rules.resumable([row('d', 2), row('b', 1), row('a', 3), row('c', 1)], room).map(({ domain }) => domain)
-  expect([1, 2, 3].map(back)).toEqual([['b'], ['b', 'c'], ['d', 'b', 'c']])
+    rules.resumable([row('d', 2), row('c', 1), row('b', 1), row('a', 3)], room).map(({ domain }) => domain)
+  expect([1, 2, 3].map(back)).toEqual([['b'], ['c', 'b'], ['d', 'c', 'b']])
 })
 
 test('half of a pair that was not stopped is not brought back', () => {
@@ -325,4 +325,5 @@ test('a domain that is served takes a place before those that wait', () => {
   const waiting = { domain: 'b', redirect_to: null, stopped_at: new Date(9), created_at: new Date(1) }
   expect(rules.resumable([served, waiting], 1)).toEqual([])
   expect(rules.resumable([served, waiting], 2)).toEqual([waiting])
+  expect(rules.resumable([{ ...served, created_at: new Date(0) }, waiting], 2)).toEqual([waiting])
 })

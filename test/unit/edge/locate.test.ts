@@ -105,6 +105,11 @@ describe('a path finds its file', () => {
   })
 })
 
+test('a file that is only an extension is not the first page', () => {
+  expect(answer('/', { files: ['.html'] })).toBe('404')
+  expect(answer('/.html', { files: ['.html'] })).toBe('200 .html')
+})
+
 describe('nothing of the service or of nobody is served', () => {
   test.each([
     ['/_redirects', '404'],
@@ -168,6 +173,7 @@ describe('a missing path', () => {
   test('with the fallback on is the first page', () => {
     expect(answer('/any/where?x', { spa: true })).toBe('200 index.html')
     expect(answer('/any/where', { spa: true, dest: 'document' })).toBe('200 index.html')
+    expect(answer('/any/where', { spa: true, dest: '' })).toBe('200 index.html')
     expect(answer('/api/thing', { spa: true, dest: 'empty' })).toBe('200 index.html')
   })
 
@@ -207,6 +213,13 @@ describe('a missing path', () => {
     expect(answer('/', { files })).toBe('404')
     expect(answer(`/a/${'x/'.repeat(50)}`, { files })).toBe('404 a/404.html')
     expect(answer(`/${'long'.repeat(50)}/x`, { files: [...files, '404.html'] })).toBe('404 404.html')
+  })
+
+  test('shows the nearest 404.html, also where others lie deeper', () => {
+    const files = ['404.html', 'a/404.html', 'x/y/z/404.html']
+    expect(answer('/a/q', { files })).toBe('404 a/404.html')
+    expect(answer('/q', { files })).toBe('404 404.html')
+    expect(answer('/x/y/q', { files })).toBe('404 404.html')
   })
 
   test('has no page among files that only end like one', () => {
@@ -319,6 +332,10 @@ describe('_redirects', () => {
     expect(answer('/docs/old/x', { rules, dest: 'script' })).toBe('404 page.html')
     expect(answer('/docs/gone/x', { rules })).toBe('404 docs/404.html')
     expect(answer('/docs/gone/x', { rules, spa: true })).toBe('404 docs/404.html')
+  })
+
+  test('no rule shows the rules', () => {
+    expect(answer('/x', { rules: { redirects: ['/x /_redirects 200'] } })).toBe('404')
   })
 
   test('a rewrite to what is not a page is for scripts too', () => {

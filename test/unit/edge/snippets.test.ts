@@ -37,6 +37,11 @@ describe('what is added', () => {
     expect(make({ consent_banner: 'auto' })).toBeUndefined()
   })
 
+  test('no badge where the plan shows none', () => {
+    expect(make(ga)!.body.toString()).toBe('')
+    expect(make(null, { badge: true })!.head.toString()).toBe('')
+  })
+
   test('a badge with the word dropway, a way home and a way to report', () => {
     const { body, head } = make(null, { badge: true })!
     expect(head.length).toBe(0)

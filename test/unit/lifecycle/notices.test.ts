@@ -18,6 +18,7 @@ const kindAt = (days: number, told: string[] = []): string | undefined =>
 
 test.each([
   [-8, [], undefined],
+  [-7 - 1 / DAY_MS, [], undefined],
   [-7, [], 'expiring_1'],
   [-6, ['expiring_1'], undefined],
   // Nothing was sent a week before: the later warning says it better.

@@ -136,6 +136,7 @@ describe('redirect addresses', () => {
     ['https://[::1]/cb', { kind: 'own-machine' }],
     ['http://localhost:4711/cb', { kind: 'own-machine' }],
     ['https.client.example://localhost/cb', { kind: 'app', scheme: 'https.client.example:' }],
+    ['com.example.app:/cb', { kind: 'app', scheme: 'com.example.app:' }],
   ])('%s is told to the person as %j', (uri, place) => expect(returnPlace(uri)).toEqual(place))
 
   test('the query of the address stays as it is, and the answer comes behind it', () => {
@@ -204,6 +205,9 @@ describe('what was granted binds what follows', () => {
   ])('the parameters of %j: %s', (text, code) =>
     expect(codeOf(() => requireParameters(form(text), ['code', 'redirect_uri']))).toBe(code),
   )
+  test('the first parameter that is missing is named', () => {
+    expect(() => requireParameters(form(''), ['code', 'redirect_uri'])).toThrow('code is missing.')
+  })
   test('each resource takes its own scope', () => {
     expect([...resourcesOf(BASE_URL)]).toEqual([
       [`${BASE_URL}/mcp`, 'mcp'],
@@ -298,7 +302,7 @@ describe('registration', () => {
     { redirect_uris: ['https://c.example/cb'], grant_types: ['authorization_code', 'refresh_token'] },
     { redirect_uris: ['https://c.example/cb'], grant_types: Array<string>(20).fill('authorization_code') },
     { redirect_uris: ['https://c.example/cb'], grant_types: ['authorization_code', 'x'.repeat(200)] },
-    { grant_types: [DEVICE_GRANT] },
+    { grant_types: ['urn:ietf:params:oauth:grant-type:device_code'] },
     { redirect_uris: [], grant_types: [DEVICE_GRANT, 'refresh_token'] },
   ])('accepted: %j', (body) => expect(registrationSchema.safeParse(body).success).toBe(true))
 

@@ -120,6 +120,9 @@ describe('a token', () => {
     ['<!-a>-->', { kind: 'other', end: 5 }],
     ['<!->', { kind: 'other', end: 4 }],
     ['<!x->', { kind: 'other', end: 5 }],
+    ['<!x-a>b-->', { kind: 'other', end: 6 }],
+    ['<!-x>b-->', { kind: 'other', end: 5 }],
+    ['<a href="" src="x">', { kind: 'start', name: 'a', end: 19, selfClosing: false, values: { href: '', src: 'x' } }],
     ['<![CDATA[a>b]]>', { kind: 'other', end: 11 }],
     ['<a', { kind: 'unfinished' }],
     ['<a ', { kind: 'unfinished' }],
@@ -215,6 +218,8 @@ describe('the end of what is not markup', () => {
     ['<!--<script></script><script></script></script>', 'script', 'end script 38-47'],
     ['<!--<script></script>--><script></script>', 'script', 'end script 32-41'],
     ['<!--<!--<script></script></script>', 'script', 'end script 25-34'],
+    ['<!-- --><!--<script></script></script>', 'script', 'end script 29-38'],
+    ['<!--<script><!--</script></script>', 'script', 'end script 25-34'],
   ])('%j of %s: %s', (text, name, expected) => {
     expect(endOf(text, name)).toBe(expected)
   })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compilePattern, compileTarget } from '../../../shared/path-pattern.ts'
+import { compilePattern, compileTarget, encodePath, encodeUnsafe, oneSlash } from '../../../shared/path-pattern.ts'
 
 function match(from: string, path: string): Record<string, string> | undefined | string {
   const pattern = compilePattern(from)
@@ -39,6 +39,14 @@ describe('a pattern', () => {
     ['/a.b(c)[d]', '/a.b(c)[d]', {}],
     ['/a.b/*', '/axb/x', undefined],
     ['/caf%C3%A9', '/café', {}],
+    ['/*/:a/:b', '/x/y/1/2', { splat: 'x/y', a: '1', b: '2' }],
+    ['/:a/*/:b/:c/', '/0/x/y/1/2/', { a: '0', splat: 'x/y', b: '1', c: '2' }],
+    ['/a*/:b', '/axy/1', { splat: 'xy', b: '1' }],
+    ['/a*', '/a', { splat: '' }],
+    ['/a*', '/a/b/', { splat: '/b/' }],
+    ['/.well-known/*', '/.well-known/x', { splat: 'x' }],
+    ['/..a/b..', '/..a/b..', {}],
+    ['/to/https://a.test', '/to/https://a.test', {}],
   ])('%s on %s', (from, path, expected) => {
     expect(match(from, path)).toEqual(expected)
   })
@@ -50,6 +58,12 @@ describe('a pattern', () => {
     ['/a#b', /query or fragment/],
     ['/a/*/b/*', /more than one \*/],
     ['/a/../b', /\.\./],
+    ['/a/..', /\.\./],
+    ['/a/./b', /segments/],
+    ['/.', /segments/],
+    ['HTTP://example.com/x', /names a host/],
+    ['/:', /placeholder/],
+    ['/a/:/b', /placeholder/],
     ['/:a/:a', /twice/],
     ['/:1', /placeholder/],
     ['/:a-b', /placeholder/],
@@ -57,6 +71,14 @@ describe('a pattern', () => {
     ['/a%00', /character/],
     [`/${Array.from({ length: 20 }, (_, index) => `:p${index}`).join('/')}`, /more than 16/],
   ])('%s is refused with a reason', (from, reason) => expect(match(from, '/')).toMatch(reason))
+
+  test('may have sixteen placeholders', () => {
+    const names = Array.from({ length: 16 }, (_, index) => `p${index}`)
+    const path = names.map((_, index) => `/${index}`).join('')
+    expect(match(names.map((name) => `/:${name}`).join(''), path)).toEqual(
+      Object.fromEntries(names.map((name, index) => [name, `${index}`])),
+    )
+  })
 
   test('never throws', () => {
     fc.assert(fc.property(fc.string(), fc.string(), (from, path) => void match(`/${from}`, `/${path}`)))
@@ -81,6 +103,50 @@ describe('a target', () => {
     expect(at('/show/:id')).toBe('/show/1&admin=1%23x%3Fy=/%25+')
     expect(new URL(at('https://example.com/?id=:id')).searchParams.get('id')).toBe('1&admin=1#x?y=/%+')
   })
+  test('writes each value as its own place wants it', () => {
+    const compiled = compileTarget('/:a/:b/x:a?c=:a&d=:b&:a#:b', ['a', 'b'])
+    const values = new Map([
+      ['a', '1/&/'],
+      ['b', '=2'],
+    ])
+    expect('problem' in compiled ? compiled.problem : compiled.location(values)).toBe(
+      '/1/&//=2/x1/&/?c=1/%26/&d=%3D2&1/%26/#%3D2',
+    )
+  })
+  test('is not a placeholder where only its name is written', () => {
+    expect(target('/slug/splat')).toEqual({ location: '/slug/splat', path: '/slug/splat' })
+  })
+  test.each([
+    ['/a//b///c', '', '/a/b/c'],
+    ['/a/:v', '/x', '/a/x'],
+    ['/a/:v/b', 'x/', '/a/x/b'],
+    ['/:v/:v', '', '/'],
+    [':v', '', undefined],
+  ])('%s with %j is the path %s', (to, value, path) => {
+    const compiled = compileTarget(to, ['v'])
+    expect('problem' in compiled ? undefined : compiled.path(new Map([['v', value]]))).toBe(path)
+  })
+  test('knows where it leads without building it', () => {
+    const text = fc.array(fc.constantFrom('/', 'a', 'b', 'é', ':x', ':y'), { maxLength: 6 }).map((all) => all.join(''))
+    const value = fc
+      .array(fc.constantFrom('/', 'a', 'b', 'é'), { maxLength: 3 })
+      .map((all) => all.join('').replace(/\/+/g, '/'))
+    fc.assert(
+      fc.property(text, value, value, text, (to, x, y, other) => {
+        const compiled = compileTarget(`/${to.replace(/^\/+/, '')}`, ['x', 'y'])
+        fc.pre(!('problem' in compiled))
+        const values = new Map([
+          ['x', x],
+          ['y', y],
+        ])
+        const path = compiled.path(values)
+        expect(compiled.leadsTo(path, values)).toBe(true)
+        for (const elsewhere of [`${path}a`, path.slice(0, -1), path.slice(1), other, `/${other}`])
+          expect(compiled.leadsTo(elsewhere, values), elsewhere).toBe(elsewhere === path)
+      }),
+      { numRuns: 1000 },
+    )
+  })
   test('uses no more placeholders than an address can hold', () => {
     expect(compileTarget(`/${':id'.repeat(16)}`, ['id'])).not.toHaveProperty('problem')
     expect(compileTarget(`/${':id'.repeat(17)}`, ['id'])).toHaveProperty('problem')
@@ -101,6 +167,10 @@ describe('a target', () => {
     expect(target('/a%20b/é')).toEqual({ location: '/a%20b/%C3%A9', path: '/a b/é' })
     expect(target('/time/12:30/:other')).toMatchObject({ location: '/time/12:30/:other' })
     expect(target('https://example.com:8443/:slug')).toMatchObject({ location: 'https://example.com:8443/%C3%BC%20b' })
+    expect(target('HTTP://Example.com:1?a')).toMatchObject({ location: 'HTTP://Example.com:1?a' })
+    expect(target('https://example.com:65535')).toMatchObject({ location: 'https://example.com:65535' })
+    expect(target('/to/https://example.com/')).toMatchObject({ location: '/to/https://example.com/' })
+    expect(target('/\u{1F600}"<a')).toMatchObject({ location: '/%F0%9F%98%80%22%3Ca' })
   })
   test.each([
     '//evil.com',
@@ -112,5 +182,30 @@ describe('a target', () => {
     'https://',
     'https://user@host/',
     'https://a\\b/',
+    'https://a:/',
+    'https://a:123456/',
+    'x https://a/',
   ])('%s is refused', (to) => expect(target(to)).toMatch(/must/))
+  test('without a host is told so', () => expect(target('https://')).toMatch(/plain host/))
+})
+
+test.each([
+  ['/a', '/a'],
+  ['/', '/'],
+  ['/a//b', '/a//b'],
+  ['//evil.com', '/evil.com'],
+  ['///evil.com', '/evil.com'],
+  ['/\\evil.com', '/evil.com'],
+  ['\\\\evil.com', '/evil.com'],
+  ['evil.com//x', '/evil.com//x'],
+  ['?a', '/?a'],
+  ['', '/'],
+])('%j as an address on this host is %s', (location, expected) => expect(oneSlash(location)).toBe(expected))
+
+test('half of a character is written as the sign for what cannot be read', () => {
+  const half = 'a\ud800b'
+  expect(encodePath(half)).toBe('a%EF%BF%BDb')
+  expect(encodeUnsafe(half)).toBe('a%EF%BF%BDb')
+  const compiled = compileTarget('/?q=:q', ['q'])
+  expect('problem' in compiled ? '' : compiled.location(new Map([['q', half]]))).toBe('/?q=a%EF%BF%BDb')
 })

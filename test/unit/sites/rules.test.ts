@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { slugProblem } from '../../../shared/hosts.ts'
 import { randomSlug } from '../../../shared/readable-slug.ts'
@@ -321,6 +322,24 @@ describe('an owner chooses', () => {
       { pause: [], resume: [] },
     ],
   ])('%s', (_, all, moves) => expect(swapForChosen(all, 3)).toEqual(moves))
+
+  test('of any drops, no chosen one waits while another is live, and no place is lost', () => {
+    const facts = fc.record({ paused: fc.boolean(), chosen: fc.boolean(), empty: fc.boolean(), publishedAt: fc.nat(5) })
+    fc.assert(
+      fc.property(fc.array(facts, { maxLength: 8 }), fc.nat(6), (list, cap) => {
+        const all = list.map((site, index) => ({ ...site, id: `s${index}` }))
+        const { pause, resume } = swapForChosen(all, cap)
+        const live = all.filter((site) => (site.paused ? resume.includes(site.id) : !pause.includes(site.id)))
+        const waiting = all.filter((site) => !live.includes(site))
+        const before = all.filter((site) => !site.paused).length
+        expect(live).toHaveLength(Math.min(all.length, Math.max(cap, before)))
+        if (waiting.some((site) => site.chosen)) expect(live.every((site) => site.chosen)).toBe(true)
+        // Nobody gives way to a drop that was not chosen.
+        if (pause.length > 0)
+          expect(all.filter(({ id }) => resume.includes(id)).every((site) => site.chosen)).toBe(true)
+      }),
+    )
+  })
 })
 
 test.each([

@@ -212,9 +212,8 @@ function findScriptEnd(bytes: Buffer, from: number): number | undefined {
       if (state !== 'double') return at
       state = 'escaped'
     } else if (state === 'plain' && startsWith(bytes, '<!--', at)) {
-      state = 'escaped'
       // The dashes that open it may also close it: `<!-->`. Without an end the rest of the document is escaped.
-      searched = at + 2
+      state = 'escaped'
     } else if (state === 'escaped' && isWordAt(bytes, 'script', at + 1)) {
       state = 'double'
     }
