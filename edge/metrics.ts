@@ -14,7 +14,7 @@ export interface MetricsDependencies {
   readonly workers: Pick<Workers, 'report' | 'restarts'>
   readonly follower: Pick<Follower, 'isFollowing' | 'position'>
   readonly ledger: Pick<ViewLedger, 'pending'>
-  readonly replica: Pick<Replica, 'snapshotEpoch'>
+  readonly replica: Pick<Replica, 'snapshotEpoch' | 'refusals'>
   readonly certificates: { read(): CertificateCounts }
   /** Of the primary. */
   readonly delay: DelayMeter
@@ -52,6 +52,7 @@ async function answer(
     collect(registry, await dependencies.workers.report({ isScrape: true }), dependencies)
     collectDelays(registry, 'primary', dependencies.delay.read(true))
     collectCertificates(registry, dependencies.certificates.read())
+    collectRefusals(registry, [...dependencies.replica.refusals().keys()])
     return { status: 200, type: registry.contentType, body: await registry.metrics() }
   }
   if (url === '/healthz') {
@@ -138,6 +139,29 @@ function collectDelays(registry: Registry, process: string, delay: ReturnType<De
     new Gauge({ name, help: 'Since the last scrape.', labelNames: ['process'], registers: [registry] })
   gauge('dropway_edge_event_loop_delay_p999_ms').set({ process }, delay.p999Ms)
   gauge('dropway_edge_event_loop_delay_max_ms').set({ process }, delay.maxMs)
+}
+
+/** Each name is a series of its own: so many at most, the newest. */
+const MAX_NAMED_REFUSALS = 50
+const MAX_LABEL_CHARS = 253
+
+function collectRefusals(registry: Registry, refused: readonly string[]): void {
+  const registers = [registry]
+  new Gauge({
+    name: 'dropway_edge_refused',
+    help: 'Hosts, certificates and others whose news cannot be used.',
+    registers,
+  }).set(refused.length)
+  const named = new Gauge({
+    name: 'dropway_edge_refused_name',
+    help: 'Which they are.',
+    labelNames: ['kind', 'name'],
+    registers,
+  })
+  for (const key of refused.slice(-MAX_NAMED_REFUSALS)) {
+    const space = key.indexOf(' ')
+    named.set({ kind: key.slice(0, space), name: key.slice(space + 1, space + 1 + MAX_LABEL_CHARS) }, 1)
+  }
 }
 
 function collectCertificates(registry: Registry, counts: CertificateCounts): void {

@@ -11,6 +11,7 @@ import { openLocalCa } from '../certs/local-ca.ts'
 import { createOrderBudget } from '../certs/order-budget.ts'
 import { createIssuer, type CertificateEvents, type Issuer } from '../certs/renew.ts'
 import { createLocalSource, type CertificateSource } from '../certs/source.ts'
+import { openBlobStore } from '../shared/blobs/open.ts'
 import { systemClock } from '../shared/clock.ts'
 import { newId } from '../shared/ids.ts'
 import { createLog, type Log } from '../shared/log.ts'
@@ -23,11 +24,13 @@ import { startWatchdog } from '../shared/watchdog/watchdog.ts'
 import type { EdgeConfig } from './config.ts'
 import { startDelayMeter } from './delay-meter.ts'
 import type { SeenPage } from './context.ts'
+import { indexManifest } from './locate/site-index.ts'
 import { startMetrics } from './metrics.ts'
 import { findOrphans, noteWorkers } from './orphans.ts'
 import { startFollower } from './store/follower.ts'
 import { connectRedis } from './store/redis.ts'
 import { openReplica, type Change, type Replica } from './store/replica.ts'
+import { createProblemOf } from './store/usable.ts'
 import { setAside } from './store/replica-damage.ts'
 import { startViewLedger } from './store/view-ledger.ts'
 import { createVisitors } from './store/visitors.ts'
@@ -80,6 +83,12 @@ export async function runPrimary(
       await workers.announce(changes)
       tellIssuer(issuer, replica, changes)
     },
+    problemOf: createProblemOf({
+      replica,
+      blobs: openBlobStore({ url: config.blobStore }, () => {}),
+      secrets: createSecrets(config.secretKey),
+      indexManifest,
+    }),
     log,
     timers: systemTimers,
   })

@@ -151,6 +151,14 @@ export const errors = {
     new ApiError(500, 'internal', 'Something failed on our side. Try again; if it stays, quote this id.', {
       fields: { id },
     }),
+  /** Every control and the database are well, and an edge cannot serve what was published: it was taken back. */
+  notServed: (reason: string) =>
+    new ApiError(
+      503,
+      'not_served',
+      `Nothing was published: an edge cannot serve this version (${reason}). Visitors see what they saw before. Try again; if it stays, tell whoever runs the service that "admin doctor" says more.`,
+      { headers: { 'retry-after': '5' } },
+    ),
   unavailable: (detail: string) =>
     new ApiError(503, 'unavailable', detail, { headers: { 'retry-after': String(RETRY_SECONDS) } }),
 }

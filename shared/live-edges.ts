@@ -13,9 +13,6 @@ export interface EdgeRegistry {
   mget(keys: string[]): Promise<(string | null)[]>
 }
 
-/** Named to control at most; an edge that refuses more says how many there are. */
-export const MAX_REFUSALS_TOLD = 500
-
 /** What an edge says beside its position. Fields are only ever added: a reader skips those that it does not know. */
 const edgeStateSchema = z.object({
   v: z.literal(1),
@@ -43,6 +40,8 @@ export interface LiveEdge {
         readonly history: History | undefined
         /** By name, whatever the kind. */
         readonly refused: ReadonlyMap<string, string>
+        /** By host: those whose record, or something that this release does not know, was refused. */
+        readonly refusedRoutes: ReadonlyMap<string, string>
         readonly refusedCount: number
       }
     | undefined
@@ -52,13 +51,23 @@ export function encodeEdgeState(state: EdgeState): string {
   return JSON.stringify(state)
 }
 
+/** A certificate that cannot be used is no reason to doubt the publish of a drop. */
+const BESIDE_ROUTES = /^(?:certificate|domain|challenge) /
+
+function nameOf(key: string): string {
+  return key.slice(key.indexOf(' ') + 1)
+}
+
 function decodeEdgeState(text: string): NonNullable<LiveEdge['state']> & { readonly position: string } {
   const { position, epoch, history, refused, refusedCount } = edgeStateSchema.parse(JSON.parse(text))
   return {
     position,
     epoch,
     history: decodeHistory(history),
-    refused: new Map(refused.map(([key, reason]) => [key.slice(key.indexOf(' ') + 1), reason])),
+    refused: new Map(refused.map(([key, reason]) => [nameOf(key), reason])),
+    refusedRoutes: new Map(
+      refused.filter(([key]) => !BESIDE_ROUTES.test(key)).map(([key, reason]) => [nameOf(key), reason]),
+    ),
     refusedCount,
   }
 }

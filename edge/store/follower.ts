@@ -16,20 +16,22 @@
  * A snapshot of an older history than ours, or of a rival one, is not taken: Postgres was set back and does not know it
  * yet. We say what we hold, acknowledge nothing, and wait for control to begin a history that is newer than ours.
  *
- * What cannot be read does not stop what stands behind it. Its name goes on as it was, and is told to control beside
- * the position: an acknowledgement never covers it.
+ * What cannot be read or served does not stop what stands behind it. Its name goes on as it was, and is told to control
+ * beside the position: an acknowledgement never covers it. It is tried again every few seconds, since what was wrong may
+ * have been the blob store.
  */
 import { CHALLENGE_LIFETIME_MS } from '../../shared/challenges.ts'
 import { decodeHistory, encodeHistory, historyOfRevision, relationOf, type History } from '../../shared/history.ts'
 import { EDGE_HEARTBEAT_MS, EDGE_TTL_MS, keys } from '../../shared/keys.ts'
-import { encodeEdgeState, MAX_REFUSALS_TOLD } from '../../shared/live-edges.ts'
+import { encodeEdgeState } from '../../shared/live-edges.ts'
 import type { Log } from '../../shared/log.ts'
 import type { RedisConnection } from '../../shared/redis-commands.ts'
 import { compareStreamIds, nextStreamId, START_OF_LOG } from '../../shared/stream.ts'
 import type { Timers } from '../../shared/timers.ts'
 import { isAbout, readLog, readSnapshot, type Read } from './read-entries.ts'
 import { BLOCK_MS } from './redis.ts'
-import type { Change, Refusal, Replica } from './replica.ts'
+import { refusalKey, type Change, type Entry, type Refusal, type Replica } from './replica.ts'
+import type { ProblemOf } from './usable.ts'
 
 /** One round trip's worth of log; a slow edge must not hold a huge reply in memory. */
 const LOG_BATCH = 1000
@@ -37,6 +39,12 @@ const SNAPSHOT_PAGE = 5000
 /** Whoever waits for a large snapshot wants to see it grow. */
 const REPORT_HOSTS = 100_000
 const RECONNECT_MS = 250
+/** One blob store that does not answer must not hold up the news of everybody else. */
+const EXAMINE_MS = 1000
+const TRY_AGAIN_MS = 5000
+const TRY_AGAIN_AT_ONCE = 100
+/** Of one batch; the others are counted. */
+const MAX_LOGGED_REFUSALS = 20
 
 export interface FollowerDependencies {
   readonly edgeId: string
@@ -45,6 +53,8 @@ export interface FollowerDependencies {
   connect(use: 'commands' | 'blocking'): RedisConnection
   /** Resolves when no worker serves the old value of these any more; undefined: everything may have changed. */
   announce(changes: readonly Change[] | undefined): Promise<void>
+  /** What would keep this edge from serving an entry that it can read. */
+  readonly problemOf?: ProblemOf
   readonly log: Log
   readonly timers: Timers
   /** Entries in one reply; never more than the log keeps. */
@@ -62,13 +72,14 @@ export interface Follower {
 }
 
 export function startFollower(dependencies: FollowerDependencies): Follower {
-  const { edgeId, replica, connect, announce, log, timers, logBatch = LOG_BATCH } = dependencies
+  const { edgeId, replica, connect, announce, problemOf, log, timers, logBatch = LOG_BATCH } = dependencies
   let stopped = false
   /** From here on a change of the epoch means that we have to reconcile again. */
   let reconciled = false
   let following = false
   let reconcileNeeded = false
   let complained = false
+  let triedAgainAt = 0
   /** The epoch that we do not take part in, while there is one. */
   let asideFrom: string | undefined
   /** What all workers serve. The replica is ahead of it while they are being told. */
@@ -83,7 +94,7 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
       position: served.position,
       epoch: served.epoch,
       ...(served.history ? { history: encodeHistory(served.history) } : {}),
-      refused: served.refused.slice(0, MAX_REFUSALS_TOLD),
+      refused: served.refused,
       refusedCount: served.refused.length,
     })
     await commands
@@ -117,8 +128,37 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
   }
   const stopHeartbeat = timers.every(EDGE_HEARTBEAT_MS, () => void heartbeat().catch(() => {}))
 
-  async function publish({ entries, refused }: Read, position: string): Promise<void> {
-    for (const { name, reason } of refused) log.error({ name, reason }, 'an unreadable entry in Redis is refused')
+  /** Of what can be read, what can be served; of several entries of one name the last one that can. */
+  async function examine(read: Read, isAsked: (entry: Entry) => boolean = () => true): Promise<Read> {
+    if (!problemOf) return read
+    const deadline = timers.sleep(EXAMINE_MS).then(() => `it could not be read within ${EXAMINE_MS} ms`)
+    const problems = await Promise.all(
+      read.entries.map(async (entry) => (isAsked(entry) ? Promise.race([problemOf(entry), deadline]) : undefined)),
+    )
+    const refused = new Map<string, Refusal>()
+    const entries = read.entries.filter((entry, index) => {
+      const reason = problems[index]
+      if (reason === undefined) refused.delete(refusalKey(entry))
+      else refused.set(refusalKey(entry), { kind: entry.kind, name: entry.name, reason })
+      return reason === undefined
+    })
+    for (const refusal of read.refused) refused.set(refusalKey(refusal), refusal)
+    return { entries, refused: [...refused.values()] }
+  }
+
+  /** Each once, not with every attempt, and never so many that the log is nothing else. */
+  function tellOperator(refused: readonly Refusal[]): void {
+    const known = replica.refusals()
+    const news = refused.filter((refusal) => known.get(refusalKey(refusal)) !== refusal.reason)
+    for (const { kind, name, reason } of news.slice(0, MAX_LOGGED_REFUSALS))
+      log.error({ kind, name: name.slice(0, 253), reason }, 'news of a host cannot be used; it goes on as it was')
+    const more = news.length - MAX_LOGGED_REFUSALS
+    if (more > 0) log.error({ more }, 'news of further hosts cannot be used')
+  }
+
+  async function publish(read: Read, position: string): Promise<void> {
+    const { entries, refused } = await examine(read)
+    tellOperator(refused)
     const changes = await replica.apply(entries, { position }, refused)
     if (changes.length > 0) await announce(changes)
     served = servedBy(replica, position)
@@ -131,10 +171,13 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
     const [tip] = await commands.xrevrange(keys.log, '+', '-', 'COUNT', 1)
     const named = new Set<string>()
     const refused: Refusal[] = []
+    const wasRefused = replica.refusals()
     let reported = 0
     const apply = async (kind: 'route' | 'certificate', page: readonly (readonly [string, string])[]) => {
-      const read = readSnapshot(kind, page)
-      if (isNewerThan(history, read)) throw new Error('a newer history is being written over the snapshot')
+      const found = readSnapshot(kind, page)
+      if (isNewerThan(history, found)) throw new Error('a newer history is being written over the snapshot')
+      // All of a snapshot are too many to be asked for; those that were refused are not forgotten by it.
+      const read = await examine(found, (entry) => wasRefused.has(refusalKey(entry)))
       refused.push(...read.refused)
       await replica.apply(read.entries, {})
     }
@@ -148,7 +191,7 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
     if (tip) await learnChallenges(tip[0])
     await reportUnknown(named)
     if ((await commands.get(keys.epoch)) !== epoch) throw new Error('the snapshot changed while it was read')
-    for (const { name, reason } of refused) log.error({ name, reason }, 'an unreadable record in Redis is refused')
+    tellOperator(refused)
     await replica.completeSnapshot({ epoch, position: tip?.[0] ?? START_OF_LOG }, refused)
     await announce(undefined)
     log.info({ epoch, hosts: named.size }, 'snapshot applied')
@@ -208,6 +251,31 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
     return asideFrom === undefined ? (tip?.[0] ?? START_OF_LOG) : START_OF_LOG
   }
 
+  /** What was refused, as the snapshot has it now. Between two batches: nothing newer is replaced or cleared by it. */
+  async function tryAgain(position: string): Promise<void> {
+    if (!problemOf || replica.refusals().size === 0 || timers.now() - triedAgainAt < TRY_AGAIN_MS) return
+    triedAgainAt = timers.now()
+    for (const kind of ['route', 'certificate'] as const) {
+      const names = [...replica.refusals().keys()].filter((key) => key.startsWith(`${kind} `)).slice(-TRY_AGAIN_AT_ONCE)
+      const page: [string, string][] = []
+      for (const name of names.map((key) => key.slice(kind.length + 1))) {
+        const value = await commands.hget(kind === 'route' ? keys.routes : keys.certificates, name)
+        if (value !== null) page.push([name, value])
+      }
+      const found = readSnapshot(kind, page)
+      // Of a newer history: its snapshot comes first.
+      if (isNewerThan(replica.history(), found)) return
+      const news = (await examine(found)).entries.filter(isNews)
+      if (news.length > 0) await publish({ entries: news, refused: [] }, position)
+    }
+  }
+
+  /** What is served already was not what was refused. */
+  function isNews(entry: Entry): boolean {
+    if (entry.kind !== 'route') return entry.value !== replica.value(entry.kind, entry.name)
+    return entry.record.revision > (replica.route(entry.name)?.revision ?? 0)
+  }
+
   async function follow(level: string): Promise<void> {
     let { position } = replica.progress()
     while (!stopped && !reconcileNeeded) {
@@ -218,6 +286,7 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
       }
       const reply = await blocking!.xread('COUNT', logBatch, 'BLOCK', BLOCK_MS, 'STREAMS', keys.log, position)
       const entries = reply?.[0]?.[1] ?? []
+      await tryAgain(position)
       if (entries.length === 0) continue
       // The log is longer than a batch: where something was trimmed behind our position, the reply is a full one.
       if (entries.length === logBatch && (await isTrimmedPast(position))) return

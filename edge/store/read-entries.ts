@@ -73,7 +73,8 @@ function fieldOf(name: string, fields: readonly string[]): string | undefined {
 
 const MAX_REASON_CHARS = 200
 
-function firstLine(error: unknown): string {
+/** A reason as it is told to operators. */
+export function firstLine(error: unknown): string {
   return String((error as Error).message)
     .replaceAll(/\s+/g, ' ')
     .slice(0, MAX_REASON_CHARS)

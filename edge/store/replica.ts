@@ -44,6 +44,12 @@ export function refusalKey({ kind, name }: { readonly kind: string; readonly nam
   return `${kind} ${name}`
 }
 
+/**
+ * Kept, the newest: as many as are told to control. More than that is not one bad host but a release that cannot read
+ * the other's records, and every one of them is read again with the next snapshot.
+ */
+export const MAX_REFUSALS = 1000
+
 /** LMDB refuses longer keys; a host has at most 253 bytes, a token is short. */
 export const MAX_NAME_BYTES = 500
 
@@ -60,7 +66,10 @@ export interface Replica {
   progress(): Progress
   /** The newest history of which anything is held; undefined: of a release without histories. */
   history(): History | undefined
-  /** By kind and name (`refusalKey`); kept with the rest, so that an edge that was upgraded reads again what the one before could not. */
+  /**
+   * By kind and name (`refusalKey`), the newest last; kept with the rest, so that an edge that was upgraded reads again
+   * what the one before could not.
+   */
   refusals(): ReadonlyMap<string, string>
   /** A reader sees the newest commit of the primary from here on. */
   refresh(): void
@@ -120,13 +129,20 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
     for (const [key, value] of Object.entries(progress)) meta.put(key, value)
   }
 
+  const putRefusals = (all: readonly (readonly [string, string])[]): void =>
+    meta.put('refused', JSON.stringify(all.slice(-MAX_REFUSALS)))
+
   /** A name that was heard of again, in words that can be read, is no longer refused. */
   const noteRefusals = (entries: readonly Entry[], refused: readonly Refusal[]): void => {
     const known = refusals()
     if (known.size === 0 && refused.length === 0) return
     for (const entry of entries) known.delete(refusalKey(entry))
-    for (const refusal of refused) known.set(refusalKey(refusal), refusal.reason)
-    meta.put('refused', JSON.stringify([...known]))
+    for (const refusal of refused) {
+      // The newest stand last.
+      known.delete(refusalKey(refusal))
+      known.set(refusalKey(refusal), refusal.reason)
+    }
+    putRefusals([...known])
   }
 
   return {
@@ -164,7 +180,7 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
       await storage.transaction(() => {
         noteProgress(progress)
         meta.put('snapshot', progress.epoch)
-        meta.put('refused', JSON.stringify(refused.map((refusal) => [refusalKey(refusal), refusal.reason])))
+        putRefusals(refused.map((refusal) => [refusalKey(refusal), refusal.reason]))
       })
     },
     readAll() {

@@ -1,4 +1,5 @@
 /** The routing table at the edge: what happens to it when Redis stops, forgets, or comes back as another one. */
+import { createHash } from 'node:crypto'
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -151,6 +152,42 @@ test('what an edge cannot read is told beside the position, until it can', async
   await fixture.publish('a.localhost', { 'index.html': 'read again' })
   expect(await refused()).toEqual([])
 })
+
+test('what an edge cannot serve replaces nothing, is named, and is tried again', async () => {
+  fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1', METRICS_PORT: '0' } })
+  const metrics = async () => (await fetch(`http://127.0.0.1:${fixture.edge.metricsPort}/metrics`)).text()
+  const isNamed = async (kind: string, name: string) =>
+    (await metrics()).includes(`dropway_edge_refused_name{kind="${kind}",name="${name}"} 1`)
+  const manifest = { v: 1, files: [], redirects: [], headers: [], unserved: [] }
+  const late = Buffer.from(
+    JSON.stringify({ ...manifest, redirects: [{ from: '/*', to: '/late', status: 302, force: true, line: 1 }] }),
+  )
+  const unusable = {
+    'of a later format': await fixture.putBlob(Buffer.from(JSON.stringify({ ...manifest, v: 2 }))),
+    'not JSON': await fixture.putBlob(Buffer.from('{')),
+    'without its landing page': await fixture.putBlob(
+      Buffer.from(
+        JSON.stringify({ ...manifest, files: [['index.html', { hash: '0'.repeat(64), size: 1, type: 'text/html' }]] }),
+      ),
+    ),
+    'not there yet': createHash('sha256').update(late).digest('hex'),
+  }
+  const route = await fixture.publish('a.localhost', { 'index.html': 'kept' })
+  for (const [what, hash] of Object.entries(unusable)) {
+    await fixture.setRoute({ ...route, manifest: hash })
+    expect(await isNamed('route', 'a.localhost'), what).toBe(true)
+    expect((await fixture.h1('a.localhost', '/')).text, what).toBe('kept')
+  }
+  // What was missing has come, and nobody publishes anything again.
+  await fixture.putBlob(late)
+  await eventually(async () => (await fixture.h1('a.localhost', '/')).headers['location'] === '/late')
+  expect(await isNamed('route', 'a.localhost')).toBe(false)
+
+  await fixture.log({ kind: 'certificate', name: 'a.example.com', value: 's1.nonsense' })
+  await fixture.publish('b.localhost', { 'index.html': 'not held up' })
+  expect(await isNamed('certificate', 'a.example.com')).toBe(true)
+  expect(fixture.edge.output()).toContain('cannot be used')
+}, 60_000)
 
 test('a log that was trimmed past its position is made up for from the snapshot', async () => {
   fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })

@@ -19,9 +19,7 @@ import { createApp } from '../../control/composition/app.ts'
 import { readControlConfig } from '../../control/ground/config.ts'
 import { transaction } from '../../control/ground/database/sql.ts'
 import { insertUser } from '../../control/people/accounts/queries.ts'
-import { SESSION_COOKIE } from '../../control/people/accounts/session-cookie.ts'
-import { beginSession } from '../../control/people/accounts/sessions.ts'
-import { issueToken } from '../../control/people/accounts/tokens.ts'
+import { beginSession, SESSION_COOKIE } from '../../control/people/access/sessions.ts'
 import { createPersonalOrganisation } from '../../control/people/organisations/personal.ts'
 import { insertMembership, insertOrganisation } from '../../control/people/organisations/queries.ts'
 import { newId } from '../../shared/ids.ts'
@@ -36,7 +34,7 @@ import { startEdgeStandIn, type EdgeStandIn } from '../support/edge-stand-in.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { startTestRedis, type TestRedis } from '../support/redis.ts'
 
-const SEQUENCES = Number(process.env['SEQUENCES'] ?? 30)
+const SEQUENCES = Number(process.env['SEQUENCES'] ?? 20)
 const CALLS = 50
 /** Of these, so many that open a sequence. */
 const OPENING_CALLS = 10
@@ -231,7 +229,6 @@ async function begin(wanted: { personal: PlanName; team: PlanName; memberRole: '
         members: new Map([[id, 'owner']]),
         deleted: false,
       })
-      if (verified) await giveToken(db, id, orgId)
       now += 1000
     }
     const [owner, member] = model.people
@@ -261,12 +258,14 @@ async function begin(wanted: { personal: PlanName; team: PlanName; memberRole: '
       ]),
       deleted: false,
     })
-    await giveToken(db, owner!.id, id)
-    await giveToken(db, member!.id, id)
   })
+  const team = model.orgs.at(-1)!
+  for (const person of model.people) if (person.verified) await giveToken(person.id, person.sessionOrg)
+  for (const userId of team.members.keys()) await giveToken(userId, team.id)
 
-  async function giveToken(db: Parameters<typeof issueToken>[0], userId: string, orgId: string): Promise<void> {
-    const { id, token, name } = await issueToken(db, { userId, orgId, emailVerified: true }, 'first')
+  async function giveToken(userId: string, orgId: string): Promise<void> {
+    const { tokens } = app.services
+    const { id, token, name } = await tokens.createFor({ userId, orgId, emailVerified: true }, 'first')
     model.tokens.push({ id, secret: token, person: userId, org: orgId, name, revoked: false })
   }
 
@@ -346,8 +345,8 @@ async function begin(wanted: { personal: PlanName; team: PlanName; memberRole: '
     if (!site || site.deleted) return
     if (each.do === 'grow') return grow(site.versions.at(-1), site.org)
     if (site.takenDown === (each.do === 'take down')) return
-    if (each.do === 'take down') await services.trust.takedown({ system: 'test' }, site.slug, 'a test')
-    else await services.trust.restore({ system: 'test' }, site.slug)
+    if (each.do === 'take down') await services.trust.takedown({ system: 'operator' }, site.slug, 'a test')
+    else await services.trust.restore({ system: 'operator' }, site.slug)
     model.takeDown(site, each.do === 'take down')
   }
 

@@ -86,7 +86,7 @@ export const mistakes: readonly Mistake[] = [
   mistake(
     'what an edge could not read counts as read',
     acknowledgements,
-    '!hosts.values().some((host) => state.refused.has(host))',
+    '!hosts.values().some((host) => state.refusedRoutes.has(host))',
     'true',
   ),
   mistake(
@@ -98,10 +98,15 @@ export const mistakes: readonly Mistake[] = [
   mistake(
     'a snapshot that was replaced counts as reached',
     acknowledgements,
-    "return 'superseded'",
-    "return 'reached'",
+    "return { kind: 'superseded' }",
+    "return { kind: 'reached' }",
   ),
-  mistake('whoever is late counts as reached', acknowledgements, "outcome ?? 'late'", "outcome ?? 'reached'"),
+  mistake(
+    'whoever is late counts as reached',
+    acknowledgements,
+    "outcome ?? { kind: 'late' }",
+    "outcome ?? { kind: 'reached' }",
+  ),
   mistake(
     'the position beside an old state is believed',
     'shared/live-edges.ts',

@@ -33,6 +33,7 @@ const LISTED = TOOLS.map((tool) => ({
 const ADVICE: Readonly<Record<string, string>> = {
   would_remove_files: 'To change single files use service_edit_files; to remove these send replace: true.',
   version_changed: 'service_read shows it; then send if_version with that number.',
+  not_served: 'Nothing has changed; call again in a minute.',
   secret_files: 'If the person wants them public, send allow_secrets: true.',
 }
 

@@ -58,7 +58,7 @@ interface AnonymousDeps {
   clock: Clock
   events: Pick<Events, 'propagate'>
   refreshRoutes: RefreshRoutes
-  sites: Pick<Sites, 'lockOrganisation' | 'roomFor' | 'reserve' | 'views'>
+  sites: Pick<Sites, 'lockOrganisation' | 'roomFor' | 'reserve' | 'views' | 'find' | 'remove'>
   versions: Pick<Versions, 'commit' | 'requireStorage'>
   publishing: Pick<Publishing, 'receive' | 'readBlob'>
   limiter: RateLimiter
@@ -156,7 +156,14 @@ export function createAnonymous({
       expires_at: site.expires_at!.toISOString(),
       report: site.report,
     }
-    return { value: drop, ...(await events.propagate()) }
+    const { pending, refused } = await events.propagate()
+    if (refused === undefined) return { value: drop, pending }
+    await transaction(sql, async (db) => {
+      const found = await sites.find(db, site.id)
+      if (found && !found.deleted_at && found.org_id === null) await sites.remove(db, found)
+    })
+    await events.propagate()
+    throw errors.notServed(refused)
   }
 
   /** Moves drops into an organisation: same address, the clock of its plan, no claim link any more. */

@@ -214,14 +214,28 @@ async function spanBlobs(
  * A new version has arrived: the oldest goes if there are more than `keep` now. One at most, so that what a larger plan
  * kept is not lost at the first upload after it. Returns the bytes that went with it.
  */
-export async function dropOldestVersion(sql: Sql, siteId: string, keep: number, now: Date): Promise<number> {
-  const [row] = await sql<{ byte_size: number }[]>`
+export async function dropOldestVersion(
+  sql: Sql,
+  siteId: string,
+  keep: number,
+  now: Date,
+): Promise<{ id: string; byte_size: number } | undefined> {
+  const [row] = await sql<{ id: string; byte_size: number }[]>`
     update versions set dropped_at = ${now} where id = (
       select id from versions where site_id = ${siteId} and dropped_at is null
         and (select count(*) from versions where site_id = ${siteId} and dropped_at is null) > ${keep}
       order by number limit 1)
-    returning byte_size`
-  return row?.byte_size ?? 0
+    returning id, byte_size`
+  return row
+}
+
+export async function dropVersion(sql: Sql, versionId: string, now: Date): Promise<void> {
+  await sql`update versions set dropped_at = ${now} where id = ${versionId}`
+}
+
+/** What was dropped a moment ago for a version that is taken back: garbage collection waits longer than that. */
+export async function retainAgain(sql: Sql, versionId: string): Promise<void> {
+  await sql`update versions set dropped_at = null where id = ${versionId}`
 }
 
 /** The bytes of the version that the next publish drops; 0 while it keeps all of them. */

@@ -18,8 +18,12 @@ export interface Awaited {
   readonly hosts: ReadonlySet<string>
 }
 
-/** `superseded`: everything was published again meanwhile; ask what position that is at. */
-export type Outcome = 'reached' | 'late' | 'superseded'
+export type Outcome =
+  | { readonly kind: 'reached' | 'late' }
+  /** Everything was published again meanwhile; ask what position that is at. */
+  | { readonly kind: 'superseded' }
+  /** An edge has come as far and says that it cannot serve it. */
+  | { readonly kind: 'refused'; readonly reason: string }
 
 export interface Acknowledgements {
   /** Settles by the deadline. */
@@ -68,7 +72,7 @@ export function createAcknowledgements(
         const outcome = edges && outcomeOf(waiter.awaited, edges)
         if (outcome === undefined && timers.now() < waiter.deadline) continue
         waiting.delete(waiter)
-        waiter.settle(outcome ?? 'late')
+        waiter.settle(outcome ?? { kind: 'late' })
       }
       if (waiting.size > 0) await timers.sleep(POLL_MS)
     }
@@ -88,11 +92,22 @@ export function createAcknowledgements(
 /** Undefined: not yet. */
 function outcomeOf(awaited: Awaited, { epoch, writer, live }: Edges): Outcome | undefined {
   const history = decodeHistory(awaited.epoch)
-  if (epoch !== awaited.epoch || (history && writer !== encodeHistory(history))) return 'superseded'
-  return live.length > 0 && live.every((edge) => hasReached(edge, awaited)) ? 'reached' : undefined
+  if (epoch !== awaited.epoch || (history && writer !== encodeHistory(history))) return { kind: 'superseded' }
+  if (live.length > 0 && live.every((edge) => hasReached(edge, awaited))) return { kind: 'reached' }
+  const reason = live.map((edge) => refusalOf(edge, awaited)).find((each) => each !== undefined)
+  return reason === undefined ? undefined : { kind: 'refused', reason }
 }
 
 function hasReached({ position, state }: LiveEdge, { position: wanted, epoch, hosts }: Awaited): boolean {
   if (compareStreamIds(position, wanted) < 0) return false
-  return state === undefined || (state.epoch === epoch && !hosts.values().some((host) => state.refused.has(host)))
+  return state === undefined || (state.epoch === epoch && !hosts.values().some((host) => state.refusedRoutes.has(host)))
+}
+
+/** Of this publish or a later one: what an edge says before it has come as far is about an earlier one. */
+function refusalOf({ position, state }: LiveEdge, { position: wanted, epoch, hosts }: Awaited): string | undefined {
+  if (compareStreamIds(position, wanted) < 0 || state?.epoch !== epoch) return undefined
+  return hosts
+    .values()
+    .map((host) => state.refusedRoutes.get(host))
+    .find((reason) => reason !== undefined)
 }

@@ -31,9 +31,16 @@ export interface Republished extends SettledUnknown {
   readonly pending: boolean
 }
 
+export interface Propagation {
+  /** Some edge may still serve what was before. */
+  readonly pending: boolean
+  /** Why an edge will go on with what was before: it cannot use the news. */
+  readonly refused?: string
+}
+
 export interface Events {
   /** Publishes what has been committed; resolves when every live edge serves it, or after 2 s with `pending`. */
-  propagate(): Promise<{ pending: boolean }>
+  propagate(): Promise<Propagation>
   /**
    * Rewrites the whole snapshot from Postgres, as a new history where that is asked for, waits until the edges have taken
    * it, and decides about what they serve beyond it.
@@ -147,7 +154,7 @@ export function createPublishing(deps: PublishingDeps): Events {
     await timers.sleep(Math.max(0, deadline - timers.now()))
   }
 
-  async function propagate(waitMs = PROPAGATION_WAIT_MS): Promise<{ pending: boolean }> {
+  async function propagate(waitMs = PROPAGATION_WAIT_MS): Promise<Propagation> {
     const deadline = timers.now() + waitMs
     const call = currentCall()
     for (;;) {
@@ -155,7 +162,8 @@ export function createPublishing(deps: PublishingDeps): Events {
       if (flushed === undefined || isLost(call, flushed.history)) return { pending: true }
       const { position, epoch, hosts } = flushed
       const outcome = await acknowledgements.reached({ position, epoch, hosts: call?.changedHosts ?? hosts }, deadline)
-      if (outcome !== 'superseded') return { pending: outcome === 'late' }
+      if (outcome.kind === 'refused') return { pending: true, refused: outcome.reason }
+      if (outcome.kind !== 'superseded') return { pending: outcome.kind === 'late' }
     }
   }
 

@@ -13,7 +13,11 @@ const ERROR_SCHEMA = {
   type: 'object',
   required: ['error'],
   properties: {
-    error: { type: 'string', description: 'Machine-readable code.' },
+    error: {
+      type: 'string',
+      description:
+        'Machine-readable code. `not_served` (503): an edge could not serve the version, so that nothing was published; try again.',
+    },
     detail: { type: 'string', description: 'What happened and what to do.' },
   },
   additionalProperties: true,

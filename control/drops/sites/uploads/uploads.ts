@@ -281,8 +281,12 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
           ...(upload.spa_fallback === null ? {} : { spaFallback: upload.spa_fallback }),
         }
         // One transaction: an upload is published once, whoever asks twice and whenever control is killed.
-        return await versions.publish(actor, siteId, prepared, options, async (db) => {
-          if (!(await queries.deleteUpload(db, uploadId))) throw errors.notFound('upload')
+        return await versions.publish(actor, siteId, prepared, options, {
+          async work(db) {
+            if (!(await queries.deleteUpload(db, uploadId))) throw errors.notFound('upload')
+          },
+          // Everything has arrived: whoever tries again need not send it again.
+          undo: (db) => queries.insertUpload(db, upload, files, []),
         })
       } finally {
         await intake.abort()

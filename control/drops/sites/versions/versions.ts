@@ -52,11 +52,23 @@ export interface PublishOptions {
   readonly password?: string | undefined
 }
 
+/** What a publish or a promotion took the place of. */
+interface Before extends Pick<SiteFacts, 'live_version_id' | 'title' | 'published_at' | 'spa_fallback'> {
+  /** The version that retention dropped. */
+  readonly dropped: string | undefined
+}
+
 interface Published {
   readonly siteId: string
   readonly version: VersionView
   /** The site came to be with this version. */
   readonly created: boolean
+}
+
+/** Happens with the publish or not at all; `undo` where the publish is taken back. */
+export interface Alongside {
+  work(db: Sql): Promise<void>
+  undo(db: Sql): Promise<void>
 }
 
 /** Which site a publish goes to. */
@@ -105,7 +117,7 @@ export function createVersions({
     prepared: PreparedVersion,
     by: string | null,
     options: PublishOptions,
-  ): Promise<{ version: VersionView; addedBytes: number }> {
+  ): Promise<{ version: VersionView; addedBytes: number; before: Before }> {
     const now = new Date(clock.now())
     await requireLiveVersion(db, site, options.ifVersion)
     const version = {
@@ -130,13 +142,53 @@ export function createVersions({
       ...(options.spaFallback === undefined ? {} : { spa_fallback: options.spaFallback }),
     }
     // One after the other on the connection of the transaction, without waiting for the answer to each.
-    const [droppedBytes] = await Promise.all([
+    const [dropped] = await Promise.all([
       queries.dropOldestVersion(db, site.id, plans[site.plan].versionsKept, now),
       queries.updateSite(db, site.id, changes, now),
       queries.recordPublish(db, { site_id: site.id, version_id: version.id, kind: 'upload', user_id: by, at: now }),
     ])
     await refreshRoutes(db, site.id)
-    return { version: view(site, { ...version, report }), addedBytes: version.byte_size - droppedBytes }
+    return {
+      version: view(site, { ...version, report }),
+      addedBytes: version.byte_size - (dropped?.byte_size ?? 0),
+      before: { ...site, dropped: dropped?.id },
+    }
+  }
+
+  /**
+   * Tells the edges. Where one cannot serve the version, everything is as it was before, and the caller hears why; the
+   * number is not given again. Where somebody else has published since, that stands: it replaced this one anyway.
+   */
+  async function propagate<Value>(
+    value: Value,
+    { siteId, versionId, before }: { siteId: string; versionId: string; before: Before },
+    undo: (db: Sql) => Promise<void>,
+  ): Promise<Propagated<Value>> {
+    const { pending, refused } = await events.propagate()
+    if (refused === undefined) return { value, pending }
+    const isTakenBack = await transaction(sql, async (db) => {
+      await queries.lockSite(db, siteId)
+      const site = await queries.findSite(db, siteId)
+      if (!site || site.live_version_id !== versionId) return false
+      const { live_version_id, title, published_at, spa_fallback, dropped } = before
+      await queries.updateSite(
+        db,
+        siteId,
+        { live_version_id, title, published_at, spa_fallback },
+        new Date(clock.now()),
+      )
+      if (dropped !== undefined) await queries.retainAgain(db, dropped)
+      await undo(db)
+      await refreshRoutes(db, siteId)
+      return true
+    })
+    if (!isTakenBack) return { value, pending }
+    log.error(
+      { site: siteId, version: versionId, reason: refused },
+      'an edge cannot serve a version; it was taken back',
+    )
+    await events.propagate()
+    throw errors.notServed(refused)
   }
 
   /** The organisation's site of that slug, without a lock; undefined when it has none. */
@@ -151,15 +203,15 @@ export function createVersions({
     { peek, find }: Target,
     prepared: PreparedVersion,
     options: PublishOptions,
-    alongside?: (db: Sql) => Promise<void>,
+    alongside?: Alongside,
   ): Promise<Propagated<Published>> {
     const password = options.password === undefined ? undefined : await preparePassword(await peek(), options.password)
     const published = await transaction(sql, async (db) => {
       const { site, created } = await find(db)
       requirePublishable(site)
-      await alongside?.(db)
+      await alongside?.work(db)
       if (password !== undefined) await protect(db, actor, site, password)
-      const { version, addedBytes } = await commit(db, site, prepared, actor.userId, options)
+      const { version, addedBytes, before } = await commit(db, site, prepared, actor.userId, options)
       if (addedBytes > 0) await requireStorage(db, actor.orgId, site.plan)
       await audit(db, {
         actor,
@@ -167,9 +219,13 @@ export function createVersions({
         subject: site.id,
         detail: { version: version.version_number },
       })
-      return { siteId: site.id, version, created }
+      return { siteId: site.id, version, created, before }
     })
-    return { value: published, ...(await events.propagate()) }
+    const { siteId, version, created, before } = published
+    return propagate({ siteId, version, created }, { siteId, versionId: version.version_id, before }, async (db) => {
+      await queries.dropVersion(db, version.version_id, new Date(clock.now()))
+      await alongside?.undo(db)
+    })
   }
 
   async function protect(db: Sql, actor: Actor, site: SiteFacts, password: WantedPassword): Promise<void> {
@@ -267,13 +323,12 @@ export function createVersions({
       return found.id
     },
 
-    /** `alongside` happens with the publish or not at all. */
     async publish(
       actor: Actor,
       siteId: string,
       prepared: PreparedVersion,
       options: PublishOptions,
-      alongside?: (db: Sql) => Promise<void>,
+      alongside?: Alongside,
     ): Promise<Propagated<VersionView>> {
       const target: Target = {
         peek: () => sites.requireOwn(sql, actor, siteId),
@@ -331,7 +386,7 @@ export function createVersions({
 
     /** A pointer flip, recorded as a publish: rolling forward again is the same move. */
     async promote(actor: Actor, siteId: string, versionId: string): Promise<Propagated<VersionView>> {
-      const version = await transaction(sql, async (db) => {
+      const { version, before } = await transaction(sql, async (db) => {
         await queries.lockSite(db, siteId)
         const site = await sites.requireOwn(db, actor, siteId)
         requirePublishable(site)
@@ -352,9 +407,9 @@ export function createVersions({
         })
         await refreshRoutes(db, siteId)
         await audit(db, { actor, action: 'site.promoted', subject: siteId, detail: { version: promoted.number } })
-        return view(site, promoted)
+        return { version: view(site, promoted), before: { ...site, dropped: undefined } }
       })
-      return { value: version, ...(await events.propagate()) }
+      return propagate(version, { siteId, versionId, before }, async () => {})
     },
 
     /** What visitors would notice if this version replaced the live one. */
