@@ -4,16 +4,18 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 
 const CONTROL = new URL('../../control/', import.meta.url).href
+const EDGE = new URL('../../edge/', import.meta.url).href
 const SHARED = new URL('../../shared/', import.meta.url).href
 
 /** Routes that answer, and let something go wrong behind the answer. */
-const PROGRAM = `
-import { createHttpServer } from '${CONTROL}http/server.ts'
-import { json } from '${CONTROL}http/reply.ts'
-import { surviveStrayErrors } from '${CONTROL}stray-errors.ts'
+const CONTROL_PROGRAM = `
+import { createHttpServer } from '${CONTROL}ground/http/server/server.ts'
+import { json } from '${CONTROL}ground/http/reply.ts'
+import { surviveStrayErrors } from '${CONTROL}ground/stray-errors.ts'
 import { systemClock } from '${SHARED}clock.ts'
 import { createLog } from '${SHARED}log.ts'
 const log = createLog('test', 'info')
@@ -29,16 +31,39 @@ process.send(await server.listen(0, '127.0.0.1'))
 process.on('disconnect', () => process.exit(0))
 `
 
-test('what escapes one request is logged with it and ends nobody else', async () => {
+/** The same as visits of the edge, which knows one only as part of the work that it began. */
+const EDGE_PROGRAM = `
+import http from 'node:http'
+import { asPartOf, surviveStrayErrors } from '${EDGE}stray-errors.ts'
+import { createLog } from '${SHARED}log.ts'
+surviveStrayErrors(createLog('test', 'info'))
+const strays = {
+  '/rejects/st_1': () => void Promise.reject(new Error('rejected behind the answer')),
+  '/throws': () => setTimeout(() => { throw new Error('thrown behind the answer') }, 1),
+  '/emits': async () => { await null; setImmediate(() => { throw 'not even an error' }) },
+}
+const server = http.createServer((request, response) => {
+  const visit = { method: request.method, host: 'dropway.test', target: request.url, ip: '192.0.2.1', header: () => undefined }
+  asPartOf(visit, () => { strays[request.url.split('?')[0]]?.(); response.end('{}') })
+})
+server.listen(0, '127.0.0.1', () => process.send(server.address().port))
+process.on('disconnect', () => process.exit(0))
+`
+
+test.each([
+  ['control', CONTROL_PROGRAM, {}],
+  ['the edge', EDGE_PROGRAM, { host: 'dropway.test' }],
+])('what escapes one request of %s is logged with it and ends nobody else', async (_, program, about) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-stray-'))
   const file = path.join(folder, 'server.mjs')
-  await writeFile(file, PROGRAM)
+  await writeFile(file, program)
   const child = fork(file, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
   const said = text(child.stdout!)
   const [port] = (await once(child, 'message')) as [number]
   for (const path of ['/rejects/st_1?token=secret', '/throws', '/emits', '/fine'])
     expect((await fetch(`http://127.0.0.1:${port}${path}`)).status).toBe(200)
-  await new Promise((resolve) => setTimeout(resolve, 100))
+  // What goes wrong behind an answer has its time.
+  await sleep(100)
   expect((await fetch(`http://127.0.0.1:${port}/fine`)).status).toBe(200)
   child.disconnect()
   const lines = (await said)
@@ -47,9 +72,9 @@ test('what escapes one request is logged with it and ends nobody else', async ()
     .map((line) => JSON.parse(line) as Record<string, unknown>)
   const logged = lines.map(({ msg, request }) => ({ msg, request: request as { path: string } }))
   expect(logged.toSorted((one, other) => one.request.path.localeCompare(other.request.path))).toEqual([
-    { msg: 'an exception that nobody caught', request: { method: 'GET', path: '/emits' } },
-    { msg: 'a rejection that nobody handled', request: { method: 'GET', path: '/rejects/st_1' } },
-    { msg: 'an exception that nobody caught', request: { method: 'GET', path: '/throws' } },
+    { msg: 'an exception that nobody caught', request: { method: 'GET', ...about, path: '/emits' } },
+    { msg: 'a rejection that nobody handled', request: { method: 'GET', ...about, path: '/rejects/st_1' } },
+    { msg: 'an exception that nobody caught', request: { method: 'GET', ...about, path: '/throws' } },
   ])
   expect(await said).not.toContain('secret')
   await rm(folder, { recursive: true })

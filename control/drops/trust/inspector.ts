@@ -21,7 +21,7 @@ export interface Inspector {
   close(): Promise<void>
 }
 
-export function createInspector({ log }: { log: Log }): Inspector {
+export function createInspector({ log, timeoutMs = TIMEOUT_MS }: { log: Log; timeoutMs?: number }): Inspector {
   const pool = createWorkerPool({
     script: new URL('./inspector-worker.ts', import.meta.url),
     size: THREADS,
@@ -32,7 +32,7 @@ export function createInspector({ log }: { log: Log }): Inspector {
   })
   return {
     async inspect(page, network) {
-      const limits = { timeoutMs: TIMEOUT_MS, owner: network }
+      const limits = { timeoutMs, owner: network }
       const inspection = await pool.run<Inspection>({ page }, limits).catch((error: unknown) => {
         log.warn({ err: error }, 'a page could not be inspected')
         throw error instanceof JobTimeout || error instanceof JobCrashed ? undecided() : error

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { Handlers } from '../../../control/doors/dashboard/frame/handlers.ts'
 import { previewRoutes } from '../../../control/doors/dashboard/publish/preview-pages.ts'
 import type { DashboardServices } from '../../../control/doors/dashboard/frame/services.ts'
+import { createRateLimiter } from '../../../control/ground/http/limits/rate-limit.ts'
 import type { Part, Request } from '../../../control/ground/http/route.ts'
 import { errors } from '../../../shared/errors.ts'
 
@@ -25,4 +26,25 @@ test('a form without our token is refused at its first part', async () => {
   const route = previewRoutes(services, {} as Handlers).find(({ method }) => method === 'POST')!
   await expect(async () => route.handle(request)).rejects.toMatchObject({ status: 403 })
   expect(taken).toBe(1)
+})
+
+test('one network has a limit, which leaves others theirs', async () => {
+  // Redis is away, so that this process counts alone.
+  const redis = { eval: () => Promise.reject(new Error('away')) } as never
+  const services = {
+    csrf: { requireCsrf() {} },
+    limiter: createRateLimiter({ redis, clock: { now: () => 1_800_000_000_000 } }),
+    config: { baseUrl: 'https://dropway.example' },
+  } as unknown as DashboardServices
+  const handlers = { visit: async () => ({ viewer: {} }), reply: (_: unknown, answer: unknown) => answer }
+  const route = previewRoutes(services, handlers as unknown as Handlers).find(({ method }) => method === 'POST')!
+  const form = async () => new URLSearchParams({ text: '' })
+  const preview = async (ip: string): Promise<unknown> =>
+    route.handle({ ip, header: () => undefined, form } as unknown as Request)
+  for (let count = 0; count < 900; count++) await preview(`2001:db8::${count % 7}`)
+  await expect(preview('2001:db8::ff')).rejects.toMatchObject({
+    status: 429,
+    headers: { 'retry-after': expect.any(String) },
+  })
+  await expect(preview('2001:db8:0:1::1')).resolves.toBeDefined()
 })

@@ -1,0 +1,40 @@
+/** A page that cannot be inspected in time is held back, not published. */
+import { afterEach, expect, test } from 'vitest'
+import { createAnonymous } from '../../control/drops/anonymous/anonymous.ts'
+import { createInspector, type Inspector } from '../../control/drops/trust/inspector.ts'
+import { silentLog } from '../../shared/log.ts'
+
+let inspector: Inspector
+afterEach(() => inspector.close())
+
+const PAGE = Buffer.from('<h1>harmless</h1>')
+
+test('a page that is inspected in time is judged', async () => {
+  inspector = createInspector({ log: silentLog })
+  expect(await inspector.inspect(PAGE, '192.0.2.1')).toMatchObject({ verdict: 'ok' })
+})
+
+test('one that is not is refused before anything is written, and what was uploaded is taken back', async () => {
+  // Less than a thread needs to begin.
+  inspector = createInspector({ log: silentLog, timeoutMs: 1 })
+  const deeds: string[] = []
+  const anonymous = createAnonymous({
+    sql: { begin: () => deeds.push('a transaction') },
+    inspector,
+    publishing: {
+      readBlob: async () => PAGE,
+      receive: () => ({
+        addSingle: async () => {},
+        finish: async () => ({ landingHash: 'h' }),
+        abort: async () => void deeds.push('taken back'),
+      }),
+    },
+  } as unknown as Parameters<typeof createAnonymous>[0])
+  const publisher = { ip: '192.0.2.1', anonymousId: 'a', signals: {} } as Parameters<typeof anonymous.publishText>[0]
+  await expect(anonymous.publishText(publisher, { filename: 'a.html', content: 'x' })).rejects.toMatchObject({
+    status: 400,
+    code: 'content_rejected',
+    message: expect.stringContaining('could not be checked in time, so it was not published'),
+  })
+  expect(deeds).toEqual(['taken back'])
+})
