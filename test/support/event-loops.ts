@@ -55,20 +55,20 @@ export interface Judged {
 /** What is promised, under any of the faults. */
 const MAX_P999_MS = 50
 const MAX_MS = 250
-/** A loop with nothing to do waits for longer only where others use the machine: nothing can be said of a busy one then. */
-const CALM_MAX_MS = 50
+/** Where some process waits for a processor during more of the time, a loop that waits says little about its work. */
+const CALM_SHARE = 0.5
 /** Loops are looked at a hundred times a second: of less time, one part in a thousand is the worst alone. */
 const MIN_P999_SECONDS = 10
 
 export interface Circumstances {
-  /** The worst of a loop with nothing to do. */
-  readonly idleMaxMs: number
+  /** Part of the time during which processes waited for a processor; undefined where the system does not say. */
+  readonly pressure: number | undefined
   readonly seconds: number
   readonly slack: number
 }
 
-export function judge(delays: readonly LoopDelay[], { idleMaxMs, seconds, slack }: Circumstances): Judged {
-  const isCalm = idleMaxMs <= CALM_MAX_MS
+export function judge(delays: readonly LoopDelay[], { pressure = 0, seconds, slack }: Circumstances): Judged {
+  const isCalm = pressure <= CALM_SHARE
   const maxP999Ms = seconds < MIN_P999_SECONDS ? Infinity : MAX_P999_MS * slack
   const tooLong = delays.filter(({ p999Ms, maxMs }) => p999Ms > maxP999Ms || maxMs > MAX_MS * slack)
   return { isCalm, tooLong: isCalm ? tooLong.map(lineOf) : [] }
