@@ -8,8 +8,9 @@ import { targets } from './targets.ts'
 import type { WorkerTask } from './worker.ts'
 
 const DEFAULT_SECONDS = 60
-/** Far above the bound for one input: this one will not come back. */
+/** Far above the bound for one input, in time of the thread: this one will not come back. */
 const ENDLESS_MS = 20_000
+const LOOK_EVERY_MS = 5000
 const MAX_INPUT_BYTES = 100_000
 
 const { values, positionals } = parseArgs({
@@ -53,14 +54,17 @@ function fuzzInThread(target: string): Promise<FuzzReport> {
   const task: WorkerTask = { target, seconds, seed, current }
   const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: task })
   return new Promise((resolve, reject) => {
-    let last = -1
-    const watch = setInterval(() => {
-      const now = Atomics.load(count, 0)
-      if (now !== last) return void (last = now)
+    let last = { runs: 0, spentMs: 0 }
+    // A thread that is still loading is at no input; one that a busy machine gives no time to hangs at none.
+    const watch = setInterval(async () => {
+      const spentMs = await processorMsOf(worker)
+      const runs = Atomics.load(count, 0)
+      if (runs !== last.runs || runs === 0) return void (last = { runs, spentMs })
+      if (spentMs - last.spentMs < ENDLESS_MS) return
       const input = Buffer.from(new Uint8Array(current, 8, length[0]).slice())
       const message = `no result after ${ENDLESS_MS / 1000} s`
-      finish({ runs: now, discovered: [], findings: [{ target, kind: 'hang', message, input }] })
-    }, ENDLESS_MS)
+      finish({ runs, discovered: [], findings: [{ target, kind: 'hang', message, input }] })
+    }, LOOK_EVERY_MS)
     function finish(report: FuzzReport): void {
       clearInterval(watch)
       resolve({
@@ -74,4 +78,14 @@ function fuzzInThread(target: string): Promise<FuzzReport> {
     worker.on('message', finish)
     worker.on('error', reject)
   })
+}
+
+/** A thread that has just ended spends no more. */
+async function processorMsOf(worker: Worker): Promise<number> {
+  try {
+    const { user, system } = await worker.cpuUsage()
+    return (user + system) / 1000
+  } catch {
+    return 0
+  }
 }
