@@ -145,7 +145,7 @@ acme.axios.interceptors.response.use((response) => {
 function newClient(directoryUrl: string, account: { key: string; url: string | undefined }): acme.Client {
   const client = new acme.Client({ directoryUrl, accountKey: account.key, accountUrl: account.url, ...BACKOFF })
   // Not in its types; its own 5 are too few, see above.
-  const { http } = client as unknown as { http: { maxBadNonceRetries: number } }
+  const http = Reflect.get(client, 'http') as { maxBadNonceRetries: number }
   http.maxBadNonceRetries = MAX_BAD_NONCE_RETRIES
   return client
 }

@@ -33,14 +33,8 @@ export function parseRedisUrl(text: string): RedisLocation {
     if (text.startsWith('/') || /^rediss?:\/\/./.test(text)) return { kind: 'single', url: text }
     throw new Error('REDIS_URL must be a path, redis://…, rediss://…, redis+sentinel://… or redis+cluster://…')
   }
-  const [, scheme, kind, credentials = '', hosts, rest = ''] = match as unknown as [
-    string,
-    string,
-    'sentinel' | 'cluster',
-    string | undefined,
-    string,
-    string | undefined,
-  ]
+  const [, scheme, kindName, credentials = '', hosts = '', rest = ''] = match
+  const kind = kindName === 'cluster' ? 'cluster' : 'sentinel'
   const [username, password] = credentials.split(':').map(decodeURIComponent)
   const servers: Servers = {
     servers: hosts.split(',').map((host) => parseServer(host, DEFAULT_PORTS[kind])),

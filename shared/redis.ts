@@ -34,15 +34,22 @@ export function openRedis(url: string, options: RedisOptions): Redis {
     dnsLookup: tls ? (address, callback) => callback(null, address) : undefined,
     redisOptions: perNode,
   })
-  // Both are Commanders; what we use of Redis (commands, multi, status, connect, disconnect, events) is the same there.
-  return cluster as unknown as Redis
+  return asRedis(cluster)
 }
+
+/** What we use of Redis (commands, multi, status, connect, disconnect, events) is the same in both. */
+const asRedis = (connection: Redis | Cluster): Redis => connection as Redis
 
 /** A second connection to the same place for commands that block; it waits for Redis instead of failing fast. */
 export function openBlocking(redis: Redis, commandTimeout: number): Redis {
-  const timeouts = { commandTimeout, socketTimeout: commandTimeout }
-  if (!((redis as unknown) instanceof Cluster)) return redis.duplicate({ ...timeouts, enableOfflineQueue: true })
-  const cluster = redis as unknown as Cluster
-  const redisOptions = { ...cluster.options.redisOptions, ...timeouts }
-  return cluster.duplicate([], { enableOfflineQueue: true, redisOptions }) as unknown as Redis
+  return asRedis(duplicate(redis, { commandTimeout, socketTimeout: commandTimeout }))
+}
+
+function duplicate(
+  connection: Redis | Cluster,
+  timeouts: { commandTimeout: number; socketTimeout: number },
+): Redis | Cluster {
+  if (!(connection instanceof Cluster)) return connection.duplicate({ ...timeouts, enableOfflineQueue: true })
+  const redisOptions = { ...connection.options.redisOptions, ...timeouts }
+  return connection.duplicate([], { enableOfflineQueue: true, redisOptions })
 }

@@ -30,7 +30,7 @@ export function openDatabase(options: DatabaseOptions): Pool {
 }
 
 function openPool({ url, maxConnections }: DatabaseOptions): Pool {
-  const options = {
+  const options: postgres.Options<Record<string, postgres.PostgresType>> = {
     max: maxConnections,
     idle_timeout: 60,
     connect_timeout: 2,
@@ -48,11 +48,11 @@ function openPool({ url, maxConnections }: DatabaseOptions): Pool {
       statement_timeout: 30_000,
       idle_in_transaction_session_timeout: MAX_IDLE_IN_TRANSACTION_MS,
     },
-  } as const
-  if (!url.startsWith('/')) return postgres(url, options as never)
+  }
+  if (!url.startsWith('/')) return postgres(url, options)
   const [directory, database = 'dropway'] = url.split('?database=')
   const socket = `${directory}/.s.PGSQL.5432`
-  return postgres({ ...options, host: socket, path: socket, database, username: 'postgres' } as never)
+  return postgres({ ...options, host: socket, path: socket, database, username: 'postgres' })
 }
 
 /**

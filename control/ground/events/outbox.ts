@@ -6,7 +6,7 @@ import type { RouteRecord } from '../../../shared/route-record.ts'
 import { encodeRouteRecord } from '../../../shared/route-record.ts'
 import { encodeDomainWish, type DomainWish } from '../../../shared/stream.ts'
 import { currentCall } from '../database/call.ts'
-import type { Sql } from '../database/sql.ts'
+import { jsonb, type Sql } from '../database/sql.ts'
 
 type Unrevised<Record> = Record extends RouteRecord ? Omit<Record, 'v' | 'revision'> : never
 export type NewRoute = Unrevised<RouteRecord>
@@ -19,7 +19,7 @@ export async function setRoute(sql: Sql, route: NewRoute): Promise<void> {
   const [row] = await sql<{ revision: number; history: string }[]>`
     select nextval('route_revisions')::bigint as revision, (select id from history) as history`
   const record = { ...route, v: 1, revision: row!.revision } as RouteRecord
-  await sql`update routes set record = ${sql.json(record as never)}, revision = ${record.revision} where host = ${route.host}`
+  await sql`update routes set record = ${jsonb(sql, record)}, revision = ${record.revision} where host = ${route.host}`
   noteChange(route.host, row!.history)
   await enqueue(sql, { kind: 'route', name: route.host, value: encodeRouteRecord(record), revision: record.revision })
 }

@@ -13,9 +13,7 @@ const publicLookup: LookupFunction = (hostname, options, callback) => {
     if (error) return callback(error, '')
     const refused = addresses.length === 0 || addresses.some(({ address }) => !isPublicAddress(address))
     if (refused) return callback(new Error(`${hostname} is not a public address`), '')
-    return options.all
-      ? callback(null, addresses as never)
-      : callback(null, addresses[0]!.address, addresses[0]!.family)
+    return options.all ? callback(null, addresses) : callback(null, addresses[0]!.address, addresses[0]!.family)
   })
 }
 

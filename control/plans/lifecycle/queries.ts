@@ -119,7 +119,7 @@ const removable = (sql: Sql, expiredBefore: Date, now: Date) => sql`
   sites s where deleted_at is null and expired_at <= ${expiredBefore}
     and (org_id is null or ${NOTICES_BEFORE_REMOVAL.length} = (
       select count(*) from drop_notices n where n.site_id = s.id and n.clock = s.expires_at
-        and n.kind = any(${NOTICES_BEFORE_REMOVAL as unknown as string[]}) and n.acts_at <= ${now}))`
+        and n.kind = any(${[...NOTICES_BEFORE_REMOVAL]}) and n.acts_at <= ${now}))`
 
 /** Takes one of them; other runners take others. */
 export async function lockRemovable(sql: Sql, expiredBefore: Date, now: Date): Promise<string | undefined> {

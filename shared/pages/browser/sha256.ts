@@ -43,7 +43,7 @@ function mix(state: Uint32Array, words: Uint32Array): void {
     const small1 = rotate(b, 17) ^ rotate(b, 19) ^ (b >>> 10)
     words[index] = words[index - 16]! + small0 + words[index - 7]! + small1
   }
-  let [a, b, c, d, e, f, g, h] = state as unknown as [number, number, number, number, number, number, number, number]
+  let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = state
   for (let index = 0; index < 64; index++) {
     const big1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)
     const one = (h + big1 + ((e & f) ^ (~e & g)) + ROUND[index]! + words[index]!) | 0

@@ -256,7 +256,7 @@ async function createDatabase(socketDirectory: string): Promise<void> {
     username: 'postgres',
     max: 1,
     onnotice: () => {},
-  } as never)
+  })
   try {
     const [existing] = await sql`select 1 from pg_database where datname = 'dropway'`
     if (!existing) await sql`create database dropway`
