@@ -15,10 +15,13 @@ import {
 } from '../control/drops/publishing/manifest/manifest-builder.ts'
 import { parseSiteRules, type InvalidLine } from '../control/drops/publishing/manifest/site-rules.ts'
 import { decodeText } from '../control/drops/publishing/files/text-encoding.ts'
+import { LANDING_PAGE, markdownLanding } from '../control/drops/publishing/intake/bundle.ts'
+import { renderMarkdown } from '../control/drops/publishing/markdown/markdown.ts'
 import type { Intent, SiteIndex } from '../edge/context.ts'
 import { locate } from '../edge/locate/locate.ts'
 import { indexManifest } from '../edge/locate/site-index.ts'
 import { assetHeaders, redirectHeaders, type HeaderList } from '../edge/rewrite/headers.ts'
+import { evaluate } from '../edge/send/preconditions.ts'
 import { listFolder } from './folder.ts'
 
 /** A page asks for dozens of files at once, for which the folder is read once; no new file stays unseen for longer. */
@@ -26,6 +29,8 @@ const FRESH_MS = 300
 
 interface Snapshot {
   readonly index: SiteIndex
+  /** Rendered to the landing page, where there is no index.html. */
+  readonly markdown: string | undefined
   readonly invalid: readonly InvalidLine[]
 }
 
@@ -45,26 +50,27 @@ interface DevAnswer {
 const DROP = { versionNumber: 0, isProtected: false, isPreview: false } as const
 
 export function createDevServer({ root, spaFallback, onRequest }: DevServerOptions): http.Server {
-  let snapshot: Promise<Snapshot> | undefined
+  let latest: Promise<Snapshot> | undefined
   let takenAt = 0
   function current(): Promise<Snapshot> {
-    if (snapshot === undefined || Date.now() - takenAt > FRESH_MS) {
-      snapshot = readSnapshot(root)
+    if (latest === undefined || Date.now() - takenAt > FRESH_MS) {
+      latest = readSnapshot(root)
       takenAt = Date.now()
     }
-    return snapshot
+    return latest
   }
 
   async function answer(request: http.IncomingMessage): Promise<DevAnswer> {
     if (request.method !== 'GET' && request.method !== 'HEAD') return text(405, 'Use GET.', [['allow', 'GET, HEAD']])
     const fetchDest = request.headers['sec-fetch-dest']
-    const { index } = await current()
+    const snapshot = await current()
+    const { index } = snapshot
     const intent = locate(index, {
       target: request.url!,
       spaFallback,
       fetchDest: typeof fetchDest === 'string' ? fetchDest : undefined,
     })
-    return act(root, intent)
+    return act(root, snapshot, intent, request)
   }
 
   async function respond(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
@@ -96,13 +102,24 @@ async function readSnapshot(root: string): Promise<Snapshot> {
     files.push(file)
     facts.set(factsKey(file), { charset: 'utf-8' })
   }
+  const landing = markdownLanding(files)
+  if (landing) {
+    files[files.indexOf(landing)] = { ...landing, path: LANDING_PAGE, source: landing }
+    facts.set(factsKey({ ...landing, path: LANDING_PAGE }), { charset: 'utf-8' })
+  }
   const read = async (name: string): Promise<string> =>
     found.includes(name) ? decodeText(await readFile(path.join(root, name))) : ''
   const rules = parseSiteRules({ redirects: await read('_redirects'), headers: await read('_headers') })
-  return { index: indexManifest(buildManifest({ files, facts, ...rules })), invalid: rules.invalid }
+  const index = indexManifest(buildManifest({ files, facts, ...rules }))
+  return { index, markdown: landing?.path, invalid: rules.invalid }
 }
 
-async function act(root: string, intent: Intent): Promise<DevAnswer> {
+async function act(
+  root: string,
+  { markdown }: Snapshot,
+  intent: Intent,
+  request: http.IncomingMessage,
+): Promise<DevAnswer> {
   switch (intent.kind) {
     case 'malformed':
       return text(400, 'The address is malformed.')
@@ -113,7 +130,8 @@ async function act(root: string, intent: Intent): Promise<DevAnswer> {
     case 'asset': {
       const { file, status } = intent
       const custom = intent.custom.list
-      const body = await readFile(path.join(root, ...intent.path.split('/')))
+      const isRendered = markdown !== undefined && intent.path === LANDING_PAGE
+      const body = isRendered ? await renderPage(root, markdown) : await readFile(path.join(root, intent.path))
       const type = isUtf8(body) ? file.type : file.type.replace(/; charset=utf-8$/, '')
       const facts = {
         ...DROP,
@@ -123,10 +141,55 @@ async function act(root: string, intent: Intent): Promise<DevAnswer> {
         encoding: 'identity',
         snippets: undefined,
       } as const
-      return { status, headers: local(assetHeaders(facts)), body }
+      return asAsked(request, { status, headers: local(assetHeaders(facts)), body })
     }
     default:
       return intent satisfies never
+  }
+}
+
+async function renderPage(root: string, source: string): Promise<Buffer> {
+  return Buffer.from(renderMarkdown(decodeText(await readFile(path.join(root, source))), { filename: source }).html)
+}
+
+/** Conditions and a range, by the edge's own judgement. Several ranges get the whole, which is always a right answer. */
+function asAsked({ headers: asked, method }: http.IncomingMessage, whole: DevAnswer): DevAnswer {
+  const { headers, body } = whole
+  const etag = headers.find(([name]) => name === 'etag')?.[1]
+  if (etag === undefined) return whole
+  const ifRange = asked['if-range']
+  const outcome = evaluate(
+    {
+      method: method!,
+      ifMatch: asked['if-match'],
+      ifNoneMatch: asked['if-none-match'],
+      ifRange: typeof ifRange === 'string' ? ifRange : undefined,
+      range: asked.range,
+    },
+    { etag, size: body.length },
+  )
+  const empty = Buffer.alloc(0)
+  switch (outcome.kind) {
+    case 'whole':
+      return whole
+    case 'not-modified':
+      return { status: 304, headers, body: empty }
+    case 'precondition-failed':
+      return { status: 412, headers: [], body: empty }
+    case 'unsatisfiable':
+      return { status: 416, headers: [['content-range', `bytes */${body.length}`]], body: empty }
+    case 'ranges': {
+      const [range, ...others] = outcome.ranges
+      if (range === undefined || others.length > 0) return whole
+      const contentRange = `bytes ${range.start}-${range.end}/${body.length}`
+      return {
+        status: 206,
+        headers: [...headers, ['content-range', contentRange]],
+        body: body.subarray(range.start, range.end + 1),
+      }
+    }
+    default:
+      return outcome satisfies never
   }
 }
 

@@ -1,20 +1,19 @@
 /**
  * Local files for assistants: over stdio the tools that publish take `local` (a file) and `folder`, which are turned
  * into what the service understands before a call leaves the machine. Small files travel inside the message, large
- * ones are sent ahead. Nothing outside the folder that was handed over is read: a page that talks an assistant into
+ * ones are sent ahead, and so is a folder, as one archive: it may hold whatever the plan takes. Nothing outside the folder that was handed over is read: a page that talks an assistant into
  * publishing somebody's keys must not get them.
  */
 import { createReadStream } from 'node:fs'
 import { readFile, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
+import yazl from 'yazl'
 import { CliError, exitCodes } from './failure.ts'
-import { readFolder } from './folder.ts'
+import { readFolder, type LocalFile } from './folder.ts'
 
 /** As base64 in a message; larger files get an address of their own. */
 const MAX_INLINE_BYTES = 1_000_000
-/** What one message carries. */
-const MAX_MESSAGE_BYTES = 20_000_000
 
 /** Code of the errors that are about what a call names on this machine. */
 export const LOCAL_CONTENT = 'local_content'
@@ -24,8 +23,13 @@ type Json = Record<string, unknown>
 export interface LocalContent {
   /** The tools as the service lists them, with the arguments that this machine adds. */
   describe(tools: readonly Json[]): Json[]
-  /** The arguments of a call, with what is named on this machine in them. */
-  resolve(tool: string, args: Json): Promise<Json>
+  /** A call as the service understands it, with what is named on this machine in it. */
+  resolve(call: ToolCall): Promise<ToolCall>
+}
+
+export interface ToolCall {
+  readonly name: string
+  readonly arguments: Json
 }
 
 /** Sends a file ahead; returns the id of its upload. */
@@ -61,40 +65,51 @@ export function createLocalContent(root: string, sendAhead: SendAhead): LocalCon
     }
   }
 
-  async function filesOf(named: string): Promise<unknown[]> {
+  /** The folder as an archive that is sent ahead; the id of its upload. */
+  async function sendFolder(named: string, allowSecrets: boolean): Promise<string> {
     const folder = await readFolder(await within(named))
-    if (folder.secrets.length > 0)
+    if (folder.secrets.length > 0 && !allowSecrets)
       throw refused(`Nothing was published: "${folder.secrets[0]!.path}" looks like ${folder.secrets[0]!.what}.`)
-    const inline = folder.files.reduce((sum, { size }) => sum + (size > MAX_INLINE_BYTES ? 0 : size), 0)
-    if (inline > MAX_MESSAGE_BYTES)
-      throw refused(`"${named}" is too large for a message. Publish it with: dropway deploy ${named}`)
-    const files: unknown[] = []
-    for (const file of folder.files) files.push({ path: file.path, ...(await contentOf(file.file)) })
-    return files
+    const { size, open } = await archiveOf(folder.files)
+    return sendAhead('folder.zip', open, size)
   }
 
   return {
     describe: (tools) => tools.map(withLocalArguments),
 
-    async resolve(tool, args) {
+    async resolve({ name, arguments: args }) {
       const { local, folder, ...rest } = args
-      if (tool === 'service_publish' && typeof local === 'string') {
+      if (name === 'service_publish' && typeof local === 'string') {
         const file = await within(local)
         const { size } = await stat(file)
-        return { ...rest, upload: await sendAhead(path.basename(file), () => createReadStream(file), size) }
+        const upload = await sendAhead(path.basename(file), () => createReadStream(file), size)
+        return { name, arguments: { ...rest, upload } }
       }
-      if (tool === 'service_publish_files' && typeof folder === 'string')
-        return { ...rest, files: await filesOf(folder) }
-      for (const name of ['files', 'put']) {
-        const list = args[name]
-        if (!Array.isArray(list)) continue
+      if (name === 'service_publish_files' && typeof folder === 'string') {
+        const upload = await sendFolder(folder, args['allow_secrets'] === true)
+        return { name: 'service_publish', arguments: { ...rest, upload } }
+      }
+      for (const list of ['files', 'put']) {
+        const entries = args[list]
+        if (!Array.isArray(entries)) continue
         const resolved: unknown[] = []
-        for (const entry of list) resolved.push(await resolveFile(entry))
-        return { ...args, [name]: resolved }
+        for (const entry of entries) resolved.push(await resolveFile(entry))
+        return { name, arguments: { ...args, [list]: resolved } }
       }
-      return args
+      return { name, arguments: args }
     },
   }
+}
+
+/** Files as they are, one after the other: the size of it all is known before the first byte is read. */
+async function archiveOf(files: readonly LocalFile[]): Promise<{ size: number; open: () => Readable }> {
+  const zip = new yazl.ZipFile()
+  const stream = zip.outputStream as Readable
+  zip.on('error', (error: Error) => stream.destroy(error))
+  for (const { file, path: name } of files) zip.addFile(file, name, { compress: false })
+  // Its types leave out that the callback gets the size.
+  const size = await new Promise<number>((resolve) => zip.end(undefined, resolve as () => void))
+  return { size, open: () => stream }
 }
 
 const LOCAL = { type: 'string', description: 'File on this machine, instead of content' }

@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { stat } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import type { Command } from '../command.ts'
@@ -23,7 +22,7 @@ export const dev: Command = {
     spa: { type: 'boolean', help: 'Unknown paths serve index.html' },
   },
   details: [
-    'Index pages, clean URLs, _redirects, _headers, 404.html and the single-page fallback work as they do when published.',
+    'Index pages (Markdown too), clean URLs, _redirects, _headers, 404.html, ranges and the single-page fallback work as they do when published.',
     'The folder is found as with deploy. Changes show with the next request. Ctrl-C stops it.',
   ],
   maxPositionals: 1,
@@ -34,8 +33,6 @@ export const dev: Command = {
     if (source.kind !== 'folder') throw usageError('Name a folder: dropway dev dist')
     // Other commands need not wait for what it brings along.
     const { createDevServer, ruleMistakes } = await import('../dev-server.ts')
-    if (!(await isFile(path.join(source.path, 'index.html'))))
-      terminal.note('The landing page is Markdown: the service renders it, dev does not.')
     for (const { path: file, line, message } of await ruleMistakes(source.path))
       terminal.note(`${file}:${line}: ${plain(message)}`)
     const server = createDevServer({
@@ -57,11 +54,4 @@ export const dev: Command = {
     terminal.data({ url, folder: source.path })
     await once(server, 'close')
   },
-}
-
-function isFile(file: string): Promise<boolean> {
-  return stat(file).then(
-    (stats) => stats.isFile(),
-    () => false,
-  )
 }

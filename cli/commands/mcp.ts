@@ -93,8 +93,8 @@ function createBridge({ http, terminal, url: service, authentication }: Context,
     const { params } = message
     const args = params?.['arguments']
     if (message.method !== 'tools/call' || typeof args !== 'object' || args === null) return line
-    const resolved = await local.resolve(String(params!['name']), args as Record<string, unknown>)
-    return JSON.stringify({ ...message, params: { ...params, arguments: resolved } })
+    const call = await local.resolve({ name: String(params!['name']), arguments: args as Record<string, unknown> })
+    return JSON.stringify({ ...message, params: { ...params, ...call } })
   }
 
   async function forward(line: string): Promise<void> {

@@ -1,11 +1,13 @@
 /** A custom domain as its owner and its visitors meet it: the whole service, a real CA, real DNS answers. */
 import http2 from 'node:http2'
-import { readdir, readFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import os from 'node:os'
 import path from 'node:path'
 import tls from 'node:tls'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PASSWORD } from '../support/accounts.ts'
 import { RENEWAL_INFO, sendWindow, startAcmeFront, type AcmeFront } from '../support/acme-front.ts'
+import { launchBrowser, trustAuthority } from '../support/browser.ts'
 import { request } from '../support/client.ts'
 import { certificateAt } from '../support/custom-domains.ts'
 import { FormBrowser } from '../support/form-browser.ts'
@@ -182,6 +184,7 @@ test('the end of a plan shows a paused page over good TLS; the end of the accoun
   const paused = await visit('plan.customer.test')
   expect([paused.status, paused.text()]).toEqual([503, expect.stringMatching(/paused/i)])
   expect(await subjectOf('plan.customer.test')).toContain('plan.customer.test')
+  expect(await inBrowser('plan.customer.test')).toEqual([503, expect.stringMatching(/paused/i)])
   expect((await stack.admin('set-plan', '--email', leaver.email, '--plan', 'business')).code).toBe(0)
   await expect.poll(async () => (await visit('plan.customer.test')).status, soon).toBe(200)
 
@@ -194,6 +197,22 @@ test('the end of a plan shows a paused page over good TLS; the end of the accoun
   await addDomain('plan.customer.test')
   expect((await visit('plan.customer.test')).text()).toContain('My own domain')
 }, 120_000)
+
+/** What Chromium shows of a domain, with the authority's root as the only thing that it was told to trust. */
+async function inBrowser(domain: string): Promise<[number, string]> {
+  const home = await mkdtemp(path.join(os.tmpdir(), 'dropway-home-'))
+  await writeFile(path.join(home, 'root.pem'), root)
+  await trustAuthority(home, path.join(home, 'root.pem'))
+  const browser = await launchBrowser({ home, localHost: domain })
+  try {
+    const page = await browser.newPage()
+    const answer = await page.goto(`https://${domain}:${stack.httpsPort}/`)
+    return [answer!.status(), await page.locator('body').innerText()]
+  } finally {
+    await browser.close()
+    await rm(home, { recursive: true, force: true })
+  }
+}
 
 test('a removed domain is no longer served, and its certificate is given up', async () => {
   await addDomain('leaving.customer.test')

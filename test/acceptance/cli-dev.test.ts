@@ -6,7 +6,7 @@ import http from 'node:http'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openCli, type Cli } from '../support/cli.ts'
-import { sharedStack, type Published, type Stack } from '../support/stack.ts'
+import { sharedStack, type Account, type Published, type Stack } from '../support/stack.ts'
 
 const FILES = {
   'index.html': '<h1>Home</h1>',
@@ -51,6 +51,7 @@ const COMPARED = ['content-type', 'location', 'x-custom', 'x-content-type-option
 let cli: Cli
 let stack: Stack
 let drop: Published
+let owner: Account
 let running: { child: ChildProcess; port: number }
 let folder: string
 
@@ -61,7 +62,8 @@ beforeAll(async () => {
     await mkdir(path.dirname(path.join(folder, name)), { recursive: true })
     await writeFile(path.join(folder, name), content)
   }
-  drop = await stack.publish(await stack.createAccount('plus'), FILES)
+  owner = await stack.createAccount('plus')
+  drop = await stack.publish(owner, FILES)
   running = await startDev([])
 }, 120_000)
 afterAll(async () => {
@@ -70,8 +72,11 @@ afterAll(async () => {
   await cli.remove()
 })
 
-async function startDev(args: readonly string[]): Promise<{ child: ChildProcess; port: number; stderr: () => string }> {
-  const child = spawn(cli.bin, ['dev', folder, '--port', '0', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+async function startDev(
+  args: readonly string[],
+  served = folder,
+): Promise<{ child: ChildProcess; port: number; stderr: () => string }> {
+  const child = spawn(cli.bin, ['dev', served, '--port', '0', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   let stderr = ''
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
   const [line] = (await once(child.stdout, 'data')) as [Buffer]
@@ -107,6 +112,44 @@ describe('the same answer here and there', () => {
     if (there.status !== 400) for (const name of COMPARED) expect(here.header(name), name).toBe(there.header(name))
     if (there.status === 200) expect(here.text).toBe(there.text())
   })
+})
+
+test.each(['bytes=0-3', 'bytes=4-', 'bytes=-2', 'bytes=99-', 'bytes=2-99', 'lines=1-2', 'bytes=3-1'])(
+  'the same part here and there: %s',
+  async (range) => {
+    const headers = { range, 'accept-encoding': 'identity' }
+    const [here, there] = await Promise.all([
+      ask(running.port, '/about', 'GET', headers),
+      stack.visit(drop.slug, '/about', { headers }),
+    ])
+    expect([here.status, here.header('content-range')]).toEqual([there.status, there.header('content-range')])
+    if (there.status < 300) expect(here.text).toBe(there.text())
+  },
+)
+
+test('what a browser has already is not sent again', async () => {
+  const etag = (await ask(running.port, '/about')).header('etag')!
+  expect(await ask(running.port, '/about', 'GET', { 'if-none-match': etag })).toMatchObject({ status: 304, text: '' })
+})
+
+test('a folder with only an index.md is rendered as the service renders it', async () => {
+  const files = { 'index.md': '# Tide table\n\n- high\n- low\n', 'style.css': 'a{}' }
+  const other = path.join(cli.folder, 'markdown')
+  await mkdir(other)
+  for (const [name, content] of Object.entries(files)) await writeFile(path.join(other, name), content)
+  const published = await stack.publish(owner, files)
+  const { child, port } = await startDev([], other)
+  for (const target of ['/', '/index.html', '/index.md', '/style.css']) {
+    const [here, there] = await Promise.all([ask(port, target), stack.visit(published.slug, target)])
+    expect([target, here.status, here.header('content-type')]).toEqual([
+      target,
+      there.status,
+      there.status === 404 ? here.header('content-type') : there.header('content-type'),
+    ])
+    if (there.status === 200) expect(here.text).toBe(there.text())
+  }
+  child.kill('SIGINT')
+  await once(child, 'exit')
 })
 
 test('changes show with the next request; the cache never hides them', async () => {

@@ -1,7 +1,7 @@
 /** The command-line client as a user runs it, against the real service. */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { openCli, type CliResult, type Cli, type RunOptions } from '../support/cli.ts'
@@ -377,6 +377,27 @@ test('mcp: an assistant publishes files of the folder by their path, and none fr
   for (const file of ['/film.mp4', '/b.mp4']) expect((await stack.visit(slug, file)).body.equals(video)).toBe(true)
   expect((await stack.visit(slug, '/page.md')).text()).toBe('# Page')
   expect((await stack.visit(answers[2].structuredContent.slug)).text()).toContain('Page')
+})
+
+test('mcp: a folder may hold what the plan takes: 700 files, 30 MB; what would go is named first', async () => {
+  const files = Object.fromEntries(Array.from({ length: 700 }, (_, index) => [`site/f${index}.txt`, `file ${index}`]))
+  const film = randomBytes(30_000_000)
+  const folder = await makeFolder({ 'site/index.html': '<h1>Many</h1>', 'site/film.mp4': film, ...files })
+  const slug = `many-${randomBytes(5).toString('hex')}`
+  const publish = async (args: Record<string, unknown>) => {
+    const call = { name: 'service_publish_files', arguments: { slug, folder: 'site', ...args } }
+    const { lines } = await dropway(['mcp', folder], {
+      input: `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: call })}\n`,
+    })
+    return JSON.parse(lines.at(-1)!).result
+  }
+  expect((await publish({})).structuredContent).toMatchObject({ slug, version: 1, files: 702 })
+  expect((await stack.visit(slug, '/film.mp4')).body.equals(film)).toBe(true)
+  expect((await stack.visit(slug, '/f699.txt')).text()).toBe('file 699')
+  await rm(path.join(folder, 'site', 'f0.txt'))
+  const asked = await publish({})
+  expect([asked.isError, asked.content[0].text]).toEqual([true, expect.stringContaining('f0.txt')])
+  expect((await publish({ replace: true })).structuredContent).toMatchObject({ version: 2, files: 701 })
 })
 
 test('a folder with only an index.md is a site: rendered, and unchanged the second time', async () => {

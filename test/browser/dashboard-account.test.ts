@@ -5,7 +5,7 @@ import { launchBrowser } from '../support/browser.ts'
 import { newEmail, openVisitor, PASSWORD, signIn, signUp, type Visitor } from '../support/dashboard-visitor.ts'
 import { mailedLink } from '../support/mailbox.ts'
 import { FormBrowser } from '../support/form-browser.ts'
-import { sharedStack, type Account, type Stack } from '../support/stack.ts'
+import { sharedStack, type Account, type Published, type Stack } from '../support/stack.ts'
 
 let stack: Stack
 let browser: Browser
@@ -208,3 +208,47 @@ describe('everything about an account', () => {
     await visitor.close()
   })
 })
+
+describe.each([{ javaScript: true }, { javaScript: false }])(
+  'what stays live, with JavaScript $javaScript',
+  (options) => {
+    test('is chosen before a plan ends, and swapped afterwards', { timeout: 90_000 }, async () => {
+      const account = await stack.createAccount('plus', { password: PASSWORD })
+      const drops: Published[] = []
+      for (const name of ['first', 'second', 'third', 'fourth', 'fifth'])
+        drops.push(await stack.publish(account, `<title>The ${name}</title>`))
+      const statuses = () => Promise.all(drops.map(async ({ slug }) => (await stack.visit(slug)).status))
+      const visitor = await openVisitor(browser, stack, options)
+      const { page } = visitor
+      await signIn(visitor, account.email)
+
+      await visitor.goto('/account/plan')
+      await page.getByRole('heading', { name: 'When the plan ends' }).waitFor()
+      const keep = page.getByRole('button', { name: 'Keep these live' })
+      for (const name of ['first', 'second', 'third', 'fourth']) await page.getByLabel(`The ${name}`).check()
+      await keep.click()
+      await page.getByRole('alert').getByText('at most 3').waitFor()
+      for (const name of ['first', 'second']) await page.getByLabel(`The ${name}`).check()
+      for (const name of ['third', 'fourth']) await page.getByLabel(`The ${name}`).uncheck()
+      await keep.click()
+      await page.getByText('These stay live').waitFor()
+      expect(await page.getByRole('checkbox', { checked: true }).count()).toBe(2)
+      expect(await statuses()).toEqual([200, 200, 200, 200, 200])
+
+      await stack.admin('set-plan', '--email', account.email, '--plan', 'free')
+      // The two that were chosen, and what was published last.
+      expect(await statuses()).toEqual([200, 200, 503, 503, 200])
+      await visitor.goto('/account/plan')
+      await page.getByRole('heading', { name: /paused$/ }).waitFor()
+      await page.getByLabel('The first').uncheck()
+      await page.getByLabel('The third').check()
+      await keep.click()
+      await page.getByText('These stay live').waitFor()
+      const [first, second, third, fourth, fifth] = await statuses()
+      expect([second, third, fourth]).toEqual([200, 200, 503])
+      expect([first, fifth].toSorted()).toEqual([200, 503])
+      expect(visitor.problems).toEqual([])
+      await visitor.close()
+    })
+  },
+)

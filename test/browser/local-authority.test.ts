@@ -1,11 +1,9 @@
 /** The local authority's root, imported as the README says, is all that a browser needs. */
-import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { launchBrowser } from '../support/browser.ts'
+import { launchBrowser, trustAuthority } from '../support/browser.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
 
 let home: string
@@ -36,14 +34,6 @@ async function visit(): Promise<string> {
 
 test('a browser refuses the page of a drop until the root is imported, and shows it then', async () => {
   expect(await visit()).toBe('ERR_CERT_AUTHORITY_INVALID')
-  await importRoot(path.join(stack.dataDir, 'ca', 'ca.pem'))
+  await trustAuthority(home, path.join(stack.dataDir, 'ca', 'ca.pem'))
   expect(await visit()).toBe('Trusted')
 })
-
-async function importRoot(file: string): Promise<void> {
-  const folder = path.join(home, '.pki', 'nssdb')
-  await mkdir(folder, { recursive: true })
-  const certutil = (...args: string[]) => promisify(execFile)('certutil', ['-d', `sql:${folder}`, ...args])
-  await certutil('-N', '--empty-password')
-  await certutil('-A', '-n', 'dropway', '-t', 'C,,', '-i', file)
-}

@@ -1,4 +1,8 @@
 /** A real browser for tests: Debian's chromium, driven by playwright-core, with a fresh profile each time. */
+import { execFile } from 'node:child_process'
+import { mkdir } from 'node:fs/promises'
+import path from 'node:path'
+import { promisify } from 'node:util'
 import { chromium, type Browser } from 'playwright-core'
 
 const ARGS = [
@@ -9,8 +13,24 @@ const ARGS = [
   '--disable-sync',
 ]
 
-/** `home` is where it looks for authorities that its user trusts. */
-export async function launchBrowser({ home }: { home?: string } = {}): Promise<Browser> {
+interface BrowserOptions {
+  /** Where it looks for authorities that its user trusts. */
+  readonly home?: string
+  /** A name that leads to this machine, as its DNS would say. */
+  readonly localHost?: string
+}
+
+export async function launchBrowser({ home, localHost }: BrowserOptions = {}): Promise<Browser> {
   const env = { ...process.env, ...(home === undefined ? {} : { HOME: home }) }
-  return chromium.launch({ executablePath: '/usr/bin/chromium', args: ARGS, env })
+  const rules = localHost === undefined ? [] : [`--host-resolver-rules=MAP ${localHost} 127.0.0.1`]
+  return chromium.launch({ executablePath: '/usr/bin/chromium', args: [...ARGS, ...rules], env })
+}
+
+/** Imports an authority as a person would: browsers with this home trust it from then on. */
+export async function trustAuthority(home: string, pemFile: string): Promise<void> {
+  const folder = path.join(home, '.pki', 'nssdb')
+  await mkdir(folder, { recursive: true })
+  const certutil = (...args: string[]) => promisify(execFile)('certutil', ['-d', `sql:${folder}`, ...args])
+  await certutil('-N', '--empty-password')
+  await certutil('-A', '-n', 'dropway', '-t', 'C,,', '-i', pemFile)
 }

@@ -15,6 +15,8 @@ const DECISIONS_FOR_ARCHIVES = [
   'control/drops/publishing/intake/withhold.ts',
 ]
 const DECISIONS_FOR_DEV = [
+  'control/drops/publishing/intake/bundle.ts',
+  'control/drops/publishing/markdown/markdown.ts',
   'control/drops/publishing/manifest/manifest-builder.ts',
   'control/drops/publishing/manifest/site-rules.ts',
   'control/drops/publishing/files/text-encoding.ts',
@@ -22,6 +24,7 @@ const DECISIONS_FOR_DEV = [
   'edge/locate/locate.ts',
   'edge/locate/site-index.ts',
   'edge/rewrite/headers.ts',
+  'edge/send/preconditions.ts',
 ]
 
 interface Import {

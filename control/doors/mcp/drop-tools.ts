@@ -115,19 +115,32 @@ const settings = defineTool({
     password: z.string().max(MAX_PASSWORD_CHARS).optional().describe('"" makes the drop public again'),
     spa_fallback: z.boolean().optional().describe('Unknown paths show index.html'),
     gallery: z.boolean().optional().describe('Show in the public gallery'),
+    stays_live: z.boolean().optional().describe('Stay live when the paid plan ends; now, if paused'),
   },
-  async run({ id: name, title, password, ...rest }, { actor, services }) {
+  async run({ id: name, title, password, stays_live: staysLive, ...rest }, { actor, services }) {
     const patch: SitePatch = {
       ...rest,
       ...(title === undefined ? {} : { name: title }),
       ...(password === undefined ? {} : { password: password === '' ? null : password }),
     }
-    if (Object.keys(patch).length === 0) throw errors.invalidRequest('Send at least one setting.')
-    const { value } = await services.sites.patch(actor, await services.sites.findId(actor, name), patch)
-    const { spa_fallback, gallery } = value
-    return { facts: { ...dropFacts(value), spa_fallback, gallery } }
+    const isChanged = Object.keys(patch).length > 0
+    if (!isChanged && staysLive === undefined) throw errors.invalidRequest('Send at least one setting.')
+    const siteId = await services.sites.findId(actor, name)
+    if (staysLive !== undefined) await choose(siteId, staysLive, actor, services.sites)
+    if (isChanged) await services.sites.patch(actor, siteId, patch)
+    const changed = await services.sites.get(actor, siteId)
+    const { spa_fallback, gallery, stays_live } = changed
+    return { facts: { ...dropFacts(changed), spa_fallback, gallery, ...(stays_live ? { stays_live } : {}) } }
   },
 })
+
+/** The owner's choice is a list; a setting of one drop adds to it or takes away. */
+async function choose(siteId: string, staysLive: boolean, actor: Call['actor'], sites: ChosenSites): Promise<void> {
+  const others = (await sites.list(actor)).filter((site) => site.stays_live && site.id !== siteId).map(({ id }) => id)
+  await sites.choose(actor, staysLive ? [...others, siteId] : others)
+}
+
+type ChosenSites = Pick<Call['services']['sites'], 'list' | 'choose'>
 
 const domain = defineTool({
   name: 'service_domain',

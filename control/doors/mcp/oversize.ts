@@ -26,7 +26,7 @@ export async function readBody(
   let size = 0
   for await (const chunk of body) {
     size += chunk.length
-    if (size > limits.maxDrainedBytes) throw errors.uploadTooLarge(limits.maxDrainedBytes)
+    if (size > limits.maxDrainedBytes) return endless(scanner.id(), limits.maxDrainedBytes)
     if (size > limits.maxBytes) chunks.length = 0
     else {
       hold(chunk.length)
@@ -37,6 +37,12 @@ export async function readBody(
   return size <= limits.maxBytes
     ? { kind: 'whole', bytes: Buffer.concat(chunks) }
     : { kind: 'oversize', id: scanner.id() }
+}
+
+/** Nobody can be answered whose call has no id yet: such a client hears at least that its request failed. */
+function endless(id: RpcId, maxBytes: number): Body {
+  if (id === null) throw errors.uploadTooLarge(maxBytes)
+  return { kind: 'oversize', id }
 }
 
 const QUOTE = 0x22

@@ -24,8 +24,8 @@ const API_PATH = '/api/v1/mcp'
 const METHODS = ['GET', 'POST', 'DELETE'] satisfies Method[]
 /** A message is kept whole in memory, and again as what it says: larger content is sent ahead. */
 const MAX_MESSAGE_BYTES = 32_000_000
-/** A larger one is read to its end, so that its sender hears why it was refused; this is more than any plan holds. */
-const MAX_DRAINED_BYTES = 800_000_000
+/** A larger one is read to its end, where most clients put the id of their call; this is more than any can make. */
+const MAX_DRAINED_BYTES = 4_000_000_000
 const MESSAGE_LIMITS = { maxBytes: MAX_MESSAGE_BYTES, maxDrainedBytes: MAX_DRAINED_BYTES }
 /** The largest call has 500 files of four fields; the protocol around it has a few dozen. */
 const BODY_BOUNDS: JsonBounds = { maxDepth: 32, maxValues: 5000 }

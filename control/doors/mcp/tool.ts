@@ -12,7 +12,7 @@ import type { Sites } from '../../drops/sites/sites.ts'
 import type { Versions } from '../../drops/sites/versions/versions.ts'
 
 export interface ToolServices {
-  sites: Pick<Sites, 'list' | 'get' | 'findId' | 'patch' | 'delete'>
+  sites: Pick<Sites, 'list' | 'get' | 'findId' | 'patch' | 'choose' | 'delete'>
   versions: Pick<Versions, 'list' | 'idOf' | 'promote' | 'liveManifest'>
   quickPublish: QuickPublish
   contentUploads: Pick<ContentUploads, 'create' | 'find'>
