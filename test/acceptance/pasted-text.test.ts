@@ -12,12 +12,12 @@ beforeAll(async () => {
   person = await signedInPerson(stack, 'free')
 })
 
-async function paste(text: string, fields: Record<string, string> = {}) {
-  const page = await person.browser.open('/sites/new')
+async function paste(text: string, fields: Record<string, string> = {}, { browser } = person) {
+  const page = await browser.open('/sites/new')
   const form = new FormData()
   form.append('csrf', formFields(page.text(), '/sites/new')['csrf']!)
   for (const [name, value] of Object.entries({ ...fields, text })) form.append(name, value)
-  return person.browser.open('/sites/new', { body: form, headers: { origin: stack.baseUrl } })
+  return browser.open('/sites/new', { body: form, headers: { origin: stack.baseUrl } })
 }
 
 test.each([
@@ -27,6 +27,15 @@ test.each([
   const answer = await paste(`<p>${'x'.repeat(size)}</p>`)
   expect(answer.status, answer.text().slice(0, 2000)).toBe(status)
   if (status === 413) expect(answer.text()).toContain('larger than 10 MB')
+})
+
+test('more than a form holds, where the plan takes more: it says how', async () => {
+  const payer = await signedInPerson(stack, 'plus')
+  const answer = await paste(`<p>${'x'.repeat(32_100_000)}</p>`, {}, payer)
+  expect([answer.status, answer.text()]).toEqual([
+    413,
+    expect.stringContaining('Save it as a file and upload that: your plan takes files of 100 MB.'),
+  ])
 })
 
 test('a name stays a name', async () => {

@@ -2,6 +2,7 @@
  * The border between the web server and the service: routes and services see only these types.
  * Only control/ground/http knows hyper-express.
  */
+import type { ApiError } from '../../../shared/errors.ts'
 import type { Readable } from 'node:stream'
 
 /** Names of the `:name` parts of a path. */
@@ -51,7 +52,7 @@ export interface Request {
 
 export interface MultipartOptions {
   /** A text field that carries content, and how much of it; other fields are names and paths. */
-  readonly content?: { readonly field: string; readonly maxBytes: number }
+  readonly content?: { readonly field: string; readonly maxBytes: number; readonly refusal: ApiError }
 }
 
 export type Part =

@@ -8,7 +8,10 @@ import { filenameOfText } from './pasted-text.ts'
 /** Name of the checkbox of a publisher who means it. */
 export const ALLOW_SECRETS = 'allow_secrets'
 
-/** A form field is kept whole in memory. */
+/**
+ * A form field is kept whole in memory, twice while it is decoded, and no form says beforehand that it is content. The
+ * page's script sends longer text as a file, which is streamed; only browsers without scripts meet this.
+ */
 const MAX_PASTED_BYTES = 32_000_000
 
 type FilePart = Extract<Part, { kind: 'file' }>
@@ -63,7 +66,8 @@ export async function receivePublishForm(request: Request, options: ReceiveOptio
 
 /** Pasted text obeys the plan's cap like a file, as long as it can be kept whole; more of it is a file. */
 function pastedText(capBytes: number): MultipartOptions {
-  return { content: { field: 'text', maxBytes: Math.min(capBytes, MAX_PASTED_BYTES) } }
+  const maxBytes = Math.min(capBytes, MAX_PASTED_BYTES)
+  return { content: { field: 'text', maxBytes, refusal: errors.textTooLarge(maxBytes, capBytes) } }
 }
 
 interface FileTaker {

@@ -39,7 +39,7 @@ export async function walkMultipart(
   function takeField(name: string, value: string, isTruncated: boolean): void {
     const size = Buffer.byteLength(value)
     if (name === content?.field) {
-      if (isTruncated) throw errors.textTooLarge(content.maxBytes)
+      if (isTruncated) throw content.refusal
       hold(size)
     } else {
       fieldsBytes += Buffer.byteLength(name) + size
