@@ -193,7 +193,7 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
   paused: ({ plan, organisation, at, drops, domains, kept, chooseLink }) => ({
     subject: `Dropway ${plan} has ended: ${pausedOf(drops.length, domains.length)}`,
     paragraphs: [
-      `${organisation} has been on the free plan since ${formatTime(at)}. It keeps ${plural(kept, 'drop')} live and has no custom domains. Visitors of ${drops.length + domains.length === 1 ? 'this address' : 'these addresses'} see a page that says so:`,
+      `${organisation} has been on the free plan since ${formatTime(at)}. It keeps ${plural(kept, 'drop')} live and has no custom domains. Visitors of ${drops.length + domains.length === 1 ? 'this address see a page that says that it is' : 'these addresses see a page that says that they are'} paused:`,
       'Nothing is deleted, and paused drops do not expire. You can choose which drops stay live. With a paid plan, everything is back at once.',
     ],
     items: [
