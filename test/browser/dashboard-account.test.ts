@@ -246,7 +246,7 @@ describe.each([{ javaScript: true }, { javaScript: false }])(
       await page.getByText('These stay live').waitFor()
       const [first, second, third, fourth, fifth] = await statuses()
       expect([second, third, fourth]).toEqual([200, 200, 503])
-      expect([first, fifth].toSorted()).toEqual([200, 503])
+      expect([first, fifth].filter((status) => status === 200)).toHaveLength(1)
       expect(visitor.problems).toEqual([])
       await visitor.close()
     })
