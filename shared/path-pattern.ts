@@ -284,7 +284,7 @@ function fill(
 
 /** `//evil.com` and `/\evil.com` are addresses of another host to a browser; one slash is a path here. */
 export function oneSlash(location: string): string {
-  return /^[/\\]{2}|^[^/]|^$/.test(location) ? `/${location.replace(/^[/\\]+/, '')}` : location
+  return `/${location.replace(/^[/\\]+/, '')}`
 }
 
 /** A decoded path → the path of an address. Slashes stay slashes. */

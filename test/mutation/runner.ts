@@ -22,6 +22,8 @@ type Reached = Map<string | typeof NOBODY, Set<number>>
 
 const state = { active: 0, test: NOBODY as string | typeof NOBODY, questions: 0, limit: Number.POSITIVE_INFINITY }
 const reached: Reached = new Map()
+/** Without a fault, by the test's full name; quick tests are asked first. */
+const durations = new Map<string, number>()
 let isNoting = true
 
 declare global {
@@ -63,6 +65,7 @@ export default class MutationRunner extends TestRunner {
     const witness = toRelative(file.filepath)
     if (file.tasks.length === 0) write(journal, { kind: 'useless', test: witness })
     const tests = testsOf(file).filter((test) => isUseful(test, witness))
+    for (const test of tests) durations.set(test.fullName, test.result?.duration ?? 0)
     const loading = reached.get(NOBODY) ?? new Set()
     const all = new Set([...loading, ...tests.flatMap((test) => [...(reached.get(test.id) ?? [])])])
     write(journal, { kind: 'reached', numbers: [...all] })
@@ -144,8 +147,8 @@ async function isCaughtBy(suite: RunnerTestSuite, chosen: ReadonlySet<RunnerTest
   }
 }
 
-function durationOf({ result }: RunnerTask): number {
-  return result?.duration ?? 0
+function durationOf(task: RunnerTask): number {
+  return task.type === 'suite' ? Math.min(...testsOf(task).map(durationOf)) : (durations.get(task.fullName) ?? 0)
 }
 
 async function fails(test: RunnerTestCase): Promise<boolean> {

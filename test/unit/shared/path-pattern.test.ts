@@ -114,6 +114,7 @@ describe('a target', () => {
     )
   })
   test('is not a placeholder where only its name is written', () => {
+    expect(target('/slug')).toEqual({ location: '/slug', path: '/slug' })
     expect(target('/slug/splat')).toEqual({ location: '/slug/splat', path: '/slug/splat' })
   })
   test.each([
