@@ -58,19 +58,21 @@ const ANNOTATIONS: Readonly<Record<Hints, ToolAnnotations>> = {
   destroys: { readOnlyHint: false, destructiveHint: true, idempotentHint: true },
 }
 
+type Arguments<Shape extends z.ZodRawShape> = z.infer<z.ZodObject<Shape, z.core.$strict>>
+
 export function defineTool<Shape extends z.ZodRawShape>(tool: {
   name: string
   description: string
   hints: Hints
   input: Shape
-  run(args: z.infer<z.ZodObject<Shape, z.core.$strict>>, call: Call): Promise<Answer>
+  run(args: Arguments<Shape>, call: Call): Promise<Answer>
 }): Tool {
   return {
     name: tool.name,
     description: tool.description,
     annotations: ANNOTATIONS[tool.hints],
     input: z.strictObject(tool.input),
-    run: (args, call) => tool.run(args as never, call),
+    run: (args, call) => tool.run(args as Arguments<Shape>, call),
   }
 }
 

@@ -52,9 +52,27 @@ export interface ClientsDeps {
 /** RFC 7591 §2, and the refreshing that every client of ours may do. */
 const DEFAULT_GRANTS: readonly string[] = ['authorization_code', 'refresh_token']
 
-export type Clients = ReturnType<typeof createClients>
+/** RFC 7591 §3.2.1. */
+export interface Registration {
+  readonly client_id: string
+  readonly client_id_issued_at: number
+  readonly client_name: string
+  readonly redirect_uris: readonly string[]
+  readonly grant_types: readonly string[]
+  readonly response_types: readonly string[]
+  readonly token_endpoint_auth_method: 'none'
+}
 
-export function createClients({ sql, clock, secrets, limiter, fetchDocument }: ClientsDeps) {
+export interface Clients {
+  register(body: unknown, ip: string): Promise<Registration>
+  /** Throws UntrustedRequest when the client's own document does not speak for it. */
+  find(clientId: string, ip: string): Promise<Client | undefined>
+  /** Without asking anyone else: a document's address is a client as soon as it was allowed something. */
+  mayExist(clientId: string): Promise<boolean>
+  sweep(): Promise<void>
+}
+
+export function createClients({ sql, clock, secrets, limiter, fetchDocument }: ClientsDeps): Clients {
   const documents = new LRUCache<string, Client>(DOCUMENT_CACHE)
 
   function idOf(name: string, redirectUris: readonly string[]): string {
@@ -98,7 +116,7 @@ export function createClients({ sql, clock, secrets, limiter, fetchDocument }: C
   }
 
   return {
-    async register(body: unknown, ip: string) {
+    async register(body, ip) {
       await limiter.consume('oauth-register', limitKeyOfIp(ip), REGISTRATIONS)
       const parsed = registrationSchema.safeParse(body)
       if (!parsed.success) throw refusedRegistration(parsed.error.issues[0]!)
@@ -114,17 +132,15 @@ export function createClients({ sql, clock, secrets, limiter, fetchDocument }: C
       }
     },
 
-    /** Throws UntrustedRequest when the client's own document does not speak for it. */
-    find(clientId: string, ip: string): Promise<Client | undefined> {
+    find(clientId, ip) {
       return isClientDocumentUrl(clientId) ? readDocument(clientId, ip) : registered(clientId)
     },
 
-    /** Without asking anybody else: a document's address is a client as soon as somebody allowed it something. */
-    async mayExist(clientId: string): Promise<boolean> {
+    async mayExist(clientId) {
       return isClientDocumentUrl(clientId) || (await registered(clientId)) !== undefined
     },
 
-    async sweep(): Promise<void> {
+    async sweep() {
       await queries.deleteIdleClients(sql, new Date(clock.now() - IDLE_LIFETIME_MS))
     },
   }

@@ -8,8 +8,8 @@ import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
 import type { Actor } from '../../ground/actor.ts'
 import { recordAudit } from '../../people/audit/audit.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
-import { createClients, type Client, type ClientsDeps } from './clients.ts'
-import { createDeviceGrants } from './device.ts'
+import { createClients, type Client, type Clients, type ClientsDeps } from './clients.ts'
+import { createDeviceGrants, type DeviceGrants } from './device.ts'
 import * as queries from './queries.ts'
 import {
   challengePattern,
@@ -40,7 +40,7 @@ export interface AuthorizationRequest {
   readonly scopes: readonly Scope[]
 }
 
-type CheckedRequest =
+export type CheckedRequest =
   | { request: AuthorizationRequest }
   | { error: OAuthError; clientId: string; redirectUri: string; state: string | undefined }
 
@@ -51,26 +51,57 @@ interface OAuthDeps extends ClientsDeps {
   hooks: SignInHooks
 }
 
-export type OAuth = ReturnType<typeof createOAuth>
+export interface OAuth {
+  /** RFC 7591. */
+  register: Clients['register']
+  /** RFC 8628. */
+  readonly device: DeviceGrants
+  /**
+   * Checks an authorization request in two steps (RFC 6749 §4.1.2.1): until client and redirect URI are known to
+   * belong together, errors are shown here (UntrustedRequest); after that they go back to the client (OAuthError).
+   */
+  checkRequest(query: URLSearchParams, ip: string): Promise<CheckedRequest>
+  /**
+   * May an error lead the browser to the client without a word from the person? Everybody can register a client, so
+   * only to a program on the person's own machine, or to a client that the person has let in before (RFC 9700
+   * §4.11.2: everything else makes the service a link to wherever a stranger likes).
+   */
+  isKnownClient(
+    actor: Pick<Actor, 'userId'> | undefined,
+    client: { clientId: string; redirectUri: string },
+  ): Promise<boolean>
+  /** The person said yes. Returns where to send the browser. */
+  allow(actor: Actor, request: AuthorizationRequest): Promise<string>
+  /** Adds the answer, and who gives it (RFC 9207), to the client's address. */
+  redirect(redirectUri: string, answer: Record<string, string | undefined>): string
+  /** RFC 6749 §3.2. */
+  token(form: URLSearchParams): Promise<TokenReply>
+  /** RFC 7009: answers alike whether or not there was such a token; either kind ends the whole grant. */
+  revoke(form: URLSearchParams): Promise<void>
+  /** Who a bearer token speaks for at one resource; undefined when it is unknown, expired, revoked or for another. */
+  actorOf(token: string, resource: string, ip: string): Promise<Actor | undefined>
+  /** The connected apps of a person. */
+  listGrants(actor: Actor): Promise<queries.GrantEntry[]>
+  /** Effective from the next request on: tokens are looked up each time. */
+  revokeGrant(actor: Actor, grantId: string): Promise<void>
+  /** Ends every connected app of a person, as part of what ended the person's trust in them. */
+  endGrantsOf(sql: Sql, userId: string, at: Date): Promise<void>
+  sweep(): Promise<void>
+}
 
-export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocument, hooks }: OAuthDeps) {
+export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocument, hooks }: OAuthDeps): OAuth {
   const clients = createClients({ sql, clock, secrets, limiter, fetchDocument })
   const tokens = createTokens({ sql, clock, secrets, hooks })
   const device = createDeviceGrants({ sql, clock, secrets, baseUrl, limiter, clients, tokens, hooks })
   const now = (): Date => new Date(clock.now())
+  const redirect: OAuth['redirect'] = (redirectUri, answer) => withAnswer(redirectUri, { ...answer, iss: baseUrl })
 
   return {
-    /** RFC 7591. */
     register: clients.register,
-
-    /** RFC 8628. */
     device,
+    redirect,
 
-    /**
-     * Checks an authorization request in two steps (RFC 6749 §4.1.2.1): until client and redirect URI are known to
-     * belong together, errors are shown here (UntrustedRequest); after that they go back to the client (OAuthError).
-     */
-    async checkRequest(query: URLSearchParams, ip: string): Promise<CheckedRequest> {
+    async checkRequest(query, ip) {
       const client = await clients.find(query.get('client_id') ?? '', ip)
       if (!client) return unknownClient(query)
       const redirectUri =
@@ -96,19 +127,10 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
       }
     },
 
-    /**
-     * May an error lead the browser to the client without a word from the person? Anybody can register a client, so
-     * only to a program on the person's own machine, or to a client that the person has let in before (RFC 9700
-     * §4.11.2: everything else makes the service a link to wherever a stranger likes).
-     */
-    isKnownClient: async (
-      actor: Pick<Actor, 'userId'> | undefined,
-      { clientId, redirectUri }: { clientId: string; redirectUri: string },
-    ): Promise<boolean> =>
+    isKnownClient: async (actor, { clientId, redirectUri }) =>
       isLoopbackRedirect(redirectUri) || (actor !== undefined && queries.hasLiveGrant(sql, actor.userId, clientId)),
 
-    /** The person said yes. Returns where to send the browser. */
-    async allow(actor: Actor, request: AuthorizationRequest): Promise<string> {
+    async allow(actor, request) {
       if (!actor.emailVerified) throw errors.emailNotVerified()
       const code = randomSecret()
       await transaction(sql, async (db) => {
@@ -128,14 +150,10 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
         })
       })
       await hooks.propagate()
-      return this.redirect(request.redirectUri, { code, state: request.state })
+      return redirect(request.redirectUri, { code, state: request.state })
     },
 
-    /** Adds the answer, and who gives it (RFC 9207), to the client's address. */
-    redirect: (redirectUri: string, answer: Record<string, string | undefined>): string =>
-      withAnswer(redirectUri, { ...answer, iss: baseUrl }),
-
-    async token(form: URLSearchParams): Promise<TokenReply> {
+    async token(form) {
       requireSingle(form)
       requireParameters(form, ['grant_type', 'client_id'])
       // RFC 6749 §5.2; a client that hears it registers anew.
@@ -156,8 +174,7 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
       }
     },
 
-    /** RFC 7009: answers alike whether or not there was such a token; either kind ends the whole grant. */
-    async revoke(form: URLSearchParams): Promise<void> {
+    async revoke(form) {
       requireSingle(form)
       requireParameters(form, ['token', 'client_id'])
       const token = await queries.findToken(sql, hashSecret(form.get('token')!))
@@ -166,8 +183,7 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
       await queries.revokeGrant(sql, token.id, now())
     },
 
-    /** Who a bearer token speaks for at one resource; undefined when it is unknown, expired, revoked or for another. */
-    async actorOf(token: string, resource: string, ip: string): Promise<Actor | undefined> {
+    async actorOf(token, resource, ip) {
       const found = await queries.findTokenIdentity(sql, hashSecret(token), now())
       if (!found || found.resource !== resource) return undefined
       const { grantId, scopes, resource: _, lastUsedAt, ...identity } = found
@@ -176,10 +192,9 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
       return { ...identity, via: { kind: 'oauth', grantId, scopes }, ip }
     },
 
-    listGrants: (actor: Actor) => queries.listGrants(sql, actor.userId),
+    listGrants: (actor) => queries.listGrants(sql, actor.userId),
 
-    /** Effective from the next request on: tokens are looked up each time. */
-    async revokeGrant(actor: Actor, grantId: string): Promise<void> {
+    async revokeGrant(actor, grantId) {
       await transaction(sql, async (db) => {
         const revoked = await queries.revokeOwnGrant(db, actor.userId, grantId, now())
         if (!revoked) throw errors.notFound('connected app')
@@ -193,10 +208,9 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
       })
     },
 
-    /** Ends every connected app of a person, as part of what ended the person's trust in them. */
-    endGrantsOf: (db: Sql, userId: string, at: Date): Promise<void> => queries.revokeGrantsOf(db, userId, at),
+    endGrantsOf: queries.revokeGrantsOf,
 
-    async sweep(): Promise<void> {
+    async sweep() {
       await queries.deleteExpired(sql, now())
       await clients.sweep()
     },

@@ -38,8 +38,13 @@ export async function insertGrant(sql: Sql, grant: Omit<GrantRow, 'last_used_at'
   await sql`insert into oauth_grants ${sql(grant)}`
 }
 
-export async function listGrants(sql: Sql, userId: string): Promise<(GrantRow & { organisation: string })[]> {
-  return sql<(GrantRow & { organisation: string })[]>`
+/** With the name of the organisation that it reaches. */
+export interface GrantEntry extends GrantRow {
+  organisation: string
+}
+
+export async function listGrants(sql: Sql, userId: string): Promise<GrantEntry[]> {
+  return sql<GrantEntry[]>`
     select g.*, o.name as organisation from oauth_grants g join organisations o on o.id = g.org_id
     where g.user_id = ${userId} and g.revoked_at is null
       and exists (select 1 from oauth_tokens t where t.grant_id = g.id)

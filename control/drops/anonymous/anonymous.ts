@@ -68,7 +68,44 @@ interface AnonymousDeps {
   config: Pick<ControlConfig, 'baseUrl' | 'sitesDomain' | 'publicPort' | 'anonymousPerHour'>
 }
 
-export type Anonymous = ReturnType<typeof createAnonymous>
+/** A drop of a browser without an account, as its list shows it. */
+export interface RememberedDrop {
+  readonly state: 'live' | 'expired' | 'removed'
+  readonly claimable: boolean
+  readonly id: string
+  readonly slug: string
+  readonly url: string
+  readonly title: string
+  readonly created_at: string
+  readonly expires_at: string
+  readonly views: number
+}
+
+export interface AnonymousText {
+  readonly filename: string
+  readonly content: string
+  readonly title?: string | undefined
+}
+
+export interface Anonymous {
+  /** The most that one upload may hold. */
+  readonly capBytes: number
+  /** Called before a body is read: limits, storage, and the bot check, which may wait, refuse or ask for a proof. */
+  admit(publisher: Publisher): Promise<void>
+  publish(publisher: Publisher, prepared: PreparedVersion, name: string): Promise<Propagated<AnonymousDrop>>
+  publishText(publisher: Publisher, text: AnonymousText): Promise<Propagated<AnonymousDrop>>
+  /** What this browser made and has not claimed, also what can no longer be claimed: `claimable` tells them apart. */
+  list(anonymousId: string): Promise<RememberedDrop[]>
+  /**
+   * What this browser made. A new account gets all of it, as promised, whatever its plan's cap; signing in claims the
+   * newest that there is room for, and the others stay as they are. Inside the caller's transaction; returns how many.
+   */
+  claimBrowser(sql: Sql, from: { anonymousId: string; orgId: string; isNewAccount: boolean }): Promise<number>
+  /** What a claim link leads to; undefined when it is used, expired or unknown. */
+  findClaim(secret: string): Promise<{ siteId: string; slug: string; url: string; title: string } | undefined>
+  /** One-shot: of two racing callers one gets the drop, the other a 404. Without room for it the link stays good. */
+  claimLink(actor: Actor, secret: string): Promise<{ siteId: string }>
+}
 
 /** How long a refused page keeps its network suspicious. */
 const REJECTION_MEMORY_MS = HOUR_MS
@@ -87,11 +124,10 @@ export function createAnonymous({
   storage,
   botCheck,
   config,
-}: AnonymousDeps) {
+}: AnonymousDeps): Anonymous {
   const capBytes = plans.anonymous.uploadBytes
   const rejections = createRejectionMemory(clock)
 
-  /** Called before a body is read. */
   async function admit(publisher: Publisher): Promise<void> {
     const network = limitKeyOfIp(publisher.ip)
     const window = { windowSeconds: HOUR_MS / 1000 }
@@ -185,10 +221,7 @@ export function createAnonymous({
     admit,
     publish,
 
-    async publishText(
-      publisher: Publisher,
-      text: { filename: string; content: string; title?: string | undefined },
-    ): Promise<Propagated<AnonymousDrop>> {
+    async publishText(publisher, text) {
       const intake = publishing.receive({ owner: { kind: 'network', ip: publisher.ip }, capBytes })
       try {
         await intake.addSingle(text.filename, Readable.from([Buffer.from(text.content)]), { title: text.title })
@@ -198,8 +231,7 @@ export function createAnonymous({
       }
     },
 
-    /** What this browser made and nobody owns yet, also what can no longer be claimed: `claimable` tells them apart. */
-    async list(anonymousId: string) {
+    async list(anonymousId) {
       const drops = await queries.listAnonymousSites(sql, anonymousId)
       return drops.map((drop) => ({
         ...standing(drop, clock.now()),
@@ -213,17 +245,12 @@ export function createAnonymous({
       }))
     },
 
-    /**
-     * What this browser made. A new account gets all of it, as promised, whatever its plan's cap; whoever signs in gets
-     * the newest that there is room for, and the others stay as they are. Inside the caller's transaction.
-     */
-    async claimBrowser(db: Sql, from: { anonymousId: string; orgId: string; isNewAccount: boolean }): Promise<number> {
+    async claimBrowser(db, from) {
       const cap = from.isNewAccount ? 'uncapped' : 'capped'
       return (await adopt(db, from.orgId, { anonymousId: from.anonymousId }, cap)).ids.length
     },
 
-    /** What a claim link leads to; undefined when it is used, expired or unknown. */
-    async findClaim(secret: string): Promise<{ siteId: string; slug: string; url: string; title: string } | undefined> {
+    async findClaim(secret) {
       const drop = await queries.findByClaim(sql, hashSecret(secret), new Date(clock.now()))
       return (
         drop && {
@@ -235,8 +262,7 @@ export function createAnonymous({
       )
     },
 
-    /** One-shot: of two racing callers one gets the drop, the other a 404. Without room for it the link stays good. */
-    async claimLink(actor: Actor, secret: string): Promise<{ siteId: string }> {
+    async claimLink(actor, secret) {
       const siteId = await transaction(sql, async (db) => {
         const { ids, plan, left } = await adopt(db, actor.orgId, { claimHash: hashSecret(secret) }, 'capped')
         const [id] = ids

@@ -15,10 +15,28 @@ import type { CertificateRow } from './queries.ts'
 
 const PAGE = 500
 
-export type Mirror = ReturnType<typeof createMirror>
+interface MirrorDependencies {
+  sql: Pool
+  redis: Redis
+  secrets: Secrets
+  log: Log
+}
 
-export function createMirror({ sql, redis, secrets, log }: { sql: Pool; redis: Redis; secrets: Secrets; log: Log }) {
+export interface Mirror {
   /** Keeps a bundle that the edges announced; '' forgets it. */
+  keep(name: string, sealed: string): Promise<void>
+  /** What the log did not tell (control was away) is read from Redis itself. */
+  learn(name: string): Promise<void>
+  all(): Promise<CertificateRow[]>
+  /** Returns the names whose certificate was news. */
+  catchUp(): Promise<string[]>
+  /** Retry states and the account change rarely; they are copied whole. Nothing is copied from an unfinished Redis. */
+  copyState(): Promise<void>
+  /** Fills an empty Redis; what is there already stays. */
+  republish(target: Redis): Promise<void>
+}
+
+export function createMirror({ sql, redis, secrets, log }: MirrorDependencies): Mirror {
   async function keep(name: string, sealed: string): Promise<void> {
     if (sealed === '') return queries.deleteCertificate(sql, name)
     // First: a backup that has the certificate then has the account that ordered it. Redis away: `copyState` follows.
@@ -41,7 +59,6 @@ export function createMirror({ sql, redis, secrets, log }: { sql: Pool; redis: R
     if (account !== null) await queries.saveAccount(sql, account)
   }
 
-  /** What the log did not tell (control was away) is read from Redis itself. */
   async function learn(name: string): Promise<void> {
     const sealed = await redis.hget(keys.certificates, name).catch(() => null)
     if (sealed !== null) await keep(name, sealed)
@@ -61,16 +78,14 @@ export function createMirror({ sql, redis, secrets, log }: { sql: Pool; redis: R
     learn,
     all,
 
-    /** Returns the names whose certificate was news. */
-    async catchUp(): Promise<string[]> {
+    async catchUp() {
       const missing = await queries.namesWithoutCertificate(sql)
       for (const name of missing) await learn(name)
       const still = new Set(await queries.namesWithoutCertificate(sql))
       return missing.filter((name) => !still.has(name))
     },
 
-    /** Retry states and the account change rarely; they are copied whole. Nothing is copied from an unfinished Redis. */
-    async copyState(): Promise<void> {
+    async copyState() {
       if (!(await redis.exists(keys.epoch))) return
       const retries = await redis.hgetall(keys.acmeRetry)
       const states = new Map<string, RetryState>()
@@ -82,7 +97,7 @@ export function createMirror({ sql, redis, secrets, log }: { sql: Pool; redis: R
       await copyAccount()
     },
 
-    async republish(target: Redis): Promise<void> {
+    async republish(target) {
       for (let after = ''; ;) {
         const page = await queries.certificatesAfter(sql, after, PAGE)
         if (page.length === 0) break

@@ -160,12 +160,13 @@ export async function updateDomain(
   id: string,
   { records, alternative, warnings, ...plain }: DomainChanges,
 ): Promise<void> {
-  const documents = Object.entries({ records, alternative, warnings }).filter(([, value]) => value !== undefined)
   const changes = {
     ...plain,
-    ...Object.fromEntries(documents.map(([name, value]) => [name, value === null ? null : sql.json(value as never)])),
+    ...(records === undefined ? {} : { records: sql.json(records.map((line) => ({ ...line }))) }),
+    ...(alternative === undefined ? {} : { alternative: alternative === null ? null : sql.json({ ...alternative }) }),
+    ...(warnings === undefined ? {} : { warnings: sql.json(warnings) }),
   }
-  await sql`update domains set ${sql(changes as never)} where id = ${id}`
+  await sql`update domains set ${sql(changes)} where id = ${id}`
 }
 
 /** Has this drop had the name before? */
@@ -266,7 +267,7 @@ export async function replaceRetries(sql: Sql, states: ReadonlyMap<string, Retry
   await sql`delete from certificate_retries where not (name = any(${names}))`
   for (const [name, state] of states) {
     await sql`
-      insert into certificate_retries (name, state) values (${name}, ${sql.json(state as never)})
+      insert into certificate_retries (name, state) values (${name}, ${sql.json(state)})
       on conflict (name) do update set state = excluded.state where certificate_retries.state <> excluded.state`
   }
 }

@@ -1,7 +1,7 @@
 /** REST: /api/v1/sites/{id}/domains… */
 import { z } from 'zod'
 import { WithHeaders, type ApiRouteFactory } from '../../ground/http/api.ts'
-import type { Request, Route } from '../../ground/http/route.ts'
+import type { Route } from '../../ground/http/route.ts'
 import type { Domains } from './domains.ts'
 import { addDomainSchema, domainSchema } from './schemas.ts'
 
@@ -9,8 +9,6 @@ const root = '/api/v1/sites/:id/domains'
 const tag = 'Domains'
 
 export function domainRoutes({ apiRoute, domains }: { apiRoute: ApiRouteFactory; domains: Domains }): Route[] {
-  const site = (request: Request): string => request.params['id']!
-  const domain = (request: Request): string => request.params['domain']!
   return [
     apiRoute({
       method: 'GET',
@@ -20,7 +18,7 @@ export function domainRoutes({ apiRoute, domains }: { apiRoute: ApiRouteFactory;
       summary: 'List the custom domains of a site',
       status: 200,
       output: z.array(domainSchema),
-      run: ({ actor, request }) => domains.list(actor, site(request)),
+      run: ({ actor, params }) => domains.list(actor, params.id),
     }),
     apiRoute({
       method: 'POST',
@@ -31,7 +29,7 @@ export function domainRoutes({ apiRoute, domains }: { apiRoute: ApiRouteFactory;
       body: addDomainSchema,
       status: 201,
       output: domainSchema,
-      run: ({ actor, request, body }) => domains.add(actor, site(request), body),
+      run: ({ actor, params, body }) => domains.add(actor, params.id, body),
     }),
     apiRoute({
       method: 'GET',
@@ -41,7 +39,7 @@ export function domainRoutes({ apiRoute, domains }: { apiRoute: ApiRouteFactory;
       summary: 'State of a custom domain, and the DNS records that are missing or wrong',
       status: 200,
       output: domainSchema,
-      run: ({ actor, request }) => domains.get(actor, site(request), domain(request)),
+      run: ({ actor, params }) => domains.get(actor, params.id, params.domain),
     }),
     apiRoute({
       method: 'POST',
@@ -51,7 +49,7 @@ export function domainRoutes({ apiRoute, domains }: { apiRoute: ApiRouteFactory;
       summary: 'Check DNS and certificate now',
       status: 200,
       output: domainSchema,
-      run: ({ actor, request }) => domains.check(actor, site(request), domain(request)),
+      run: ({ actor, params }) => domains.check(actor, params.id, params.domain),
     }),
     apiRoute({
       method: 'POST',
@@ -61,7 +59,7 @@ export function domainRoutes({ apiRoute, domains }: { apiRoute: ApiRouteFactory;
       summary: 'Make this half of an apex/www pair the main name; the other leads to it',
       status: 200,
       output: domainSchema,
-      run: ({ actor, request }) => domains.makeMain(actor, site(request), domain(request)),
+      run: ({ actor, params }) => domains.makeMain(actor, params.id, params.domain),
     }),
     apiRoute({
       method: 'DELETE',
@@ -71,8 +69,8 @@ export function domainRoutes({ apiRoute, domains }: { apiRoute: ApiRouteFactory;
       summary: 'Remove a custom domain; its certificate is revoked',
       status: 204,
       output: undefined,
-      async run({ actor, request }) {
-        const { pending } = await domains.remove(actor, site(request), domain(request))
+      async run({ actor, params }) {
+        const { pending } = await domains.remove(actor, params.id, params.domain)
         return new WithHeaders(undefined, pending ? { 'dropway-propagation': 'pending' } : {})
       },
     }),

@@ -20,7 +20,10 @@ const SIZE = 60
 /** Long enough to shield Postgres from a crowd, short enough that a drop made private leaves at once. While a refresh fails the old list stays. */
 const FRESH_MS = 2 * SECOND_MS
 
-export type Gallery = ReturnType<typeof createGallery>
+export interface Gallery {
+  /** At most sixty drops, two seconds old at most. */
+  list(order: GalleryOrder): Promise<readonly GalleryEntry[]>
+}
 
 export function createGallery({
   sql,
@@ -30,7 +33,7 @@ export function createGallery({
   sql: Pool
   clock: Clock
   config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>
-}) {
+}): Gallery {
   const cached = new Map<GalleryOrder, { at: number; entries: readonly GalleryEntry[] }>()
 
   async function load(order: GalleryOrder): Promise<readonly GalleryEntry[]> {
@@ -45,7 +48,7 @@ export function createGallery({
   }
 
   return {
-    async list(order: GalleryOrder): Promise<readonly GalleryEntry[]> {
+    async list(order) {
       const known = cached.get(order)
       if (known && clock.now() - known.at < FRESH_MS) return known.entries
       const entries = await load(order).catch((error: unknown) => {

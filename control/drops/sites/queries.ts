@@ -1,5 +1,6 @@
 import type { PlanName } from '../../../shared/plans.ts'
 import type { Sql } from '../../ground/database/sql.ts'
+import type { PublishReport } from './schemas.ts'
 import type { CappedSite, ClockColumns, HeldSlug, RetainedVersion, SiteFacts } from './rules.ts'
 
 const siteFacts = (sql: Sql) => sql`
@@ -148,9 +149,28 @@ export async function retireSlugs(sql: Sql, siteId: string, slugs: readonly stri
   return rows.map((row) => row.slug)
 }
 
-export async function updateSite(sql: Sql, siteId: string, changes: Record<string, unknown>, now: Date): Promise<void> {
-  const values = { ...changes, updated_at: now }
-  await sql`update sites set ${sql(values as never)} where id = ${siteId}`
+/** What a change may set; the clock, places and takedowns of a site have functions of their own. */
+export type SiteChanges = Partial<
+  Pick<
+    SiteFacts,
+    | 'name'
+    | 'slug'
+    | 'title'
+    | 'analytics'
+    | 'spa_fallback'
+    | 'in_gallery'
+    | 'live_version_id'
+    | 'next_version_number'
+    | 'published_at'
+    | 'password_hash'
+    | 'password_generation'
+  >
+>
+
+export async function updateSite(sql: Sql, siteId: string, changes: SiteChanges, now: Date): Promise<void> {
+  const { analytics, ...columns } = changes
+  const documents = analytics === undefined ? {} : { analytics: analytics === null ? null : sql.json(analytics) }
+  await sql`update sites set ${sql({ ...columns, ...documents, updated_at: now })} where id = ${siteId}`
 }
 
 export async function markDeleted(sql: Sql, siteId: string, now: Date): Promise<void> {
@@ -187,10 +207,10 @@ export async function listVersions(sql: Sql, siteId: string): Promise<VersionRow
 export async function insertVersion(
   sql: Sql,
   version: Omit<VersionRow, 'report' | 'created_by_email'> & { created_by: string | null },
-  report: unknown,
+  report: Partial<PublishReport>,
   blobs: readonly string[],
 ): Promise<void> {
-  await sql`insert into versions ${sql({ ...version, report: sql.json(report as never) } as never)}`
+  await sql`insert into versions ${sql({ ...version, report: sql.json(report) })}`
   await spanBlobs(sql, version, blobs)
 }
 

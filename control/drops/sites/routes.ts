@@ -43,10 +43,11 @@ export function siteRoutes({
   siteExport,
   countDomains,
 }: SiteRoutesDeps): Route[] {
-  const id = (request: Request): string => request.params['id']!
-
-  async function publish(request: Request, actor: Actor, receive: typeof receiveSingle) {
-    const site = await sites.requireOwn(sql, actor, id(request))
+  async function publish(
+    { request, actor, params }: { request: Request; actor: Actor; params: { id: string } },
+    receive: typeof receiveSingle,
+  ) {
+    const site = await sites.requireOwn(sql, actor, params.id)
     versions.requirePublishable(site)
     const { prepared, options } = await receive(request, publishing, {
       owner: { kind: 'organisation', id: actor.orgId },
@@ -115,7 +116,7 @@ export function siteRoutes({
       summary: 'Read a site',
       status: 200,
       output: schemas.siteSchema,
-      run: ({ actor, request }) => sites.get(actor, id(request)),
+      run: ({ actor, params }) => sites.get(actor, params.id),
     }),
     apiRoute({
       method: 'PATCH',
@@ -126,7 +127,7 @@ export function siteRoutes({
       status: 200,
       body: schemas.patchSiteSchema,
       output: schemas.siteSchema,
-      run: async ({ actor, request, body }) => reply(await sites.patch(actor, id(request), body)),
+      run: async ({ actor, params, body }) => reply(await sites.patch(actor, params.id, body)),
     }),
     apiRoute({
       method: 'DELETE',
@@ -136,7 +137,7 @@ export function siteRoutes({
       summary: 'Delete a site for good',
       status: 204,
       output: undefined,
-      run: async ({ actor, request }) => reply(await sites.delete(actor, id(request))),
+      run: async ({ actor, params }) => reply(await sites.delete(actor, params.id)),
     }),
     apiRoute({
       method: 'POST',
@@ -147,7 +148,7 @@ export function siteRoutes({
       status: 201,
       consumes: 'multipart/form-data',
       output: schemas.versionSchema,
-      run: ({ actor, request }) => publish(request, actor, receiveSingle),
+      run: (call) => publish(call, receiveSingle),
     }),
     apiRoute({
       method: 'POST',
@@ -158,7 +159,7 @@ export function siteRoutes({
       status: 201,
       consumes: 'multipart/form-data',
       output: schemas.versionSchema,
-      run: ({ actor, request }) => publish(request, actor, receiveBundle),
+      run: (call) => publish(call, receiveBundle),
     }),
     apiRoute({
       method: 'GET',
@@ -168,7 +169,7 @@ export function siteRoutes({
       summary: 'List the retained versions, newest first',
       status: 200,
       output: z.array(schemas.versionEntrySchema),
-      run: ({ actor, request }) => versions.list(actor, id(request)),
+      run: ({ actor, params }) => versions.list(actor, params.id),
     }),
     apiRoute({
       method: 'POST',
@@ -178,8 +179,7 @@ export function siteRoutes({
       summary: 'Make a version live',
       status: 200,
       output: schemas.versionSchema,
-      run: async ({ actor, request }) =>
-        reply(await versions.promote(actor, id(request), request.params['version_id']!)),
+      run: async ({ actor, params }) => reply(await versions.promote(actor, params.id, params.version_id)),
     }),
     apiRoute({
       method: 'GET',
@@ -189,7 +189,7 @@ export function siteRoutes({
       summary: 'What would change if this version went live',
       status: 200,
       output: schemas.changesSchema,
-      run: ({ actor, request }) => versions.changes(actor, id(request), request.params['version_id']!),
+      run: ({ actor, params }) => versions.changes(actor, params.id, params.version_id),
     }),
     apiRoute({
       method: 'GET',
@@ -200,8 +200,8 @@ export function siteRoutes({
       status: 200,
       query: z.strictObject({ days: z.coerce.number().int().min(1).max(366).default(30) }),
       output: schemas.dailyViewsSchema,
-      async run({ actor, request, query }) {
-        const days = await sites.dailyViews(actor, id(request), query.days)
+      async run({ actor, params, query }) {
+        const days = await sites.dailyViews(actor, params.id, query.days)
         return { days, total: days.reduce((sum, day) => sum + day.count, 0) }
       },
     }),

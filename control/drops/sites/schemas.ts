@@ -123,6 +123,8 @@ export const uploadSchema = z.object({
   expires_at: time,
 })
 
+export type StartedUpload = z.infer<typeof uploadSchema>
+
 /** What is not there yet; `arrived` tells the bytes of files that came in part. */
 export const uploadProgressSchema = z.object({
   upload_id: z.string(),
@@ -130,6 +132,8 @@ export const uploadProgressSchema = z.object({
   arrived: z.record(sha256Hex, z.int()),
   expires_at: time,
 })
+
+export type UploadProgress = z.infer<typeof uploadProgressSchema>
 
 export const storedBlobsSchema = z.object({ stored: z.array(sha256Hex) })
 
@@ -148,6 +152,8 @@ export const uploadCheckSchema = changesSchema.extend({
   /** What would have to be sent. */
   missing: z.object({ file_count: z.int(), byte_size: z.int() }),
 })
+
+export type UploadCheck = z.infer<typeof uploadCheckSchema>
 
 export const usageSchema = z.object({
   plan: z.string(),

@@ -12,7 +12,7 @@ import type { Actor } from '../../ground/actor.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import type { Events } from '../../ground/events/publish.ts'
-import { preparePassword, protectionChanges } from './protection.ts'
+import { preparePassword, writePassword } from './protection.ts'
 import * as queries from './queries.ts'
 import type { RefreshRoutes } from './routing.ts'
 import { pausedByEnd, resumable, stateOf, swapForChosen, type SiteFacts } from './rules.ts'
@@ -39,12 +39,70 @@ export interface SitesDeps {
   config: Pick<ControlConfig, 'sitesDomain' | 'publicPort' | 'anonymousLifetimeMs' | 'slugCooldownMs'>
 }
 
-export type Sites = ReturnType<typeof createSites>
+/** Who a new drop belongs to. */
+export type SiteOwner =
+  | { readonly orgId: string }
+  | { readonly anonymousId: string; readonly network: string; readonly claimHash: string }
+
+/** What an organisation uses, and what its plan allows. */
+export interface Usage {
+  readonly plan: PlanName
+  readonly drops: { readonly used: number; readonly limit: number }
+  readonly storage_bytes: { readonly used: number; readonly limit: number }
+  readonly upload_bytes: { readonly limit: number }
+  readonly versions_per_drop: { readonly limit: number }
+  readonly paused_drops: number
+  readonly views_30d: number
+}
+
+/** Callers that hand in a transaction get their work done inside it, and its routes written unless it says otherwise. */
+export interface Sites {
+  /** Another organisation's site is as absent as a missing one: `not_found`. */
+  requireOwn(sql: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<SiteFacts>
+  /** The organisation's site, both locked. */
+  lockOwn(sql: Sql, actor: Actor, siteId: string): Promise<SiteFacts>
+  /** Before anything is added to an organisation: its plan stays as it is, and it is not deleted, until the commit. */
+  lockOrganisation(sql: Sql, orgId: string): Promise<PlanName>
+  /** How many more drops may be active. The organisation is locked. */
+  roomFor(sql: Sql, orgId: string, plan: PlanName): Promise<number>
+  /** Reserves a slug for a new site; its routes are left to the caller. */
+  reserve(sql: Sql, owner: SiteOwner, wanted: WantedSite): Promise<SiteFacts>
+  /** A new site without content, within the plan's cap; its routes are left to the caller. */
+  add(sql: Sql, actor: Actor, wanted: WantedSite): Promise<SiteFacts>
+  /** Deletes for good; the address says "gone" from then on. */
+  remove(sql: Sql, site: SiteFacts): Promise<void>
+  /** Its owner's mailbox is proved, or no longer is: what visitors meet at each drop is decided anew. */
+  refreshOwned(sql: Sql, userId: string): Promise<void>
+  /** With its organisation goes every drop. */
+  removeAll(sql: Sql, orgId: string): Promise<void>
+  /** A paid plan has ended: drops beyond the cap pause. Returns which; their routes are left to the caller. */
+  pauseBeyondCap(sql: Sql, orgId: string, plan: PlanName): Promise<string[]>
+  /** Paused drops that fit the cap again are live: whenever their owner makes room, or comes back. */
+  resumeFitting(sql: Sql, orgId: string): Promise<void>
+  find(sql: Sql, siteId: string): Promise<SiteFacts | undefined>
+  views(sites: readonly SiteFacts[]): Promise<SiteView[]>
+  get(actor: Actor, siteId: string): Promise<SiteView>
+  /** The id of a drop that is named by its slug, its address or the id itself. */
+  findId(actor: Pick<Actor, 'orgId'>, name: string): Promise<string>
+  list(actor: Actor): Promise<SiteView[]>
+  create(actor: Actor, wanted: WantedSite): Promise<Propagated<SiteView>>
+  /** Features above the plan are refused; taking one away is always allowed. */
+  patch(actor: Actor, siteId: string, patch: SitePatch): Promise<Propagated<SiteView>>
+  delete(actor: Actor, siteId: string): Promise<Propagated<undefined>>
+  /**
+   * The owner's choice of drops that stay live when a plan ends; what was published last fills it up. Where drops are
+   * paused already, chosen ones come back at once, in the place of others.
+   */
+  choose(actor: Actor, siteIds: readonly string[]): Promise<Propagated<SiteView[]>>
+  /** One entry per day, today last. */
+  dailyViews(actor: Actor, siteId: string, days: number): Promise<{ day: string; count: number }[]>
+  usage(actor: Actor): Promise<Usage>
+}
 
 /** Random slugs do not collide in practice; this bounds the impossible. */
 const MAX_SLUG_TRIES = 8
 
-export function createSites({ sql, clock, events, refreshRoutes, audit, config }: SitesDeps) {
+export function createSites({ sql, clock, events, refreshRoutes, audit, config }: SitesDeps): Sites {
   const now = (): Date => new Date(clock.now())
 
   function view(site: SiteFacts, views: number): SiteView {
@@ -114,11 +172,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
   }
 
   /** Reserves a slug for a new site inside the caller's transaction. */
-  async function reserve(
-    db: Sql,
-    owner: { orgId: string } | { anonymousId: string; network: string; claimHash: string },
-    wanted: WantedSite,
-  ): Promise<SiteFacts> {
+  async function reserve(db: Sql, owner: SiteOwner, wanted: WantedSite): Promise<SiteFacts> {
     const id = newId('st', clock.now())
     const isOwned = 'orgId' in owner
     const slug = wanted.slug ?? randomSlug()
@@ -215,19 +269,16 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     await queries.releaseSlug(db, site.slug, 'former', new Date(clock.now() + config.slugCooldownMs))
   }
 
-  /** Columns that a PATCH sets. Features above the plan are refused; taking one away is always allowed. */
-  function changesOf(site: SiteFacts, patch: SitePatch): Record<string, unknown> {
-    const plan = plans[site.plan]
-    if (patch.password != null && !plan.password) throw errors.planFeature('Password protection')
-    if (patch.analytics != null && !plan.analytics) throw errors.planFeature('Analytics')
-    const changes: Record<string, unknown> = {}
-    if (patch.name !== undefined) changes['name'] = patch.name
-    if (patch.slug !== undefined) changes['slug'] = patch.slug
-    if (patch.spa_fallback !== undefined) changes['spa_fallback'] = patch.spa_fallback
-    if (patch.gallery !== undefined) changes['in_gallery'] = patch.gallery
-    if (patch.analytics !== undefined)
-      changes['analytics'] = patch.analytics === null ? null : sql.json(patch.analytics)
-    return changes
+  /** Columns that a PATCH sets, besides the password. */
+  function changesOf(site: SiteFacts, patch: SitePatch): queries.SiteChanges {
+    if (patch.analytics != null && !plans[site.plan].analytics) throw errors.planFeature('Analytics')
+    return {
+      ...(patch.name === undefined ? {} : { name: patch.name }),
+      ...(patch.slug === undefined ? {} : { slug: patch.slug }),
+      ...(patch.spa_fallback === undefined ? {} : { spa_fallback: patch.spa_fallback }),
+      ...(patch.gallery === undefined ? {} : { in_gallery: patch.gallery }),
+      ...(patch.analytics === undefined ? {} : { analytics: patch.analytics }),
+    }
   }
 
   return {
@@ -246,8 +297,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     views,
     get: viewOwn,
 
-    /** The id of a drop that somebody named by its slug, its address or the id itself. */
-    async findId(actor: Pick<Actor, 'orgId'>, name: string): Promise<string> {
+    async findId(actor, name) {
       if (name.startsWith('st_')) return name
       const slug = /^(?:https?:\/\/)?([a-z0-9-]+)(?:[.:/].*)?$/i.exec(name.trim())?.[1]?.toLowerCase()
       const id = slug === undefined ? undefined : await queries.findOwnSlug(sql, actor.orgId, slug)
@@ -255,11 +305,11 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
       return id
     },
 
-    async list(actor: Actor): Promise<SiteView[]> {
+    async list(actor) {
       return views(await queries.listSites(sql, actor.orgId))
     },
 
-    async create(actor: Actor, wanted: WantedSite): Promise<Propagated<SiteView>> {
+    async create(actor, wanted) {
       const site = await transaction(sql, async (db) => {
         const added = await add(db, actor, wanted)
         await refreshRoutes(db, added.id)
@@ -268,16 +318,17 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
       return { value: view(site, 0), ...(await events.propagate()) }
     },
 
-    async patch(actor: Actor, siteId: string, patch: SitePatch): Promise<Propagated<SiteView>> {
+    async patch(actor, siteId, patch) {
       const before = await requireOwn(sql, actor, siteId)
+      const password =
+        patch.password === undefined ? undefined : await preparePassword(before.plan, before, patch.password)
       const changes = changesOf(before, patch)
-      const password = patch.password === undefined ? undefined : await preparePassword(before, patch.password)
       await transaction(sql, async (db) => {
         await queries.lockSite(db, siteId)
         const site = await requireOwn(db, actor, siteId)
         if (patch.slug !== undefined && patch.slug !== site.slug) await rename(db, site, patch.slug)
-        const protection = password === undefined ? {} : protectionChanges(site, password)
-        await queries.updateSite(db, siteId, { ...changes, ...protection }, now())
+        await queries.updateSite(db, siteId, changes, now())
+        if (password !== undefined) await writePassword(db, site, password, now())
         await refreshRoutes(db, siteId)
         await audit(db, { actor, action: 'site.updated', subject: siteId, detail: { fields: Object.keys(patch) } })
       })
@@ -285,7 +336,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
       return { value: await viewOwn(actor, siteId), pending }
     },
 
-    async delete(actor: Actor, siteId: string): Promise<Propagated<undefined>> {
+    async delete(actor, siteId) {
       await transaction(sql, async (db) => {
         const site = await lockOwn(db, actor, siteId)
         await remove(db, site)
@@ -295,11 +346,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
       return { value: undefined, ...(await events.propagate()) }
     },
 
-    /**
-     * The owner's choice of drops that stay live when a plan ends; what was published last fills it up. Where drops are
-     * paused already, chosen ones come back at once, in the place of others.
-     */
-    async choose(actor: Actor, siteIds: readonly string[]): Promise<Propagated<SiteView[]>> {
+    async choose(actor, siteIds) {
       const chosen = [...new Set(siteIds)]
       if (chosen.length > plans.free.activeDrops)
         throw errors.invalidRequest(`Choose at most ${plans.free.activeDrops} drops: the free plan keeps as many live.`)
@@ -318,7 +365,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
       return { value: await views(await queries.listSites(sql, actor.orgId)), pending }
     },
 
-    async dailyViews(actor: Actor, siteId: string, days: number): Promise<{ day: string; count: number }[]> {
+    async dailyViews(actor, siteId, days) {
       await requireOwn(sql, actor, siteId)
       const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
       const first = clock.now() - (days - 1) * DAY_MS
@@ -329,7 +376,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
       }))
     },
 
-    async usage(actor: Actor) {
+    async usage(actor) {
       const plan = plans[actor.plan]
       const all = await queries.listSites(sql, actor.orgId)
       return {

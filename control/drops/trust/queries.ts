@@ -18,7 +18,7 @@ export async function insertReview(
   review: { id: string; site_id: string; score: number; created_at: Date },
   reasons: readonly string[],
 ): Promise<void> {
-  await sql`insert into reviews ${sql({ ...review, reasons: sql.json(reasons as string[]) } as never)}`
+  await sql`insert into reviews ${sql({ ...review, reasons: sql.json(reasons) })}`
 }
 
 export async function insertReport(

@@ -38,9 +38,29 @@ const REPORTS_PER_HOUR = 10
 const MAX_QUEUE_ROWS = 200
 const MAX_FOUND_ROWS = 50
 
-export type Trust = ReturnType<typeof createTrust>
+export interface AbuseReport {
+  readonly url: string
+  readonly reason: ReportReason
+  readonly detail: string
+  readonly contact: string
+  readonly ip: string
+}
 
-export function createTrust({ sql, clock, events, refreshRoutes, enqueueMail, limiter, config }: TrustDeps) {
+export interface Trust {
+  /** `address`: a slug, a host or a URL; any that an edge serves. The owner gets the reason by mail. */
+  takedown(moderator: Moderator, address: string, reason: string): Promise<{ pending: boolean }>
+  restore(moderator: Moderator, slug: string): Promise<{ pending: boolean }>
+  /** Everybody may report an address of ours. */
+  report(report: AbuseReport): Promise<{ id: string }>
+  /** Puts a published page into the review queue, in the publish's transaction. */
+  queue(sql: Sql, siteId: string, inspection: Inspection): Promise<void>
+  openQueue(moderator: Moderator): Promise<(queries.QueueEntry & { address: string })[]>
+  dismiss(moderator: Moderator, id: string): Promise<void>
+  /** By slug, domain or the owner's e-mail address; nothing for an empty text. */
+  search(moderator: Moderator, text: string): Promise<queries.FoundSite[]>
+}
+
+export function createTrust({ sql, clock, events, refreshRoutes, enqueueMail, limiter, config }: TrustDeps): Trust {
   const now = (): Date => new Date(clock.now())
   const urlOf = (slug: string): string => addressOf(config, siteHost(slug, config.sitesDomain))
 
@@ -114,8 +134,7 @@ export function createTrust({ sql, clock, events, refreshRoutes, enqueueMail, li
   }
 
   return {
-    /** `address`: a slug, a host or a URL; any that an edge serves. */
-    takedown: (moderator: Moderator, address: string, reason: string) =>
+    takedown: (moderator, address, reason) =>
       moderate(
         moderator,
         address,
@@ -123,7 +142,7 @@ export function createTrust({ sql, clock, events, refreshRoutes, enqueueMail, li
         (db, host) => takeDownUnknown(moderator, db, host, reason),
       ),
 
-    restore: (moderator: Moderator, slug: string) =>
+    restore: (moderator, slug) =>
       moderate(moderator, slug, async (db, site) => {
         if (!site.taken_down_at) throw errors.invalidRequest(`"${slug}" has not been taken down.`)
         await queries.setTakenDown(db, site.id, null, null)
@@ -137,14 +156,7 @@ export function createTrust({ sql, clock, events, refreshRoutes, enqueueMail, li
         })
       }),
 
-    /** Anybody may report an address of ours. */
-    async report(input: {
-      url: string
-      reason: ReportReason
-      detail: string
-      contact: string
-      ip: string
-    }): Promise<{ id: string }> {
+    async report(input) {
       await limiter.consume('abuse-report', limitKeyOfIp(input.ip), { points: REPORTS_PER_HOUR, windowSeconds: 3600 })
       const host = parseAuthority(input.url.replace(/^https?:\/\//i, '').split('/')[0])
       if (host === undefined) throw errors.invalidRequest('Enter the address of the page you want to report.')
@@ -163,26 +175,26 @@ export function createTrust({ sql, clock, events, refreshRoutes, enqueueMail, li
       return { id }
     },
 
-    async queue(sqlOrTransaction: Sql, siteId: string, inspection: Inspection): Promise<void> {
+    async queue(tx, siteId, inspection) {
       await queries.insertReview(
-        sqlOrTransaction,
+        tx,
         { id: newId('rep', clock.now()), site_id: siteId, score: inspection.score, created_at: now() },
         inspection.reasons,
       )
     },
 
-    async openQueue(moderator: Moderator): Promise<(queries.QueueEntry & { address: string })[]> {
+    async openQueue(moderator) {
       requireStaff(moderator)
       const entries = await queries.openQueue(sql, MAX_QUEUE_ROWS)
       return entries.map((entry) => ({ ...entry, address: entry.slug ? urlOf(entry.slug) : entry.url }))
     },
 
-    async dismiss(moderator: Moderator, id: string): Promise<void> {
+    async dismiss(moderator, id) {
       requireStaff(moderator)
       if (!(await queries.resolveEntry(sql, id, 'dismissed', now()))) throw errors.notFound('entry')
     },
 
-    async search(moderator: Moderator, text: string): Promise<queries.FoundSite[]> {
+    async search(moderator, text) {
       requireStaff(moderator)
       return text.trim() === '' ? [] : queries.searchSites(sql, text.trim(), MAX_FOUND_ROWS)
     },

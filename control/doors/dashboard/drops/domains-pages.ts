@@ -13,12 +13,15 @@ import {
 import type { DashboardServices } from '../frame/services.ts'
 import { removeDomainPage, siteDomainsPage } from './domains-view.ts'
 
+interface OfSite {
+  readonly params: { readonly id: string }
+}
+
 export function siteDomainsRoutes({ sites, domains, clock }: DashboardServices, handlers: Handlers): Route[] {
   async function show(
-    { request, viewer, actor }: AccountVisit,
+    { request, viewer, actor, params: { id } }: AccountVisit & OfSite,
     refused: { problem?: string; typed?: string } = {},
   ): Promise<Extract<Answer, { title: string }>> {
-    const id = request.params['id']!
     const [site, list] = await Promise.all([sites.get(actor, id), domains.list(actor, id)])
     return siteDomainsPage(viewer, {
       site,
@@ -31,16 +34,16 @@ export function siteDomainsRoutes({ sites, domains, clock }: DashboardServices, 
   }
 
   const change = (
-    name: string,
+    name: '' | '/check' | '/main' | '/remove',
     done: string,
-    act: (visit: AccountFormVisit, domain: string) => Promise<unknown>,
+    act: (visit: AccountFormVisit & OfSite, domain: string) => Promise<unknown>,
   ): Route =>
     handlers.accountForm(`/sites/:id/domains${name}`, { verified: true }, (visit) => {
       const typed = (visit.form.get('domain') ?? '').trim()
       return orShow(
         async () => {
           await act(visit, typed)
-          return seeOther(`/sites/${visit.request.params['id']}/domains?done=${done}`)
+          return seeOther(`/sites/${visit.params.id}/domains?done=${done}`)
         },
         async (problem) => {
           if (problem.status === 404) throw problem
@@ -51,19 +54,18 @@ export function siteDomainsRoutes({ sites, domains, clock }: DashboardServices, 
 
   return [
     handlers.accountPage('/sites/:id/domains', (visit) => show(visit)),
-    change('', 'added', ({ actor, request, form }, domain) =>
-      domains.add(actor, request.params['id']!, { domain, pair: form.has('pair') }),
+    change('', 'added', ({ actor, params, form }, domain) =>
+      domains.add(actor, params.id, { domain, pair: form.has('pair') }),
     ),
-    change('/check', 'checked', ({ actor, request }, domain) => domains.check(actor, request.params['id']!, domain)),
-    change('/main', 'saved', ({ actor, request }, domain) => domains.makeMain(actor, request.params['id']!, domain)),
-    handlers.accountPage('/sites/:id/domains/remove', async ({ request, viewer, actor }) => {
-      const id = request.params['id']!
+    change('/check', 'checked', ({ actor, params }, domain) => domains.check(actor, params.id, domain)),
+    change('/main', 'saved', ({ actor, params }, domain) => domains.makeMain(actor, params.id, domain)),
+    handlers.accountPage('/sites/:id/domains/remove', async ({ request, viewer, actor, params: { id } }) => {
       const [site, domain] = await Promise.all([
         sites.get(actor, id),
         domains.get(actor, id, request.query.get('domain') ?? ''),
       ])
       return removeDomainPage(viewer, site, domain)
     }),
-    change('/remove', 'removed', ({ actor, request }, domain) => domains.remove(actor, request.params['id']!, domain)),
+    change('/remove', 'removed', ({ actor, params }, domain) => domains.remove(actor, params.id, domain)),
   ]
 }

@@ -3,10 +3,10 @@ import { DAY_MS } from '../../../../shared/clock.ts'
 import { errors } from '../../../../shared/errors.ts'
 import { plans } from '../../../../shared/plans.ts'
 import { json, seeOther } from '../../../ground/http/reply.ts'
-import type { Request, Route } from '../../../ground/http/route.ts'
+import { paramsOf, type PathParams, type Request, type Route } from '../../../ground/http/route.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import { flashOf } from '../frame/flash.ts'
-import { orShow, problemText, requireActor, type Answer, type Handlers, type Visit } from '../frame/handlers.ts'
+import { orShow, problemText, requireActor, type AccountVisit, type Answer, type Handlers } from '../frame/handlers.ts'
 import { dailyViewsOf, findTakedownReason, findTemplateFill } from './queries.ts'
 import { receivePublishForm } from '../publish/received.ts'
 import type { DashboardServices } from '../frame/services.ts'
@@ -19,6 +19,10 @@ import type { SiteView } from '../../../drops/sites/schemas.ts'
 
 const SPARKLINE_DAYS = 30
 const VIEW_SPANS: readonly number[] = [30, 90]
+
+interface OfSite {
+  readonly params: { readonly id: string }
+}
 
 export function sitesRoutes(services: DashboardServices, handlers: Handlers): Route[] {
   return [...listRoutes(services, handlers), ...publishRoutes(services, handlers), ...versionRoutes(services, handlers)]
@@ -75,7 +79,9 @@ function dayOf(ms: number): string {
 function publishRoutes(services: DashboardServices, handlers: Handlers): Route[] {
   const { sites, versions, publishing, csrf, clock, sql, config } = services
 
-  async function showSite(visit: Visit, actor: Actor, siteId: string, problem?: string): Promise<Answer> {
+  async function showSite(visit: AccountVisit & OfSite, problem?: string): Promise<Answer> {
+    const { actor } = visit
+    const siteId = visit.params.id
     const site = await sites.get(actor, siteId)
     const live = (await versions.list(actor, siteId)).find((version) => version.live)
     const fill = await findTemplateFill(sql, siteId)
@@ -95,25 +101,26 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
   }
 
   /** A publish form that a script or a browser sends; refusals go back the way they came. */
-  function publishForm(
-    path: string,
-    publish: (request: Request, actor: Actor) => Promise<string>,
-    show: (visit: Visit, actor: Actor, problem: string) => Promise<Answer> | Answer,
+  function publishForm<Path extends string>(
+    path: Path,
+    publish: (visit: AccountVisit & { params: PathParams<Path> }) => Promise<string>,
+    show: (visit: AccountVisit & { params: PathParams<Path> }, problem: string) => Promise<Answer> | Answer,
   ): Route {
     return {
       method: 'POST',
       path,
       async handle(request) {
-        const visit = await handlers.visit(request)
-        const actor = requireActor(visit.actor, { verified: false })
+        const visited = await handlers.visit(request)
+        const actor = requireActor(visited.actor, { verified: false })
+        const visit = { ...visited, actor, params: paramsOf(path, request) }
         const answer = await orShow(
           async () => {
-            const location = await publish(request, actor)
+            const location = await publish(visit)
             return isFragment(request) ? json(201, { location }) : seeOther(location)
           },
           async (problem) => {
             if (isFragment(request)) return json(problem.status, problem.toBody(), problem.headers)
-            const page = await show(visit, actor, problemText(problem))
+            const page = await show(visit, problemText(problem))
             return 'title' in page ? { ...page, status: problem.status } : page
           },
         )
@@ -131,7 +138,7 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
       admit: (fields) => csrf.requireCsrf(request, fields),
     })
 
-  async function createAndPublish(request: Request, actor: Actor): Promise<string> {
+  async function createAndPublish({ request, actor }: AccountVisit): Promise<string> {
     const { fields, prepared } = await receive(request, actor)
     const slug = (fields.get('slug') ?? '').trim()
     const name = (fields.get('name') ?? '').trim()
@@ -141,8 +148,8 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
     return `/sites/${value.siteId}?done=published`
   }
 
-  async function publishVersion(request: Request, actor: Actor): Promise<string> {
-    const siteId = request.params['id']!
+  async function publishVersion({ request, actor, params }: AccountVisit & OfSite): Promise<string> {
+    const siteId = params.id
     await sites.get(actor, siteId)
     const { fields, prepared } = await receive(request, actor)
     if (!prepared) throw errors.invalidRequest('Choose files, or paste some text first.')
@@ -152,39 +159,34 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
 
   return [
     handlers.accountPage('/sites/new', ({ viewer }) => newSitePage(viewer, { sitesDomain: config.sitesDomain })),
-    publishForm('/sites/new', createAndPublish, ({ viewer }, _actor, problem) =>
+    publishForm('/sites/new', createAndPublish, ({ viewer }, problem) =>
       newSitePage(viewer, { sitesDomain: config.sitesDomain, problem }),
     ),
-    handlers.accountPage('/sites/:id', (visit) => showSite(visit, visit.actor, visit.request.params['id']!)),
-    publishForm('/sites/:id/publish', publishVersion, (visit, actor, problem) =>
-      showSite(visit, actor, visit.request.params['id']!, problem),
-    ),
+    handlers.accountPage('/sites/:id', (visit) => showSite(visit)),
+    publishForm('/sites/:id/publish', publishVersion, showSite),
   ]
 }
 
 function versionRoutes({ sites, versions, clock }: DashboardServices, handlers: Handlers): Route[] {
   return [
-    handlers.accountPage('/sites/:id/versions', async ({ request, viewer, actor }) => {
-      const id = request.params['id']!
+    handlers.accountPage('/sites/:id/versions', async ({ request, viewer, actor, params: { id } }) => {
       const [site, list] = await Promise.all([sites.get(actor, id), versions.list(actor, id)])
       return {
         ...siteVersionsPage(viewer, { site, versions: list, kept: plans[actor.plan].versionsKept, now: clock.now() }),
         ...flashOf(request),
       }
     }),
-    handlers.accountPage('/sites/:id/versions/:version', async ({ request, viewer, actor }) => {
-      const { id = '', version: versionId = '' } = request.params
+    handlers.accountPage('/sites/:id/versions/:version', async ({ viewer, actor, params }) => {
+      const { id, version: versionId } = params
       const changes = await versions.changes(actor, id, versionId)
       const [site, list] = await Promise.all([sites.get(actor, id), versions.list(actor, id)])
       return siteChangesPage(viewer, { site, version: list.find((entry) => entry.version_id === versionId)!, changes })
     }),
-    handlers.accountForm('/sites/:id/versions/:version/promote', { verified: true }, async ({ request, actor }) => {
-      const { id = '', version = '' } = request.params
-      await versions.promote(actor, id, version)
-      return seeOther(`/sites/${id}/versions?done=promoted`)
+    handlers.accountForm('/sites/:id/versions/:version/promote', { verified: true }, async ({ actor, params }) => {
+      await versions.promote(actor, params.id, params.version)
+      return seeOther(`/sites/${params.id}/versions?done=promoted`)
     }),
-    handlers.accountPage('/sites/:id/views', async ({ request, actor }) => {
-      const id = request.params['id']!
+    handlers.accountPage('/sites/:id/views', async ({ request, actor, params: { id } }) => {
       const asked = Number(request.query.get('days'))
       const span = VIEW_SPANS.includes(asked) ? asked : VIEW_SPANS[0]!
       return siteViewsPage({ site: await sites.get(actor, id), days: await sites.dailyViews(actor, id, span) })

@@ -20,8 +20,11 @@ const CARDS: Readonly<Record<string, (form: URLSearchParams) => SitePatch>> = {
 }
 
 export function siteSettingsRoutes({ sites, config }: DashboardServices, handlers: Handlers): Route[] {
-  async function show({ request, viewer, actor }: AccountVisit, flash?: Page['flash']): Promise<Answer> {
-    const site = await sites.get(actor, request.params['id']!)
+  async function show(
+    { request, viewer, actor, params }: AccountVisit & { params: { id: string } },
+    flash?: Page['flash'],
+  ): Promise<Answer> {
+    const site = await sites.get(actor, params.id)
     return siteSettingsPage(viewer, {
       site,
       plan: actor.plan,
@@ -35,7 +38,7 @@ export function siteSettingsRoutes({ sites, config }: DashboardServices, handler
     handlers.accountForm('/sites/:id/settings/:card', { verified: true }, (visit) =>
       orShow(
         async () => {
-          const { id = '', card = '' } = visit.request.params
+          const { id, card } = visit.params
           const patchOf = Object.hasOwn(CARDS, card) ? CARDS[card] : undefined
           if (!patchOf) throw errors.notFound('setting')
           await sites.patch(visit.actor, id, patchOf(visit.form))
@@ -47,7 +50,7 @@ export function siteSettingsRoutes({ sites, config }: DashboardServices, handler
     handlers.accountForm('/sites/:id/delete', { verified: false }, (visit) =>
       orShow(
         async () => {
-          const site = await sites.get(visit.actor, visit.request.params['id']!)
+          const site = await sites.get(visit.actor, visit.params.id)
           if (visit.form.get('confirm')?.trim() !== site.slug)
             throw errors.invalidRequest(`Type “${site.slug}” exactly to delete this drop.`)
           await sites.delete(visit.actor, site.id)

@@ -11,8 +11,9 @@ import { brotliCompress } from 'node:zlib'
 import { FAVICON_SVG } from '../../../../shared/pages/brand.ts'
 import { baseCss, compact, controlsCss, tokensCss } from '../../../../shared/pages/design.ts'
 import { errors } from '../../../../shared/errors.ts'
-import type { Reply, Route } from '../../../ground/http/route.ts'
+import { paramsOf, type Reply, type Route } from '../../../ground/http/route.ts'
 
+const PATH = '/assets/:file'
 const SOURCES = path.join(import.meta.dirname, '../browser')
 /** What the edge's pages run too. */
 const SHARED_SOURCES = path.join(import.meta.dirname, '../../../../shared/pages/browser')
@@ -96,9 +97,9 @@ function assetRoute(files: ReadonlyMap<string, Asset>): Route {
   const compress = promisify(brotliCompress)
   return {
     method: 'GET',
-    path: '/assets/:file',
+    path: PATH,
     async handle(request): Promise<Reply> {
-      const name = request.params['file']!
+      const name = paramsOf(PATH, request).file
       const asset = files.get(name)
       if (!asset) throw errors.notFound('file')
       const headers = {

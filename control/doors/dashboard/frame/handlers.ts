@@ -5,7 +5,7 @@
 import { ApiError, errors } from '../../../../shared/errors.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
-import type { Reply, Request, Route } from '../../../ground/http/route.ts'
+import { paramsOf, type PathParams, type Reply, type Request, type Route } from '../../../ground/http/route.ts'
 import type { Page, RenderPage, Viewer } from './layout.ts'
 import type { DashboardServices } from './services.ts'
 
@@ -27,12 +27,31 @@ export interface AccountFormVisit extends AccountVisit {
   readonly form: URLSearchParams
 }
 
+/** A visit, and what stands at the `:name` parts of its path. */
+type At<Path extends string, Kind> = Kind & { readonly params: PathParams<Path> }
+
 /** A page to render in the frame, or a reply of its own (a redirect, a fragment). */
 export type Answer = Page | Reply
 
-export type Handlers = ReturnType<typeof createHandlers>
+export interface Handlers {
+  /** Who comes, by their session. */
+  visit(request: Request): Promise<Visit>
+  reply(viewer: Viewer, answer: Answer): Reply
+  page<Path extends string>(path: Path, show: (visit: At<Path, Visit>) => Promise<Answer> | Answer): Route
+  /** Sends strangers to sign in, and back here afterwards. */
+  accountPage<Path extends string>(path: Path, show: (visit: At<Path, AccountVisit>) => Promise<Answer> | Answer): Route
+  form<Path extends string>(path: Path, act: (visit: At<Path, FormVisit>) => Promise<Answer>): Route
+  accountForm<Path extends string>(
+    path: Path,
+    options: { verified: boolean },
+    act: (visit: At<Path, AccountFormVisit>) => Promise<Answer>,
+  ): Route
+}
 
-export function createHandlers({ access, csrf }: Pick<DashboardServices, 'access' | 'csrf'>, render: RenderPage) {
+export function createHandlers(
+  { access, csrf }: Pick<DashboardServices, 'access' | 'csrf'>,
+  render: RenderPage,
+): Handlers {
   async function visit(request: Request): Promise<Visit> {
     const actor = await access.sessionActor(request)
     const { token, setCookie } = csrf.csrfToken(request)
@@ -43,6 +62,12 @@ export function createHandlers({ access, csrf }: Pick<DashboardServices, 'access
     }
   }
 
+  async function formOf(request: Request): Promise<URLSearchParams> {
+    const form = await request.form()
+    csrf.requireCsrf(request, form)
+    return form
+  }
+
   function reply(viewer: Viewer, answer: Answer): Reply {
     return 'title' in answer ? render(viewer, answer) : answer
   }
@@ -51,59 +76,45 @@ export function createHandlers({ access, csrf }: Pick<DashboardServices, 'access
     visit,
     reply,
 
-    page(path: string, show: (visit: Visit) => Promise<Answer> | Answer): Route {
-      return {
-        method: 'GET',
-        path,
-        async handle(request) {
-          const visited = await visit(request)
-          return reply(visited.viewer, await show(visited))
-        },
-      }
-    },
+    page: (path, show) => ({
+      method: 'GET',
+      path,
+      async handle(request) {
+        const visited = await visit(request)
+        return reply(visited.viewer, await show({ ...visited, params: paramsOf(path, request) }))
+      },
+    }),
 
-    /** Sends strangers to sign in, and back here afterwards. */
-    accountPage(path: string, show: (visit: AccountVisit) => Promise<Answer> | Answer): Route {
-      return {
-        method: 'GET',
-        path,
-        async handle(request) {
-          const visited = await visit(request)
-          if (!visited.actor) return seeOther(`/signin?next=${encodeURIComponent(addressOf(request))}`)
-          return reply(visited.viewer, await show(visited as AccountVisit))
-        },
-      }
-    },
+    accountPage: (path, show) => ({
+      method: 'GET',
+      path,
+      async handle(request) {
+        const { actor, ...visited } = await visit(request)
+        if (!actor) return seeOther(`/signin?next=${encodeURIComponent(addressOf(request))}`)
+        return reply(visited.viewer, await show({ ...visited, actor, params: paramsOf(path, request) }))
+      },
+    }),
 
-    form(path: string, act: (visit: FormVisit) => Promise<Answer>): Route {
-      return {
-        method: 'POST',
-        path,
-        async handle(request) {
-          const form = await request.form()
-          csrf.requireCsrf(request, form)
-          const visited = await visit(request)
-          return reply(visited.viewer, await act({ ...visited, form }))
-        },
-      }
-    },
+    form: (path, act) => ({
+      method: 'POST',
+      path,
+      async handle(request) {
+        const form = await formOf(request)
+        const visited = await visit(request)
+        return reply(visited.viewer, await act({ ...visited, form, params: paramsOf(path, request) }))
+      },
+    }),
 
-    accountForm(
-      path: string,
-      options: { verified: boolean },
-      act: (visit: AccountFormVisit) => Promise<Answer>,
-    ): Route {
-      return {
-        method: 'POST',
-        path,
-        async handle(request) {
-          const form = await request.form()
-          csrf.requireCsrf(request, form)
-          const visited = await visit(request)
-          return reply(visited.viewer, await act({ ...visited, actor: requireActor(visited.actor, options), form }))
-        },
-      }
-    },
+    accountForm: (path, options, act) => ({
+      method: 'POST',
+      path,
+      async handle(request) {
+        const form = await formOf(request)
+        const visited = await visit(request)
+        const actor = requireActor(visited.actor, options)
+        return reply(visited.viewer, await act({ ...visited, actor, form, params: paramsOf(path, request) }))
+      },
+    }),
   }
 }
 

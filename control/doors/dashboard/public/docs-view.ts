@@ -183,7 +183,7 @@ function groupByTag(routes: readonly Route[]): [string, Endpoint[]][] {
   const groups = new Map<string, Endpoint[]>()
   for (const route of routes) {
     if (!route.operation) continue
-    const operation = route.operation as unknown as Operation
+    const operation = route.operation as typeof route.operation & Operation
     const tag = operation.tags[0] ?? 'Other'
     const endpoint = { method: route.method, path: route.path, id: idOf(`${route.method} ${route.path}`), operation }
     groups.set(tag, [...(groups.get(tag) ?? []), endpoint])

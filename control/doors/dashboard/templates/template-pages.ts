@@ -4,7 +4,7 @@ import { errors } from '../../../../shared/errors.ts'
 import { plans } from '../../../../shared/plans.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
-import type { Request, Route } from '../../../ground/http/route.ts'
+import { paramsOf, type Route } from '../../../ground/http/route.ts'
 import type { PreparedVersion, UploadOwner } from '../../../drops/publishing/contract.ts'
 import type { SiteView } from '../../../drops/sites/schemas.ts'
 import { orShow, problemText, type Answer, type FormVisit, type Handlers } from '../frame/handlers.ts'
@@ -16,11 +16,13 @@ import { readValues, type Template } from './designs/template.ts'
 import { anonymousResult } from '../parts/publish-result.ts'
 import { templatePage, templatesPage } from './template-view.ts'
 
+const SAMPLE_PATH = '/templates/:name/sample'
+
 export function templateRoutes(services: DashboardServices, handlers: Handlers): Route[] {
   const { sites, versions, publishing, anonymous, browserCookie, clock, config, sql } = services
 
-  function requireTemplate(request: Request): Template {
-    const template = findTemplate(request.params['name'])
+  function requireTemplate({ name }: { name: string }): Template {
+    const template = findTemplate(name)
     if (!template) throw errors.notFound('template')
     return template
   }
@@ -92,8 +94,8 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
 
   return [
     handlers.page('/templates', () => templatesPage(templates)),
-    handlers.page('/templates/:name', async ({ request, viewer, actor }) => {
-      const template = requireTemplate(request)
+    handlers.page('/templates/:name', async ({ request, viewer, actor, params }) => {
+      const template = requireTemplate(params)
       const site = await editedSite(actor, request.query.get('site'))
       const fill = site && (await findTemplateFill(sql, site.id))
       return templatePage(viewer, {
@@ -104,7 +106,7 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
       })
     }),
     handlers.form('/templates/:name', async (visit) => {
-      const template = requireTemplate(visit.request)
+      const template = requireTemplate(visit.params)
       return orShow(
         async () => {
           const missing = template.fields.find(
@@ -125,9 +127,9 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
         }),
       )
     }),
-    { method: 'GET', path: '/templates/:name/sample', handle: (request) => sample(requireTemplate(request)) },
-    handlers.form('/templates/:name/preview', async ({ request, form }) => {
-      const template = requireTemplate(request)
+    { method: 'GET', path: SAMPLE_PATH, handle: (request) => sample(requireTemplate(paramsOf(SAMPLE_PATH, request))) },
+    handlers.form('/templates/:name/preview', async ({ params, form }) => {
+      const template = requireTemplate(params)
       return sandboxed('still', template.render(readValues(template, form)))
     }),
   ]

@@ -72,7 +72,7 @@ interface Task {
   readonly timeoutMs: number
   /** It waits no longer: it begins, or is given up. */
   leaveQueue(): void
-  resolve(result: never): void
+  resolve(result: unknown): void
   reject(error: Error): void
 }
 
@@ -213,7 +213,7 @@ function busy(): ApiError {
 function settle(task: Task, reply: JobReply): void {
   switch (reply.kind) {
     case 'result':
-      return task.resolve(reply.result as never)
+      return task.resolve(reply.result)
     case 'refused':
       return task.reject(new ApiError(reply.status, reply.code, reply.detail))
     case 'failed':

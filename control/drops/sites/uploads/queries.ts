@@ -33,7 +33,7 @@ export async function insertUpload(
   missing: readonly Pick<UploadBlob, 'hash' | 'size'>[],
 ): Promise<void> {
   const packed = files.map((file): PackedFile => [file.path, file.hash, file.size])
-  await sql`insert into uploads ${sql({ ...upload, files: sql.json(packed) } as never)}`
+  await sql`insert into uploads ${sql({ ...upload, files: sql.json(packed) })}`
   if (missing.length === 0) return
   await sql`
     insert into upload_blobs (upload_id, hash, size)

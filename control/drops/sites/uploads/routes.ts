@@ -2,13 +2,15 @@
 import { z } from 'zod'
 import { MAX_FILE_LIST_BYTES } from '../../../../shared/limits.ts'
 import { parse, requireActor, type ApiRouteFactory, type Authenticate } from '../../../ground/http/api.ts'
-import type { Request, Route } from '../../../ground/http/route.ts'
+import { paramsOf, type PathParams, type Route } from '../../../ground/http/route.ts'
 import { reply } from '../propagation.ts'
 import * as schemas from '../schemas.ts'
-import type { Uploads } from './uploads.ts'
+import type { UploadPlace, Uploads } from './uploads.ts'
 
 const sites = '/api/v1/sites'
-const root = `${sites}/:id/uploads`
+const root = `${sites}/:id/uploads` as const
+const uploadPath = `${root}/:upload_id` as const
+const blobPath = `${uploadPath}/blobs/:sha256` as const
 const tag = 'Versions'
 
 interface UploadRoutesDeps {
@@ -18,9 +20,6 @@ interface UploadRoutesDeps {
 }
 
 export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDeps): Route[] {
-  const id = (request: Request): string => request.params['id']!
-  const uploadId = (request: Request): string => request.params['upload_id']!
-  const hash = (request: Request): string => request.params['sha256']!
   const operation = (summary: string, status: number) => ({
     summary,
     tags: [tag],
@@ -50,29 +49,29 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
       body: schemas.startUploadSchema,
       maxBodyBytes: MAX_FILE_LIST_BYTES,
       output: schemas.uploadSchema,
-      run: ({ actor, request, body }) => uploads.start(actor, id(request), body),
+      run: ({ actor, params, body }) => uploads.start(actor, params.id, body),
     }),
     apiRoute({
       method: 'GET',
-      path: `${root}/:upload_id`,
+      path: uploadPath,
       access: 'verified',
       tag,
       summary: 'What is still missing, and how much of it has arrived',
       status: 200,
       output: schemas.uploadProgressSchema,
-      run: ({ actor, request }) => uploads.progress(actor, id(request), uploadId(request)),
+      run: ({ actor, params }) => uploads.progress(actor, placeOf(params)),
     }),
     apiRoute({
       method: 'POST',
-      path: `${root}/:upload_id/blobs`,
+      path: `${uploadPath}/blobs`,
       access: 'verified',
       tag,
       summary: 'Send several small files: parts of a form, each named by its sha256',
       status: 200,
       consumes: 'multipart/form-data',
       output: schemas.storedBlobsSchema,
-      run: async ({ actor, request }) => ({
-        stored: await uploads.receiveSeveral(actor, id(request), uploadId(request), (take) =>
+      run: async ({ actor, request, params }) => ({
+        stored: await uploads.receiveSeveral(actor, placeOf(params), (take) =>
           request.multipart(async (part) => {
             if (part.kind === 'file') await take(part.name, part.stream)
           }),
@@ -81,17 +80,18 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
     }),
     {
       method: 'GET',
-      path: `${root}/:upload_id/blobs/:sha256`,
+      path: blobPath,
       operation: operation('How much of a file has arrived', 200),
       async handle(request) {
         const actor = await requireActor(authenticate, request, 'verified')
-        const offset = await uploads.offset(actor, id(request), uploadId(request), hash(request))
+        const params = paramsOf(blobPath, request)
+        const offset = await uploads.offset(actor, placeOf(params), params.sha256)
         return { status: 200, headers: { 'upload-offset': String(offset), 'cache-control': 'no-store' } }
       },
     },
     {
       method: 'PUT',
-      path: `${root}/:upload_id/blobs/:sha256`,
+      path: blobPath,
       operation: operation('Send a file, or the rest of it', 204),
       async handle(request) {
         const actor = await requireActor(authenticate, request, 'verified')
@@ -99,19 +99,25 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
           z.coerce.number('upload-offset must be a number').int().nonnegative(),
           request.header('upload-offset') ?? '0',
         )
-        await uploads.receive(actor, id(request), uploadId(request), hash(request), offset, request.stream())
+        const params = paramsOf(blobPath, request)
+        const file = { hash: params.sha256, offset, body: request.stream() }
+        await uploads.receive(actor, placeOf(params), file)
         return { status: 204 }
       },
     },
     apiRoute({
       method: 'POST',
-      path: `${root}/:upload_id/finish`,
+      path: `${uploadPath}/finish`,
       access: 'verified',
       tag,
       summary: 'Publish what was sent',
       status: 201,
       output: schemas.versionSchema,
-      run: async ({ actor, request }) => reply(await uploads.finish(actor, id(request), uploadId(request))),
+      run: async ({ actor, params }) => reply(await uploads.finish(actor, placeOf(params))),
     }),
   ]
+}
+
+function placeOf({ id, upload_id }: PathParams<typeof uploadPath>): UploadPlace {
+  return { siteId: id, uploadId: upload_id }
 }

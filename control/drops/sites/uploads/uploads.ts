@@ -24,7 +24,15 @@ import { createBoundedWork } from '../../publishing/workers/batches.ts'
 import { markdownLanding, requireLandingPage } from '../../publishing/intake/bundle.ts'
 import { findOwnSlug, lockOrganisation, ownBlobs } from '../queries.ts'
 import type { SiteFacts } from '../rules.ts'
-import type { Changes, CheckUpload, StartUpload, VersionView } from '../schemas.ts'
+import type {
+  Changes,
+  CheckUpload,
+  StartedUpload,
+  StartUpload,
+  UploadCheck,
+  UploadProgress,
+  VersionView,
+} from '../schemas.ts'
 import type { Propagated, Sites } from '../sites.ts'
 import { uploadedFiles } from '../versions/uploaded-files.ts'
 import * as queries from './queries.ts'
@@ -53,12 +61,42 @@ interface UploadsDeps {
   partialsDir: string
 }
 
-export type Uploads = ReturnType<typeof createUploads>
+/** Which upload a request is about. */
+export interface UploadPlace {
+  readonly siteId: string
+  readonly uploadId: string
+}
 
-export function createUploads({ sql, clock, sites, versions, publishing, blobs, partialsDir }: UploadsDeps) {
+export interface Uploads {
+  /** Opens an upload of the listed files; `missing` are those that are not stored yet. */
+  start(actor: Actor, siteId: string, wanted: StartUpload): Promise<StartedUpload>
+  /** Refuses what `start`, `finish` and making the drop would refuse, with the same words. */
+  check(actor: Actor, wanted: CheckUpload): Promise<UploadCheck>
+  /** What is missing, all at once: a caller that was interrupted goes on from here. */
+  progress(actor: Actor, place: UploadPlace): Promise<UploadProgress>
+  /** How many bytes of a blob have arrived, so that a broken connection resumes there. */
+  offset(actor: Actor, place: UploadPlace, hash: string): Promise<number>
+  /** One file, or the rest of it from `offset` on. */
+  receive(actor: Actor, place: UploadPlace, file: { hash: string; offset: number; body: Readable }): Promise<void>
+  /**
+   * Several whole files of one request, which `each` hands over one by one. What arrived before a connection broke
+   * is kept. A file that is there already is passed over, so that a caller may simply send a batch again.
+   */
+  receiveSeveral(
+    actor: Actor,
+    place: UploadPlace,
+    each: (take: (hash: string, body: Readable) => Promise<void>) => Promise<void>,
+  ): Promise<string[]>
+  /** Publishes what was sent, once, however often it is asked for. */
+  finish(actor: Actor, place: UploadPlace): Promise<Propagated<VersionView>>
+  /** Forgets uploads whose time is over, and partial files of every upload that is forgotten, here or elsewhere. */
+  sweep(): Promise<number>
+}
+
+export function createUploads({ sql, clock, sites, versions, publishing, blobs, partialsDir }: UploadsDeps): Uploads {
   const partialPath = (uploadId: string, hash: string): string => path.join(partialsDir, uploadId, hash)
 
-  async function requireUpload(actor: Actor, siteId: string, uploadId: string): Promise<queries.UploadRow> {
+  async function requireUpload(actor: Actor, { siteId, uploadId }: UploadPlace): Promise<queries.UploadRow> {
     await sites.requireOwn(sql, actor, siteId)
     const upload = await queries.findOpenUpload(sql, siteId, uploadId, new Date(clock.now()))
     if (!upload) throw errors.notFound('upload')
@@ -125,7 +163,7 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
   }
 
   return {
-    async start(actor: Actor, siteId: string, wanted: StartUpload) {
+    async start(actor, siteId, wanted) {
       const site = await sites.requireOwn(sql, actor, siteId)
       versions.requirePublishable(site)
       const { uploadBytes: cap, storageBytes, activeDrops } = plans[site.plan]
@@ -165,8 +203,7 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       }
     },
 
-    /** Refuses what `start`, `finish` and making the drop would refuse, with the same words. */
-    async check(actor: Actor, wanted: CheckUpload) {
+    async check(actor, wanted) {
       const site = await findOrTry(actor, wanted)
       const plan = site?.plan ?? actor.plan
       if (site) versions.requirePublishable(site)
@@ -186,9 +223,9 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       }
     },
 
-    /** What is missing, all at once: a caller that was interrupted goes on from here. */
-    async progress(actor: Actor, siteId: string, uploadId: string) {
-      const upload = await requireUpload(actor, siteId, uploadId)
+    async progress(actor, place) {
+      const { uploadId } = place
+      const upload = await requireUpload(actor, place)
       const missing = await queries.listMissing(sql, uploadId)
       const begun = await readdir(path.join(partialsDir, uploadId)).catch(() => [])
       const arrived: Record<string, number> = {}
@@ -196,22 +233,15 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       return { upload_id: uploadId, missing: [...missing], arrived, expires_at: upload.expires_at.toISOString() }
     },
 
-    /** How many bytes of a blob have arrived, so that a broken connection resumes there. */
-    async offset(actor: Actor, siteId: string, uploadId: string, hash: string): Promise<number> {
-      await requireUpload(actor, siteId, uploadId)
-      const file = await requireExpected(uploadId, hash)
-      return file.stored ? file.size : sizeOf(partialPath(uploadId, hash))
+    async offset(actor, place, hash) {
+      await requireUpload(actor, place)
+      const file = await requireExpected(place.uploadId, hash)
+      return file.stored ? file.size : sizeOf(partialPath(place.uploadId, hash))
     },
 
-    async receive(
-      actor: Actor,
-      siteId: string,
-      uploadId: string,
-      hash: string,
-      offset: number,
-      body: Readable,
-    ): Promise<void> {
-      await requireUpload(actor, siteId, uploadId)
+    async receive(actor, place, { hash, offset, body }) {
+      const { uploadId } = place
+      await requireUpload(actor, place)
       const file = await requireExpected(uploadId, hash)
       if (file.stored) return
       if (offset === 0 && file.size <= MAX_WHOLE_BYTES) await receiveWhole(uploadId, file, body)
@@ -219,17 +249,9 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       await queries.markStored(sql, uploadId, [hash])
     },
 
-    /**
-     * Several whole files of one request, which `each` hands over one by one. What arrived before a connection broke
-     * is kept. A file that is there already is passed over, so that a caller may simply send a batch again.
-     */
-    async receiveSeveral(
-      actor: Actor,
-      siteId: string,
-      uploadId: string,
-      each: (take: (hash: string, body: Readable) => Promise<void>) => Promise<void>,
-    ): Promise<string[]> {
-      await requireUpload(actor, siteId, uploadId)
+    async receiveSeveral(actor, place, each) {
+      const { uploadId } = place
+      await requireUpload(actor, place)
       const expected = await queries.listUploadBlobs(sql, uploadId)
       const stored = new Set<string>()
       const storing = createBoundedWork(PARALLEL_WRITES)
@@ -257,8 +279,9 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       return [...stored]
     },
 
-    async finish(actor: Actor, siteId: string, uploadId: string): Promise<Propagated<VersionView>> {
-      const upload = await requireUpload(actor, siteId, uploadId)
+    async finish(actor, place) {
+      const { siteId, uploadId } = place
+      const upload = await requireUpload(actor, place)
       const site = await sites.requireOwn(sql, actor, siteId)
       const files = await queries.listUploadFiles(sql, uploadId)
       if (!files) throw errors.notFound('upload')
@@ -294,8 +317,7 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
       }
     },
 
-    /** Forgets uploads whose time is over, and partial files of every upload that is forgotten, here or elsewhere. */
-    async sweep(): Promise<number> {
+    async sweep() {
       const expired = await queries.deleteExpired(sql, new Date(clock.now()))
       const folders = await readdir(partialsDir).catch(() => [])
       const known = await queries.knownUploads(sql, folders)

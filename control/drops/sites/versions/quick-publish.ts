@@ -10,6 +10,7 @@ import type { Manifest } from '../../../../shared/manifest.ts'
 import { plans } from '../../../../shared/plans.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import type { Intake, PreparedVersion, Publishing } from '../../publishing/contract.ts'
+import { requirePasswordFeature } from '../protection.ts'
 import type { SiteFacts } from '../rules.ts'
 import type { SiteView, VersionView } from '../schemas.ts'
 import type { Propagated, Sites } from '../sites.ts'
@@ -190,7 +191,7 @@ export function createQuickPublish({ sites, versions, publishing, blobs, sql }: 
 
   return {
     async publish(actor, input) {
-      if (input.password !== undefined && !plans[actor.plan].password) throw errors.planFeature('Password protection')
+      if (input.password !== undefined) requirePasswordFeature(actor.plan)
       const limits = { owner: ownerOf(actor), capBytes: plans[actor.plan].uploadBytes }
       const prepared = await prepare(limits, input)
       return whileOthersPublish(input.ifVersion, () => publishOnce(actor, input, prepared))

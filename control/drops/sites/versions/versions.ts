@@ -16,7 +16,7 @@ import type { ControlConfig } from '../../../ground/config.ts'
 import { transaction, type Pool, type Sql } from '../../../ground/database/sql.ts'
 import type { Events } from '../../../ground/events/publish.ts'
 import type { PreparedVersion, Publishing } from '../../publishing/contract.ts'
-import { preparePassword, protectionChanges, type WantedPassword } from '../protection.ts'
+import { preparePassword, writePassword, type WantedPassword } from '../protection.ts'
 import * as queries from '../queries.ts'
 import type { RefreshRoutes } from '../routing.ts'
 import { stateOf, type RetainedVersion, type SiteFacts } from '../rules.ts'
@@ -58,7 +58,7 @@ interface Before extends Pick<SiteFacts, 'live_version_id' | 'title' | 'publishe
   readonly dropped: string | undefined
 }
 
-interface Published {
+export interface Published {
   readonly siteId: string
   readonly version: VersionView
   /** The site came to be with this version. */
@@ -79,7 +79,61 @@ interface Target {
   find(db: Sql): Promise<{ site: SiteFacts; created: boolean }>
 }
 
-export type Versions = ReturnType<typeof createVersions>
+export interface Versions {
+  /**
+   * The transaction part of a publish. The caller has locked what the caps are counted against. `by`: the user, or
+   * null for a drop without an account.
+   */
+  commit(
+    sql: Sql,
+    site: SiteFacts,
+    prepared: PreparedVersion,
+    by: string | null,
+    options: PublishOptions,
+  ): Promise<{ version: VersionView; addedBytes: number }>
+  /** Called once bytes were added: an organisation that is over its cap already keeps what it has, and may replace it. */
+  requireStorage(sql: Sql, orgId: string, plan: PlanName): Promise<void>
+  /** Refuses what a publish of so many bytes would be refused for, before anything is sent. */
+  requireRoom(orgId: string, site: SiteFacts | undefined, plan: PlanName, byteSize: number): Promise<void>
+  /** Checked before a body is read, and again in the transaction. */
+  requirePublishable(site: SiteFacts): void
+  /** The organisation's site of that slug, without a lock; undefined when it has none. */
+  findBySlug(actor: Actor, slug: string | undefined): Promise<SiteFacts | undefined>
+  /** What visitors see now; undefined when nothing is published. */
+  liveVersion(site: Pick<SiteFacts, 'id' | 'live_version_id'>): Promise<RetainedVersion | undefined>
+  liveManifestHash(site: Pick<SiteFacts, 'id' | 'live_version_id'>): Promise<string | undefined>
+  liveManifest(siteId: string, liveVersionId: string | null): Promise<Manifest | undefined>
+  /** The id of a retained version by its number, or by the id itself. */
+  idOf(actor: Actor, siteId: string, version: number | string): Promise<string>
+  publish(
+    actor: Actor,
+    siteId: string,
+    prepared: PreparedVersion,
+    options: PublishOptions,
+    alongside?: Alongside,
+  ): Promise<Propagated<VersionView>>
+  publishNew(
+    actor: Actor,
+    wanted: WantedSite,
+    prepared: PreparedVersion,
+    options: PublishOptions,
+  ): Promise<Propagated<Published>>
+  /** To the organisation's site that has the slug, which takes the name if one is given, else to a new one. */
+  publishBySlug(
+    actor: Actor,
+    wanted: WantedSite,
+    prepared: PreparedVersion,
+    options: PublishOptions,
+  ): Promise<Propagated<Published>>
+  /** The retained ones, newest first. */
+  list(actor: Actor, siteId: string): Promise<VersionEntry[]>
+  /** A pointer flip, recorded as a publish: rolling forward again is the same move. */
+  promote(actor: Actor, siteId: string, versionId: string): Promise<Propagated<VersionView>>
+  /** What visitors would notice if this version replaced the live one. */
+  changes(actor: Actor, siteId: string, versionId: string): Promise<Changes>
+  /** Compresses harder what has gone live since the last run. A version keeps its id, number and content. */
+  refineDue(stopping: AbortSignal): Promise<number>
+}
 
 export function createVersions({
   sql,
@@ -91,7 +145,7 @@ export function createVersions({
   publishing,
   sites,
   config,
-}: VersionsDeps) {
+}: VersionsDeps): Versions {
   function view(
     site: Pick<SiteFacts, 'slug'>,
     version: Omit<queries.VersionRow, 'created_by_email' | 'site_id' | 'created_at' | 'title'>,
@@ -205,7 +259,7 @@ export function createVersions({
     options: PublishOptions,
     alongside?: Alongside,
   ): Promise<Propagated<Published>> {
-    const password = options.password === undefined ? undefined : await preparePassword(await peek(), options.password)
+    const password = options.password === undefined ? undefined : await wantedPassword(actor, peek, options.password)
     const published = await transaction(sql, async (db) => {
       const { site, created } = await find(db)
       requirePublishable(site)
@@ -228,11 +282,13 @@ export function createVersions({
     })
   }
 
+  async function wantedPassword(actor: Actor, peek: Target['peek'], password: string): Promise<WantedPassword> {
+    const site = await peek()
+    return preparePassword(site?.plan ?? actor.plan, site, password)
+  }
+
   async function protect(db: Sql, actor: Actor, site: SiteFacts, password: WantedPassword): Promise<void> {
-    if (!plans[site.plan].password) throw errors.planFeature('Password protection')
-    const changes = protectionChanges(site, password)
-    if (Object.keys(changes).length === 0) return
-    await queries.updateSite(db, site.id, changes, new Date(clock.now()))
+    if (!(await writePassword(db, site, password, new Date(clock.now())))) return
     await audit(db, { actor, action: 'site.updated', subject: site.id, detail: { fields: ['password'] } })
   }
 
@@ -299,8 +355,7 @@ export function createVersions({
     commit,
     requireStorage,
 
-    /** Refuses what a publish of so many bytes would be refused for, before anything is sent. */
-    async requireRoom(orgId: string, site: SiteFacts | undefined, plan: PlanName, byteSize: number): Promise<void> {
+    async requireRoom(orgId, site, plan, byteSize) {
       const dropped = site ? await queries.oldestBytes(sql, site.id, plans[plan].versionsKept) : 0
       if (byteSize > dropped) await requireStorage(sql, orgId, plan, byteSize - dropped)
     },
@@ -308,13 +363,11 @@ export function createVersions({
     requirePublishable,
     findBySlug,
 
-    /** What visitors see now; undefined when nothing is published. */
-    async liveVersion(site: Pick<SiteFacts, 'id' | 'live_version_id'>): Promise<RetainedVersion | undefined> {
+    async liveVersion(site) {
       return (await queries.retainedVersions(sql, site.id)).find((version) => version.id === site.live_version_id)
     },
 
-    /** The id of a retained version by its number, or by the id itself. */
-    async idOf(actor: Actor, siteId: string, version: number | string): Promise<string> {
+    async idOf(actor, siteId, version) {
       await sites.requireOwn(sql, actor, siteId)
       const found = (await queries.retainedVersions(sql, siteId)).find(
         ({ id, number }) => id === version || number === version,
@@ -323,13 +376,7 @@ export function createVersions({
       return found.id
     },
 
-    async publish(
-      actor: Actor,
-      siteId: string,
-      prepared: PreparedVersion,
-      options: PublishOptions,
-      alongside?: Alongside,
-    ): Promise<Propagated<VersionView>> {
+    async publish(actor, siteId, prepared, options, alongside) {
       const target: Target = {
         peek: () => sites.requireOwn(sql, actor, siteId),
         find: async (db) => ({ site: await sites.lockOwn(db, actor, siteId), created: false }),
@@ -338,7 +385,7 @@ export function createVersions({
       return { value: value.version, pending }
     },
 
-    publishNew: (actor: Actor, wanted: WantedSite, prepared: PreparedVersion, options: PublishOptions) =>
+    publishNew: (actor, wanted, prepared, options) =>
       publishTo(
         actor,
         {
@@ -349,8 +396,7 @@ export function createVersions({
         options,
       ),
 
-    /** To the organisation's site that has the slug, which takes the name if one is given, else to a new one. */
-    publishBySlug: (actor: Actor, wanted: WantedSite, prepared: PreparedVersion, options: PublishOptions) =>
+    publishBySlug: (actor, wanted, prepared, options) =>
       publishTo(
         actor,
         {
@@ -369,7 +415,7 @@ export function createVersions({
         options,
       ),
 
-    async list(actor: Actor, siteId: string): Promise<VersionEntry[]> {
+    async list(actor, siteId) {
       const site = await sites.requireOwn(sql, actor, siteId)
       const versions = await queries.listVersions(sql, siteId)
       const promotions = await queries.listPromotions(sql, siteId, MAX_PROMOTIONS)
@@ -384,8 +430,7 @@ export function createVersions({
       }))
     },
 
-    /** A pointer flip, recorded as a publish: rolling forward again is the same move. */
-    async promote(actor: Actor, siteId: string, versionId: string): Promise<Propagated<VersionView>> {
+    async promote(actor, siteId, versionId) {
       const { version, before } = await transaction(sql, async (db) => {
         await queries.lockSite(db, siteId)
         const site = await sites.requireOwn(db, actor, siteId)
@@ -412,8 +457,7 @@ export function createVersions({
       return propagate(version, { siteId, versionId, before }, async () => {})
     },
 
-    /** What visitors would notice if this version replaced the live one. */
-    async changes(actor: Actor, siteId: string, versionId: string): Promise<Changes> {
+    async changes(actor, siteId, versionId) {
       const site = await sites.requireOwn(sql, actor, siteId)
       const target = await requireRetained(sql, siteId, versionId)
       const live = site.live_version_id ? await requireRetained(sql, siteId, site.live_version_id) : undefined
@@ -423,8 +467,7 @@ export function createVersions({
       )
     },
 
-    /** Compresses harder what has gone live since the last run. A version keeps its id, number and content. */
-    async refineDue(stopping: AbortSignal): Promise<number> {
+    async refineDue(stopping) {
       let count = 0
       while (!stopping.aborted) {
         const now = new Date(clock.now())
@@ -444,7 +487,7 @@ export function createVersions({
 
     liveManifestHash,
 
-    async liveManifest(siteId: string, liveVersionId: string | null): Promise<Manifest | undefined> {
+    async liveManifest(siteId, liveVersionId) {
       const hash = await liveManifestHash({ id: siteId, live_version_id: liveVersionId })
       return hash === undefined ? undefined : publishing.readManifest(hash)
     },
