@@ -1,6 +1,5 @@
 /** Anonymous drops: publish without an account, find them again, claim them. */
 import type { Inspection } from '../trust/phishing.ts'
-import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HOUR_MS, type Clock } from '../../../shared/clock.ts'
 import { ApiError, errors } from '../../../shared/errors.ts'
@@ -15,6 +14,7 @@ import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import type { Events } from '../../ground/events/publish.ts'
 import type { RateLimiter } from '../../ground/http/limits/rate-limit.ts'
 import type { PreparedVersion, Publishing } from '../publishing/contract.ts'
+import { receiveText } from '../publishing/intake/receive.ts'
 import type { RefreshRoutes } from '../sites/routing.ts'
 import type { PublishReport } from '../sites/schemas.ts'
 import type { Propagated, Sites } from '../sites/sites.ts'
@@ -222,13 +222,8 @@ export function createAnonymous({
     publish,
 
     async publishText(publisher, text) {
-      const intake = publishing.receive({ owner: { kind: 'network', ip: publisher.ip }, capBytes })
-      try {
-        await intake.addSingle(text.filename, Readable.from([Buffer.from(text.content)]), { title: text.title })
-        return await publish(publisher, await intake.finish({ title: text.title }), text.title ?? '')
-      } finally {
-        await intake.abort()
-      }
+      const limits = { owner: { kind: 'network', ip: publisher.ip }, capBytes } as const
+      return publish(publisher, await receiveText(publishing, limits, text), text.title ?? '')
     },
 
     async list(anonymousId) {

@@ -1,11 +1,11 @@
 /** The frame beside the editor: shows pasted text as it would be published. */
-import { Readable } from 'node:stream'
 import { createStandalonePages } from '../../../../shared/pages/shell.ts'
 import { limitKeyOfIp } from '../../../../shared/ip.ts'
 import { plans } from '../../../../shared/plans.ts'
 import type { Request, Route } from '../../../ground/http/route.ts'
 import type { Limit } from '../../../ground/http/limits/sliding-window.ts'
 import { orShow, problemText, type Handlers } from '../frame/handlers.ts'
+import { receiveText } from '../../../drops/publishing/intake/receive.ts'
 import { filenameOfText, isHtml } from './pasted-text.ts'
 import { sandboxed } from '../frame/sandbox.ts'
 import type { DashboardServices } from '../frame/services.ts'
@@ -20,14 +20,9 @@ export function previewRoutes({ csrf, publishing, config, limiter }: DashboardSe
 
   /** Markdown goes the way of a real publish, so that what is shown is what will be. */
   async function renderMarkdown(ip: string, text: string): Promise<string> {
-    const intake = publishing.receive({ owner: { kind: 'network', ip }, capBytes: plans.anonymous.uploadBytes })
-    try {
-      await intake.addSingle(filenameOfText(text), Readable.from([Buffer.from(text)]), {})
-      const { landingHash } = await intake.finish()
-      return (await publishing.readBlob(landingHash)).toString()
-    } finally {
-      await intake.abort()
-    }
+    const limits = { owner: { kind: 'network', ip }, capBytes: plans.anonymous.uploadBytes } as const
+    const { landingHash } = await receiveText(publishing, limits, { filename: filenameOfText(text), content: text })
+    return (await publishing.readBlob(landingHash)).toString()
   }
 
   return [

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import { errors } from '../../../../shared/errors.ts'
 import type { MultipartOptions, Part, Request } from '../../../ground/http/route.ts'
 import type { Intake, PreparedVersion, Publishing, UploadOwner } from '../../../drops/publishing/contract.ts'
+import { receiveForm, type FormReader } from '../../../drops/sites/versions/receive.ts'
 import { filenameOfText } from './pasted-text.ts'
 
 /** Name of the checkbox of a publisher who means it. */
@@ -33,35 +34,37 @@ export interface ReceiveOptions {
 }
 
 export async function receivePublishForm(request: Request, options: ReceiveOptions): Promise<PublishForm> {
+  const { publishing, owner, capBytes } = options
   const fields = new URLSearchParams()
-  const intake = options.publishing.receive({ owner: options.owner, capBytes: options.capBytes })
-  const files = options.accepts === 'page' ? createPageTaker(intake) : createFileTaker(intake)
+  const files = options.accepts === 'page' ? createPageTaker() : createFileTaker()
   let admitted = false
   const admit = async (): Promise<void> => {
     if (!admitted) await options.admit(fields)
     admitted = true
   }
-  try {
-    await request.multipart(async (part) => {
-      if (part.kind === 'field') {
-        if (part.name === 'paths') files.expect(part.value)
-        else fields.append(part.name, part.value)
-      } else if (part.filename !== '') {
-        // A file input that was left alone arrives as a part without a name.
-        await admit()
-        await files.take(part)
-      }
-    }, pastedText(options.capBytes))
-    await admit()
-    files.finish()
-    const text = fields.get('text') ?? ''
-    if (files.count === 0 && text.trim() === '') return { fields, prepared: undefined }
-    if (files.count === 0) await intake.addSingle(filenameOfText(text), Readable.from([Buffer.from(text)]), {})
-    const secrets = fields.has(ALLOW_SECRETS) ? 'allow' : 'refuse'
-    return { fields, prepared: await intake.finish({ secrets }) }
-  } finally {
-    await intake.abort()
+  const reader: FormReader = {
+    onField(name, value) {
+      if (name === 'paths') files.expect(value)
+      else fields.append(name, value)
+    },
+    async onFile(part, intake) {
+      // A file input that was left alone arrives as a part without a name.
+      if (part.filename === '') return
+      await admit()
+      await files.take(intake, part)
+    },
+    async onEnd(intake) {
+      await admit()
+      files.finish()
+      const text = fields.get('text') ?? ''
+      if (files.count === 0 && text.trim() === '') return undefined
+      if (files.count === 0) await intake.addSingle(filenameOfText(text), Readable.from([Buffer.from(text)]), {})
+      return { secrets: fields.has(ALLOW_SECRETS) ? 'allow' : 'refuse' }
+    },
   }
+  const limits = { owner, capBytes }
+  const prepared = await receiveForm(request, publishing, limits, { reader, ...pastedText(capBytes) })
+  return { fields, prepared }
 }
 
 /** Pasted text obeys the plan's cap like a file, as long as it can be kept whole; more of it is a file. */
@@ -74,18 +77,18 @@ interface FileTaker {
   readonly count: number
   /** The path of the next file, when the form tells it. */
   expect(path: string): void
-  take(part: FilePart): Promise<void>
+  take(intake: Intake, part: FilePart): Promise<void>
   finish(): void
 }
 
-function createPageTaker(intake: Intake): FileTaker {
+function createPageTaker(): FileTaker {
   let count = 0
   return {
     get count() {
       return count
     },
     expect() {},
-    async take(part) {
+    async take(intake, part) {
       if (++count > 1) throw errors.invalidRequest('Publish one file at a time. Folders and zips need an account.')
       await intake.addSingle(part.filename, part.stream, {})
     },
@@ -97,14 +100,14 @@ function createPageTaker(intake: Intake): FileTaker {
  * One page becomes the landing page whatever its name; a zip is unpacked; several files keep their paths.
  * Which of these it is shows only when the second file arrives, so the first page waits for its name.
  */
-function createFileTaker(intake: Intake): FileTaker {
+function createFileTaker(): FileTaker {
   let path: string | undefined
   let first: { name(path: string): void; path: string } | undefined
   let count = 0
   let isWhole = false
 
-  async function take(part: FilePart): Promise<void> {
-    const name = path ?? part.filename.split(/[/\\]/).at(-1)!
+  async function take(intake: Intake, part: FilePart): Promise<void> {
+    const name = path ?? part.filename.replace(/^.*[/\\]/s, '')
     path = undefined
     if (isWhole)
       throw errors.invalidRequest('Publish a zip or a Markdown file by itself, or several files without one.')

@@ -1,11 +1,11 @@
 /** `/templates`: choose, fill, publish, edit again. */
-import { Readable } from 'node:stream'
 import { errors } from '../../../../shared/errors.ts'
 import { plans } from '../../../../shared/plans.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import { paramsOf, type Route } from '../../../ground/http/route.ts'
 import type { PreparedVersion, UploadOwner } from '../../../drops/publishing/contract.ts'
+import { receiveText } from '../../../drops/publishing/intake/receive.ts'
 import type { SiteView } from '../../../drops/sites/schemas.ts'
 import { orShow, problemText, type Answer, type FormVisit, type Handlers } from '../frame/handlers.ts'
 import { findTemplateFill, saveTemplateFill } from '../drops/queries.ts'
@@ -27,15 +27,8 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
     return template
   }
 
-  async function prepare(page: string, owner: UploadOwner, capBytes: number): Promise<PreparedVersion> {
-    const intake = publishing.receive({ owner, capBytes })
-    try {
-      await intake.addSingle('index.html', Readable.from([Buffer.from(page)]), {})
-      return await intake.finish()
-    } finally {
-      await intake.abort()
-    }
-  }
+  const prepare = (page: string, owner: UploadOwner, capBytes: number): Promise<PreparedVersion> =>
+    receiveText(publishing, { owner, capBytes }, { filename: 'index.html', content: page })
 
   async function publishNew(actor: Actor, template: Template, prepared: PreparedVersion): Promise<string> {
     const message = `From the template ${template.title}`

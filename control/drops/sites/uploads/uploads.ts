@@ -22,6 +22,7 @@ import { transaction, type Pool } from '../../../ground/database/sql.ts'
 import type { Publishing } from '../../publishing/contract.ts'
 import { createBoundedWork } from '../../publishing/workers/batches.ts'
 import { markdownLanding, requireLandingPage } from '../../publishing/intake/bundle.ts'
+import { receiveContent } from '../../publishing/intake/receive.ts'
 import { findOwnSlug, lockOrganisation, ownBlobs } from '../queries.ts'
 import type { SiteFacts } from '../rules.ts'
 import type {
@@ -290,14 +291,16 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
         const first = files.find((file) => missing.has(file.hash))
         throw errors.invalidRequest(`${missing.size} files have not arrived yet, the first is "${first?.path}".`)
       }
-      const intake = publishing.receive({
+      const limits = {
         owner: { kind: 'organisation', id: actor.orgId },
         capBytes: plans[site.plan].uploadBytes,
         base: await versions.liveManifestHash(site),
-      })
+      } as const
       try {
-        for (const file of files) await intake.addStored(file.path, file.hash, file.size)
-        const prepared = await intake.finish({ secrets: upload.allow_secrets ? 'allow' : 'withhold' })
+        const prepared = await receiveContent(publishing, limits, async (intake) => {
+          for (const file of files) await intake.addStored(file.path, file.hash, file.size)
+          return { secrets: upload.allow_secrets ? 'allow' : 'withhold' }
+        })
         const options = {
           message: upload.message,
           ...(upload.if_version === null ? {} : { ifVersion: upload.if_version }),
@@ -312,7 +315,6 @@ export function createUploads({ sql, clock, sites, versions, publishing, blobs, 
           undo: (db) => queries.insertUpload(db, upload, files, []),
         })
       } finally {
-        await intake.abort()
         await rm(path.join(partialsDir, uploadId), { recursive: true, force: true })
       }
     },

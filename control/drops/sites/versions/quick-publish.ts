@@ -10,6 +10,7 @@ import type { Manifest } from '../../../../shared/manifest.ts'
 import { plans } from '../../../../shared/plans.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import type { Intake, PreparedVersion, Publishing } from '../../publishing/contract.ts'
+import { receiveContent, type Limits } from '../../publishing/intake/receive.ts'
 import { requirePasswordFeature } from '../protection.ts'
 import type { SiteFacts } from '../rules.ts'
 import type { SiteView, VersionView } from '../schemas.ts'
@@ -80,22 +81,19 @@ interface QuickPublishDeps {
 }
 
 export function createQuickPublish({ sites, versions, publishing, blobs, sql }: QuickPublishDeps): QuickPublish {
-  async function prepare(
-    limits: Parameters<Publishing['receive']>[0],
+  function prepare(
+    limits: Limits,
     {
       content,
       title,
       allowSecrets,
-      progress,
+      progress = () => {},
     }: Pick<QuickPublishInput, 'content' | 'title' | 'allowSecrets' | 'progress'>,
   ): Promise<PreparedVersion> {
-    const intake = publishing.receive(limits)
-    try {
-      await take(intake, content, title, progress ?? (() => {}))
-      return await intake.finish({ title, secrets: allowSecrets ? 'allow' : 'refuse' })
-    } finally {
-      await intake.abort()
-    }
+    return receiveContent(publishing, limits, async (intake) => {
+      await take(intake, content, title, progress)
+      return { title, secrets: allowSecrets ? 'allow' : 'refuse' }
+    })
   }
 
   async function take(

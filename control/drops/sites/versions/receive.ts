@@ -2,8 +2,9 @@
 import { errors } from '../../../../shared/errors.ts'
 import { MAX_BUNDLE_FILES } from '../../../../shared/limits.ts'
 import { parse } from '../../../ground/http/api.ts'
-import type { Part, Request } from '../../../ground/http/route.ts'
+import type { MultipartOptions, Part, Request } from '../../../ground/http/route.ts'
 import type { Intake, PreparedVersion, Publishing } from '../../publishing/contract.ts'
+import { receiveContent, type FinishOptions, type Limits } from '../../publishing/intake/receive.ts'
 import { allowSecrets, ifVersion, message } from '../schemas.ts'
 import type { PublishOptions } from './versions.ts'
 
@@ -14,109 +15,133 @@ export interface Received {
   readonly fields: ReadonlyMap<string, string>
 }
 
-type Limits = Parameters<Publishing['receive']>[0]
+type FilePart = Extract<Part, { kind: 'file' }>
 type Receive = (request: Request, publishing: Pick<Publishing, 'receive'>, limits: Limits) => Promise<Received>
 
 /** One `file` field: a page or a Markdown document. */
-export const receiveSingle: Receive = (request, publishing, limits) =>
-  receive(request, publishing, limits, () => {
-    let seen = false
-    return {
-      onField: requireFilename,
-      async onFile(part, intake, fields) {
-        if (part.name !== 'file') throw errors.invalidRequest(`Send the file in the field "file", not "${part.name}".`)
-        if (part.filename === '') throw errors.missingFilename()
-        if (seen) throw errors.invalidRequest('Send exactly one file. For several files use upload-bundle.')
-        seen = true
-        await intake.addSingle(part.filename, part.stream, { title: fields.get('title') })
-      },
-      async onEnd() {
-        if (!seen) throw errors.invalidRequest('The field "file" is missing.')
-      },
-    }
+export const receiveSingle: Receive = (request, publishing, limits) => {
+  let seen = false
+  return receive(request, publishing, limits, {
+    onField: requireFilename,
+    async onFile(part, intake, fields) {
+      if (part.name !== 'file') throw errors.invalidRequest(`Send the file in the field "file", not "${part.name}".`)
+      if (part.filename === '') throw errors.missingFilename()
+      if (seen) throw errors.invalidRequest('Send exactly one file. For several files use upload-bundle.')
+      seen = true
+      await intake.addSingle(part.filename, part.stream, { title: fields.get('title') })
+    },
+    onEnd() {
+      if (!seen) throw errors.invalidRequest('The field "file" is missing.')
+    },
   })
+}
 
 /** Shape A: `files` + `paths` in the same order, interleaved or not. Shape B: one `file` that is a .zip. */
-export const receiveBundle: Receive = (request, publishing, limits) =>
-  receive(request, publishing, limits, () => {
-    const paths: string[] = []
-    const waiting: { name: (path: string) => void }[] = []
-    let zips = 0
-    let files = 0
-    const pair = (): void => {
-      while (paths.length > 0 && waiting.length > 0) waiting.shift()!.name(paths.shift()!)
-    }
-    return {
-      onField(name, value) {
-        requireFilename(name)
-        if (name !== 'paths') return
-        if (paths.length + files > 2 * MAX_BUNDLE_FILES)
-          throw errors.invalidRequest(`A bundle holds at most ${MAX_BUNDLE_FILES} files.`)
-        paths.push(value)
-        pair()
-      },
-      async onFile(part, intake) {
-        if (part.name === 'file') {
-          if (part.filename === '') throw errors.missingFilename()
-          if (!part.filename.toLowerCase().endsWith('.zip')) throw errors.unsupportedBundle(part.filename)
-          if (++zips > 1 || files > 0)
-            throw errors.invalidRequest('Send either one .zip in "file", or "files" with "paths".')
-          return intake.addZip(part.stream)
-        }
-        if (part.name !== 'files')
-          throw errors.invalidRequest(
-            `Unknown file field "${part.name}". Use "file" for a .zip, or "files" with "paths".`,
-          )
-        if (zips > 0) throw errors.invalidRequest('Send either one .zip in "file", or "files" with "paths".')
-        files++
-        const stored = await intake.addUnnamed(part.stream)
-        waiting.push(stored)
-        pair()
-      },
-      async onEnd() {
-        if (zips + files === 0)
-          throw errors.invalidRequest('There is no file in the body. Send "files" with "paths", or one .zip in "file".')
-        if (paths.length !== 0 || waiting.length !== 0)
-          throw errors.invalidRequest(
-            `Send one "paths" field per "files" field: ${files} files have arrived, and the number of paths differs.`,
-          )
-      },
-    }
+export const receiveBundle: Receive = (request, publishing, limits) => {
+  const paths: string[] = []
+  const waiting: { name: (path: string) => void }[] = []
+  let zips = 0
+  let files = 0
+  const pair = (): void => {
+    while (paths.length > 0 && waiting.length > 0) waiting.shift()!.name(paths.shift()!)
+  }
+  return receive(request, publishing, limits, {
+    onField(name, value) {
+      requireFilename(name)
+      if (name !== 'paths') return
+      if (paths.length + files > 2 * MAX_BUNDLE_FILES)
+        throw errors.invalidRequest(`A bundle holds at most ${MAX_BUNDLE_FILES} files.`)
+      paths.push(value)
+      pair()
+    },
+    async onFile(part, intake) {
+      if (part.name === 'file') {
+        if (part.filename === '') throw errors.missingFilename()
+        if (!part.filename.toLowerCase().endsWith('.zip')) throw errors.unsupportedBundle(part.filename)
+        if (++zips > 1 || files > 0)
+          throw errors.invalidRequest('Send either one .zip in "file", or "files" with "paths".')
+        return intake.addZip(part.stream)
+      }
+      if (part.name !== 'files')
+        throw errors.invalidRequest(
+          `Unknown file field "${part.name}". Use "file" for a .zip, or "files" with "paths".`,
+        )
+      if (zips > 0) throw errors.invalidRequest('Send either one .zip in "file", or "files" with "paths".')
+      files++
+      const stored = await intake.addUnnamed(part.stream)
+      waiting.push(stored)
+      pair()
+    },
+    onEnd() {
+      if (zips + files === 0)
+        throw errors.invalidRequest('There is no file in the body. Send "files" with "paths", or one .zip in "file".')
+      if (paths.length !== 0 || waiting.length !== 0)
+        throw errors.invalidRequest(
+          `Send one "paths" field per "files" field: ${files} files have arrived, and the number of paths differs.`,
+        )
+    },
   })
+}
 
 /** Without a filename a part is a text field to every reader of forms. */
 function requireFilename(name: string): void {
   if (name === 'file') throw errors.missingFilename()
 }
 
-interface Reader {
+/** What a form means: called with its parts in the order they arrive. */
+export interface FormReader {
+  onField(name: string, value: string): void
+  onFile(part: FilePart, intake: Intake): Promise<void>
+  /** All parts are there: how to finish, or undefined when there is nothing to publish. */
+  onEnd(intake: Intake): Promise<FinishOptions | undefined>
+}
+
+/** Walks a form into an intake, one part at a time. */
+export function receiveForm(
+  request: Pick<Request, 'multipart'>,
+  publishing: Pick<Publishing, 'receive'>,
+  limits: Limits,
+  { reader, ...options }: { reader: FormReader } & MultipartOptions,
+): Promise<PreparedVersion | undefined> {
+  return receiveContent(publishing, limits, async (intake) => {
+    await request.multipart(
+      async (part) => (part.kind === 'file' ? reader.onFile(part, intake) : reader.onField(part.name, part.value)),
+      options,
+    )
+    return reader.onEnd(intake)
+  })
+}
+
+/** What the forms of the API have in common: text fields beside the files. */
+interface ApiFormReader {
   onField?(name: string, value: string): void
-  onFile(part: Extract<Part, { kind: 'file' }>, intake: Intake, fields: ReadonlyMap<string, string>): Promise<void>
-  onEnd(): Promise<void>
+  onFile(part: FilePart, intake: Intake, fields: ReadonlyMap<string, string>): Promise<void>
+  /** Throws when something is missing. */
+  onEnd(): void
 }
 
 async function receive(
   request: Request,
   publishing: Pick<Publishing, 'receive'>,
   limits: Limits,
-  createReader: () => Reader,
+  form: ApiFormReader,
 ): Promise<Received> {
-  const intake = publishing.receive(limits)
-  const reader = createReader()
   const fields = new Map<string, string>()
-  try {
-    await request.multipart(async (part) => {
-      if (part.kind === 'file') return reader.onFile(part, intake, fields)
-      reader.onField?.(part.name, part.value)
-      if (part.name !== 'paths') fields.set(part.name, part.value)
-    })
-    await reader.onEnd()
-    const secrets = parse(allowSecrets, fields.get('allow_secrets')) ? 'allow' : 'withhold'
-    const prepared = await intake.finish({ title: fields.get('title'), secrets })
-    return { options: optionsOf(fields), prepared, fields }
-  } finally {
-    await intake.abort()
+  const reader: FormReader = {
+    onField(name, value) {
+      form.onField?.(name, value)
+      if (name !== 'paths') fields.set(name, value)
+    },
+    onFile: (part, intake) => form.onFile(part, intake, fields),
+    async onEnd() {
+      form.onEnd()
+      const secrets = parse(allowSecrets, fields.get('allow_secrets')) ? 'allow' : 'withhold'
+      return { title: fields.get('title'), secrets }
+    },
   }
+  const prepared = await receiveForm(request, publishing, limits, { reader })
+  if (!prepared) throw errors.invalidRequest('There is no file in the body.')
+  return { options: optionsOf(fields), prepared, fields }
 }
 
 function optionsOf(fields: ReadonlyMap<string, string>): PublishOptions {
