@@ -18,7 +18,7 @@ import { sitesRoutes } from './drops/drop-pages.ts'
 import { staffRoutes } from './staff/staff-pages.ts'
 import { templateRoutes } from './templates/template-pages.ts'
 import type { DashboardServices } from './frame/services.ts'
-import { messagePage } from './sign-in/sign-in-view.ts'
+import { messagePage } from './parts/message-page.ts'
 import { consentPage } from './sign-in/consent-view.ts'
 import { showVerifyFirst } from './sign-in/waiting-decision.ts'
 

@@ -5,6 +5,7 @@ import type { ControlConfig } from '../../ground/config.ts'
 import { WithHeaders, type ApiRouteFactory } from '../../ground/http/api.ts'
 import type { Request, Route } from '../../ground/http/route.ts'
 import type { Publishing } from '../publishing/contract.ts'
+import { propagationHeaders } from '../sites/propagation.ts'
 import { receiveSingle } from '../sites/versions/receive.ts'
 import { reportSchema } from '../sites/schemas.ts'
 import type { Anonymous, Publisher } from './anonymous.ts'
@@ -80,7 +81,7 @@ export function anonymousRoutes({
           capBytes: anonymous.capBytes,
         })
         const { value, pending } = await anonymous.publish(publisher, prepared, fields.get('title') ?? '')
-        return new WithHeaders(value, { ...headers, ...(pending ? { 'dropway-propagation': 'pending' } : {}) })
+        return new WithHeaders(value, { ...headers, ...propagationHeaders(pending) })
       },
     }),
     apiRoute({
@@ -100,7 +101,7 @@ export function anonymousRoutes({
           content: body.markdown,
           title: body.title,
         })
-        return new WithHeaders(value, { ...headers, ...(pending ? { 'dropway-propagation': 'pending' } : {}) })
+        return new WithHeaders(value, { ...headers, ...propagationHeaders(pending) })
       },
     }),
     apiRoute({

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { WithHeaders, type ApiRouteFactory } from '../../ground/http/api.ts'
 import type { Route } from '../../ground/http/route.ts'
+import { propagationHeaders } from '../sites/propagation.ts'
 import type { Domains } from './domains.ts'
 import { addDomainSchema, domainSchema } from './schemas.ts'
 
@@ -71,7 +72,7 @@ export function domainRoutes({ apiRoute, domains }: { apiRoute: ApiRouteFactory;
       output: undefined,
       async run({ actor, params }) {
         const { pending } = await domains.remove(actor, params.id, params.domain)
-        return new WithHeaders(undefined, pending ? { 'dropway-propagation': 'pending' } : {})
+        return new WithHeaders(undefined, propagationHeaders(pending))
       },
     }),
   ]

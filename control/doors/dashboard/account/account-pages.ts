@@ -27,7 +27,7 @@ import {
   type AccountSection,
   type AppEntry,
 } from './account-view.ts'
-import { messagePage } from '../sign-in/sign-in-view.ts'
+import { messagePage } from '../parts/message-page.ts'
 import { organisationRoutes } from './organisation-pages.ts'
 import { planRoutes } from './plan-pages.ts'
 

@@ -10,7 +10,7 @@ import { orShow, problemText, type Answer, type Handlers } from '../frame/handle
 import type { Flash } from '../frame/layout.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { accountPage } from './account-view.ts'
-import { messagePage } from '../sign-in/sign-in-view.ts'
+import { messagePage } from '../parts/message-page.ts'
 import { usageBody, type UsageView } from './plan-view.ts'
 
 export function planRoutes({ sites, domains, billing, config }: DashboardServices, handlers: Handlers): Route[] {

@@ -6,15 +6,23 @@ import { json, seeOther } from '../../../ground/http/reply.ts'
 import { paramsOf, type PathParams, type Request, type Route } from '../../../ground/http/route.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import { flashOf } from '../frame/flash.ts'
-import { orShow, problemText, requireActor, type AccountVisit, type Answer, type Handlers } from '../frame/handlers.ts'
-import { dailyViewsOf, findTakedownReason, findTemplateFill } from './queries.ts'
+import {
+  isFragment,
+  orShow,
+  problemText,
+  requireActor,
+  type AccountVisit,
+  type Answer,
+  type Handlers,
+} from '../frame/handlers.ts'
+import { findTemplateFill } from '../templates/queries.ts'
+import { dailyViewsOf, findTakedownReason } from './queries.ts'
 import { receivePublishForm } from '../publish/received.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { siteVersionsPage, siteChangesPage } from './versions-view.ts'
 import { siteViewsPage } from './visits-view.ts'
 import { sitePublishPage } from './publish-view.ts'
 import { newSitePage, sitesPage, type ListedSite } from './list-view.ts'
-import { isFragment } from '../public/landing-pages.ts'
 import type { SiteView } from '../../../drops/sites/schemas.ts'
 
 const SPARKLINE_DAYS = 30

@@ -5,7 +5,7 @@ import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { sparkline } from '../parts/charts.ts'
 import { ALLOW_SECRETS } from '../publish/received.ts'
 import { checkbox, textField } from '../parts/form-fields.ts'
-import { dropZone } from '../public/landing-view.ts'
+import { dropZone } from '../parts/drop-zone.ts'
 import { nameOf, shortAddress, stateTag, timeAgo } from '../parts/words.ts'
 
 export interface ListedSite {

@@ -137,6 +137,11 @@ export async function orShow(
   }
 }
 
+/** A script asks for what it puts into the page itself. */
+export function isFragment(request: Request): boolean {
+  return request.header('dropway-fragment') !== undefined
+}
+
 export function addressOf(request: Request): string {
   const query = request.query.toString()
   return query === '' ? request.path : `${request.path}?${query}`

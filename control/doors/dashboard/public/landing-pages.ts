@@ -3,11 +3,12 @@ import { type ApiError, errors } from '../../../../shared/errors.ts'
 import { html as htmlReply, json, seeOther } from '../../../ground/http/reply.ts'
 import type { Reply, Request, Route } from '../../../ground/http/route.ts'
 import type { Publisher } from '../../../drops/anonymous/anonymous.ts'
-import { orShow, problemText, requireActor, type Handlers, type Visit } from '../frame/handlers.ts'
+import { isFragment, orShow, problemText, requireActor, type Handlers, type Visit } from '../frame/handlers.ts'
 import type { Page } from '../frame/layout.ts'
 import { receivePublishForm } from '../publish/received.ts'
 import type { DashboardServices } from '../frame/services.ts'
-import { messagePage, claimPage } from '../sign-in/sign-in-view.ts'
+import { messagePage } from '../parts/message-page.ts'
+import { claimPage } from '../sign-in/sign-in-view.ts'
 import { landingPage } from './landing-view.ts'
 import { anonymousResult } from '../parts/publish-result.ts'
 
@@ -118,10 +119,6 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
       )
     }),
   ]
-}
-
-export function isFragment(request: Request): boolean {
-  return request.header('dropway-fragment') !== undefined
 }
 
 /** Only a script can prove that it is not a flood. */

@@ -1,9 +1,10 @@
 /** The front door: publish right here, then read what this is. */
-import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
+import { html, type Html } from '../../../../shared/pages/html.ts'
 import { plans } from '../../../../shared/plans.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { icon } from '../parts/charts.ts'
 import { planTable, type Lifetimes } from '../parts/plan-table.ts'
+import { dropZone } from '../parts/drop-zone.ts'
 import { bytesInWords, countInWords, shortAddress, timeAgo } from '../parts/words.ts'
 
 export interface DropForm {
@@ -117,26 +118,6 @@ function rememberedDrops(drops: readonly RememberedDrop[], now: number): Html {
       </ul>
     </section>
   `
-}
-
-export interface DropZone {
-  readonly name: string
-  readonly accept?: string
-  readonly title: string
-  readonly hint: Content
-  readonly multiple?: boolean
-}
-
-/** A file input that looks like the place to let go; the input itself lies over it, so keyboards and taps reach it. */
-export function dropZone(zone: DropZone): Html {
-  return html`<label class="drop" data-zone>
-    ${icon('upload')}
-    <strong>${zone.title}</strong>
-    <span class="hint">${zone.hint}</span>
-    <input type="file" name="${zone.name}"${zone.accept ? html` accept="${zone.accept}"` : ''}${
-      zone.multiple ? html` multiple` : ''
-    }>
-  </label>`
 }
 
 const FEATURES: readonly (readonly [icon: Parameters<typeof icon>[0], title: string, text: string])[] = [

@@ -11,7 +11,7 @@ import {
   type Handlers,
 } from '../frame/handlers.ts'
 import type { DashboardServices } from '../frame/services.ts'
-import { messagePage } from './sign-in-view.ts'
+import { messagePage } from '../parts/message-page.ts'
 import { deviceCodePage, deviceConsentPage } from './device-view.ts'
 import { showVerifyFirst } from './waiting-decision.ts'
 

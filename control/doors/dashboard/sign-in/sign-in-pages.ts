@@ -9,6 +9,7 @@ import type { Request, Route } from '../../../ground/http/route.ts'
 import { orShow, problemText, requireActor, safeNext, type Handlers } from '../frame/handlers.ts'
 import type { Page } from '../frame/layout.ts'
 import type { DashboardServices } from '../frame/services.ts'
+import { messagePage } from '../parts/message-page.ts'
 import * as views from './sign-in-view.ts'
 import { showVerifyFirst, waitingDecision } from './waiting-decision.ts'
 
@@ -153,7 +154,7 @@ function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[
       orShow(
         async () => {
           await accounts.requestReset(form.get('email') ?? '', accounts.visit(request))
-          return views.messagePage({
+          return messagePage({
             title: 'Look into your mailbox',
             lead: 'If there is an account with this address, a link to choose a new password is on its way.',
           })
@@ -189,7 +190,7 @@ function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[
       orShow(
         async () => {
           const { email } = await accounts.confirmEmailChange(form.get('token') ?? '')
-          return views.messagePage({
+          return messagePage({
             title: 'Your address is changed',
             lead: html`Sign in with <strong>${email}</strong> from now on.`,
             actions: html`<a class="button primary" href="/account">To my account</a>`,
@@ -209,7 +210,7 @@ function invitationRoutes({ organisations }: DashboardServices, handlers: Handle
       if (!invitation) return deadLink(404)
       const here = encodeURIComponent(`${ACCOUNT_PATHS.invitation}?token=${token}`)
       if (!actor) {
-        return views.messagePage({
+        return messagePage({
           title: `Join ${invitation.organisation}`,
           lead: html`You are invited as ${invitation.role}. Continue with the address <strong>${invitation.email}</strong>.`,
           actions: html`<a class="button primary" href="/signup?next=${here}">Sign up</a><a class="button" href="/signin?next=${here}">Sign in</a>`,
@@ -233,7 +234,6 @@ function invitationRoutes({ organisations }: DashboardServices, handlers: Handle
   ]
 }
 
-/** What the person was about to decide comes first. */
 /** What the page has to solve before it may be sent again. */
 function workOf({ code, fields }: ApiError): views.Work | undefined {
   return code === 'proof_required'
@@ -241,9 +241,10 @@ function workOf({ code, fields }: ApiError): views.Work | undefined {
     : undefined
 }
 
+/** What the person was about to decide comes first. */
 function verifiedPage(request: Request, email: string, actor: Actor | undefined): Page {
   const waiting = waitingDecision(request)
-  return views.messagePage({
+  return messagePage({
     title: 'Your address is verified',
     lead: html`Thank you. Drops of <strong>${email}</strong> are visible now.`,
     actions:
@@ -258,7 +259,7 @@ function deadVerification(status: number, actor: Actor | undefined): Page {
 }
 
 function deadLink(status: number, actions?: Page['body']): Page {
-  return views.messagePage({
+  return messagePage({
     title: 'This link does not work any more',
     lead: 'It was used already, or it is too old.',
     status,

@@ -289,19 +289,3 @@ export function verifyFirstPage(viewer: Viewer, { email, here }: { email: string
     `,
   }
 }
-
-export function messagePage(page: { title: string; lead: Content; actions?: Content; status?: number }): Page {
-  return {
-    title: page.title,
-    status: page.status ?? 200,
-    body: html`
-      <div class="narrow section">
-        <div class="stack">
-          <h1>${page.title}</h1>
-          <p class="lead">${page.lead}</p>
-        </div>
-        ${page.actions !== undefined && html`<p class="cluster">${page.actions}</p>`}
-      </div>
-    `,
-  }
-}

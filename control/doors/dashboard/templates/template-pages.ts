@@ -8,7 +8,7 @@ import type { PreparedVersion, UploadOwner } from '../../../drops/publishing/con
 import { receiveText } from '../../../drops/publishing/intake/receive.ts'
 import type { SiteView } from '../../../drops/sites/schemas.ts'
 import { orShow, problemText, type Answer, type FormVisit, type Handlers } from '../frame/handlers.ts'
-import { findTemplateFill, saveTemplateFill } from '../drops/queries.ts'
+import { findTemplateFill, saveTemplateFill } from './queries.ts'
 import { sandboxed } from '../frame/sandbox.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { findTemplate, templates } from './designs/all.ts'

@@ -6,7 +6,6 @@ import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.
 import { ArchiveFile } from './archive-file.ts'
 import type { ArchiveEntry } from './gate.ts'
 import { quotePath } from '../files/paths.ts'
-import type { ExtractResult } from '../workers/jobs.ts'
 
 /** Up to here an entry is inflated in one go; a larger one flows through in pieces. */
 const MAX_WHOLE_BYTES = 4_000_000
@@ -18,6 +17,12 @@ const MAX_PENDING_BLOBS = 16
 class BadEntry extends Error {}
 
 type Store = Pick<BlobStore, 'put' | 'writer'>
+
+/** What was stored is told even when the archive turns out to be bad: the upload takes it back. */
+export interface ExtractResult {
+  readonly stored: readonly StoredBlob[]
+  readonly rejection?: string
+}
 
 export async function extractEntries(
   blobs: Store,

@@ -1,5 +1,4 @@
 /** The jobs that publishing gives to worker threads, and what comes back. */
-import type { StoredBlob } from '../../../../shared/blobs/blob-store.ts'
 import type { BlobStoreLocation } from '../../../../shared/blobs/open.ts'
 import type { Analysis, AnalysisRequest } from '../analysis/analyse.ts'
 import type { ArchiveEntry } from '../archive/gate.ts'
@@ -25,12 +24,6 @@ export type ContentJob =
 
 export type AnalyseResult = readonly Analysis[]
 export type InspectResult = readonly ArchiveEntry[]
-
-/** What was stored is told even when the archive turns out to be bad: the upload takes it back. */
-export interface ExtractResult {
-  readonly stored: readonly StoredBlob[]
-  readonly rejection?: string
-}
 
 export interface MarkdownJob {
   readonly source: string
