@@ -4,17 +4,20 @@ import { stripTypeScriptTypes } from 'node:module'
 import path from 'node:path'
 
 const SOURCES = path.join(import.meta.dirname, 'browser')
-const IMPORT = /^import [^'\n]*'\.\/([\w-]+)\.ts';?$/gm
-
 /** They share one scope: names at the top of the files of `browser/` differ. */
 export function inlineScript(name: string): string {
   const texts = new Map<string, string>()
   const add = (file: string): void => {
     if (texts.has(file)) return
-    const source = readFileSync(path.join(SOURCES, `${file}.ts`), 'utf8')
-    for (const [, imported] of source.matchAll(IMPORT)) add(imported!)
-    texts.set(file, stripTypeScriptTypes(source.replace(IMPORT, '')).replace(/^export /gm, ''))
+    const lines = readFileSync(path.join(SOURCES, `${file}.ts`), 'utf8').split('\n')
+    const [imports, own] = [lines.filter(isImport), lines.filter((line) => !isImport(line))]
+    for (const line of imports) add(/'\.\/([\w-]+)\.ts'/.exec(line)![1]!)
+    texts.set(file, stripTypeScriptTypes(own.map((line) => line.replace(/^export /, '')).join('\n')))
   }
   add(name)
   return [...texts.values()].join('\n')
+}
+
+function isImport(line: string): boolean {
+  return line.startsWith('import ')
 }
