@@ -143,6 +143,12 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
     }
   }
 
+  function refuseCommands(ms: number): void {
+    if (ms === 0) return
+    redis.refusals = 0.3
+    world.after(ms, () => (redis.refusals = 0))
+  }
+
   function act(action: Action): void {
     world.tell(() => JSON.stringify(action))
     switch (action.kind) {
@@ -166,13 +172,13 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
       case 'redis failover':
         if (redis.failOver(action.lost, action.skewMs) > 0) checker.redisLost(postgres.state.history.ordinal)
         for (const each of [...edges, ...controls]) each.cut()
-        return issuer.cut()
+        issuer.cut()
+        return refuseCommands(action.ms)
       case 'redis flushed':
         redis.flush()
         return checker.redisLost(postgres.state.history.ordinal)
       case 'redis refuses':
-        redis.refusals = 0.3
-        return world.after(action.ms, () => (redis.refusals = 0))
+        return refuseCommands(action.ms)
       case 'backup':
         backup = postgres.backUp()
         return undefined

@@ -8,7 +8,8 @@ export type Action =
   | { readonly kind: 'cut one'; readonly which: number }
   | { readonly kind: 'cut' | 'silence'; readonly whom: 'edge' | 'control'; readonly which: number }
   | { readonly kind: 'redis down'; readonly ms: number }
-  | { readonly kind: 'redis failover'; readonly lost: number; readonly skewMs: number }
+  /** `ms`: for how long the new one refuses some commands, being short of memory. */
+  | { readonly kind: 'redis failover'; readonly lost: number; readonly skewMs: number; readonly ms: number }
   | { readonly kind: 'redis flushed' }
   | { readonly kind: 'redis refuses'; readonly ms: number }
   | { readonly kind: 'backup' }
@@ -106,10 +107,15 @@ const FAULTS: readonly Draw[] = [
   (random, edges) => ({ kind: 'silence', whom: 'edge', which: random.below(edges) }),
   (random, _, controls) => ({ kind: 'silence', whom: 'control', which: random.below(controls) }),
   (random) => ({ kind: 'redis down', ms: random.chance(0.2) ? 6500 : random.between(50, 1500) }),
-  (random) => ({ kind: 'redis failover', lost: random.below(10), skewMs: random.pick([0, 0, -5000, 3000]) }),
+  (random) => ({
+    kind: 'redis failover',
+    lost: random.below(10),
+    skewMs: random.pick([0, 0, -5000, 3000]),
+    ms: random.chance(0.3) ? random.between(300, 1500) : 0,
+  }),
   () => ({ kind: 'redis flushed' }),
   (random) => ({ kind: 'redis refuses', ms: random.between(100, 1500) }),
-  (random) => (random.chance(0.5) ? { kind: 'backup' } : { kind: 'restore', traceless: random.chance(0.3) }),
+  (random) => (random.chance(0.4) ? { kind: 'backup' } : { kind: 'restore', traceless: random.chance(0.5) }),
   (random) => ({ kind: 'postgres failover', lag: random.below(5), leavesOld: random.chance(0.4) }),
   (random) => ({ kind: 'room lost', lag: random.below(5) }),
   (random) => ({ kind: 'postgres down', ms: random.between(100, 2500) }),
