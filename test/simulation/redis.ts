@@ -42,6 +42,8 @@ export class SimulatedRedis {
   #clockSkewMs = 0
   #versions = new Map<string, number>()
   #undo: (() => void)[] = []
+  /** What the transaction under way has written: replicas get all of it or nothing. */
+  #together: (() => void)[] | undefined
   #readers = new Set<Reader>()
   /** Chance that one command inside a transaction is refused (no memory left). */
   refusals = 0
@@ -108,12 +110,19 @@ export class SimulatedRedis {
     const watched = session.watched
     session.watched = new Map()
     for (const [key, version] of watched) if ((this.#versions.get(key) ?? 0) !== version) return null
-    return commands.map(([name, ...args]) => {
+    const written: (() => void)[] = (this.#together = [])
+    const results = commands.map(([name, ...args]): [Error | null, unknown] => {
       const isWrite = name !== 'get'
       if (isWrite && this.refusals > 0 && this.#world.random.chance(this.refusals))
         return [new RedisError('OOM command not allowed'), undefined]
       return [null, this.#run(name, args)]
     })
+    this.#together = undefined
+    if (written.length > 0)
+      this.#remember(() => {
+        for (const takeBack of written.toReversed()) takeBack()
+      })
+    return results
   }
 
   forget(session: Session): void {
@@ -127,10 +136,16 @@ export class SimulatedRedis {
   /** A write that a failover may take back. */
   #wrote(key: string, undo: () => void): void {
     this.#touch(key)
-    this.#undo.push(() => {
+    const takeBack = (): void => {
       undo()
       this.#touch(key)
-    })
+    }
+    if (this.#together) this.#together.push(takeBack)
+    else this.#remember(takeBack)
+  }
+
+  #remember(takeBack: () => void): void {
+    this.#undo.push(takeBack)
     if (this.#undo.length > MAX_LAG) this.#undo.shift()
   }
 
