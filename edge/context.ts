@@ -90,8 +90,6 @@ export type Intent =
 export type Verdict =
   | { readonly kind: 'open' }
   | { readonly kind: 'closed'; readonly page: ClosedPage; readonly status: 404 | 410 | 503 }
-  /** A password is set and this browser has not unlocked it. */
-  | { readonly kind: 'locked' }
 
 export type ClosedPage = 'unknown' | 'reserved' | 'gone' | 'expired' | 'removed' | 'unverified' | 'paused'
 

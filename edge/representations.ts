@@ -67,28 +67,32 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
 
   const blob = (hash: string): Promise<Buffer> => cache.load(hash, () => blobs.read(hash))
 
-  async function page(file: ManifestFile, encoding: Encoding | 'identity', with_: Snippets): Promise<Buffer> {
-    const bytes = inject(cache.get(file.hash) ?? (await blob(file.hash)), file.injection, with_)
+  async function page(file: ManifestFile, encoding: Encoding | 'identity', inserted: Snippets): Promise<Buffer> {
+    const bytes = inject(cache.get(file.hash) ?? (await blob(file.hash)), file.injection, inserted)
     return encoding === 'identity' ? bytes : compress(bytes, encoding)
   }
 
   async function makePage(
     file: ManifestFile,
     encoding: Encoding | 'identity',
-    with_: Snippets,
+    inserted: Snippets,
     headers: HeaderList,
   ): Promise<Representation> {
-    const name = entityTag(file, encoding, with_)
-    const load = (): Promise<Buffer> => cache.load(name, () => page(file, encoding, with_))
+    const name = entityTag(file, encoding, inserted)
+    const load = (): Promise<Buffer> => cache.load(name, () => page(file, encoding, inserted))
     const { length } = cache.get(name) ?? (await load())
     return describe(headers, length, true, { bytes: () => cache.get(name), load })
   }
 
   /** Too large to be kept: built while it is sent, from the stored bytes and the snippets between them. */
-  async function makeStreamedPage(file: ManifestFile, with_: Snippets, headers: HeaderList): Promise<Representation> {
+  async function makeStreamedPage(
+    file: ManifestFile,
+    inserted: Snippets,
+    headers: HeaderList,
+  ): Promise<Representation> {
     const read = async (start: number, end: number): Promise<Buffer> =>
       start === end ? Buffer.alloc(0) : Buffer.concat(await blobs.stream(file.hash, { start, end: end - 1 }).toArray())
-    const pieces = await injectedPieces(file.size, file.injection, with_, read)
+    const pieces = await injectedPieces(file.size, file.injection, inserted, read)
     const stream = (range?: { start: number; end: number }): Readable =>
       pacedStream((left) =>
         chunksOf(range ? cutPieces(pieces, range) : pieces, ({ start, end }) =>
@@ -119,27 +123,29 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
       const { file, status } = asset
       const custom = asset.custom.list
       const markup = markupOf({ file, custom, isProtected: drop.isProtected })
-      const with_ = markup && snippets.for(route, markup, exchange.header('accept-language'))
+      const inserted = markup && snippets.for(route, markup, exchange.header('accept-language'))
       // Byte positions are those of the identity bytes (a range of a compressed variant helps nobody).
       const encoding =
         exchange.header('range') === undefined
-          ? chooseEncoding(exchange.header('accept-encoding'), with_ ? keptEncodings(file) : file.encodings)
+          ? chooseEncoding(exchange.header('accept-encoding'), inserted ? keptEncodings(file) : file.encodings)
           : 'identity'
-      const key = `${idOf(route)}|${status}|${encoding}|${with_?.key ?? ''}|${asset.custom.id}|${asset.path}`
+      const key = `${idOf(route)}|${status}|${encoding}|${inserted?.key ?? ''}|${asset.custom.id}|${asset.path}`
       const ready = prepared.get(key)
       if (ready !== undefined) return ready
       const headers = [
         ...(status === 200 ? ['accept-ranges', 'bytes'] : []),
-        ...assetHeaders({ ...drop, file, status, custom, encoding, snippets: with_ }).flat(),
+        ...assetHeaders({ ...drop, file, status, custom, encoding, snippets: inserted }).flat(),
       ]
       requireSendable(headers)
-      if (with_ === undefined) {
+      if (inserted === undefined) {
         const made = makeFile(file, encoding, markup !== undefined, headers)
         prepared.set(key, made)
         return made
       }
       const isStreamed = encoding === 'identity' && file.size > MAX_CACHED_BYTES
-      const making = isStreamed ? makeStreamedPage(file, with_, headers) : makePage(file, encoding, with_, headers)
+      const making = isStreamed
+        ? makeStreamedPage(file, inserted, headers)
+        : makePage(file, encoding, inserted, headers)
       return making.then((made) => {
         prepared.set(key, made)
         return made

@@ -196,7 +196,7 @@ export interface CappedSite {
 }
 
 /** Those that the owner chose, then those with content, then what was published last. */
-function worthiestFirst(sites: readonly CappedSite[]): CappedSite[] {
+function inOrderOfPrecedence(sites: readonly CappedSite[]): CappedSite[] {
   return sites.toSorted(
     (a, b) => Number(b.chosen) - Number(a.chosen) || Number(a.empty) - Number(b.empty) || b.publishedAt - a.publishedAt,
   )
@@ -206,13 +206,13 @@ const idsOf = (sites: readonly CappedSite[]): string[] => sites.map((site) => si
 
 /** Which drops pause when a plan ends: all that are live beyond the cap. The only time that a cap acts on what is there. */
 export function pausedByEnd(sites: readonly CappedSite[], cap: number): string[] {
-  const live = worthiestFirst(sites.filter((site) => !site.paused))
+  const live = inOrderOfPrecedence(sites.filter((site) => !site.paused))
   return idsOf(live.slice(cap))
 }
 
 /** Which paused drops have room again. */
 export function resumable(sites: readonly CappedSite[], cap: number): string[] {
-  const paused = worthiestFirst(sites.filter((site) => site.paused))
+  const paused = inOrderOfPrecedence(sites.filter((site) => site.paused))
   return idsOf(paused.slice(0, Math.max(0, cap - (sites.length - paused.length))))
 }
 
@@ -222,7 +222,7 @@ export function resumable(sites: readonly CappedSite[], cap: number): string[] {
  */
 export function swapForChosen(sites: readonly CappedSite[], cap: number): { pause: string[]; resume: string[] } {
   const live = sites.filter((site) => !site.paused)
-  const byChoice = worthiestFirst(sites).toSorted(
+  const byChoice = inOrderOfPrecedence(sites).toSorted(
     (a, b) => Number(b.chosen) - Number(a.chosen) || Number(a.paused) - Number(b.paused),
   )
   const kept = new Set(byChoice.slice(0, Math.max(cap, live.length)))
