@@ -26,21 +26,6 @@ async function published(page: Page): Promise<string> {
   return new URL(page.url()).pathname.split('/')[2]!
 }
 
-test('pasted text may be as long as the plan takes', { timeout: 120_000 }, async () => {
-  const owner = await stack.createAccount('plus', { password: PASSWORD })
-  const person = await openVisitor(browser, stack)
-  await signIn(person, owner.email)
-  await person.goto('/sites/new')
-  await person.page.locator('textarea').evaluate((area) => {
-    ;(area as unknown as { value: string }).value = `<title>Long</title><p>${'x'.repeat(40_000_000)}`
-  })
-  await person.page.getByRole('button', { name: 'Publish', exact: true }).click()
-  const id = await published(person.page)
-  const { slug } = (await stack.fetch(`/api/v1/sites/${id}`, { token: owner.token })).json<{ slug: string }>()
-  expect((await stack.visit(slug)).body.length).toBeGreaterThanOrEqual(40_000_000)
-  await person.close()
-})
-
 test('an empty list teaches what to do first', async () => {
   const { page } = visitor
   await visitor.goto('/sites')

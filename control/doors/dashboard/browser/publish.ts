@@ -1,5 +1,4 @@
 /** Publishing to an account's drop: files, folders, zips or text, with progress, cancel and retry; live preview of text. */
-import { filenameOfText } from '../publish/pasted-text.ts'
 import { watchZone, type PickedFile } from './modules/drop-zone.ts'
 import { enableCopying, find } from './modules/elements.ts'
 import { enablePreview } from './modules/preview.ts'
@@ -70,13 +69,9 @@ function enableCancel(panel: HTMLElement, sending: Sending): () => void {
   return () => cancel.removeEventListener('click', sending.cancel)
 }
 
-/** The server keeps a field whole in memory, and streams a file: longer text goes as one, up to what the plan takes. */
-const MAX_FIELD_CHARS = 1_000_000
-
 /** Fields first, then each file after its path: the server decides before the bytes arrive. */
-function bodyOf(form: HTMLFormElement, picked: readonly PickedFile[]): FormData {
+function bodyOf(form: HTMLFormElement, files: readonly PickedFile[]): FormData {
   const body = new FormData()
-  const files = picked.length > 0 ? picked : longText(find(form, '[data-preview-source]', HTMLTextAreaElement).value)
   for (const [name, value] of new FormData(form)) {
     if (typeof value === 'string' && (name !== 'text' || files.length === 0)) body.append(name, value)
   }
@@ -85,12 +80,6 @@ function bodyOf(form: HTMLFormElement, picked: readonly PickedFile[]): FormData 
     body.append('files', file)
   }
   return body
-}
-
-function longText(text: string): readonly PickedFile[] {
-  if (text.length <= MAX_FIELD_CHARS) return []
-  const path = filenameOfText(text)
-  return [{ file: new File([text], path), path }]
 }
 
 function clearProblem(form: HTMLFormElement): void {

@@ -9,10 +9,7 @@ import { filenameOfText } from './pasted-text.ts'
 /** Name of the checkbox of a publisher who means it. */
 export const ALLOW_SECRETS = 'allow_secrets'
 
-/**
- * A form field is kept whole in memory, twice while it is decoded, and no form says beforehand that it is content. The
- * page's script sends longer text as a file, which is streamed; only browsers without scripts meet this.
- */
+/** A form field is kept whole in memory, twice while it is decoded; more than this is a file, and the refusal says so. */
 const MAX_PASTED_BYTES = 32_000_000
 
 type FilePart = Extract<Part, { kind: 'file' }>
