@@ -17,9 +17,16 @@ export interface Credentials {
 const STALE_LOCK_MS = 30_000
 const LOCK_RETRY_MS = 50
 
-export type CredentialStore = ReturnType<typeof createCredentialStore>
+export interface CredentialStore {
+  readonly file: string
+  read(origin: string): Promise<Credentials | undefined>
+  write(origin: string, credentials: Credentials): Promise<void>
+  remove(origin: string): Promise<void>
+  /** A refresh token works once: of several processes only one may use it at a time. */
+  locked<Result>(work: () => Promise<Result>): Promise<Result>
+}
 
-export function createCredentialStore(configDir: string) {
+export function createCredentialStore(configDir: string): CredentialStore {
   const file = path.join(configDir, 'credentials.json')
   const lockFile = path.join(configDir, 'credentials.lock')
 
@@ -49,15 +56,14 @@ export function createCredentialStore(configDir: string) {
 
   return {
     file,
-    read: async (origin: string): Promise<Credentials | undefined> => (await readAll()).get(origin),
-    async write(origin: string, credentials: Credentials): Promise<void> {
+    read: async (origin) => (await readAll()).get(origin),
+    async write(origin, credentials) {
       await writeAll((await readAll()).set(origin, credentials))
     },
-    async remove(origin: string): Promise<void> {
+    async remove(origin) {
       const all = await readAll()
       if (all.delete(origin)) await writeAll(all)
     },
-    /** A refresh token works once: of several processes only one may use it at a time. */
     async locked<Result>(work: () => Promise<Result>): Promise<Result> {
       await mkdir(configDir, { recursive: true, mode: 0o700 })
       await acquire(lockFile)

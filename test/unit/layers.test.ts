@@ -40,6 +40,11 @@ const imports: readonly Import[] = globSync('{shared,certs,edge,control,cli,test
   exclude: (name) => name.includes('node_modules') || name.includes('dist'),
 }).flatMap(importsOf)
 
+const sources = globSync('{shared,certs,edge,control,cli}/**/*.ts', {
+  cwd: ROOT,
+  exclude: (name) => name.includes('node_modules') || name.includes('dist'),
+}).map((file) => ({ file, text: readFileSync(path.join(ROOT, file), 'utf8') }))
+
 function importsOf(from: string): Import[] {
   const source = readFileSync(path.join(ROOT, from), 'utf8')
   const statements = source.matchAll(/^(?:import|export)\s+(type\s)?(?:[\w*{}\s,$]+\sfrom\s)?\s*['"]([^'"]+)['"]/gm)
@@ -182,7 +187,7 @@ test('the imports are really read', () => {
 })
 
 test('only config readers and entry points read the environment', () => {
-  const allowed = /(^|\/)(config|main|settings)\.ts$|^cli\/|^control\/dashboard\/browser\//
+  const allowed = /(^|\/)(config|main|settings)\.ts$|^cli\//
   const readers = globSync('{shared,certs,edge,control}/**/*.ts', { cwd: ROOT }).filter(
     (file) =>
       !allowed.test(file) &&
@@ -240,4 +245,23 @@ test('no room of control holds more than twelve things', () => {
   const full = [...rooms].flatMap(([room, things]) => (things.size > 12 ? [`${room}: ${things.size}`] : []))
   // One file per migration, for ever.
   expect(full.filter((each) => !each.startsWith('control/ground/database/migrations:'))).toEqual([])
+})
+
+test('every service declares what it promises', () => {
+  const inferred = sources.flatMap(({ file, text }) =>
+    [...text.matchAll(/^export type (\w+) = (?:Awaited<)?ReturnType<typeof create\w+>/gm)].map(
+      ([, name]) => `${file}: ${name}`,
+    ),
+  )
+  expect(inferred).toEqual([])
+})
+
+/** These speak to parts of Node that have no types, or others. */
+const SPEAK_TO_NODE = ['edge/accept/http2.ts', 'edge/accept/outgoing.ts', 'edge/accept/raw-socket.ts']
+
+test('casts do not go round the types', () => {
+  const casts = sources.flatMap(({ file, text }) =>
+    [...text.matchAll(/\bas never\b|\bas unknown as\b/g)].map(([cast]) => `${file}: ${cast}`),
+  )
+  expect(casts.filter((cast) => !SPEAK_TO_NODE.some((file) => cast.startsWith(`${file}:`)))).toEqual([])
 })

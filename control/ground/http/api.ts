@@ -77,16 +77,26 @@ export class WithHeaders<Output> {
   }
 }
 
-export type ApiRouteFactory = ReturnType<typeof createApiRoutes>
+/** Makes a route of its description. */
+export type ApiRouteFactory = <
+  Path extends string,
+  Body extends z.ZodType = z.ZodUndefined,
+  Query extends z.ZodType = z.ZodUndefined,
+  Output extends z.ZodType | undefined = undefined,
+  Who extends Access = Access,
+  Admitted = undefined,
+>(
+  spec: ApiRouteSpec<Path, Body, Query, Output, Who, Admitted>,
+) => Route
 
-export function createApiRoutes(authenticate: Authenticate) {
+export function createApiRoutes(authenticate: Authenticate): ApiRouteFactory {
   return function apiRoute<
     Path extends string,
-    Body extends z.ZodType = z.ZodUndefined,
-    Query extends z.ZodType = z.ZodUndefined,
-    Output extends z.ZodType | undefined = undefined,
-    Who extends Access = Access,
-    Admitted = undefined,
+    Body extends z.ZodType,
+    Query extends z.ZodType,
+    Output extends z.ZodType | undefined,
+    Who extends Access,
+    Admitted,
   >(spec: ApiRouteSpec<Path, Body, Query, Output, Who, Admitted>): Route {
     return {
       method: spec.method,
