@@ -84,7 +84,9 @@ async function readOrCreate({ redis, secrets }: AccountDeps): Promise<StoredAcco
   if (present !== null) return open(secrets, present)
   const key = (await acme.crypto.createPrivateEcdsaKey('P-256')).toString()
   await redis.set(keys.acmeAccount, seal(secrets, { key, urls: {} }), 'NX')
-  return open(secrets, (await redis.get(keys.acmeAccount))!)
+  const kept = await redis.get(keys.acmeAccount)
+  if (kept === null) throw new Error('Redis has lost the ACME account that was just written')
+  return open(secrets, kept)
 }
 
 function seal(secrets: Secrets, account: StoredAccount): string {

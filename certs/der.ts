@@ -27,7 +27,8 @@ export function integer(bytes: Uint8Array): Buffer {
   let start = 0
   while (start < bytes.length - 1 && bytes[start] === 0) start++
   const minimal = bytes.subarray(start)
-  return tagged(0x02, minimal[0]! >= 0x80 ? Buffer.concat([Buffer.from([0]), minimal]) : minimal)
+  const [highest = 0] = minimal
+  return tagged(0x02, highest >= 0x80 ? Buffer.concat([Buffer.from([0]), minimal]) : minimal)
 }
 
 export function octets(content: Uint8Array): Buffer {

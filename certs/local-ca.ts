@@ -47,16 +47,20 @@ export function openLocalCa(dataDir: string, clock: Clock): LocalCa {
   const rootFile = path.join(folder, 'ca.pem')
   const rootPem = openRoot(rootFile, caKey, clock)
   const issuer = commonNameOf(rootPem)
-  const leaf = (key: KeyObject, names: readonly string[]): string =>
-    signCertificate({
-      subject: names[0]!,
+  const leaf = (key: KeyObject, names: readonly string[]): string => {
+    const [subject] = names
+    if (subject === undefined) throw new Error('A certificate needs a name')
+    const own = signCertificate({
+      subject,
       issuer,
       subjectKey: key,
       issuerKey: caKey,
       notBeforeMs: clock.now() - CLOCK_SKEW_MS,
       notAfterMs: clock.now() - CLOCK_SKEW_MS + LEAF_LIFETIME_MS,
       role: { kind: 'server', names },
-    }) + rootPem
+    })
+    return own + rootPem
+  }
   const issue = (names: readonly string[]): CertificateBundle => {
     const key = newKeyPem()
     return { cert: leaf(createPrivateKey(key), names), key }
@@ -125,7 +129,10 @@ function newKeyPem(): string {
 }
 
 function commonNameOf(pem: string): string {
-  return /^CN=(.+)$/m.exec(new X509Certificate(pem).subject)![1]!
+  const { subject } = new X509Certificate(pem)
+  const [, name] = /^CN=(.+)$/m.exec(subject) ?? []
+  if (name === undefined) throw new Error(`A certificate authority without a common name: ${subject}`)
+  return name
 }
 
 function readBundle(file: string): CertificateBundle | undefined {

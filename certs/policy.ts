@@ -7,9 +7,10 @@ import {
   type RetryState,
 } from '../shared/certificate-retry.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../shared/clock.ts'
+import { stepAt, type Steps } from '../shared/steps.ts'
 
 /** Pause before attempt n after n failures: the first attempt is made at once, from the fifth on daily. */
-export const RETRY_INTERVALS_MS: readonly number[] = [0, 1 * MINUTE_MS, 10 * MINUTE_MS, 100 * MINUTE_MS, 1 * DAY_MS]
+export const RETRY_INTERVALS_MS: Steps = [0, 1 * MINUTE_MS, 10 * MINUTE_MS, 100 * MINUTE_MS, 1 * DAY_MS]
 
 /** A CA that is away counts no failures against us, and a renewal must follow soon after its return. */
 const CA_AWAY_INTERVAL_MS = 30 * MINUTE_MS
@@ -54,7 +55,7 @@ export interface Failure {
 export function afterFailure(previous: RetryState | undefined, nowMs: number, failure: Failure): RetryState {
   const attempts = (previous?.attempts ?? 0) + 1
   const failures = [...recentFailures(previous, nowMs), nowMs]
-  const regular = RETRY_INTERVALS_MS[Math.min(attempts, RETRY_INTERVALS_MS.length - 1)]!
+  const regular = stepAt(RETRY_INTERVALS_MS, attempts)
   const interval = failure.reason === 'ca_unavailable' ? Math.min(regular, CA_AWAY_INTERVAL_MS) : regular
   const notBefore = nowMs + Math.min(Math.max(failure.retryAfterMs ?? 0, 0), MAX_CA_WAIT_MS)
   return {

@@ -42,8 +42,8 @@ export function renewalId(certPem: string): string | undefined {
 function authorityKeyId(der: Buffer): Buffer | undefined {
   const start = der.indexOf(AUTHORITY_KEY_ID)
   const sequence = start + AUTHORITY_KEY_ID.length + 2
-  if (start === -1 || der[sequence] !== 0x30 || der[sequence + 2] !== 0x80) return undefined
-  const length = der[sequence + 3]!
+  const length = der[sequence + 3]
+  if (start === -1 || der[sequence] !== 0x30 || der[sequence + 2] !== 0x80 || length === undefined) return undefined
   return der.subarray(sequence + 4, sequence + 4 + length)
 }
 
@@ -51,5 +51,6 @@ function authorityKeyId(der: Buffer): Buffer | undefined {
 function serial(certificate: X509Certificate): Buffer {
   const hex = certificate.serialNumber
   const bytes = Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex')
-  return bytes[0]! >= 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes
+  const [highest = 0] = bytes
+  return highest >= 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes
 }

@@ -6,6 +6,7 @@ import type { Redis } from 'ioredis'
 import { openBundle, sealBundle, type CertificateBundle } from '../shared/certificate-bundle.ts'
 import { decodeRetryState, type RetryState } from '../shared/certificate-retry.ts'
 import { keys, LOG_LENGTH } from '../shared/keys.ts'
+import { pairs } from '../shared/pairs.ts'
 import type { Secrets } from '../shared/secrets.ts'
 import { decodeDomainWish, encodeDomainWish, encodeStreamMessage, type DomainWish } from '../shared/stream.ts'
 import type { OrderLock } from './order-lock.ts'
@@ -110,7 +111,7 @@ async function readHash(redis: Redis, key: string): Promise<[string, string][]> 
   let cursor = '0'
   do {
     const [next, flat] = await redis.hscan(key, cursor, 'COUNT', PAGE)
-    for (let index = 0; index + 1 < flat.length; index += 2) all.set(flat[index]!, flat[index + 1]!)
+    for (const [name, value] of pairs(flat)) all.set(name, value)
     cursor = next
   } while (cursor !== '0')
   return [...all]

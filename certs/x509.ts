@@ -48,7 +48,7 @@ export function signCertificate(request: CertificateRequest): string {
 /** 127 random bits, positive and never zero. */
 function serialNumber(): Buffer {
   const bytes = randomBytes(16)
-  bytes[0] = (bytes[0]! & 0x7f) | 0x40
+  bytes[0] = (bytes.readUInt8() & 0x7f) | 0x40
   return bytes
 }
 

@@ -26,9 +26,9 @@ const DURATION_UNITS_MS: Readonly<Record<string, number>> = {
 
 /** `3s`, `12h`, `7d` → milliseconds; undefined when it is not a duration. */
 export function parseDuration(text: string): number | undefined {
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text.trim())
-  const unit = match && DURATION_UNITS_MS[match[2]!]
-  return match && unit ? Math.round(Number(match[1]) * unit) : undefined
+  const [, amount, unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text.trim()) ?? []
+  const unitMs = DURATION_UNITS_MS[unit]
+  return unitMs ? Math.round(Number(amount) * unitMs) : undefined
 }
 
 export class EnvReader {
@@ -86,7 +86,7 @@ export class EnvReader {
     const raw = this.text(name, fallback)
     const value = parseDuration(raw)
     if (value !== undefined) return value
-    return this.problem(`${name} must be a duration such as 30s, 12h or 7d, not "${raw}"`, parseDuration(fallback)!)
+    return this.problem(`${name} must be a duration such as 30s, 12h or 7d, not "${raw}"`, parseDuration(fallback) ?? 0)
   }
 
   /** Several of them: `7d,1d`. */
@@ -136,8 +136,8 @@ export class EnvReader {
   ipAndPort(name: string): string | undefined {
     const raw = this.optional(name)
     if (raw === undefined || isIP(raw) !== 0) return raw
-    const match = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(raw)
-    if (match && isIP(match[1] ?? match[2]!) !== 0 && Number(match[3]) <= 65_535) return raw
+    const [, inBrackets, plain = '', port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(raw) ?? []
+    if (isIP(inBrackets ?? plain) !== 0 && Number(port) <= 65_535) return raw
     return this.problem(`${name} must be an address such as 127.0.0.1:53, not "${raw}"`, undefined)
   }
 

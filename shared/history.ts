@@ -41,8 +41,8 @@ const ENCODED = /^(\d{1,7})\.(\w{1,64})(?:\.|$)/
 
 /** Undefined: written by a release that knows no histories, or not there. */
 export function decodeHistory(text: string | null | undefined): History | undefined {
-  const found = ENCODED.exec(text ?? '')
-  return found ? { ordinal: Number(found[1]), id: found[2]! } : undefined
+  const [, ordinal, id] = ENCODED.exec(text ?? '') ?? []
+  return id === undefined ? undefined : { ordinal: Number(ordinal), id }
 }
 
 /** An epoch names the history that its snapshot is of; to the release before it is any text. */

@@ -15,8 +15,9 @@ export function isHostname(host: string): boolean {
 export function parseAuthority(authority: string | undefined): string | undefined {
   if (authority === undefined || authority.length > 260) return undefined
   const match = /^([^:@/\\?#\s[\]]+?)\.?(?::(\d{1,5}))?$/.exec(authority)
-  if (!match || Number(match[2]) > 65535) return undefined
-  const host = match[1]!.toLowerCase()
+  const name = match?.[1]
+  if (name === undefined || Number(match?.[2]) > 65535) return undefined
+  const host = name.toLowerCase()
   return isHostname(host) ? host : undefined
 }
 
@@ -60,5 +61,6 @@ export function previewHost(versionNumber: number, slug: string, sitesDomain: st
 /** Splits a preview host into the version and the host of its site. */
 export function parsePreviewHost(host: string): { versionNumber: number; siteHost: string } | undefined {
   const match = /^([1-9]\d{0,8})--(.+)$/.exec(host)
-  return match ? { versionNumber: Number(match[1]), siteHost: match[2]! } : undefined
+  const siteHost = match?.[2]
+  return siteHost === undefined ? undefined : { versionNumber: Number(match?.[1]), siteHost }
 }

@@ -24,7 +24,7 @@ export function newId(prefix: IdPrefix, now = Date.now()): string {
   let time = now
   let head = ''
   for (let index = 0; index < 9; index++) {
-    head = ALPHABET[time % 32]! + head
+    head = ALPHABET.charAt(time % 32) + head
     time = Math.floor(time / 32)
   }
   let tail = ''

@@ -1,10 +1,10 @@
 /** Addresses: which callers may speak for others, how they are counted in limits, and which ones are public. */
 import { BlockList, isIP } from 'node:net'
+import { before } from './before.ts'
 
 /** `::ffff:192.0.2.1`, an IPv4 caller on a dual-stack socket, counts as 192.0.2.1. */
 export function normaliseIp(ip: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip)
-  return mapped ? mapped[1]! : ip
+  return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip)?.[1] ?? ip
 }
 
 export function isLoopback(ip: string): boolean {
@@ -75,13 +75,13 @@ export function limitKeyOfIp(ip: string): string {
 }
 
 function expandIpv6(address: string): string[] {
-  const [head = '', tail] = address.split('%')[0]!.split('::')
-  const before = head === '' ? [] : head.split(':')
-  const after = tail === undefined || tail === '' ? [] : tail.split(':')
+  const [head = '', tail] = before(address, '%').split('::')
+  const left = head === '' ? [] : head.split(':')
+  const right = tail === undefined || tail === '' ? [] : tail.split(':')
   // A dotted quad at the end stands for two groups.
-  const groups = before.length + after.length + (address.includes('.') ? 1 : 0)
+  const groups = left.length + right.length + (address.includes('.') ? 1 : 0)
   const zeros = tail === undefined ? [] : Array.from({ length: Math.max(0, 8 - groups) }, () => '0')
-  return [...before, ...zeros, ...after].map((group) => group.toLowerCase().replace(/^0+(?=.)/, ''))
+  return [...left, ...zeros, ...right].map((group) => group.toLowerCase().replace(/^0+(?=.)/, ''))
 }
 
 /** Everything that is not the public internet: RFC 6890 and its successors, and what embeds IPv4. */

@@ -21,17 +21,23 @@ export function nearestName(name: string, candidates: Iterable<string>): string 
 function distanceBetween(a: string, b: string): number {
   let before: number[] = []
   let previous = Array.from({ length: b.length + 1 }, (_, column) => column)
+  let distance = b.length
   for (let row = 1; row <= a.length; row++) {
-    const current = [row]
-    for (let column = 1; column <= b.length; column++) {
-      const isSame = a[row - 1] === b[column - 1]
-      let cost = Math.min(previous[column]! + 1, current[column - 1]! + 1, previous[column - 1]! + (isSame ? 0 : 1))
-      if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1])
-        cost = Math.min(cost, before[column - 2]! + 1)
+    let left = row
+    let diagonal = row - 1
+    const current = [left]
+    for (const [index, above] of previous.slice(1).entries()) {
+      let cost = Math.min(above + 1, left + 1, diagonal + (a[row - 1] === b[index] ? 0 : 1))
+      const beforeSwap = before[index - 1]
+      if (beforeSwap !== undefined && a[row - 1] === b[index - 1] && a[row - 2] === b[index])
+        cost = Math.min(cost, beforeSwap + 1)
       current.push(cost)
+      left = cost
+      diagonal = above
     }
     before = previous
     previous = current
+    distance = left
   }
-  return previous[b.length]!
+  return distance
 }

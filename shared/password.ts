@@ -46,7 +46,8 @@ const PHC = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9
 function parsePhc(text: string): Phc | undefined {
   const match = PHC.exec(text)
   if (!match) return undefined
-  const [memory, passes, parallelism] = [Number(match[1]), Number(match[2]), Number(match[3])]
+  const [memory = 0, passes = 0, parallelism = 0] = match.slice(1, 4).map(Number)
+  const [salt = '', tag = ''] = match.slice(4)
   const isAffordable =
     parallelism >= 1 &&
     parallelism <= MAX_PARALLELISM &&
@@ -55,7 +56,7 @@ function parsePhc(text: string): Phc | undefined {
     memory >= 8 * parallelism &&
     memory <= MAX_MEMORY_KIB
   if (!isAffordable) return undefined
-  return { memory, passes, parallelism, salt: Buffer.from(match[4]!, 'base64'), tag: Buffer.from(match[5]!, 'base64') }
+  return { memory, passes, parallelism, salt: Buffer.from(salt, 'base64'), tag: Buffer.from(tag, 'base64') }
 }
 
 function unpadded(bytes: Buffer): string {

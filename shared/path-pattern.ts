@@ -9,6 +9,7 @@
  * placeholder ends at the next slash, and what stands behind the splat is compared from the end. So one match costs no
  * more than comparing the pattern's own text; pattern-set.ts asks many patterns at once.
  */
+import { before } from './before.ts'
 import { toNfc } from './nfc.ts'
 
 export interface PathPattern {
@@ -20,7 +21,9 @@ export interface PathPattern {
 
 /** A pattern taken apart: literal runs with a placeholder between each two of them, and what may follow. */
 export interface PatternForm {
-  readonly runs: readonly string[]
+  readonly first: string
+  /** Each behind a placeholder. */
+  readonly rest: readonly string[]
   readonly end: PatternEnd
 }
 
@@ -30,7 +33,14 @@ export type PatternEnd =
   /** Nothing more, or a slash and anything. */
   | { readonly kind: 'subtree' }
   /** Anything, then again runs with placeholders between them. */
-  | { readonly kind: 'splat'; readonly tail: readonly string[]; readonly mayEndWithSlash: boolean }
+  | { readonly kind: 'splat'; readonly tail: Tail; readonly mayEndWithSlash: boolean }
+
+/** Runs from the end of the path. */
+interface Tail {
+  readonly last: string
+  /** Each before a placeholder, the nearest to the end first. */
+  readonly before: readonly string[]
+}
 
 export interface PathProblem {
   /** Says what to do, for the publish report. */
@@ -49,9 +59,9 @@ export function compilePattern(from: string): PathPattern | PathProblem {
   const problem = patternProblem(from, path)
   if (problem) return { problem }
   const names: string[] = []
-  for (const [found, name] of path.matchAll(/\/:([^/]*)|\*/g)) {
+  for (const [found, name = ''] of path.matchAll(/\/:([^/]*)|\*/g)) {
     if (found === '*') names.push('splat')
-    else if (NAME.test(name!)) names.push(name!)
+    else if (NAME.test(name)) names.push(name)
     else
       return {
         problem: `":${name}" is not a placeholder: use letters, digits and _ for the whole segment, such as :slug`,
@@ -75,40 +85,42 @@ function patternProblem(from: string, path: string): string | undefined {
 }
 
 function formOf(path: string): PatternForm {
-  if (path.endsWith('/*')) return { runs: runsOf(path.slice(0, -2)), end: { kind: 'subtree' } }
+  if (path.endsWith('/*')) return { ...runsOf(path.slice(0, -2)), end: { kind: 'subtree' } }
   const body = path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
   const star = body.indexOf('*')
-  if (star < 0) return { runs: runsOf(body), end: { kind: 'exact' } }
+  if (star < 0) return { ...runsOf(body), end: { kind: 'exact' } }
   return {
-    runs: runsOf(body.slice(0, star)),
-    end: { kind: 'splat', tail: runsOf(body.slice(star + 1)), mayEndWithSlash: !path.endsWith('*') },
+    ...runsOf(body.slice(0, star)),
+    end: { kind: 'splat', tail: tailOf(body.slice(star + 1)), mayEndWithSlash: !path.endsWith('*') },
   }
 }
 
 /** `/a/:b/c` → `/a/`, `/c`. Every segment that begins with a colon is a placeholder. */
-function runsOf(text: string): string[] {
-  const runs: string[] = []
-  let start = 0
-  for (let at = text.indexOf('/:'); at >= 0; at = text.indexOf('/:', start)) {
-    runs.push(text.slice(start, at + 1))
-    start = endOfSegment(text, at + 1)
-  }
-  runs.push(text.slice(start))
-  return runs
+function runsOf(text: string): Pick<PatternForm, 'first' | 'rest'> {
+  const at = text.indexOf('/:')
+  if (at < 0) return { first: text, rest: [] }
+  const { first, rest } = runsOf(text.slice(endOfSegment(text, at + 1)))
+  return { first: text.slice(0, at + 1), rest: [first, ...rest] }
+}
+
+function tailOf(text: string): Tail {
+  const { first, rest } = runsOf(text)
+  const last = rest.at(-1)
+  return last === undefined ? { last: first, before: [] } : { last, before: [first, ...rest.slice(0, -1)].reverse() }
 }
 
 const SLASH = 0x2f
 
 function matchForm(form: PatternForm, names: readonly string[], path: string): ReadonlyMap<string, string> | undefined {
-  const { runs, end } = form
-  if (!path.startsWith(runs[0]!)) return undefined
-  let position = runs[0]!.length
+  const { first, rest, end } = form
+  if (!path.startsWith(first)) return undefined
+  let position = first.length
   const found: string[] = []
-  for (let index = 1; index < runs.length; index++) {
+  for (const run of rest) {
     const segmentEnd = endOfSegment(path, position)
-    if (segmentEnd === position || !path.startsWith(runs[index]!, segmentEnd)) return undefined
+    if (segmentEnd === position || !path.startsWith(run, segmentEnd)) return undefined
     found.push(path.slice(position, segmentEnd))
-    position = segmentEnd + runs[index]!.length
+    position = segmentEnd + run.length
   }
   switch (end.kind) {
     case 'exact':
@@ -119,15 +131,15 @@ function matchForm(form: PatternForm, names: readonly string[], path: string): R
       found.push(path.slice(position + 1))
       break
     case 'splat': {
-      const rest = matchTail(end, path, position)
-      if (rest === undefined) return undefined
-      found.push(...rest)
+      const values = matchTail(end, path, position)
+      if (values === undefined) return undefined
+      found.push(...values)
       break
     }
     default:
       return end satisfies never
   }
-  return names.length === 0 ? NO_VALUES : new Map(names.map((name, index) => [name, found[index]!]))
+  return names.length === 0 ? NO_VALUES : new Map(names.map((name, index) => [name, found[index] ?? '']))
 }
 
 /** Where the segment that begins here ends: at the next slash, or with the path. */
@@ -163,22 +175,20 @@ function startOfSegment(path: string, end: number): number {
 
 function tailBefore(
   end: number,
-  tail: readonly string[],
+  tail: Tail,
   path: string,
   from: number,
   startOf: StartOfSegment,
 ): string[] | undefined {
   const found: string[] = []
-  let position = end
-  for (let index = tail.length - 1; ; index--) {
-    const run = tail[index]!
-    position -= run.length
-    if (position < from || !path.startsWith(run, position)) return undefined
-    if (index === 0) break
+  let position = end - tail.last.length
+  if (position < from || !path.startsWith(tail.last, position)) return undefined
+  for (const run of tail.before) {
     const segmentStart = startOf(path, position)
     if (segmentStart >= position) return undefined
     found.push(path.slice(segmentStart, position))
-    position = segmentStart
+    position = segmentStart - run.length
+    if (position < from || !path.startsWith(run, position)) return undefined
   }
   found.push(path.slice(from, position))
   return found.reverse()
@@ -202,15 +212,14 @@ export function compileTarget(to: string, names: readonly string[]): PathTarget 
   const problem = targetProblem(to, origin)
   if (problem) return { problem }
   const rest = to.slice(origin?.length ?? 0)
-  const encoded = splitTarget(encodeUnsafe(rest), names)
-  if ((encoded.length - 1) / 2 > MAX_REFERENCES)
+  const encoded = withEncoders(splitTarget(encodeUnsafe(rest), names))
+  if (encoded.references.length > MAX_REFERENCES)
     return { problem: `"${to}" uses more than ${MAX_REFERENCES} placeholders` }
-  const encoders = encodersOf(encoded)
-  const decoded = splitTarget(singleSlashes(toNfc(decodeText(rest.split(/[?#]/, 1)[0]!))), names)
+  const decoded = splitTarget(singleSlashes(toNfc(decodeText(before(before(rest, '#'), '?')))), names)
   return {
     isAbsolute: origin !== undefined,
     location: (values) => {
-      const text = fill(encoded, values, (value, index) => encoders[index]!(value))
+      const text = fill(encoded, values, (value, { encode }) => encode(value))
       return origin === undefined ? oneSlash(text) : origin + text
     },
     path: (values) => singleSlashes(fill(decoded, values, (value) => value)),
@@ -218,31 +227,51 @@ export function compileTarget(to: string, names: readonly string[]): PathTarget 
   }
 }
 
-type Encode = (value: string) => string
-
-/** How each value is written depends on where it lands: a `&` of the path must not begin another parameter. */
-function encodersOf(parts: readonly string[]): Encode[] {
-  const encoders: Encode[] = []
-  let encode: Encode = encodePath
-  for (let index = 0; index < parts.length; index += 2) {
-    if (/[?#]/.test(parts[index]!)) encode = encodeComponent
-    encoders.push(encode)
-  }
-  return encoders
+/** A target taken apart: literal text, and placeholders with the text that follows each. */
+interface Template<Kind extends Reference = Reference> {
+  readonly start: string
+  readonly references: readonly Kind[]
 }
 
-function isFilledTo(path: string, parts: readonly string[], values: ReadonlyMap<string, string>): boolean {
-  let position = 0
-  for (let index = 0; index < parts.length; index++) {
-    const text = index % 2 === 0 ? parts[index]! : (values.get(parts[index]!) ?? '')
-    // Each part has single slashes; two may meet where parts do.
-    const doubled = position > 0 && path.charCodeAt(position - 1) === SLASH && text.charCodeAt(0) === SLASH
-    const next = doubled ? text.slice(1) : text
-    // Native comparison: `startsWith` takes 20 ns per character of a text beyond Latin-1.
-    if (path.slice(position, position + next.length) !== next) return false
-    position += next.length
+interface Reference {
+  readonly name: string
+  readonly textAfter: string
+}
+
+interface EncodedReference extends Reference {
+  readonly encode: (value: string) => string
+}
+
+/** How each value is written depends on where it lands: a `&` of the path must not begin another parameter. */
+function withEncoders({ start, references }: Template): Template<EncodedReference> {
+  let isInPath = !/[?#]/.test(start)
+  const encoded = references.map((reference) => {
+    const encode = isInPath ? encodePath : encodeComponent
+    isInPath &&= !/[?#]/.test(reference.textAfter)
+    return { ...reference, encode }
+  })
+  return { start, references: encoded }
+}
+
+function isFilledTo(path: string, { start, references }: Template, values: ReadonlyMap<string, string>): boolean {
+  let position = endOfPart(path, 0, start)
+  for (const { name, textAfter } of references) {
+    if (position < 0) return false
+    position = endOfPart(path, position, values.get(name) ?? '')
+    if (position < 0) return false
+    position = endOfPart(path, position, textAfter)
   }
   return position === path.length
+}
+
+/** Where the path goes on behind the part that it should have here; -1 when it has another. */
+function endOfPart(path: string, position: number, part: string): number {
+  // Each part has single slashes; two may meet where parts do.
+  const isDoubled = position > 0 && path.charCodeAt(position - 1) === SLASH && part.charCodeAt(0) === SLASH
+  const next = isDoubled ? part.slice(1) : part
+  const end = position + next.length
+  // Native comparison: `startsWith` takes 20 ns per character of a text beyond Latin-1.
+  return path.slice(position, end) === next ? end : -1
 }
 
 function singleSlashes(path: string): string {
@@ -260,25 +289,26 @@ function targetProblem(to: string, origin: string | undefined): string | undefin
   return undefined
 }
 
-/** Literal texts at even, names at odd positions. */
-function splitTarget(text: string, names: readonly string[]): readonly string[] {
-  const parts: string[] = ['']
+function splitTarget(text: string, names: readonly string[]): Template {
+  let start = ''
+  const references: { name: string; textAfter: string }[] = []
+  let last: { name: string; textAfter: string } | undefined
   for (const piece of text.split(/(:[A-Za-z][A-Za-z0-9_]*)/)) {
-    if (piece.startsWith(':') && names.includes(piece.slice(1))) parts.push(piece.slice(1), '')
-    else parts[parts.length - 1] += piece
+    if (piece.startsWith(':') && names.includes(piece.slice(1)))
+      references.push((last = { name: piece.slice(1), textAfter: '' }))
+    else if (last) last.textAfter += piece
+    else start += piece
   }
-  return parts
+  return { start, references }
 }
 
-/** `show` is told which reference it is, counted from the left. */
-function fill(
-  parts: readonly string[],
+function fill<Kind extends Reference>(
+  { start, references }: Template<Kind>,
   values: ReadonlyMap<string, string>,
-  show: (value: string, reference: number) => string,
+  show: (value: string, reference: Kind) => string,
 ): string {
-  let text = parts[0]!
-  for (let index = 1; index < parts.length; index += 2)
-    text += show(values.get(parts[index]!) ?? '', (index - 1) / 2) + parts[index + 1]!
+  let text = start
+  for (const reference of references) text += show(values.get(reference.name) ?? '', reference) + reference.textAfter
   return text
 }
 

@@ -7,7 +7,7 @@
  *   /blog/:year/:slug     '/blog/' ─▶ (:year) ─▶ '/' ─▶ (:slug) ─▶ exact
  *   /blog/:year/*                            ─▶ ''  ─▶ subtree
  */
-import { endOfSegment, isEnd, matchTail, type PathPattern, type PatternEnd } from './path-pattern.ts'
+import { endOfSegment, isEnd, matchTail, type PathPattern, type PatternEnd, type PatternForm } from './path-pattern.ts'
 
 export interface PatternSet {
   /** Positions of the patterns that match, ascending: the order of the file. */
@@ -43,9 +43,9 @@ export function createPatternSet(patterns: readonly PathPattern[]): PatternSet {
   const branches: Branches = new Map()
   let longestLiteral = 0
   for (const [position, { names, form }] of patterns.entries()) {
-    if (names.length > 0) insert(branches, form.runs, form.end, position)
+    if (names.length > 0) insert(branches, form, position)
     else {
-      const text = form.runs[0]!
+      const text = form.first
       longestLiteral = Math.max(longestLiteral, text.length)
       orMake(literals, text, () => []).push(position)
     }
@@ -66,17 +66,17 @@ export function createPatternSet(patterns: readonly PathPattern[]): PatternSet {
   }
 }
 
-function insert(branches: Branches, runs: readonly string[], end: PatternEnd, pattern: number): void {
-  let edge = orMake(branches, runs[0]!, newEdge)
-  for (const run of runs.slice(1)) edge = orMake(edge.next, run, newEdge)
+function insert(branches: Branches, { first, rest, end }: PatternForm, pattern: number): void {
+  let edge = orMake(branches, first, newEdge)
+  for (const run of rest) edge = orMake(edge.next, run, newEdge)
   switch (end.kind) {
     case 'exact':
       return void edge.exact.push(pattern)
     case 'subtree':
       return void edge.subtree.push(pattern)
     case 'splat':
-      if (end.tail.length === 1 && end.tail[0] === '') return void edge.open.push(pattern)
-      return void orMake(edge.splats, backwards(end.tail.at(-1)!), () => []).push({ end, pattern })
+      if (end.tail.before.length === 0 && end.tail.last === '') return void edge.open.push(pattern)
+      return void orMake(edge.splats, backwards(end.tail.last), () => []).push({ end, pattern })
     default:
       return end satisfies never
   }
@@ -102,49 +102,52 @@ function toIndex(branches: Branches): RunIndex<Arrival> | undefined {
   return new RunIndex(arrivals)
 }
 
+interface Run<Value> {
+  readonly text: string
+  readonly value: Value
+  /** The longest other run that this one begins with. */
+  readonly shorter: Run<Value> | undefined
+}
+
 /** Strings of which all those are wanted that a text has at a position. */
 class RunIndex<Value> {
   /** In the order of UTF-16 code units. */
-  readonly #runs: readonly string[]
-  readonly #values: readonly Value[]
-  /** For each run the longest other one that it begins with, or -1. */
-  readonly #shorter: Int32Array
+  readonly #runs: readonly Run<Value>[]
   readonly longest: number
 
   constructor(values: ReadonlyMap<string, Value>) {
-    this.#runs = [...values.keys()].sort()
-    this.#values = this.#runs.map((run) => values.get(run)!)
-    this.#shorter = new Int32Array(this.#runs.length).fill(-1)
-    this.longest = Math.max(...this.#runs.map((run) => run.length))
-    // Sorted, a run comes after all that it begins with; those are the ones still on the stack.
-    const stack: number[] = []
-    for (const [index, run] of this.#runs.entries()) {
-      while (stack.length > 0 && !run.startsWith(this.#runs[stack.at(-1)!]!)) stack.pop()
-      this.#shorter[index] = stack.at(-1) ?? -1
-      stack.push(index)
+    const runs: Run<Value>[] = []
+    // Sorted, a run comes after all that it begins with: the run before it, or one that this begins with in turn.
+    let shorter: Run<Value> | undefined
+    for (const [text, value] of [...values].sort(([a], [b]) => (a < b ? -1 : 1))) {
+      while (shorter !== undefined && !text.startsWith(shorter.text)) ({ shorter } = shorter)
+      runs.push((shorter = { text, value, shorter }))
     }
+    this.#runs = runs
+    this.longest = Math.max(...runs.map(({ text }) => text.length))
   }
 
   /** All runs that the text continues with are beginnings of the last one that does not sort after it. */
   each(text: string, position: number, use: (value: Value, length: number) => void): void {
-    const last = this.#runs.length === 1 ? 0 : this.#lastNotAfter(text.slice(position, position + this.longest))
-    if (last < 0) return
-    const common = commonLength(this.#runs[last]!, text, position)
-    for (let index = last; index >= 0; index = this.#shorter[index]!) {
-      const { length } = this.#runs[index]!
-      if (length <= common) use(this.#values[index]!, length)
+    const runs = this.#runs
+    let run = runs.length === 1 ? runs[0] : this.#lastNotAfter(text.slice(position, position + this.longest))
+    if (run === undefined) return
+    const common = commonLength(run.text, text, position)
+    for (; run !== undefined; run = run.shorter) {
+      const { length } = run.text
+      if (length <= common) use(run.value, length)
     }
   }
 
-  #lastNotAfter(text: string): number {
+  #lastNotAfter(text: string): Run<Value> | undefined {
     let low = 0
     let high = this.#runs.length
     while (low < high) {
       const middle = (low + high) >> 1
-      if (this.#runs[middle]! <= text) low = middle + 1
+      if (this.#runs[middle]!.text <= text) low = middle + 1
       else high = middle
     }
-    return low - 1
+    return low === 0 ? undefined : this.#runs[low - 1]
   }
 }
 
@@ -217,7 +220,7 @@ function slashesOf(path: string): number[] {
 /** By code units: nobody reads it, it is only compared. */
 function backwards(text: string): string {
   let reversed = ''
-  for (let index = text.length - 1; index >= 0; index--) reversed += text[index]!
+  for (let index = text.length - 1; index >= 0; index--) reversed += text.charAt(index)
   return reversed
 }
 

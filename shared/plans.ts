@@ -23,7 +23,9 @@ export interface Plan {
   readonly lifetime: 'fixed' | 'idle' | 'permanent'
 }
 
-const plus: Plan = {
+type SoldPlan = Plan & { readonly price: NonNullable<Plan['price']> }
+
+const plus: SoldPlan = {
   name: 'plus',
   label: 'Plus',
   price: { monthly: 12, annual: 99 },
@@ -39,7 +41,7 @@ const plus: Plan = {
   lifetime: 'permanent',
 }
 
-export const plans: Readonly<Record<PlanName, Plan>> = {
+export const plans: Readonly<Record<PlanName, Plan> & Record<'plus' | 'business', SoldPlan>> = {
   anonymous: {
     name: 'anonymous',
     label: 'Anonymous',

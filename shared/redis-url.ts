@@ -49,9 +49,9 @@ export function parseRedisUrl(text: string): RedisLocation {
 }
 
 function parseServer(text: string, defaultPort: number): { host: string; port: number } {
-  const match = /^(\[[0-9a-f:]+\]|[^:]+)(?::(\d{1,5}))?$/i.exec(text.trim())
-  if (!match) throw new Error('REDIS_URL must list its servers as host:port,host:port')
-  return { host: match[1]!.replace(/^\[|\]$/g, ''), port: Number(match[2] ?? defaultPort) }
+  const [, host, port = defaultPort] = /^(\[[0-9a-f:]+\]|[^:]+)(?::(\d{1,5}))?$/i.exec(text.trim()) ?? []
+  if (host === undefined) throw new Error('REDIS_URL must list its servers as host:port,host:port')
+  return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) }
 }
 
 /** REDIS_URL, else where the supervisor on this machine put its own. */

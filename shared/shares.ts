@@ -62,10 +62,11 @@ export function createShares(limits: ShareLimits): Shares {
     for (const caller of turns) {
       if (!hasPlace(caller)) continue
       const [waiter] = caller.waiting
+      if (!waiter) continue
       turns.delete(caller)
       turns.add(caller)
-      stopWaiting(caller, waiter!)
-      return begin(caller, waiter!.begin)
+      stopWaiting(caller, waiter)
+      return begin(caller, waiter.begin)
     }
   }
 

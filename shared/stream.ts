@@ -1,5 +1,6 @@
 /** Contract 3b: messages on the change log. One entry names one thing that changed and carries its new value. */
 import { z } from 'zod'
+import { pairs } from './pairs.ts'
 
 export const STREAM_FORMAT = 1
 
@@ -23,7 +24,7 @@ export function encodeStreamMessage(message: Omit<StreamMessage, 'v'>): string[]
 
 export function decodeStreamMessage(fields: readonly string[]): StreamMessage {
   const entries: Record<string, unknown> = Object.create(null)
-  for (let index = 0; index + 1 < fields.length; index += 2) entries[fields[index]!] = fields[index + 1]
+  for (const [name, value] of pairs(fields)) entries[name] = value
   return streamMessageSchema.parse({ ...entries, v: Number(entries['v']) })
 }
 

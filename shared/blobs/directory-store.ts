@@ -13,6 +13,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { link, mkdir, open, readdir, readFile, rename, rm, stat, utimes, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
+import { before } from '../before.ts'
 import { BlobMissing, isBlobHash, pacedStream, type BlobStore, type BlobWriter, type StoredBlob } from './blob-store.ts'
 import { sweepDrafts } from './drafts.ts'
 
@@ -90,7 +91,7 @@ export function createDirectoryBlobStore(root: string): BlobStore {
   async function sweep(writtenBefore: number): Promise<number> {
     const temporary = path.join(root, TEMPORARY_FOLDER)
     for (const name of await names(temporary)) {
-      const hash = name.split('-', 1)[0]!
+      const hash = before(name, '-')
       if (isBlobHash(hash)) await restore(path.join(temporary, name), hash)
     }
     return sweepDrafts(temporary, writtenBefore)

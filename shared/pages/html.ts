@@ -19,10 +19,12 @@ export type Content = Html | string | number | boolean | null | undefined | read
 const UNQUOTED_ATTRIBUTE = /\s[\w:-]+=$/
 
 export function html(strings: TemplateStringsArray, ...values: readonly Content[]): Html {
-  let text = strings[0]!
-  values.forEach((value, index) => {
-    if (UNQUOTED_ATTRIBUTE.test(strings[index]!)) throw new Error(`Quote the attribute: …${strings[index]!.slice(-30)}`)
-    text += render(value) + strings[index + 1]!
+  let text = ''
+  strings.forEach((markup, index) => {
+    text += markup
+    if (index === values.length) return
+    if (UNQUOTED_ATTRIBUTE.test(markup)) throw new Error(`Quote the attribute: …${markup.slice(-30)}`)
+    text += render(values[index])
   })
   return new Html(text)
 }
@@ -50,7 +52,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 }
 
 export function escape(text: string): string {
-  return text.replace(/[&<>"'`]/g, (character) => ESCAPES[character]!)
+  return text.replace(/[&<>"'`]/g, (character) => ESCAPES[character] ?? '')
 }
 
 /** A link that a user wrote: only web and mail addresses, never `javascript:` or `data:`. */

@@ -11,7 +11,7 @@ export function inlineScript(name: string): string {
     if (texts.has(file)) return
     const lines = readFileSync(path.join(SOURCES, `${file}.ts`), 'utf8').split('\n')
     const [imports, own] = [lines.filter(isImport), lines.filter((line) => !isImport(line))]
-    for (const line of imports) add(/'\.\/([\w-]+)\.ts'/.exec(line)![1]!)
+    for (const line of imports) add(/'\.\/([\w-]+)\.ts'/.exec(line)?.[1] ?? line)
     texts.set(file, stripTypeScriptTypes(own.map((line) => line.replace(/^export /, '')).join('\n')))
   }
   add(name)

@@ -15,7 +15,7 @@ const MAX_UNANSWERED = 13
 export function answerPings(self: NodeJS.Process = process): void {
   self.on('message', (message: unknown) => {
     const ping = (message as { ping?: unknown } | null)?.ping
-    if (typeof ping === 'number' && self.connected) self.send!({ pong: ping }, undefined, undefined, () => {})
+    if (typeof ping === 'number' && self.connected) self.send?.({ pong: ping }, undefined, undefined, () => {})
   })
 }
 

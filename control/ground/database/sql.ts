@@ -80,6 +80,13 @@ export async function transaction<Result>(
   }
 }
 
+/** The row of a query that always has one, such as a count; none is a mistake in the query. */
+export function one<Row>(rows: readonly Row[]): Row {
+  const [row] = rows
+  if (row === undefined) throw new Error('A query that always has a row has none')
+  return row
+}
+
 export function isUniqueViolation(error: unknown, constraint?: string): boolean {
   const { code, constraint_name } = error as { code?: string; constraint_name?: string }
   return code === '23505' && (constraint === undefined || constraint_name === constraint)

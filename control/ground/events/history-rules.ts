@@ -44,10 +44,10 @@ export function standingOf(own: DatabaseHistory, published: Published): Standing
       own.ordinal === NO_HISTORY ? 'there was none' : 'the database was restored or failed over',
     )
   const relation = writer && relationOf(writer, own)
-  if (relation === 'newer' || relation === 'rival')
+  if (writer && (relation === 'newer' || relation === 'rival'))
     return {
       kind: 'refuse',
-      why: `another database publishes to this Redis (history ${writer!.ordinal}; ours is ${own.ordinal})`,
+      why: `another database publishes to this Redis (history ${writer.ordinal}; ours is ${own.ordinal})`,
     }
   if (newest && historyOfRevision(newest.revision) > own.ordinal)
     return { kind: 'refuse', why: `another database has published to this Redis (revision ${newest.revision})` }

@@ -6,7 +6,7 @@ import type { RouteRecord } from '../../../shared/route-record.ts'
 import { encodeRouteRecord } from '../../../shared/route-record.ts'
 import { encodeDomainWish, type DomainWish } from '../../../shared/stream.ts'
 import { currentCall } from '../database/call.ts'
-import { jsonb, type Sql } from '../database/sql.ts'
+import { jsonb, one, type Sql } from '../database/sql.ts'
 
 type Unrevised<Record> = Record extends RouteRecord ? Omit<Record, 'v' | 'revision'> : never
 export type NewRoute = Unrevised<RouteRecord>
@@ -16,11 +16,13 @@ export async function setRoute(sql: Sql, route: NewRoute): Promise<void> {
   // The upsert locks the host's row first, so that revisions of one host are handed out in commit order.
   await sql`insert into routes (host, record, revision) values (${route.host}, '{}', 0)
             on conflict (host) do update set host = excluded.host`
-  const [row] = await sql<{ revision: number; history: string }[]>`
-    select nextval('route_revisions')::bigint as revision, (select id from history) as history`
-  const record = { ...route, v: 1, revision: row!.revision } as RouteRecord
+  const { revision, history } = one(
+    await sql<{ revision: number; history: string }[]>`
+      select nextval('route_revisions')::bigint as revision, (select id from history) as history`,
+  )
+  const record = { ...route, v: 1, revision } as RouteRecord
   await sql`update routes set record = ${jsonb(sql, record)}, revision = ${record.revision} where host = ${route.host}`
-  noteChange(route.host, row!.history)
+  noteChange(route.host, history)
   await enqueue(sql, { kind: 'route', name: route.host, value: encodeRouteRecord(record), revision: record.revision })
 }
 
@@ -33,8 +35,8 @@ function noteChange(host: string, history: string): void {
 
 /** Asks the edges to have (or to give up) a certificate for a custom domain. */
 export async function setDomainWanted(sql: Sql, domain: string, wish: DomainWish): Promise<void> {
-  const [row] = await sql<{ revision: number }[]>`select nextval('route_revisions')::bigint as revision`
-  await enqueue(sql, { kind: 'domain', name: domain, value: encodeDomainWish(wish), revision: row!.revision })
+  const { revision } = one(await sql<{ revision: number }[]>`select nextval('route_revisions')::bigint as revision`)
+  await enqueue(sql, { kind: 'domain', name: domain, value: encodeDomainWish(wish), revision })
 }
 
 async function enqueue(

@@ -109,9 +109,13 @@ export function createPublishing(deps: PublishingDeps): Events {
   async function lookAtEdges(): Promise<void> {
     const all = (await liveEdges(redis)).flatMap(({ state }) => (state?.history ? [state.history] : []))
     const now = timers.now()
-    seenSince = new Map(all.map((history) => [encodeHistory(history), seenSince.get(encodeHistory(history)) ?? now]))
-    const isLasting = (history: History): boolean => now - seenSince.get(encodeHistory(history))! >= LASTING_MS
-    edgeHistories = { all, lasting: all.filter(isLasting) }
+    const seen = all.map((history) => {
+      const encoded = encodeHistory(history)
+      return { history, encoded, since: seenSince.get(encoded) ?? now }
+    })
+    seenSince = new Map(seen.map(({ encoded, since }) => [encoded, since]))
+    const lasting = seen.filter(({ since }) => now - since >= LASTING_MS).map(({ history }) => history)
+    edgeHistories = { all, lasting }
   }
 
   async function settleUnknown(): Promise<void> {

@@ -108,9 +108,10 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
     const results = await multi.exec()
     const failed = results?.find(([error]) => error)
     if (!results || failed) throw failed?.[0] ?? new Error('Redis was claimed by another history meanwhile')
+    const [writer, ...written] = results.map(([, result]) => result)
     // A connection that was made anew on the way watches nothing.
-    if (results[0]![1] !== encodeHistory(history)) throw new Error('Redis has lost what was just read from it')
-    return results.slice(1).map(([, result]) => result)
+    if (writer !== encodeHistory(history)) throw new Error('Redis has lost what was just read from it')
+    return written
   }
 
   async function watchWriter(history: History): Promise<void> {
@@ -160,20 +161,21 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
     life: string,
   ): Promise<{ routes: number; epoch: string }> {
     const claimed = await redis.multi().set(keys.writer, encodeHistory(history)).exec()
-    if (!claimed || claimed[0]![0])
-      throw claimed?.[0]?.[0] ?? new Error('Redis was claimed by another history meanwhile')
+    const failure = claimed?.[0]?.[0]
+    if (!claimed || failure) throw failure ?? new Error('Redis was claimed by another history meanwhile')
     let routes = 0
     let newest = { revision: 0, host: '' }
     for (let after = ''; ;) {
       const rows = await publication.routesAfter(after, REPUBLISH_BATCH_ROWS)
-      if (rows.length === 0) break
+      const last = rows.at(-1)
+      if (!last) break
       await watchWriter(history)
       await write(history, (multi) =>
         multi.hset(keys.routes, ...rows.flatMap((row) => [row.host, JSON.stringify(row.record)])),
       )
       for (const { host, record } of rows) if (record.revision > newest.revision) newest = { ...record, host }
       routes += rows.length
-      after = rows.at(-1)!.host
+      after = last.host
     }
     for (const republishOther of republishers) await republishOther()
     await collectUnknown(publication)

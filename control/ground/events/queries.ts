@@ -1,5 +1,5 @@
 import { revisionFloor } from '../../../shared/history.ts'
-import { transaction, type Pool, type Sql } from '../database/sql.ts'
+import { one, transaction, type Pool, type Sql } from '../database/sql.ts'
 import { setRoute } from './outbox.ts'
 import type { DatabaseHistory, OutboxRow, Publication, PublicationStore } from './publication.ts'
 
@@ -55,8 +55,7 @@ function publicationOf(sql: Sql): Publication {
       sql`select host, record from routes where host > ${host} order by host limit ${limit}`,
 
     async countRoutes() {
-      const [row] = await sql<{ count: number }[]>`select count(*) as count from routes`
-      return row!.count
+      return one(await sql<{ count: number }[]>`select count(*) as count from routes`).count
     },
 
     async revisionOf(host) {
@@ -85,14 +84,12 @@ function publicationOf(sql: Sql): Publication {
 }
 
 export async function readHistory(sql: Sql): Promise<DatabaseHistory> {
-  const [row] = await sql<{ ordinal: number; id: string; of_this_life: boolean; removed_unknown: number }[]>`
-    select ordinal, id, removed_unknown, life is not distinct from ${lifeOfDatabase(sql)} as of_this_life from history`
-  return {
-    ordinal: row!.ordinal,
-    id: row!.id,
-    ofThisLife: row!.of_this_life,
-    removedUnknown: row!.removed_unknown,
-  }
+  const row = one(
+    await sql<{ ordinal: number; id: string; of_this_life: boolean; removed_unknown: number }[]>`
+      select ordinal, id, removed_unknown, life is not distinct from ${lifeOfDatabase(sql)} as of_this_life
+      from history`,
+  )
+  return { ordinal: row.ordinal, id: row.id, ofThisLife: row.of_this_life, removedUnknown: row.removed_unknown }
 }
 
 /**

@@ -11,9 +11,10 @@ import { isPublicAddress } from '../../../shared/ip.ts'
 const publicLookup: LookupFunction = (hostname, options, callback) => {
   resolve(hostname, { ...options, all: true }, (error, addresses) => {
     if (error) return callback(error, '')
-    const refused = addresses.length === 0 || addresses.some(({ address }) => !isPublicAddress(address))
-    if (refused) return callback(new Error(`${hostname} is not a public address`), '')
-    return options.all ? callback(null, addresses) : callback(null, addresses[0]!.address, addresses[0]!.family)
+    const [first] = addresses
+    if (!first || addresses.some(({ address }) => !isPublicAddress(address)))
+      return callback(new Error(`${hostname} is not a public address`), '')
+    return options.all ? callback(null, addresses) : callback(null, first.address, first.family)
   })
 }
 

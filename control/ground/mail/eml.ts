@@ -28,8 +28,8 @@ function split(source: string): { headers: Map<string, string>; body: string } {
   const end = source.indexOf('\n\n')
   const head = (end === -1 ? source : source.slice(0, end)).replace(/\n[ \t]+/g, ' ')
   const fields = head.split('\n').flatMap((line) => {
-    const match = /^([\w-]+): ?(.*)$/.exec(line)
-    return match ? [[match[1]!.toLowerCase(), match[2]!] as const] : []
+    const [, name, value = ''] = /^([\w-]+): ?(.*)$/.exec(line) ?? []
+    return name === undefined ? [] : [[name.toLowerCase(), value] as const]
   })
   return { headers: new Map(fields), body: end === -1 ? '' : source.slice(end + 2) }
 }

@@ -84,7 +84,7 @@ export interface RenderedMail {
 
 interface Letter {
   readonly subject: string
-  readonly paragraphs: readonly string[]
+  readonly paragraphs: readonly [string, ...string[]]
   /** What the mail is about, one by one; after the first paragraph. */
   readonly items?: readonly MailItem[]
   readonly action?: { readonly label: string; readonly url: string }
@@ -327,10 +327,11 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
 export function renderMail<Name extends MailTemplate>(template: Name, data: MailData[Name]): RenderedMail {
   const raw = letters[template](data)
   // What users named may hold line breaks; a header, a heading and a paragraph each are one line.
-  const letter = {
+  const [first, ...others] = raw.paragraphs
+  const letter: Letter = {
     ...raw,
     subject: oneLine(raw.subject).slice(0, MAX_SUBJECT_CHARS),
-    paragraphs: raw.paragraphs.map(oneLine),
+    paragraphs: [oneLine(first), ...others.map(oneLine)],
     ...(raw.items ? { items: raw.items.map((item) => ({ ...item, name: oneLine(item.name) })) } : {}),
   }
   return { subject: letter.subject, text: textOf(letter), html: asciiHtml(htmlOf(letter)) }
@@ -344,7 +345,7 @@ function textOf({ subject, paragraphs: [first, ...others], items = [], action, f
 
 function htmlOf({ subject, paragraphs, items, action, footer }: Letter): string {
   return mailDocument({
-    preview: paragraphs[0]!,
+    preview: paragraphs[0],
     heading: subject,
     paragraphs,
     ...(items ? { items } : {}),

@@ -1,6 +1,7 @@
 /** uWS.App over node:http: listens, routes, and hands each request to its handler. */
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { ReceivedRequest } from '../../../shared/received-request.ts'
 import { HttpRequest } from './http-request.ts'
 import { HttpResponse } from './http-response.ts'
 import { Router } from './router.ts'
@@ -87,7 +88,7 @@ export class App {
         maxHeaderSize: MAX_HEADER_BYTES,
         joinDuplicateHeaders: true,
       },
-      (request, response) => this.#handle(request, response),
+      (request, response) => this.#handle(request as ReceivedRequest, response),
     )
     server.on('clientError', refuseMalformed)
     server.once('error', () => done(false))
@@ -98,9 +99,9 @@ export class App {
     return this
   }
 
-  #handle(message: http.IncomingMessage, reply: http.ServerResponse): void {
-    const [path, query] = splitTarget(message.url!)
-    const match = this.#routers.get(message.method!)?.match(path) ?? this.#any.match(path)
+  #handle(message: ReceivedRequest, reply: http.ServerResponse): void {
+    const [path, query] = splitTarget(message.url)
+    const match = this.#routers.get(message.method)?.match(path) ?? this.#any.match(path)
     const response = new HttpResponse(message, reply)
     if (!match) {
       response.close()

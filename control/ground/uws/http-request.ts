@@ -1,13 +1,13 @@
 /** uWS.HttpRequest over node's IncomingMessage: a view of the request line and the headers. */
-import type { IncomingMessage } from 'node:http'
+import type { ReceivedRequest } from '../../../shared/received-request.ts'
 
 export class HttpRequest {
-  readonly #message: IncomingMessage
+  readonly #message: ReceivedRequest
   readonly #path: string
   readonly #query: string
   readonly #parameters: readonly string[]
 
-  constructor(message: IncomingMessage, path: string, query: string, parameters: readonly string[]) {
+  constructor(message: ReceivedRequest, path: string, query: string, parameters: readonly string[]) {
     this.#message = message
     this.#path = path
     this.#query = query
@@ -23,11 +23,11 @@ export class HttpRequest {
   }
 
   getMethod(): string {
-    return this.#message.method!.toLowerCase()
+    return this.#message.method.toLowerCase()
   }
 
   getCaseSensitiveMethod(): string {
-    return this.#message.method!
+    return this.#message.method
   }
 
   getParameter(index: number): string | undefined {
@@ -41,7 +41,7 @@ export class HttpRequest {
 
   forEach(visit: (name: string, value: string) => void): void {
     const headers = this.#message.headers
-    for (const name in headers) visit(name, oneLine(headers[name]!))
+    for (const name in headers) visit(name, this.getHeader(name))
   }
 }
 

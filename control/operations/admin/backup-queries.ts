@@ -1,5 +1,5 @@
 /** What backing up and restoring ask of Postgres, table by table. */
-import type { Sql } from '../../ground/database/sql.ts'
+import { one, type Sql } from '../../ground/database/sql.ts'
 
 /**
  * Left out: which migrations ran is compared, not copied; what waits for Redis is published whole after a restore;
@@ -59,8 +59,7 @@ export async function insertRows(sql: Sql, table: string, lines: readonly string
 }
 
 export async function countRows(sql: Sql, table: string): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`select count(*) as count from ${sql(table)}`
-  return row!.count
+  return one(await sql<{ count: number }[]>`select count(*) as count from ${sql(table)}`).count
 }
 
 export async function sequences(sql: Sql): Promise<SequenceState[]> {
@@ -83,8 +82,9 @@ export async function* keptBlobs(sql: Sql): AsyncGenerator<string> {
 }
 
 export async function isEmptyInstallation(sql: Sql): Promise<boolean> {
-  const [row] = await sql<
-    { found: boolean }[]
-  >`select exists (select from users) or exists (select from sites) or exists (select from certificates) as found`
-  return !row!.found
+  const { found } = one(
+    await sql<{ found: boolean }[]>`
+      select exists (select from users) or exists (select from sites) or exists (select from certificates) as found`,
+  )
+  return !found
 }

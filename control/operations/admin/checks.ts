@@ -40,7 +40,7 @@ const problem = (check: string, detail: string, mend: string): Finding => ({ che
 const nodeVersion: Check = () => {
   const version = process.versions.node
   const parts = version.split('.').map(Number)
-  const isOld = MIN_NODE.reduce((order, part, index) => order || Math.sign(parts[index]! - part), 0) < 0
+  const isOld = MIN_NODE.reduce((order, part, index) => order || Math.sign((parts[index] ?? 0) - part), 0) < 0
   return [
     isOld
       ? problem('node', version, `Use Node ${MIN_NODE.join('.')} or later: "npm ci" installs it, npm scripts find it.`)
@@ -273,7 +273,11 @@ const outside: Check = async ({ smtpUrl, acmeDirectoryUrl, stripeApiBase, stripe
     : findings
 }
 
-const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'https:': 443, 'http:': 80, 'smtps:': 465, 'smtp:': 587 }
+const DEFAULT_PORTS: ReadonlyMap<string, number> = new Map([
+  ['http:', 80],
+  ['smtps:', 465],
+  ['smtp:', 587],
+])
 
 async function reachability({
   check,
@@ -285,7 +289,7 @@ async function reachability({
   url: string
 }): Promise<Finding> {
   const { hostname, port, protocol } = new URL(url)
-  const target = Number(port) || DEFAULT_PORTS[protocol]!
+  const target = Number(port) || (DEFAULT_PORTS.get(protocol) ?? 443)
   return (await connects(target, hostname))
     ? ok(check, `${hostname}:${target} can be reached`)
     : problem(check, `${hostname}:${target} cannot be reached`, `Check ${setting} and the firewall.`)

@@ -1,4 +1,4 @@
-import type { Sql } from '../../ground/database/sql.ts'
+import { one, type Sql } from '../../ground/database/sql.ts'
 
 export interface FoundAccount {
   readonly user_id: string
@@ -25,10 +25,7 @@ export interface DatabaseFacts {
 }
 
 export async function databaseFacts(sql: Sql): Promise<DatabaseFacts> {
-  const [facts] = await sql<
-    DatabaseFacts[]
-  >`select current_setting('server_version') as version, clock_timestamp() as now`
-  return facts!
+  return one(await sql<DatabaseFacts[]>`select current_setting('server_version') as version, clock_timestamp() as now`)
 }
 
 export async function appliedMigrations(sql: Sql): Promise<string[]> {
@@ -38,6 +35,5 @@ export async function appliedMigrations(sql: Sql): Promise<string[]> {
 
 /** Changes that have not reached Redis yet, and how old the oldest is. */
 export async function outboxBacklog(sql: Sql): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`select count(*) as count from outbox`
-  return row!.count
+  return one(await sql<{ count: number }[]>`select count(*) as count from outbox`).count
 }

@@ -82,7 +82,7 @@ async function* linesOf(file: string): AsyncGenerator<string> {
   // Composed, so that a missing or damaged file is an error here.
   for await (const chunk of createReadStream(file).compose(createGunzip()).setEncoding('utf8')) {
     const lines = (rest + (chunk as string)).split('\n')
-    rest = lines.pop()!
+    rest = lines.pop() ?? ''
     yield* lines
   }
   if (rest !== '') yield rest

@@ -30,7 +30,8 @@ function closeToOthers(dataDir: string): void {
   if ((mode & OTHERS) === 0) return
   const names = readdirSync(dataDir)
   const isOurs = names.length === 0 || OUR_MARKS.some((mark) => names.includes(mark))
-  if (!isOurs || (uid !== process.getuid!() && process.getuid!() !== 0))
+  const own = process.getuid?.()
+  if (!isOurs || (uid !== own && own !== 0))
     throw new StartRefused(
       `DATA_DIR ${dataDir} is open to other users and not Dropway's own. Set DATA_DIR to a directory of its own, or close it: chmod 700 ${dataDir}`,
     )

@@ -29,13 +29,13 @@ export function releaseSocketFolder(folder: string, preferred: string): void {
 
 function shortFolder(preferred: string, user?: ServiceUser): string {
   const name = createHash('sha256').update(preferred).digest('hex').slice(0, 16)
-  const places = process.getuid!() === 0 ? [ROOT_PLACE, os.tmpdir(), '/tmp'] : [os.tmpdir()]
+  const places = process.getuid?.() === 0 ? [ROOT_PLACE, os.tmpdir(), '/tmp'] : [os.tmpdir()]
   const place = places.find((candidate) => existsSync(candidate) && canReach(user, candidate)) ?? os.tmpdir()
   const folder = path.join(place, `dropway-${name}`)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   // Anybody may create names in a temporary folder: only trust it when it is ours.
   const { uid } = lstatSync(folder)
-  if (uid !== process.getuid!() && uid !== user?.uid)
+  if (uid !== process.getuid?.() && uid !== user?.uid)
     throw new Error(`${folder} belongs to somebody else. Remove it, or set DATA_DIR to a shorter path.`)
   giveTo(user, folder)
   return folder

@@ -1,4 +1,5 @@
 /** The tenants that come and go with an account. Called by accounts, in its transactions. */
+import { before } from '../../../shared/before.ts'
 import { newId } from '../../../shared/ids.ts'
 import { MAX_NAME_CHARS } from '../../../shared/limits.ts'
 import type { Sql } from '../../ground/database/sql.ts'
@@ -24,7 +25,7 @@ export async function createPersonalOrganisation(
   }: { userId: string; email: string; country: string; currency: string; now: Date },
 ): Promise<string> {
   const id = newId('org')
-  const name = email.split('@')[0]!.slice(0, MAX_NAME_CHARS)
+  const name = before(email, '@').slice(0, MAX_NAME_CHARS)
   await insertOrganisation(sql, { id, name, personal: true, country, currency, ownerId: userId, now })
   return id
 }

@@ -1,7 +1,7 @@
 /** SQL of organisations: tenants, memberships, invitations. */
 import type { PlanName } from '../../../shared/plans.ts'
 import type { Role } from '../../ground/actor.ts'
-import type { Sql } from '../../ground/database/sql.ts'
+import { one, type Sql } from '../../ground/database/sql.ts'
 
 export interface OrganisationRow {
   readonly id: string
@@ -117,8 +117,8 @@ export async function findMember(
 }
 
 export async function countMembers(sql: Sql, orgId: string): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`select count(*)::int as count from memberships where org_id = ${orgId}`
-  return row!.count
+  return one(await sql<{ count: number }[]>`select count(*)::int as count from memberships where org_id = ${orgId}`)
+    .count
 }
 
 export async function setRole(sql: Sql, orgId: string, userId: string, role: Role): Promise<void> {

@@ -84,15 +84,17 @@ export function createCheckouts({ clock, billingPage, subscriptions }: Checkouts
       const session = await stripe.checkout.sessions.create(parameters, {
         idempotencyKey: idempotencyKey(name, parameters),
       })
+      const { url } = session
+      if (url === null) throw new Error('Stripe made a checkout without an address')
       await queries.saveCheckout(db, {
         org_id: organisation.id,
         session_id: session.id,
-        url: session.url!,
+        url,
         plan: wanted.plan,
         billing_interval: wanted.interval,
         check_at: new Date(clock.now() + CHECK_EVERY_MS),
       })
-      return session.url!
+      return url
     },
   }
 }

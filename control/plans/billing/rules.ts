@@ -117,5 +117,5 @@ export function nextCheck(
 /** Amounts are in the smallest unit of the currency. */
 export function formatAmount(amount: number, currency: string): string {
   const format = new Intl.NumberFormat('en', { style: 'currency', currency })
-  return format.format(amount / 10 ** format.resolvedOptions().maximumFractionDigits!)
+  return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 0))
 }

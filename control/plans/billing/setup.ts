@@ -82,7 +82,7 @@ async function ensurePrice(
   done: Done,
 ): Promise<string> {
   const key = lookupKeyOf(plan, interval, currency)
-  const amount = plans[plan].price![interval] * 100
+  const amount = plans[plan].price[interval] * 100
   const found = (await stripe.prices.list({ lookup_keys: [key], active: true, limit: 1 })).data[0]
   if (found) {
     ;(found.unit_amount === amount ? done.existing : done.differing).push(key)
@@ -116,8 +116,9 @@ async function ensureWebhook(stripe: Stripe, url: string, done: Done): Promise<W
     done.existing.push('webhook')
     return { url }
   }
-  if (known.length > 0) {
-    done.differing.push(`webhook ${known[0]!.id} (version ${known[0]!.api_version ?? 'of the account'})`)
+  const [other] = known
+  if (other) {
+    done.differing.push(`webhook ${other.id} (version ${other.api_version ?? 'of the account'})`)
     return { url }
   }
   try {
@@ -128,7 +129,7 @@ async function ensureWebhook(stripe: Stripe, url: string, done: Done): Promise<W
       description: 'Dropway',
     })
     done.created.push('webhook')
-    return { url, secret: made.secret! }
+    return { url, secret: made.secret }
   } catch (error) {
     if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw error
     return { url, refused: error.message }

@@ -74,6 +74,8 @@ export function isAway(error: unknown): boolean {
   return [StripeConnectionError, StripeAPIError, StripeRateLimitError].some((kind) => error instanceof kind)
 }
 
+export function idOf(reference: string | { id: string }): string
+export function idOf(reference: string | { id: string } | null | undefined): string | undefined
 export function idOf(reference: string | { id: string } | null | undefined): string | undefined {
   return typeof reference === 'string' ? reference : reference?.id
 }

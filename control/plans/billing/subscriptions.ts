@@ -59,7 +59,8 @@ export function createSubscriptions({
   }
 
   async function tell(db: Sql, row: queries.SubscriptionRow, invoice: Stripe.Invoice): Promise<void> {
-    if (row.past_due_since !== null && invoice.status === 'open') await sendPastDue(db, row, invoice)
+    if (row.past_due_since !== null && invoice.status === 'open')
+      await sendPastDue(db, row, { invoice, since: row.past_due_since })
     const paidAt = invoice.status_transitions.paid_at
     if (invoice.status === 'paid' && paidAt !== null && clock.now() - paidAt * 1000 < RECEIPT_WITHIN_MS)
       await sendReceipt(db, row, invoice)
@@ -83,7 +84,11 @@ export function createSubscriptions({
     })
   }
 
-  async function sendPastDue(db: Sql, row: queries.SubscriptionRow, invoice: Stripe.Invoice): Promise<void> {
+  async function sendPastDue(
+    db: Sql,
+    row: queries.SubscriptionRow,
+    { invoice, since }: { invoice: Stripe.Invoice; since: Date },
+  ): Promise<void> {
     const organisation = await queries.findOrganisation(db, row.org_id)
     if (!organisation || organisation.is_deleted) return
     await enqueueMail(db, {
@@ -93,7 +98,7 @@ export function createSubscriptions({
       data: {
         plan: plans[row.plan].label,
         amount: formatAmount(invoice.amount_due, invoice.currency),
-        until: new Date(graceEnd(row.past_due_since!.getTime())),
+        until: new Date(graceEnd(since.getTime())),
         billingLink: billingPage,
       },
     })
@@ -109,7 +114,7 @@ export function createSubscriptions({
       (item &&
         boughtWith({
           lookup_key: item.price.lookup_key,
-          product: idOf(item.price.product)!,
+          product: idOf(item.price.product),
           interval: item.price.recurring?.interval,
         })) ??
       (known && { plan: known.plan, interval: known.billing_interval as Bought['interval'] })

@@ -116,8 +116,9 @@ export function createLifecycle({
     const drops = about.map((drop) => ({ ...drop, url: urlOf(drop.slug), at: actsAt(notice, drop, time()) }))
     for (const { id, at } of drops) await queries.noteTold(db, id, { kind: notice.kind, actsAt: at, now: now() })
     const [first] = drops
+    if (!first) return
     await enqueueMail(db, {
-      eventKey: `${notice.kind}:${first!.id}:${first!.expires_at.toISOString()}`,
+      eventKey: `${notice.kind}:${first.id}:${first.expires_at.toISOString()}`,
       to: (await queries.findOwner(db, orgId)).email,
       template: notice.template,
       data: { drops, idleMs: config.freeIdleLifetimeMs, signInLink: `${config.baseUrl}/signin` },

@@ -1,5 +1,5 @@
 import type { PlanName } from '../../../shared/plans.ts'
-import type { Sql } from '../../ground/database/sql.ts'
+import { one, type Sql } from '../../ground/database/sql.ts'
 import { NOTICES_BEFORE_REMOVAL } from './rules.ts'
 
 export async function noteSignIn(sql: Sql, userId: string, now: Date): Promise<void> {
@@ -39,9 +39,11 @@ export interface Addressee {
 }
 
 export async function findOwner(sql: Sql, orgId: string): Promise<Addressee> {
-  const [row] = await sql<Addressee[]>`
-    select u.email, o.name as organisation from organisations o join users u on u.id = o.owner_id where o.id = ${orgId}`
-  return row!
+  return one(
+    await sql<Addressee[]>`
+      select u.email, o.name as organisation from organisations o join users u on u.id = o.owner_id
+      where o.id = ${orgId}`,
+  )
 }
 
 export interface NamedDrop {
@@ -129,30 +131,36 @@ export async function lockRemovable(sql: Sql, expiredBefore: Date, now: Date): P
 }
 
 export async function countRemovable(sql: Sql, expiredBefore: Date, now: Date): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`select count(*) as count from ${removable(sql, expiredBefore, now)}`
-  return row!.count
+  const { count } = one(
+    await sql<{ count: number }[]>`select count(*) as count from ${removable(sql, expiredBefore, now)}`,
+  )
+  return count
 }
 
 export async function countExpired(sql: Sql, now: Date): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`
-    select count(*) as count from sites where deleted_at is null and expired_at is null and expires_at <= ${now}`
-  return row!.count
+  const { count } = one(
+    await sql<{ count: number }[]>`
+    select count(*) as count from sites where deleted_at is null and expired_at is null and expires_at <= ${now}`,
+  )
+  return count
 }
 
 export async function countNoticesDue(sql: Sql, now: Date): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`
+  const { count } = one(
+    await sql<{ count: number }[]>`
     select count(distinct org_id) as count from sites
-    where deleted_at is null and org_id is not null and next_notice_at <= ${now}`
-  return row!.count
+    where deleted_at is null and org_id is not null and next_notice_at <= ${now}`,
+  )
+  return count
 }
 
 export async function countDrops(sql: Sql): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`select count(*) as count from sites where deleted_at is null`
-  return row!.count
+  const { count } = one(await sql<{ count: number }[]>`select count(*) as count from sites where deleted_at is null`)
+  return count
 }
 
 /** Milliseconds since the epoch, as Postgres counts them. */
 export async function databaseTime(sql: Sql): Promise<number> {
-  const [row] = await sql<{ now: Date }[]>`select clock_timestamp() as now`
-  return row!.now.getTime()
+  const { now } = one(await sql<{ now: Date }[]>`select clock_timestamp() as now`)
+  return now.getTime()
 }

@@ -90,7 +90,7 @@ export function dueNotice<Drop extends ClockedDrop>(
   const isDue = (drop: Drop, notice: Notice | undefined, gatherMs = 0): boolean =>
     notice !== undefined && now + gatherMs >= drop.expires_at.getTime() + notice.dueMs
   const first = drops.find((drop) => isDue(drop, ahead(notices, drop, now)[0]))
-  const notice = first && ahead(notices, first, now)[0]!
+  const notice = first && ahead(notices, first, now)[0]
   if (!notice) return undefined
   const gathered = drops.filter(
     (drop) => ahead(notices, drop, now)[0]?.kind === notice.kind && isDue(drop, notice, notice.gatherMs),

@@ -2,11 +2,12 @@
 import { solveChallenge } from './proof-of-work.ts'
 
 const notice = document.querySelector<HTMLElement>('[data-challenge]')
+const challengeText = notice?.dataset['challenge']
 const form = notice?.closest('form')
 const proof = form?.querySelector<HTMLInputElement>('input[name=proof]')
 
-if (notice && form && proof) {
-  const solving = solveChallenge(notice.dataset['challenge']!, Number(notice.dataset['bits'])).then((answer) => {
+if (notice && challengeText !== undefined && form && proof) {
+  const solving = solveChallenge(challengeText, Number(notice.dataset['bits'])).then((answer) => {
     proof.value = answer
     notice.textContent = 'Done. You can go on.'
   })

@@ -14,5 +14,5 @@ export async function solveChallenge(challenge: string, bits: number): Promise<s
 }
 
 function startsWithZeroBits(words: Uint32Array, bits: number): boolean {
-  return Math.clz32(words[0]!) >= Math.min(bits, 32)
+  return Math.clz32(words[0] ?? 0) >= Math.min(bits, 32)
 }

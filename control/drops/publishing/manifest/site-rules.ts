@@ -238,7 +238,7 @@ function openBlock({ text, number }: Line): HeaderBlock | string {
   const pattern = compilePattern(text)
   if ('problem' in pattern) return `${pattern.problem}.`
   const { names, form } = pattern
-  return { from: text, line: number, prefix: form.runs[0]!, isLiteral: names.length === 0, set: new Map() }
+  return { from: text, line: number, prefix: form.first, isLiteral: names.length === 0, set: new Map() }
 }
 
 /** Lines of one name are entries of one list, unless the header has one value only: then the last line counts. */

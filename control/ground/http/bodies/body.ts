@@ -91,7 +91,8 @@ export async function readWhole(
     hold(chunk.byteLength)
     chunks.push(chunk)
   }
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size)
+  const [first] = chunks
+  return first && chunks.length === 1 ? first : Buffer.concat(chunks, size)
 }
 
 function bodyTooLarge(maxBytes: number): ApiError {

@@ -17,21 +17,23 @@ export const JSON_BOUNDS: JsonBounds = { maxDepth: 32, maxValues: 200_000 }
 const QUOTE = 0x22
 const COMMA = 0x2c
 const BACKSLASH = 0x5c
-const OPENING: ReadonlySet<number> = new Set([0x5b, 0x7b])
-const CLOSING: ReadonlySet<number> = new Set([0x5d, 0x7d])
+const OPENING_BRACKET = 0x5b
+const CLOSING_BRACKET = 0x5d
+const OPENING_BRACE = 0x7b
+const CLOSING_BRACE = 0x7d
 
 /** Throws invalid_json. */
 export function requireJsonShape(bytes: Buffer, bounds: JsonBounds = JSON_BOUNDS): void {
   let depth = 0
   let values = 0
   for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at]!
+    const byte = bytes[at]
     if (byte === QUOTE) {
       at = endOfString(bytes, at + 1)
-    } else if (OPENING.has(byte)) {
+    } else if (byte === OPENING_BRACKET || byte === OPENING_BRACE) {
       values++
       if (++depth > bounds.maxDepth) throw tooDeep(bounds)
-    } else if (CLOSING.has(byte)) {
+    } else if (byte === CLOSING_BRACKET || byte === CLOSING_BRACE) {
       depth--
     } else if (byte === COMMA && ++values > bounds.maxValues) {
       throw tooMany(bounds)

@@ -46,8 +46,16 @@ export function createRateLimiter({ redis, clock }: { redis: Redis; clock: Clock
 
   async function consumeShared(id: string, now: number, limit: Limit): Promise<Outcome> {
     const reply = await redis.eval(CONSUME, 1, id, now, limit.windowSeconds * 1000, limit.points)
-    const [admitted, window, current, previous] = (reply as number[]).map(Number)
-    return { isAdmitted: admitted === 1, counts: { window: window!, current: current!, previous: previous! } }
+    const [admitted, window, current, previous] = reply as [number, number, number, number]
+    return {
+      isAdmitted: Number(admitted) === 1,
+      counts: { window: Number(window), current: Number(current), previous: Number(previous) },
+    }
+  }
+
+  function forgetOldest(): void {
+    const [oldest] = own.keys()
+    if (oldest !== undefined) own.delete(oldest)
   }
 
   function consumeOwn(id: string, now: number, limit: Limit): Outcome {
@@ -56,7 +64,7 @@ export function createRateLimiter({ redis, clock }: { redis: Redis; clock: Clock
     const counts = isAdmitted ? { ...before, current: before.current + 1 } : before
     own.delete(id)
     own.set(id, counts)
-    if (own.size > MAX_OWN_KEYS) own.delete(own.keys().next().value!)
+    if (own.size > MAX_OWN_KEYS) forgetOldest()
     return { isAdmitted, counts }
   }
 

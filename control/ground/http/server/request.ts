@@ -140,7 +140,7 @@ function decodeParams(
 ): Readonly<Record<string, string>> {
   const params: Record<string, string> = Object.create(null)
   try {
-    for (const name in raw) params[name] = decodeURIComponent(raw[name]!)
+    for (const [name, text] of Object.entries(raw)) params[name] = decodeURIComponent(text)
     if (pattern.endsWith('/*'))
       params['*'] = decodeURIComponent(
         path

@@ -24,7 +24,14 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { findPostgresBinaries } from './binaries.ts'
-import { endProcess, isAlive, workingDirectoryOf, type StopStep } from '../processes/processes.ts'
+import {
+  endProcess,
+  isAlive,
+  pidOf,
+  workingDirectoryOf,
+  type PipedChild,
+  type StopStep,
+} from '../processes/processes.ts'
 import { canReach, serviceUser, type ServiceUser } from './service-user.ts'
 import { releaseSocketFolder, socketFolder } from '../sockets.ts'
 
@@ -82,14 +89,15 @@ export async function startPostgres({ dataDir, durable = true, onLog = () => {} 
   const socketDirectory = socketFolder(usualPlace, SOCKET_NAME, user)
   removeStaleSocket(socketDirectory)
   const server = await startServer(cluster, socketDirectory, durable, onLog)
+  const pid = pidOf(server)
   await createDatabase(socketDirectory)
 
   return {
     url: socketDirectory,
-    pid: server.pid!,
+    pid,
     exited: exitOf(server),
     async stop() {
-      await endProcess(server.pid!, STOP_STEPS)
+      await endProcess(pid, STOP_STEPS)
       releaseSocketFolder(socketDirectory, usualPlace)
     },
   }
@@ -155,7 +163,7 @@ async function startServer(
   socketDirectory: string,
   durable: boolean,
   onLog: (line: string) => void,
-): Promise<ChildProcess> {
+): Promise<PipedChild> {
   const settings = { ...baseSettings(socketDirectory), ...(durable ? {} : RISKY_SETTINGS) }
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   for (let attempt = 1; ; attempt++) {
@@ -185,10 +193,10 @@ function baseSettings(socketDirectory: string): Record<string, string | number> 
 const RISKY_SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
 
 /** Resolves undefined once the server accepts connections, or what it said before it gave up. */
-async function readyOrFailure(server: ChildProcess, onLog: (line: string) => void): Promise<string | undefined> {
+async function readyOrFailure(server: PipedChild, onLog: (line: string) => void): Promise<string | undefined> {
   const said: string[] = []
   const ready = new Promise<undefined>((resolve) => {
-    createInterface({ input: server.stderr! }).on('line', (line) => {
+    createInterface({ input: server.stderr }).on('line', (line) => {
       said.push(line)
       if (said.length > 50) said.shift()
       if (line.includes('ready to accept connections')) resolve(undefined)
@@ -214,7 +222,7 @@ function run(
   { binaries, user, directory }: Cluster,
   program: 'initdb' | 'postgres',
   options: readonly string[],
-): ChildProcess {
+): PipedChild {
   const handle = canReach(user, path.dirname(directory)) ? undefined : openSync(directory, 'r')
   const stdio: StdioOptions = ['ignore', 'pipe', 'pipe', ...(handle === undefined ? [] : [handle])]
   try {
@@ -228,16 +236,16 @@ function run(
         detached: true,
         env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
       },
-    )
+    ) as PipedChild
   } finally {
     if (handle !== undefined) closeSync(handle)
   }
 }
 
-function collect(child: ChildProcess): () => string {
+function collect(child: PipedChild): () => string {
   const chunks: Buffer[] = []
-  child.stdout!.on('data', (chunk: Buffer) => chunks.push(chunk))
-  child.stderr!.on('data', (chunk: Buffer) => chunks.push(chunk))
+  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
+  child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk))
   return () => Buffer.concat(chunks).toString().trim()
 }
 

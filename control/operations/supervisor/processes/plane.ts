@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Env } from '../../../../shared/env.ts'
 import { askForPongs } from '../../../../shared/watchdog/heartbeat.ts'
 import { StartRefused } from '../preflight.ts'
-import { endProcess } from './processes.ts'
+import { endProcess, pidOf, type PipedChild } from './processes.ts'
 import type { Running } from './unit.ts'
 
 export interface PlaneOptions {
@@ -31,10 +31,11 @@ export async function startPlane({ name, main, environment, graceMs, onLog }: Pl
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     // A process group of its own: Ctrl-C reaches the supervisor only, and a killed plane's workers can be found.
     detached: true,
-  })
+  }) as PipedChild
+  const pid = pidOf(child)
   const complaints: string[] = []
-  createInterface({ input: child.stdout! }).on('line', onLog)
-  createInterface({ input: child.stderr! }).on('line', (line) => {
+  createInterface({ input: child.stdout }).on('line', onLog)
+  createInterface({ input: child.stderr }).on('line', (line) => {
     complaints.push(line)
     if (complaints.length > 50) complaints.shift()
     onLog(line)
@@ -44,7 +45,7 @@ export async function startPlane({ name, main, environment, graceMs, onLog }: Pl
     // 'close' comes when its last words have been read; a worker that escaped must not delay that for ever.
     child.once('close', () => resolve())
     child.once('exit', () => {
-      endGroup(child.pid!)
+      endGroup(pid)
       setTimeout(resolve, 1000).unref()
     })
   })
@@ -70,16 +71,16 @@ export async function startPlane({ name, main, environment, graceMs, onLog }: Pl
 
   // It cannot end itself: it is stopped, or its watchdog is. What it was doing is in its own last line, if it has one.
   const stopAsking = askForPongs(child, () => {
-    onLog(`The ${name} plane (process ${child.pid}) does not answer; it is ended and started again.`)
-    endGroup(child.pid!)
+    onLog(`The ${name} plane (process ${pid}) does not answer; it is ended and started again.`)
+    endGroup(pid)
   })
   void exited.then(stopAsking)
 
   return {
-    pid: child.pid!,
+    pid,
     exited,
     stop: () =>
-      endProcess(child.pid!, [
+      endProcess(pid, [
         { signal: 'SIGTERM', graceMs },
         { signal: 'SIGKILL', graceMs: 2000 },
       ]),

@@ -1,5 +1,7 @@
-/** What /proc tells about a process that we may not have started ourselves. */
+/** Processes: children of ours, and what /proc tells about those that we may not have started ourselves. */
+import type { ChildProcess } from 'node:child_process'
 import { readFileSync, readlinkSync } from 'node:fs'
+import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export function isAlive(pid: number): boolean {
@@ -43,6 +45,18 @@ export interface StopStep {
   readonly signal: NodeJS.Signals
   /** How long the process may take before the next step. */
   readonly graceMs: number
+}
+
+/** A child that was started with pipes for what it says. */
+export interface PipedChild extends ChildProcess {
+  stdout: Readable
+  stderr: Readable
+}
+
+/** Of a child that runs or has run; throws for a program that could not be started. */
+export function pidOf({ pid, spawnfile }: ChildProcess): number {
+  if (pid === undefined) throw new Error(`${spawnfile} could not be started`)
+  return pid
 }
 
 /** Sends each signal in turn until the process has gone. Works for a process that is not our child, too. */

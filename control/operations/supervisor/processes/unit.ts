@@ -1,5 +1,6 @@
 /** One thing that the supervisor keeps running: a service or a plane. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { stepAt, type Steps } from '../../../../shared/steps.ts'
 import type { Report } from '../report.ts'
 
 export interface Running {
@@ -17,7 +18,7 @@ export interface Unit {
 }
 
 /** Waits before the 1st, 2nd, … restart. A unit that then lives long enough starts again from the first. */
-const RESTART_DELAYS_MS = [0, 200, 1000, 5000, 15_000]
+const RESTART_DELAYS_MS: Steps = [0, 200, 1000, 5000, 15_000]
 const HEALTHY_AFTER_MS = 30_000
 
 export interface KeepRunningOptions {
@@ -52,7 +53,7 @@ export async function keepRunning({
       running = undefined
       onChange()
       crashes = Date.now() - startedAt > HEALTHY_AFTER_MS ? 1 : crashes + 1
-      const delayMs = RESTART_DELAYS_MS[Math.min(crashes, RESTART_DELAYS_MS.length) - 1]!
+      const delayMs = stepAt(RESTART_DELAYS_MS, crashes - 1)
       report.crashed(name, delayMs)
       await pause(delayMs, stopping.signal)
       if (stopping.signal.aborted) return

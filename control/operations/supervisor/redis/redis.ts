@@ -9,7 +9,14 @@ import net from 'node:net'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { endProcess, isAlive, workingDirectoryOf, type StopStep } from '../processes/processes.ts'
+import {
+  endProcess,
+  isAlive,
+  pidOf,
+  workingDirectoryOf,
+  type PipedChild,
+  type StopStep,
+} from '../processes/processes.ts'
 import { releaseSocketFolder, socketFolder } from '../sockets.ts'
 
 export interface RedisOptions {
@@ -100,13 +107,14 @@ async function startServer(
   )
   const said = followLog(server, onLog)
   await waitUntilReady(server, socket, said)
+  const pid = pidOf(server)
   return {
     url: socket,
-    pid: server.pid!,
+    pid,
     engine: path.basename(program),
     exited: exitOf(server),
     async stop() {
-      await endProcess(server.pid!, STOP_STEPS)
+      await endProcess(pid, STOP_STEPS)
       releaseSocketFolder(folder, home)
     },
   }
@@ -148,9 +156,9 @@ function answersPing(socket: string): Promise<boolean> {
   })
 }
 
-function followLog(server: ChildProcess, onLog: (line: string) => void): readonly string[] {
+function followLog(server: PipedChild, onLog: (line: string) => void): readonly string[] {
   const said: string[] = []
-  for (const input of [server.stdout!, server.stderr!]) {
+  for (const input of [server.stdout, server.stderr]) {
     createInterface({ input }).on('line', (line) => {
       said.push(line)
       if (said.length > 50) said.shift()
@@ -169,12 +177,13 @@ async function startStandIn(port: number): Promise<Redis> {
       reject(new Error('The Redis stand-in did not start. Install redis-server, or set REDIS_URL.')),
     )
   })
+  const pid = pidOf(server)
   return {
     url: `redis://127.0.0.1:${actualPort}`,
-    pid: server.pid!,
+    pid,
     engine: 'stand-in',
     exited: exitOf(server),
-    stop: () => endProcess(server.pid!, STOP_STEPS),
+    stop: () => endProcess(pid, STOP_STEPS),
   }
 }
 

@@ -2,6 +2,6 @@
 import { createRedisServer } from 'js-redis-server'
 
 const server = await createRedisServer({ port: Number(process.argv[2]) })
-process.send!({ port: server.port })
+process.send?.({ port: server.port })
 process.on('disconnect', () => process.exit(0))
 process.on('SIGTERM', () => process.exit(0))
