@@ -28,7 +28,7 @@ export interface Account {
   readonly url: string
 }
 
-export interface AccountDeps {
+export interface AccountDependencies {
   readonly redis: Redis
   readonly secrets: Secrets
   readonly directoryUrl: string
@@ -36,7 +36,7 @@ export interface AccountDeps {
   register(key: string): Promise<string>
 }
 
-export async function openAccount(deps: AccountDeps): Promise<Account> {
+export async function openAccount(deps: AccountDependencies): Promise<Account> {
   for (let poll = 0; poll < MAX_LOCK_POLLS; poll++) {
     const stored = await readOrCreate(deps)
     const url = stored.urls[deps.directoryUrl]
@@ -60,7 +60,7 @@ export async function forgetRegistration({
   redis,
   secrets,
   directoryUrl,
-}: Omit<AccountDeps, 'register'>): Promise<void> {
+}: Omit<AccountDependencies, 'register'>): Promise<void> {
   const present = await redis.get(keys.acmeAccount)
   if (present === null) return
   const account = open(secrets, present)
@@ -69,7 +69,7 @@ export async function forgetRegistration({
 }
 
 /** Caller holds the lock; another edge may have finished just before. */
-async function registerOnce(deps: AccountDeps): Promise<Account> {
+async function registerOnce(deps: AccountDependencies): Promise<Account> {
   const stored = await readOrCreate(deps)
   const known = stored.urls[deps.directoryUrl]
   if (known !== undefined) return { key: stored.key, url: known }
@@ -79,7 +79,7 @@ async function registerOnce(deps: AccountDeps): Promise<Account> {
   return { key: stored.key, url }
 }
 
-async function readOrCreate({ redis, secrets }: AccountDeps): Promise<StoredAccount> {
+async function readOrCreate({ redis, secrets }: AccountDependencies): Promise<StoredAccount> {
   const present = await redis.get(keys.acmeAccount)
   if (present !== null) return open(secrets, present)
   const key = (await acme.crypto.createPrivateEcdsaKey('P-256')).toString()

@@ -33,7 +33,7 @@ export interface AcmeSettings {
   readonly caFile: string | undefined
 }
 
-export interface AcmeSourceDeps {
+export interface AcmeSourceDependencies {
   readonly redis: Redis
   readonly secrets: Secrets
   readonly clock: Clock
@@ -42,7 +42,7 @@ export interface AcmeSourceDeps {
 
 type Order = Awaited<ReturnType<acme.Client['createOrder']>>
 
-export function createAcmeSource({ redis, secrets, clock, acme: settings }: AcmeSourceDeps): CertificateSource {
+export function createAcmeSource({ redis, secrets, clock, acme: settings }: AcmeSourceDependencies): CertificateSource {
   configureTransport(settings.caFile)
   let client: acme.Client | undefined
 

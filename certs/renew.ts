@@ -50,7 +50,7 @@ export interface CertificateEvents {
   surveyed?(summary: { certificates: number; wanted: number; fewestDaysLeft: number | undefined }): void
 }
 
-export interface IssuerDeps {
+export interface IssuerDependencies {
   readonly redis: Redis
   readonly secrets: Secrets
   readonly clock: Clock
@@ -87,7 +87,7 @@ interface Known {
   advice: { readonly window: RenewalWindow | undefined; readonly askAgainMs: number }
 }
 
-export function createIssuer(deps: IssuerDeps): Issuer {
+export function createIssuer(deps: IssuerDependencies): Issuer {
   const { redis, clock, log, source, events = {} } = deps
   const store = createCertificateStore(redis, deps.secrets)
   const known = new Map<string, Known>()

@@ -40,14 +40,14 @@ export function sitePath(id: string): string {
 
 const REPEATABLE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'PUT', 'DELETE'])
 
-interface ApiClientDeps {
+interface ApiClientDependencies {
   readonly url: string
   readonly http: HttpClient
   readonly authentication: Authentication
   readonly retry: Retry
 }
 
-export function createApiClient({ url, http, authentication, retry }: ApiClientDeps): ApiClient {
+export function createApiClient({ url, http, authentication, retry }: ApiClientDependencies): ApiClient {
   const root = `${url}/api/v1`
 
   async function attempt(

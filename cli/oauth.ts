@@ -61,13 +61,13 @@ export interface OAuth {
   revoke(credentials: Credentials): Promise<void>
 }
 
-interface OAuthDeps {
+interface OAuthDependencies {
   readonly origin: string
   readonly http: HttpClient
   readonly pause?: (ms: number) => Promise<void>
 }
 
-export function createOAuth({ origin, http, pause = sleep }: OAuthDeps): OAuth {
+export function createOAuth({ origin, http, pause = sleep }: OAuthDependencies): OAuth {
   async function requestJson<Result>(url: string, body?: string, type?: string): Promise<Result> {
     const headers = { accept: 'application/json', ...(type === undefined ? {} : { 'content-type': type }) }
     const reply = await http.send(url, {

@@ -23,7 +23,7 @@ export interface Retry {
 /** For commands that somebody waits for: they can be typed again. */
 export const atOnce: Retry = { run: (work) => work() }
 
-interface PatientDeps {
+interface PatientDependencies {
   /** Tells that it is being tried again, once per trouble. */
   onTrouble(message: string): void
   onRecovery(): void
@@ -31,7 +31,12 @@ interface PatientDeps {
   readonly pause?: (ms: number) => Promise<void>
 }
 
-export function createPatientRetry({ onTrouble, onRecovery, now = Date.now, pause = sleep }: PatientDeps): Retry {
+export function createPatientRetry({
+  onTrouble,
+  onRecovery,
+  now = Date.now,
+  pause = sleep,
+}: PatientDependencies): Retry {
   let lastSuccess: number | undefined
   let troubled = false
   return {

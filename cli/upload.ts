@@ -49,7 +49,7 @@ export interface Uploader {
   finish(upload: Started): Promise<Version | undefined>
 }
 
-interface UploaderDeps {
+interface UploaderDependencies {
   readonly api: ApiClient
   readonly configDir: string
   readonly siteId: string
@@ -57,7 +57,7 @@ interface UploaderDeps {
   readonly options: UploadOptions
 }
 
-export function createUploader({ api, configDir, siteId, files, options }: UploaderDeps): Uploader {
+export function createUploader({ api, configDir, siteId, files, options }: UploaderDependencies): Uploader {
   const root = `${sitePath(siteId)}/uploads`
   const request = {
     files: files.map(({ path: name, sha256, size }) => ({ path: name, sha256, size })),

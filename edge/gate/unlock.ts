@@ -62,14 +62,14 @@ export interface Unlock {
   hear(attempt: UnlockAttempt): void
 }
 
-export interface UnlockDeps {
+export interface UnlockDependencies {
   readonly secrets: Secrets
   readonly proofOfWork: ProofOfWork
   readonly clock: Clock
   tell(attempt: UnlockAttempt): void
 }
 
-export function createUnlock({ secrets, proofOfWork, clock, tell }: UnlockDeps): Unlock {
+export function createUnlock({ secrets, proofOfWork, clock, tell }: UnlockDependencies): Unlock {
   const perVisitor = createAttempts(PER_VISITOR, clock)
   const perDrop = createAttempts(PER_DROP, clock)
   const perProof = createAttempts(PER_PROOF, clock)

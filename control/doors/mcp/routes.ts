@@ -30,7 +30,7 @@ const MESSAGE_LIMITS = { maxBytes: MAX_MESSAGE_BYTES, maxDrainedBytes: MAX_DRAIN
 /** The largest call has 500 files of four fields; the protocol around it has a few dozen. */
 const BODY_BOUNDS: JsonBounds = { maxDepth: 32, maxValues: 5000 }
 
-interface McpDeps {
+interface McpDependencies {
   services: ToolServices
   access: Pick<Access, 'tokenActor'>
   oauth: Pick<OAuth, 'actorOf'>
@@ -38,7 +38,7 @@ interface McpDeps {
   log: Log
 }
 
-export function mcpRoutes({ services, access, oauth, baseUrl, log }: McpDeps): Route[] {
+export function mcpRoutes({ services, access, oauth, baseUrl, log }: McpDependencies): Route[] {
   const resource = `${baseUrl}/mcp`
   const mayCall = createOriginCheck(baseUrl)
   const handler = createMcpHandler(({ authInfo }) => createMcpServer(authInfo!.extra!['actor'] as Actor, services), {

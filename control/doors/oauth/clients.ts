@@ -40,7 +40,7 @@ export interface Client extends queries.ClientRow {
   readonly verifiedHost?: string
 }
 
-export interface ClientsDeps {
+export interface ClientsDependencies {
   sql: Pool
   clock: Clock
   secrets: Pick<Secrets, 'sign' | 'verify'>
@@ -72,7 +72,7 @@ export interface Clients {
   sweep(): Promise<void>
 }
 
-export function createClients({ sql, clock, secrets, limiter, fetchDocument }: ClientsDeps): Clients {
+export function createClients({ sql, clock, secrets, limiter, fetchDocument }: ClientsDependencies): Clients {
   const documents = new LRUCache<string, Client>(DOCUMENT_CACHE)
 
   function idOf(name: string, redirectUris: readonly string[]): string {

@@ -57,7 +57,7 @@ export interface DeviceGrants {
   poll(form: URLSearchParams): Promise<TokenReply>
 }
 
-interface DeviceDeps {
+interface DeviceDependencies {
   sql: Pool
   clock: Clock
   secrets: Pick<Secrets, 'sign'>
@@ -77,7 +77,7 @@ export function createDeviceGrants({
   clients,
   tokens,
   hooks,
-}: DeviceDeps): DeviceGrants {
+}: DeviceDependencies): DeviceGrants {
   const now = (): Date => new Date(clock.now())
   const userCodeHash = (code: string): string => secrets.sign('device-code', code)
 

@@ -8,7 +8,7 @@ import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
 import type { Actor } from '../../ground/actor.ts'
 import { recordAudit } from '../../people/audit/audit.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
-import { createClients, type Client, type Clients, type ClientsDeps } from './clients.ts'
+import { createClients, type Client, type Clients, type ClientsDependencies } from './clients.ts'
 import { createDeviceGrants, type DeviceGrants } from './device.ts'
 import * as queries from './queries.ts'
 import {
@@ -44,7 +44,7 @@ export type CheckedRequest =
   | { request: AuthorizationRequest }
   | { error: OAuthError; clientId: string; redirectUri: string; state: string | undefined }
 
-interface OAuthDeps extends ClientsDeps {
+interface OAuthDependencies extends ClientsDependencies {
   sql: Pool
   clock: Clock
   baseUrl: string
@@ -89,7 +89,7 @@ export interface OAuth {
   sweep(): Promise<void>
 }
 
-export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocument, hooks }: OAuthDeps): OAuth {
+export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocument, hooks }: OAuthDependencies): OAuth {
   const clients = createClients({ sql, clock, secrets, limiter, fetchDocument })
   const tokens = createTokens({ sql, clock, secrets, hooks })
   const device = createDeviceGrants({ sql, clock, secrets, baseUrl, limiter, clients, tokens, hooks })

@@ -53,7 +53,7 @@ interface Adoption {
   readonly left: number
 }
 
-interface AnonymousDeps {
+interface AnonymousDependencies {
   sql: Pool
   clock: Clock
   events: Pick<Events, 'propagate'>
@@ -124,7 +124,7 @@ export function createAnonymous({
   storage,
   botCheck,
   config,
-}: AnonymousDeps): Anonymous {
+}: AnonymousDependencies): Anonymous {
   const capBytes = plans.anonymous.uploadBytes
   const rejections = createRejectionMemory(clock)
 

@@ -36,7 +36,7 @@ import { createServiceAddresses } from './dns/service-addresses.ts'
 /** Adding answers with what the first look finds; a zone that takes longer is looked at in the background. */
 const FIRST_LOOK_MS = 8 * SECOND_MS
 
-export interface DomainsDeps {
+export interface DomainsDependencies {
   sql: Pool
   redis: Redis
   secrets: Secrets
@@ -88,7 +88,7 @@ export interface Domains {
   certificates(): Promise<{ name: string; not_before: string; not_after: string; updated_at: string }[]>
 }
 
-export function createDomains(deps: DomainsDeps): Domains {
+export function createDomains(deps: DomainsDependencies): Domains {
   const { sql, redis, secrets, clock, log, config, audit, enqueueMail, propagate } = deps
   const mirror = createMirror({ sql, redis, secrets, log })
   const dns = deps.dns ?? createDns(config.dnsResolver)

@@ -17,12 +17,12 @@ export interface DomainNotices {
   moved(sql: Sql, loser: DomainRow, winner: DomainRow): Promise<void>
 }
 
-interface NoticesDeps {
+interface NoticesDependencies {
   enqueueMail: EnqueueMail
   config: Pick<ControlConfig, 'baseUrl'>
 }
 
-export function createDomainNotices({ enqueueMail, config }: NoticesDeps): DomainNotices {
+export function createDomainNotices({ enqueueMail, config }: NoticesDependencies): DomainNotices {
   const linkTo = (row: DomainRow): string => `${config.baseUrl}/sites/${row.site_id}/domains`
 
   return {

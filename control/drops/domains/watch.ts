@@ -22,7 +22,7 @@ export interface DomainWatch {
   stop(): Promise<void>
 }
 
-export interface DomainWatchDeps {
+export interface DomainWatchDependencies {
   domains: Pick<Domains, 'runDueChecks' | 'certificateChanged' | 'catchUp' | 'mirror'>
   redis: Redis
   log: Log
@@ -30,7 +30,7 @@ export interface DomainWatchDeps {
   checkMs: number
 }
 
-export function createDomainWatch({ domains, redis, log, checkMs }: DomainWatchDeps): DomainWatch {
+export function createDomainWatch({ domains, redis, log, checkMs }: DomainWatchDependencies): DomainWatch {
   let stopped = true
   let blocking: Redis | undefined
   const stopping = new AbortController()

@@ -16,7 +16,7 @@ import type { Uploads } from './uploads/uploads.ts'
 import type { Versions } from './versions/versions.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 
-interface SiteRoutesDeps {
+interface SiteRoutesDependencies {
   sql: Sql
   apiRoute: ApiRouteFactory
   authenticate: Authenticate
@@ -42,7 +42,7 @@ export function siteRoutes({
   publishing,
   siteExport,
   countDomains,
-}: SiteRoutesDeps): Route[] {
+}: SiteRoutesDependencies): Route[] {
   async function publish(
     { request, actor, params }: { request: Request; actor: Actor; params: { id: string } },
     receive: typeof receiveSingle,

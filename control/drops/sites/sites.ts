@@ -30,7 +30,7 @@ export interface WantedSite {
   readonly name?: string | undefined
 }
 
-export interface SitesDeps {
+export interface SitesDependencies {
   sql: Pool
   clock: Clock
   events: Pick<Events, 'propagate'>
@@ -102,7 +102,7 @@ export interface Sites {
 /** Random slugs do not collide in practice; this bounds the impossible. */
 const MAX_SLUG_TRIES = 8
 
-export function createSites({ sql, clock, events, refreshRoutes, audit, config }: SitesDeps): Sites {
+export function createSites({ sql, clock, events, refreshRoutes, audit, config }: SitesDependencies): Sites {
   const now = (): Date => new Date(clock.now())
 
   function view(site: SiteFacts, views: number): SiteView {

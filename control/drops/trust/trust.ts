@@ -18,7 +18,7 @@ import type { RefreshRoutes } from '../sites/routing.ts'
 import { closedRouteOf } from '../sites/rules.ts'
 import * as queries from './queries.ts'
 
-interface TrustDeps {
+interface TrustDependencies {
   sql: Pool
   clock: Clock
   events: Pick<Events, 'propagate' | 'isServed'>
@@ -60,7 +60,15 @@ export interface Trust {
   search(moderator: Moderator, text: string): Promise<queries.FoundSite[]>
 }
 
-export function createTrust({ sql, clock, events, refreshRoutes, enqueueMail, limiter, config }: TrustDeps): Trust {
+export function createTrust({
+  sql,
+  clock,
+  events,
+  refreshRoutes,
+  enqueueMail,
+  limiter,
+  config,
+}: TrustDependencies): Trust {
   const now = (): Date => new Date(clock.now())
   const urlOf = (slug: string): string => addressOf(config, siteHost(slug, config.sitesDomain))
 

@@ -52,7 +52,7 @@ export interface Events {
   stop(): Promise<void>
 }
 
-interface EventsDeps {
+interface EventsDependencies {
   sql: Pool
   redis: Redis
   /** A second connection to the same Redis. */
@@ -61,7 +61,7 @@ interface EventsDeps {
   republishers?: readonly ((redis: Redis) => Promise<void>)[]
 }
 
-export function createEvents({ sql, redis, publisherRedis, log, republishers = [] }: EventsDeps): Events {
+export function createEvents({ sql, redis, publisherRedis, log, republishers = [] }: EventsDependencies): Events {
   return createPublishing({
     store: createPublicationStore(sql),
     redis,
@@ -73,7 +73,7 @@ export function createEvents({ sql, redis, publisherRedis, log, republishers = [
   })
 }
 
-export interface PublishingDeps {
+export interface PublishingDependencies {
   store: PublicationStore
   redis: Pick<RedisCommands, 'get' | 'hget' | 'smembers' | 'mget'>
   publisherRedis: RedisCommands
@@ -92,7 +92,7 @@ const HEAL_INTERVAL_MS = 500
 /** A database whose controls are alive claims an empty Redis within this time. */
 const LASTING_MS = 5000
 
-export function createPublishing(deps: PublishingDeps): Events {
+export function createPublishing(deps: PublishingDependencies): Events {
   const { store, redis, publisherRedis, log, timers, newToken, republishers = [] } = deps
   const publisher = createPublisher({ store, redis: publisherRedis, log, newToken, republishers })
   const acknowledgements = createAcknowledgements(redis, timers)

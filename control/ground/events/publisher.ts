@@ -26,7 +26,7 @@ import {
 } from './history-rules.ts'
 import type { OutboxRow, Publication, PublicationStore } from './publication.ts'
 
-export interface PublisherDeps {
+export interface PublisherDependencies {
   readonly store: PublicationStore
   /** A connection of its own: WATCH belongs to a connection. */
   readonly redis: RedisCommands
@@ -80,7 +80,7 @@ interface RedisFacts {
   readonly life: string
 }
 
-export function createPublisher({ store, redis, log, newToken, republishers }: PublisherDeps): Publisher {
+export function createPublisher({ store, redis, log, newToken, republishers }: PublisherDependencies): Publisher {
   /** The watch is on from here until the next EXEC. */
   async function readFacts(): Promise<RedisFacts> {
     const [, values, life] = await Promise.all([

@@ -51,7 +51,7 @@ export interface Mailer {
   deliverDue(): Promise<number>
 }
 
-interface MailerDeps {
+interface MailerDependencies {
   readonly sql: Pool
   readonly sink: MailSink
   readonly secrets: Pick<Secrets, 'open'>
@@ -70,7 +70,7 @@ export function createMailer({
   log,
   mailFrom,
   senders = DEFAULT_SENDERS,
-}: MailerDeps): Mailer {
+}: MailerDependencies): Mailer {
   const now = (): Date => new Date(clock.now())
   let stopping: AbortController | undefined
   let loop: Promise<void> = Promise.resolve()

@@ -27,7 +27,7 @@ const TOUCH_INTERVAL_MS = MINUTE_MS
 /** Our credentials are short; whatever is longer is not hashed. */
 const MAX_CREDENTIAL_CHARS = 256
 
-export interface AccessOptions {
+export interface AccessDependencies {
   readonly sql: Pool
   readonly clock: Clock
   readonly log: Log
@@ -45,7 +45,7 @@ export interface Access {
   tokenActor(token: string, ip: string): Promise<Actor | undefined>
 }
 
-export function createAccess({ sql, clock, log, baseUrl, oauth }: AccessOptions): Access {
+export function createAccess({ sql, clock, log, baseUrl, oauth }: AccessDependencies): Access {
   const isStale = (at: Date | null): boolean => at === null || clock.now() - at.getTime() >= TOUCH_INTERVAL_MS
   const inBackground = (work: Promise<void>): void => {
     work.catch((error: unknown) => log.warn({ err: error }, 'could not note when a credential was last used'))

@@ -14,10 +14,22 @@ import { networkOf, requireGoodPassword } from './rules.ts'
 import { enter, requirePassword } from './signing-in.ts'
 import { verify } from './email.ts'
 
-type Deps = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'log' | 'enqueueMail' | 'baseUrl'>
+type PasswordsDependencies = Pick<
+  PartDependencies,
+  'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'log' | 'enqueueMail' | 'baseUrl'
+>
 type Passwords = Pick<Accounts, 'requestReset' | 'isLinkValid' | 'resetPassword' | 'changePassword'>
 
-export function createPasswords({ sql, hooks, throttle, links, now, log, enqueueMail, baseUrl }: Deps): Passwords {
+export function createPasswords({
+  sql,
+  hooks,
+  throttle,
+  links,
+  now,
+  log,
+  enqueueMail,
+  baseUrl,
+}: PasswordsDependencies): Passwords {
   async function sendReset(email: string): Promise<void> {
     const user = await findUserByEmail(sql, email)
     if (!user || !(await throttle.admit('resetMailPerAccount', user.id))) return

@@ -19,13 +19,13 @@ import type { PartDependencies } from './dependencies.ts'
 import { findUserByEmail, lockUser, type UserRow } from './queries.ts'
 import { DUMMY_PASSWORD_HASH, networkOf } from './rules.ts'
 
-type Deps = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'now' | 'proofOfWork'>
+type SigningInDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'now' | 'proofOfWork'>
 type SigningIn = Pick<Accounts, 'signIn' | 'signOut' | 'signOutEverywhere' | 'listSessions' | 'revokeSession'>
 
 /** No password of ours is longer; hashing megabytes would be work for nothing. */
 const MAX_TRIED_PASSWORD_CHARS = 1000
 
-export function createSigningIn({ sql, hooks, throttle, now, proofOfWork }: Deps): SigningIn {
+export function createSigningIn({ sql, hooks, throttle, now, proofOfWork }: SigningInDependencies): SigningIn {
   /** Too many attempts do not lock anybody out: the next one costs the browser some work, each time anew. */
   async function requireProof(used: number, email: string, proof: string | undefined): Promise<void> {
     const bits = guessBits(used)

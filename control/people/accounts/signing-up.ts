@@ -13,7 +13,7 @@ import { insertUser } from './queries.ts'
 import { networkOf, requireGoodPassword } from './rules.ts'
 import { beginSession } from '../access/sessions.ts'
 
-type Deps = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'links' | 'now'>
+type SigningUpDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'links' | 'now'>
 
 export function createSigningUp({
   sql,
@@ -21,7 +21,7 @@ export function createSigningUp({
   throttle,
   links,
   now,
-}: Deps): Pick<Accounts, 'signUp' | 'createAccount'> {
+}: SigningUpDependencies): Pick<Accounts, 'signUp' | 'createAccount'> {
   async function createUser(
     locked: Sql,
     user: { email: string; passwordHash: string; country: string; verified: boolean; ip: string },

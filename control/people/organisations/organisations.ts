@@ -89,7 +89,7 @@ export interface OrganisationHooks {
   propagate(): Promise<unknown>
 }
 
-export interface OrganisationsOptions {
+export interface OrganisationsDependencies {
   readonly sql: Pool
   readonly clock: Clock
   readonly baseUrl: string
@@ -97,7 +97,13 @@ export interface OrganisationsOptions {
   readonly hooks: OrganisationHooks
 }
 
-export function createOrganisations({ sql, clock, baseUrl, enqueueMail, hooks }: OrganisationsOptions): Organisations {
+export function createOrganisations({
+  sql,
+  clock,
+  baseUrl,
+  enqueueMail,
+  hooks,
+}: OrganisationsDependencies): Organisations {
   const now = (): Date => new Date(clock.now())
   const throttle = createThrottle({ sql, clock, allowances: ALLOWANCES })
 

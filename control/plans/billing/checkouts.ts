@@ -15,13 +15,13 @@ export interface Wanted {
   readonly interval: Interval
 }
 
-interface CheckoutsDeps {
+interface CheckoutsDependencies {
   readonly clock: Clock
   readonly billingPage: string
   readonly subscriptions: Pick<Subscriptions, 'apply'>
 }
 
-export function createCheckouts({ clock, billingPage, subscriptions }: CheckoutsDeps) {
+export function createCheckouts({ clock, billingPage, subscriptions }: CheckoutsDependencies) {
   async function priceOf(stripe: Stripe, { plan, interval }: Wanted, currency: string): Promise<string> {
     const key = lookupKeyOf(plan, interval, currency)
     const { data } = await stripe.prices.list({ lookup_keys: [key], active: true, limit: 1 })

@@ -15,7 +15,7 @@ export interface Customers {
   withCustomer<Result>(orgId: string, work: (customer: string) => Promise<Result>): Promise<Result>
 }
 
-interface CustomersDeps {
+interface CustomersDependencies {
   readonly exclusive: Exclusive
   readonly client: () => Stripe
   /** What the lost customer had open or bought is gone too: asks again, and makes the plan follow. */
@@ -24,7 +24,7 @@ interface CustomersDeps {
   readonly propagate: () => Promise<unknown>
 }
 
-export function createCustomers({ exclusive, client, onReplaced, propagate }: CustomersDeps): Customers {
+export function createCustomers({ exclusive, client, onReplaced, propagate }: CustomersDependencies): Customers {
   async function create(db: Sql, orgId: string, replaces: string | undefined): Promise<string> {
     const organisation = await queries.findOrganisation(db, orgId)
     if (!organisation || organisation.is_deleted) throw errors.notFound('organisation')

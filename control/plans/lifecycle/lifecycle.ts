@@ -21,7 +21,7 @@ import { actsAt, dueNotice, mayNotRemove, nextNoticeAt, noticesOf, type Notice, 
 /** Nobody's clock is that wrong by accident of the network. */
 const MAX_SKEW_MS = MINUTE_MS
 
-export interface LifecycleDeps {
+export interface LifecycleDependencies {
   sql: Pool
   clock: Clock
   events: Pick<Events, 'propagate'>
@@ -87,7 +87,7 @@ export function createLifecycle({
   domains,
   closeUnverified,
   config,
-}: LifecycleDeps): Lifecycle {
+}: LifecycleDependencies): Lifecycle {
   /** How far Postgres's clock is ahead of ours, in a run on its time; less than MAX_SKEW_MS. */
   let offsetMs = 0
   const time = (): number => clock.now() + offsetMs

@@ -18,7 +18,7 @@ const MAX_BODY_BYTES = 1024
 /** Somebody else's word about themselves is quoted no longer than this. */
 const MAX_SERVER_CHARS = 40
 
-export interface ProbeDeps {
+export interface ProbeDependencies {
   readonly redis: Redis
   readonly challengePort: number
   /** Private networks may be looked at: only where nobody can be attacked. */
@@ -40,7 +40,7 @@ export interface Probe {
   probe(domain: string, addresses: readonly string[]): Promise<AddressProbe[]>
 }
 
-export function createProbe({ redis, challengePort, allowPrivateAddresses, allowLoopback }: ProbeDeps): Probe {
+export function createProbe({ redis, challengePort, allowPrivateAddresses, allowLoopback }: ProbeDependencies): Probe {
   const mayLook = (address: string): boolean =>
     allowPrivateAddresses || isPublicAddress(address) || (allowLoopback && isLoopback(address))
 

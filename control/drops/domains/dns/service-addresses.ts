@@ -12,13 +12,17 @@ import type { Dns } from './dns.ts'
 
 const FRESH_MS = 5 * MINUTE_MS
 
-interface ServiceAddressesDeps {
+interface ServiceAddressesDependencies {
   dns: Pick<Dns, 'a' | 'aaaa'>
   clock: Clock
   config: Pick<ControlConfig, 'publicAddresses' | 'serviceHost'>
 }
 
-export function createServiceAddresses({ dns, clock, config }: ServiceAddressesDeps): () => Promise<readonly string[]> {
+export function createServiceAddresses({
+  dns,
+  clock,
+  config,
+}: ServiceAddressesDependencies): () => Promise<readonly string[]> {
   const { publicAddresses, serviceHost } = config
   let known: readonly string[] = []
   let askedMs = 0

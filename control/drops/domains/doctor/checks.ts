@@ -38,7 +38,7 @@ export type ChecksConfig = Pick<
   | 'domainCheckMs'
 >
 
-interface ChecksDeps {
+interface ChecksDependencies {
   sql: Pool
   redis: Redis
   dns: Dns
@@ -87,7 +87,7 @@ export function newToken(): string {
   return randomBytes(16).toString('hex')
 }
 
-export function createChecks(deps: ChecksDeps): Checks {
+export function createChecks(deps: ChecksDependencies): Checks {
   const { sql, redis, dns, clock, log, config, notices, propagate } = deps
   const asksCa = config.acmeDirectoryUrl !== undefined
   const authorities = caaIdentities(config)

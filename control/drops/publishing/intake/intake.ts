@@ -21,7 +21,7 @@ import type { UploadWorkers } from '../workers/workers.ts'
 /** An archive of incompressible files is a little larger than the files. */
 const ARCHIVE_OVERHEAD_BYTES = 1_000_000
 
-export interface IntakeDeps {
+export interface IntakeDependencies {
   readonly blobs: BlobStore
   readonly workers: UploadWorkers
   readonly scratchDir: string
@@ -33,7 +33,7 @@ export interface IntakeDeps {
 
 type Shape = 'empty' | 'single' | 'files' | 'zip'
 
-export function createIntake({ blobs, workers, scratchDir, capBytes, admit, prepare }: IntakeDeps): Intake {
+export function createIntake({ blobs, workers, scratchDir, capBytes, admit, prepare }: IntakeDependencies): Intake {
   const paths = new PathSet()
   const files: StoredFile[] = []
   const created: StoredBlob[] = []

@@ -56,7 +56,7 @@ export interface Upload {
   remember(blob: StoredBlob): StoredBlob
 }
 
-export interface PrepareDeps {
+export interface PrepareDependencies {
   readonly blobs: BlobStore
   readonly workers: UploadWorkers
   readonly manifests: Manifests
@@ -64,7 +64,7 @@ export interface PrepareDeps {
 }
 
 export async function prepareVersion(
-  { blobs, workers, manifests, readings }: PrepareDeps,
+  { blobs, workers, manifests, readings }: PrepareDependencies,
   upload: Upload,
   baseHash: string | null | undefined,
 ): Promise<PreparedVersion> {
@@ -97,7 +97,7 @@ export async function prepareVersion(
 
 /** The files as they are served: a page or document that was sent alone, or a Markdown index, is the landing page. */
 async function withLandingPage(
-  deps: Pick<PrepareDeps, 'blobs' | 'workers'>,
+  deps: Pick<PrepareDependencies, 'blobs' | 'workers'>,
   upload: Upload,
   sent: readonly StoredFile[],
 ): Promise<readonly StoredFile[]> {
@@ -112,7 +112,7 @@ async function withLandingPage(
 }
 
 async function renderLanding(
-  { blobs, workers }: Pick<PrepareDeps, 'blobs' | 'workers'>,
+  { blobs, workers }: Pick<PrepareDependencies, 'blobs' | 'workers'>,
   upload: Upload,
   source: StoredFile,
   title: string | undefined,

@@ -12,7 +12,7 @@ import type { PublishingWorkers } from '../workers/workers.ts'
 /** What br 11 gets of one version, smallest files first: about ten seconds of one core at low priority. */
 const BEST_BYTES = 8_000_000
 
-export interface RefineDeps {
+export interface RefineDependencies {
   readonly manifests: Manifests
   readonly workers: Pick<PublishingWorkers, 'refine'>
 }
@@ -20,7 +20,7 @@ export interface RefineDeps {
 type Variants = Map<string, ManifestFile['encodings']>
 
 export async function refineVersion(
-  { manifests, workers }: RefineDeps,
+  { manifests, workers }: RefineDependencies,
   manifestHash: string,
   refinedHash: string | null,
 ): Promise<{ manifestHash: string; blobs: readonly string[] } | undefined> {

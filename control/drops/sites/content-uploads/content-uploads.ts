@@ -43,7 +43,7 @@ export interface ContentUploads {
   sweep(): Promise<void>
 }
 
-interface ContentUploadsDeps {
+interface ContentUploadsDependencies {
   sql: Pool
   clock: Clock
   secrets: Pick<Secrets, 'sign' | 'verify'>
@@ -51,7 +51,13 @@ interface ContentUploadsDeps {
   baseUrl: string
 }
 
-export function createContentUploads({ sql, clock, secrets, blobs, baseUrl }: ContentUploadsDeps): ContentUploads {
+export function createContentUploads({
+  sql,
+  clock,
+  secrets,
+  blobs,
+  baseUrl,
+}: ContentUploadsDependencies): ContentUploads {
   const now = (): Date => new Date(clock.now())
 
   async function store(maxBytes: number, body: AsyncIterable<Uint8Array>): Promise<{ hash: string; size: number }> {

@@ -13,13 +13,13 @@ const uploadPath = `${root}/:upload_id` as const
 const blobPath = `${uploadPath}/blobs/:sha256` as const
 const tag = 'Versions'
 
-interface UploadRoutesDeps {
+interface UploadRoutesDependencies {
   apiRoute: ApiRouteFactory
   authenticate: Authenticate
   uploads: Uploads
 }
 
-export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDeps): Route[] {
+export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDependencies): Route[] {
   const operation = (summary: string, status: number) => ({
     summary,
     tags: [tag],

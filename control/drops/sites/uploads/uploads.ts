@@ -51,7 +51,7 @@ const MAX_WHOLE_BYTES = MAX_BATCHED_FILE_BYTES
 /** Each waits for the disk twice. */
 const PARALLEL_WRITES = 16
 
-interface UploadsDeps {
+interface UploadsDependencies {
   sql: Pool
   clock: Clock
   sites: Pick<Sites, 'requireOwn' | 'add'>
@@ -94,7 +94,15 @@ export interface Uploads {
   sweep(): Promise<number>
 }
 
-export function createUploads({ sql, clock, sites, versions, publishing, blobs, partialsDir }: UploadsDeps): Uploads {
+export function createUploads({
+  sql,
+  clock,
+  sites,
+  versions,
+  publishing,
+  blobs,
+  partialsDir,
+}: UploadsDependencies): Uploads {
   const partialPath = (uploadId: string, hash: string): string => path.join(partialsDir, uploadId, hash)
 
   async function requireUpload(actor: Actor, { siteId, uploadId }: UploadPlace): Promise<queries.UploadRow> {

@@ -72,7 +72,7 @@ export interface QuickPublish {
   edit(actor: Actor, siteId: string, edit: QuickEdit): Promise<Propagated<QuickPublished>>
 }
 
-interface QuickPublishDeps {
+interface QuickPublishDependencies {
   sites: Pick<Sites, 'get' | 'requireOwn'>
   versions: Pick<Versions, 'publishBySlug' | 'publish' | 'findBySlug' | 'liveVersion' | 'requirePublishable'>
   publishing: Pick<Publishing, 'receive' | 'readManifest'>
@@ -80,7 +80,13 @@ interface QuickPublishDeps {
   sql: Parameters<Sites['requireOwn']>[0]
 }
 
-export function createQuickPublish({ sites, versions, publishing, blobs, sql }: QuickPublishDeps): QuickPublish {
+export function createQuickPublish({
+  sites,
+  versions,
+  publishing,
+  blobs,
+  sql,
+}: QuickPublishDependencies): QuickPublish {
   function prepare(
     limits: Limits,
     {

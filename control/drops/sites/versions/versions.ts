@@ -31,7 +31,7 @@ const REFINE_RETRY_MS = 10 * MINUTE_MS
 /** Of a drop, in its list of versions: enough to see who went back and forth. */
 const MAX_PROMOTIONS = 100
 
-interface VersionsDeps {
+interface VersionsDependencies {
   sql: Pool
   clock: Clock
   log: Log
@@ -145,7 +145,7 @@ export function createVersions({
   publishing,
   sites,
   config,
-}: VersionsDeps): Versions {
+}: VersionsDependencies): Versions {
   function view(
     site: Pick<SiteFacts, 'slug'>,
     version: Omit<queries.VersionRow, 'created_by_email' | 'site_id' | 'created_at' | 'title'>,
