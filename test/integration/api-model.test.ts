@@ -206,19 +206,19 @@ async function begin(wanted: { personal: PlanName; team: PlanName; memberRole: '
   const cookies: (string | undefined)[] = []
   const { sql } = database
 
-  await transaction(sql, async (db) => {
+  await transaction(sql, async (tx) => {
     for (const [index, name] of ['owner', 'member', 'stranger', 'unverified'].entries()) {
       const email = `${name}-${number}@example.com`
       const id = newId('usr')
       const verified = name !== 'unverified'
       const at = new Date(now)
-      await insertUser(db, { id, email, passwordHash: '', verifiedAt: verified ? at : null, now: at })
-      const orgId = await createPersonalOrganisation(db, { userId: id, email, country: 'DE', currency: 'EUR', now: at })
+      await insertUser(tx, { id, email, passwordHash: '', verifiedAt: verified ? at : null, now: at })
+      const orgId = await createPersonalOrganisation(tx, { userId: id, email, country: 'DE', currency: 'EUR', now: at })
       const visit = { ip: '203.0.113.7', userAgent: 'test', sessionSecret: undefined }
-      const { setCookie } = await beginSession(db, { userId: id, orgId }, visit, at)
+      const { setCookie } = await beginSession(tx, { userId: id, orgId }, visit, at)
       const session = /=([^;]+)/.exec(setCookie)![1]!
       const plan: PlanName = index === 0 ? wanted.personal : 'free'
-      await db`update organisations set plan = ${plan} where id = ${orgId}`
+      await tx`update organisations set plan = ${plan} where id = ${orgId}`
       model.people.push({ id, email, verified, session, sessionOrg: orgId })
       model.orgs.push({
         id: orgId,
@@ -234,7 +234,7 @@ async function begin(wanted: { personal: PlanName; team: PlanName; memberRole: '
     const [owner, member] = model.people
     const id = newId('org')
     const at = new Date(now)
-    await insertOrganisation(db, {
+    await insertOrganisation(tx, {
       id,
       name: 'Team',
       personal: false,
@@ -243,9 +243,9 @@ async function begin(wanted: { personal: PlanName; team: PlanName; memberRole: '
       ownerId: owner!.id,
       now: at,
     })
-    await db`update organisations set plan = ${wanted.team} where id = ${id}`
+    await tx`update organisations set plan = ${wanted.team} where id = ${id}`
     now += 1000
-    await insertMembership(db, { orgId: id, userId: member!.id, role: wanted.memberRole, now: new Date(now) })
+    await insertMembership(tx, { orgId: id, userId: member!.id, role: wanted.memberRole, now: new Date(now) })
     model.orgs.push({
       id,
       personal: false,
@@ -338,7 +338,7 @@ async function begin(wanted: { personal: PlanName; team: PlanName; memberRole: '
     if (each.do === 'plan') {
       const org = model.org(each.org)
       if (!org || org.deleted) return
-      await transaction(sql, (db) => services.lifecycle.changePlan(db, org.id, each.plan))
+      await transaction(sql, (tx) => services.lifecycle.changePlan(tx, org.id, each.plan))
       return model.changePlan(org, each.plan)
     }
     const site = model.site(each.site)

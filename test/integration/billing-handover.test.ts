@@ -17,7 +17,7 @@ beforeAll(async () => {
     clock,
     enqueueMail,
     baseUrl: BASE_URL,
-    hooks: { ...hooks, onOwnerChanged: async (db, orgId) => ({ bill: await billing.ownerChanged(db, orgId) }) },
+    hooks: { ...hooks, onOwnerChanged: async (tx, orgId) => ({ bill: await billing.ownerChanged(tx, orgId) }) },
   })
 })
 afterAll(() => fixture?.close())

@@ -43,7 +43,7 @@ const isAvailable = () =>
       () => true,
       () => false,
     )
-const write = (note: string) => transaction(sql, (db) => db`insert into written values (${note})`)
+const write = (note: string) => transaction(sql, (tx) => tx`insert into written values (${note})`)
 const notes = async () => (await sql<{ note: string }[]>`select note from written`).map(({ note }) => note)
 
 async function whileFrozen(work: () => Promise<void>): Promise<void> {
@@ -75,11 +75,11 @@ test('within its transaction: what it wrote is rolled back', async () => {
   const written = new Promise<void>((resolve) => (freeze = resolve))
   const answer = watch.guard(
     () =>
-      (ended = transaction(sql, async (db) => {
-        await db`insert into written values ('half')`
+      (ended = transaction(sql, async (tx) => {
+        await tx`insert into written values ('half')`
         freeze()
         await new Promise((resolve) => setTimeout(resolve, 100))
-        await db`insert into written values ('done')`
+        await tx`insert into written values ('done')`
       })),
   )
   await written

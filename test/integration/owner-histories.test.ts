@@ -124,7 +124,7 @@ class History {
         return
       }
       case 'sign in':
-        await transaction(sql, (db) => services.lifecycle.touchOwner(db, this.actor.userId, new Date(now)))
+        await transaction(sql, (tx) => services.lifecycle.touchOwner(tx, this.actor.userId, new Date(now)))
         for (const drop of this.drops) drop.since = now
         return
       case 'plan':

@@ -41,10 +41,10 @@ test.each([1, 2, 3, 4, 5, 6])('publishes, refinements and retention in a random 
   async function publish(): Promise<void> {
     const blobs = ALL.filter(() => random() < 0.5)
     const number = versions.length + 1
-    await transaction(sql, async (db) => {
-      await insertVersion(db, versionRow(siteId, number, now), { warnings: [] }, blobs)
-      await dropOldestVersion(db, siteId, KEPT, new Date(now))
-      await updateSite(db, siteId, { next_version_number: number + 1 }, new Date(now))
+    await transaction(sql, async (tx) => {
+      await insertVersion(tx, versionRow(siteId, number, now), { warnings: [] }, blobs)
+      await dropOldestVersion(tx, siteId, KEPT, new Date(now))
+      await updateSite(tx, siteId, { next_version_number: number + 1 }, new Date(now))
     })
     versions.push({ number, blobs: new Set(blobs) })
     for (const version of versions) if (version.number <= number - KEPT) version.droppedAt ??= now
@@ -56,7 +56,7 @@ test.each([1, 2, 3, 4, 5, 6])('publishes, refinements and retention in a random 
     const blobs = ALL.filter(() => random() < 0.3)
     const { number } = version
     const row = { id: `${siteId}-${number}`, site_id: siteId, number, manifest_hash: '', refined_hash: null }
-    await transaction(sql, (db) => markRefined(db, row, { manifestHash: 'refined', blobs }))
+    await transaction(sql, (tx) => markRefined(tx, row, { manifestHash: 'refined', blobs }))
     for (const hash of blobs) version.blobs.add(hash)
   }
 

@@ -29,9 +29,9 @@ describe('routes are written from what is true when they are written', () => {
     await sql`insert into memberships (org_id, user_id, role) values (${team.orgId}, ${heir.userId}, 'admin')`
     const { site } = await control.publishPage(team, 'secret')
     await overlap(
-      async (db) => {
-        await db`update sites set password_hash = 'phc' where id = ${site.id}`
-        await services.refreshRoutes(db, site.id)
+      async (tx) => {
+        await tx`update sites set password_hash = 'phc' where id = ${site.id}`
+        await services.refreshRoutes(tx, site.id)
       },
       () => services.organisations.transfer(team, team.orgId, heir.userId),
     )
@@ -44,8 +44,8 @@ describe('routes are written from what is true when they are written', () => {
     const token = await verificationLink(actor.userId, actor.email)
     const drop = await control.publishAnonymously('claims-while-verifying')
     await overlap(
-      (db) =>
-        services.anonymous.claimBrowser(db, {
+      (tx) =>
+        services.anonymous.claimBrowser(tx, {
           anonymousId: 'claims-while-verifying',
           orgId: actor.orgId,
           isNewAccount: false,
@@ -66,7 +66,7 @@ describe('a drop of a paid plan has no clock', () => {
     const team = await control.newTeam(person)
     const { site } = await control.publishPage(team, 'paid')
     await overlap(
-      (db) => services.lifecycle.changePlan(db, team.orgId, 'plus'),
+      (tx) => services.lifecycle.changePlan(tx, team.orgId, 'plus'),
       () => services.accounts.signIn({ email: person.email, password: PASSWORD }, VISIT),
     )
     expect(await clockOf(site.id)).toBeNull()
@@ -77,7 +77,7 @@ describe('a drop of a paid plan has no clock', () => {
     const actor = await control.newActor()
     const drop = await control.publishAnonymously('claims-while-upgrading')
     await overlap(
-      (db) => services.lifecycle.changePlan(db, actor.orgId, 'plus'),
+      (tx) => services.lifecycle.changePlan(tx, actor.orgId, 'plus'),
       () => services.anonymous.claimLink(actor, drop.secret),
     )
     expect(await clockOf(drop.id)).toBeNull()
@@ -86,10 +86,10 @@ describe('a drop of a paid plan has no clock', () => {
 })
 
 describe('nothing is added to an organisation that is being deleted', () => {
-  const deleteTeam = async (db: Sql, orgId: string): Promise<void> => {
-    await db`select id from organisations where id = ${orgId} for no key update`
-    await control.services.sites.removeAll(db, orgId)
-    await db`update organisations set deleted_at = now() where id = ${orgId}`
+  const deleteTeam = async (tx: Sql, orgId: string): Promise<void> => {
+    await tx`select id from organisations where id = ${orgId} for no key update`
+    await control.services.sites.removeAll(tx, orgId)
+    await tx`update organisations set deleted_at = now() where id = ${orgId}`
   }
 
   test.each<[what: string, add: (team: Actor) => Promise<unknown>]>([
@@ -105,7 +105,7 @@ describe('nothing is added to an organisation that is being deleted', () => {
     expect(
       await refusal(
         control.overlap(
-          (db) => deleteTeam(db, team.orgId),
+          (tx) => deleteTeam(tx, team.orgId),
           () => add(team),
         ),
       ),
@@ -117,9 +117,9 @@ describe('nothing is added to an organisation that is being deleted', () => {
     const actor = await control.newActor()
     const { services, overlap, sql } = control
     await overlap(
-      async (db) => {
-        await services.sites.lockOrganisation(db, actor.orgId)
-        await services.sites.reserve(db, { orgId: actor.orgId }, {})
+      async (tx) => {
+        await services.sites.lockOrganisation(tx, actor.orgId)
+        await services.sites.reserve(tx, { orgId: actor.orgId }, {})
       },
       () => services.accounts.deleteAccount(actor, { password: PASSWORD }),
     )

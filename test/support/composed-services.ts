@@ -40,7 +40,7 @@ export async function composeServices(env: Record<string, string> = {}, clock: C
   let people = 0
 
   async function changePlan(orgId: string, plan: PlanName): Promise<void> {
-    await transaction(sql, (db) => services.lifecycle.changePlan(db, orgId, plan))
+    await transaction(sql, (tx) => services.lifecycle.changePlan(tx, orgId, plan))
   }
 
   /** A new account, acting for its personal organisation. */
@@ -107,10 +107,10 @@ export async function composeServices(env: Record<string, string> = {}, clock: C
     },
 
     /** Holds `first` open, uncommitted, until `second` waits for it or needs nothing that it holds. */
-    async overlap<Result>(first: (db: Sql) => Promise<unknown>, second: () => Promise<Result>): Promise<Result> {
+    async overlap<Result>(first: (tx: Sql) => Promise<unknown>, second: () => Promise<Result>): Promise<Result> {
       let rival: Promise<Result> | undefined
-      await transaction(sql, async (db) => {
-        await first(db)
+      await transaction(sql, async (tx) => {
+        await first(tx)
         let isSettled = false
         const settle = (): void => void (isSettled = true)
         rival = second()

@@ -94,9 +94,9 @@ export function createDeviceGrants({
     await limiter.consume('device-code', limitKeyOfIp(actor.ip), GUESSES)
   }
 
-  async function undecided(db: Sql, typed: string): Promise<queries.DeviceCodeRow | undefined> {
+  async function undecided(tx: Sql, typed: string): Promise<queries.DeviceCodeRow | undefined> {
     const code = normalUserCode(typed)
-    return code === undefined ? undefined : queries.findUndecided(db, userCodeHash(code), now())
+    return code === undefined ? undefined : queries.findUndecided(tx, userCodeHash(code), now())
   }
 
   return {
@@ -146,12 +146,12 @@ export function createDeviceGrants({
     async decide(actor, typed, decision) {
       if (!actor.emailVerified) throw errors.emailNotVerified()
       await countGuess(actor)
-      const decided = await transaction(sql, async (db) => {
-        const found = await undecided(db, typed)
+      const decided = await transaction(sql, async (tx) => {
+        const found = await undecided(tx, typed)
         if (!found) return false
         const changes =
-          decision === 'allow' ? { grant_id: (await tokens.grant(db, actor, found)).id } : { denied_at: now() }
-        await queries.updateDeviceCode(db, found.hash, changes)
+          decision === 'allow' ? { grant_id: (await tokens.grant(tx, actor, found)).id } : { denied_at: now() }
+        await queries.updateDeviceCode(tx, found.hash, changes)
         return true
       })
       if (decided) await hooks.propagate()
@@ -161,22 +161,22 @@ export function createDeviceGrants({
     async poll(form) {
       const deviceCode = form.get('device_code') ?? ''
       const hash = hashSecret(deviceCode)
-      const outcome = await transaction(sql, async (db) => {
-        const code = await queries.lockDeviceCode(db, hash)
+      const outcome = await transaction(sql, async (tx) => {
+        const code = await queries.lockDeviceCode(tx, hash)
         if (!code || code.client_id !== form.get('client_id'))
           return new OAuthError('invalid_grant', 'The device code is unknown, or it belongs to another client.')
         requireSameResource(form, code.resource)
         const poll = decidePoll(code, now())
         if (poll.kind === 'refused') {
-          await queries.updateDeviceCode(db, hash, { polled_at: now(), interval_seconds: poll.intervalSeconds })
+          await queries.updateDeviceCode(tx, hash, { polled_at: now(), interval_seconds: poll.intervalSeconds })
           return poll.error
         }
-        const grant = await queries.findGrant(db, poll.grantId)
+        const grant = await queries.findGrant(tx, poll.grantId)
         if (!grant || grant.revoked_at) return new OAuthError('access_denied', 'The access was taken back.')
         if (poll.kind === 'repeated')
-          return (await tokens.repeat(db, grant, deviceCode, poll.usedAt)) ?? { copied: grant.id }
-        await queries.updateDeviceCode(db, hash, { used_at: now() })
-        return tokens.issue(db, grant, deviceCode)
+          return (await tokens.repeat(tx, grant, deviceCode, poll.usedAt)) ?? { copied: grant.id }
+        await queries.updateDeviceCode(tx, hash, { used_at: now() })
+        return tokens.issue(tx, grant, deviceCode)
       })
       if (outcome instanceof OAuthError) throw outcome
       if (!('copied' in outcome)) return outcome

@@ -133,15 +133,15 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
     async allow(actor, request) {
       if (!actor.emailVerified) throw errors.emailNotVerified()
       const code = randomSecret()
-      await transaction(sql, async (db) => {
+      await transaction(sql, async (tx) => {
         const { client, scopes, resource } = request
-        const grant = await tokens.grant(db, actor, {
+        const grant = await tokens.grant(tx, actor, {
           client_id: client.id,
           client_name: client.name,
           scopes,
           resource,
         })
-        await queries.insertCode(db, {
+        await queries.insertCode(tx, {
           hash: hashSecret(code),
           grant_id: grant.id,
           redirect_uri: request.redirectUri,
@@ -195,10 +195,10 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
     listGrants: (actor) => queries.listGrants(sql, actor.userId),
 
     async revokeGrant(actor, grantId) {
-      await transaction(sql, async (db) => {
-        const revoked = await queries.revokeOwnGrant(db, actor.userId, grantId, now())
+      await transaction(sql, async (tx) => {
+        const revoked = await queries.revokeOwnGrant(tx, actor.userId, grantId, now())
         if (!revoked) throw errors.notFound('connected app')
-        await recordAudit(db, {
+        await recordAudit(tx, {
           at: now(),
           orgId: revoked.org_id,
           actor,

@@ -42,14 +42,14 @@ interface Allowed {
 
 export interface Tokens {
   /** The person said yes, which is a sign-in: a grant without tokens yet, in the caller's transaction. */
-  grant(db: Sql, actor: Actor, allowed: Allowed): Promise<queries.GrantRow>
+  grant(tx: Sql, actor: Actor, allowed: Allowed): Promise<queries.GrantRow>
   /** Access and refresh token that follow on `presented`: a code, a device code or a refresh token. */
-  issue(db: Sql, grant: queries.GrantRow, presented: string): Promise<TokenReply>
+  issue(tx: Sql, grant: queries.GrantRow, presented: string): Promise<TokenReply>
   /**
    * The answer again, with an access token of its own, while the grace lasts and nothing followed on it yet;
    * undefined when that is over, and the caller ends the grant.
    */
-  repeat(db: Sql, grant: queries.GrantRow, presented: string, usedAt: Date): Promise<TokenReply | undefined>
+  repeat(tx: Sql, grant: queries.GrantRow, presented: string, usedAt: Date): Promise<TokenReply | undefined>
   /** In a transaction of its own: the refusal that follows must not undo it. */
   end(grantId: string): Promise<void>
   exchangeCode(form: URLSearchParams): Promise<TokenReply>
@@ -71,10 +71,10 @@ export function createTokens({
   const successorOf = (presented: string): string => `dwr_${secrets.sign('oauth-refresh', presented)}`
 
   /** Access tokens given out before stay good for their hour: requests under way must not fail by a refresh. */
-  async function reply(db: Sql, grant: queries.GrantRow, refreshToken: string): Promise<TokenReply> {
+  async function reply(tx: Sql, grant: queries.GrantRow, refreshToken: string): Promise<TokenReply> {
     const access = `${OAUTH_TOKEN_PREFIX}${randomSecret()}`
-    await queries.touchClient(db, grant.client_id, now())
-    await queries.insertToken(db, {
+    await queries.touchClient(tx, grant.client_id, now())
+    await queries.insertToken(tx, {
       hash: hashSecret(access),
       grant_id: grant.id,
       kind: 'access',
@@ -89,27 +89,27 @@ export function createTokens({
     }
   }
 
-  async function issue(db: Sql, grant: queries.GrantRow, presented: string): Promise<TokenReply> {
+  async function issue(tx: Sql, grant: queries.GrantRow, presented: string): Promise<TokenReply> {
     const refreshToken = successorOf(presented)
-    await queries.insertToken(db, {
+    await queries.insertToken(tx, {
       hash: hashSecret(refreshToken),
       grant_id: grant.id,
       kind: 'refresh',
       expires_at: new Date(clock.now() + REFRESH_LIFETIME_MS),
     })
-    return reply(db, grant, refreshToken)
+    return reply(tx, grant, refreshToken)
   }
 
   async function repeat(
-    db: Sql,
+    tx: Sql,
     grant: queries.GrantRow,
     presented: string,
     usedAt: Date,
   ): Promise<TokenReply | undefined> {
     if (clock.now() - usedAt.getTime() > REPEAT_GRACE_MS) return undefined
     const refreshToken = successorOf(presented)
-    const successor = await queries.lockToken(db, hashSecret(refreshToken))
-    return successor && !successor.used_at && !successor.revoked_at ? reply(db, grant, refreshToken) : undefined
+    const successor = await queries.lockToken(tx, hashSecret(refreshToken))
+    return successor && !successor.used_at && !successor.revoked_at ? reply(tx, grant, refreshToken) : undefined
   }
 
   async function end(grantId: string): Promise<void> {
@@ -121,7 +121,7 @@ export function createTokens({
     repeat,
     end,
 
-    async grant(db, actor, allowed) {
+    async grant(tx, actor, allowed) {
       const grant = {
         id: newId('grt', clock.now()),
         client_id: allowed.client_id,
@@ -132,9 +132,9 @@ export function createTokens({
         resource: allowed.resource,
         created_at: now(),
       }
-      await queries.insertGrant(db, grant)
-      await hooks.onSignIn(db, actor.userId, now())
-      await recordAudit(db, {
+      await queries.insertGrant(tx, grant)
+      await hooks.onSignIn(tx, actor.userId, now())
+      await recordAudit(tx, {
         at: now(),
         orgId: actor.orgId,
         actor,
@@ -148,8 +148,8 @@ export function createTokens({
     async exchangeCode(form) {
       const presented = form.get('code') ?? ''
       const hash = hashSecret(presented)
-      const outcome = await transaction(sql, async (db) => {
-        const code = await queries.lockCode(db, hash)
+      const outcome = await transaction(sql, async (tx) => {
+        const code = await queries.lockCode(tx, hash)
         if (!code || code.client_id !== form.get('client_id'))
           throw invalidGrant('The code is unknown, or it belongs to another client.')
         if (code.used_at) return { reused: code.id }
@@ -161,8 +161,8 @@ export function createTokens({
         if (!isVerified(form.get('code_verifier') ?? '', code.challenge))
           throw invalidGrant('code_verifier does not match the challenge.')
         requireSameResource(form, code.resource)
-        await queries.markCodeUsed(db, hash, now())
-        return { reply: await issue(db, code, presented) }
+        await queries.markCodeUsed(tx, hash, now())
+        return { reply: await issue(tx, code, presented) }
       })
       if (outcome.reply) return outcome.reply
       await end(outcome.reused)
@@ -172,8 +172,8 @@ export function createTokens({
     async refresh(form) {
       const presented = form.get('refresh_token') ?? ''
       const hash = hashSecret(presented)
-      const outcome = await transaction(sql, async (db) => {
-        const token = await queries.lockToken(db, hash)
+      const outcome = await transaction(sql, async (tx) => {
+        const token = await queries.lockToken(tx, hash)
         if (!token || token.kind !== 'refresh' || token.client_id !== form.get('client_id'))
           throw invalidGrant('The refresh token is unknown, or it belongs to another client.')
         if (token.revoked_at || token.expires_at.getTime() <= clock.now())
@@ -181,11 +181,11 @@ export function createTokens({
         requireSameResource(form, token.resource)
         requireSubset(form.get('scope'), token.scopes)
         if (token.used_at) {
-          const repeated = await repeat(db, token, presented, token.used_at)
+          const repeated = await repeat(tx, token, presented, token.used_at)
           return repeated ? { reply: repeated } : { reused: token.id }
         }
-        await queries.markTokenUsed(db, hash, now())
-        return { reply: await issue(db, token, presented) }
+        await queries.markTokenUsed(tx, hash, now())
+        return { reply: await issue(tx, token, presented) }
       })
       if (outcome.reply) return outcome.reply
       await end(outcome.reused)

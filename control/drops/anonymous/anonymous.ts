@@ -169,9 +169,9 @@ export function createAnonymous({
   ): Promise<Propagated<AnonymousDrop>> {
     const inspection = await requireHarmless(publisher, prepared)
     const claimSecret = randomSecret()
-    const site = await transaction(sql, async (db) => {
+    const site = await transaction(sql, async (tx) => {
       const reserved = await sites.reserve(
-        db,
+        tx,
         {
           anonymousId: publisher.anonymousId,
           network: storage.networkOf(publisher.ip),
@@ -179,8 +179,8 @@ export function createAnonymous({
         },
         { name },
       )
-      const { version } = await versions.commit(db, reserved, prepared, null, {})
-      if (inspection.verdict === 'review') await inspector.queue(db, reserved.id, inspection)
+      const { version } = await versions.commit(tx, reserved, prepared, null, {})
+      if (inspection.verdict === 'review') await inspector.queue(tx, reserved.id, inspection)
       return { ...reserved, report: version.report }
     })
     const drop = {
@@ -194,24 +194,24 @@ export function createAnonymous({
     }
     const { pending, refused } = await events.propagate()
     if (refused === undefined) return { value: drop, pending }
-    await transaction(sql, async (db) => {
-      const found = await sites.find(db, site.id)
-      if (found && !found.deleted_at && found.org_id === null) await sites.remove(db, found)
+    await transaction(sql, async (tx) => {
+      const found = await sites.find(tx, site.id)
+      if (found && !found.deleted_at && found.org_id === null) await sites.remove(tx, found)
     })
     await events.propagate()
     throw errors.notServed(refused)
   }
 
   /** Moves drops into an organisation: same address, the clock of its plan, no claim link any more. */
-  async function adopt(db: Sql, orgId: string, by: queries.Claim, cap: 'capped' | 'uncapped'): Promise<Adoption> {
-    const plan = await sites.lockOrganisation(db, orgId)
+  async function adopt(tx: Sql, orgId: string, by: queries.Claim, cap: 'capped' | 'uncapped'): Promise<Adoption> {
+    const plan = await sites.lockOrganisation(tx, orgId)
     const now = new Date(clock.now())
-    const claimable = await queries.lockClaimable(db, by, now)
-    const room = cap === 'capped' ? Math.max(0, await sites.roomFor(db, orgId, plan)) : claimable.length
+    const claimable = await queries.lockClaimable(tx, by, now)
+    const room = cap === 'capped' ? Math.max(0, await sites.roomFor(tx, orgId, plan)) : claimable.length
     const ids = claimable.slice(0, room)
     for (const id of ids) {
-      await queries.adoptSite(db, id, { orgId, now })
-      await refreshRoutes(db, id)
+      await queries.adoptSite(tx, id, { orgId, now })
+      await refreshRoutes(tx, id)
     }
     return { ids, plan, left: claimable.length - ids.length }
   }
@@ -240,9 +240,9 @@ export function createAnonymous({
       }))
     },
 
-    async claimBrowser(db, from) {
+    async claimBrowser(tx, from) {
       const cap = from.isNewAccount ? 'uncapped' : 'capped'
-      return (await adopt(db, from.orgId, { anonymousId: from.anonymousId }, cap)).ids.length
+      return (await adopt(tx, from.orgId, { anonymousId: from.anonymousId }, cap)).ids.length
     },
 
     async findClaim(secret) {
@@ -258,15 +258,15 @@ export function createAnonymous({
     },
 
     async claimLink(actor, secret) {
-      const siteId = await transaction(sql, async (db) => {
-        const { ids, plan, left } = await adopt(db, actor.orgId, { claimHash: hashSecret(secret) }, 'capped')
+      const siteId = await transaction(sql, async (tx) => {
+        const { ids, plan, left } = await adopt(tx, actor.orgId, { claimHash: hashSecret(secret) }, 'capped')
         const [id] = ids
         if (left > 0)
           throw errors.planLimit(
             `Your plan allows ${plans[plan].activeDrops} active drops. Delete one, or upgrade, then use this link again.`,
           )
         if (id === undefined) throw errors.notFound('unclaimed drop')
-        await versions.requireStorage(db, actor.orgId, plan)
+        await versions.requireStorage(tx, actor.orgId, plan)
         return id
       })
       await events.propagate()

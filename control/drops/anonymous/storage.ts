@@ -16,7 +16,7 @@ export interface AnonymousStorage {
   /** Stands for a network in the database; an address must not be kept there. */
   networkOf(ip: string): string
   /** Throws when there is no room for another drop: rate_limited for a network, unavailable for all. */
-  requireRoom(db: Sql, network: string): Promise<void>
+  requireRoom(tx: Sql, network: string): Promise<void>
 }
 
 export function createAnonymousStorage({
@@ -30,21 +30,21 @@ export function createAnonymousStorage({
 }): AnonymousStorage {
   let total = { bytes: 0, at: -Infinity }
 
-  async function totalBytes(db: Sql): Promise<number> {
+  async function totalBytes(tx: Sql): Promise<number> {
     if (clock.now() - total.at > TOTAL_FRESH_MS)
-      total = { bytes: await anonymousBytes(db, new Date(clock.now())), at: clock.now() }
+      total = { bytes: await anonymousBytes(tx, new Date(clock.now())), at: clock.now() }
     return total.bytes
   }
 
   return {
     networkOf: (ip) => secrets.sign('anonymous-network', limitKeyOfIp(ip)),
-    async requireRoom(db, network) {
-      if ((await anonymousBytes(db, new Date(clock.now()), network)) >= config.anonymousNetworkStorageBytes)
+    async requireRoom(tx, network) {
+      if ((await anonymousBytes(tx, new Date(clock.now()), network)) >= config.anonymousNetworkStorageBytes)
         throw errors.rateLimited(
           RETRY_SECONDS,
           'Your network stores as much without an account as it may. Sign in to publish more.',
         )
-      if ((await totalBytes(db)) >= config.anonymousStorageBytes)
+      if ((await totalBytes(tx)) >= config.anonymousStorageBytes)
         throw errors.unavailable('There is no room for more drops without an account right now. Sign in to publish.')
     },
   }

@@ -71,19 +71,19 @@ export interface Domains {
   catchUp(): Promise<void>
   mirror: Mirror
   /** Routes of a locked site's domains, for `refreshRoutes`. A site that is gone gives its domains up. */
-  routesOf(db: Sql, site: { id: string; slug: string; deleted_at: Date | null }): Promise<NewRoute[]>
+  routesOf(tx: Sql, site: { id: string; slug: string; deleted_at: Date | null }): Promise<NewRoute[]>
   /** Fills an empty Redis with what the edges had put there; what is there already is newer. */
   republishCertificates(target: Redis): Promise<void>
   /**
    * The plan has ended: visitors of a domain see the page of a paused drop, over the certificate that it keeps, and
    * nobody else gets the name without proof. Resolves the names that were served.
    */
-  stop(db: Sql, orgId: string): Promise<string[]>
+  stop(tx: Sql, orgId: string): Promise<string[]>
   /**
    * A plan has room for domains: those that were added first come back, as many as fit, each with its pair, and are
    * checked at once. The organisation is locked.
    */
-  resume(db: Sql, orgId: string, plan: PlanName): Promise<void>
+  resume(tx: Sql, orgId: string, plan: PlanName): Promise<void>
   /** For operators: what the edges serve, and when it ends. Never a key. */
   certificates(): Promise<{ name: string; not_before: string; not_after: string; updated_at: string }[]>
 }
@@ -133,17 +133,17 @@ export function createDomains(deps: DomainsDependencies): Domains {
     return { ...(await singleView(row)), pair: pair ? await singleView(pair) : null }
   }
 
-  async function requireOwnSite(db: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<void> {
-    if (!(await queries.isOwnSite(db, actor.orgId, siteId))) throw errors.notFound()
+  async function requireOwnSite(tx: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<void> {
+    if (!(await queries.isOwnSite(tx, actor.orgId, siteId))) throw errors.notFound()
   }
 
-  async function lockOwnSite(db: Sql, actor: Actor, siteId: string): Promise<void> {
-    if (!(await queries.lockOwnSite(db, actor.orgId, siteId))) throw errors.notFound()
+  async function lockOwnSite(tx: Sql, actor: Actor, siteId: string): Promise<void> {
+    if (!(await queries.lockOwnSite(tx, actor.orgId, siteId))) throw errors.notFound()
   }
 
-  async function requireDomain(db: Sql, actor: Actor, siteId: string, domain: string): Promise<DomainRow> {
-    await requireOwnSite(db, actor, siteId)
-    const row = await queries.findDomain(db, siteId, asTyped(domain))
+  async function requireDomain(tx: Sql, actor: Actor, siteId: string, domain: string): Promise<DomainRow> {
+    await requireOwnSite(tx, actor, siteId)
+    const row = await queries.findDomain(tx, siteId, asTyped(domain))
     if (!row) throw errors.notFound('domain')
     return row
   }
@@ -169,17 +169,17 @@ export function createDomains(deps: DomainsDependencies): Domains {
 
   /** One claim, inside the caller's transaction. */
   async function claim(
-    db: Sql,
+    tx: Sql,
     actor: Actor,
     siteId: string,
     domain: string,
     redirectTo: string | null,
   ): Promise<void> {
-    const present = await queries.findClaim(db, actor.orgId, domain)
+    const present = await queries.findClaim(tx, actor.orgId, domain)
     if (present && present.site_id === siteId && present.redirect_to === redirectTo) return
     if (present)
       throw errors.conflict('domain_taken', `${domain} already belongs to a drop of yours. Remove it there first.`)
-    await queries.insertDomain(db, {
+    await queries.insertDomain(tx, {
       id: newId('dom', clock.now()),
       domain,
       site_id: siteId,
@@ -187,20 +187,20 @@ export function createDomains(deps: DomainsDependencies): Domains {
       redirect_to: redirectTo,
       reason: 'not_checked',
       verify_token: newToken(),
-      is_cname_spent: await queries.hadDomain(db, siteId, domain),
+      is_cname_spent: await queries.hadDomain(tx, siteId, domain),
       next_check_at: now(),
       created_at: now(),
     })
   }
 
   /** Caller has locked the plan. */
-  async function requireRoom(db: Sql, actor: Actor, plan: Plan, domain: string): Promise<void> {
+  async function requireRoom(tx: Sql, actor: Actor, plan: Plan, domain: string): Promise<void> {
     if (plan.customDomains === 0) throw errors.planFeature('A custom domain')
-    if (await queries.findClaim(db, actor.orgId, domain)) return
-    if ((await queries.countDomains(db, actor.orgId)) >= plan.customDomains)
+    if (await queries.findClaim(tx, actor.orgId, domain)) return
+    if ((await queries.countDomains(tx, actor.orgId)) >= plan.customDomains)
       throw errors.planLimit(`Your plan allows ${plan.customDomains} custom domains. Remove one, or upgrade.`)
     const since = new Date(now().getTime() - DAY_MS)
-    if ((await queries.countDomainsSince(db, actor.orgId, since)) >= rules.newDomainsPerDay(plan.customDomains))
+    if ((await queries.countDomainsSince(tx, actor.orgId, since)) >= rules.newDomainsPerDay(plan.customDomains))
       throw errors.rateLimited(
         HOUR_MS / SECOND_MS,
         'Your organisation has added many domains within a day. Wait until tomorrow, then go on.',
@@ -208,19 +208,19 @@ export function createDomains(deps: DomainsDependencies): Domains {
   }
 
   /** Everything of a domain goes: the claim, the route, the certificate, as they are by now. */
-  async function release(db: Sql, claim: DomainRow): Promise<void> {
-    const row = await queries.lockClaim(db, claim)
+  async function release(tx: Sql, claim: DomainRow): Promise<void> {
+    const row = await queries.lockClaim(tx, claim)
     if (!row) return
-    await queries.removeDomain(db, row.id, now())
+    await queries.removeDomain(tx, row.id, now())
     if (!row.holds) return
-    if (row.wanted) await setDomainWanted(db, row.domain, { wanted: false })
-    await setRoute(db, { kind: 'none', host: row.domain })
+    if (row.wanted) await setDomainWanted(tx, row.domain, { wanted: false })
+    await setRoute(tx, { kind: 'none', host: row.domain })
   }
 
-  async function resume(db: Sql, orgId: string, plan: PlanName): Promise<void> {
-    const all = await queries.domainsOfOrganisation(db, orgId)
+  async function resume(tx: Sql, orgId: string, plan: PlanName): Promise<void> {
+    const all = await queries.domainsOfOrganisation(tx, orgId)
     for (const { id } of rules.resumable(all, plans[plan].customDomains))
-      await queries.updateDomain(db, id, {
+      await queries.updateDomain(tx, id, {
         stopped_at: null,
         state: 'awaiting_dns',
         reason: 'not_checked',
@@ -249,14 +249,14 @@ export function createDomains(deps: DomainsDependencies): Domains {
       if ('problem' in parsed) throw errors.invalidRequest(`domain: ${parsed.problem}`)
       const { domain } = parsed
       const pair = wanted.pair === false ? undefined : pairOf(domain)
-      await transaction(sql, async (db) => {
-        const plan = plans[(await queries.lockPlan(db, actor.orgId)) ?? 'free']
-        await lockOwnSite(db, actor, siteId)
-        await requireRoom(db, actor, plan, domain)
-        await claim(db, actor, siteId, domain, null)
-        const isPairFree = pair !== undefined && !(await queries.findClaim(db, actor.orgId, pair))
-        if (isPairFree) await claim(db, actor, siteId, pair, domain)
-        await audit(db, { actor, action: 'domain.added', subject: domain, detail: { site: siteId } })
+      await transaction(sql, async (tx) => {
+        const plan = plans[(await queries.lockPlan(tx, actor.orgId)) ?? 'free']
+        await lockOwnSite(tx, actor, siteId)
+        await requireRoom(tx, actor, plan, domain)
+        await claim(tx, actor, siteId, domain, null)
+        const isPairFree = pair !== undefined && !(await queries.findClaim(tx, actor.orgId, pair))
+        if (isPairFree) await claim(tx, actor, siteId, pair, domain)
+        await audit(tx, { actor, action: 'domain.added', subject: domain, detail: { site: siteId } })
       })
       const looked = checkBoth(siteId, domain).catch((error: unknown) =>
         log.warn({ err: error, domain }, 'a new domain could not be looked at; the next check will'),
@@ -266,15 +266,15 @@ export function createDomains(deps: DomainsDependencies): Domains {
     },
 
     async remove(actor: Actor, siteId: string, domain: string): Promise<{ pending: boolean }> {
-      await transaction(sql, async (db) => {
-        const plan = (await queries.lockPlan(db, actor.orgId)) ?? 'free'
-        await lockOwnSite(db, actor, siteId)
-        const row = await requireDomain(db, actor, siteId, domain)
-        const all = await queries.listDomains(db, siteId)
+      await transaction(sql, async (tx) => {
+        const plan = (await queries.lockPlan(tx, actor.orgId)) ?? 'free'
+        await lockOwnSite(tx, actor, siteId)
+        const row = await requireDomain(tx, actor, siteId, domain)
+        const all = await queries.listDomains(tx, siteId)
         for (const one of all.filter((other) => other.id === row.id || other.redirect_to === row.domain))
-          await release(db, one)
-        await resume(db, actor.orgId, plan)
-        await audit(db, { actor, action: 'domain.removed', subject: row.domain, detail: { site: siteId } })
+          await release(tx, one)
+        await resume(tx, actor.orgId, plan)
+        await audit(tx, { actor, action: 'domain.removed', subject: row.domain, detail: { site: siteId } })
       })
       return propagate()
     },
@@ -286,15 +286,15 @@ export function createDomains(deps: DomainsDependencies): Domains {
     },
 
     async makeMain(actor, siteId, domain) {
-      const main = await transaction(sql, async (db) => {
-        await lockOwnSite(db, actor, siteId)
-        const row = await requireDomain(db, actor, siteId, domain)
+      const main = await transaction(sql, async (tx) => {
+        await lockOwnSite(tx, actor, siteId)
+        const row = await requireDomain(tx, actor, siteId, domain)
         if (row.redirect_to === null) return row.domain
-        const former = await queries.findDomain(db, siteId, row.redirect_to)
-        await queries.updateDomain(db, row.id, { redirect_to: null })
-        if (former) await queries.updateDomain(db, former.id, { redirect_to: row.domain })
-        await checks.syncRoutes(db, siteId)
-        await audit(db, { actor, action: 'domain.made_main', subject: row.domain, detail: { site: siteId } })
+        const former = await queries.findDomain(tx, siteId, row.redirect_to)
+        await queries.updateDomain(tx, row.id, { redirect_to: null })
+        if (former) await queries.updateDomain(tx, former.id, { redirect_to: row.domain })
+        await checks.syncRoutes(tx, siteId)
+        await audit(tx, { actor, action: 'domain.made_main', subject: row.domain, detail: { site: siteId } })
         return row.domain
       })
       await propagate()
@@ -314,23 +314,23 @@ export function createDomains(deps: DomainsDependencies): Domains {
 
     mirror,
 
-    async routesOf(db: Sql, site: { id: string; slug: string; deleted_at: Date | null }): Promise<NewRoute[]> {
+    async routesOf(tx: Sql, site: { id: string; slug: string; deleted_at: Date | null }): Promise<NewRoute[]> {
       if (site.deleted_at) {
-        for (const row of await queries.listDomains(db, site.id)) await release(db, row)
+        for (const row of await queries.listDomains(tx, site.id)) await release(tx, row)
         return []
       }
-      const rows = await queries.lockDomains(db, site.id)
+      const rows = await queries.lockDomains(tx, site.id)
       return rules.routesOfDomains(rows, siteHost(site.slug, config.sitesDomain))
     },
 
     republishCertificates: mirror.republish,
 
-    async stop(db, orgId) {
+    async stop(tx, orgId) {
       const served: string[] = []
-      for (const row of await queries.domainsOfOrganisation(db, orgId)) {
+      for (const row of await queries.domainsOfOrganisation(tx, orgId)) {
         if (row.stopped_at) continue
         if (row.redirect_to === null && rules.isServed(row.state)) served.push(row.domain)
-        await checks.stop(db, row)
+        await checks.stop(tx, row)
       }
       return served
     },

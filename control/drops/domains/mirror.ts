@@ -93,7 +93,7 @@ export function createMirror({ sql, redis, secrets, log }: MirrorDependencies): 
         const state = decodeRetryState(text)
         if (state) states.set(name, state)
       }
-      await transaction(sql, (db) => queries.replaceRetries(db, states))
+      await transaction(sql, (tx) => queries.replaceRetries(tx, states))
       await copyAccount()
     },
 

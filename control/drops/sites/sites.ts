@@ -142,8 +142,8 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     return sites.map((site) => view(site, counts.get(site.id) ?? 0))
   }
 
-  async function requireOwn(db: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<SiteFacts> {
-    const site = await queries.findOwnSite(db, actor.orgId, siteId)
+  async function requireOwn(tx: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<SiteFacts> {
+    const site = await queries.findOwnSite(tx, actor.orgId, siteId)
     if (!site) throw errors.notFound()
     return site
   }
@@ -153,30 +153,30 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
   }
 
   /** Before anything is added to an organisation: its plan stays as it is, and it is not deleted, until the commit. */
-  async function lockOrganisation(db: Sql, orgId: string): Promise<PlanName> {
-    const plan = await queries.lockOrganisation(db, orgId)
+  async function lockOrganisation(tx: Sql, orgId: string): Promise<PlanName> {
+    const plan = await queries.lockOrganisation(tx, orgId)
     if (!plan) throw errors.notFound('organisation')
     return plan
   }
 
   /** The organisation's site, both locked. */
-  async function lockOwn(db: Sql, actor: Actor, siteId: string): Promise<SiteFacts> {
-    await lockOrganisation(db, actor.orgId)
-    await queries.lockSite(db, siteId)
-    return requireOwn(db, actor, siteId)
+  async function lockOwn(tx: Sql, actor: Actor, siteId: string): Promise<SiteFacts> {
+    await lockOrganisation(tx, actor.orgId)
+    await queries.lockSite(tx, siteId)
+    return requireOwn(tx, actor, siteId)
   }
 
   /** How many more drops may be active. The organisation is locked. */
-  async function roomFor(db: Sql, orgId: string, plan: PlanName): Promise<number> {
-    return plans[plan].activeDrops - (await queries.countActiveSites(db, orgId, now()))
+  async function roomFor(tx: Sql, orgId: string, plan: PlanName): Promise<number> {
+    return plans[plan].activeDrops - (await queries.countActiveSites(tx, orgId, now()))
   }
 
   /** Reserves a slug for a new site inside the caller's transaction. */
-  async function reserve(db: Sql, owner: SiteOwner, wanted: WantedSite): Promise<SiteFacts> {
+  async function reserve(tx: Sql, owner: SiteOwner, wanted: WantedSite): Promise<SiteFacts> {
     const id = newId('st', clock.now())
     const isOwned = 'orgId' in owner
     const slug = wanted.slug ?? randomSlug()
-    await queries.insertSite(db, {
+    await queries.insertSite(tx, {
       id,
       org_id: isOwned ? owner.orgId : null,
       slug,
@@ -189,22 +189,22 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
       claim_hash: isOwned ? null : owner.claimHash,
       created_at: now(),
     })
-    if (wanted.slug !== undefined) await takeWantedSlug(db, wanted.slug, id)
-    else await takeRandomSlug(db, slug, id)
-    return (await queries.findSite(db, id))!
+    if (wanted.slug !== undefined) await takeWantedSlug(tx, wanted.slug, id)
+    else await takeRandomSlug(tx, slug, id)
+    return (await queries.findSite(tx, id))!
   }
 
   /** A new site without content, inside the caller's transaction; its routes are left to the caller. */
-  async function add(db: Sql, actor: Actor, wanted: WantedSite): Promise<SiteFacts> {
-    const plan = await lockOrganisation(db, actor.orgId)
-    if ((await roomFor(db, actor.orgId, plan)) < 1)
+  async function add(tx: Sql, actor: Actor, wanted: WantedSite): Promise<SiteFacts> {
+    const plan = await lockOrganisation(tx, actor.orgId)
+    if ((await roomFor(tx, actor.orgId, plan)) < 1)
       throw errors.planLimit(`Your plan allows ${plans[plan].activeDrops} active drops. Delete one, or upgrade.`)
-    const site = await reserve(db, { orgId: actor.orgId }, wanted)
-    await audit(db, { actor, action: 'site.created', subject: site.id, detail: { slug: site.slug } })
+    const site = await reserve(tx, { orgId: actor.orgId }, wanted)
+    await audit(tx, { actor, action: 'site.created', subject: site.id, detail: { slug: site.slug } })
     return site
   }
 
-  async function takeWantedSlug(db: Sql, slug: string, siteId: string): Promise<void> {
+  async function takeWantedSlug(tx: Sql, slug: string, siteId: string): Promise<void> {
     const problem = slugProblem(slug)
     if (problem === 'invalid')
       throw errors.invalidRequest(
@@ -212,61 +212,61 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
       )
     if (problem === 'reserved') throw errors.slugReserved(slug)
     if (problem === 'prefixed') throw errors.slugPrefixed(slug)
-    if (!(await queries.takeSlug(db, slug, siteId, now()))) throw errors.slugTaken(slug)
+    if (!(await queries.takeSlug(tx, slug, siteId, now()))) throw errors.slugTaken(slug)
   }
 
-  async function takeRandomSlug(db: Sql, first: string, siteId: string): Promise<void> {
+  async function takeRandomSlug(tx: Sql, first: string, siteId: string): Promise<void> {
     for (let attempt = 0, slug = first; attempt < MAX_SLUG_TRIES; attempt++, slug = randomSlug()) {
-      if (!(await queries.takeSlug(db, slug, siteId, now()))) continue
-      if (slug !== first) await queries.updateSite(db, siteId, { slug }, now())
+      if (!(await queries.takeSlug(tx, slug, siteId, now()))) continue
+      if (slug !== first) await queries.updateSite(tx, siteId, { slug }, now())
       return
     }
     throw errors.slugTaken(first)
   }
 
   /** Paused drops that fit the cap again are live. Whenever their owner does something that makes room, or comes back. */
-  async function resumeFitting(db: Sql, orgId: string): Promise<void> {
-    const plan = await queries.lockOrganisation(db, orgId)
+  async function resumeFitting(tx: Sql, orgId: string): Promise<void> {
+    const plan = await queries.lockOrganisation(tx, orgId)
     if (!plan) return
-    const resumed = resumable(await queries.listForCap(db, orgId, now()), plans[plan].activeDrops)
+    const resumed = resumable(await queries.listForCap(tx, orgId, now()), plans[plan].activeDrops)
     if (resumed.length === 0) return
-    await queries.setPaused(db, resumed, null)
-    for (const id of resumed) await refreshRoutes(db, id)
+    await queries.setPaused(tx, resumed, null)
+    for (const id of resumed) await refreshRoutes(tx, id)
   }
 
   /** A paid plan has ended: drops beyond the cap pause. Returns which; their routes are left to the caller. */
-  async function pauseBeyondCap(db: Sql, orgId: string, plan: PlanName): Promise<string[]> {
-    const paused = pausedByEnd(await queries.listForCap(db, orgId, now()), plans[plan].activeDrops)
-    await queries.setPaused(db, paused, now())
+  async function pauseBeyondCap(tx: Sql, orgId: string, plan: PlanName): Promise<string[]> {
+    const paused = pausedByEnd(await queries.listForCap(tx, orgId, now()), plans[plan].activeDrops)
+    await queries.setPaused(tx, paused, now())
     return paused
   }
 
   /** Deletes for good, inside the caller's transaction; the address says "gone" from then on. */
-  async function remove(db: Sql, site: SiteFacts): Promise<void> {
-    await queries.markDeleted(db, site.id, now())
+  async function remove(tx: Sql, site: SiteFacts): Promise<void> {
+    await queries.markDeleted(tx, site.id, now())
     // Nobody has ever seen anything at the address of a drop without content: it is free again at once.
     const wasPublished = site.next_version_number > 1
     const coolsUntil = clock.now() + (wasPublished ? config.slugCooldownMs : 0)
-    await queries.releaseSlug(db, site.slug, 'tombstone', new Date(coolsUntil))
-    await queries.buryFormerSlugs(db, site.id)
-    await refreshRoutes(db, site.id)
+    await queries.releaseSlug(tx, site.slug, 'tombstone', new Date(coolsUntil))
+    await queries.buryFormerSlugs(tx, site.id)
+    await refreshRoutes(tx, site.id)
   }
 
   /** Its owner's mailbox is proved, or no longer is: what visitors meet at each drop is decided anew. */
-  async function refreshOwned(db: Sql, userId: string): Promise<void> {
-    for (const id of await queries.siteIdsOfOwner(db, userId)) await refreshRoutes(db, id)
+  async function refreshOwned(tx: Sql, userId: string): Promise<void> {
+    for (const id of await queries.siteIdsOfOwner(tx, userId)) await refreshRoutes(tx, id)
   }
 
   /** With its organisation goes every drop. */
-  async function removeAll(db: Sql, orgId: string): Promise<void> {
-    for (const site of await queries.listSites(db, orgId)) await remove(db, site)
+  async function removeAll(tx: Sql, orgId: string): Promise<void> {
+    for (const site of await queries.listSites(tx, orgId)) await remove(tx, site)
   }
 
-  async function rename(db: Sql, site: SiteFacts, slug: string): Promise<void> {
+  async function rename(tx: Sql, site: SiteFacts, slug: string): Promise<void> {
     if (site.taken_down_at)
       throw errors.forbidden('This drop was removed by trust and safety. Its address stays as it is.')
-    await takeWantedSlug(db, slug, site.id)
-    await queries.releaseSlug(db, site.slug, 'former', new Date(clock.now() + config.slugCooldownMs))
+    await takeWantedSlug(tx, slug, site.id)
+    await queries.releaseSlug(tx, site.slug, 'former', new Date(clock.now() + config.slugCooldownMs))
   }
 
   /** Columns that a PATCH sets, besides the password. */
@@ -310,9 +310,9 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     },
 
     async create(actor, wanted) {
-      const site = await transaction(sql, async (db) => {
-        const added = await add(db, actor, wanted)
-        await refreshRoutes(db, added.id)
+      const site = await transaction(sql, async (tx) => {
+        const added = await add(tx, actor, wanted)
+        await refreshRoutes(tx, added.id)
         return added
       })
       return { value: view(site, 0), ...(await events.propagate()) }
@@ -323,25 +323,25 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
       const password =
         patch.password === undefined ? undefined : await preparePassword(before.plan, before, patch.password)
       const changes = changesOf(before, patch)
-      await transaction(sql, async (db) => {
-        await queries.lockSite(db, siteId)
-        const site = await requireOwn(db, actor, siteId)
-        if (patch.slug !== undefined && patch.slug !== site.slug) await rename(db, site, patch.slug)
-        await queries.updateSite(db, siteId, changes, now())
-        if (password !== undefined) await writePassword(db, site, password, now())
-        await refreshRoutes(db, siteId)
-        await audit(db, { actor, action: 'site.updated', subject: siteId, detail: { fields: Object.keys(patch) } })
+      await transaction(sql, async (tx) => {
+        await queries.lockSite(tx, siteId)
+        const site = await requireOwn(tx, actor, siteId)
+        if (patch.slug !== undefined && patch.slug !== site.slug) await rename(tx, site, patch.slug)
+        await queries.updateSite(tx, siteId, changes, now())
+        if (password !== undefined) await writePassword(tx, site, password, now())
+        await refreshRoutes(tx, siteId)
+        await audit(tx, { actor, action: 'site.updated', subject: siteId, detail: { fields: Object.keys(patch) } })
       })
       const { pending } = await events.propagate()
       return { value: await viewOwn(actor, siteId), pending }
     },
 
     async delete(actor, siteId) {
-      await transaction(sql, async (db) => {
-        const site = await lockOwn(db, actor, siteId)
-        await remove(db, site)
-        await resumeFitting(db, actor.orgId)
-        await audit(db, { actor, action: 'site.deleted', subject: siteId, detail: { slug: site.slug } })
+      await transaction(sql, async (tx) => {
+        const site = await lockOwn(tx, actor, siteId)
+        await remove(tx, site)
+        await resumeFitting(tx, actor.orgId)
+        await audit(tx, { actor, action: 'site.deleted', subject: siteId, detail: { slug: site.slug } })
       })
       return { value: undefined, ...(await events.propagate()) }
     },
@@ -350,16 +350,16 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
       const chosen = [...new Set(siteIds)]
       if (chosen.length > plans.free.activeDrops)
         throw errors.invalidRequest(`Choose at most ${plans.free.activeDrops} drops: the free plan keeps as many live.`)
-      await transaction(sql, async (db) => {
-        const plan = await lockOrganisation(db, actor.orgId)
-        for (const id of chosen) await requireOwn(db, actor, id)
-        await queries.setChosen(db, actor.orgId, chosen)
-        const all = await queries.listForCap(db, actor.orgId, now())
+      await transaction(sql, async (tx) => {
+        const plan = await lockOrganisation(tx, actor.orgId)
+        for (const id of chosen) await requireOwn(tx, actor, id)
+        await queries.setChosen(tx, actor.orgId, chosen)
+        const all = await queries.listForCap(tx, actor.orgId, now())
         const { pause, resume } = swapForChosen(all, plans[plan].activeDrops)
-        await queries.setPaused(db, pause, now())
-        await queries.setPaused(db, resume, null)
-        for (const id of [...pause, ...resume].toSorted()) await refreshRoutes(db, id)
-        await audit(db, { actor, action: 'site.chosen', subject: actor.orgId, detail: { chosen, pause, resume } })
+        await queries.setPaused(tx, pause, now())
+        await queries.setPaused(tx, resume, null)
+        for (const id of [...pause, ...resume].toSorted()) await refreshRoutes(tx, id)
+        await audit(tx, { actor, action: 'site.chosen', subject: actor.orgId, detail: { chosen, pause, resume } })
       })
       const { pending } = await events.propagate()
       return { value: await views(await queries.listSites(sql, actor.orgId)), pending }

@@ -12,7 +12,7 @@ export async function foldViews({ sql, redis }: { sql: Pool; redis: Redis }): Pr
     await redis.rename(keys.views, `${keys.views}:batch:${randomUUID()}`).catch(ignoreMissing)
   for (const batchKey of await batches(redis)) {
     const counts = await redis.hgetall(batchKey)
-    await transaction(sql, (db) => addBatch(db, batchKey, counts))
+    await transaction(sql, (tx) => addBatch(tx, batchKey, counts))
     await redis.del(batchKey)
   }
 }

@@ -86,26 +86,26 @@ export function createTrust({
   async function moderate(
     moderator: Moderator,
     address: string,
-    change: (db: Sql, site: queries.FoundSite) => Promise<void>,
-    otherwise: (db: Sql, host: string) => Promise<boolean> = async () => false,
+    change: (tx: Sql, site: queries.FoundSite) => Promise<void>,
+    otherwise: (tx: Sql, host: string) => Promise<boolean> = async () => false,
   ): Promise<{ pending: boolean }> {
     requireStaff(moderator)
     const host = hostOf(address)
     if (host === undefined) throw errors.notFound()
-    await transaction(sql, async (db) => {
-      const site = (await queries.lockSiteBySlug(db, address)) ?? (await queries.lockSiteByHost(db, host))
+    await transaction(sql, async (tx) => {
+      const site = (await queries.lockSiteBySlug(tx, address)) ?? (await queries.lockSiteByHost(tx, host))
       if (site) {
-        await change(db, site)
-        await refreshRoutes(db, site.id)
-      } else if (!(await otherwise(db, host))) throw errors.notFound()
+        await change(tx, site)
+        await refreshRoutes(tx, site.id)
+      } else if (!(await otherwise(tx, host))) throw errors.notFound()
     })
     return events.propagate()
   }
 
-  async function takeDown(moderator: Moderator, db: Sql, site: queries.FoundSite, reason: string): Promise<void> {
-    await queries.setTakenDown(db, site.id, now(), reason)
-    await queries.resolveAllOf(db, site.id, 'taken down', now())
-    await recordAudit(db, {
+  async function takeDown(moderator: Moderator, tx: Sql, site: queries.FoundSite, reason: string): Promise<void> {
+    await queries.setTakenDown(tx, site.id, now(), reason)
+    await queries.resolveAllOf(tx, site.id, 'taken down', now())
+    await recordAudit(tx, {
       at: now(),
       orgId: site.org_id,
       actor: moderator,
@@ -114,7 +114,7 @@ export function createTrust({
       detail: { slug: site.slug, reason },
     })
     if (site.owner_email)
-      await enqueueMail(db, {
+      await enqueueMail(tx, {
         eventKey: `takedown:${site.id}:${clock.now()}`,
         to: site.owner_email,
         template: 'takedown',
@@ -126,11 +126,11 @@ export function createTrust({
    * Edges may serve an address that the database does not know, from before it was restored. It has no owner to be told
    * and no content to be given back: it is known to be removed from here on.
    */
-  async function takeDownUnknown(moderator: Moderator, db: Sql, host: string, reason: string): Promise<boolean> {
-    if ((await queries.leadsSomewhere(db, host)) || !(await events.isServed(host))) return false
-    await setRoute(db, closedRouteOf(host, 'unknown', 'removed'))
+  async function takeDownUnknown(moderator: Moderator, tx: Sql, host: string, reason: string): Promise<boolean> {
+    if ((await queries.leadsSomewhere(tx, host)) || !(await events.isServed(host))) return false
+    await setRoute(tx, closedRouteOf(host, 'unknown', 'removed'))
     const detail = { host, reason }
-    await recordAudit(db, {
+    await recordAudit(tx, {
       at: now(),
       orgId: null,
       actor: moderator,
@@ -146,15 +146,15 @@ export function createTrust({
       moderate(
         moderator,
         address,
-        (db, site) => takeDown(moderator, db, site, reason),
-        (db, host) => takeDownUnknown(moderator, db, host, reason),
+        (tx, site) => takeDown(moderator, tx, site, reason),
+        (tx, host) => takeDownUnknown(moderator, tx, host, reason),
       ),
 
     restore: (moderator, slug) =>
-      moderate(moderator, slug, async (db, site) => {
+      moderate(moderator, slug, async (tx, site) => {
         if (!site.taken_down_at) throw errors.invalidRequest(`"${slug}" has not been taken down.`)
-        await queries.setTakenDown(db, site.id, null, null)
-        await recordAudit(db, {
+        await queries.setTakenDown(tx, site.id, null, null)
+        await recordAudit(tx, {
           at: now(),
           orgId: site.org_id,
           actor: moderator,

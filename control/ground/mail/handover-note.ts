@@ -24,8 +24,8 @@ export function createHandoverNote({ sql, mailId, now }: { sql: Pool; mailId: st
   return {
     async prepare() {
       const written = Promise.withResolvers<void>()
-      noted = transaction(sql, async (db) => {
-        if (!(await insertHandover(db, mailId, now))) throw new HandedOverElsewhere(mailId)
+      noted = transaction(sql, async (tx) => {
+        if (!(await insertHandover(tx, mailId, now))) throw new HandedOverElsewhere(mailId)
         written.resolve()
         if ((await outcome.promise) === 'not handed over') throw new NotHandedOver(mailId)
       })

@@ -77,43 +77,43 @@ export function createMailer({
   let wake: () => void = () => {}
 
   async function settleNext(): Promise<boolean> {
-    return transaction(sql, async (locked) => {
-      const mail = await lockDueMail(locked, now())
+    return transaction(sql, async (tx) => {
+      const mail = await lockDueMail(tx, now())
       if (!mail) return false
-      if (await wasHandedOver(locked, mail.id)) {
+      if (await wasHandedOver(tx, mail.id)) {
         log.info({ mail: mail.id }, 'a sender ended while handing this mail over; it counts as sent')
-        await markMailSent(locked, mail.id, now())
+        await markMailSent(tx, mail.id, now())
       } else {
-        await send(locked, mail)
+        await send(tx, mail)
       }
       return true
     })
   }
 
-  async function send(locked: Sql, mail: MailRow): Promise<void> {
+  async function send(tx: Sql, mail: MailRow): Promise<void> {
     const note = createHandoverNote({ sql, mailId: mail.id, now: now() })
     try {
       const content = JSON.parse(secrets.open(mail.sealed, sealContext(mail.id)).toString('utf8')) as RenderedMail
       await sink.deliver({ id: mail.id, from: mailFrom, to: mail.recipient, createdAt: mail.createdAt, content }, note)
       await note.settle()
-      await markMailSent(locked, mail.id, now())
+      await markMailSent(tx, mail.id, now())
     } catch (error) {
       await note.settle()
-      await noteFailure(locked, mail, error)
+      await noteFailure(tx, mail, error)
     }
   }
 
-  async function noteFailure(locked: Sql, mail: MailRow, error: unknown): Promise<void> {
+  async function noteFailure(tx: Sql, mail: MailRow, error: unknown): Promise<void> {
     // The other sender's note must stay; this transaction changes nothing.
     if (error instanceof HandedOverElsewhere) throw error
     const verdict = verdictOn(error, mail.attempts)
     const message = error instanceof Error ? error.message.slice(0, 500) : 'unknown'
     if (verdict.kind === 'give_up') {
       log.error({ mail: mail.id, err: error }, 'a mail could not be sent')
-      await markMailFailed(locked, mail.id, now(), message)
+      await markMailFailed(tx, mail.id, now(), message)
     } else {
       log.warn({ mail: mail.id, err: error, retryInMs: verdict.delayMs }, 'a mail could not be sent yet')
-      await postponeMail(locked, mail.id, new Date(clock.now() + verdict.delayMs), message)
+      await postponeMail(tx, mail.id, new Date(clock.now() + verdict.delayMs), message)
     }
   }
 

@@ -34,19 +34,15 @@ import {
 type ClosingDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'now' | 'enqueueMail'>
 
 /** Ends an account inside the caller's transaction: its organisations, drops, sessions and tokens go, and a mail says so. */
-export type CloseAccount = (
-  locked: Sql,
-  user: { readonly id: string; readonly email: string },
-  by?: Actor,
-) => Promise<void>
+export type CloseAccount = (tx: Sql, user: { readonly id: string; readonly email: string }, by?: Actor) => Promise<void>
 
 export function createCloseAccount({
   hooks,
   now,
   enqueueMail,
 }: Pick<ClosingDependencies, 'hooks' | 'now' | 'enqueueMail'>): CloseAccount {
-  return async (locked, user, by) => {
-    const owned = await lockOwnedOrganisations(locked, user.id)
+  return async (tx, user, by) => {
+    const owned = await lockOwnedOrganisations(tx, user.id)
     const shared = owned.filter((organisation) => organisation.members > 1).map((organisation) => organisation.name)
     if (shared.length > 0) {
       throw errors.conflict(
@@ -56,15 +52,15 @@ export function createCloseAccount({
     }
     for (const { id } of owned) {
       const actor: AuditActor = by ?? { system: 'lifecycle' }
-      await recordAudit(locked, { at: now(), orgId: id, actor, action: 'account.deleted', subject: user.id })
-      await hooks.onOrganisationDeleted(locked, id, now())
-      await closeOrganisation(locked, id, now())
+      await recordAudit(tx, { at: now(), orgId: id, actor, action: 'account.deleted', subject: user.id })
+      await hooks.onOrganisationDeleted(tx, id, now())
+      await closeOrganisation(tx, id, now())
     }
-    await leaveAllOrganisations(locked, user.id)
-    await endSessionsOf(locked, user.id)
-    await revokeTokensOf(locked, user.id, now())
-    await eraseUser(locked, user.id, now())
-    await enqueueMail(locked, {
+    await leaveAllOrganisations(tx, user.id)
+    await endSessionsOf(tx, user.id)
+    await revokeTokensOf(tx, user.id, now())
+    await eraseUser(tx, user.id, now())
+    await enqueueMail(tx, {
       eventKey: `account_deleted:${user.id}`,
       to: user.email,
       template: 'account_deleted',
@@ -82,10 +78,10 @@ export function createClosing({
   return {
     async deleteAccount(actor, { password }) {
       await requirePassword(sql, throttle, actor, password)
-      await transaction(sql, async (locked) => {
-        const user = await lockUser(locked, actor.userId)
+      await transaction(sql, async (tx) => {
+        const user = await lockUser(tx, actor.userId)
         if (!user) throw errors.unauthorized()
-        await closeAccount(locked, user, actor)
+        await closeAccount(tx, user, actor)
       })
       await hooks.propagate()
       return { setCookie: clearedSessionCookie() }
@@ -139,25 +135,25 @@ export function createAbandonment({
   closeAccount,
 }: AbandonmentDependencies): Pick<Accounts, 'closeUnverified'> {
   async function step(userId: string): Promise<boolean> {
-    return transaction(sql, async (locked) => {
-      const user = await lockUnverified(locked, userId)
+    return transaction(sql, async (tx) => {
+      const user = await lockUnverified(tx, userId)
       if (!user) return false
-      const next = nextStep(user.createdAt, await listAccountNotices(locked, userId), now().getTime(), settings)
+      const next = nextStep(user.createdAt, await listAccountNotices(tx, userId), now().getTime(), settings)
       if (next.kind === 'tell') {
-        await insertAccountNotice(locked, userId, { kind: next.notice, actsAt: next.actsAt, sentAt: now() })
-        await enqueueMail(locked, {
+        await insertAccountNotice(tx, userId, { kind: next.notice, actsAt: next.actsAt, sentAt: now() })
+        await enqueueMail(tx, {
           eventKey: `${next.notice}:${userId}`,
           to: user.email,
           template: 'unverified',
           data: {
             email: user.email,
             at: next.actsAt,
-            drops: (await listOwnedDrops(locked, userId)).map(({ name, slug }) => ({ name, url: dropUrl(slug) })),
-            link: await links.make(locked, 'verify', { userId, email: user.email }, next.actsAt),
+            drops: (await listOwnedDrops(tx, userId)).map(({ name, slug }) => ({ name, url: dropUrl(slug) })),
+            link: await links.make(tx, 'verify', { userId, email: user.email }, next.actsAt),
           },
         })
       }
-      if (next.kind === 'close') await closeAccount(locked, user)
+      if (next.kind === 'close') await closeAccount(tx, user)
       return next.kind === 'close'
     })
   }
@@ -184,17 +180,17 @@ export interface Erasure {
  */
 export function createErasure({ sql, clock, keptMs }: { sql: Pool; clock: Clock; keptMs: number }): Erasure {
   const eraseNext = (): Promise<boolean> =>
-    transaction(sql, async (db) => {
-      const userId = await lockErasable(db, new Date(clock.now() - keptMs))
+    transaction(sql, async (tx) => {
+      const userId = await lockErasable(tx, new Date(clock.now() - keptMs))
       if (userId === undefined) return false
-      const known = await addressesIn(db, userId)
+      const known = await addressesIn(tx, userId)
       // Somebody may have signed up again with the same address: that account's records are not this one's.
-      const inUse = await addressesInUse(db, known)
+      const inUse = await addressesInUse(tx, known)
       const addresses = known.filter((address) => !inUse.includes(address))
-      await eraseFromAudit(db, userId, addresses)
-      await eraseMailsTo(db, addresses)
-      await eraseInvitationsTo(db, addresses)
-      await markErased(db, userId, new Date(clock.now()))
+      await eraseFromAudit(tx, userId, addresses)
+      await eraseMailsTo(tx, addresses)
+      await eraseInvitationsTo(tx, addresses)
+      await markErased(tx, userId, new Date(clock.now()))
       return true
     })
 

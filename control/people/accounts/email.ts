@@ -38,15 +38,15 @@ export function createVerification({
     },
 
     async verifyEmail(token) {
-      const email = await transaction(sql, async (locked) => {
+      const email = await transaction(sql, async (tx) => {
         const tokenHash = hashSecret(token)
-        const link = await findLink(locked, 'verify', tokenHash)
-        const user = link && (await lockUser(locked, link.userId))
+        const link = await findLink(tx, 'verify', tokenHash)
+        const user = link && (await lockUser(tx, link.userId))
         // The address may have changed since the mail was sent; the link then proves the wrong one.
         if (!user || user.email !== link.email) throw errors.invalidLink()
         if (user.verifiedAt === null) {
-          if (!(await useLink(locked, 'verify', tokenHash, now()))) throw errors.invalidLink()
-          await verify(locked, user, now(), hooks)
+          if (!(await useLink(tx, 'verify', tokenHash, now()))) throw errors.invalidLink()
+          await verify(tx, user, now(), hooks)
         }
         return user.email
       })
@@ -57,22 +57,22 @@ export function createVerification({
     async resendVerification(actor) {
       if (actor.emailVerified) return
       await throttle.require('verificationMailPerAccount', actor.userId)
-      await transaction(sql, (locked) => links.send(locked, 'verify', actor))
+      await transaction(sql, (tx) => links.send(tx, 'verify', actor))
     },
   }
 }
 
 /** The mailbox is proved: the owner's drops go live. */
 export async function verify(
-  locked: Sql,
+  tx: Sql,
   user: Pick<UserRow, 'id' | 'email'>,
   at: Date,
   hooks: Pick<AccountHooks, 'onVerified'>,
 ): Promise<void> {
-  await setVerified(locked, user.id, at)
-  await hooks.onVerified(locked, user.id)
-  const orgId = await findHomeOrganisation(locked, user.id)
-  await recordAudit(locked, {
+  await setVerified(tx, user.id, at)
+  await hooks.onVerified(tx, user.id)
+  const orgId = await findHomeOrganisation(tx, user.id)
+  await recordAudit(tx, {
     at,
     orgId,
     actor: { userId: user.id, email: user.email },
@@ -98,27 +98,27 @@ export function createEmailChange({
       await throttle.require('emailChangePerAccount', actor.userId)
       // An address that somebody uses already gets no mail, and the answer does not tell.
       if (await findUserByEmail(sql, email)) return
-      await transaction(sql, (locked) => links.send(locked, 'email_change', { userId: actor.userId, email }))
+      await transaction(sql, (tx) => links.send(tx, 'email_change', { userId: actor.userId, email }))
     },
 
     async confirmEmailChange(token) {
-      const email = await transaction(sql, async (locked) => {
+      const email = await transaction(sql, async (tx) => {
         const tokenHash = hashSecret(token)
-        const link = await useLink(locked, 'email_change', tokenHash, now())
-        const user = link && (await lockUser(locked, link.userId))
+        const link = await useLink(tx, 'email_change', tokenHash, now())
+        const user = link && (await lockUser(tx, link.userId))
         if (!user) throw errors.invalidLink()
-        await setEmail(locked, user.id, link.email, now())
+        await setEmail(tx, user.id, link.email, now())
         // Links that went to the old mailbox open nothing any more.
-        await retireLinks(locked, user.id, ['verify', 'reset', 'email_change'], now())
-        await enqueueMail(locked, {
+        await retireLinks(tx, user.id, ['verify', 'reset', 'email_change'], now())
+        await enqueueMail(tx, {
           eventKey: `email_changed:${tokenHash}`,
           to: user.email,
           template: 'email_changed',
           data: { newEmail: link.email },
         })
-        if (user.verifiedAt === null) await hooks.onVerified(locked, user.id)
-        const orgId = await findHomeOrganisation(locked, user.id)
-        await recordAudit(locked, {
+        if (user.verifiedAt === null) await hooks.onVerified(tx, user.id)
+        const orgId = await findHomeOrganisation(tx, user.id)
+        await recordAudit(tx, {
           at: now(),
           orgId,
           actor: { userId: user.id, email: link.email },

@@ -33,23 +33,23 @@ export function createPasswords({
   async function sendReset(email: string): Promise<void> {
     const user = await findUserByEmail(sql, email)
     if (!user || !(await throttle.admit('resetMailPerAccount', user.id))) return
-    await transaction(sql, (locked) => links.send(locked, 'reset', { userId: user.id, email: user.email }))
+    await transaction(sql, (tx) => links.send(tx, 'reset', { userId: user.id, email: user.email }))
   }
 
   /** Sets the password and ends what was begun with the old one. */
   async function replacePassword(
-    locked: Sql,
+    tx: Sql,
     user: UserRow,
     { passwordHash, endTokensAndApps }: { passwordHash: string; endTokensAndApps: boolean },
   ): Promise<void> {
-    await setPasswordHash(locked, user.id, passwordHash)
-    await endSessionsOf(locked, user.id)
+    await setPasswordHash(tx, user.id, passwordHash)
+    await endSessionsOf(tx, user.id)
     if (endTokensAndApps) {
-      await revokeTokensOf(locked, user.id, now())
-      await hooks.endConnectedApps(locked, user.id, now())
+      await revokeTokensOf(tx, user.id, now())
+      await hooks.endConnectedApps(tx, user.id, now())
     }
-    await retireLinks(locked, user.id, ['reset', 'email_change'], now())
-    await enqueueMail(locked, {
+    await retireLinks(tx, user.id, ['reset', 'email_change'], now())
+    await enqueueMail(tx, {
       eventKey: `password_changed:${randomSecret(12)}`,
       to: user.email,
       template: 'password_changed',
@@ -73,15 +73,15 @@ export function createPasswords({
       if (!known) throw errors.invalidLink()
       requireGoodPassword(password, known.email)
       const passwordHash = await hashPassword(password)
-      const signedIn = await transaction(sql, async (locked) => {
-        const link = await useLink(locked, 'reset', tokenHash, now())
-        const user = link && (await lockUser(locked, link.userId))
+      const signedIn = await transaction(sql, async (tx) => {
+        const link = await useLink(tx, 'reset', tokenHash, now())
+        const user = link && (await lockUser(tx, link.userId))
         if (!user || user.email !== link.email) throw errors.invalidLink()
-        await replacePassword(locked, user, { passwordHash, endTokensAndApps: true })
-        if (user.verifiedAt === null) await verify(locked, user, now(), hooks)
-        const entered = await enter(locked, { ...user, verifiedAt: user.verifiedAt ?? now() }, visit, now(), hooks)
+        await replacePassword(tx, user, { passwordHash, endTokensAndApps: true })
+        if (user.verifiedAt === null) await verify(tx, user, now(), hooks)
+        const entered = await enter(tx, { ...user, verifiedAt: user.verifiedAt ?? now() }, visit, now(), hooks)
         const actor = { userId: user.id, email: user.email, ip: visit.ip }
-        await recordAudit(locked, {
+        await recordAudit(tx, {
           at: now(),
           orgId: entered.orgId,
           actor,
@@ -98,12 +98,12 @@ export function createPasswords({
       await requirePassword(sql, throttle, actor, currentPassword)
       requireGoodPassword(newPassword, actor.email)
       const passwordHash = await hashPassword(newPassword)
-      return transaction(sql, async (locked) => {
-        const user = await lockUser(locked, actor.userId)
+      return transaction(sql, async (tx) => {
+        const user = await lockUser(tx, actor.userId)
         if (!user) throw errors.unauthorized()
-        await replacePassword(locked, user, { passwordHash, endTokensAndApps })
-        const { setCookie } = await beginSession(locked, actor, visit, now())
-        await recordAudit(locked, {
+        await replacePassword(tx, user, { passwordHash, endTokensAndApps })
+        const { setCookie } = await beginSession(tx, actor, visit, now())
+        await recordAudit(tx, {
           at: now(),
           orgId: actor.orgId,
           actor,

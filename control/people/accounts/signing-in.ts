@@ -75,11 +75,11 @@ export function createSigningIn({ sql, hooks, throttle, now, proofOfWork }: Sign
     async signIn(input, visit) {
       const { password, proof } = input
       const checked = await checkCredentials({ email: parseEmail(input.email), password, proof }, visit.ip)
-      const signedIn = await transaction(sql, async (locked) => {
+      const signedIn = await transaction(sql, async (tx) => {
         // Deleted, or given another password, while the hash was computed.
-        const user = await lockUser(locked, checked.id)
+        const user = await lockUser(tx, checked.id)
         if (user?.passwordHash !== checked.passwordHash) throw errors.wrongCredentials()
-        return enter(locked, user, visit, now(), hooks)
+        return enter(tx, user, visit, now(), hooks)
       })
       await hooks.propagate()
       return signedIn
@@ -108,20 +108,20 @@ export function createSigningIn({ sql, hooks, throttle, now, proofOfWork }: Sign
 
 /** Whoever has proved who they are gets a session, their clocks reset and this browser's drops. */
 export async function enter(
-  locked: Sql,
+  tx: Sql,
   user: Pick<UserRow, 'id' | 'email' | 'verifiedAt'>,
   visit: Visit,
   at: Date,
   hooks: Pick<PartDependencies['hooks'], 'onSignIn' | 'claim'>,
 ): Promise<SignedIn> {
-  const orgId = await findHomeOrganisation(locked, user.id)
-  const { setCookie } = await beginSession(locked, { userId: user.id, orgId }, visit, at)
-  await hooks.onSignIn(locked, user.id, at)
+  const orgId = await findHomeOrganisation(tx, user.id)
+  const { setCookie } = await beginSession(tx, { userId: user.id, orgId }, visit, at)
+  await hooks.onSignIn(tx, user.id, at)
   const claimed =
     visit.anonymousId === undefined
       ? 0
-      : await hooks.claim(locked, { anonymousId: visit.anonymousId, orgId, userId: user.id, isNewAccount: false })
-  await recordAudit(locked, {
+      : await hooks.claim(tx, { anonymousId: visit.anonymousId, orgId, userId: user.id, isNewAccount: false })
+  await recordAudit(tx, {
     at,
     orgId,
     actor: { userId: user.id, email: user.email, ip: visit.ip },

@@ -23,28 +23,26 @@ export function createSigningUp({
   now,
 }: SigningUpDependencies): Pick<Accounts, 'signUp' | 'createAccount'> {
   async function createUser(
-    locked: Sql,
+    tx: Sql,
     user: { email: string; passwordHash: string; country: string; verified: boolean; ip: string },
   ): Promise<{ userId: string; orgId: string; email: string }> {
     const { email, passwordHash, country } = user
     const at = now()
     const userId = newId('usr')
-    if (
-      !(await insertUser(locked, { id: userId, email, passwordHash, verifiedAt: user.verified ? at : null, now: at }))
-    ) {
+    if (!(await insertUser(tx, { id: userId, email, passwordHash, verifiedAt: user.verified ? at : null, now: at }))) {
       throw errors.conflict(
         'email_taken',
         'There is an account with this e-mail already. Sign in, or reset its password.',
       )
     }
-    const orgId = await createPersonalOrganisation(locked, {
+    const orgId = await createPersonalOrganisation(tx, {
       userId,
       email,
       country,
       currency: currencyOf(country),
       now: at,
     })
-    await recordAudit(locked, {
+    await recordAudit(tx, {
       at,
       orgId,
       actor: { userId, email, ip: user.ip },
@@ -65,15 +63,15 @@ export function createSigningUp({
         form: input.country,
         acceptLanguage: visit.acceptLanguage,
       })
-      const signedIn = await transaction(sql, async (locked) => {
-        const created = await createUser(locked, { email, passwordHash, country, verified: false, ip: visit.ip })
-        const { setCookie } = await beginSession(locked, created, visit, now())
+      const signedIn = await transaction(sql, async (tx) => {
+        const created = await createUser(tx, { email, passwordHash, country, verified: false, ip: visit.ip })
+        const { setCookie } = await beginSession(tx, created, visit, now())
         const claimed =
           visit.anonymousId === undefined
             ? 0
-            : await hooks.claim(locked, { anonymousId: visit.anonymousId, ...created, isNewAccount: true })
+            : await hooks.claim(tx, { anonymousId: visit.anonymousId, ...created, isNewAccount: true })
         // After the claim: the mail names what is hidden until its link is opened.
-        await links.send(locked, 'verify', created)
+        await links.send(tx, 'verify', created)
         return { ...created, emailVerified: false, setCookie, claimed }
       })
       if (signedIn.claimed > 0) await hooks.propagate()
@@ -86,10 +84,10 @@ export function createSigningUp({
       // Without a password nobody can sign in with one; a reset sets the first.
       const passwordHash = await hashPassword(input.password ?? randomSecret(32))
       const country = resolveCountry({ form: input.country })
-      return transaction(sql, async (locked) => {
+      return transaction(sql, async (tx) => {
         const { verified } = input
-        const created = await createUser(locked, { email, passwordHash, country, verified, ip: 'operator' })
-        if (!verified) await links.send(locked, 'verify', created)
+        const created = await createUser(tx, { email, passwordHash, country, verified, ip: 'operator' })
+        if (!verified) await links.send(tx, 'verify', created)
         return created
       })
     },

@@ -107,8 +107,8 @@ export function createOrganisations({
   const now = (): Date => new Date(clock.now())
   const throttle = createThrottle({ sql, clock, allowances: ALLOWANCES })
 
-  async function membership(db: Sql, actor: Actor, orgId: string, permission?: Permission): Promise<MembershipRow> {
-    const found = await findMembership(db, orgId, actor.userId)
+  async function membership(tx: Sql, actor: Actor, orgId: string, permission?: Permission): Promise<MembershipRow> {
+    const found = await findMembership(tx, orgId, actor.userId)
     if (!found || !mayReach(actor, orgId)) throw errors.notFound('organisation')
     if (permission) requirePermission(found.role, permission)
     return found
@@ -119,44 +119,44 @@ export function createOrganisations({
     actor: Actor,
     orgId: string,
     permission: Permission | undefined,
-    work: (db: Sql, own: MembershipRow) => Promise<Result>,
+    work: (tx: Sql, own: MembershipRow) => Promise<Result>,
   ): Promise<Result> {
-    return transaction(sql, async (db) => {
-      await lockMembers(db, orgId)
-      return work(db, await membership(db, actor, orgId, permission))
+    return transaction(sql, async (tx) => {
+      await lockMembers(tx, orgId)
+      return work(tx, await membership(tx, actor, orgId, permission))
     })
   }
 
   const record = (
-    db: Sql,
+    tx: Sql,
     actor: Actor,
     orgId: string,
     action: AuditAction,
     subject: string,
     detail = {},
-  ): Promise<void> => recordAudit(db, { at: now(), orgId, actor, action, subject, detail })
+  ): Promise<void> => recordAudit(tx, { at: now(), orgId, actor, action, subject, detail })
 
-  async function otherMember(db: Sql, orgId: string, userId: string): Promise<MemberRow & { verified: boolean }> {
-    const member = await findMember(db, orgId, userId)
+  async function otherMember(tx: Sql, orgId: string, userId: string): Promise<MemberRow & { verified: boolean }> {
+    const member = await findMember(tx, orgId, userId)
     if (!member) throw errors.notFound('member')
     return member
   }
 
   /** Each transfer is told once; there and back again is two. */
   async function tellOwners(
-    db: Sql,
+    tx: Sql,
     { id, name: organisation }: MembershipRow,
     { from, to, bill }: { from: string; to: string; bill: Bill | undefined },
   ): Promise<void> {
     const eventKey = `transferred:${id}:${now().toISOString()}`
     const data = { organisation, bill, billingLink: `${baseUrl}/account/plan` }
-    await enqueueMail(db, {
+    await enqueueMail(tx, {
       eventKey: `${eventKey}:to`,
       to,
       template: 'organisation_received',
       data: { ...data, from, organisationLink: `${baseUrl}/account/organisation` },
     })
-    await enqueueMail(db, {
+    await enqueueMail(tx, {
       eventKey: `${eventKey}:from`,
       to: from,
       template: 'organisation_handed_over',
@@ -171,9 +171,9 @@ export function createOrganisations({
       requireWholeAccount(actor)
       if (!actor.emailVerified) throw errors.emailNotVerified()
       const name = parseName(text)
-      return transaction(sql, async (db) => {
-        if (!(await lockPerson(db, actor.userId))) throw errors.unauthorized()
-        const owned = await listOwned(db, actor.userId)
+      return transaction(sql, async (tx) => {
+        if (!(await lockPerson(tx, actor.userId))) throw errors.unauthorized()
+        const owned = await listOwned(tx, actor.userId)
         if (hasAllFree(owned)) {
           throw errors.limitReached(
             `You own ${MAX_FREE_ORGANISATIONS} organisations on the free plan. Upgrade or delete one first.`,
@@ -181,7 +181,7 @@ export function createOrganisations({
         }
         const { country, currency } = owned.find((organisation) => organisation.personal)!
         const id = newId('org')
-        await insertOrganisation(db, {
+        await insertOrganisation(tx, {
           id,
           name,
           personal: false,
@@ -190,29 +190,29 @@ export function createOrganisations({
           ownerId: actor.userId,
           now: now(),
         })
-        await record(db, actor, id, 'organisation.created', id, { name })
-        return membership(db, actor, id)
+        await record(tx, actor, id, 'organisation.created', id, { name })
+        return membership(tx, actor, id)
       })
     },
 
     rename: (actor, orgId, text) =>
-      change(actor, orgId, 'rename', async (db, own) => {
+      change(actor, orgId, 'rename', async (tx, own) => {
         const name = parseName(text)
-        await setName(db, orgId, name)
-        await record(db, actor, orgId, 'organisation.renamed', orgId, { from: own.name, to: name })
+        await setName(tx, orgId, name)
+        await record(tx, actor, orgId, 'organisation.renamed', orgId, { from: own.name, to: name })
         return { ...own, name }
       }),
 
     async remove(actor, orgId) {
-      await change(actor, orgId, 'delete', async (db, own) => {
+      await change(actor, orgId, 'delete', async (tx, own) => {
         if (own.personal)
           throw errors.conflict(
             'personal_organisation',
             'This is your personal organisation. It is deleted with your account.',
           )
-        await record(db, actor, orgId, 'organisation.deleted', orgId, { name: own.name })
-        await hooks.onOrganisationDeleted(db, orgId, now())
-        await markOrganisationDeleted(db, orgId, now())
+        await record(tx, actor, orgId, 'organisation.deleted', orgId, { name: own.name })
+        await hooks.onOrganisationDeleted(tx, orgId, now())
+        await markOrganisationDeleted(tx, orgId, now())
       })
       await hooks.propagate()
     },
@@ -231,21 +231,21 @@ export function createOrganisations({
     },
 
     changeRole: (actor, orgId, userId, role) =>
-      change(actor, orgId, 'manage_members', async (db, own) => {
-        const member = await otherMember(db, orgId, userId)
+      change(actor, orgId, 'manage_members', async (tx, own) => {
+        const member = await otherMember(tx, orgId, userId)
         if (member.role === 'owner')
           throw errors.conflict('owner_role', 'The owner stays owner until ownership is transferred.')
         requirePermission(own.role, permissionToManage(member.role))
         requirePermission(own.role, permissionToManage(role))
-        await setRole(db, orgId, userId, role)
-        await record(db, actor, orgId, 'member.role_changed', member.email, { from: member.role, to: role })
+        await setRole(tx, orgId, userId, role)
+        await record(tx, actor, orgId, 'member.role_changed', member.email, { from: member.role, to: role })
         return { userId, email: member.email, role, joinedAt: member.joinedAt }
       }),
 
     removeMember: (actor, orgId, userId) =>
-      change(actor, orgId, undefined, async (db, own) => {
+      change(actor, orgId, undefined, async (tx, own) => {
         const isLeaving = userId === actor.userId
-        const member = await otherMember(db, orgId, userId)
+        const member = await otherMember(tx, orgId, userId)
         if (!isLeaving) requirePermission(own.role, 'manage_members')
         if (member.role === 'owner')
           throw errors.conflict(
@@ -253,32 +253,32 @@ export function createOrganisations({
             'The owner cannot leave. Transfer ownership first, or delete the organisation.',
           )
         if (!isLeaving) requirePermission(own.role, permissionToManage(member.role))
-        await deleteMembership(db, orgId, userId, now())
-        await record(db, actor, orgId, isLeaving ? 'member.left' : 'member.removed', member.email)
+        await deleteMembership(tx, orgId, userId, now())
+        await record(tx, actor, orgId, isLeaving ? 'member.left' : 'member.removed', member.email)
       }),
 
     async transfer(actor, orgId, toUserId) {
-      await change(actor, orgId, 'transfer', async (db, own) => {
+      await change(actor, orgId, 'transfer', async (tx, own) => {
         if (own.personal)
           throw errors.conflict('personal_organisation', 'A personal organisation cannot be transferred.')
         if (toUserId === actor.userId) return
         // Whoever deletes the account at this moment inherits nothing.
-        if (!(await lockPerson(db, toUserId))) throw errors.notFound('member')
-        const heir = await otherMember(db, orgId, toUserId)
+        if (!(await lockPerson(tx, toUserId))) throw errors.notFound('member')
+        const heir = await otherMember(tx, orgId, toUserId)
         // The drops of an unverified owner answer 503.
         if (!heir.verified)
           throw errors.conflict('owner_not_verified', 'The new owner has to verify the e-mail address first.')
-        if (own.plan === 'free' && hasAllFree(await listOwned(db, heir.userId)))
+        if (own.plan === 'free' && hasAllFree(await listOwned(tx, heir.userId)))
           throw errors.limitReached(
             `${heir.email} owns ${MAX_FREE_ORGANISATIONS} organisations on the free plan already. Upgrade this one first.`,
           )
         // There is one owner at any time: first down, then up.
-        await setRole(db, orgId, actor.userId, 'admin')
-        await setRole(db, orgId, heir.userId, 'owner')
-        await setOwner(db, orgId, heir.userId)
-        await record(db, actor, orgId, 'organisation.transferred', heir.email)
-        const { bill } = await hooks.onOwnerChanged(db, orgId, now())
-        await tellOwners(db, own, { from: actor.email, to: heir.email, bill })
+        await setRole(tx, orgId, actor.userId, 'admin')
+        await setRole(tx, orgId, heir.userId, 'owner')
+        await setOwner(tx, orgId, heir.userId)
+        await record(tx, actor, orgId, 'organisation.transferred', heir.email)
+        const { bill } = await hooks.onOwnerChanged(tx, orgId, now())
+        await tellOwners(tx, own, { from: actor.email, to: heir.email, bill })
       })
       await hooks.propagate()
     },
@@ -291,16 +291,16 @@ export function createOrganisations({
     async invite(actor, orgId, input) {
       if (!actor.emailVerified) throw errors.emailNotVerified()
       await throttle.require('invitationMailPerAccount', actor.userId)
-      return change(actor, orgId, 'manage_members', async (db, own) => {
+      return change(actor, orgId, 'manage_members', async (tx, own) => {
         const email = parseEmail(input.email)
         requirePermission(own.role, permissionToManage(input.role))
-        const members = await listMemberRows(db, orgId)
+        const members = await listMemberRows(tx, orgId)
         if (members.some((member) => member.email === email))
           throw errors.conflict('already_member', `${email} belongs to this organisation already.`)
-        const open = await listOpenInvitations(db, orgId, now())
+        const open = await listOpenInvitations(tx, orgId, now())
         if (members.length + open.length >= MAX_MEMBERS)
           throw errors.limitReached(`An organisation has at most ${MAX_MEMBERS} members and invitations.`)
-        await revokeInvitationsOf(db, orgId, email, now())
+        await revokeInvitationsOf(tx, orgId, email, now())
         const token = randomSecret()
         const invitation = {
           id: newId('inv'),
@@ -309,8 +309,8 @@ export function createOrganisations({
           role: input.role,
           expiresAt: new Date(clock.now() + INVITATION_LIFETIME_MS),
         }
-        await insertInvitation(db, { ...invitation, tokenHash: hashSecret(token), invitedBy: actor.userId, now: now() })
-        await enqueueMail(db, {
+        await insertInvitation(tx, { ...invitation, tokenHash: hashSecret(token), invitedBy: actor.userId, now: now() })
+        await enqueueMail(tx, {
           eventKey: `invitation:${invitation.id}`,
           to: email,
           template: 'invitation',
@@ -322,36 +322,36 @@ export function createOrganisations({
             role: input.role,
           },
         })
-        await record(db, actor, orgId, 'member.invited', email, { role: input.role })
+        await record(tx, actor, orgId, 'member.invited', email, { role: input.role })
         return { ...invitation, organisation: own.name, createdAt: now() }
       })
     },
 
     revokeInvitation: (actor, orgId, invitationId) =>
-      change(actor, orgId, 'manage_members', async (db) => {
-        const revoked = await revokeInvitationRow(db, orgId, invitationId, now())
+      change(actor, orgId, 'manage_members', async (tx) => {
+        const revoked = await revokeInvitationRow(tx, orgId, invitationId, now())
         if (!revoked) throw errors.notFound('invitation')
-        await record(db, actor, orgId, 'member.invitation_revoked', revoked.email)
+        await record(tx, actor, orgId, 'member.invitation_revoked', revoked.email)
       }),
 
     peekInvitation: (token) => findOpenInvitation(sql, hashSecret(token), now()),
 
     accept: (actor, token) =>
-      transaction(sql, async (db) => {
+      transaction(sql, async (tx) => {
         requireWholeAccount(actor)
         if (!actor.emailVerified) throw errors.emailNotVerified()
-        if (!(await lockPerson(db, actor.userId))) throw errors.unauthorized()
-        const invitation = await findOpenInvitation(db, hashSecret(token), now())
+        if (!(await lockPerson(tx, actor.userId))) throw errors.unauthorized()
+        const invitation = await findOpenInvitation(tx, hashSecret(token), now())
         if (!invitation) throw errors.invalidLink('This invitation does not work any more. Ask for a new one.')
         if (invitation.email !== actor.email)
           throw errors.forbidden(`This invitation is for ${invitation.email}. Sign in with that address.`)
-        await lockMembers(db, invitation.orgId)
-        if ((await countMembers(db, invitation.orgId)) >= MAX_MEMBERS)
+        await lockMembers(tx, invitation.orgId)
+        if ((await countMembers(tx, invitation.orgId)) >= MAX_MEMBERS)
           throw errors.limitReached(`The organisation has ${MAX_MEMBERS} members already.`)
-        await markInvitationAccepted(db, invitation.id, now())
-        await insertMembership(db, { orgId: invitation.orgId, userId: actor.userId, role: invitation.role, now: now() })
-        await record(db, actor, invitation.orgId, 'member.joined', actor.email, { role: invitation.role })
-        return membership(db, actor, invitation.orgId)
+        await markInvitationAccepted(tx, invitation.id, now())
+        await insertMembership(tx, { orgId: invitation.orgId, userId: actor.userId, role: invitation.role, now: now() })
+        await record(tx, actor, invitation.orgId, 'member.joined', actor.email, { role: invitation.role })
+        return membership(tx, actor, invitation.orgId)
       }),
   }
 }

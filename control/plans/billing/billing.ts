@@ -93,18 +93,18 @@ export function createBilling(deps: BillingDependencies): Billing {
     return stripe
   }
 
-  async function requireOrganisation(db: Sql, orgId: string): Promise<queries.OrganisationRow> {
-    const organisation = await queries.findOrganisation(db, orgId)
+  async function requireOrganisation(tx: Sql, orgId: string): Promise<queries.OrganisationRow> {
+    const organisation = await queries.findOrganisation(tx, orgId)
     if (!organisation || organisation.is_deleted) throw errors.notFound('organisation')
     return organisation
   }
 
   /** Everything that the organisation has open or pays for, as Stripe knows it now. */
-  async function askAgain(db: Sql, orgId: string): Promise<void> {
-    const open = await queries.openCheckout(db, orgId)
-    if (open) await checkouts.settle(db, client(), open)
-    for (const { id, status } of await queries.subscriptionsOf(db, orgId))
-      if (!hasEnded(status)) await subscriptions.apply(db, client(), orgId, id)
+  async function askAgain(tx: Sql, orgId: string): Promise<void> {
+    const open = await queries.openCheckout(tx, orgId)
+    if (open) await checkouts.settle(tx, client(), open)
+    for (const { id, status } of await queries.subscriptionsOf(tx, orgId))
+      if (!hasEnded(status)) await subscriptions.apply(tx, client(), orgId, id)
   }
 
   async function portalUrl(customer: string, currency: string): Promise<string> {
@@ -119,52 +119,52 @@ export function createBilling(deps: BillingDependencies): Billing {
 
   /** An open checkout that wants the same is used again; any other is closed first. */
   async function enterCheckout(
-    db: Sql,
+    tx: Sql,
     orgId: string,
     customer: string,
     wanted: Wanted,
   ): Promise<{ url?: string; currency: string; changed: boolean }> {
-    const open = await queries.openCheckout(db, orgId)
-    const settled = open && (await checkouts.settle(db, client(), open))
-    const organisation = await requireOrganisation(db, orgId)
+    const open = await queries.openCheckout(tx, orgId)
+    const settled = open && (await checkouts.settle(tx, client(), open))
+    const organisation = await requireOrganisation(tx, orgId)
     const outcome = { currency: organisation.currency, changed: settled?.changed ?? false }
-    const isSubscribed = async () => (await queries.subscriptionsOf(db, orgId)).some((row) => isLive(row.status))
+    const isSubscribed = async () => (await queries.subscriptionsOf(tx, orgId)).some((row) => isLive(row.status))
     const fits = open?.plan === wanted.plan && open.billing_interval === wanted.interval
     if (open && settled?.isOpen && fits && !(await isSubscribed())) return { ...outcome, url: open.url }
-    if (open && settled?.isOpen) outcome.changed = await checkouts.close(db, client(), open)
+    if (open && settled?.isOpen) outcome.changed = await checkouts.close(tx, client(), open)
     if (await isSubscribed()) return outcome
-    return { ...outcome, url: await checkouts.start(db, client(), organisation, customer, wanted) }
+    return { ...outcome, url: await checkouts.start(tx, client(), organisation, customer, wanted) }
   }
 
   /** True when the plan changed. */
-  async function act(db: Sql, orgId: string, event: Stripe.Event): Promise<boolean> {
+  async function act(tx: Sql, orgId: string, event: Stripe.Event): Promise<boolean> {
     const id = subscriptionNamedBy(event)
-    if (event.type === 'checkout.session.completed') await queries.deleteCheckout(db, event.data.object.id)
-    const changed = id !== undefined && (await subscriptions.apply(db, client(), orgId, id))
-    if (event.type === 'invoice.paid' && id !== undefined) await subscriptions.receipt(db, orgId, id, event.data.object)
+    if (event.type === 'checkout.session.completed') await queries.deleteCheckout(tx, event.data.object.id)
+    const changed = id !== undefined && (await subscriptions.apply(tx, client(), orgId, id))
+    if (event.type === 'invoice.paid' && id !== undefined) await subscriptions.receipt(tx, orgId, id, event.data.object)
     return changed
   }
 
   /** Nobody is left who could cancel: the subscription of a deleted organisation ends here. */
-  async function endIfAbandoned(db: Sql, orgId: string, id: string): Promise<void> {
-    const organisation = await queries.findOrganisation(db, orgId)
-    const row = (await queries.subscriptionsOf(db, orgId)).find((candidate) => candidate.id === id)
+  async function endIfAbandoned(tx: Sql, orgId: string, id: string): Promise<void> {
+    const organisation = await queries.findOrganisation(tx, orgId)
+    const row = (await queries.subscriptionsOf(tx, orgId)).find((candidate) => candidate.id === id)
     if (organisation?.is_deleted && row && !hasEnded(row.status)) await orMissing(client().subscriptions.cancel(id))
   }
 
   const reconcileSubscription = (orgId: string, id: string): Promise<boolean> =>
-    exclusive(orgId, async (db) => {
-      await endIfAbandoned(db, orgId, id)
-      return subscriptions.apply(db, client(), orgId, id)
+    exclusive(orgId, async (tx) => {
+      await endIfAbandoned(tx, orgId, id)
+      return subscriptions.apply(tx, client(), orgId, id)
     })
 
   const reconcileCheckout = (orgId: string): Promise<boolean> =>
-    exclusive(orgId, async (db) => {
-      const open = await queries.openCheckout(db, orgId)
+    exclusive(orgId, async (tx) => {
+      const open = await queries.openCheckout(tx, orgId)
       if (!open) return false
-      const organisation = await queries.findOrganisation(db, orgId)
-      if (organisation?.is_deleted) return checkouts.close(db, client(), open)
-      return (await checkouts.settle(db, client(), open)).changed
+      const organisation = await queries.findOrganisation(tx, orgId)
+      if (organisation?.is_deleted) return checkouts.close(tx, client(), open)
+      return (await checkouts.settle(tx, client(), open)).changed
     })
 
   /** One that fails does not keep the others waiting; it is due again soon. */
@@ -195,7 +195,7 @@ export function createBilling(deps: BillingDependencies): Billing {
       requirePermission(actor.role, 'manage_billing')
       client()
       return forCustomer(actor.orgId, async (customer) => {
-        const outcome = await exclusive(actor.orgId, (db) => enterCheckout(db, actor.orgId, customer, wanted))
+        const outcome = await exclusive(actor.orgId, (tx) => enterCheckout(tx, actor.orgId, customer, wanted))
         if (outcome.changed) await events.propagate()
         if (outcome.url === undefined) throw errors.subscriptionExists(await portalUrl(customer, outcome.currency))
         return { url: outcome.url }
@@ -247,12 +247,12 @@ export function createBilling(deps: BillingDependencies): Billing {
       if (!orgId) return log.warn({ event: event.id }, 'an event of nobody we know')
       const changed = await exclusive(
         orgId,
-        async (db) => (await queries.claimEvent(db, event.id, now())) && act(db, orgId, event),
+        async (tx) => (await queries.claimEvent(tx, event.id, now())) && act(tx, orgId, event),
       )
       if (changed) await events.propagate()
     },
 
-    ownerChanged: (db, orgId) => handovers.note(db, orgId),
+    ownerChanged: (tx, orgId) => handovers.note(tx, orgId),
 
     async subscriptionsOf(orgIds) {
       const rows = await queries.liveSubscriptions(sql, orgIds)

@@ -31,28 +31,28 @@ export function createCheckouts({ clock, billingPage, subscriptions }: Checkouts
 
   /** What became of it: paid for (the plan follows), over or unknown to Stripe, or still open. */
   async function settle(
-    db: Sql,
+    tx: Sql,
     stripe: Stripe,
     checkout: queries.CheckoutRow,
   ): Promise<{ isOpen: boolean; changed: boolean }> {
     const session = await orMissing(stripe.checkout.sessions.retrieve(checkout.session_id))
     if (session?.status === 'open') return { isOpen: true, changed: false }
-    await queries.deleteCheckout(db, checkout.session_id)
+    await queries.deleteCheckout(tx, checkout.session_id)
     const subscription = idOf(session?.subscription)
-    const changed = subscription !== undefined && (await subscriptions.apply(db, stripe, checkout.org_id, subscription))
+    const changed = subscription !== undefined && (await subscriptions.apply(tx, stripe, checkout.org_id, subscription))
     return { isOpen: false, changed }
   }
 
   /** Closes an open checkout. When it is being paid at this moment Stripe refuses, and it is settled instead. */
-  async function close(db: Sql, stripe: Stripe, checkout: queries.CheckoutRow): Promise<boolean> {
+  async function close(tx: Sql, stripe: Stripe, checkout: queries.CheckoutRow): Promise<boolean> {
     try {
       await stripe.checkout.sessions.expire(checkout.session_id)
     } catch (error) {
-      const settled = await settle(db, stripe, checkout)
+      const settled = await settle(tx, stripe, checkout)
       if (settled.isOpen) throw error
       return settled.changed
     }
-    await queries.deleteCheckout(db, checkout.session_id)
+    await queries.deleteCheckout(tx, checkout.session_id)
     return false
   }
 
@@ -61,7 +61,7 @@ export function createCheckouts({ clock, billingPage, subscriptions }: Checkouts
     close,
 
     async start(
-      db: Sql,
+      tx: Sql,
       stripe: Stripe,
       organisation: queries.OrganisationRow,
       customer: string,
@@ -80,13 +80,13 @@ export function createCheckouts({ clock, billingPage, subscriptions }: Checkouts
         success_url: `${billingPage}?checkout=done`,
         cancel_url: billingPage,
       }
-      const name = `checkout:${organisation.id}:${await queries.checkoutsStarted(db, organisation.id)}`
+      const name = `checkout:${organisation.id}:${await queries.checkoutsStarted(tx, organisation.id)}`
       const session = await stripe.checkout.sessions.create(parameters, {
         idempotencyKey: idempotencyKey(name, parameters),
       })
       const { url } = session
       if (url === null) throw new Error('Stripe made a checkout without an address')
-      await queries.saveCheckout(db, {
+      await queries.saveCheckout(tx, {
         org_id: organisation.id,
         session_id: session.id,
         url,

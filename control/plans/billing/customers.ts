@@ -19,33 +19,33 @@ interface CustomersDependencies {
   readonly exclusive: Exclusive
   readonly client: () => Stripe
   /** What the lost customer had open or bought is gone too: asks again, and makes the plan follow. */
-  readonly onReplaced: (db: Sql, orgId: string) => Promise<void>
+  readonly onReplaced: (tx: Sql, orgId: string) => Promise<void>
   /** After the commit: tells the edges. */
   readonly propagate: () => Promise<unknown>
 }
 
 export function createCustomers({ exclusive, client, onReplaced, propagate }: CustomersDependencies): Customers {
-  async function create(db: Sql, orgId: string, replaces: string | undefined): Promise<string> {
-    const organisation = await queries.findOrganisation(db, orgId)
+  async function create(tx: Sql, orgId: string, replaces: string | undefined): Promise<string> {
+    const organisation = await queries.findOrganisation(tx, orgId)
     if (!organisation || organisation.is_deleted) throw errors.notFound('organisation')
     const parameters = { email: organisation.email, name: organisation.name, metadata: { org_id: orgId } }
     const customer = await client().customers.create(parameters, {
       // Stripe answers a repeated key with the old answer, and so with the customer that was lost.
       idempotencyKey: idempotencyKey('customer', replaces === undefined ? parameters : { ...parameters, replaces }),
     })
-    await queries.saveCustomer(db, orgId, customer.id)
+    await queries.saveCustomer(tx, orgId, customer.id)
     return customer.id
   }
 
   const ensure = (orgId: string): Promise<string> =>
-    exclusive(orgId, async (db) => (await queries.customerOf(db, orgId)) ?? create(db, orgId, undefined))
+    exclusive(orgId, async (tx) => (await queries.customerOf(tx, orgId)) ?? create(tx, orgId, undefined))
 
   const replace = (orgId: string, lost: string): Promise<string> =>
-    exclusive(orgId, async (db) => {
-      const known = await queries.customerOf(db, orgId)
+    exclusive(orgId, async (tx) => {
+      const known = await queries.customerOf(tx, orgId)
       if (known !== undefined && known !== lost) return known
-      const made = await create(db, orgId, lost)
-      await onReplaced(db, orgId)
+      const made = await create(tx, orgId, lost)
+      await onReplaced(tx, orgId)
       return made
     })
 

@@ -6,7 +6,7 @@ import { lockBilling } from './queries.ts'
 /** Each holds a database connection while Stripe is asked: a slow Stripe must not take them all. */
 const AT_ONCE = 4
 
-export type Exclusive = <Result>(orgId: string, work: (db: TransactionSql) => Promise<Result>) => Promise<Result>
+export type Exclusive = <Result>(orgId: string, work: (tx: TransactionSql) => Promise<Result>) => Promise<Result>
 
 export function createExclusive(sql: Pool): Exclusive {
   const waiting: (() => void)[] = []
@@ -26,9 +26,9 @@ export function createExclusive(sql: Pool): Exclusive {
   return async (orgId, work) => {
     await enter()
     try {
-      return await transaction(sql, async (db) => {
-        await lockBilling(db, orgId)
-        return work(db)
+      return await transaction(sql, async (tx) => {
+        await lockBilling(tx, orgId)
+        return work(tx)
       })
     } finally {
       leave()

@@ -14,7 +14,7 @@ import { orMissing } from './stripe.ts'
 
 export interface Handovers {
   /** Notes that the bill has to follow the organisation's new owner; resolves to what there is to pay, if anything. */
-  note(db: Sql, orgId: string): Promise<Bill | undefined>
+  note(tx: Sql, orgId: string): Promise<Bill | undefined>
   /** Does what was noted, if it was. Whoever goes to the portal waits for it: a card that is added stays. */
   settle(orgId: string): Promise<void>
 }
@@ -31,8 +31,8 @@ export function createHandovers({
   clock: Clock
   client: () => Stripe
 }): Handovers {
-  async function handOver(db: Sql, orgId: string, customer: string): Promise<void> {
-    const organisation = await queries.findOrganisation(db, orgId)
+  async function handOver(tx: Sql, orgId: string, customer: string): Promise<void> {
+    const organisation = await queries.findOrganisation(tx, orgId)
     if (!organisation || organisation.is_deleted) return
     const { email, name } = organisation
     if (!(await orMissing(client().customers.update(customer, { email, name })))) return
@@ -41,18 +41,18 @@ export function createHandovers({
   }
 
   return {
-    async note(db, orgId) {
-      if (!(await queries.customerOf(db, orgId))) return undefined
-      await queries.noteHandover(db, orgId, new Date(clock.now()))
-      const [bill] = await queries.liveSubscriptions(db, [orgId])
+    async note(tx, orgId) {
+      if (!(await queries.customerOf(tx, orgId))) return undefined
+      await queries.noteHandover(tx, orgId, new Date(clock.now()))
+      const [bill] = await queries.liveSubscriptions(tx, [orgId])
       return bill && { plan: plans[bill.plan].label, until: bill.until }
     },
 
     settle: (orgId) =>
-      exclusive(orgId, async (db) => {
-        if (!(await queries.takeHandover(db, orgId))) return
-        const customer = await queries.customerOf(db, orgId)
-        if (customer) await handOver(db, orgId, customer)
+      exclusive(orgId, async (tx) => {
+        if (!(await queries.takeHandover(tx, orgId))) return
+        const customer = await queries.customerOf(tx, orgId)
+        if (customer) await handOver(tx, orgId, customer)
       }),
   }
 }

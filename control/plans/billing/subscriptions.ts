@@ -42,12 +42,12 @@ export function createSubscriptions({
   enqueueMail,
 }: SubscriptionsDependencies): Subscriptions {
   /** The organisation's plan is what its subscriptions pay for. True when it changed. */
-  async function follow(db: Sql, orgId: string): Promise<boolean> {
-    const plan = effectivePlan(await queries.subscriptionsOf(db, orgId), clock.now())
-    const organisation = await queries.findOrganisation(db, orgId)
+  async function follow(tx: Sql, orgId: string): Promise<boolean> {
+    const plan = effectivePlan(await queries.subscriptionsOf(tx, orgId), clock.now())
+    const organisation = await queries.findOrganisation(tx, orgId)
     if (!plan || !organisation || organisation.is_deleted || organisation.plan === plan) return false
-    await lifecycle.changePlan(db, orgId, plan)
-    await recordAudit(db, {
+    await lifecycle.changePlan(tx, orgId, plan)
+    await recordAudit(tx, {
       at: new Date(clock.now()),
       orgId,
       actor: { system: 'stripe' },
@@ -58,18 +58,18 @@ export function createSubscriptions({
     return true
   }
 
-  async function tell(db: Sql, row: queries.SubscriptionRow, invoice: Stripe.Invoice): Promise<void> {
+  async function tell(tx: Sql, row: queries.SubscriptionRow, invoice: Stripe.Invoice): Promise<void> {
     if (row.past_due_since !== null && invoice.status === 'open')
-      await sendPastDue(db, row, { invoice, since: row.past_due_since })
+      await sendPastDue(tx, row, { invoice, since: row.past_due_since })
     const paidAt = invoice.status_transitions.paid_at
     if (invoice.status === 'paid' && paidAt !== null && clock.now() - paidAt * 1000 < RECEIPT_WITHIN_MS)
-      await sendReceipt(db, row, invoice)
+      await sendReceipt(tx, row, invoice)
   }
 
-  async function sendReceipt(db: Sql, row: queries.SubscriptionRow, invoice: Stripe.Invoice): Promise<void> {
-    const organisation = await queries.findOrganisation(db, row.org_id)
+  async function sendReceipt(tx: Sql, row: queries.SubscriptionRow, invoice: Stripe.Invoice): Promise<void> {
+    const organisation = await queries.findOrganisation(tx, row.org_id)
     if (invoice.amount_paid === 0 || !organisation || organisation.is_deleted) return
-    await enqueueMail(db, {
+    await enqueueMail(tx, {
       eventKey: `receipt:${invoice.id}`,
       to: organisation.email,
       template: 'receipt',
@@ -85,13 +85,13 @@ export function createSubscriptions({
   }
 
   async function sendPastDue(
-    db: Sql,
+    tx: Sql,
     row: queries.SubscriptionRow,
     { invoice, since }: { invoice: Stripe.Invoice; since: Date },
   ): Promise<void> {
-    const organisation = await queries.findOrganisation(db, row.org_id)
+    const organisation = await queries.findOrganisation(tx, row.org_id)
     if (!organisation || organisation.is_deleted) return
-    await enqueueMail(db, {
+    await enqueueMail(tx, {
       eventKey: `past_due:${invoice.id}`,
       to: organisation.email,
       template: 'past_due',
@@ -140,9 +140,9 @@ export function createSubscriptions({
    * Stripe keeps what has ended; what it does not know at all was bought with other keys. It pays for nothing here, but
    * is asked about once a day while it is paid for: an operator may have set the wrong keys and puts the right ones back.
    */
-  async function forget(db: Sql, known: queries.SubscriptionRow): Promise<void> {
+  async function forget(tx: Sql, known: queries.SubscriptionRow): Promise<void> {
     const isPaidFor = known.current_period_end !== null && known.current_period_end.getTime() > clock.now()
-    await queries.saveSubscription(db, {
+    await queries.saveSubscription(tx, {
       ...known,
       status: 'canceled',
       past_due_since: null,
@@ -151,22 +151,22 @@ export function createSubscriptions({
   }
 
   return {
-    async apply(db, stripe, orgId, id) {
-      const known = (await queries.subscriptionsOf(db, orgId)).find((row) => row.id === id)
+    async apply(tx, stripe, orgId, id) {
+      const known = (await queries.subscriptionsOf(tx, orgId)).find((row) => row.id === id)
       const subscription = await orMissing(stripe.subscriptions.retrieve(id, { expand: ['latest_invoice'] }))
       const row = subscription && rowOf(orgId, subscription, known)
       if (row) {
-        await queries.saveSubscription(db, row)
+        await queries.saveSubscription(tx, row)
         if (typeof subscription.latest_invoice === 'object' && subscription.latest_invoice)
-          await tell(db, row, subscription.latest_invoice)
-      } else if (known) await forget(db, known)
+          await tell(tx, row, subscription.latest_invoice)
+      } else if (known) await forget(tx, known)
       else log.warn({ subscription: id }, 'a subscription that is not to one of our prices')
-      return follow(db, orgId)
+      return follow(tx, orgId)
     },
 
-    async receipt(db, orgId, id, invoice) {
-      const row = (await queries.subscriptionsOf(db, orgId)).find((candidate) => candidate.id === id)
-      if (row) await sendReceipt(db, row, invoice)
+    async receipt(tx, orgId, id, invoice) {
+      const row = (await queries.subscriptionsOf(tx, orgId)).find((candidate) => candidate.id === id)
+      if (row) await sendReceipt(tx, row, invoice)
     },
   }
 }

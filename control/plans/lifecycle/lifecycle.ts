@@ -41,14 +41,14 @@ export interface LifecycleDependencies {
 
 export interface Lifecycle {
   /** An owner's sign-in, of whatever kind, restarts the clock of free drops, brings expired ones back and resumes what fits. */
-  touchOwner(db: Sql, userId: string, now: Date): Promise<void>
+  touchOwner(tx: Sql, userId: string, now: Date): Promise<void>
   /** Another owner has an organisation: its drops' clocks begin anew. */
-  ownerChanged(db: Sql, orgId: string): Promise<void>
+  ownerChanged(tx: Sql, orgId: string): Promise<void>
   /**
    * A plan begins, changes or ends. Only the move from a paid plan to free pauses drops and stops domains; every other
    * one resumes what fits. Nothing that is retained goes. Passwords stay in force. False when there is no such organisation.
    */
-  changePlan(db: Sql, orgId: string, plan: PlanName): Promise<boolean>
+  changePlan(tx: Sql, orgId: string, plan: PlanName): Promise<boolean>
   /**
    * Everything that is due, on Postgres's time, which all controls share. Throws where this machine's clock differs by
    * more than a minute: one of the two is wrong, and what is removed stays removed.
@@ -97,29 +97,29 @@ export function createLifecycle({
 
   /** One organisation: at most one mail, and the time of the next look at each of its drops. */
   async function tellNext(): Promise<boolean> {
-    return transaction(sql, async (db) => {
-      const orgId = await queries.lockNoticeDue(db, now())
+    return transaction(sql, async (tx) => {
+      const orgId = await queries.lockNoticeDue(tx, now())
       if (orgId === undefined) return false
-      const drops = await queries.lockClockedDrops(db, orgId)
+      const drops = await queries.lockClockedDrops(tx, orgId)
       const due = dueNotice(notices, drops, time())
-      if (due) await tell(db, orgId, due.notice, due.drops)
+      if (due) await tell(tx, orgId, due.notice, due.drops)
       for (const drop of drops) {
         const told = due?.drops.includes(drop) ? [...drop.told, due.notice.kind] : drop.told
-        await queries.setNextNotice(db, drop.id, nextNoticeAt(notices, { ...drop, told }, time()))
+        await queries.setNextNotice(tx, drop.id, nextNoticeAt(notices, { ...drop, told }, time()))
       }
-      await queries.forgetNotices(db, orgId)
+      await queries.forgetNotices(tx, orgId)
       return true
     })
   }
 
-  async function tell(db: Sql, orgId: string, notice: Notice, about: readonly queries.ClockedRow[]): Promise<void> {
+  async function tell(tx: Sql, orgId: string, notice: Notice, about: readonly queries.ClockedRow[]): Promise<void> {
     const drops = about.map((drop) => ({ ...drop, url: urlOf(drop.slug), at: actsAt(notice, drop, time()) }))
-    for (const { id, at } of drops) await queries.noteTold(db, id, { kind: notice.kind, actsAt: at, now: now() })
+    for (const { id, at } of drops) await queries.noteTold(tx, id, { kind: notice.kind, actsAt: at, now: now() })
     const [first] = drops
     if (!first) return
-    await enqueueMail(db, {
+    await enqueueMail(tx, {
       eventKey: `${notice.kind}:${first.id}:${first.expires_at.toISOString()}`,
-      to: (await queries.findOwner(db, orgId)).email,
+      to: (await queries.findOwner(tx, orgId)).email,
       template: notice.template,
       data: { drops, idleMs: config.freeIdleLifetimeMs, signInLink: `${config.baseUrl}/signin` },
     })
@@ -127,11 +127,11 @@ export function createLifecycle({
 
   /** What has no clock any more is settled by it instead, and not expired. */
   async function expireNext(): Promise<boolean> {
-    return transaction(sql, async (db) => {
-      const id = await queries.lockExpired(db, now())
+    return transaction(sql, async (tx) => {
+      const id = await queries.lockExpired(tx, now())
       if (id === undefined) return false
-      await queries.markExpired(db, id)
-      await refreshRoutes(db, id)
+      await queries.markExpired(tx, id)
+      await refreshRoutes(tx, id)
       return true
     })
   }
@@ -150,15 +150,15 @@ export function createLifecycle({
   }
 
   async function removeNext(): Promise<boolean> {
-    return transaction(sql, async (db) => {
-      const id = await queries.lockRemovable(db, removableBefore(), now())
+    return transaction(sql, async (tx) => {
+      const id = await queries.lockRemovable(tx, removableBefore(), now())
       if (id === undefined) return false
-      await refreshRoutes(db, id)
-      const site = await sites.find(db, id)
+      await refreshRoutes(tx, id)
+      const site = await sites.find(tx, id)
       if (!site?.expired_at) return true
-      await sites.remove(db, site)
+      await sites.remove(tx, site)
       if (site.org_id)
-        await recordAudit(db, {
+        await recordAudit(tx, {
           at: now(),
           orgId: site.org_id,
           actor: { system: 'lifecycle' },
@@ -171,10 +171,10 @@ export function createLifecycle({
   }
 
   /** What a plan's end has closed to visitors, in one mail. */
-  async function tellOfEnd(db: Sql, orgId: string, before: PlanName, paused: string[], stopped: string[]) {
+  async function tellOfEnd(tx: Sql, orgId: string, before: PlanName, paused: string[], stopped: string[]) {
     if (paused.length + stopped.length === 0) return
-    const { email, organisation } = await queries.findOwner(db, orgId)
-    await enqueueMail(db, {
+    const { email, organisation } = await queries.findOwner(tx, orgId)
+    await enqueueMail(tx, {
       eventKey: `paused:${orgId}:${time()}`,
       to: email,
       template: 'paused',
@@ -182,7 +182,7 @@ export function createLifecycle({
         plan: plans[before].label,
         organisation,
         at: now(),
-        drops: (await queries.namesOf(db, paused)).map(({ name, slug }) => ({ name, url: urlOf(slug) })),
+        drops: (await queries.namesOf(tx, paused)).map(({ name, slug }) => ({ name, url: urlOf(slug) })),
         domains: stopped,
         kept: plans.free.activeDrops,
         chooseLink: `${config.baseUrl}/account/plan`,
@@ -191,32 +191,32 @@ export function createLifecycle({
   }
 
   return {
-    async touchOwner(db, userId, at) {
-      await queries.noteSignIn(db, userId, at)
-      const organisations = await queries.lockFreeOrganisations(db, userId)
-      for (const id of await queries.lockSites(db, organisations)) await refreshRoutes(db, id)
-      for (const orgId of organisations) await sites.resumeFitting(db, orgId)
+    async touchOwner(tx, userId, at) {
+      await queries.noteSignIn(tx, userId, at)
+      const organisations = await queries.lockFreeOrganisations(tx, userId)
+      for (const id of await queries.lockSites(tx, organisations)) await refreshRoutes(tx, id)
+      for (const orgId of organisations) await sites.resumeFitting(tx, orgId)
     },
 
-    async ownerChanged(db, orgId) {
-      const ids = await queries.lockSites(db, [orgId])
-      await queries.forgetClocks(db, ids)
-      for (const id of ids) await refreshRoutes(db, id)
+    async ownerChanged(tx, orgId) {
+      const ids = await queries.lockSites(tx, [orgId])
+      await queries.forgetClocks(tx, ids)
+      for (const id of ids) await refreshRoutes(tx, id)
     },
 
-    async changePlan(db, orgId, plan) {
-      const before = await queries.setPlan(db, orgId, plan)
+    async changePlan(tx, orgId, plan) {
+      const before = await queries.setPlan(tx, orgId, plan)
       if (before === undefined) return false
-      const ids = await queries.lockSites(db, [orgId])
+      const ids = await queries.lockSites(tx, [orgId])
       if (isPaid(before) && !isPaid(plan)) {
-        const paused = await sites.pauseBeyondCap(db, orgId, plan)
-        const stopped = await domains.stop(db, orgId)
-        await tellOfEnd(db, orgId, before, paused, stopped)
+        const paused = await sites.pauseBeyondCap(tx, orgId, plan)
+        const stopped = await domains.stop(tx, orgId)
+        await tellOfEnd(tx, orgId, before, paused, stopped)
       } else if (isPaid(plan)) {
-        await sites.resumeFitting(db, orgId)
-        await domains.resume(db, orgId, plan)
+        await sites.resumeFitting(tx, orgId)
+        await domains.resume(tx, orgId, plan)
       }
-      for (const id of ids) await refreshRoutes(db, id)
+      for (const id of ids) await refreshRoutes(tx, id)
       return true
     },
 

@@ -61,9 +61,9 @@ export interface Checks {
   /** Runs the checks that are due; safe on several controls at once. Returns how many there were. */
   runDue(): Promise<number>
   /** Writes the routes of a drop's domains where they differ from what the edges were told. The site is locked. */
-  syncRoutes(db: Sql, siteId: string): Promise<void>
+  syncRoutes(tx: Sql, siteId: string): Promise<void>
   /** The plan has ended: the claim and its certificate stay, and visitors see a page that says so. The site is locked. */
-  stop(db: Sql, row: DomainRow): Promise<void>
+  stop(tx: Sql, row: DomainRow): Promise<void>
   /** What a claim has to show before anything was looked at. */
   firstAdvice(row: DomainRow): Promise<Pick<Diagnosis, 'records' | 'alternative'>>
 }
@@ -146,12 +146,12 @@ export function createChecks(deps: ChecksDependencies): Checks {
   }
 
   /** Caller has locked the claim. */
-  async function settle(db: Sql, locked: DomainRow, seen: Seen, isAsked: boolean): Promise<Unrevealed | undefined> {
-    const holder = await queries.findHolder(db, locked.domain)
+  async function settle(tx: Sql, locked: DomainRow, seen: Seen, isAsked: boolean): Promise<Unrevealed | undefined> {
+    const holder = await queries.findHolder(tx, locked.domain)
     const other = holder && holder.id !== locked.id ? holder : undefined
     // The name has moved since the zone was read: what was read is history.
     if (other?.held_since && other.held_since.getTime() > seen.beganMs) {
-      await queries.updateDomain(db, locked.id, { next_check_at: new Date(clock.now() + config.domainCheckMs) })
+      await queries.updateDomain(tx, locked.id, { next_check_at: new Date(clock.now() + config.domainCheckMs) })
       return undefined
     }
     // A plan that has ended neither takes a name nor loses it.
@@ -171,18 +171,18 @@ export function createChecks(deps: ChecksDependencies): Checks {
       retry,
       nowMs: clock.now(),
     })
-    if (ownership === 'takes_over') await dispossess(db, other!, row, decision)
+    if (ownership === 'takes_over') await dispossess(tx, other!, row, decision)
     const isMended = locked.records.length > 0 && diagnosis.records.length === 0
     const hurries = rules.mayHurry({ before: row.reason, decision, retry, isAsked, isMended })
     if (decision.wanted !== row.wanted || hurries)
       await setDomainWanted(
-        db,
+        tx,
         row.domain,
         decision.wanted ? { wanted: true, organisation: row.org_id } : { wanted: false },
       )
     const advice = { ...moved, ...adviceOf(row, decision, diagnosis, retry, hurries) }
-    await tellOwner(db, row, decision, diagnosis, retry)
-    return apply(db, locked, decision, advice)
+    await tellOwner(tx, row, decision, diagnosis, retry)
+    return apply(tx, locked, decision, advice)
   }
 
   function ownershipChanges(
@@ -238,20 +238,20 @@ export function createChecks(deps: ChecksDependencies): Checks {
   }
 
   async function tellOwner(
-    db: Sql,
+    tx: Sql,
     row: DomainRow,
     decision: rules.Decision,
     { about }: Diagnosis,
     retry: RetryState | undefined,
   ): Promise<void> {
     if (row.failing_since && rules.hasStoppedPointing(decision, checksInARow(row, decision)))
-      await notices.stoppedPointing(db, row, decision.reason!, about)
+      await notices.stoppedPointing(tx, row, decision.reason!, about)
     const days = rules.renewalNotice(retry, row.not_after?.getTime(), clock.now())
-    if (days !== undefined && decision.holds) await notices.renewalFails(db, row, days, retry!)
+    if (days !== undefined && decision.holds) await notices.renewalFails(tx, row, days, retry!)
   }
 
   /** Another account has proven the name: what was served here is served there from now on. */
-  async function dispossess(db: Sql, loser: DomainRow, winner: DomainRow, decision: rules.Decision): Promise<void> {
+  async function dispossess(tx: Sql, loser: DomainRow, winner: DomainRow, decision: rules.Decision): Promise<void> {
     const lost: DomainRow = {
       ...loser,
       verify_token: newToken(),
@@ -261,7 +261,7 @@ export function createChecks(deps: ChecksDependencies): Checks {
     }
     const { verify_token, transfer_token, transfer_from, is_cname_spent } = lost
     await show(
-      db,
+      tx,
       loser,
       { state: 'blocked', reason: 'held_elsewhere', holds: false, wanted: false },
       {
@@ -276,11 +276,11 @@ export function createChecks(deps: ChecksDependencies): Checks {
         detail: plainly('held_elsewhere', loser.domain),
       },
     )
-    if (!rules.isServed(decision.state)) await setRoute(db, { kind: 'none', host: loser.domain })
-    if (loser.wanted && !decision.wanted) await setDomainWanted(db, loser.domain, { wanted: false })
+    if (!rules.isServed(decision.state)) await setRoute(tx, { kind: 'none', host: loser.domain })
+    if (loser.wanted && !decision.wanted) await setDomainWanted(tx, loser.domain, { wanted: false })
     // Its other half led here; under the lock of its own drop it is found out where it leads now.
-    await queries.hurryPairOf(db, loser, now())
-    await notices.moved(db, loser, winner)
+    await queries.hurryPairOf(tx, loser, now())
+    await notices.moved(tx, loser, winner)
     log.info({ domain: loser.domain, from: loser.org_id, to: winner.org_id }, 'a domain has moved to another account')
   }
 
@@ -296,14 +296,14 @@ export function createChecks(deps: ChecksDependencies): Checks {
    * only when every edge serves it (`reveal`): who reads `active` can visit.
    */
   async function apply(
-    db: Sql,
+    tx: Sql,
     row: DomainRow,
     decision: rules.Decision,
     advice: DomainChanges,
   ): Promise<Unrevealed | undefined> {
     const mustWait = rules.isServed(decision.state) && !rules.isServed(row.state)
     if (mustWait) {
-      await queries.updateDomain(db, row.id, {
+      await queries.updateDomain(tx, row.id, {
         ...advice,
         state: 'issuing',
         holds: decision.holds,
@@ -311,18 +311,18 @@ export function createChecks(deps: ChecksDependencies): Checks {
         revealing: true,
         next_check_at: new Date(clock.now() + CHECK_LEASE_MS),
       })
-    } else await show(db, row, decision, advice)
-    await syncRoutes(db, row.site_id)
+    } else await show(tx, row, decision, advice)
+    await syncRoutes(tx, row.site_id)
     return mustWait ? { claim: row, decision, advice } : undefined
   }
 
   async function reveal(unrevealed: Unrevealed | undefined): Promise<void> {
     await propagate()
     if (!unrevealed) return
-    await transaction(sql, async (db) => {
-      const row = await queries.lockClaim(db, unrevealed.claim)
+    await transaction(sql, async (tx) => {
+      const row = await queries.lockClaim(tx, unrevealed.claim)
       if (row && row.holds && !row.stopped_at && row.state === 'issuing' && row.revealing)
-        await show(db, row, unrevealed.decision, unrevealed.advice)
+        await show(tx, row, unrevealed.decision, unrevealed.advice)
     })
   }
 
@@ -331,11 +331,11 @@ export function createChecks(deps: ChecksDependencies): Checks {
     return decision.state === row.state && decision.reason === row.reason ? row.checks + 1 : 0
   }
 
-  async function show(db: Sql, row: DomainRow, decision: rules.Decision, advice: DomainChanges): Promise<void> {
+  async function show(tx: Sql, row: DomainRow, decision: rules.Decision, advice: DomainChanges): Promise<void> {
     const checks = checksInARow(row, decision)
     const ageMs = clock.now() - row.created_at.getTime()
     const pause = rules.pauseBeforeNextCheck(decision, checks, ageMs, config.domainCheckMs)
-    await queries.updateDomain(db, row.id, {
+    await queries.updateDomain(tx, row.id, {
       ...advice,
       state: decision.state,
       reason: decision.reason,
@@ -349,11 +349,11 @@ export function createChecks(deps: ChecksDependencies): Checks {
     })
   }
 
-  async function syncRoutes(db: Sql, siteId: string): Promise<void> {
-    const rows = (await queries.listDomains(db, siteId)).filter(({ holds }) => holds)
+  async function syncRoutes(tx: Sql, siteId: string): Promise<void> {
+    const rows = (await queries.listDomains(tx, siteId)).filter(({ holds }) => holds)
     if (rows.length === 0) return
     const told = await queries.routesAt(
-      db,
+      tx,
       rows.map(({ domain }) => domain),
     )
     const routes = rules.routesOfDomains(rows, siteHost(rows[0]!.slug, config.sitesDomain))
@@ -362,7 +362,7 @@ export function createChecks(deps: ChecksDependencies): Checks {
       // Its plan is back, and it is about to be looked at: until then visitors see what they saw.
       if (route.kind === 'none' && reason === 'not_checked') continue
       // Another account may take the name at this moment; its route is not overwritten.
-      if (!isTold(route, told.get(domain)) && (await queries.lockHolding(db, id))) await setRoute(db, route)
+      if (!isTold(route, told.get(domain)) && (await queries.lockHolding(tx, id))) await setRoute(tx, route)
     }
   }
 
@@ -371,9 +371,9 @@ export function createChecks(deps: ChecksDependencies): Checks {
     if (!before) return
     await deps.learnCertificate(before.domain)
     const seen = await look(before)
-    const unrevealed = await transaction(sql, async (db) => {
-      const row = await queries.lockClaim(db, before)
-      return row && settle(db, row, seen, isAsked)
+    const unrevealed = await transaction(sql, async (tx) => {
+      const row = await queries.lockClaim(tx, before)
+      return row && settle(tx, row, seen, isAsked)
     })
     await reveal(unrevealed)
   }
@@ -385,12 +385,12 @@ export function createChecks(deps: ChecksDependencies): Checks {
     syncRoutes,
     firstAdvice,
 
-    async stop(db, row) {
+    async stop(tx, row) {
       const { holds, wanted } = row
       const decision: rules.Decision = { state: 'blocked', reason: 'plan_ended', holds, wanted }
       const detail = plainly('plan_ended', row.domain)
-      await show(db, row, decision, { stopped_at: now(), detail, records: [], alternative: null, warnings: [] })
-      await syncRoutes(db, row.site_id)
+      await show(tx, row, decision, { stopped_at: now(), detail, records: [], alternative: null, warnings: [] })
+      await syncRoutes(tx, row.site_id)
     },
 
     /** One after the other; whoever asks while one runs shares the next, which begins after all of them have asked. */
@@ -417,10 +417,10 @@ export function createChecks(deps: ChecksDependencies): Checks {
       const holder = await queries.findHolder(sql, name)
       if (!holder) return
       if (holder.state !== 'issuing') return check(holder.id)
-      const unrevealed = await transaction(sql, async (db) => {
-        const row = await queries.lockClaim(db, holder)
+      const unrevealed = await transaction(sql, async (tx) => {
+        const row = await queries.lockClaim(tx, holder)
         const decision: rules.Decision = { state: 'active', reason: null, holds: true, wanted: true }
-        return row?.state === 'issuing' ? apply(db, row, decision, { detail: '', next_try_at: null }) : undefined
+        return row?.state === 'issuing' ? apply(tx, row, decision, { detail: '', next_try_at: null }) : undefined
       })
       await reveal(unrevealed)
     },

@@ -17,9 +17,9 @@ export async function insertContentUpload(
   upload: Omit<ContentUploadRow, 'hash' | 'size'>,
   maxOpen: number,
 ): Promise<void> {
-  await transaction(sql, async (db) => {
-    await db`insert into content_uploads ${db(upload)}`
-    await db`delete from content_uploads where id in (
+  await transaction(sql, async (tx) => {
+    await tx`insert into content_uploads ${tx(upload)}`
+    await tx`delete from content_uploads where id in (
       select id from content_uploads where org_id = ${upload.org_id} order by created_at desc, id desc offset ${maxOpen})`
   })
 }

@@ -138,8 +138,8 @@ export function createUploads({
     const own = slug === undefined ? undefined : await findOwnSlug(sql, actor.orgId, slug)
     if (own !== undefined) return sites.requireOwn(sql, actor, own)
     const given = new Error('given up on purpose')
-    const refusal = await transaction(sql, async (db) => {
-      await sites.add(db, actor, { slug })
+    const refusal = await transaction(sql, async (tx) => {
+      await sites.add(tx, actor, { slug })
       throw given
     }).catch((error: unknown) => error)
     if (refusal !== given) throw refusal
@@ -185,11 +185,11 @@ export function createUploads({
         uploads: OPEN_UPLOADS_PER_DROP * activeDrops - 1,
         bytes: storageBytes - missing.values().reduce((sum, size) => sum + size, 0),
       }
-      await transaction(sql, async (db) => {
-        await lockOrganisation(db, actor.orgId)
-        await queries.dropOldestUploads(db, actor.orgId, room, new Date(clock.now()))
+      await transaction(sql, async (tx) => {
+        await lockOrganisation(tx, actor.orgId)
+        await queries.dropOldestUploads(tx, actor.orgId, room, new Date(clock.now()))
         await queries.insertUpload(
-          db,
+          tx,
           {
             id,
             site_id: siteId,
@@ -316,11 +316,11 @@ export function createUploads({
         }
         // One transaction: an upload is published once, whoever asks twice and whenever control is killed.
         return await versions.publish(actor, siteId, prepared, options, {
-          async work(db) {
-            if (!(await queries.deleteUpload(db, uploadId))) throw errors.notFound('upload')
+          async work(tx) {
+            if (!(await queries.deleteUpload(tx, uploadId))) throw errors.notFound('upload')
           },
           // Everything has arrived: whoever tries again need not send it again.
-          undo: (db) => queries.insertUpload(db, upload, files, []),
+          undo: (tx) => queries.insertUpload(tx, upload, files, []),
         })
       } finally {
         await rm(path.join(partialsDir, uploadId), { recursive: true, force: true })

@@ -67,8 +67,8 @@ export interface Published {
 
 /** Happens with the publish or not at all; `undo` where the publish is taken back. */
 export interface Alongside {
-  work(db: Sql): Promise<void>
-  undo(db: Sql): Promise<void>
+  work(tx: Sql): Promise<void>
+  undo(tx: Sql): Promise<void>
 }
 
 /** Which site a publish goes to. */
@@ -76,7 +76,7 @@ interface Target {
   /** As it is now, before anything is locked; undefined when there is none yet. */
   peek(): Promise<SiteFacts | undefined>
   /** Locked, or made, inside the transaction. */
-  find(db: Sql): Promise<{ site: SiteFacts; created: boolean }>
+  find(tx: Sql): Promise<{ site: SiteFacts; created: boolean }>
 }
 
 export interface Versions {
@@ -166,14 +166,14 @@ export function createVersions({
 
   /** The transaction part of a publish. The caller has locked what the caps are counted against. */
   async function commit(
-    db: Sql,
+    tx: Sql,
     site: SiteFacts,
     prepared: PreparedVersion,
     by: string | null,
     options: PublishOptions,
   ): Promise<{ version: VersionView; addedBytes: number; before: Before }> {
     const now = new Date(clock.now())
-    await requireLiveVersion(db, site, options.ifVersion)
+    await requireLiveVersion(tx, site, options.ifVersion)
     const version = {
       id: newId('v', clock.now()),
       site_id: site.id,
@@ -187,7 +187,7 @@ export function createVersions({
       created_at: now,
     }
     const report = reportFor(prepared.report, options.spaFallback ?? site.spa_fallback)
-    await queries.insertVersion(db, version, report, prepared.blobs)
+    await queries.insertVersion(tx, version, report, prepared.blobs)
     const changes = {
       live_version_id: version.id,
       next_version_number: version.number + 1,
@@ -197,11 +197,11 @@ export function createVersions({
     }
     // One after the other on the connection of the transaction, without waiting for the answer to each.
     const [dropped] = await Promise.all([
-      queries.dropOldestVersion(db, site.id, plans[site.plan].versionsKept, now),
-      queries.updateSite(db, site.id, changes, now),
-      queries.recordPublish(db, { site_id: site.id, version_id: version.id, kind: 'upload', user_id: by, at: now }),
+      queries.dropOldestVersion(tx, site.id, plans[site.plan].versionsKept, now),
+      queries.updateSite(tx, site.id, changes, now),
+      queries.recordPublish(tx, { site_id: site.id, version_id: version.id, kind: 'upload', user_id: by, at: now }),
     ])
-    await refreshRoutes(db, site.id)
+    await refreshRoutes(tx, site.id)
     return {
       version: view(site, { ...version, report }),
       addedBytes: version.byte_size - (dropped?.byte_size ?? 0),
@@ -216,24 +216,24 @@ export function createVersions({
   async function propagate<Value>(
     value: Value,
     { siteId, versionId, before }: { siteId: string; versionId: string; before: Before },
-    undo: (db: Sql) => Promise<void>,
+    undo: (tx: Sql) => Promise<void>,
   ): Promise<Propagated<Value>> {
     const { pending, refused } = await events.propagate()
     if (refused === undefined) return { value, pending }
-    const isTakenBack = await transaction(sql, async (db) => {
-      await queries.lockSite(db, siteId)
-      const site = await queries.findSite(db, siteId)
+    const isTakenBack = await transaction(sql, async (tx) => {
+      await queries.lockSite(tx, siteId)
+      const site = await queries.findSite(tx, siteId)
       if (!site || site.live_version_id !== versionId) return false
       const { live_version_id, title, published_at, spa_fallback, dropped } = before
       await queries.updateSite(
-        db,
+        tx,
         siteId,
         { live_version_id, title, published_at, spa_fallback },
         new Date(clock.now()),
       )
-      if (dropped !== undefined) await queries.retainAgain(db, dropped)
-      await undo(db)
-      await refreshRoutes(db, siteId)
+      if (dropped !== undefined) await queries.retainAgain(tx, dropped)
+      await undo(tx)
+      await refreshRoutes(tx, siteId)
       return true
     })
     if (!isTakenBack) return { value, pending }
@@ -260,14 +260,14 @@ export function createVersions({
     alongside?: Alongside,
   ): Promise<Propagated<Published>> {
     const password = options.password === undefined ? undefined : await wantedPassword(actor, peek, options.password)
-    const published = await transaction(sql, async (db) => {
-      const { site, created } = await find(db)
+    const published = await transaction(sql, async (tx) => {
+      const { site, created } = await find(tx)
       requirePublishable(site)
-      await alongside?.work(db)
-      if (password !== undefined) await protect(db, actor, site, password)
-      const { version, addedBytes, before } = await commit(db, site, prepared, actor.userId, options)
-      if (addedBytes > 0) await requireStorage(db, actor.orgId, site.plan)
-      await audit(db, {
+      await alongside?.work(tx)
+      if (password !== undefined) await protect(tx, actor, site, password)
+      const { version, addedBytes, before } = await commit(tx, site, prepared, actor.userId, options)
+      if (addedBytes > 0) await requireStorage(tx, actor.orgId, site.plan)
+      await audit(tx, {
         actor,
         action: 'site.published',
         subject: site.id,
@@ -276,9 +276,9 @@ export function createVersions({
       return { siteId: site.id, version, created, before }
     })
     const { siteId, version, created, before } = published
-    return propagate({ siteId, version, created }, { siteId, versionId: version.version_id, before }, async (db) => {
-      await queries.dropVersion(db, version.version_id, new Date(clock.now()))
-      await alongside?.undo(db)
+    return propagate({ siteId, version, created }, { siteId, versionId: version.version_id, before }, async (tx) => {
+      await queries.dropVersion(tx, version.version_id, new Date(clock.now()))
+      await alongside?.undo(tx)
     })
   }
 
@@ -287,14 +287,14 @@ export function createVersions({
     return preparePassword(site?.plan ?? actor.plan, site, password)
   }
 
-  async function protect(db: Sql, actor: Actor, site: SiteFacts, password: WantedPassword): Promise<void> {
-    if (!(await writePassword(db, site, password, new Date(clock.now())))) return
-    await audit(db, { actor, action: 'site.updated', subject: site.id, detail: { fields: ['password'] } })
+  async function protect(tx: Sql, actor: Actor, site: SiteFacts, password: WantedPassword): Promise<void> {
+    if (!(await writePassword(tx, site, password, new Date(clock.now())))) return
+    await audit(tx, { actor, action: 'site.updated', subject: site.id, detail: { fields: ['password'] } })
   }
 
-  async function rename(db: Sql, actor: Actor, site: SiteFacts, name: string): Promise<void> {
-    await queries.updateSite(db, site.id, { name }, new Date(clock.now()))
-    await audit(db, { actor, action: 'site.updated', subject: site.id, detail: { fields: ['name'] } })
+  async function rename(tx: Sql, actor: Actor, site: SiteFacts, name: string): Promise<void> {
+    await queries.updateSite(tx, site.id, { name }, new Date(clock.now()))
+    await audit(tx, { actor, action: 'site.updated', subject: site.id, detail: { fields: ['name'] } })
   }
 
   /** Checked before a body is read, and again in the transaction. */
@@ -314,25 +314,25 @@ export function createVersions({
       )
   }
 
-  async function requireLiveVersion(db: Sql, site: SiteFacts, ifVersion: number | undefined): Promise<void> {
+  async function requireLiveVersion(tx: Sql, site: SiteFacts, ifVersion: number | undefined): Promise<void> {
     if (ifVersion === undefined) return
-    const live = (await queries.retainedVersions(db, site.id)).find((version) => version.id === site.live_version_id)
+    const live = (await queries.retainedVersions(tx, site.id)).find((version) => version.id === site.live_version_id)
     const number = live?.number ?? 0
     if (number !== ifVersion)
       throw errors.versionChanged(`Version ${number} is live, not ${ifVersion}. Look at it, then publish again.`)
   }
 
   /** Called once bytes were added: an organisation that is over its cap already keeps what it has, and may replace it. */
-  async function requireStorage(db: Sql, orgId: string, plan: PlanName, furtherBytes = 0): Promise<void> {
+  async function requireStorage(tx: Sql, orgId: string, plan: PlanName, furtherBytes = 0): Promise<void> {
     const { storageBytes } = plans[plan]
-    if ((await queries.storedBytes(db, orgId)) + furtherBytes > storageBytes)
+    if ((await queries.storedBytes(tx, orgId)) + furtherBytes > storageBytes)
       throw errors.planLimit(
         `Your plan stores ${storageBytes / 1_000_000} MB over all versions. Delete a drop, or upgrade.`,
       )
   }
 
-  async function requireRetained(db: Sql, siteId: string, versionId: string): Promise<queries.VersionRow> {
-    const version = (await queries.listVersions(db, siteId)).find((candidate) => candidate.id === versionId)
+  async function requireRetained(tx: Sql, siteId: string, versionId: string): Promise<queries.VersionRow> {
+    const version = (await queries.listVersions(tx, siteId)).find((candidate) => candidate.id === versionId)
     if (!version) throw errors.notFound('version')
     return version
   }
@@ -344,10 +344,10 @@ export function createVersions({
 
   async function refine(due: queries.UnrefinedVersion): Promise<void> {
     const refined = await publishing.refine(due.manifest_hash, due.refined_hash)
-    await transaction(sql, async (db) => {
-      await queries.lockSite(db, due.site_id)
-      await queries.markRefined(db, due, refined)
-      if (refined) await refreshRoutes(db, due.site_id)
+    await transaction(sql, async (tx) => {
+      await queries.lockSite(tx, due.site_id)
+      await queries.markRefined(tx, due, refined)
+      if (refined) await refreshRoutes(tx, due.site_id)
     })
   }
 
@@ -379,7 +379,7 @@ export function createVersions({
     async publish(actor, siteId, prepared, options, alongside) {
       const target: Target = {
         peek: () => sites.requireOwn(sql, actor, siteId),
-        find: async (db) => ({ site: await sites.lockOwn(db, actor, siteId), created: false }),
+        find: async (tx) => ({ site: await sites.lockOwn(tx, actor, siteId), created: false }),
       }
       const { value, pending } = await publishTo(actor, target, prepared, options, alongside)
       return { value: value.version, pending }
@@ -390,7 +390,7 @@ export function createVersions({
         actor,
         {
           peek: async () => undefined,
-          find: async (db) => ({ site: await sites.add(db, actor, wanted), created: true }),
+          find: async (tx) => ({ site: await sites.add(tx, actor, wanted), created: true }),
         },
         prepared,
         options,
@@ -401,13 +401,13 @@ export function createVersions({
         actor,
         {
           peek: () => findBySlug(actor, wanted.slug),
-          async find(db) {
-            await sites.lockOrganisation(db, actor.orgId)
+          async find(tx) {
+            await sites.lockOrganisation(tx, actor.orgId)
             const present =
-              wanted.slug === undefined ? undefined : await queries.lockOwnSlug(db, actor.orgId, wanted.slug)
-            if (present === undefined) return { site: await sites.add(db, actor, wanted), created: true }
-            const site = await sites.requireOwn(db, actor, present)
-            if (wanted.name !== undefined && wanted.name !== site.name) await rename(db, actor, site, wanted.name)
+              wanted.slug === undefined ? undefined : await queries.lockOwnSlug(tx, actor.orgId, wanted.slug)
+            if (present === undefined) return { site: await sites.add(tx, actor, wanted), created: true }
+            const site = await sites.requireOwn(tx, actor, present)
+            if (wanted.name !== undefined && wanted.name !== site.name) await rename(tx, actor, site, wanted.name)
             return { site, created: false }
           },
         },
@@ -431,27 +431,27 @@ export function createVersions({
     },
 
     async promote(actor, siteId, versionId) {
-      const { version, before } = await transaction(sql, async (db) => {
-        await queries.lockSite(db, siteId)
-        const site = await sites.requireOwn(db, actor, siteId)
+      const { version, before } = await transaction(sql, async (tx) => {
+        await queries.lockSite(tx, siteId)
+        const site = await sites.requireOwn(tx, actor, siteId)
         requirePublishable(site)
-        const promoted = await requireRetained(db, siteId, versionId)
+        const promoted = await requireRetained(tx, siteId, versionId)
         const now = new Date(clock.now())
         await queries.updateSite(
-          db,
+          tx,
           siteId,
           { live_version_id: promoted.id, title: promoted.title, published_at: now },
           now,
         )
-        await queries.recordPublish(db, {
+        await queries.recordPublish(tx, {
           site_id: siteId,
           version_id: promoted.id,
           kind: 'promote',
           user_id: actor.userId,
           at: now,
         })
-        await refreshRoutes(db, siteId)
-        await audit(db, { actor, action: 'site.promoted', subject: siteId, detail: { version: promoted.number } })
+        await refreshRoutes(tx, siteId)
+        await audit(tx, { actor, action: 'site.promoted', subject: siteId, detail: { version: promoted.number } })
         return { version: view(site, promoted), before: { ...site, dropped: undefined } }
       })
       return propagate(version, { siteId, versionId, before }, async () => {})
