@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { ManifestFile, RedirectRule } from '../shared/manifest.ts'
-import type { PathTarget } from '../shared/path-pattern.ts'
+import type { RuleDestination } from '../shared/path-pattern.ts'
 import type { PatternSet } from '../shared/pattern-set.ts'
 import type { RouteRecord, SiteRoute } from '../shared/route-record.ts'
 
@@ -50,7 +50,7 @@ export interface CompiledRedirects {
 
 export interface CompiledRedirect {
   readonly rule: RedirectRule
-  readonly target: PathTarget
+  readonly destination: RuleDestination
   /** Values of placeholders and of the splat when the decoded path matches. */
   match(path: string): ReadonlyMap<string, string> | undefined
 }

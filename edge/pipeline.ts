@@ -45,22 +45,22 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
   const { classify, unlock, sites, representations, answers, proxy, views, clock, log } = dependencies
 
   function walk(exchange: Exchange): Done {
-    const target = classify(exchange)
-    switch (target.kind) {
+    const destination = classify(exchange)
+    switch (destination.kind) {
       case 'site':
-        return visit(exchange, target.drop)
+        return visit(exchange, destination.drop)
       case 'service':
         return asPartOf(exchange, () => proxy.forward(exchange, (failure) => answers.unavailable(exchange, failure)))
       case 'moved':
-        return answers.moved(exchange, target.to)
+        return answers.moved(exchange, destination.to)
       case 'unknown':
         return isReading(exchange) ? answers.closed(exchange, 'unknown') : answers.error(exchange, 405)
       case 'unready':
         return answers.error(exchange, 503)
       case 'refused':
-        return answers.error(exchange, target.status)
+        return answers.error(exchange, destination.status)
       default:
-        return target satisfies never
+        return destination satisfies never
     }
   }
 

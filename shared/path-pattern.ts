@@ -13,7 +13,7 @@ import { before } from './before.ts'
 import { toNfc } from './nfc.ts'
 
 export interface PathPattern {
-  /** Names that a target may use, `splat` included, in the order of the path. */
+  /** Names that a destination may use, `splat` included, in the order of the path. */
   readonly names: readonly string[]
   readonly form: PatternForm
   match(path: string): ReadonlyMap<string, string> | undefined
@@ -195,27 +195,27 @@ function tailBefore(
 }
 
 /** Where a rule leads. */
-export interface PathTarget {
+export interface RuleDestination {
   /** An address elsewhere that the publisher wrote out: `https://…`. */
   readonly isAbsolute: boolean
   /** Value for `Location`: ASCII, encoded, and one-slash relative unless it is absolute. */
   location(values: ReadonlyMap<string, string>): string
-  /** Decoded path inside the drop, single slashes, for rewrites. Only for targets that are not absolute. */
+  /** Decoded path inside the drop, single slashes, for rewrites. Only for destinations that are not absolute. */
   path(values: ReadonlyMap<string, string>): string
   /** Whether `path(values)` is this one, found out without building it. */
   leadsTo(path: string, values: ReadonlyMap<string, string>): boolean
 }
 
 /** `names`: what the pattern yields; other words after a colon stand for themselves. */
-export function compileTarget(to: string, names: readonly string[]): PathTarget | PathProblem {
+export function compileDestination(to: string, names: readonly string[]): RuleDestination | PathProblem {
   const origin = /^https?:\/\/[^/?#]*/i.exec(to)?.[0]
-  const problem = targetProblem(to, origin)
+  const problem = destinationProblem(to, origin)
   if (problem) return { problem }
   const rest = to.slice(origin?.length ?? 0)
-  const encoded = withEncoders(splitTarget(encodeUnsafe(rest), names))
+  const encoded = withEncoders(splitDestination(encodeUnsafe(rest), names))
   if (encoded.references.length > MAX_REFERENCES)
     return { problem: `"${to}" uses more than ${MAX_REFERENCES} placeholders` }
-  const decoded = splitTarget(singleSlashes(toNfc(decodeText(before(before(rest, '#'), '?')))), names)
+  const decoded = splitDestination(singleSlashes(toNfc(decodeText(before(before(rest, '#'), '?')))), names)
   return {
     isAbsolute: origin !== undefined,
     location: (values) => {
@@ -227,7 +227,7 @@ export function compileTarget(to: string, names: readonly string[]): PathTarget 
   }
 }
 
-/** A target taken apart: literal text, and placeholders with the text that follows each. */
+/** A destination taken apart: literal text, and placeholders with the text that follows each. */
 interface Template<Kind extends Reference = Reference> {
   readonly start: string
   readonly references: readonly Kind[]
@@ -278,7 +278,7 @@ function singleSlashes(path: string): string {
   return path.replace(/\/{2,}/g, '/')
 }
 
-function targetProblem(to: string, origin: string | undefined): string | undefined {
+function destinationProblem(to: string, origin: string | undefined): string | undefined {
   if (origin !== undefined) {
     // A placeholder in the host would let a visitor choose where the redirect leads.
     const authority = origin.slice(origin.indexOf('//') + 2)
@@ -289,7 +289,7 @@ function targetProblem(to: string, origin: string | undefined): string | undefin
   return undefined
 }
 
-function splitTarget(text: string, names: readonly string[]): Template {
+function splitDestination(text: string, names: readonly string[]): Template {
   let start = ''
   const references: { name: string; textAfter: string }[] = []
   let last: { name: string; textAfter: string } | undefined

@@ -90,8 +90,8 @@ async function deployFolder(
   options: UploadOptions,
 ): Promise<Outcome> {
   const folder = await readPublishable(context, source.path, args.texts('include'))
-  const target = await targetOf(context, project, args)
-  return unlessRefused(context, project, target, async ({ site }) => ({
+  const chosen = await chooseDrop(context, project, args)
+  return unlessRefused(context, project, chosen, async ({ site }) => ({
     site,
     version: await upload(context, site, folder, options),
   }))
@@ -101,17 +101,17 @@ async function deployFolder(
 async function unlessRefused(
   { api, terminal }: Context,
   project: Project,
-  target: Target,
-  publish: (target: Target) => Promise<Outcome>,
+  chosen: ChosenDrop,
+  publish: (chosen: ChosenDrop) => Promise<Outcome>,
 ): Promise<Outcome> {
   try {
-    return await publish(target)
+    return await publish(chosen)
   } catch (error) {
     const isRefused = error instanceof ApiFailure && REFUSALS.has(error.status)
-    if (!target.isNew || !isRefused) throw error
-    await api.call('DELETE', sitePath(target.site.id))
-    if (project.find(target.name)?.id === target.site.id) await project.forget(target.name)
-    terminal.note(`The new drop ${target.site.slug} is taken back.`)
+    if (!chosen.isNew || !isRefused) throw error
+    await api.call('DELETE', sitePath(chosen.site.id))
+    if (project.find(chosen.name)?.id === chosen.site.id) await project.forget(chosen.name)
+    terminal.note(`The new drop ${chosen.site.slug} is taken back.`)
     throw error
   }
 }
@@ -159,9 +159,9 @@ async function deployFile(
 ): Promise<Outcome> {
   const name = path.basename(source.path)
   const { sha256 } = await digestStream(source.path)
-  const target = await targetOf(context, project, args, name)
-  return unlessRefused(context, project, target, () =>
-    publishFile(context, source, project, { target, sha256, options }),
+  const chosen = await chooseDrop(context, project, args, name)
+  return unlessRefused(context, project, chosen, () =>
+    publishFile(context, source, project, { chosen, sha256, options }),
   )
 }
 
@@ -169,9 +169,9 @@ async function publishFile(
   context: Context,
   source: Source,
   project: Project,
-  { target, sha256, options }: { target: Target; sha256: string; options: UploadOptions },
+  { chosen, sha256, options }: { chosen: ChosenDrop; sha256: string; options: UploadOptions },
 ): Promise<Outcome> {
-  const { site, name } = target
+  const { site, name } = chosen
   const remembered = project.find(name)
   if (remembered?.id === site.id && remembered.sha256 === sha256 && remembered.version_id === site.live_version_id) {
     return { site: await applySettings(context, site, options), version: undefined }
@@ -197,7 +197,7 @@ const MAX_SLUG_TRIES = 5
 /** The service will say the same again, however often it is asked. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 403, 413, 422])
 
-interface Target {
+interface ChosenDrop {
   readonly site: Site
   /** Made for this deploy. */
   readonly isNew: boolean
@@ -206,7 +206,7 @@ interface Target {
 }
 
 /** `--slug` names the drop; else the remembered one; else a new one. Remembered before anything is sent. */
-async function targetOf(context: Context, project: Project, args: Arguments, name?: string): Promise<Target> {
+async function chooseDrop(context: Context, project: Project, args: Arguments, name?: string): Promise<ChosenDrop> {
   const { api, terminal } = context
   const slug = args.text('slug')
   const remembered = project.find(name)

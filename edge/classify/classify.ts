@@ -8,7 +8,7 @@ import type { Routes } from '../store/routes.ts'
 /** Longer targets are refused with 414; no browser or link is that long. */
 const MAX_TARGET_CHARS = 8192
 
-export type Target =
+export type Destination =
   | { readonly kind: 'refused'; readonly status: 400 | 414 | 421 | 429 }
   /** The service's own host: control answers. */
   | { readonly kind: 'service' }
@@ -25,19 +25,19 @@ export interface ClassifyDependencies {
   readonly sitesDomain: string
 }
 
-export type Classify = (exchange: Exchange) => Target
+export type Classify = (exchange: Exchange) => Destination
 
-const UNKNOWN: Target = { kind: 'unknown' }
-const UNREADY: Target = { kind: 'unready' }
-const SERVICE: Target = { kind: 'service' }
-const refused = (status: 400 | 414 | 421 | 429): Target => ({ kind: 'refused', status })
+const UNKNOWN: Destination = { kind: 'unknown' }
+const UNREADY: Destination = { kind: 'unready' }
+const SERVICE: Destination = { kind: 'service' }
+const refused = (status: 400 | 414 | 421 | 429): Destination => ({ kind: 'refused', status })
 const BAD_REQUEST = refused(400)
 
 export function createClassify({ routes, serviceHost, sitesDomain }: ClassifyDependencies): Classify {
   const service = serviceHost.replace(/^\[|\]$/g, '')
   const previews = createPreviews(routes)
   const hosts = new LRUCache<string, string>({ max: 10_000 })
-  const targets = new WeakMap<ServedRoute, Target>()
+  const destinations = new WeakMap<ServedRoute, Destination>()
 
   /** Same text, same host: parsed once. */
   function hostOf(authority: string | undefined): string | undefined {
@@ -50,26 +50,26 @@ export function createClassify({ routes, serviceHost, sitesDomain }: ClassifyDep
     return host
   }
 
-  function targetOf(host: string): Target {
+  function destinationOf(host: string): Destination {
     const record = routes.get(host)
-    if (record === undefined) return previewTarget(host) ?? (routes.isComplete() ? UNKNOWN : UNREADY)
+    if (record === undefined) return previewDestination(host) ?? (routes.isComplete() ? UNKNOWN : UNREADY)
     // One hop only: an alias of an alias is nobody's intention.
-    if (record.kind === 'alias') return aliasTarget(routes.get(record.to))
-    return ownTarget(record)
+    if (record.kind === 'alias') return aliasDestination(routes.get(record.to))
+    return ownDestination(record)
   }
 
-  function ownTarget(record: ServedRoute): Target {
-    let target = targets.get(record)
-    if (target === undefined) targets.set(record, (target = toTarget(record)))
-    return target
+  function ownDestination(record: ServedRoute): Destination {
+    let destination = destinations.get(record)
+    if (destination === undefined) destinations.set(record, (destination = toDestination(record)))
+    return destination
   }
 
-  function aliasTarget(record: ServedRoute | undefined): Target {
+  function aliasDestination(record: ServedRoute | undefined): Destination {
     if (record === undefined) return routes.isComplete() ? UNKNOWN : UNREADY
-    return record.kind === 'alias' ? UNKNOWN : ownTarget(record)
+    return record.kind === 'alias' ? UNKNOWN : ownDestination(record)
   }
 
-  function previewTarget(host: string): Target | undefined {
+  function previewDestination(host: string): Destination | undefined {
     const preview = host.endsWith(`.${sitesDomain}`) ? parsePreviewHost(host) : undefined
     const record = preview && routes.get(preview.siteHost)
     return record?.kind === 'site' ? previews(record, preview!.versionNumber) : undefined
@@ -83,11 +83,11 @@ export function createClassify({ routes, serviceHost, sitesDomain }: ClassifyDep
     if (exchange.target.length > MAX_TARGET_CHARS) return refused(414)
     if (exchange.target.charCodeAt(0) !== 47 && exchange.target !== '*') return BAD_REQUEST
     if (!exchange.certificateCovers(host) && isIP(host) === 0) return refused(421)
-    return host === service ? SERVICE : targetOf(host)
+    return host === service ? SERVICE : destinationOf(host)
   }
 }
 
-function toTarget(record: ServedRoute): Target {
+function toDestination(record: ServedRoute): Destination {
   switch (record.kind) {
     case 'site':
       return { kind: 'site', drop: dropOf(record, false) }
@@ -106,8 +106,8 @@ function dropOf(route: ServedSite, isPreview: boolean): Drop {
 }
 
 /** A retained version at `<number>--<slug>`: the site's route, with that version's manifest. */
-function createPreviews(routes: Routes): (route: ServedSite, versionNumber: number) => Target | undefined {
-  const made = new WeakMap<ServedSite, Map<number, Target>>()
+function createPreviews(routes: Routes): (route: ServedSite, versionNumber: number) => Destination | undefined {
+  const made = new WeakMap<ServedSite, Map<number, Destination>>()
   return (record, versionNumber) => {
     let ofSite = made.get(record)
     if (ofSite === undefined) made.set(record, (ofSite = new Map()))
@@ -115,8 +115,11 @@ function createPreviews(routes: Routes): (route: ServedSite, versionNumber: numb
     if (known !== undefined) return known
     const manifest = routes.manifestOf(record.host, versionNumber)
     if (manifest === undefined) return undefined
-    const target: Target = { kind: 'site', drop: dropOf({ ...record, manifest, version_number: versionNumber }, true) }
-    ofSite.set(versionNumber, target)
-    return target
+    const destination: Destination = {
+      kind: 'site',
+      drop: dropOf({ ...record, manifest, version_number: versionNumber }, true),
+    }
+    ofSite.set(versionNumber, destination)
+    return destination
   }
 }

@@ -94,7 +94,8 @@ function firstRule({ redirects }: SiteIndex, path: string): MatchedRule | undefi
   for (const position of redirects.patterns.matching(path)) {
     const candidate = redirects.rules[position]!
     const values = candidate.match(path)!
-    if (candidate.target.isAbsolute || !candidate.target.leadsTo(path, values)) return { ...candidate, values }
+    if (candidate.destination.isAbsolute || !candidate.destination.leadsTo(path, values))
+      return { ...candidate, values }
   }
   return undefined
 }
@@ -102,16 +103,16 @@ function firstRule({ redirects }: SiteIndex, path: string): MatchedRule | undefi
 /** What a matching rule does; undefined when it names a page that the drop does not have, or that nobody can use. */
 function follow(
   index: SiteIndex,
-  { rule, target, values }: MatchedRule,
+  { rule, destination, values }: MatchedRule,
   path: string,
   query: string,
   request: LocateRequest,
 ): Intent | undefined {
   if (rule.status !== 200 && rule.status !== 404) {
-    const location = withQuery(target.location(values), query)
+    const location = withQuery(destination.location(values), query)
     return location.length > MAX_LOCATION_CHARS ? MALFORMED : { kind: 'redirect', status: rule.status, location }
   }
-  const page = pageAt(index, target.path(values))
+  const page = pageAt(index, destination.path(values))
   if (page && (rule.status === 404 || !isPage(page.file) || mayBePage(request))) {
     return asset(index, path, page.name, page.file, rule.status)
   }

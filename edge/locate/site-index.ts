@@ -1,7 +1,7 @@
 /** A manifest made ready for look-ups: once per manifest, so that a request compiles and decodes nothing. */
 import type { Manifest, ManifestFile, RedirectRule } from '../../shared/manifest.ts'
 import { toNfc } from '../../shared/nfc.ts'
-import { compilePattern, compileTarget } from '../../shared/path-pattern.ts'
+import { compilePattern, compileDestination } from '../../shared/path-pattern.ts'
 import { createPatternSet } from '../../shared/pattern-set.ts'
 import type { CompiledRedirects, NotFoundPages, SiteIndex } from '../context.ts'
 import { compileHeaders } from './custom-headers.ts'
@@ -51,11 +51,11 @@ function compileRedirects(all: readonly RedirectRule[]): CompiledRedirects {
   const compiled = all.flatMap((rule) => {
     const pattern = compilePattern(rule.from)
     if ('problem' in pattern) return []
-    const target = compileTarget(rule.to, pattern.names)
-    if ('problem' in target) return []
+    const destination = compileDestination(rule.to, pattern.names)
+    if ('problem' in destination) return []
     // Another host is never proxied: rewriting and "404 with that page" stay inside the drop.
-    if (target.isAbsolute && (rule.status === 200 || rule.status === 404)) return []
-    return [{ pattern, rule, target, match: pattern.match }]
+    if (destination.isAbsolute && (rule.status === 200 || rule.status === 404)) return []
+    return [{ pattern, rule, destination, match: pattern.match }]
   })
   return {
     rules: compiled,

@@ -3,7 +3,7 @@ import http from 'node:http'
 
 export interface ControlHealth {
   /** A control that is about to stop says no while it still answers everything else. */
-  isReady(target: string, withinMs: number): Promise<boolean>
+  isReady(control: string, withinMs: number): Promise<boolean>
   close(): void
 }
 
@@ -15,11 +15,11 @@ export function createControlHealth(): ControlHealth {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 8 })
   const asked = new Map<string, { readonly at: number; readonly answer: Promise<boolean> }>()
   return {
-    isReady(target, withinMs) {
-      const key = `${target} ${withinMs}`
+    isReady(control, withinMs) {
+      const key = `${control} ${withinMs}`
       const known = asked.get(key)
       if (known !== undefined && performance.now() - known.at < FRESH_MS) return known.answer
-      const answer = ask(target, withinMs, agent)
+      const answer = ask(control, withinMs, agent)
       asked.set(key, { at: performance.now(), answer })
       return answer
     },
@@ -27,9 +27,9 @@ export function createControlHealth(): ControlHealth {
   }
 }
 
-function ask(target: string, withinMs: number, agent: http.Agent): Promise<boolean> {
+function ask(control: string, withinMs: number, agent: http.Agent): Promise<boolean> {
   return new Promise((resolve) => {
-    const probe = http.get(`${target}/healthz`, { agent }, (answer) => {
+    const probe = http.get(`${control}/healthz`, { agent }, (answer) => {
       answer.resume()
       resolve(answer.statusCode! < 500)
     })

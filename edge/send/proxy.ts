@@ -104,7 +104,7 @@ interface Forwarding {
   readonly onFailure: (failure: ProxyFailure) => void
   readonly tried: Set<string>
   attempts: number
-  target: string
+  control: string
   outgoing: http.ClientRequest | undefined
   check: NodeJS.Timeout | undefined
   receivedAtCheck: number
@@ -135,7 +135,7 @@ export function createProxy({ controlUrls, publicHost }: ProxyDependencies): Pro
   let turn = 0
 
   /** Round robin over those that are not known to be away; when all are, over all. */
-  function nextTarget(tried: ReadonlySet<string>): string | undefined {
+  function nextControl(tried: ReadonlySet<string>): string | undefined {
     const now = performance.now()
     const untried = controlUrls.filter((url) => !tried.has(url))
     const healthy = untried.filter((url) => (avoidUntil.get(url) ?? 0) <= now)
@@ -158,16 +158,16 @@ export function createProxy({ controlUrls, publicHost }: ProxyDependencies): Pro
     forwarding.exchange.relay(answer.statusCode!, headersOf(answer), answer)
   })
 
-  function attempt(forwarding: Forwarding, target: string): void {
+  function attempt(forwarding: Forwarding, control: string): void {
     const { exchange, request, response, body } = forwarding
     const isReading = READING.has(exchange.method)
-    forwarding.target = target
+    forwarding.control = control
     forwarding.outgoing = undefined
     forwarding.ending = undefined
     forwarding.attempts += 1
-    forwarding.tried.add(target)
+    forwarding.tried.add(control)
     scheduleCheck(forwarding)
-    const options = { target, agent: isReading ? pooled : fresh, buffer: body ?? Readable.from([]) }
+    const options = { target: control, agent: isReading ? pooled : fresh, buffer: body ?? Readable.from([]) }
     try {
       proxy.web(request, response, options, (error: NodeJS.ErrnoException) => onError(forwarding, error))
     } catch (error) {
@@ -177,19 +177,19 @@ export function createProxy({ controlUrls, publicHost }: ProxyDependencies): Pro
   }
 
   function onError(forwarding: Forwarding, error: NodeJS.ErrnoException): void {
-    const { exchange, response, target, tried, attempts, ending, hasTimedOut } = forwarding
+    const { exchange, response, control, tried, attempts, ending, hasTimedOut } = forwarding
     clearTimeout(forwarding.check)
     if (exchange.isAnswered) return void response.destroy()
-    if (error.code === 'ECONNREFUSED') avoid(target, AVOID_MS)
+    if (error.code === 'ECONNREFUSED') avoid(control, AVOID_MS)
     const isSafe = READING.has(exchange.method) && !hasTimedOut && attempts < MAX_ATTEMPTS
     if (error.code === 'ECONNRESET' && ending === undefined) tried.clear()
-    const next = isSafe && ending?.status !== 408 ? nextTarget(tried) : undefined
+    const next = isSafe && ending?.status !== 408 ? nextControl(tried) : undefined
     if (next !== undefined) return attempt(forwarding, next)
     forwarding.onFailure(ending ?? { status: hasTimedOut ? 504 : 502, error })
   }
 
-  function avoid(target: string, forMs: number): void {
-    avoidUntil.set(target, performance.now() + forMs)
+  function avoid(control: string, forMs: number): void {
+    avoidUntil.set(control, performance.now() + forMs)
   }
 
   function scheduleCheck(forwarding: Forwarding): void {
@@ -199,7 +199,7 @@ export function createProxy({ controlUrls, publicHost }: ProxyDependencies): Pro
 
   /** Nobody is waited for who does not move: neither a visitor with their body, nor control with its answer. */
   async function look(forwarding: Forwarding): Promise<void> {
-    const { body, target, startedAt } = forwarding
+    const { body, control, startedAt } = forwarding
     const received = body?.receivedBytes ?? 0
     const moved = received - forwarding.receivedAtCheck
     forwarding.receivedAtCheck = received
@@ -207,17 +207,17 @@ export function createProxy({ controlUrls, publicHost }: ProxyDependencies): Pro
       if (++forwarding.slowChecks >= MAX_SLOW_CHECKS) return end(forwarding, { status: 408, error: undefined })
     } else {
       forwarding.slowChecks = 0
-      if (moved === 0 && !(await health.isReady(target, ALIVE_MS)) && isUnanswered(forwarding, target)) {
-        avoid(target, AVOID_FROZEN_MS)
-        return end(forwarding, { status: 504, error: new Error(`${target} does not answer`) })
+      if (moved === 0 && !(await health.isReady(control, ALIVE_MS)) && isUnanswered(forwarding, control)) {
+        avoid(control, AVOID_FROZEN_MS)
+        return end(forwarding, { status: 504, error: new Error(`${control} does not answer`) })
       }
     }
     if (performance.now() - startedAt > MAX_REQUEST_MS) return end(forwarding, { status: 408, error: undefined })
-    if (isUnanswered(forwarding, target)) scheduleCheck(forwarding)
+    if (isUnanswered(forwarding, control)) scheduleCheck(forwarding)
   }
 
-  function isUnanswered({ exchange, target }: Forwarding, asked: string): boolean {
-    return !exchange.isAnswered && target === asked
+  function isUnanswered({ exchange, control }: Forwarding, asked: string): boolean {
+    return !exchange.isAnswered && control === asked
   }
 
   function end(forwarding: Forwarding, why: ProxyFailure): void {
@@ -226,21 +226,21 @@ export function createProxy({ controlUrls, publicHost }: ProxyDependencies): Pro
   }
 
   /** Writing is never tried twice, so with several controls the one that gets it has just said that it is there to stay. */
-  async function readyTarget(): Promise<string | undefined> {
+  async function readyControl(): Promise<string | undefined> {
     const tried = new Set<string>()
-    for (let target = nextTarget(tried); target !== undefined; target = nextTarget(tried)) {
-      if (await health.isReady(target, READY_MS)) return target
-      tried.add(target)
-      avoid(target, AVOID_MS)
+    for (let control = nextControl(tried); control !== undefined; control = nextControl(tried)) {
+      if (await health.isReady(control, READY_MS)) return control
+      tried.add(control)
+      avoid(control, AVOID_MS)
     }
     return undefined
   }
 
   function begin(forwarding: Forwarding): void {
-    const any = (): string => nextTarget(forwarding.tried) ?? controlUrls[0]!
+    const any = (): string => nextControl(forwarding.tried) ?? controlUrls[0]!
     if (READING.has(forwarding.exchange.method) || controlUrls.length === 1) return attempt(forwarding, any())
-    void readyTarget()
-      .then((target) => attempt(forwarding, target ?? any()))
+    void readyControl()
+      .then((control) => attempt(forwarding, control ?? any()))
       .catch((error: unknown) => forwarding.onFailure({ status: 502, error: error as Error }))
   }
 
@@ -259,7 +259,7 @@ export function createProxy({ controlUrls, publicHost }: ProxyDependencies): Pro
           onFailure,
           tried: new Set(),
           attempts: 0,
-          target: '',
+          control: '',
           outgoing: undefined,
           check: undefined,
           receivedAtCheck: 0,

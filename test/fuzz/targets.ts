@@ -20,7 +20,7 @@ import { chooseEncoding } from '../../edge/rewrite/negotiate.ts'
 import { evaluate } from '../../edge/send/preconditions.ts'
 import { ApiError } from '../../shared/errors.ts'
 import { headerRuleSchema, redirectRuleSchema } from '../../shared/manifest.ts'
-import { compilePattern, compileTarget } from '../../shared/path-pattern.ts'
+import { compilePattern, compileDestination } from '../../shared/path-pattern.ts'
 import { createPatternSet } from '../../shared/pattern-set.ts'
 import { rawZip } from '../support/raw-zip.ts'
 
@@ -131,10 +131,10 @@ export const targets: readonly Target[] = [
       const expected = patterns.flatMap((pattern, index) => (pattern.match(path) ? [index] : []))
       require(createPatternSet(patterns).matching(path).join() === expected.join(), 'the set agrees with each pattern')
       for (const pattern of patterns.slice(0, 20)) {
-        const target = compileTarget('/to/:splat/:a?q=:b', pattern.names)
+        const destination = compileDestination('/to/:splat/:a?q=:b', pattern.names)
         const values = pattern.match(path)
-        if (values && 'location' in target)
-          require(/^\/(?!\/)[\x21-\x7e]*$/.test(target.location(values)), 'one slash, ASCII')
+        if (values && 'location' in destination)
+          require(/^\/(?!\/)[\x21-\x7e]*$/.test(destination.location(values)), 'one slash, ASCII')
       }
     },
   },

@@ -705,7 +705,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: 'shared/path-pattern.ts',
-    code: 'const decoded = splitTarget(singleSlashes(toNfc(decodeText(rest.split(/[?#]/, 1)[0]!))), names)',
+    code: 'const decoded = splitDestination(singleSlashes(toNfc(decodeText(rest.split(/[?#]/, 1)[0]!))), names)',
     changes: ['1 → 2'],
     why: 'Only the first part is taken.',
   },

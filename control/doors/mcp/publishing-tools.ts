@@ -25,7 +25,7 @@ const ifVersion = z.int().nonnegative().optional().describe('Fail unless this ve
 const allowSecrets = z.boolean().optional().describe('Publish files that look like keys or credentials')
 const message = z.string().max(MAX_MESSAGE_CHARS).optional()
 
-const target = {
+const placeFields = {
   slug: z.string().optional().describe('Address: 3-63 of a-z, 0-9, hyphen. Yours is updated; omit for a random one'),
   title: z.string().max(MAX_NAME_CHARS).optional(),
   password: z.string().min(1).max(MAX_PASSWORD_CHARS).optional().describe('Visitors must enter it (paid plans)'),
@@ -42,7 +42,7 @@ const publishPage = defineTool({
     content: z.string().min(1).optional().describe('The whole document'),
     format: z.enum(['html', 'markdown']).optional(),
     upload: z.string().optional().describe('Id from service_upload, instead of content'),
-    ...target,
+    ...placeFields,
     allow_secrets: allowSecrets,
     message,
   },
@@ -69,7 +69,7 @@ const publishFiles = defineTool({
   name: 'service_publish_files',
   description: 'Publish a whole site as one version. index.html must be at the root.',
   hints: 'changes',
-  input: { files: files.min(1), ...target, allow_secrets: allowSecrets, message },
+  input: { files: files.min(1), ...placeFields, allow_secrets: allowSecrets, message },
   async run({ files: sent, if_version, allow_secrets, ...rest }, call) {
     const content = { kind: 'files' as const, files: await readFiles(sent, call) }
     return published(call, sent.length, (progress) =>

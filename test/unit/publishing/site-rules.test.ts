@@ -28,7 +28,7 @@ describe('_redirects', () => {
   })
 
   test.each([
-    ['/only', 'needs a path and a target'],
+    ['/only', 'needs a path and a destination'],
     ['old /new', 'must start with /'],
     ['/a /b 999', 'not a status'],
     ['/a /b 301 Country=de', 'not supported'],

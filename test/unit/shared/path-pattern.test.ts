@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compilePattern, compileTarget, encodePath, encodeUnsafe, oneSlash } from '../../../shared/path-pattern.ts'
+import { compilePattern, compileDestination, encodePath, encodeUnsafe, oneSlash } from '../../../shared/path-pattern.ts'
 
 function match(from: string, path: string): Record<string, string> | undefined | string {
   const pattern = compilePattern(from)
@@ -91,11 +91,11 @@ describe('a pattern', () => {
   })
 })
 
-describe('a target', () => {
+describe('a destination', () => {
   test('holds a value as one value, wherever it lands', () => {
     const ids = new Map([['id', '1&admin=1#x?y=/%+']])
     const at = (to: string): string => {
-      const compiled = compileTarget(to, ['id'])
+      const compiled = compileDestination(to, ['id'])
       return 'problem' in compiled ? compiled.problem : compiled.location(ids)
     }
     expect(at('/show?id=:id&z=1')).toBe('/show?id=1%26admin%3D1%23x%3Fy%3D/%25%2B&z=1')
@@ -104,7 +104,7 @@ describe('a target', () => {
     expect(new URL(at('https://example.com/?id=:id')).searchParams.get('id')).toBe('1&admin=1#x?y=/%+')
   })
   test('writes each value as its own place wants it', () => {
-    const compiled = compileTarget('/:a/:b/x:a?c=:a&d=:b&:a#:b', ['a', 'b'])
+    const compiled = compileDestination('/:a/:b/x:a?c=:a&d=:b&:a#:b', ['a', 'b'])
     const values = new Map([
       ['a', '1/&/'],
       ['b', '=2'],
@@ -114,8 +114,8 @@ describe('a target', () => {
     )
   })
   test('is not a placeholder where only its name is written', () => {
-    expect(target('/slug')).toEqual({ location: '/slug', path: '/slug' })
-    expect(target('/slug/splat')).toEqual({ location: '/slug/splat', path: '/slug/splat' })
+    expect(destination('/slug')).toEqual({ location: '/slug', path: '/slug' })
+    expect(destination('/slug/splat')).toEqual({ location: '/slug/splat', path: '/slug/splat' })
   })
   test.each([
     ['/a//b///c', '', '/a/b/c'],
@@ -124,7 +124,7 @@ describe('a target', () => {
     ['/:v/:v', '', '/'],
     [':v', '', undefined],
   ])('%s with %j is the path %s', (to, value, path) => {
-    const compiled = compileTarget(to, ['v'])
+    const compiled = compileDestination(to, ['v'])
     expect('problem' in compiled ? undefined : compiled.path(new Map([['v', value]]))).toBe(path)
   })
   test('knows where it leads without building it', () => {
@@ -134,7 +134,7 @@ describe('a target', () => {
       .map((all) => all.join('').replace(/\/+/g, '/'))
     fc.assert(
       fc.property(text, value, value, text, (to, x, y, other) => {
-        const compiled = compileTarget(`/${to.replace(/^\/+/, '')}`, ['x', 'y'])
+        const compiled = compileDestination(`/${to.replace(/^\/+/, '')}`, ['x', 'y'])
         fc.pre(!('problem' in compiled))
         const values = new Map([
           ['x', x],
@@ -149,29 +149,31 @@ describe('a target', () => {
     )
   })
   test('uses no more placeholders than an address can hold', () => {
-    expect(compileTarget(`/${':id'.repeat(16)}`, ['id'])).not.toHaveProperty('problem')
-    expect(compileTarget(`/${':id'.repeat(17)}`, ['id'])).toHaveProperty('problem')
+    expect(compileDestination(`/${':id'.repeat(16)}`, ['id'])).not.toHaveProperty('problem')
+    expect(compileDestination(`/${':id'.repeat(17)}`, ['id'])).toHaveProperty('problem')
   })
   const values = new Map([
     ['slug', 'ü b'],
     ['splat', 'x/?y#z/%'],
   ])
-  const target = (to: string): { location: string; path: string } | string => {
-    const compiled = compileTarget(to, ['slug', 'splat'])
+  const destination = (to: string): { location: string; path: string } | string => {
+    const compiled = compileDestination(to, ['slug', 'splat'])
     return 'problem' in compiled
       ? compiled.problem
       : { location: compiled.location(values), path: compiled.path(values) }
   }
   test('encodes what it is filled with and keeps what was written', () => {
-    expect(target('/n/:slug?a=:slug')).toEqual({ location: '/n/%C3%BC%20b?a=%C3%BC%20b', path: '/n/ü b' })
-    expect(target('/n/:splat')).toEqual({ location: '/n/x/%3Fy%23z/%25', path: '/n/x/?y#z/%' })
-    expect(target('/a%20b/é')).toEqual({ location: '/a%20b/%C3%A9', path: '/a b/é' })
-    expect(target('/time/12:30/:other')).toMatchObject({ location: '/time/12:30/:other' })
-    expect(target('https://example.com:8443/:slug')).toMatchObject({ location: 'https://example.com:8443/%C3%BC%20b' })
-    expect(target('HTTP://Example.com:1?a')).toMatchObject({ location: 'HTTP://Example.com:1?a' })
-    expect(target('https://example.com:65535')).toMatchObject({ location: 'https://example.com:65535' })
-    expect(target('/to/https://example.com/')).toMatchObject({ location: '/to/https://example.com/' })
-    expect(target('/\u{1F600}"<a')).toMatchObject({ location: '/%F0%9F%98%80%22%3Ca' })
+    expect(destination('/n/:slug?a=:slug')).toEqual({ location: '/n/%C3%BC%20b?a=%C3%BC%20b', path: '/n/ü b' })
+    expect(destination('/n/:splat')).toEqual({ location: '/n/x/%3Fy%23z/%25', path: '/n/x/?y#z/%' })
+    expect(destination('/a%20b/é')).toEqual({ location: '/a%20b/%C3%A9', path: '/a b/é' })
+    expect(destination('/time/12:30/:other')).toMatchObject({ location: '/time/12:30/:other' })
+    expect(destination('https://example.com:8443/:slug')).toMatchObject({
+      location: 'https://example.com:8443/%C3%BC%20b',
+    })
+    expect(destination('HTTP://Example.com:1?a')).toMatchObject({ location: 'HTTP://Example.com:1?a' })
+    expect(destination('https://example.com:65535')).toMatchObject({ location: 'https://example.com:65535' })
+    expect(destination('/to/https://example.com/')).toMatchObject({ location: '/to/https://example.com/' })
+    expect(destination('/\u{1F600}"<a')).toMatchObject({ location: '/%F0%9F%98%80%22%3Ca' })
   })
   test.each([
     '//evil.com',
@@ -186,8 +188,8 @@ describe('a target', () => {
     'https://a:/',
     'https://a:123456/',
     'x https://a/',
-  ])('%s is refused', (to) => expect(target(to)).toMatch(/must/))
-  test('without a host is told so', () => expect(target('https://')).toMatch(/plain host/))
+  ])('%s is refused', (to) => expect(destination(to)).toMatch(/must/))
+  test('without a host is told so', () => expect(destination('https://')).toMatch(/plain host/))
 })
 
 test.each([
@@ -207,6 +209,6 @@ test('half of a character is written as the sign for what cannot be read', () =>
   const half = 'a\ud800b'
   expect(encodePath(half)).toBe('a%EF%BF%BDb')
   expect(encodeUnsafe(half)).toBe('a%EF%BF%BDb')
-  const compiled = compileTarget('/?q=:q', ['q'])
+  const compiled = compileDestination('/?q=:q', ['q'])
   expect('problem' in compiled ? '' : compiled.location(new Map([['q', half]]))).toBe('/?q=a%EF%BF%BDb')
 })

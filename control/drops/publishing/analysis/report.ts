@@ -106,7 +106,7 @@ function linkWarnings(
   rules: SiteRules,
   isOver: () => boolean,
 ): boolean {
-  const targets = createTargets(files, rules, isOver)
+  const linkCheck = createLinkCheck(files, rules, isOver)
   for (const { path, links: encoded } of files) {
     if (encoded === undefined) continue
     const links = decodeLinks(encoded)
@@ -121,7 +121,7 @@ function linkWarnings(
         message: `${short(url)} is loaded over http; browsers block it on an https page. Use https://.`,
       }))
     for (const { target, isPage } of links.local) {
-      const answer = targets.find(target)
+      const answer = linkCheck.find(target)
       if (answer.kind === 'unknown') return false
       const warning = missingWarning(target, isPage, answer)
       if (warning) list.add(warning.code, () => ({ path, message: warning.message }))
@@ -170,10 +170,10 @@ function missingWarning(
 }
 
 /** Addresses whose answer is remembered: the pages of a site mostly link to the same ones. */
-const MAX_REMEMBERED_TARGETS = 100_000
+const MAX_REMEMBERED_LINKS = 100_000
 
 /** Which addresses of the drop answer with a file, and which with a rule. */
-function createTargets(
+function createLinkCheck(
   files: readonly ReportedFile[],
   rules: SiteRules,
   isOver: () => boolean,
@@ -202,7 +202,7 @@ function createTargets(
       if (known) return known
       if (isOver()) return UNKNOWN
       const answer = lookUp(target)
-      if (remembered.size < MAX_REMEMBERED_TARGETS) remembered.set(target, answer)
+      if (remembered.size < MAX_REMEMBERED_LINKS) remembered.set(target, answer)
       return answer
     },
   }

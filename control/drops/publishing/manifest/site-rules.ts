@@ -20,7 +20,7 @@ import {
   MAX_REDIRECT_RULES,
 } from '../../../../shared/limits.ts'
 import type { HeaderRule, RedirectRule } from '../../../../shared/manifest.ts'
-import { compilePattern, compileTarget } from '../../../../shared/path-pattern.ts'
+import { compilePattern, compileDestination } from '../../../../shared/path-pattern.ts'
 import { shorten } from '../html/text.ts'
 import { decodeText } from '../files/text-encoding.ts'
 
@@ -116,17 +116,17 @@ export function parseRedirects(text: string): Parsed<RedirectRule> {
 function parseRedirect({ text, number }: Line): RedirectRule | string {
   if (text.length > MAX_REDIRECT_LINE_CHARS) return `The line is longer than ${MAX_REDIRECT_LINE_CHARS} characters.`
   const [from = '', to, ...rest] = withoutComment(text).split(/\s+/)
-  if (to === undefined) return 'A rule needs a path and a target: /old /new 301.'
+  if (to === undefined) return 'A rule needs a path and a destination: /old /new 301.'
   const { status, force, problem } = parseStatus(rest)
   if (problem !== undefined) return problem
   const pattern = compilePattern(from)
   if ('problem' in pattern) return `${pattern.problem}.`
-  const target = compileTarget(to, pattern.names)
-  if ('problem' in target) return `${target.problem}.`
-  if (target.isAbsolute && (status === 200 || status === 404)) {
+  const destination = compileDestination(to, pattern.names)
+  if ('problem' in destination) return `${destination.problem}.`
+  if (destination.isAbsolute && (status === 200 || status === 404)) {
     return `Status ${status} must name a path inside the drop; another host is never fetched for a visitor. Use 301 or 302.`
   }
-  if (pointsAtItself(from, to, status, pattern.match, target.path))
+  if (pointsAtItself(from, to, status, pattern.match, destination.path))
     return `"${from}" points at itself and was left out.`
   return { from, to, status, force, line: number }
 }
@@ -143,7 +143,8 @@ function parseStatus(words: readonly string[]): { status: RedirectRule['status']
   if (words.some((word) => word.includes('=')) || words.length > 1) {
     return {
       ...none,
-      problem: 'Conditions (Country=, Language=, query parameters) are not supported; keep path, target and status.',
+      problem:
+        'Conditions (Country=, Language=, query parameters) are not supported; keep path, destination and status.',
     }
   }
   const match = /^(\d{3})(!?)$/.exec(words[0]!)
@@ -157,7 +158,7 @@ function parseStatus(words: readonly string[]): { status: RedirectRule['status']
 }
 
 /**
- * A redirect whose target matches the rule again would send a visitor round in circles. `/* /index.html 200` is a
+ * A redirect whose destination matches the rule again would send a visitor round in circles. `/* /index.html 200` is a
  * rewrite, which looks for a file and does not come back to the rules.
  */
 function pointsAtItself(
@@ -172,8 +173,8 @@ function pointsAtItself(
   const example = exampleOf(from)
   const values = match(example)
   if (!values) return false
-  const target = pathOf(values)
-  return target === example || match(target) !== undefined
+  const destination = pathOf(values)
+  return destination === example || match(destination) !== undefined
 }
 
 /** A path that a pattern matches. */

@@ -72,7 +72,7 @@ export interface Alongside {
 }
 
 /** Which site a publish goes to. */
-interface Target {
+interface PublishPlace {
   /** As it is now, before anything is locked; undefined when there is none yet. */
   peek(): Promise<SiteFacts | undefined>
   /** Locked, or made, inside the transaction. */
@@ -254,7 +254,7 @@ export function createVersions({
   /** Creating a site, its password and its first version are one change, so that a refusal leaves nothing behind. */
   async function publishTo(
     actor: Actor,
-    { peek, find }: Target,
+    { peek, find }: PublishPlace,
     prepared: PreparedVersion,
     options: PublishOptions,
     alongside?: Alongside,
@@ -282,7 +282,7 @@ export function createVersions({
     })
   }
 
-  async function wantedPassword(actor: Actor, peek: Target['peek'], password: string): Promise<WantedPassword> {
+  async function wantedPassword(actor: Actor, peek: PublishPlace['peek'], password: string): Promise<WantedPassword> {
     const site = await peek()
     return preparePassword(site?.plan ?? actor.plan, site, password)
   }
@@ -377,11 +377,11 @@ export function createVersions({
     },
 
     async publish(actor, siteId, prepared, options, alongside) {
-      const target: Target = {
+      const place: PublishPlace = {
         peek: () => sites.requireOwn(sql, actor, siteId),
         find: async (tx) => ({ site: await sites.lockOwn(tx, actor, siteId), created: false }),
       }
-      const { value, pending } = await publishTo(actor, target, prepared, options, alongside)
+      const { value, pending } = await publishTo(actor, place, prepared, options, alongside)
       return { value: value.version, pending }
     },
 
@@ -459,11 +459,11 @@ export function createVersions({
 
     async changes(actor, siteId, versionId) {
       const site = await sites.requireOwn(sql, actor, siteId)
-      const target = await requireRetained(sql, siteId, versionId)
+      const kept = await requireRetained(sql, siteId, versionId)
       const live = site.live_version_id ? await requireRetained(sql, siteId, site.live_version_id) : undefined
       return compareManifests(
         live && (await publishing.readManifest(live.manifest_hash)),
-        await publishing.readManifest(target.manifest_hash),
+        await publishing.readManifest(kept.manifest_hash),
       )
     },
 
