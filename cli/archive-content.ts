@@ -10,6 +10,7 @@ import { siftSecrets } from '../control/drops/publishing/intake/withhold.ts'
 import type { BlobStore, BlobWriter, StoredBlob } from '../shared/blobs/blob-store.ts'
 import { ApiError } from '../shared/errors.ts'
 import { KEY_MARK, type SecretFile } from '../shared/secret-files.ts'
+import { zip } from '../shared/zip.ts'
 import { CliError, exitCodes } from './failure.ts'
 
 export interface ArchiveContent {
@@ -25,7 +26,7 @@ export async function readArchive(file: string, allowSecrets: boolean): Promise<
     const entries = await inspectArchive(file, Number.POSITIVE_INFINITY)
     const { stored, rejection } = await extractEntries(store, file, entries)
     if (rejection !== undefined) throw refusal(rejection, 'archive_rejected')
-    const found = entries.map(({ path }, index) => ({ path, hash: stored[index]!.hash, size: stored[index]!.size }))
+    const found = zip(entries, stored).map(([{ path }, { hash, size }]) => ({ path, hash, size }))
     const { files, blocked } = await siftSecrets(store, unwrapFolder(found), allowSecrets ? 'allow' : 'withhold')
     return { files: files.map(({ path, size, hash }) => ({ path, size, sha256: hash })), blocked }
   } catch (error) {

@@ -26,9 +26,10 @@ export function createAuthentication(deps: {
       // Another process may have renewed it while this one waited.
       const current = await store.read(origin)
       if (current === undefined || isGood(current)) return current?.access_token
-      if (current.refresh_token === undefined) return undefined
+      const { refresh_token } = current
+      if (refresh_token === undefined) return undefined
       try {
-        const renewed = await oauth.refresh(current)
+        const renewed = await oauth.refresh(current, refresh_token)
         await store.write(origin, renewed)
         return renewed.access_token
       } catch (error) {

@@ -7,7 +7,7 @@ const GIVEN_UP_WITHIN_MS = 1500
 export function openBrowser(url: string, browser: string | undefined): Promise<boolean> {
   const [command, ...args] = openerFor(process.platform, browser)
   return new Promise((resolve) => {
-    const child = spawn(command!, [...args, url], { stdio: 'ignore', detached: true })
+    const child = spawn(command, [...args, url], { stdio: 'ignore', detached: true })
     const timer = setTimeout(() => resolve(true), GIVEN_UP_WITHIN_MS)
     child.once('error', () => settle(false))
     child.once('exit', (code) => settle(code === 0))
@@ -19,7 +19,7 @@ export function openBrowser(url: string, browser: string | undefined): Promise<b
   })
 }
 
-function openerFor(platform: NodeJS.Platform, browser: string | undefined): string[] {
+function openerFor(platform: NodeJS.Platform, browser: string | undefined): [command: string, ...args: string[]] {
   if (browser !== undefined) return [browser]
   switch (platform) {
     case 'darwin':

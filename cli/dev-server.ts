@@ -22,6 +22,7 @@ import { locate } from '../edge/locate/locate.ts'
 import { indexManifest } from '../edge/locate/site-index.ts'
 import { assetHeaders, redirectHeaders, type HeaderList } from '../edge/rewrite/headers.ts'
 import { evaluate } from '../edge/send/preconditions.ts'
+import type { ReceivedRequest } from '../shared/received-request.ts'
 import { listFolder } from './folder.ts'
 
 /** A page asks for dozens of files at once, for which the folder is read once; no new file stays unseen for longer. */
@@ -60,30 +61,30 @@ export function createDevServer({ root, spaFallback, onRequest }: DevServerOptio
     return latest
   }
 
-  async function answer(request: http.IncomingMessage): Promise<DevAnswer> {
+  async function answer(request: ReceivedRequest): Promise<DevAnswer> {
     if (request.method !== 'GET' && request.method !== 'HEAD') return text(405, 'Use GET.', [['allow', 'GET, HEAD']])
     const fetchDest = request.headers['sec-fetch-dest']
     const snapshot = await current()
     const { index } = snapshot
     const intent = locate(index, {
-      target: request.url!,
+      target: request.url,
       spaFallback,
       fetchDest: typeof fetchDest === 'string' ? fetchDest : undefined,
     })
     return act(root, snapshot, intent, request)
   }
 
-  async function respond(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+  async function respond(request: ReceivedRequest, response: http.ServerResponse): Promise<void> {
     const { status, headers, body } = await answer(request).catch((error: unknown) =>
       text(500, `The folder cannot be read: ${(error as Error).message}`),
     )
-    onRequest?.(request.method!, request.url!, status)
+    onRequest?.(request.method, request.url, status)
     for (const [name, value] of headers) response.setHeader(name, value)
     response.writeHead(status, { 'content-length': body.length })
     response.end(request.method === 'HEAD' ? undefined : body)
   }
 
-  return http.createServer((request, response) => void respond(request, response))
+  return http.createServer((request, response) => void respond(request as ReceivedRequest, response))
 }
 
 /** Mistakes in `_redirects` and `_headers`, as the publish report would tell them. */
@@ -114,12 +115,7 @@ async function readSnapshot(root: string): Promise<Snapshot> {
   return { index, markdown: landing?.path, invalid: rules.invalid }
 }
 
-async function act(
-  root: string,
-  { markdown }: Snapshot,
-  intent: Intent,
-  request: http.IncomingMessage,
-): Promise<DevAnswer> {
+async function act(root: string, { markdown }: Snapshot, intent: Intent, request: ReceivedRequest): Promise<DevAnswer> {
   switch (intent.kind) {
     case 'malformed':
       return text(400, 'The address is malformed.')
@@ -153,14 +149,14 @@ async function renderPage(root: string, source: string): Promise<Buffer> {
 }
 
 /** Conditions and a range, by the edge's own judgement. Several ranges get the whole, which is always a right answer. */
-function asAsked({ headers: asked, method }: http.IncomingMessage, whole: DevAnswer): DevAnswer {
+function asAsked({ headers: asked, method }: ReceivedRequest, whole: DevAnswer): DevAnswer {
   const { headers, body } = whole
   const etag = headers.find(([name]) => name === 'etag')?.[1]
   if (etag === undefined) return whole
   const ifRange = asked['if-range']
   const outcome = evaluate(
     {
-      method: method!,
+      method,
       ifMatch: asked['if-match'],
       ifNoneMatch: asked['if-none-match'],
       ifRange: typeof ifRange === 'string' ? ifRange : undefined,

@@ -86,7 +86,7 @@ export function createHttpClient({ caFile, userAgent }: { caFile: string | undef
 
 function replyOf(target: URL, reply: http.IncomingMessage): HttpReply {
   return {
-    status: reply.statusCode!,
+    status: reply.statusCode ?? 0,
     headers: reply.headers,
     body: reply,
     async text() {

@@ -30,9 +30,11 @@ export interface Ignore {
 
 /** `include` holds the patterns of `--include`, which win over the file. */
 export function parseIgnore(text: string, include: readonly string[] = []): Ignore {
-  const own = [...text.split(/\r?\n/), ...include.map((pattern) => `!${pattern}`)].map(parseRule)
-  const wanted = own.filter((rule) => rule?.negated).map((rule) => rule!)
-  const rules = [...DEFAULT_PATTERNS.map(parseRule), ...own].filter((rule) => rule !== undefined)
+  const own = [...text.split(/\r?\n/), ...include.map((pattern) => `!${pattern}`)].flatMap(
+    (line) => parseRule(line) ?? [],
+  )
+  const wanted = own.filter((rule) => rule.negated)
+  const rules = [...DEFAULT_PATTERNS.flatMap((line) => parseRule(line) ?? []), ...own]
 
   /** The last rule that matches decides; undefined when none does. */
   function verdict(path: string, isFolder: boolean): 'leave' | 'take' | undefined {
@@ -94,18 +96,19 @@ function toExpression(glob: string): string {
   let expression = ''
   for (let index = 0; index < glob.length; index++) {
     const rest = glob.slice(index)
-    const choice = /^\[(!?)([^\]/]+)\]/.exec(rest)
+    const character = glob.charAt(index)
+    const [choice, not, members = ''] = /^\[(!?)([^\]/]+)\]/.exec(rest) ?? []
     if (rest.startsWith('**/')) {
       expression += '(?:.*/)?'
       index += 2
     } else if (rest.startsWith('**')) {
       expression += '.*'
       index += 1
-    } else if (choice) {
-      expression += `[${choice[1] ? '^' : ''}${choice[2]!.replaceAll(/[\\^]/g, '\\$&')}]`
-      index += choice[0].length - 1
+    } else if (choice !== undefined) {
+      expression += `[${not ? '^' : ''}${members.replaceAll(/[\\^]/g, '\\$&')}]`
+      index += choice.length - 1
     } else {
-      expression += glob[index] === '*' ? '[^/]*' : glob[index] === '?' ? '[^/]' : escape(glob[index]!)
+      expression += character === '*' ? '[^/]*' : character === '?' ? '[^/]' : escape(character)
     }
   }
   return expression

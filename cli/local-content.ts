@@ -68,8 +68,8 @@ export function createLocalContent(root: string, sendAhead: SendAhead): LocalCon
   /** The folder as an archive that is sent ahead; the id of its upload. */
   async function sendFolder(named: string, allowSecrets: boolean): Promise<string> {
     const folder = await readFolder(await within(named))
-    if (folder.secrets.length > 0 && !allowSecrets)
-      throw refused(`Nothing was published: "${folder.secrets[0]!.path}" looks like ${folder.secrets[0]!.what}.`)
+    const [secret] = folder.secrets
+    if (secret && !allowSecrets) throw refused(`Nothing was published: "${secret.path}" looks like ${secret.what}.`)
     const { size, open } = await archiveOf(folder.files)
     return sendAhead('folder.zip', open, size)
   }

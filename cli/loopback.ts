@@ -17,7 +17,7 @@ export async function openLoopback(): Promise<Loopback> {
   let deliver: (answer: URLSearchParams) => void = () => {}
   const answer = new Promise<URLSearchParams>((resolve) => (deliver = resolve))
   const server = http.createServer((request, response) => {
-    const [path, query = ''] = request.url!.split('?', 2) as [string, string?]
+    const [path, query = ''] = (request.url ?? '').split('?', 2)
     if (request.method !== 'GET' || path !== '/callback') {
       response.writeHead(404).end()
       return

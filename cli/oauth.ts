@@ -57,7 +57,7 @@ export interface OAuth {
   beginDevice(metadata: ServerMetadata, clientId: string): Promise<DeviceAuthorization>
   /** Asks until somebody has decided. */
   completeDevice(metadata: ServerMetadata, clientId: string, device: DeviceAuthorization): Promise<Credentials>
-  refresh(credentials: Credentials): Promise<Credentials>
+  refresh(credentials: Credentials, refreshToken: string): Promise<Credentials>
   revoke(credentials: Credentials): Promise<void>
 }
 
@@ -188,10 +188,10 @@ export function createOAuth({ origin, http, pause = sleep }: OAuthDependencies):
       }
     },
 
-    refresh(credentials) {
+    refresh(credentials, refreshToken) {
       return exchange(credentials, credentials.client_id, {
         grant_type: 'refresh_token',
-        refresh_token: credentials.refresh_token!,
+        refresh_token: refreshToken,
       })
     },
 

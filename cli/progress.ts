@@ -28,15 +28,17 @@ export interface PhaseState {
   readonly elapsedMs: number
 }
 
+type Phase = { -readonly [Fact in Exclude<keyof PhaseState, 'elapsedMs'>]: PhaseState[Fact] }
+
 export function createProgress(terminal: Terminal, now: () => number = Date.now): Progress {
-  let phase: { -readonly [Fact in Exclude<keyof PhaseState, 'elapsedMs'>]: PhaseState[Fact] } | undefined
+  let phase: Phase | undefined
   let begunAt = 0
   let shownAt = 0
   let isDrawn = false
 
-  function show(): void {
+  function show(current: Phase): void {
     shownAt = now()
-    const state = { ...phase!, elapsedMs: shownAt - begunAt }
+    const state = { ...current, elapsedMs: shownAt - begunAt }
     if (terminal.animated) {
       terminal.stderr.write(`\r${drawnLine(state, terminal.width())}\u001b[K`)
       isDrawn = true
@@ -54,13 +56,13 @@ export function createProgress(terminal: Terminal, now: () => number = Date.now)
       finish()
       phase = { label, files, bytes, filesDone: 0, bytesDone: 0 }
       begunAt = shownAt = now()
-      if (terminal.animated && files > 0) show()
+      if (terminal.animated && files > 0) show(phase)
     },
     advance(bytes, files = 0) {
       if (phase === undefined) return
       phase.bytesDone += bytes
       phase.filesDone += files
-      if (now() - shownAt >= (terminal.animated ? REDRAW_MS : LOG_EVERY_MS)) show()
+      if (now() - shownAt >= (terminal.animated ? REDRAW_MS : LOG_EVERY_MS)) show(phase)
     },
     finish,
   }

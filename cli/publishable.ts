@@ -26,11 +26,12 @@ export async function readPublishable(
 }
 
 function refuseSecrets({ secrets }: Folder): void {
-  if (secrets.length === 0) return
+  const [first] = secrets
+  if (!first) return
   const named = secrets.slice(0, MAX_NAMED).map(({ path, what }) => `${plain(path)} looks like ${what}`)
   const more = secrets.length > MAX_NAMED ? `, and ${secrets.length - MAX_NAMED} more` : ''
   throw new CliError(
-    `Nothing was published: ${named.join('; ')}${more}. Leave them out in .dropwayignore, or publish one all the same with --include "${plain(secrets[0]!.path)}".`,
+    `Nothing was published: ${named.join('; ')}${more}. Leave them out in .dropwayignore, or publish one all the same with --include "${plain(first.path)}".`,
     exitCodes.failed,
     'blocked_secrets',
   )

@@ -81,7 +81,7 @@ export function createUploader({ api, configDir, siteId, files, options }: Uploa
 
     async sendMissing(upload, progress) {
       const byHash = new Map(files.map((file) => [file.sha256, file]))
-      const queue = upload.missing.map((hash) => byHash.get(hash)!)
+      const queue = upload.missing.flatMap((hash) => byHash.get(hash) ?? [])
       const { batches, single } = planRequests(queue)
       progress.begin('Sending', queue.length, sizeOf(queue))
       const blobs = `${root}/${upload.upload_id}/blobs`

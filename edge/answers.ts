@@ -1,5 +1,6 @@
 /** Answers that are no file: redirects, and the pages that the edge itself writes. The fixed ones are kept. */
 import { LRUCache } from 'lru-cache'
+import { before } from '../shared/before.ts'
 import { ApiError, errors, RETRY_SECONDS } from '../shared/errors.ts'
 import { isProgramPath } from '../shared/program-paths.ts'
 import { STRICT_TRANSPORT_SECURITY } from '../shared/header-policy.ts'
@@ -116,7 +117,7 @@ function versionOf(drop: Drop): HeaderList {
 }
 
 function isProgram(target: string): boolean {
-  return isProgramPath(target.split('?', 1)[0] ?? '')
+  return isProgramPath(before(target, '?'))
 }
 
 /** As control would say it. */

@@ -16,7 +16,7 @@ export interface EdgeConfig extends SharedSettings {
   readonly blobStore: string
   readonly secretKey: string
   /** Controls behind the service host, tried in turn. */
-  readonly controlUrls: readonly string[]
+  readonly controlUrls: readonly [string, ...string[]]
   /** Where this machine's copy of the routing table lies. */
   readonly replicaDir: string
   /** Undefined: no metrics listener. */
@@ -79,11 +79,12 @@ function wildcardFiles(env: EnvReader): Pick<EdgeConfig, 'sitesCertFile' | 'site
   return { sitesCertFile: env.file('SITES_CERT_FILE'), sitesKeyFile: env.file('SITES_KEY_FILE') }
 }
 
-function controlUrls(env: EnvReader, controlPort: number): string[] {
+function controlUrls(env: EnvReader, controlPort: number): [string, ...string[]] {
   const given = env.list('CONTROL_URLS')
   for (const url of given) {
     if (URL.parse(url)?.protocol !== 'http:')
       env.problem(`CONTROL_URLS must list http:// origins, not "${url}"`, undefined)
   }
-  return given.length > 0 ? given : [`http://127.0.0.1:${controlPort}`]
+  const [first = `http://127.0.0.1:${controlPort}`, ...others] = given
+  return [first, ...others]
 }

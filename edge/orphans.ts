@@ -21,10 +21,9 @@ const fileIn = (directory: string): string => path.join(directory, 'workers.json
 
 /** Who serves now, for the primary that comes after this one. */
 export function noteWorkers(directory: string, pids: readonly number[]): void {
-  const list: WorkerList = {
-    primary: known(process.pid)!,
-    workers: pids.flatMap((pid) => known(pid) ?? []),
-  }
+  const primary = known(process.pid)
+  if (!primary) return
+  const list: WorkerList = { primary, workers: pids.flatMap((pid) => known(pid) ?? []) }
   try {
     writeFileSync(fileIn(directory), JSON.stringify(list), { mode: 0o600 })
   } catch {

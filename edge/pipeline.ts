@@ -90,13 +90,8 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
           whenReady(sendFile(exchange, intent.status, file), (sent) => {
             const isPage = file.isPage && intent.status === 200 && sent !== 'other'
             if (!isPage || drop.isPreview || !isView(exchange)) return
-            const view = {
-              siteId: drop.route.site_id,
-              page: intent.path,
-              ip: exchange.ip,
-              agent: exchange.header('user-agent')!,
-            }
-            views.count(view, clock.now())
+            const agent = exchange.header('user-agent') ?? ''
+            views.count({ siteId: drop.route.site_id, page: intent.path, ip: exchange.ip, agent }, clock.now())
           }),
         )
       case 'redirect':

@@ -12,6 +12,7 @@ import { addAbortSignal, type Readable } from 'node:stream'
 import { LRUCache } from 'lru-cache'
 import { pacedStream, type BlobStore } from '../shared/blobs/blob-store.ts'
 import type { Encoding, ManifestFile } from '../shared/manifest.ts'
+import { pairs } from '../shared/pairs.ts'
 import type { Drop, Exchange, HeaderList, Intent, Markup, ServedSite, Snippets } from './context.ts'
 import { chooseEncoding } from './rewrite/negotiate.ts'
 import { cutPieces, inject, injectedPieces, sizeOf, type Piece } from './rewrite/inject.ts'
@@ -108,7 +109,9 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
     isPage: boolean,
     headers: HeaderList,
   ): Representation {
-    const { hash, size } = encoding === 'identity' ? file : file.encodings![encoding]!
+    const variant = encoding === 'identity' ? file : file.encodings?.[encoding]
+    if (variant === undefined) throw new Error(`the manifest has no ${encoding} of ${file.hash}`)
+    const { hash, size } = variant
     if (size > MAX_CACHED_BYTES)
       return describe(headers, size, isPage, { stream: (range) => blobs.stream(hash, range) })
     return describe(headers, size, isPage, {
@@ -196,6 +199,10 @@ const ALWAYS: ReadonlySet<string> = new Set([
   'x-robots-tag',
 ])
 
+function headersOf(all: HeaderList, isWanted: (name: string) => boolean): HeaderList {
+  return [...pairs(all)].filter(([name]) => isWanted(name)).flat()
+}
+
 function describe(headers: HeaderList, size: number, isPage: boolean, source: Source): Representation {
   return {
     etag: headerOf(headers, 'etag') ?? '',
@@ -203,8 +210,8 @@ function describe(headers: HeaderList, size: number, isPage: boolean, source: So
     isPage,
     headers,
     whole: [...headers, 'content-length', String(size)],
-    notModified: headers.filter((_, index) => !NOT_IN_304.has(headers[index - (index % 2)]!)),
-    always: headers.filter((_, index) => ALWAYS.has(headers[index - (index % 2)]!)),
+    notModified: headersOf(headers, (name) => !NOT_IN_304.has(name)),
+    always: headersOf(headers, (name) => ALWAYS.has(name)),
     source,
   }
 }

@@ -3,6 +3,7 @@
  * belongs to, and the process goes on.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { before } from '../shared/before.ts'
 import type { Log } from '../shared/log.ts'
 import type { Visit } from './context.ts'
 
@@ -32,5 +33,5 @@ const MAX_LOGGED_CHARS = 500
 
 /** What of a target may stand in a log: queries hold tokens and search terms. */
 export function pathOf(target: string): string {
-  return target.split('?', 1)[0]!.slice(0, MAX_LOGGED_CHARS)
+  return before(target, '?').slice(0, MAX_LOGGED_CHARS)
 }

@@ -36,6 +36,9 @@ import { createRoutes } from './store/routes.ts'
 import { createSites } from './store/sites.ts'
 import { surviveStrayErrors } from './stray-errors.ts'
 
+/** A worker is started with a channel to its primary. */
+const channel = process as NodeJS.Process & { send: NonNullable<NodeJS.Process['send']> }
+
 const VIEWS_EVERY_MS = 1000
 /** How long a worker serves without a primary. The next one is there within two or three seconds. */
 const ORPHAN_MS = 10_000
@@ -103,7 +106,7 @@ export function runWorker(config: EdgeConfig): void {
   const viewsTimer = setInterval(handOverViews, VIEWS_EVERY_MS)
 
   function tell(message: ToPrimary): void {
-    if (process.connected) process.send!(message)
+    if (channel.connected) channel.send(message)
   }
 
   function handOverViews(): void {
@@ -114,7 +117,7 @@ export function runWorker(config: EdgeConfig): void {
   /** The last ones count too: gone only when they are written to the channel. */
   async function handOverLast(): Promise<void> {
     const message: ToPrimary = { type: 'views', pages: views.take() }
-    if (process.connected) await new Promise<void>((resolve) => void process.send!(message, () => resolve()))
+    if (channel.connected) await new Promise<void>((resolve) => void channel.send(message, () => resolve()))
   }
 
   async function listen(address: string, httpsPort: number, httpPort: number): Promise<void> {
@@ -125,7 +128,7 @@ export function runWorker(config: EdgeConfig): void {
       tell({ type: 'listening', httpsPort: https, httpPort: http })
       startWatchdog({ name: 'edge' })
     } catch (error) {
-      process.send!({ type: 'failed', message: (error as Error).message } satisfies ToPrimary, () => process.exit(1))
+      channel.send({ type: 'failed', message: (error as Error).message } satisfies ToPrimary, () => process.exit(1))
     }
   }
 

@@ -3,6 +3,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../shared/log.ts'
+import { stepAt, type Steps } from '../shared/steps.ts'
 import type { SeenPage } from './context.ts'
 import type { EdgeConfig } from './config.ts'
 import { askForPongs } from '../shared/watchdog/heartbeat.ts'
@@ -11,7 +12,7 @@ import { createQuestions, type Questions } from './store/questions.ts'
 import type { Change } from './store/replica.ts'
 
 /** A worker that dies at once must not be started in a tight loop. */
-const RESPAWN_MS = [0, 100, 500, 2000] as const
+const RESPAWN_MS: Steps = [0, 100, 500, 2000]
 const STABLE_AFTER_MS = 10_000
 /** A worker that is too slow to hear what changed holds up every publish: it is replaced. */
 const CONFIRM_MS = 10_000
@@ -140,7 +141,7 @@ export function startWorkers({ config, address, workerFile, log, onViews, onChan
   async function replace(worker: Worker): Promise<void> {
     quickDeaths = performance.now() - worker.startedAt > STABLE_AFTER_MS ? 0 : quickDeaths + 1
     restarts += 1
-    await sleep(RESPAWN_MS[Math.min(quickDeaths, RESPAWN_MS.length - 1)]!)
+    await sleep(stepAt(RESPAWN_MS, quickDeaths))
     if (draining) return
     await listenOn(spawn()).catch((error: unknown) => log.error({ err: error }, 'a worker could not be started'))
   }
@@ -182,12 +183,12 @@ export function startWorkers({ config, address, workerFile, log, onViews, onChan
     }
   }
 
-  const initial = Array.from({ length: config.workers }, spawn)
+  const first = spawn()
+  const others = Array.from({ length: config.workers - 1 }, spawn)
   return {
     async listen() {
       // The first one may let the system choose ports; the others take the same.
-      const [first, ...others] = initial
-      ports = await listenOn(first!)
+      ports = await listenOn(first)
       await Promise.all(others.map(listenOn))
       return ports
     },

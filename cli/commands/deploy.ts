@@ -215,8 +215,9 @@ async function chooseDrop(context: Context, project: Project, args: Arguments, n
   const existing = slug === undefined ? undefined : await findDrop(api, slug)
   if (existing !== undefined && existing.id !== remembered?.id) await requireOverwriting(context, args, existing)
   const site = existing ?? (await (slug === undefined ? inventDrop(context, project, name) : createDrop(context, slug)))
-  if (await mayForget(api, remembered, site)) await project.remember({ id: site.id, slug: site.slug }, name)
-  else terminal.note(`This folder stays linked to ${remembered!.slug}; "dropway link ${site.slug}" changes that.`)
+  if (remembered === undefined || (await mayForget(api, remembered, site)))
+    await project.remember({ id: site.id, slug: site.slug }, name)
+  else terminal.note(`This folder stays linked to ${remembered.slug}; "dropway link ${site.slug}" changes that.`)
   return { site, isNew: existing === undefined && site.live_version_id === null, name }
 }
 
@@ -256,8 +257,8 @@ async function ownAfter(api: Context['api'], error: CliError, slug: string): Pro
 }
 
 /** What a folder was linked to stays, unless there was nothing or it is gone. */
-async function mayForget(api: Context['api'], remembered: RememberedDrop | undefined, site: Site): Promise<boolean> {
-  if (remembered === undefined || remembered.id === site.id) return true
+async function mayForget(api: Context['api'], remembered: RememberedDrop, site: Site): Promise<boolean> {
+  if (remembered.id === site.id) return true
   return (await findDrop(api, remembered.id)) === undefined
 }
 

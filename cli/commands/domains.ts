@@ -48,16 +48,15 @@ export const domains: Command = {
       throw usageError(`Name the domain: dropway domains ${known} www.example.com`)
     const site = await chosenDrop(context, args)
     const root = `${sitePath(site.id)}/domains`
+    if (known === 'list' || domain === undefined) return listDomains(context, root)
     switch (known) {
-      case 'list':
-        return listDomains(context, root)
       case 'add':
         return show(context, await context.api.call<Domain>('POST', root, { json: { domain } }))
       case 'check':
       case 'main':
-        return show(context, await context.api.call<Domain>('POST', `${root}/${encodeURIComponent(domain!)}/${known}`))
+        return show(context, await context.api.call<Domain>('POST', `${root}/${encodeURIComponent(domain)}/${known}`))
       case 'remove':
-        return remove(context, root, domain!, args.flag('yes'))
+        return remove(context, root, domain, args.flag('yes'))
       default:
         known satisfies never
     }
@@ -93,7 +92,8 @@ function print({ terminal }: Context, domain: Domain): void {
 
 /** Everything that is missing or wrong in the zone; hosts are relative to it, as DNS providers want them. */
 function recordTable(records: readonly RecordLine[]): string[] {
-  if (records.length === 0) return []
+  const [first] = records
+  if (!first) return []
   const rows = records.map(({ action, host, type, value, found }) => [
     action,
     host,
@@ -101,7 +101,7 @@ function recordTable(records: readonly RecordLine[]): string[] {
     action === 'remove' ? 'nothing' : plain(value),
     action === 'remove' ? plain(value) : plain(found.join(', ')) || 'nothing',
   ])
-  return [`In the zone ${records[0]!.zone}:`, ...table([['DO', 'HOST', 'TYPE', 'WANTED', 'FOUND NOW'], ...rows])]
+  return [`In the zone ${first.zone}:`, ...table([['DO', 'HOST', 'TYPE', 'WANTED', 'FOUND NOW'], ...rows])]
 }
 
 async function remove({ api, terminal }: Context, root: string, domain: string, isSure: boolean): Promise<void> {

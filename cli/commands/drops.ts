@@ -145,7 +145,8 @@ async function readPassword({ terminal }: Context): Promise<string> {
 async function firstLine(stdin: NodeJS.ReadableStream): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of stdin) chunks.push(Buffer.from(chunk))
-  return Buffer.concat(chunks).toString('utf8').split(/\r?\n/, 1)[0]!
+  const [line = ''] = Buffer.concat(chunks).toString('utf8').split(/\r?\n/, 1)
+  return line
 }
 
 export const exportAll: Command = {

@@ -92,8 +92,9 @@ function createBridge({ http, terminal, url: service, authentication }: Context,
   async function withLocalContent(message: Message, line: string): Promise<string> {
     const { params } = message
     const args = params?.['arguments']
-    if (message.method !== 'tools/call' || typeof args !== 'object' || args === null) return line
-    const call = await local.resolve({ name: String(params!['name']), arguments: args as Record<string, unknown> })
+    if (message.method !== 'tools/call' || params === undefined || typeof args !== 'object' || args === null)
+      return line
+    const call = await local.resolve({ name: String(params['name']), arguments: args as Record<string, unknown> })
     return JSON.stringify({ ...message, params: { ...params, ...call } })
   }
 
@@ -160,7 +161,7 @@ async function* events(body: AsyncIterable<Buffer>): AsyncGenerator<string> {
   for await (const chunk of body) {
     rest += decoder.decode(chunk, { stream: true })
     const blocks = rest.split(/\r?\n\r?\n/)
-    rest = blocks.pop()!
+    rest = blocks.pop() ?? ''
     for (const block of blocks) {
       const data = block
         .split(/\r?\n/)

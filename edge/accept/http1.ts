@@ -2,6 +2,7 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex, Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
+import type { ReceivedRequest } from '../../shared/received-request.ts'
 import type { Exchange, HeaderList } from '../context.ts'
 import type { Connection, ExchangeHandlers } from './connection.ts'
 import { resetConnection, stopReading } from './raw-socket.ts'
@@ -24,7 +25,7 @@ export interface Http1Side {
 
 const kConnection = Symbol('connection')
 const kPipeline = Symbol('pipeline')
-type KnownSocket = TLSSocket & { [kConnection]?: Connection; [kPipeline]?: Pipeline }
+type KnownSocket = TLSSocket & { [kConnection]: Connection; [kPipeline]?: Pipeline }
 
 export function createHttp1Side({ onExchange, onAnswer }: ExchangeHandlers): Http1Side {
   const sockets = new Set<KnownSocket>()
@@ -42,7 +43,8 @@ export function createHttp1Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
   server.timeout = IDLE_MS
   const take = (request: IncomingMessage, response: ServerResponse): void => {
     if (draining) response.shouldKeepAlive = false
-    onExchange(new Http1Exchange(request, response, (request.socket as KnownSocket)[kConnection]!, onAnswer))
+    const connection = (request.socket as KnownSocket)[kConnection]
+    onExchange(new Http1Exchange(request as ReceivedRequest, response, connection, onAnswer))
   }
   server.on('request', (request, response) => {
     // Without a socket it stands behind the answer to an earlier request of the same connection.
@@ -55,8 +57,8 @@ export function createHttp1Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
   // Never listens (sockets come from the TLS side), but this is what starts its check for slow senders.
   server.emit('listening')
   return {
-    take(socket: KnownSocket, connection) {
-      socket[kConnection] = connection
+    take(fresh, connection) {
+      const socket: KnownSocket = Object.assign(fresh, { [kConnection]: connection })
       sockets.add(socket)
       connection.lane.whenStalled(() => resetConnection(socket))
       socket.once('close', () => sockets.delete(socket))
@@ -160,7 +162,7 @@ class Http1Exchange implements Exchange {
   #host = ''
 
   constructor(
-    request: IncomingMessage,
+    request: ReceivedRequest,
     response: ServerResponse,
     connection: Connection,
     onAnswer: ExchangeHandlers['onAnswer'],
@@ -169,9 +171,10 @@ class Http1Exchange implements Exchange {
     this.#request = request
     this.#response = response
     this.#connection = connection
-    this.method = request.method ?? ''
-    const absolute = request.url!.charCodeAt(0) === SLASH ? undefined : splitAbsoluteForm(request.url!)
-    this.target = absolute === undefined ? request.url! : absolute.target
+    const { method, url } = request
+    this.method = method
+    const absolute = url.charCodeAt(0) === SLASH ? undefined : splitAbsoluteForm(url)
+    this.target = absolute === undefined ? url : absolute.target
     this.#authority = hostOf(request.rawHeaders, absolute?.authority)
   }
 
@@ -265,20 +268,19 @@ function hasBody(request: IncomingMessage): boolean {
 
 /** RFC 9112 §3.2.2: absolute-form is legal; what it names must not differ from Host (we never switch hosts for it). */
 export function splitAbsoluteForm(url: string): { authority: string; target: string } | undefined {
-  const match = /^https?:\/\/([^/?#]*)(.*)$/i.exec(url)
-  if (!match) return undefined
-  const rest = match[2]!
-  return { authority: match[1]!, target: rest.startsWith('/') ? rest : `/${rest}` }
+  const [, authority, rest = ''] = /^https?:\/\/([^/?#]*)(.*)$/i.exec(url) ?? []
+  if (authority === undefined) return undefined
+  return { authority, target: rest.startsWith('/') ? rest : `/${rest}` }
 }
 
 /** The one Host of a request; undefined when it is missing, repeated, or not what an absolute target says. */
 export function hostOf(rawHeaders: readonly string[], absolute: string | undefined): string | undefined {
   let host: string | undefined
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]!
-    if (name.length !== 4 || name.toLowerCase() !== 'host') continue
+    const name = rawHeaders[index]
+    if (name?.length !== 4 || name.toLowerCase() !== 'host') continue
     if (host !== undefined) return undefined
-    host = rawHeaders[index + 1]!
+    host = rawHeaders[index + 1]
   }
   if (absolute !== undefined && absolute.toLowerCase() !== host?.toLowerCase()) return undefined
   return host

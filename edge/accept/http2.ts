@@ -50,7 +50,7 @@ const kConnection = Symbol('connection')
 const kProxied = Symbol('proxied')
 const kMeter = Symbol('meter')
 const kSocket = Symbol('socket')
-type KnownSession = http2.ServerHttp2Session & { [kConnection]?: Connection; [kProxied]?: number; [kMeter]?: Meter }
+type KnownSession = http2.ServerHttp2Session & { [kConnection]: Connection; [kProxied]: number; [kMeter]: Meter }
 
 /** What a session has said, and how many requests it has begun, at the last check. */
 interface Meter {
@@ -60,7 +60,7 @@ interface Meter {
   bytes: number
   requests: number
 }
-type KnownSocket = TLSSocket & { [kConnection]?: Connection; [kSocket]?: TLSSocket }
+type KnownSocket = TLSSocket & { [kConnection]: Connection; [kSocket]: TLSSocket }
 
 export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Http2Side {
   const sessions = new Set<KnownSession>()
@@ -86,16 +86,20 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
   }, SESSION_CHECK_MS)
   sessionCheck.unref()
   let draining = false
-  server.on('session', (session: KnownSession) => {
-    const socket = session.socket as unknown as KnownSocket
-    session[kConnection] = socket[kConnection]!
-    session[kMeter] = {
-      socket: socket[kSocket]!,
+  server.on('session', (fresh) => {
+    const socket = fresh.socket as unknown as KnownSocket
+    const meter: Meter = {
+      socket: socket[kSocket],
       startedAt: performance.now(),
       hasAsked: false,
       bytes: 0,
       requests: 0,
     }
+    const session: KnownSession = Object.assign(fresh, {
+      [kConnection]: socket[kConnection],
+      [kProxied]: 0,
+      [kMeter]: meter,
+    })
     sessions.add(session)
     session.setTimeout(IDLE_MS, () => endIdle(session))
     session[kConnection].lane.whenStalled(() => endIdle(session))
@@ -112,15 +116,14 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
     stream.on('error', ignore)
     const session = stream.session as KnownSession | undefined
     if (session === undefined) return
-    session[kMeter]!.requests += 1
-    session[kMeter]!.hasAsked = true
-    onExchange(new Http2Exchange(stream, headers, rawHeaders, session[kConnection]!, onAnswer))
+    session[kMeter].requests += 1
+    session[kMeter].hasAsked = true
+    onExchange(new Http2Exchange(stream, headers, rawHeaders, session[kConnection], onAnswer))
   })
   return {
-    take(socket: KnownSocket, connection) {
-      socket[kConnection] = connection
+    take(fresh, connection) {
       // A session shows a stand-in for its socket, which does not tell what was read.
-      socket[kSocket] = socket
+      const socket: KnownSocket = Object.assign(fresh, { [kConnection]: connection, [kSocket]: fresh })
       server.emit('connection', socket)
     },
     drain() {
@@ -137,10 +140,10 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
 function ignore(): void {}
 
 function isFlooding(session: KnownSession): boolean {
-  const meter = session[kMeter]!
+  const meter = session[kMeter]
   const { bytesRead } = meter.socket
   const isQuiet = bytesRead - meter.bytes < FLOOD_BYTES
-  const isAsking = meter.requests > 0 || (session[kProxied] ?? 0) > 0
+  const isAsking = meter.requests > 0 || session[kProxied] > 0
   meter.bytes = bytesRead
   meter.requests = 0
   return !isQuiet && !isAsking
@@ -154,7 +157,7 @@ function endInTurns(sessions: readonly KnownSession[]): void {
 
 /** PINGs alone keep no connection. */
 function isMute(session: KnownSession, askedBy: number): boolean {
-  const { hasAsked, startedAt } = session[kMeter]!
+  const { hasAsked, startedAt } = session[kMeter]
   return !hasAsked && startedAt < askedBy
 }
 
@@ -169,8 +172,8 @@ function closeGently(session: http2.ServerHttp2Session): void {
 function endIdle(session: KnownSession): void {
   if (session.destroyed) return
   session.close()
-  if ((session[kProxied] ?? 0) > 0) return
-  const { socket } = session[kMeter]!
+  if (session[kProxied] > 0) return
+  const { socket } = session[kMeter]
   // Destroying a session that was asked to close waits for what is queued: with a reader who stopped, for ever.
   setTimeout(() => {
     session.destroy()
@@ -309,11 +312,11 @@ class Http2Exchange implements Exchange {
 
   forProxy(): { request: IncomingMessage; response: ServerResponse } {
     const session = this.#stream.session as KnownSession
-    session[kProxied] = (session[kProxied] ?? 0) + 1
+    session[kProxied] += 1
     this.#stream.once('close', () => {
-      session[kProxied]! -= 1
+      session[kProxied] -= 1
       // What was on its way when control had heard enough is no flood.
-      session[kMeter]!.requests += 1
+      session[kMeter].requests += 1
     })
     this.#endWithAnswer()
     const request = new http2.Http2ServerRequest(this.#stream, this.#headers, {}, this.#rawHeaders)

@@ -62,12 +62,13 @@ export function createOutgoing({
   sendQueues = createSendQueues(),
 } = {}): Outgoing {
   const total: Total = { bytes: 0, stalledLanes: 0, crowdedFor: 0, scarceFrom }
-  const groups = Array.from({ length: CHECK_GROUPS }, () => new Set<CountedLane>())
-  let next = 0
+  let next = new Set<CountedLane>()
+  const later = Array.from({ length: CHECK_GROUPS - 1 }, () => new Set<CountedLane>())
   const checks = setInterval(() => {
     total.crowdedFor = total.stalledLanes > CROWD ? CROWD_CHECKS * CHECK_GROUPS : Math.max(0, total.crowdedFor - 1)
-    void check([...groups[next]!].filter((lane) => lane.mustBeJudged()))
-    next = (next + 1) % CHECK_GROUPS
+    void check([...next].filter((lane) => lane.mustBeJudged()))
+    later.push(next)
+    next = later.shift() ?? next
   }, checkMs / CHECK_GROUPS)
   checks.unref()
 
@@ -80,7 +81,7 @@ export function createOutgoing({
   return {
     lane(socket) {
       const lane = new CountedLane(total, kernelView(socket, sendQueues))
-      const group = groups[next]!
+      const group = next
       group.add(lane)
       rawSocketOf(socket).once('close', () => {
         group.delete(lane)
@@ -256,7 +257,7 @@ class CountedLane implements Lane {
   }
 
   #proceed(): void {
-    while (this.#waiting.length > 0 && this.#mayWrite) this.#waiting.shift()!()
+    while (this.#waiting.length > 0 && this.#mayWrite) this.#waiting.shift()?.()
   }
 
   get #isNeed(): boolean {

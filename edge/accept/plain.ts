@@ -3,6 +3,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { parseAuthority } from '../../shared/hosts.ts'
 import { normaliseIp } from '../../shared/ip.ts'
+import type { ReceivedRequest } from '../../shared/received-request.ts'
 import { hostOf, splitAbsoluteForm } from './http1.ts'
 import type { NetworkLimits } from './limits.ts'
 import { HEADERS_MS, IDLE_MS, MAX_HEADER_BYTES } from './timeouts.ts'
@@ -43,7 +44,8 @@ export function createPlainListener({ challenge, publicPort, limits }: PlainList
     response.shouldKeepAlive = false
     // The connection ends after its first answer: nothing is done for what was sent ahead.
     if (response.socket === null) return
-    const target = request.url!.startsWith('/') ? request.url! : splitAbsoluteForm(request.url!)?.target
+    const { url } = request as ReceivedRequest
+    const target = url.startsWith('/') ? url : splitAbsoluteForm(url)?.target
     const host = parseAuthority(hostOf(request.rawHeaders, undefined))
     if (target === undefined) return reply(response, 400, {}, '')
     if (target.startsWith(CHALLENGE_PREFIX)) {

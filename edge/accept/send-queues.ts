@@ -46,7 +46,7 @@ async function readQueues(): Promise<Queues> {
   const queues = new Map<string, number>()
   for (const list of ['tcp6', 'tcp']) {
     const text = await readFile(`/proc/self/net/${list}`, 'latin1')
-    for (const [, bytes, inode] of text.matchAll(QUEUE)) queues.set(inode!, Number.parseInt(bytes!, 16))
+    for (const [, bytes = '', inode = ''] of text.matchAll(QUEUE)) queues.set(inode, Number.parseInt(bytes, 16))
   }
   return queues
 }

@@ -71,8 +71,9 @@ export function createClassify({ routes, serviceHost, sitesDomain }: ClassifyDep
 
   function previewDestination(host: string): Destination | undefined {
     const preview = host.endsWith(`.${sitesDomain}`) ? parsePreviewHost(host) : undefined
-    const record = preview && routes.get(preview.siteHost)
-    return record?.kind === 'site' ? previews(record, preview!.versionNumber) : undefined
+    if (preview === undefined) return undefined
+    const record = routes.get(preview.siteHost)
+    return record?.kind === 'site' ? previews(record, preview.versionNumber) : undefined
   }
 
   return (exchange) => {

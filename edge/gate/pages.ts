@@ -185,14 +185,19 @@ function workFields({ challenge, bits }: Challenge): Content {
 <noscript><p class="notice warn">The calculation needs JavaScript. Without it, try again ten minutes after the guessing has stopped.</p></noscript>`
 }
 
-const ERROR_TEXTS: ReadonlyMap<number, readonly [title: string, lead: string]> = new Map([
-  [
-    400,
-    [
-      'That request makes no sense',
-      'The address or the request contains something that no browser sends. Check the link that brought you here.',
-    ],
-  ],
+type ErrorText = readonly [title: string, lead: string]
+
+const WRONG_REQUEST: ErrorText = [
+  'That request makes no sense',
+  'The address or the request contains something that no browser sends. Check the link that brought you here.',
+]
+
+const OUR_FAILURE: ErrorText = [
+  'Something failed on our side',
+  'This page could not be shown. It is not your fault, and trying again often helps.',
+]
+
+const ERROR_TEXTS: ReadonlyMap<number, ErrorText> = new Map<number, ErrorText>([
   [404, ['Page not found', 'There is nothing at this address.']],
   [
     405,
@@ -211,13 +216,6 @@ const ERROR_TEXTS: ReadonlyMap<number, readonly [title: string, lead: string]> =
     [
       'That request is too large',
       'Your browser sent more cookies or headers than we accept. Clear the cookies of this site and try again.',
-    ],
-  ],
-  [
-    500,
-    [
-      'Something failed on our side',
-      'This page could not be shown. It is not your fault, and trying again often helps.',
     ],
   ],
   [
@@ -247,8 +245,7 @@ const RETRY_AFTER_SECONDS: ReadonlyMap<number, number> = new Map([
 
 /** Anything that is not about one drop. `id`: what the log shows too. */
 export function errorPage(status: number, { baseUrl, id }: { baseUrl: string; id?: string }): PreparedPage {
-  const fallback = ERROR_TEXTS.get(status >= 500 ? 500 : 400)!
-  const [title, lead] = ERROR_TEXTS.get(status) ?? fallback
+  const [title, lead] = ERROR_TEXTS.get(status) ?? (status >= 500 ? OUR_FAILURE : WRONG_REQUEST)
   return prepare(status, baseUrl, {
     art: status >= 500 ? 'broken' : 'outline',
     title,

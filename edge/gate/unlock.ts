@@ -76,10 +76,9 @@ export function createUnlock({ secrets, proofOfWork, clock, tell }: UnlockDepend
   /** Signing is a tenth of the cost of a request; routes are replaced, never changed, so it is done once for each. */
   const tokens = new WeakMap<ServedSite, string>()
 
-  function tokenOf(route: ServedSite): string {
+  function tokenOf(route: ServedSite, { hash, generation }: NonNullable<ServedSite['password']>): string {
     let token = tokens.get(route)
     if (token === undefined) {
-      const { hash, generation } = route.password!
       token = secrets.sign('unlock-cookie', `${route.site_id}\n${generation}\n${hash}`)
       tokens.set(route, token)
     }
@@ -124,9 +123,10 @@ export function createUnlock({ secrets, proofOfWork, clock, tell }: UnlockDepend
 
   return {
     isUnlocked(route, cookieHeader) {
-      if (route.password === null) return true
+      const { password } = route
+      if (password === null) return true
       if (cookieHeader === undefined) return false
-      return cookieValues(cookieHeader, COOKIE).some((value) => equalTexts(value, tokenOf(route)))
+      return cookieValues(cookieHeader, COOKIE).some((value) => equalTexts(value, tokenOf(route, password)))
     },
 
     workFor: (route, visit) => (route.password === null ? undefined : workFor(route, keysOf(route, visit))),
@@ -145,7 +145,7 @@ export function createUnlock({ secrets, proofOfWork, clock, tell }: UnlockDepend
       if (isRight === false) return { kind: 'wrong', work: workFor(route, keys) }
       giveBackEverywhere(keys)
       if (isRight === 'busy') return { kind: 'limited', retryAfterSeconds: 2, work: workFor(route, keys) }
-      return { kind: 'unlocked', setCookie: unlockCookie(tokenOf(route)), location }
+      return { kind: 'unlocked', setCookie: unlockCookie(tokenOf(route, route.password)), location }
     },
 
     hear({ isGivenBack, proofId, ...keys }) {

@@ -35,7 +35,7 @@ export function compileHeaders(all: readonly HeaderRule[]): CompiledHeaders {
       let set = kept.get(key)
       if (set === undefined) {
         if (kept.size >= MAX_KEPT_SETS) kept.clear()
-        kept.set(key, (set = merge(matching.map((position) => compiled[position]!))))
+        kept.set(key, (set = merge(matching.flatMap((position) => compiled[position] ?? []))))
       }
       if (set instanceof Error) throw set
       return set

@@ -92,8 +92,9 @@ interface MatchedRule extends CompiledRedirect {
 /** The first rule that matches and does not lead to where the visitor already is. */
 function firstRule({ redirects }: SiteIndex, path: string): MatchedRule | undefined {
   for (const position of redirects.patterns.matching(path)) {
-    const candidate = redirects.rules[position]!
-    const values = candidate.match(path)!
+    const candidate = redirects.rules[position]
+    const values = candidate?.match(path)
+    if (candidate === undefined || values === undefined) continue
     if (candidate.destination.isAbsolute || !candidate.destination.leadsTo(path, values))
       return { ...candidate, values }
   }

@@ -45,8 +45,8 @@ export function extendPolicy(policy: string, needs: CspNeeds): string {
   const directives = parsePolicy(policy)
   for (const [need, governing] of GOVERNED_BY) {
     const name = governing.find((candidate) => directives.has(candidate))
-    if (name === undefined) continue
-    const allowed = directives.get(name)!
+    const allowed = name === undefined ? undefined : directives.get(name)
+    if (name === undefined || allowed === undefined) continue
     const missing = missingSources(allowed, needs[need])
     if (missing.length === 0) continue
     // `default-src` itself stays narrow: only the one kind that we need gets a directive of its own.

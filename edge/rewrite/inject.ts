@@ -117,9 +117,9 @@ function atEnd(size: number, { head, body }: Snippets, [beginning]: readonly Buf
 }
 
 /** XML allows no element behind the root. What has no end of a body is no page either. */
-function beforeBodyEnd(size: number, { head, body }: Snippets, [tail]: readonly Buffer[]): Edit[] {
-  const found = tail!.lastIndexOf('</body')
-  const at = size - tail!.length + found
+function beforeBodyEnd(size: number, { head, body }: Snippets, [tail = Buffer.alloc(0)]: readonly Buffer[]): Edit[] {
+  const found = tail.lastIndexOf('</body')
+  const at = size - tail.length + found
   return found < 0 ? [] : [{ start: at, end: at, bytes: Buffer.concat([head, body]) }]
 }
 

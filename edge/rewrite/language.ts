@@ -12,11 +12,12 @@ export function chooseLanguage(acceptLanguage: string | undefined): Language {
   let best: Language | undefined
   let bestWeight = 0
   for (const range of (acceptLanguage ?? '').slice(0, MAX_HEADER_CHARS).split(',', MAX_RANGES)) {
-    const match = /^\s*([a-z]{1,8}|\*)(?:-[a-z0-9-]*)?\s*(?:;\s*q\s*=\s*(\d(?:\.\d{0,3})?)\s*)?$/i.exec(range)
-    if (!match) continue
-    const tag = match[1]!.toLowerCase()
+    const [, written, weightText = '1'] =
+      /^\s*([a-z]{1,8}|\*)(?:-[a-z0-9-]*)?\s*(?:;\s*q\s*=\s*(\d(?:\.\d{0,3})?)\s*)?$/i.exec(range) ?? []
+    if (written === undefined) continue
+    const tag = written.toLowerCase()
     const language = tag === '*' ? DEFAULT : languages.find((candidate) => candidate === tag)
-    const weight = match[2] === undefined ? 1 : Number(match[2])
+    const weight = Number(weightText)
     // Of equal weights the first one counts: that is the order of the visitor's own list.
     if (language && weight > bestWeight) [best, bestWeight] = [language, weight]
   }

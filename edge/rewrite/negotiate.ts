@@ -26,6 +26,8 @@ const BROWSER_HEADERS: ReadonlySet<string> = new Set([
   'gzip, br',
 ])
 
+const BEST_LAST = encodings.toReversed()
+
 function chooseByWeight(
   weights: ReadonlyMap<string, number>,
   available: NonNullable<Available>,
@@ -34,8 +36,7 @@ function chooseByWeight(
   let best: Encoding | 'identity' = 'identity'
   // Without a word about it, identity is the last choice.
   let bestWeight = weights.get('identity') ?? 0
-  for (let index = encodings.length - 1; index >= 0; index--) {
-    const encoding = encodings[index]!
+  for (const encoding of BEST_LAST) {
     const weight = available[encoding] ? (weights.get(encoding) ?? others ?? 0) : 0
     if (weight > 0 && weight >= bestWeight) [best, bestWeight] = [encoding, weight]
   }

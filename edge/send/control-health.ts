@@ -31,7 +31,7 @@ function ask(control: string, withinMs: number, agent: http.Agent): Promise<bool
   return new Promise((resolve) => {
     const probe = http.get(`${control}/healthz`, { agent }, (answer) => {
       answer.resume()
-      resolve(answer.statusCode! < 500)
+      resolve((answer.statusCode ?? 500) < 500)
     })
     const timer = setTimeout(() => probe.destroy(new Error('no answer')), withinMs)
     probe.on('error', () => resolve(false))

@@ -27,7 +27,7 @@ export function sendFile(exchange: Exchange, status: 200 | 404, file: Representa
       return 'other'
     case 'ranges':
       return outcome.ranges.length === 1
-        ? sendRange(exchange, file, outcome.ranges[0]!)
+        ? sendRange(exchange, file, outcome.ranges[0])
         : sendRanges(exchange, file, outcome.ranges)
     default:
       return outcome satisfies never
@@ -90,17 +90,15 @@ async function sendRange(exchange: Exchange, file: Representation, range: ByteRa
 /** RFC 9110 §14.6: each part with its own range, in the order asked for. */
 async function sendRanges(exchange: Exchange, file: Representation, ranges: readonly ByteRange[]): Promise<Sent> {
   const boundary = randomBytes(12).toString('hex')
-  const type = headerOf(file.headers, 'content-type')!
-  const heads = ranges.map((range) =>
-    Buffer.from(
+  const type = headerOf(file.headers, 'content-type') ?? 'application/octet-stream'
+  const parts = ranges.map((range) => ({
+    range,
+    head: Buffer.from(
       `\r\n--${boundary}\r\ncontent-type: ${type}\r\ncontent-range: ${contentRange(range, file.size)}\r\n\r\n`,
     ),
-  )
+  }))
   const tail = Buffer.from(`\r\n--${boundary}--\r\n`)
-  const length = ranges.reduce(
-    (sum, { start, end }, index) => sum + heads[index]!.length + end - start + 1,
-    tail.length,
-  )
+  const length = parts.reduce((sum, { head, range }) => sum + head.length + range.end - range.start + 1, tail.length)
   const headers = [
     ...without(file.headers, 'content-type'),
     'content-type',
@@ -110,19 +108,16 @@ async function sendRanges(exchange: Exchange, file: Representation, ranges: read
   ]
   const { source } = file
   if ('stream' in source) {
-    const parts = pacedStream((left) =>
-      streamParts((range) => addAbortSignal(left, source.stream(range)), ranges, heads, tail),
+    const stream = pacedStream((left) =>
+      streamParts((range) => addAbortSignal(left, source.stream(range)), parts, tail),
     )
-    return sendStream(exchange, 206, headers, parts, length, 'other')
+    return sendStream(exchange, 206, headers, stream, length, 'other')
   }
   const bytes = source.bytes() ?? (await source.load())
   exchange.send(
     206,
     headers,
-    Buffer.concat([
-      ...ranges.flatMap(({ start, end }, index) => [heads[index]!, bytes.subarray(start, end + 1)]),
-      tail,
-    ]),
+    Buffer.concat([...parts.flatMap(({ head, range }) => [head, bytes.subarray(range.start, range.end + 1)]), tail]),
   )
   return 'other'
 }
@@ -130,14 +125,13 @@ async function sendRanges(exchange: Exchange, file: Representation, ranges: read
 /** A part is announced when its first bytes are there, see sendStream. */
 async function* streamParts(
   open: (range: ByteRange) => Readable,
-  ranges: readonly ByteRange[],
-  heads: readonly Buffer[],
+  parts: readonly { readonly range: ByteRange; readonly head: Buffer }[],
   tail: Buffer,
 ): AsyncGenerator<Buffer> {
-  for (const [index, range] of ranges.entries()) {
+  for (const { range, head } of parts) {
     let isAnnounced = false
     for await (const chunk of open(range) as AsyncIterable<Buffer>) {
-      if (!isAnnounced) yield heads[index]!
+      if (!isAnnounced) yield head
       isAnnounced = true
       yield chunk
     }

@@ -61,8 +61,9 @@ export class GatheredBody extends Readable {
   }
 
   #passOn(): void {
-    if (this.#pieces.length === 0 || this.destroyed) return
-    const whole = this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces)
+    const first = this.#pieces[0]
+    if (first === undefined || this.destroyed) return
+    const whole = this.#pieces.length === 1 ? first : Buffer.concat(this.#pieces)
     this.#pieces = []
     this.#pendingBytes = 0
     if (this.push(whole)) this.#source.resume()

@@ -29,7 +29,7 @@ export type Outcome =
   | { readonly kind: 'whole' }
   | { readonly kind: 'not-modified' }
   | { readonly kind: 'precondition-failed' }
-  | { readonly kind: 'ranges'; readonly ranges: readonly ByteRange[] }
+  | { readonly kind: 'ranges'; readonly ranges: readonly [ByteRange, ...ByteRange[]] }
   | { readonly kind: 'unsatisfiable' }
 
 /** More is either a mistake or an attempt to make one request cost many. */
@@ -61,9 +61,9 @@ function listMatches(header: string, etag: string, comparison: 'strong' | 'weak'
 
 /** A malformed or excessive Range is ignored: the whole is always a right answer. */
 function rangesOf(header: string, size: number): Outcome {
-  const match = /^\s*bytes\s*=(.*)$/i.exec(header)
-  if (!match) return WHOLE
-  const specs = match[1]!
+  const list = /^\s*bytes\s*=(.*)$/i.exec(header)?.[1]
+  if (list === undefined) return WHOLE
+  const specs = list
     .split(',')
     .map((spec) => spec.trim())
     .filter((spec) => spec !== '')
@@ -74,10 +74,11 @@ function rangesOf(header: string, size: number): Outcome {
     if (range === 'malformed') return WHOLE
     if (range !== 'outside') ranges.push(range)
   }
-  if (ranges.length === 0) return { kind: 'unsatisfiable' }
+  const [first, ...others] = ranges
+  if (first === undefined) return { kind: 'unsatisfiable' }
   // Overlapping ranges would send more than the whole: then the whole is cheaper for both.
   const total = ranges.reduce((sum, { start, end }) => sum + end - start + 1, 0)
-  return ranges.length > 1 && total > size ? WHOLE : { kind: 'ranges', ranges }
+  return others.length > 0 && total > size ? WHOLE : { kind: 'ranges', ranges: [first, ...others] }
 }
 
 function rangeOf(spec: string, size: number): ByteRange | 'malformed' | 'outside' {

@@ -89,7 +89,7 @@ export interface Proxy {
 }
 
 export interface ProxyDependencies {
-  readonly controlUrls: readonly string[]
+  readonly controlUrls: readonly [string, ...string[]]
   /** `host[:port]` as the service is known to the world. */
   readonly publicHost: string
 }
@@ -144,18 +144,20 @@ export function createProxy({ controlUrls, publicHost }: ProxyDependencies): Pro
   }
 
   proxy.on('proxyReq', (outgoing, request) => {
-    const forwarding = underWay.get(request)!
+    const forwarding = underWay.get(request)
+    if (!forwarding) return
     forwarding.outgoing = outgoing
     outgoing.once('timeout', () => (forwarding.hasTimedOut = true))
     // Ended, or left, before there was a connection.
     if (forwarding.ending !== undefined || forwarding.response.destroyed) outgoing.destroy(new Error('given up'))
   })
   proxy.on('proxyRes', (answer, request) => {
-    const forwarding = underWay.get(request)!
+    const forwarding = underWay.get(request)
+    if (!forwarding) return
     clearTimeout(forwarding.check)
     // From here on silence is an event stream that has nothing to say.
     answer.setTimeout(SILENCE_MS)
-    forwarding.exchange.relay(answer.statusCode!, headersOf(answer), answer)
+    forwarding.exchange.relay(answer.statusCode ?? 502, headersOf(answer), answer)
   })
 
   function attempt(forwarding: Forwarding, control: string): void {
@@ -237,7 +239,7 @@ export function createProxy({ controlUrls, publicHost }: ProxyDependencies): Pro
   }
 
   function begin(forwarding: Forwarding): void {
-    const any = (): string => nextControl(forwarding.tried) ?? controlUrls[0]!
+    const any = (): string => nextControl(forwarding.tried) ?? controlUrls[0]
     if (READING.has(forwarding.exchange.method) || controlUrls.length === 1) return attempt(forwarding, any())
     void readyControl()
       .then((control) => attempt(forwarding, control ?? any()))
@@ -305,8 +307,9 @@ function bodyOf(exchange: Exchange, request: IncomingMessage): GatheredBody | un
 function headersOf({ rawHeaders }: IncomingMessage): string[] {
   const headers: string[] = []
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]!.toLowerCase()
-    if (!NOT_RETURNED.has(name)) headers.push(name, rawHeaders[index + 1]!)
+    const name = rawHeaders[index]?.toLowerCase()
+    const value = rawHeaders[index + 1]
+    if (name !== undefined && value !== undefined && !NOT_RETURNED.has(name)) headers.push(name, value)
   }
   return headers
 }

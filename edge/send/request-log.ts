@@ -1,4 +1,5 @@
 /** Counts every answer; writes one line for a share of them. */
+import { before } from '../../shared/before.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Exchange } from '../context.ts'
 
@@ -12,14 +13,14 @@ export function createRequestLog({ log, sample }: { log: Log; sample: number }):
   const byStatus = new Uint32Array(600)
   return {
     answered(exchange, status) {
-      byStatus[status]! += 1
+      byStatus[status] = (byStatus[status] ?? 0) + 1
       if (sample === 0 || (sample < 1 && Math.random() >= sample)) return
       log.info(
         {
           host: exchange.host,
           method: exchange.method,
           // Queries hold tokens and search terms: they are nobody's business here.
-          path: exchange.target.split('?', 1)[0]!.slice(0, 500),
+          path: before(exchange.target, '?').slice(0, 500),
           status,
           ip: exchange.ip,
           agent: exchange.header('user-agent')?.slice(0, 200),

@@ -25,6 +25,7 @@ import { decodeHistory, encodeHistory, historyOfRevision, relationOf, type Histo
 import { EDGE_HEARTBEAT_MS, EDGE_TTL_MS, keys } from '../../shared/keys.ts'
 import { encodeEdgeState } from '../../shared/live-edges.ts'
 import type { Log } from '../../shared/log.ts'
+import { pairs } from '../../shared/pairs.ts'
 import type { RedisConnection } from '../../shared/redis-commands.ts'
 import { compareStreamIds, nextStreamId, START_OF_LOG } from '../../shared/stream.ts'
 import type { Timers } from '../../shared/timers.ts'
@@ -212,8 +213,9 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
     for (;;) {
       const page = await commands.xrange(keys.log, from, tip, 'COUNT', logBatch)
       await replica.apply(readLog(page.filter(([, fields]) => isAbout('challenge', fields))).entries, {})
-      if (page.length < logBatch) return
-      from = nextStreamId(page.at(-1)![0])
+      const last = page.at(-1)
+      if (!last || page.length < logBatch) return
+      from = nextStreamId(last[0])
     }
   }
 
@@ -224,7 +226,7 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
     for (;;) {
       const next = cursor === '0' ? undefined : page(cursor)
       next?.catch(() => {})
-      await take(pairs(flat))
+      await take([...pairs(flat)])
       if (next === undefined) return
       ;[cursor, flat] = await next
     }
@@ -276,7 +278,7 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
     return entry.record.revision > (replica.route(entry.name)?.revision ?? 0)
   }
 
-  async function follow(level: string): Promise<void> {
+  async function follow(connection: RedisConnection, level: string): Promise<void> {
     let { position } = replica.progress()
     while (!stopped && !reconcileNeeded) {
       if (!following && compareStreamIds(position, level) >= 0) becomeLevel()
@@ -284,16 +286,17 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
         await timers.sleep(RECONNECT_MS)
         continue
       }
-      const reply = await blocking!.xread('COUNT', logBatch, 'BLOCK', BLOCK_MS, 'STREAMS', keys.log, position)
+      const reply = await connection.xread('COUNT', logBatch, 'BLOCK', BLOCK_MS, 'STREAMS', keys.log, position)
       const entries = reply?.[0]?.[1] ?? []
       await tryAgain(position)
-      if (entries.length === 0) continue
+      const last = entries.at(-1)
+      if (!last) continue
       // The log is longer than a batch: where something was trimmed behind our position, the reply is a full one.
       if (entries.length === logBatch && (await isTrimmedPast(position))) return
       const read = readLog(entries)
       // Its snapshot comes first: a record alone does not tell which history it is of.
       if (isNewerThan(replica.history() ?? (replica.progress().epoch === '' ? BEFORE_ALL : undefined), read)) return
-      position = entries.at(-1)![0]
+      position = last[0]
       await publish(read, position)
     }
   }
@@ -315,7 +318,7 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
         const level = await reconcile()
         await acknowledge()
         reconciled = true
-        await follow(level)
+        await follow(blocking, level)
       } catch (error) {
         firstSyncDone()
         if (!stopped && !reconcileNeeded) complain(error)
@@ -394,10 +397,4 @@ async function ready(redis: RedisConnection): Promise<void> {
   redis.once('ready', resolve)
   redis.once('close', () => reject(new Error('redis connection closed')))
   return promise
-}
-
-function pairs(flat: readonly string[]): [string, string][] {
-  const list: [string, string][] = []
-  for (let index = 0; index + 1 < flat.length; index += 2) list.push([flat[index]!, flat[index + 1]!])
-  return list
 }
