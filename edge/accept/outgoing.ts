@@ -80,7 +80,7 @@ export function createOutgoing({
 
   return {
     lane(socket) {
-      const lane = new CountedLane(total, kernelView(socket, sendQueues))
+      const lane = new CountedLane(total, kernelCounts(socket, sendQueues))
       const group = next
       group.add(lane)
       rawSocketOf(socket).once('close', () => {
@@ -94,14 +94,14 @@ export function createOutgoing({
 }
 
 /** One connection as the kernel sees it. */
-interface KernelView {
+interface KernelCounts {
   /** What it has taken so far. */
   takenBytes(): number
   /** What the visitor's side has acknowledged of it; undefined where that is not known. */
   acknowledgedBytes(queues: Queues): number | undefined
 }
 
-function kernelView(socket: TLSSocket, sendQueues: SendQueues): KernelView {
+function kernelCounts(socket: TLSSocket, sendQueues: SendQueues): KernelCounts {
   const raw = rawSocketOf(socket) as unknown as {
     readonly _handle: { readonly bytesWritten: number; readonly writeQueueSize: number; readonly fd: number } | null
   }
@@ -128,7 +128,7 @@ interface Total {
 
 class CountedLane implements Lane {
   readonly #total: Total
-  readonly #kernel: KernelView
+  readonly #kernel: KernelCounts
   #bytes = 0
   #pieces = 0
   #waiting: (() => void)[] = []
@@ -141,7 +141,7 @@ class CountedLane implements Lane {
   #stalledChecks = 0
   #hasLeft = false
 
-  constructor(total: Total, kernel: KernelView) {
+  constructor(total: Total, kernel: KernelCounts) {
     this.#total = total
     this.#kernel = kernel
   }

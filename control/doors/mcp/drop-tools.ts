@@ -5,8 +5,8 @@ import { clockNotices } from '../../../shared/clock-notice.ts'
 import { errors } from '../../../shared/errors.ts'
 import { MAX_NAME_CHARS, MAX_PASSWORD_CHARS } from '../../../shared/limits.ts'
 import type { Manifest } from '../../../shared/manifest.ts'
-import type { DomainView, SingleDomainView } from '../../drops/domains/schemas.ts'
-import type { SitePatch, SiteView } from '../../drops/sites/schemas.ts'
+import type { ApiDomain, ApiSingleDomain } from '../../drops/domains/schemas.ts'
+import type { SitePatch, ApiSite } from '../../drops/sites/schemas.ts'
 import { decodeText } from '../../drops/publishing/files/text-encoding.ts'
 import { uploadedFiles } from '../../drops/sites/versions/uploaded-files.ts'
 import { defineTool, type Answer, type Call, type Tool } from './tool.ts'
@@ -188,7 +188,7 @@ const remove = defineTool({
 })
 
 /** Undefined when the person said yes. */
-function askBeforeDeleting(drop: SiteView, { request }: Call): Answer | undefined {
+function askBeforeDeleting(drop: ApiSite, { request }: Call): Answer | undefined {
   const answer = inputResponse(request.inputResponses, CONFIRM)
   if (answer.kind === 'elicit') {
     if (answer.action === 'accept' && answer.content?.['delete'] === true) return undefined
@@ -211,7 +211,7 @@ function askBeforeDeleting(drop: SiteView, { request }: Call): Answer | undefine
 export const dropTools: readonly Tool[] = [list, read, versionsTool, promote, settings, domain, remove]
 
 /** What an assistant wants to know of a drop; what is as usual is left out. */
-export function dropFacts(drop: SiteView): Record<string, unknown> {
+export function dropFacts(drop: ApiSite): Record<string, unknown> {
   return {
     slug: drop.slug,
     id: drop.id,
@@ -225,7 +225,7 @@ export function dropFacts(drop: SiteView): Record<string, unknown> {
 
 /** Sentences for the person: clocks that run out soon. */
 export function aboutClocks(
-  drops: readonly SiteView[],
+  drops: readonly ApiSite[],
   { baseUrl, clock }: Pick<Call['services'], 'baseUrl' | 'clock'>,
 ): { notices?: string[] } {
   const notices = clockNotices(drops, baseUrl, clock.now())
@@ -233,7 +233,7 @@ export function aboutClocks(
 }
 
 /** The lines are those of API, client and dashboard; each half of a pair has its own. */
-function domainFacts(view: SingleDomainView & { pair?: DomainView['pair'] }): Record<string, unknown> {
+function domainFacts(view: ApiSingleDomain & { pair?: ApiDomain['pair'] }): Record<string, unknown> {
   return {
     domain: view.domain,
     ...(view.unicode === null ? {} : { unicode: view.unicode }),
@@ -263,7 +263,7 @@ function pageOf<Item>(all: readonly Item[], from: string | undefined, size: numb
 }
 
 interface FileRead {
-  readonly drop: SiteView
+  readonly drop: ApiSite
   readonly manifest: Manifest | undefined
   readonly version: number
   readonly path: string

@@ -58,7 +58,7 @@ interface AnonymousDependencies {
   clock: Clock
   events: Pick<Events, 'propagate'>
   refreshRoutes: RefreshRoutes
-  sites: Pick<Sites, 'lockOrganisation' | 'roomFor' | 'reserve' | 'views' | 'find' | 'remove'>
+  sites: Pick<Sites, 'lockOrganisation' | 'roomFor' | 'reserve' | 'showAll' | 'find' | 'remove'>
   versions: Pick<Versions, 'commit' | 'requireStorage'>
   publishing: Pick<Publishing, 'receive' | 'readBlob'>
   limiter: RateLimiter

@@ -30,7 +30,7 @@ import { createDomainNotices } from './notices.ts'
 import * as queries from './queries.ts'
 import type { DomainRow } from './queries.ts'
 import * as rules from './rules.ts'
-import type { AddDomain, DomainView, SingleDomainView } from './schemas.ts'
+import type { AddDomain, ApiDomain, ApiSingleDomain } from './schemas.ts'
 import { createServiceAddresses } from './dns/service-addresses.ts'
 
 /** Adding answers with what the first look finds; a zone that takes longer is looked at in the background. */
@@ -55,15 +55,15 @@ export interface Domains {
   /** How many count against the organisation's plan. */
   count(orgId: string): Promise<number>
   /** Every domain of a drop with what is still missing or wrong in its zone, line by line, as the last check found it. */
-  list(actor: Actor, siteId: string): Promise<DomainView[]>
-  get(actor: Actor, siteId: string, domain: string): Promise<DomainView>
+  list(actor: Actor, siteId: string): Promise<ApiDomain[]>
+  get(actor: Actor, siteId: string, domain: string): Promise<ApiDomain>
   /** Claims a name, looks at its zone at once, and says what it found. */
-  add(actor: Actor, siteId: string, wanted: AddDomain): Promise<DomainView>
+  add(actor: Actor, siteId: string, wanted: AddDomain): Promise<ApiDomain>
   remove(actor: Actor, siteId: string, domain: string): Promise<{ pending: boolean }>
   /** Looks now, and says what it found. */
-  check(actor: Actor, siteId: string, domain: string): Promise<DomainView>
+  check(actor: Actor, siteId: string, domain: string): Promise<ApiDomain>
   /** Makes one half of an apex/www pair the name that the other leads to. */
-  makeMain(actor: Actor, siteId: string, domain: string): Promise<DomainView>
+  makeMain(actor: Actor, siteId: string, domain: string): Promise<ApiDomain>
   runDueChecks(): Promise<number>
   /** The edges have a new certificate, or gave one up (''). Told by the change log. */
   certificateChanged(name: string, sealed: string): Promise<void>
@@ -106,7 +106,7 @@ export function createDomains(deps: DomainsDependencies): Domains {
   })
   const now = (): Date => new Date(clock.now())
 
-  async function singleView(row: DomainRow): Promise<SingleDomainView> {
+  async function shownSingle(row: DomainRow): Promise<ApiSingleDomain> {
     const first = await checks.firstAdvice(row)
     const { records, alternative } = row.checked_at === null ? first : row
     return {
@@ -128,9 +128,9 @@ export function createDomains(deps: DomainsDependencies): Domains {
     }
   }
 
-  async function view(row: DomainRow, all: readonly DomainRow[]): Promise<DomainView> {
+  async function shown(row: DomainRow, all: readonly DomainRow[]): Promise<ApiDomain> {
     const pair = all.find((other) => other.redirect_to === row.domain)
-    return { ...(await singleView(row)), pair: pair ? await singleView(pair) : null }
+    return { ...(await shownSingle(row)), pair: pair ? await shownSingle(pair) : null }
   }
 
   async function requireOwnSite(tx: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<void> {
@@ -153,11 +153,11 @@ export function createDomains(deps: DomainsDependencies): Domains {
     return 'domain' in parsed ? parsed.domain : domain
   }
 
-  async function viewOf(siteId: string, domain: string): Promise<DomainView> {
+  async function shownOf(siteId: string, domain: string): Promise<ApiDomain> {
     const all = await queries.listDomains(sql, siteId)
     const row = all.find((candidate) => candidate.domain === domain)
     if (!row) throw errors.notFound('domain')
-    return view(row, all)
+    return shown(row, all)
   }
 
   /** A name and the other half of its pair. */
@@ -233,18 +233,18 @@ export function createDomains(deps: DomainsDependencies): Domains {
   return {
     count: (orgId: string): Promise<number> => queries.countDomains(sql, orgId),
 
-    async list(actor: Actor, siteId: string): Promise<DomainView[]> {
+    async list(actor: Actor, siteId: string): Promise<ApiDomain[]> {
       await requireOwnSite(sql, actor, siteId)
       const all = await queries.listDomains(sql, siteId)
-      return Promise.all(all.filter(({ redirect_to }) => redirect_to === null).map((row) => view(row, all)))
+      return Promise.all(all.filter(({ redirect_to }) => redirect_to === null).map((row) => shown(row, all)))
     },
 
-    async get(actor: Actor, siteId: string, domain: string): Promise<DomainView> {
+    async get(actor: Actor, siteId: string, domain: string): Promise<ApiDomain> {
       const row = await requireDomain(sql, actor, siteId, domain)
-      return viewOf(siteId, row.domain)
+      return shownOf(siteId, row.domain)
     },
 
-    async add(actor: Actor, siteId: string, wanted: AddDomain): Promise<DomainView> {
+    async add(actor: Actor, siteId: string, wanted: AddDomain): Promise<ApiDomain> {
       const parsed = parseDomain(wanted.domain, config)
       if ('problem' in parsed) throw errors.invalidRequest(`domain: ${parsed.problem}`)
       const { domain } = parsed
@@ -262,7 +262,7 @@ export function createDomains(deps: DomainsDependencies): Domains {
         log.warn({ err: error, domain }, 'a new domain could not be looked at; the next check will'),
       )
       await Promise.race([looked, sleep(FIRST_LOOK_MS, undefined, { ref: false })])
-      return viewOf(siteId, domain)
+      return shownOf(siteId, domain)
     },
 
     async remove(actor: Actor, siteId: string, domain: string): Promise<{ pending: boolean }> {
@@ -282,7 +282,7 @@ export function createDomains(deps: DomainsDependencies): Domains {
     async check(actor, siteId, domain) {
       const row = await requireDomain(sql, actor, siteId, domain)
       await checkBoth(siteId, row.domain)
-      return viewOf(siteId, row.domain)
+      return shownOf(siteId, row.domain)
     },
 
     async makeMain(actor, siteId, domain) {
@@ -298,7 +298,7 @@ export function createDomains(deps: DomainsDependencies): Domains {
         return row.domain
       })
       await propagate()
-      return viewOf(siteId, main)
+      return shownOf(siteId, main)
     },
 
     runDueChecks: checks.runDue,

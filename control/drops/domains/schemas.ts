@@ -53,6 +53,6 @@ export const addDomainSchema = z.strictObject({
   pair: z.boolean().optional(),
 })
 
-export type SingleDomainView = z.infer<typeof single>
-export type DomainView = z.infer<typeof domainSchema>
+export type ApiSingleDomain = z.infer<typeof single>
+export type ApiDomain = z.infer<typeof domainSchema>
 export type AddDomain = z.infer<typeof addDomainSchema>

@@ -28,7 +28,7 @@ export const siteSchema = z.object({
   published_at: time.nullable(),
   views_30d: z.int(),
 })
-export type SiteView = z.infer<typeof siteSchema>
+export type ApiSite = z.infer<typeof siteSchema>
 
 export const warningSchema = z.object({
   code: z.string(),
@@ -51,7 +51,7 @@ export const versionSchema = z.object({
   preview_url: z.string().nullable(),
   report: reportSchema,
 })
-export type VersionView = z.infer<typeof versionSchema>
+export type ApiVersion = z.infer<typeof versionSchema>
 
 export const versionEntrySchema = versionSchema.extend({
   created_at: time,

@@ -16,7 +16,7 @@ import { preparePassword, writePassword } from './protection.ts'
 import * as queries from './queries.ts'
 import type { RefreshRoutes } from './routing.ts'
 import { pausedByEnd, resumable, stateOf, swapForChosen, type SiteFacts } from './rules.ts'
-import type { SitePatch, SiteView } from './schemas.ts'
+import type { SitePatch, ApiSite } from './schemas.ts'
 
 /** A result, and whether some edge may still serve the state before it. */
 export interface Propagated<Value> {
@@ -80,20 +80,20 @@ export interface Sites {
   /** Paused drops that fit the cap again are live: whenever their owner makes room, or comes back. */
   resumeFitting(sql: Sql, orgId: string): Promise<void>
   find(sql: Sql, siteId: string): Promise<SiteFacts | undefined>
-  views(sites: readonly SiteFacts[]): Promise<SiteView[]>
-  get(actor: Actor, siteId: string): Promise<SiteView>
+  showAll(sites: readonly SiteFacts[]): Promise<ApiSite[]>
+  get(actor: Actor, siteId: string): Promise<ApiSite>
   /** The id of a drop that is named by its slug, its address or the id itself. */
   findId(actor: Pick<Actor, 'orgId'>, name: string): Promise<string>
-  list(actor: Actor): Promise<SiteView[]>
-  create(actor: Actor, wanted: WantedSite): Promise<Propagated<SiteView>>
+  list(actor: Actor): Promise<ApiSite[]>
+  create(actor: Actor, wanted: WantedSite): Promise<Propagated<ApiSite>>
   /** Features above the plan are refused; taking one away is always allowed. */
-  patch(actor: Actor, siteId: string, patch: SitePatch): Promise<Propagated<SiteView>>
+  patch(actor: Actor, siteId: string, patch: SitePatch): Promise<Propagated<ApiSite>>
   delete(actor: Actor, siteId: string): Promise<Propagated<undefined>>
   /**
    * The owner's choice of drops that stay live when a plan ends; what was published last fills it up. Where drops are
    * paused already, chosen ones come back at once, in the place of others.
    */
-  choose(actor: Actor, siteIds: readonly string[]): Promise<Propagated<SiteView[]>>
+  choose(actor: Actor, siteIds: readonly string[]): Promise<Propagated<ApiSite[]>>
   /** One entry per day, today last. */
   dailyViews(actor: Actor, siteId: string, days: number): Promise<{ day: string; count: number }[]>
   usage(actor: Actor): Promise<Usage>
@@ -105,7 +105,7 @@ const MAX_SLUG_TRIES = 8
 export function createSites({ sql, clock, events, refreshRoutes, audit, config }: SitesDependencies): Sites {
   const now = (): Date => new Date(clock.now())
 
-  function view(site: SiteFacts, views: number): SiteView {
+  function shown(site: SiteFacts, views: number): ApiSite {
     return {
       id: site.id,
       slug: site.slug,
@@ -129,7 +129,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     }
   }
 
-  async function views(sites: readonly SiteFacts[]): Promise<SiteView[]> {
+  async function showAll(sites: readonly SiteFacts[]): Promise<ApiSite[]> {
     const since = new Date(clock.now() - 30 * DAY_MS).toISOString().slice(0, 10)
     const counts =
       sites.length === 0
@@ -139,7 +139,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
             sites.map((site) => site.id),
             since,
           )
-    return sites.map((site) => view(site, counts.get(site.id) ?? 0))
+    return sites.map((site) => shown(site, counts.get(site.id) ?? 0))
   }
 
   async function requireOwn(tx: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<SiteFacts> {
@@ -148,8 +148,8 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     return site
   }
 
-  async function viewOwn(actor: Actor, siteId: string): Promise<SiteView> {
-    return (await views([await requireOwn(sql, actor, siteId)]))[0]!
+  async function showOwn(actor: Actor, siteId: string): Promise<ApiSite> {
+    return (await showAll([await requireOwn(sql, actor, siteId)]))[0]!
   }
 
   /** Before anything is added to an organisation: its plan stays as it is, and it is not deleted, until the commit. */
@@ -294,8 +294,8 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     pauseBeyondCap,
     resumeFitting,
     find: queries.findSite,
-    views,
-    get: viewOwn,
+    showAll,
+    get: showOwn,
 
     async findId(actor, name) {
       if (name.startsWith('st_')) return name
@@ -306,7 +306,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     },
 
     async list(actor) {
-      return views(await queries.listSites(sql, actor.orgId))
+      return showAll(await queries.listSites(sql, actor.orgId))
     },
 
     async create(actor, wanted) {
@@ -315,7 +315,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
         await refreshRoutes(tx, added.id)
         return added
       })
-      return { value: view(site, 0), ...(await events.propagate()) }
+      return { value: shown(site, 0), ...(await events.propagate()) }
     },
 
     async patch(actor, siteId, patch) {
@@ -333,7 +333,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
         await audit(tx, { actor, action: 'site.updated', subject: siteId, detail: { fields: Object.keys(patch) } })
       })
       const { pending } = await events.propagate()
-      return { value: await viewOwn(actor, siteId), pending }
+      return { value: await showOwn(actor, siteId), pending }
     },
 
     async delete(actor, siteId) {
@@ -362,7 +362,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
         await audit(tx, { actor, action: 'site.chosen', subject: actor.orgId, detail: { chosen, pause, resume } })
       })
       const { pending } = await events.propagate()
-      return { value: await views(await queries.listSites(sql, actor.orgId)), pending }
+      return { value: await showAll(await queries.listSites(sql, actor.orgId)), pending }
     },
 
     async dailyViews(actor, siteId, days) {
@@ -386,7 +386,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
         upload_bytes: { limit: plan.uploadBytes },
         versions_per_drop: { limit: plan.versionsKept },
         paused_drops: all.filter((site) => site.paused_at).length,
-        views_30d: (await views(all)).reduce((sum, site) => sum + site.views_30d, 0),
+        views_30d: (await showAll(all)).reduce((sum, site) => sum + site.views_30d, 0),
       }
     },
   }

@@ -13,7 +13,7 @@ type Membership = Awaited<ReturnType<Organisations['list']>>[number]
 type Member = Awaited<ReturnType<Organisations['listMembers']>>[number]
 type Invitation = Awaited<ReturnType<Organisations['listInvitations']>>[number]
 
-export interface OrganisationView {
+export interface OrganisationPage {
   readonly current: Membership
   readonly all: readonly Membership[]
   readonly members: readonly Member[]
@@ -25,7 +25,7 @@ export interface OrganisationView {
   readonly now: number
 }
 
-export function organisationBody(viewer: Viewer, view: OrganisationView): Html {
+export function organisationBody(viewer: Viewer, view: OrganisationPage): Html {
   const { current } = view
   return html`
     ${view.all.length > 1 && switcher(viewer, view)}
@@ -93,7 +93,7 @@ function form(viewer: Viewer, action: string, title: string, fields: Html, butto
   `
 }
 
-function switcher(viewer: Viewer, { all, current }: OrganisationView): Html {
+function switcher(viewer: Viewer, { all, current }: OrganisationPage): Html {
   return html`
     <form class="card" method="post" action="/account/organisation/switch">
       ${csrfField(viewer)}
@@ -108,7 +108,7 @@ function switcher(viewer: Viewer, { all, current }: OrganisationView): Html {
   `
 }
 
-function memberRow(viewer: Viewer, { current, userId, now }: OrganisationView, member: Member): Html {
+function memberRow(viewer: Viewer, { current, userId, now }: OrganisationPage, member: Member): Html {
   const isSelf = member.userId === userId
   const mayChange =
     !isSelf &&
@@ -162,7 +162,7 @@ function memberRow(viewer: Viewer, { current, userId, now }: OrganisationView, m
   `
 }
 
-function inviteCard(viewer: Viewer, view: OrganisationView): Html {
+function inviteCard(viewer: Viewer, view: OrganisationPage): Html {
   return html`
     <section class="card" aria-labelledby="invite">
       <h2 id="invite">Invite somebody</h2>
@@ -206,7 +206,7 @@ function inviteCard(viewer: Viewer, view: OrganisationView): Html {
   `
 }
 
-function deleteCard(viewer: Viewer, { current, ending }: OrganisationView): Html {
+function deleteCard(viewer: Viewer, { current, ending }: OrganisationPage): Html {
   return html`
     <form class="card danger" method="post" action="/account/organisation/delete"
         aria-labelledby="delete-org">

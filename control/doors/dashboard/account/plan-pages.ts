@@ -11,13 +11,13 @@ import type { Flash } from '../frame/layout.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { accountPage } from './account-view.ts'
 import { messagePage } from '../parts/message-page.ts'
-import { usageBody, type UsageView } from './plan-view.ts'
+import { usageBody, type UsagePage } from './plan-view.ts'
 
 export function planRoutes({ sites, domains, billing, config }: DashboardServices, handlers: Handlers): Route[] {
   /** As of now: the payment that somebody is back from may just have changed the plan. */
-  async function viewOf(visitor: Actor): Promise<UsageView> {
-    const overview = await billing.overview(visitor)
-    const actor: Actor = { ...visitor, plan: overview.plan as PlanName }
+  async function pageOf(caller: Actor): Promise<UsagePage> {
+    const overview = await billing.overview(caller)
+    const actor: Actor = { ...caller, plan: overview.plan as PlanName }
     return {
       plan: actor.plan,
       usage: await sites.usage(actor),
@@ -33,7 +33,7 @@ export function planRoutes({ sites, domains, billing, config }: DashboardService
     handlers.accountPage('/account/plan', async ({ request, viewer, actor }) => {
       const isBack = request.query.get('checkout') === 'done'
       if (isBack) await billing.returned(actor)
-      const view = await viewOf(actor)
+      const view = await pageOf(actor)
       const flash = isBack ? { flash: afterCheckout(view.plan) } : flashOf(request)
       return accountPage('/plan', usageBody(viewer, view), flash)
     }),
@@ -55,7 +55,7 @@ export function planRoutes({ sites, domains, billing, config }: DashboardService
           return seeOther('/account/plan?done=chosen')
         },
         async (problem) => ({
-          ...accountPage('/plan', usageBody(viewer, await viewOf(actor), problemText(problem)), {}),
+          ...accountPage('/plan', usageBody(viewer, await pageOf(actor), problemText(problem)), {}),
           status: problem.status,
         }),
       ),

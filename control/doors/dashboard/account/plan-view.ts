@@ -3,25 +3,25 @@ import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
 import { isPaid, plans, type Plan, type PlanName } from '../../../../shared/plans.ts'
 import type { BillingOverview } from '../../../plans/billing/billing.ts'
 import { isLive } from '../../../plans/billing/rules.ts'
-import type { SiteView } from '../../../drops/sites/schemas.ts'
+import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import type { Sites } from '../../../drops/sites/sites.ts'
 import { csrfField, type Viewer } from '../frame/layout.ts'
 import { planTable, type Lifetimes } from '../parts/plan-table.ts'
 import { bytesInWords, countInWords, dayInWords, nameOf } from '../parts/words.ts'
 
-export interface UsageView {
+export interface UsagePage {
   readonly plan: PlanName
   readonly usage: Awaited<ReturnType<Sites['usage']>>
   readonly customDomains: number
   /** Those that a plan's end concerns: what has expired or was taken down takes no place. */
-  readonly drops: readonly Pick<SiteView, 'id' | 'name' | 'title' | 'slug' | 'state' | 'stays_live'>[]
+  readonly drops: readonly Pick<ApiSite, 'id' | 'name' | 'title' | 'slug' | 'state' | 'stays_live'>[]
   readonly billing: BillingOverview
   readonly mayManage: boolean
   readonly lifetimes: Lifetimes
 }
 
 /** `problem`: why a choice was refused. */
-export function usageBody(viewer: Viewer, view: UsageView, problem?: string): Html {
+export function usageBody(viewer: Viewer, view: UsagePage, problem?: string): Html {
   const { usage, plan } = view
   return html`
     <section class="card" aria-labelledby="usage">
@@ -69,7 +69,7 @@ function bar(label: string, used: number, limit: number, inWords: (value: number
 }
 
 /** Before a plan ends and afterwards: which of the drops stay live. One form, without a script. */
-function stayingLive(viewer: Viewer, { drops, plan }: UsageView, problem: string | undefined): Html {
+function stayingLive(viewer: Viewer, { drops, plan }: UsagePage, problem: string | undefined): Html {
   const paused = drops.filter((drop) => drop.state === 'paused').length
   const kept = plans.free.activeDrops
   return html`
@@ -103,7 +103,7 @@ function stayingLive(viewer: Viewer, { drops, plan }: UsageView, problem: string
   `
 }
 
-function payment(viewer: Viewer, view: UsageView): Content {
+function payment(viewer: Viewer, view: UsagePage): Content {
   const { billing } = view
   if (!billing.configured)
     return html`<p class="notice">Payments are not configured on this service. Ask its operator to change your plan.</p>`
@@ -115,7 +115,7 @@ function payment(viewer: Viewer, view: UsageView): Content {
   return html`${upgrade(viewer, view)}${billing.status === 'canceled' && pastSubscription(viewer, billing)}`
 }
 
-function portalCard(viewer: Viewer, { billing, plan }: UsageView): Html {
+function portalCard(viewer: Viewer, { billing, plan }: UsagePage): Html {
   return html`
     <form class="card" method="post" action="/account/plan/portal">
       ${csrfField(viewer)}
@@ -170,7 +170,7 @@ function pastSubscription(viewer: Viewer, { current_period_end }: BillingOvervie
   `
 }
 
-function upgrade(viewer: Viewer, { billing }: UsageView): Html {
+function upgrade(viewer: Viewer, { billing }: UsagePage): Html {
   return html`
     <section class="section" aria-labelledby="upgrade">
       <h2 id="upgrade">Upgrade</h2>
@@ -219,7 +219,7 @@ function upgradeCard(viewer: Viewer, plan: Plan, currency: string): Html {
 }
 
 /** What this account pays, or would: its currency never changes. */
-function priceOf({ plan, billing }: UsageView): string {
+function priceOf({ plan, billing }: UsagePage): string {
   const { price } = plans[plan]
   if (!price) return 'no longer sold, yours while it lasts'
   if (price.monthly === 0) return 'nothing to pay'

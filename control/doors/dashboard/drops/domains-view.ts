@@ -2,16 +2,16 @@
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
 import { plans, type PlanName } from '../../../../shared/plans.ts'
 import type { RecordLine } from '../../../drops/domains/doctor/diagnose.ts'
-import type { DomainView, SingleDomainView } from '../../../drops/domains/schemas.ts'
-import type { SiteView } from '../../../drops/sites/schemas.ts'
+import type { ApiDomain, ApiSingleDomain } from '../../../drops/domains/schemas.ts'
+import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { checkbox, problemNotice, textField } from '../parts/form-fields.ts'
 import { sitePage } from './drop-frame.ts'
 import { dayInWords, shortAddress, spoken, timeAgo } from '../parts/words.ts'
 
 export interface SiteDomains {
-  readonly site: SiteView
-  readonly domains: readonly DomainView[]
+  readonly site: ApiSite
+  readonly domains: readonly ApiDomain[]
   readonly plan: PlanName
   readonly problem?: string
   readonly typed?: string
@@ -19,7 +19,7 @@ export interface SiteDomains {
   readonly now: number
 }
 
-const STATES: Readonly<Record<SingleDomainView['state'], { tone: string; word: string }>> = {
+const STATES: Readonly<Record<ApiSingleDomain['state'], { tone: string; word: string }>> = {
   awaiting_dns: { tone: 'warn', word: 'Waiting for DNS' },
   issuing: { tone: 'accent', word: 'Getting the certificate' },
   active: { tone: 'good', word: 'Active' },
@@ -64,7 +64,7 @@ export function siteDomainsPage(viewer: Viewer, view: SiteDomains): Page {
   })
 }
 
-function domainCard(viewer: Viewer, site: SiteView, domain: DomainView, now: number): Html {
+function domainCard(viewer: Viewer, site: ApiSite, domain: ApiDomain, now: number): Html {
   const form = (action: string, name: string, label: string): Html =>
     html`
       <form method="post" action="/sites/${site.id}/domains/${action}">
@@ -88,7 +88,7 @@ function domainCard(viewer: Viewer, site: SiteView, domain: DomainView, now: num
 }
 
 /** `main`: the name that this one leads to, once that is served. */
-function half(domain: SingleDomainView, main: SingleDomainView | undefined, now: number): Html {
+function half(domain: ApiSingleDomain, main: ApiSingleDomain | undefined, now: number): Html {
   const { tone, word } = STATES[domain.state]
   const isDone = domain.state === 'active'
   return html`
@@ -142,7 +142,7 @@ function half(domain: SingleDomainView, main: SingleDomainView | undefined, now:
   `
 }
 
-function isServed({ state }: SingleDomainView): boolean {
+function isServed({ state }: ApiSingleDomain): boolean {
   return state === 'active' || state === 'failing'
 }
 
@@ -181,7 +181,7 @@ function recordTable(records: readonly RecordLine[]): Html {
 }
 
 /** Asks before a domain is removed. */
-export function removeDomainPage(viewer: Viewer, site: SiteView, domain: DomainView): Page {
+export function removeDomainPage(viewer: Viewer, site: ApiSite, domain: ApiDomain): Page {
   const names = [domain, ...(domain.pair === null ? [] : [domain.pair])]
   return sitePage(site, '/domains', {
     body: html`

@@ -1,6 +1,6 @@
 /** What all pages of one drop share: its name, address, state and tabs. */
 import { html, type Content } from '../../../../shared/pages/html.ts'
-import type { SiteView } from '../../../drops/sites/schemas.ts'
+import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import type { Page } from '../frame/layout.ts'
 import { nameOf, shortAddress, stateTag, stateWords } from '../parts/words.ts'
 
@@ -15,7 +15,7 @@ const TABS = [
 export type SiteTab = (typeof TABS)[number][0]
 
 export function sitePage(
-  site: SiteView,
+  site: ApiSite,
   tab: SiteTab,
   page: { body: Content; scripts?: readonly string[]; flash?: Page['flash']; status?: number },
 ): Page {

@@ -20,10 +20,10 @@ import { dailyViewsOf, findTakedownReason } from './queries.ts'
 import { receivePublishForm } from '../publish/received.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { siteVersionsPage, siteChangesPage } from './versions-view.ts'
-import { siteViewsPage } from './visits-view.ts'
+import { siteViewsPage } from './views-view.ts'
 import { sitePublishPage } from './publish-view.ts'
 import { newSitePage, sitesPage, type ListedSite } from './list-view.ts'
-import type { SiteView } from '../../../drops/sites/schemas.ts'
+import type { ApiSite } from '../../../drops/sites/schemas.ts'
 
 const SPARKLINE_DAYS = 30
 const VIEW_SPANS: readonly number[] = [30, 90]
@@ -39,7 +39,7 @@ export function sitesRoutes(services: DashboardServices, handlers: Handlers): Ro
 function listRoutes(services: DashboardServices, handlers: Handlers): Route[] {
   const { sites, sql, clock } = services
 
-  async function withViews(shown: readonly SiteView[]): Promise<ListedSite[]> {
+  async function withViews(shown: readonly ApiSite[]): Promise<ListedSite[]> {
     const days = Array.from({ length: SPARKLINE_DAYS }, (_, index) =>
       dayOf(clock.now() - (SPARKLINE_DAYS - 1 - index) * DAY_MS),
     )
@@ -75,7 +75,7 @@ function listRoutes(services: DashboardServices, handlers: Handlers): Route[] {
   ]
 }
 
-function matches(site: SiteView, search: string): boolean {
+function matches(site: ApiSite, search: string): boolean {
   const text = `${site.name} ${site.title} ${site.slug}`.toLowerCase()
   return text.includes(search.toLowerCase())
 }

@@ -1,6 +1,6 @@
 /** The list of drops, and the page that starts a new one. */
 import { html, type Html } from '../../../../shared/pages/html.ts'
-import type { SiteView } from '../../../drops/sites/schemas.ts'
+import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { sparkline } from '../parts/charts.ts'
 import { ALLOW_SECRETS } from '../publish/received.ts'
@@ -9,7 +9,7 @@ import { dropZone } from '../parts/drop-zone.ts'
 import { nameOf, shortAddress, stateTag, timeAgo } from '../parts/words.ts'
 
 export interface ListedSite {
-  readonly site: SiteView
+  readonly site: ApiSite
   /** Views per day, oldest first. */
   readonly recent: readonly number[]
 }
@@ -76,7 +76,7 @@ function table(list: SitesList): Html {
   `
 }
 
-function row(site: SiteView, recent: readonly number[], now: number): Html {
+function row(site: ApiSite, recent: readonly number[], now: number): Html {
   return html`
     <tr>
       <td>

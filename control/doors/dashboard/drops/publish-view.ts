@@ -1,6 +1,6 @@
 /** Publishing to one drop, and what the last publish had to say. */
 import { html, type Html } from '../../../../shared/pages/html.ts'
-import type { PublishReport, SiteView, VersionEntry } from '../../../drops/sites/schemas.ts'
+import type { PublishReport, ApiSite, VersionEntry } from '../../../drops/sites/schemas.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { problemNotice, textField } from '../parts/form-fields.ts'
 import { copyRow } from '../parts/publish-result.ts'
@@ -10,7 +10,7 @@ import { publishFields } from './list-view.ts'
 import { bytesInWords, countInWords, timeAgo } from '../parts/words.ts'
 
 export interface SitePublish {
-  readonly site: SiteView
+  readonly site: ApiSite
   readonly live: VersionEntry | undefined
   readonly text?: string
   readonly problem?: string

@@ -1,14 +1,14 @@
 /** Settings of a drop. Each card is a form of its own: saving one thing never touches another. */
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import { plans, type PlanName } from '../../../../shared/plans.ts'
-import type { SiteView } from '../../../drops/sites/schemas.ts'
+import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { checkbox, selectField, textField } from '../parts/form-fields.ts'
 import { sitePage } from './drop-frame.ts'
 import { spoken } from '../parts/words.ts'
 
 export interface SiteSettings {
-  readonly site: SiteView
+  readonly site: ApiSite
   readonly plan: PlanName
   readonly sitesDomain: string
   readonly flash?: Page['flash']
@@ -39,7 +39,7 @@ export function siteSettingsPage(viewer: Viewer, view: SiteSettings): Page {
   })
 }
 
-function card(viewer: Viewer, site: SiteView, name: string, title: string, fields: Html): Html {
+function card(viewer: Viewer, site: ApiSite, name: string, title: string, fields: Html): Html {
   return html`
     <form class="card" method="post" action="/sites/${site.id}/settings/${name}"
         aria-labelledby="${name}-title">
@@ -79,7 +79,7 @@ function general({ site, sitesDomain }: SiteSettings): Html {
   `
 }
 
-function behaviour(site: SiteView): Html {
+function behaviour(site: ApiSite): Html {
   return html`${checkbox({
     name: 'spa_fallback',
     label: 'Single-page app',
@@ -94,7 +94,7 @@ function behaviour(site: SiteView): Html {
     })}`
 }
 
-function passwordCard(viewer: Viewer, site: SiteView): Html {
+function passwordCard(viewer: Viewer, site: ApiSite): Html {
   return html`
     <form class="card" method="post" action="/sites/${site.id}/settings/password"
         aria-labelledby="password-title">
@@ -125,7 +125,7 @@ function passwordCard(viewer: Viewer, site: SiteView): Html {
   `
 }
 
-function analytics(site: SiteView): Html {
+function analytics(site: ApiSite): Html {
   const value = site.analytics ?? {}
   return html`
     <p class="soft">Added to every page when it is served; your files stay as they are.</p>
@@ -180,7 +180,7 @@ function analytics(site: SiteView): Html {
   `
 }
 
-function dangerCard(viewer: Viewer, site: SiteView): Html {
+function dangerCard(viewer: Viewer, site: ApiSite): Html {
   return html`
     <form class="card danger" method="post" action="/sites/${site.id}/delete" aria-labelledby="delete-title">
       ${csrfField(viewer)}

@@ -1,13 +1,13 @@
 /** Every retained version, newest first; one click away from being live, after a look at what that changes. */
 import { html, type Html } from '../../../../shared/pages/html.ts'
-import type { Changes, SiteView, VersionEntry } from '../../../drops/sites/schemas.ts'
+import type { Changes, ApiSite, VersionEntry } from '../../../drops/sites/schemas.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { reportList } from './publish-view.ts'
 import { sitePage } from './drop-frame.ts'
 import { bytesInWords, countInWords, spoken, timeAgo } from '../parts/words.ts'
 
 export interface SiteVersions {
-  readonly site: SiteView
+  readonly site: ApiSite
   readonly versions: readonly VersionEntry[]
   readonly kept: number
   readonly now: number
@@ -97,7 +97,7 @@ function promotionNote({ at, by, from_version_number }: VersionEntry['promotions
     }${by !== null && ` by ${by}`}</span>`
 }
 
-function promoteForm(viewer: Viewer, site: SiteView, version: VersionEntry, size: 'small' | ''): Html {
+function promoteForm(viewer: Viewer, site: ApiSite, version: VersionEntry, size: 'small' | ''): Html {
   return html`
     <form method="post" action="/sites/${site.id}/versions/${version.version_id}/promote">
       ${csrfField(viewer)}
@@ -111,7 +111,7 @@ const SHOWN_PATHS = 200
 
 export function siteChangesPage(
   viewer: Viewer,
-  view: { site: SiteView; version: VersionEntry; changes: Changes },
+  view: { site: ApiSite; version: VersionEntry; changes: Changes },
 ): Page {
   const { site, version, changes } = view
   const total = changes.added.length + changes.changed.length + changes.removed.length

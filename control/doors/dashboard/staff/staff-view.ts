@@ -8,14 +8,14 @@ import { timeAgo } from '../parts/words.ts'
 type QueueEntry = Awaited<ReturnType<Trust['openQueue']>>[number]
 type FoundSite = Awaited<ReturnType<Trust['search']>>[number]
 
-export interface StaffView {
+export interface StaffPage {
   readonly queue: readonly QueueEntry[]
   readonly search: string
   readonly found: readonly FoundSite[]
   readonly now: number
 }
 
-export function staffPage(viewer: Viewer, view: StaffView): Page {
+export function staffPage(viewer: Viewer, view: StaffPage): Page {
   return {
     title: 'Staff',
     section: 'staff',

@@ -6,7 +6,7 @@ import { seeOther } from '../../../ground/http/reply.ts'
 import { paramsOf, type Route } from '../../../ground/http/route.ts'
 import type { PreparedVersion, UploadOwner } from '../../../drops/publishing/contract.ts'
 import { receiveText } from '../../../drops/publishing/intake/receive.ts'
-import type { SiteView } from '../../../drops/sites/schemas.ts'
+import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import { orShow, problemText, type Answer, type FormVisit, type Handlers } from '../frame/handlers.ts'
 import { findTemplateFill, saveTemplateFill } from './queries.ts'
 import { sandboxed } from '../frame/sandbox.ts'
@@ -81,7 +81,7 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
     return page
   }
 
-  async function editedSite(actor: Actor | undefined, siteId: string | null): Promise<SiteView | undefined> {
+  async function editedSite(actor: Actor | undefined, siteId: string | null): Promise<ApiSite | undefined> {
     return actor && siteId ? sites.get(actor, siteId) : undefined
   }
 

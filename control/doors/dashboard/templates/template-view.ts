@@ -1,7 +1,7 @@
 /** Templates: choose one, fill the form beside a live preview, publish; come back and edit the same fields. */
 import { durationInWords } from '../../../../shared/durations.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
-import type { SiteView } from '../../../drops/sites/schemas.ts'
+import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { COLOURS, type Template, type TemplateField, type TemplateValues } from './designs/template.ts'
 import { problemNotice, selectField, textField } from '../parts/form-fields.ts'
@@ -44,7 +44,7 @@ export interface TemplateForm {
   readonly template: Template
   readonly values: TemplateValues
   /** The drop that is edited; undefined for a new one. */
-  readonly site: SiteView | undefined
+  readonly site: ApiSite | undefined
   readonly anonymousLifetimeMs: number
   readonly problem?: string
 }

@@ -32,7 +32,7 @@ import type {
   StartUpload,
   UploadCheck,
   UploadProgress,
-  VersionView,
+  ApiVersion,
 } from '../schemas.ts'
 import type { Propagated, Sites } from '../sites.ts'
 import { uploadedFiles } from '../versions/uploaded-files.ts'
@@ -89,7 +89,7 @@ export interface Uploads {
     each: (take: (hash: string, body: Readable) => Promise<void>) => Promise<void>,
   ): Promise<string[]>
   /** Publishes what was sent, once, however often it is asked for. */
-  finish(actor: Actor, place: UploadPlace): Promise<Propagated<VersionView>>
+  finish(actor: Actor, place: UploadPlace): Promise<Propagated<ApiVersion>>
   /** Forgets uploads whose time is over, and partial files of every upload that is forgotten, here or elsewhere. */
   sweep(): Promise<number>
 }

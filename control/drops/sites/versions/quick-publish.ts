@@ -13,7 +13,7 @@ import type { Intake, PreparedVersion, Publishing } from '../../publishing/contr
 import { receiveContent, type Limits } from '../../publishing/intake/receive.ts'
 import { requirePasswordFeature } from '../protection.ts'
 import type { SiteFacts } from '../rules.ts'
-import type { SiteView, VersionView } from '../schemas.ts'
+import type { ApiSite, ApiVersion } from '../schemas.ts'
 import type { Propagated, Sites } from '../sites.ts'
 import { uploadedFiles } from './uploaded-files.ts'
 import type { PublishOptions, Versions } from './versions.ts'
@@ -60,8 +60,8 @@ export interface QuickEdit extends QuickOptions {
 }
 
 export interface QuickPublished {
-  readonly site: SiteView
-  readonly version: VersionView
+  readonly site: ApiSite
+  readonly version: ApiVersion
   readonly created: boolean
 }
 

@@ -16,13 +16,13 @@ export function createSiteExport({
   publishing,
 }: {
   sql: Pool
-  sites: Pick<Sites, 'views'>
+  sites: Pick<Sites, 'showAll'>
   versions: Pick<Versions, 'liveManifest'>
   publishing: Pick<Publishing, 'exportZip'>
 }): SiteExport {
   return async (actor) => {
     const own = await listSites(sql, actor.orgId)
-    const metadata = await sites.views(own)
+    const metadata = await sites.showAll(own)
     async function* entries() {
       for (const [index, site] of own.entries()) {
         const manifest = await versions.liveManifest(site.id, site.live_version_id)

@@ -20,7 +20,7 @@ import { preparePassword, writePassword, type WantedPassword } from '../protecti
 import * as queries from '../queries.ts'
 import type { RefreshRoutes } from '../routing.ts'
 import { stateOf, type RetainedVersion, type SiteFacts } from '../rules.ts'
-import type { Changes, PublishReport, VersionEntry, VersionView } from '../schemas.ts'
+import type { Changes, PublishReport, VersionEntry, ApiVersion } from '../schemas.ts'
 import type { Propagated, Sites, WantedSite } from '../sites.ts'
 
 /** A deploy is often followed by the next one, which compressing must not slow down. */
@@ -60,7 +60,7 @@ interface Before extends Pick<SiteFacts, 'live_version_id' | 'title' | 'publishe
 
 export interface Published {
   readonly siteId: string
-  readonly version: VersionView
+  readonly version: ApiVersion
   /** The site came to be with this version. */
   readonly created: boolean
 }
@@ -90,7 +90,7 @@ export interface Versions {
     prepared: PreparedVersion,
     by: string | null,
     options: PublishOptions,
-  ): Promise<{ version: VersionView; addedBytes: number }>
+  ): Promise<{ version: ApiVersion; addedBytes: number }>
   /** Called once bytes were added: an organisation that is over its cap already keeps what it has, and may replace it. */
   requireStorage(sql: Sql, orgId: string, plan: PlanName): Promise<void>
   /** Refuses what a publish of so many bytes would be refused for, before anything is sent. */
@@ -111,7 +111,7 @@ export interface Versions {
     prepared: PreparedVersion,
     options: PublishOptions,
     alongside?: Alongside,
-  ): Promise<Propagated<VersionView>>
+  ): Promise<Propagated<ApiVersion>>
   publishNew(
     actor: Actor,
     wanted: WantedSite,
@@ -128,7 +128,7 @@ export interface Versions {
   /** The retained ones, newest first. */
   list(actor: Actor, siteId: string): Promise<VersionEntry[]>
   /** A pointer flip, recorded as a publish: rolling forward again is the same move. */
-  promote(actor: Actor, siteId: string, versionId: string): Promise<Propagated<VersionView>>
+  promote(actor: Actor, siteId: string, versionId: string): Promise<Propagated<ApiVersion>>
   /** What visitors would notice if this version replaced the live one. */
   changes(actor: Actor, siteId: string, versionId: string): Promise<Changes>
   /** Compresses harder what has gone live since the last run. A version keeps its id, number and content. */
@@ -146,10 +146,10 @@ export function createVersions({
   sites,
   config,
 }: VersionsDependencies): Versions {
-  function view(
+  function shown(
     site: Pick<SiteFacts, 'slug'>,
     version: Omit<queries.VersionRow, 'created_by_email' | 'site_id' | 'created_at' | 'title'>,
-  ): VersionView {
+  ): ApiVersion {
     const preview = previewHost(version.number, site.slug, config.sitesDomain)
     return {
       version_id: version.id,
@@ -171,7 +171,7 @@ export function createVersions({
     prepared: PreparedVersion,
     by: string | null,
     options: PublishOptions,
-  ): Promise<{ version: VersionView; addedBytes: number; before: Before }> {
+  ): Promise<{ version: ApiVersion; addedBytes: number; before: Before }> {
     const now = new Date(clock.now())
     await requireLiveVersion(tx, site, options.ifVersion)
     const version = {
@@ -203,7 +203,7 @@ export function createVersions({
     ])
     await refreshRoutes(tx, site.id)
     return {
-      version: view(site, { ...version, report }),
+      version: shown(site, { ...version, report }),
       addedBytes: version.byte_size - (dropped?.byte_size ?? 0),
       before: { ...site, dropped: dropped?.id },
     }
@@ -420,7 +420,7 @@ export function createVersions({
       const versions = await queries.listVersions(sql, siteId)
       const promotions = await queries.listPromotions(sql, siteId, MAX_PROMOTIONS)
       return versions.map((version) => ({
-        ...view(site, version),
+        ...shown(site, version),
         created_at: version.created_at.toISOString(),
         live: version.id === site.live_version_id,
         created_by: version.created_by_email,
@@ -452,7 +452,7 @@ export function createVersions({
         })
         await refreshRoutes(tx, siteId)
         await audit(tx, { actor, action: 'site.promoted', subject: siteId, detail: { version: promoted.number } })
-        return { version: view(site, promoted), before: { ...site, dropped: undefined } }
+        return { version: shown(site, promoted), before: { ...site, dropped: undefined } }
       })
       return propagate(version, { siteId, versionId, before }, async () => {})
     },

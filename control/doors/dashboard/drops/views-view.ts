@@ -1,12 +1,12 @@
 /** How often a drop was looked at. Counted without cookies, for every drop. */
 import { html, type Html } from '../../../../shared/pages/html.ts'
-import type { SiteView } from '../../../drops/sites/schemas.ts'
+import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import type { Page } from '../frame/layout.ts'
 import { viewsChart, type Day } from '../parts/charts.ts'
 import { sitePage } from './drop-frame.ts'
 import { countInWords, dayInWords } from '../parts/words.ts'
 
-export function siteViewsPage(view: { site: SiteView; days: readonly Day[] }): Page {
+export function siteViewsPage(view: { site: ApiSite; days: readonly Day[] }): Page {
   const { site, days } = view
   const total = days.reduce((sum, day) => sum + day.count, 0)
   const link = (span: number): Html =>
