@@ -10,7 +10,7 @@ import type { PatternSet } from '../shared/pattern-set.ts'
 import type { RouteRecord, SiteRoute } from '../shared/route-record.ts'
 
 /** One request as it arrived, the same for HTTP/1.1 and HTTP/2. */
-export interface Visit {
+export interface Arrival {
   readonly method: string
   /** Request target in origin form, undecoded: path and query. */
   readonly target: string
@@ -131,7 +131,7 @@ export interface Drop {
 export type HeaderList = readonly string[]
 
 /** One request and the way to answer it; made by accept, the same for both protocols. */
-export interface Exchange extends Visit {
+export interface Exchange extends Arrival {
   /** `:authority` or `Host` as it came; undefined when missing, repeated or contradictory. */
   readonly authority: string | undefined
   /** Does the certificate of this connection stand for the host? */

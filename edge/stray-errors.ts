@@ -5,28 +5,28 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { before } from '../shared/before.ts'
 import type { Log } from '../shared/log.ts'
-import type { Visit } from './context.ts'
+import type { Arrival } from './context.ts'
 
-const visits = new AsyncLocalStorage<Visit>()
+const arrivals = new AsyncLocalStorage<Arrival>()
 
 /** For work that goes on after the walk has returned; keeping track costs a third of a microsecond. */
-export function asPartOf<Result>(visit: Visit, work: () => Result): Result {
-  return visits.run(visit, work)
+export function asPartOf<Result>(arrival: Arrival, work: () => Result): Result {
+  return arrivals.run(arrival, work)
 }
 
 export function surviveStrayErrors(log: Log): void {
   process.on('unhandledRejection', (error) => {
-    log.error({ err: error, request: currentVisit() }, 'a rejection that nobody handled')
+    log.error({ err: error, request: currentArrival() }, 'a rejection that nobody handled')
   })
   process.on('uncaughtException', (error) => {
-    log.error({ err: error, request: currentVisit() }, 'an exception that nobody caught')
+    log.error({ err: error, request: currentArrival() }, 'an exception that nobody caught')
   })
 }
 
 /** Without the query, which may hold a secret. */
-function currentVisit(): { method: string; host: string; path: string } | undefined {
-  const visit = visits.getStore()
-  return visit && { method: visit.method, host: visit.host, path: pathOf(visit.target) }
+function currentArrival(): { method: string; host: string; path: string } | undefined {
+  const arrival = arrivals.getStore()
+  return arrival && { method: arrival.method, host: arrival.host, path: pathOf(arrival.target) }
 }
 
 const MAX_LOGGED_CHARS = 500

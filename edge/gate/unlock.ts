@@ -12,7 +12,7 @@ import { verifyPassword } from '../../shared/password.ts'
 import { guessBits, PROOF_LIFETIME_MS, type Challenge, type ProofOfWork } from '../../shared/proof-of-work.ts'
 import { equalTexts } from '../../shared/secrets.ts'
 import type { Secrets } from '../../shared/secrets.ts'
-import type { ServedSite, Visit } from '../context.ts'
+import type { ServedSite, Arrival } from '../context.ts'
 import { createAttempts } from './attempts.ts'
 import type { AttemptLimit, Usage } from './attempts.ts'
 
@@ -55,9 +55,9 @@ export interface Unlock {
   /** True for a drop without a password. */
   isUnlocked(route: ServedSite, cookieHeader: string | undefined): boolean
   /** What a visitor has to solve before a guess, so that the page does so while the password is typed. */
-  workFor(route: ServedSite, visit: Visit): Challenge | undefined
+  workFor(route: ServedSite, arrival: Arrival): Challenge | undefined
   /** `body`: the form as posted, urlencoded `password`, `next` and, where it was asked for, `proof`. */
-  attempt(route: ServedSite, visit: Visit, body: Buffer): Promise<UnlockOutcome>
+  attempt(route: ServedSite, arrival: Arrival, body: Buffer): Promise<UnlockOutcome>
   /** Counts what another worker was asked. */
   hear(attempt: UnlockAttempt): void
 }
@@ -129,13 +129,13 @@ export function createUnlock({ secrets, proofOfWork, clock, tell }: UnlockDepend
       return cookieValues(cookieHeader, COOKIE).some((value) => equalTexts(value, tokenOf(route, password)))
     },
 
-    workFor: (route, visit) => (route.password === null ? undefined : workFor(route, keysOf(route, visit))),
+    workFor: (route, arrival) => (route.password === null ? undefined : workFor(route, keysOf(route, arrival))),
 
-    async attempt(route, visit, body) {
+    async attempt(route, arrival, body) {
       const form = new URLSearchParams(body.toString())
       const location = safeNext(form.get('next'))
       if (route.password === null) return { kind: 'unlocked', setCookie: clearedCookie(), location }
-      const keys = keysOf(route, visit)
+      const keys = keysOf(route, arrival)
       const refused = takeAttempt(keys, route, form.get('proof'))
       if (refused) {
         const retryAfterSeconds = Math.max(1, Math.ceil(refused.endsInMs / 1000))
@@ -159,7 +159,7 @@ export function createUnlock({ secrets, proofOfWork, clock, tell }: UnlockDepend
 
 type Keys = Pick<UnlockAttempt, 'visitorKey' | 'dropKey'>
 
-function keysOf(route: ServedSite, { ip }: Visit): Keys {
+function keysOf(route: ServedSite, { ip }: Arrival): Keys {
   return { visitorKey: `${limitKeyOfIp(ip)} ${route.site_id}`, dropKey: route.site_id }
 }
 

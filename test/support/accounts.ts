@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { createAccess } from '../../control/people/access/access.ts'
 import { createAccounts } from '../../control/people/accounts/accounts.ts'
 import type { Actor } from '../../control/ground/actor.ts'
-import type { AccountHooks, SignedIn, Visit } from '../../control/people/accounts/contract.ts'
+import type { AccountHooks, SignedIn, Circumstances } from '../../control/people/accounts/contract.ts'
 import { createTokens } from '../../control/people/access/tokens.ts'
 import { SESSION_COOKIE } from '../../control/people/access/sessions.ts'
 import { createApiRoutes } from '../../control/ground/http/api.ts'
@@ -21,7 +21,7 @@ export const BASE_URL = 'https://dropway.test'
 export const PERSONAL_DATA_KEPT_MS = 30 * 86_400_000
 export const PASSWORD = 'correct horse battery'
 
-export const VISIT: Visit = {
+export const VISIT: Circumstances = {
   ip: '203.0.113.7',
   userAgent: 'Browser/1',
   acceptLanguage: 'de-AT,de;q=0.9',

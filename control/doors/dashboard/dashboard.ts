@@ -35,8 +35,8 @@ export function createDashboard(services: DashboardServices): Dashboard {
 
   /** The frame needs the session; when even that fails the page still has to appear. */
   async function show(request: Request, page: Parameters<typeof handlers.reply>[1]): Promise<Reply> {
-    const visit = await handlers.visit(request).catch(() => undefined)
-    return handlers.reply(visit?.viewer ?? NOBODY, page)
+    const asked = await handlers.read(request).catch(() => undefined)
+    return handlers.reply(asked?.viewer ?? NOBODY, page)
   }
 
   return {
@@ -71,11 +71,11 @@ export function createDashboard(services: DashboardServices): Dashboard {
       return { ...reply, headers: { ...reply.headers, ...problem.headers } }
     },
     async consent(request, asked) {
-      const { viewer } = await handlers.visit(request)
+      const { viewer } = await handlers.read(request)
       return handlers.reply(viewer, consentPage(viewer, asked))
     },
     async verifyFirst(request, email) {
-      return showVerifyFirst(handlers, await handlers.visit(request), email)
+      return showVerifyFirst(handlers, await handlers.read(request), email)
     },
   }
 }

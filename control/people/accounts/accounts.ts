@@ -29,7 +29,7 @@ export function createAccounts(options: AccountsDependencies): Accounts {
   const erasure = createErasure({ sql, clock, keptMs: options.personalDataKeptMs })
   const closeAccount = createCloseAccount(deps)
   return {
-    visit: (request) => ({
+    circumstancesOf: (request) => ({
       ip: request.ip,
       userAgent: request.header('user-agent') ?? '',
       acceptLanguage: request.header('accept-language'),

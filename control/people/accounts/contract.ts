@@ -7,8 +7,8 @@ import type { Request } from '../../ground/http/route.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { Browser } from '../access/sessions.ts'
 
-/** The circumstances of a form, gathered from the request by `accounts.visit(request)`. */
-export interface Visit extends Browser {
+/** The circumstances of a form, gathered from the request by `accounts.circumstancesOf(request)`. */
+export interface Circumstances extends Browser {
   readonly acceptLanguage: string | undefined
   /** What the trusted proxy says about the visitor's country. */
   readonly geoCountry: string | undefined
@@ -40,15 +40,18 @@ export interface SessionEntry {
 export type LinkKind = 'verify' | 'reset' | 'email_change'
 
 export interface Accounts {
-  visit(request: Request): Visit
+  circumstancesOf(request: Request): Circumstances
 
   /** Creates the user and a personal organisation, signs in at once, claims this browser's drops, mails the link. 409 `email_taken`. */
-  signUp(input: { email: string; password: string; country?: string }, visit: Visit): Promise<SignedIn>
+  signUp(input: { email: string; password: string; country?: string }, circumstances: Circumstances): Promise<SignedIn>
   /**
    * 401 `wrong_credentials` alike for an unknown e-mail and a wrong password. After too many attempts 429
    * `proof_required` with a challenge; the next attempt brings its answer along (`proof`), which is good for one.
    */
-  signIn(input: { email: string; password: string; proof?: string | undefined }, visit: Visit): Promise<SignedIn>
+  signIn(
+    input: { email: string; password: string; proof?: string | undefined },
+    circumstances: Circumstances,
+  ): Promise<SignedIn>
   /** Answers with the cookie that clears the session. Never fails: an unknown session is already signed out. */
   signOut(sessionSecret: string | undefined): Promise<{ setCookie: string }>
   /** Ends every session of the account, the calling one too. */
@@ -65,19 +68,19 @@ export interface Accounts {
   resendVerification(actor: Actor): Promise<void>
 
   /** Always resolves alike, whether or not there is such an account. 429 only per network. */
-  requestReset(email: string, visit: Visit): Promise<void>
+  requestReset(email: string, circumstances: Circumstances): Promise<void>
   /** Does this link still work? For the page with the form behind it. */
   isLinkValid(kind: LinkKind, token: string): Promise<boolean>
   /**
    * Sets the password, ends every session, API token and connected app, signs in: a person who resets may have lost the
    * account to somebody else. Proves the mailbox, hence verifies the e-mail too.
    */
-  resetPassword(input: { token: string; password: string }, visit: Visit): Promise<SignedIn>
+  resetPassword(input: { token: string; password: string }, circumstances: Circumstances): Promise<SignedIn>
   /** Ends every other session, and API tokens and connected apps when asked to; the calling session gets a new cookie. */
   changePassword(
     actor: Actor,
     input: { currentPassword: string; newPassword: string; endTokensAndApps: boolean },
-    visit: Visit,
+    circumstances: Circumstances,
   ): Promise<SignedIn>
 
   /** Mails a link to the new address; nothing changes until it is opened. Says nothing about who else has that address. */

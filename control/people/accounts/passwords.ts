@@ -58,16 +58,16 @@ export function createPasswords({
   }
 
   return {
-    async requestReset(text, visit) {
+    async requestReset(text, circumstances) {
       const email = parseEmail(text)
-      await throttle.require('resetPerNetwork', networkOf(visit.ip))
+      await throttle.require('resetPerNetwork', networkOf(circumstances.ip))
       // Behind the answer, so that it takes no longer when there is an account.
       sendReset(email).catch((error: unknown) => log.error({ err: error }, 'a reset mail could not be queued'))
     },
 
     isLinkValid: (kind, token) => links.isValid(sql, kind, token),
 
-    async resetPassword({ token, password }, visit) {
+    async resetPassword({ token, password }, circumstances) {
       const tokenHash = hashSecret(token)
       const known = await findLink(sql, 'reset', tokenHash)
       if (!known) throw errors.invalidLink()
@@ -79,8 +79,8 @@ export function createPasswords({
         if (!user || user.email !== link.email) throw errors.invalidLink()
         await replacePassword(tx, user, { passwordHash, endTokensAndApps: true })
         if (user.verifiedAt === null) await verify(tx, user, now(), hooks)
-        const entered = await enter(tx, { ...user, verifiedAt: user.verifiedAt ?? now() }, visit, now(), hooks)
-        const actor = { userId: user.id, email: user.email, ip: visit.ip }
+        const entered = await enter(tx, { ...user, verifiedAt: user.verifiedAt ?? now() }, circumstances, now(), hooks)
+        const actor = { userId: user.id, email: user.email, ip: circumstances.ip }
         await recordAudit(tx, {
           at: now(),
           orgId: entered.orgId,
@@ -94,7 +94,7 @@ export function createPasswords({
       return signedIn
     },
 
-    async changePassword(actor, { currentPassword, newPassword, endTokensAndApps }, visit) {
+    async changePassword(actor, { currentPassword, newPassword, endTokensAndApps }, circumstances) {
       await requirePassword(sql, throttle, actor, currentPassword)
       requireGoodPassword(newPassword, actor.email)
       const passwordHash = await hashPassword(newPassword)
@@ -102,7 +102,7 @@ export function createPasswords({
         const user = await lockUser(tx, actor.userId)
         if (!user) throw errors.unauthorized()
         await replacePassword(tx, user, { passwordHash, endTokensAndApps })
-        const { setCookie } = await beginSession(tx, actor, visit, now())
+        const { setCookie } = await beginSession(tx, actor, circumstances, now())
         await recordAudit(tx, {
           at: now(),
           orgId: actor.orgId,

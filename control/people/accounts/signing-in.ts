@@ -14,7 +14,7 @@ import { recordAudit } from '../audit/audit.ts'
 import type { Actor } from '../../ground/actor.ts'
 import { transaction, type Sql } from '../../ground/database/sql.ts'
 import { findHomeOrganisation } from '../organisations/personal.ts'
-import type { Accounts, SignedIn, Visit } from './contract.ts'
+import type { Accounts, SignedIn, Circumstances } from './contract.ts'
 import type { PartDependencies } from './dependencies.ts'
 import { findUserByEmail, lockUser, type UserRow } from './queries.ts'
 import { DUMMY_PASSWORD_HASH, networkOf } from './rules.ts'
@@ -72,14 +72,14 @@ export function createSigningIn({ sql, hooks, throttle, now, proofOfWork }: Sign
   }
 
   return {
-    async signIn(input, visit) {
+    async signIn(input, circumstances) {
       const { password, proof } = input
-      const checked = await checkCredentials({ email: parseEmail(input.email), password, proof }, visit.ip)
+      const checked = await checkCredentials({ email: parseEmail(input.email), password, proof }, circumstances.ip)
       const signedIn = await transaction(sql, async (tx) => {
         // Deleted, or given another password, while the hash was computed.
         const user = await lockUser(tx, checked.id)
         if (user?.passwordHash !== checked.passwordHash) throw errors.wrongCredentials()
-        return enter(tx, user, visit, now(), hooks)
+        return enter(tx, user, circumstances, now(), hooks)
       })
       await hooks.propagate()
       return signedIn
@@ -110,21 +110,21 @@ export function createSigningIn({ sql, hooks, throttle, now, proofOfWork }: Sign
 export async function enter(
   tx: Sql,
   user: Pick<UserRow, 'id' | 'email' | 'verifiedAt'>,
-  visit: Visit,
+  circumstances: Circumstances,
   at: Date,
   hooks: Pick<PartDependencies['hooks'], 'onSignIn' | 'claim'>,
 ): Promise<SignedIn> {
   const orgId = await findHomeOrganisation(tx, user.id)
-  const { setCookie } = await beginSession(tx, { userId: user.id, orgId }, visit, at)
+  const { setCookie } = await beginSession(tx, { userId: user.id, orgId }, circumstances, at)
   await hooks.onSignIn(tx, user.id, at)
   const claimed =
-    visit.anonymousId === undefined
+    circumstances.anonymousId === undefined
       ? 0
-      : await hooks.claim(tx, { anonymousId: visit.anonymousId, orgId, userId: user.id, isNewAccount: false })
+      : await hooks.claim(tx, { anonymousId: circumstances.anonymousId, orgId, userId: user.id, isNewAccount: false })
   await recordAudit(tx, {
     at,
     orgId,
-    actor: { userId: user.id, email: user.email, ip: visit.ip },
+    actor: { userId: user.id, email: user.email, ip: circumstances.ip },
     action: 'account.signed_in',
     subject: user.id,
   })

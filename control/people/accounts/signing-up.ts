@@ -53,23 +53,23 @@ export function createSigningUp({
   }
 
   return {
-    async signUp(input, visit) {
+    async signUp(input, circumstances) {
       const email = parseEmail(input.email)
       requireGoodPassword(input.password, email)
-      await throttle.require('signUpPerNetwork', networkOf(visit.ip))
+      await throttle.require('signUpPerNetwork', networkOf(circumstances.ip))
       const passwordHash = await hashPassword(input.password)
       const country = resolveCountry({
-        geo: visit.geoCountry,
+        geo: circumstances.geoCountry,
         form: input.country,
-        acceptLanguage: visit.acceptLanguage,
+        acceptLanguage: circumstances.acceptLanguage,
       })
       const signedIn = await transaction(sql, async (tx) => {
-        const created = await createUser(tx, { email, passwordHash, country, verified: false, ip: visit.ip })
-        const { setCookie } = await beginSession(tx, created, visit, now())
+        const created = await createUser(tx, { email, passwordHash, country, verified: false, ip: circumstances.ip })
+        const { setCookie } = await beginSession(tx, created, circumstances, now())
         const claimed =
-          visit.anonymousId === undefined
+          circumstances.anonymousId === undefined
             ? 0
-            : await hooks.claim(tx, { anonymousId: visit.anonymousId, ...created, isNewAccount: true })
+            : await hooks.claim(tx, { anonymousId: circumstances.anonymousId, ...created, isNewAccount: true })
         // After the claim: the mail names what is hidden until its link is opened.
         await links.send(tx, 'verify', created)
         return { ...created, emailVerified: false, setCookie, claimed }

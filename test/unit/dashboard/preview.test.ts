@@ -36,7 +36,7 @@ test('one network has a limit, which leaves others theirs', async () => {
     limiter: createRateLimiter({ redis, clock: { now: () => 1_800_000_000_000 } }),
     config: { baseUrl: 'https://dropway.example' },
   } as unknown as DashboardServices
-  const handlers = { visit: async () => ({ viewer: {} }), reply: (_: unknown, answer: unknown) => answer }
+  const handlers = { read: async () => ({ viewer: {} }), reply: (_: unknown, answer: unknown) => answer }
   const route = previewRoutes(services, handlers as unknown as Handlers).find(({ method }) => method === 'POST')!
   const form = async () => new URLSearchParams({ text: '' })
   const preview = async (ip: string): Promise<unknown> =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Visit } from '../../../edge/context.ts'
+import type { Arrival } from '../../../edge/context.ts'
 import { createAttempts } from '../../../edge/gate/attempts.ts'
 import { checkState } from '../../../edge/gate/state.ts'
 import { createUnlock, safeNext } from '../../../edge/gate/unlock.ts'
@@ -49,7 +49,7 @@ interface Desk {
   /** What the other workers hear. */
   readonly told: UnlockAttempt[]
   readonly time: { now: number }
-  visit(ip?: string): Visit
+  arrival(ip?: string): Arrival
   try(route: SiteRoute, fields: Record<string, string>, ip?: string): Promise<UnlockOutcome>
 }
 
@@ -67,7 +67,7 @@ function desk(key = 'k'.repeat(32)): Desk {
     clock: { now: () => time.now },
     tell: (attempt) => told.push(attempt),
   })
-  const visit = (ip = '192.0.2.1'): Visit => ({
+  const arrival = (ip = '192.0.2.1'): Arrival => ({
     method: 'POST',
     target: '/.dropway/unlock',
     host: 'demo.dropway.test',
@@ -78,8 +78,8 @@ function desk(key = 'k'.repeat(32)): Desk {
     unlock,
     told,
     time,
-    visit,
-    try: (route, fields, ip) => unlock.attempt(route, visit(ip), Buffer.from(new URLSearchParams(fields).toString())),
+    arrival,
+    try: (route, fields, ip) => unlock.attempt(route, arrival(ip), Buffer.from(new URLSearchParams(fields).toString())),
   }
 }
 
@@ -235,28 +235,28 @@ describe('guessing', () => {
   test('ten wrong attempts of a visitor are free; from then on each costs work, even the right one', async () => {
     const at = desk()
     expect(await guess(at, 9)).toEqual({ kind: 'wrong', work: undefined })
-    expect(at.unlock.workFor(locked(), at.visit())).toBeUndefined()
+    expect(at.unlock.workFor(locked(), at.arrival())).toBeUndefined()
     expect(await guess(at, 1)).toEqual({ kind: 'wrong', work })
-    expect(at.unlock.workFor(locked(), at.visit())).toEqual(work)
+    expect(at.unlock.workFor(locked(), at.arrival())).toEqual(work)
     expect(await at.try(locked(), { password: 'no' })).toEqual({ kind: 'limited', retryAfterSeconds: 600, work })
     expect(await at.try(locked(), { password: 'password' })).toEqual(limited)
-    expect(at.unlock.workFor(locked(), at.visit('192.0.2.2'))).toBeUndefined()
+    expect(at.unlock.workFor(locked(), at.arrival('192.0.2.2'))).toBeUndefined()
     expect(await at.try(locked(), { password: 'password' }, '192.0.2.2')).toMatchObject({ kind: 'unlocked' })
     at.time.now += 598_999
     expect(await at.try(locked(), { password: 'no' })).toEqual({ kind: 'limited', retryAfterSeconds: 2, work })
     at.time.now += 1000
     expect(await at.try(locked(), { password: 'no' })).toEqual({ kind: 'limited', retryAfterSeconds: 1, work })
     at.time.now += 1
-    expect(at.unlock.workFor(locked(), at.visit())).toBeUndefined()
+    expect(at.unlock.workFor(locked(), at.arrival())).toBeUndefined()
     expect(await at.try(locked(), { password: 'password' })).toMatchObject({ kind: 'unlocked' })
   })
 
   test('by strangers from everywhere locks nobody out who knows the password', async () => {
     const at = desk()
     await guessFromEverywhere(at)
-    const asked = at.unlock.workFor(locked(), at.visit('203.0.113.1'))
+    const asked = at.unlock.workFor(locked(), at.arrival('203.0.113.1'))
     expect(asked).toEqual(work)
-    expect(at.unlock.workFor(locked({ site_id: 'st_other' }), at.visit('203.0.113.1'))).toBeUndefined()
+    expect(at.unlock.workFor(locked({ site_id: 'st_other' }), at.arrival('203.0.113.1'))).toBeUndefined()
     expect(await at.try(locked(), { password: 'password' }, '203.0.113.1')).toEqual(limited)
     const proof = proofFor(asked)
     expect(await at.try(locked(), { password: 'password', proof }, '203.0.113.1')).toMatchObject({ kind: 'unlocked' })
@@ -286,10 +286,10 @@ describe('guessing', () => {
   test.each([
     [
       'a forged answer',
-      (at: Desk) => proofFor(at.unlock.workFor(locked(), at.visit())).replace(`~${19 - EASIER}~`, '~1~'),
+      (at: Desk) => proofFor(at.unlock.workFor(locked(), at.arrival())).replace(`~${19 - EASIER}~`, '~1~'),
     ],
     ['no answer', () => ''],
-    ['the question', (at: Desk) => at.unlock.workFor(locked(), at.visit())!.challenge],
+    ['the question', (at: Desk) => at.unlock.workFor(locked(), at.arrival())!.challenge],
   ])('%s opens nothing', async (_, answer) => {
     const at = desk()
     await guess(at, 10)
@@ -308,13 +308,13 @@ describe('guessing', () => {
     const at = desk()
     await guess(at, 10)
     for (let refused = 0; refused < 100; refused++) await at.try(locked(), { password: 'no' })
-    expect(at.unlock.workFor(locked(), at.visit())).toMatchObject({ bits: 19 - EASIER })
+    expect(at.unlock.workFor(locked(), at.arrival())).toMatchObject({ bits: 19 - EASIER })
     // As other workers would tell it: solving so many would take a while here.
     const [attempt] = at.told
     for (let guessed = 0; guessed < 10; guessed++) at.unlock.hear(attempt!)
-    expect(at.unlock.workFor(locked(), at.visit())).toMatchObject({ bits: 20 - EASIER })
+    expect(at.unlock.workFor(locked(), at.arrival())).toMatchObject({ bits: 20 - EASIER })
     for (let guessed = 0; guessed < 10_000; guessed++) at.unlock.hear(attempt!)
-    expect(at.unlock.workFor(locked(), at.visit())).toMatchObject({ bits: 24 - EASIER })
+    expect(at.unlock.workFor(locked(), at.arrival())).toMatchObject({ bits: 24 - EASIER })
   })
 
   test('all at once counts as much as one after the other', async () => {

@@ -9,11 +9,11 @@ import { flashOf } from '../frame/flash.ts'
 import {
   orShow,
   problemText,
-  type AccountFormVisit,
-  type AccountVisit,
+  type AccountFormRequest,
+  type AccountRequest,
   type Answer,
   type Handlers,
-  type Visit,
+  type PageRequest,
 } from '../frame/handlers.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import {
@@ -49,16 +49,16 @@ function profileRoutes(
 ): Route[] {
   /** Shows a refusal on the card's own page. */
   const refused =
-    (section: AccountSection, body: (visit: AccountVisit) => Html | Promise<Html>) =>
-    (visit: AccountFormVisit, act: () => Promise<Answer>): Promise<Answer> =>
+    (section: AccountSection, body: (asked: AccountRequest) => Html | Promise<Html>) =>
+    (asked: AccountFormRequest, act: () => Promise<Answer>): Promise<Answer> =>
       orShow(act, async (problem) =>
-        accountPage(section, await body(visit), {
+        accountPage(section, await body(asked), {
           flash: { tone: 'bad', text: problemText(problem) },
           status: problem.status,
         }),
       )
   const onProfile = refused('', ({ viewer }) => profileBody(viewer))
-  const showData = async ({ viewer, actor }: AccountVisit): Promise<Html> => {
+  const showData = async ({ viewer, actor }: AccountRequest): Promise<Html> => {
     const owned = (await organisations.list(actor)).filter(({ role }) => role === 'owner')
     return dataBody(viewer, {
       ending: await billing.subscriptionsOf(owned.map(({ id }) => id)),
@@ -69,33 +69,37 @@ function profileRoutes(
 
   return [
     page('/account', ({ request, viewer }) => accountPage('', profileBody(viewer), flashOf(request))),
-    form('/account/email', { verified: false }, (visit) =>
-      onProfile(visit, async () => {
-        await accounts.requestEmailChange(visit.actor, {
-          newEmail: visit.form.get('email') ?? '',
-          password: visit.form.get('password') ?? '',
+    form('/account/email', { verified: false }, (asked) =>
+      onProfile(asked, async () => {
+        await accounts.requestEmailChange(asked.actor, {
+          newEmail: asked.form.get('email') ?? '',
+          password: asked.form.get('password') ?? '',
         })
         return seeOther('/account?done=mailed')
       }),
     ),
-    form('/account/password', { verified: false }, (visit) =>
-      onProfile(visit, async () => {
-        const endTokensAndApps = visit.form.get('end_all') === 'on'
+    form('/account/password', { verified: false }, (asked) =>
+      onProfile(asked, async () => {
+        const endTokensAndApps = asked.form.get('end_all') === 'on'
         const change = {
-          currentPassword: visit.form.get('current') ?? '',
-          newPassword: visit.form.get('new') ?? '',
+          currentPassword: asked.form.get('current') ?? '',
+          newPassword: asked.form.get('new') ?? '',
           endTokensAndApps,
         }
-        const { setCookie } = await accounts.changePassword(visit.actor, change, accounts.visit(visit.request))
+        const { setCookie } = await accounts.changePassword(
+          asked.actor,
+          change,
+          accounts.circumstancesOf(asked.request),
+        )
         return seeOther(`/account?done=${endTokensAndApps ? 'password-all' : 'password'}`, { 'set-cookie': setCookie })
       }),
     ),
-    page('/account/data', async (visit) => accountPage('/data', await showData(visit), flashOf(visit.request))),
-    form('/account/delete', { verified: false }, (visit) =>
-      onData(visit, async () => {
-        if (visit.form.get('confirm')?.trim() !== visit.actor.email)
+    page('/account/data', async (asked) => accountPage('/data', await showData(asked), flashOf(asked.request))),
+    form('/account/delete', { verified: false }, (asked) =>
+      onData(asked, async () => {
+        if (asked.form.get('confirm')?.trim() !== asked.actor.email)
           throw errors.invalidRequest('Type your e-mail address exactly to delete the account.')
-        const { setCookie } = await accounts.deleteAccount(visit.actor, { password: visit.form.get('password') ?? '' })
+        const { setCookie } = await accounts.deleteAccount(asked.actor, { password: asked.form.get('password') ?? '' })
         return seeOther('/goodbye', { 'set-cookie': setCookie })
       }),
     ),
@@ -132,7 +136,7 @@ function tokenRoutes(
   { accountPage: page, accountForm: form }: Handlers,
 ): Route[] {
   async function show(
-    { request, viewer, actor }: Visit,
+    { request, viewer, actor }: PageRequest,
     issued?: { name: string; token: string },
   ): Promise<ReturnType<typeof accountPage>> {
     const listed = actor === undefined ? [] : await tokens.list(actor)
@@ -143,16 +147,16 @@ function tokenRoutes(
   }
 
   return [
-    page('/account/tokens', (visit) => show(visit)),
-    form('/account/tokens', { verified: true }, (visit) =>
+    page('/account/tokens', (asked) => show(asked)),
+    form('/account/tokens', { verified: true }, (asked) =>
       orShow(
         async () => {
-          const issued = await tokens.create(visit.actor, visit.form.get('name') ?? '')
+          const issued = await tokens.create(asked.actor, asked.form.get('name') ?? '')
           // Not redirected: the token is shown in this one answer and kept nowhere.
-          return { ...(await show(visit, issued)), status: 201 }
+          return { ...(await show(asked, issued)), status: 201 }
         },
         async (problem) => ({
-          ...(await show(visit)),
+          ...(await show(asked)),
           flash: { tone: 'bad', text: problemText(problem) },
           status: problem.status,
         }),

@@ -5,7 +5,7 @@ import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
 import { GIVABLE_ROLES, type GivableRole } from '../../../people/organisations/rules.ts'
 import { flashOf } from '../frame/flash.ts'
-import { orShow, problemText, type AccountFormVisit, type AccountVisit, type Handlers } from '../frame/handlers.ts'
+import { orShow, problemText, type AccountFormRequest, type AccountRequest, type Handlers } from '../frame/handlers.ts'
 import type { Page } from '../frame/layout.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { accountPage } from './account-view.ts'
@@ -14,7 +14,7 @@ import { organisationBody } from './organisation-view.ts'
 const HOME = '/account/organisation'
 
 export function organisationRoutes({ organisations, billing, clock }: DashboardServices, handlers: Handlers): Route[] {
-  async function show({ viewer, actor }: AccountVisit, options: Pick<Page, 'flash' | 'status'>): Promise<Page> {
+  async function show({ viewer, actor }: AccountRequest, options: Pick<Page, 'flash' | 'status'>): Promise<Page> {
     const [all, members, invitations, ending] = await Promise.all([
       organisations.list(actor),
       organisations.listMembers(actor, actor.orgId),
@@ -30,19 +30,19 @@ export function organisationRoutes({ organisations, billing, clock }: DashboardS
   }
 
   /** One change, then back to the page; a refusal is said there. */
-  const change = (name: string, done: string, act: (visit: AccountFormVisit) => Promise<unknown>): Route =>
-    handlers.accountForm(`${HOME}/${name}`, { verified: name !== 'switch' }, (visit) =>
+  const change = (name: string, done: string, act: (asked: AccountFormRequest) => Promise<unknown>): Route =>
+    handlers.accountForm(`${HOME}/${name}`, { verified: name !== 'switch' }, (asked) =>
       orShow(
         async () => {
-          await act(visit)
+          await act(asked)
           return seeOther(`${HOME}?done=${done}`)
         },
-        (problem) => show(visit, { flash: { tone: 'bad', text: problemText(problem) }, status: problem.status }),
+        (problem) => show(asked, { flash: { tone: 'bad', text: problemText(problem) }, status: problem.status }),
       ),
     )
 
   return [
-    handlers.accountPage(HOME, (visit) => show(visit, flashOf(visit.request))),
+    handlers.accountPage(HOME, (asked) => show(asked, flashOf(asked.request))),
     change('switch', 'switched', ({ actor, form }) => organisations.switchTo(actor, form.get('org') ?? '')),
     change('create', 'switched', async ({ actor, form }) => {
       const created = await organisations.create(actor, form.get('name') ?? '')

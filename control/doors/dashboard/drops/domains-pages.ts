@@ -5,8 +5,8 @@ import { flashOf } from '../frame/flash.ts'
 import {
   orShow,
   problemText,
-  type AccountFormVisit,
-  type AccountVisit,
+  type AccountFormRequest,
+  type AccountRequest,
   type Answer,
   type Handlers,
 } from '../frame/handlers.ts'
@@ -19,7 +19,7 @@ interface OfSite {
 
 export function siteDomainsRoutes({ sites, domains, clock }: DashboardServices, handlers: Handlers): Route[] {
   async function show(
-    { request, viewer, actor, params: { id } }: AccountVisit & OfSite,
+    { request, viewer, actor, params: { id } }: AccountRequest & OfSite,
     refused: { problem?: string; typed?: string } = {},
   ): Promise<Extract<Answer, { title: string }>> {
     const [site, list] = await Promise.all([sites.get(actor, id), domains.list(actor, id)])
@@ -36,24 +36,24 @@ export function siteDomainsRoutes({ sites, domains, clock }: DashboardServices, 
   const change = (
     name: '' | '/check' | '/main' | '/remove',
     done: string,
-    act: (visit: AccountFormVisit & OfSite, domain: string) => Promise<unknown>,
+    act: (asked: AccountFormRequest & OfSite, domain: string) => Promise<unknown>,
   ): Route =>
-    handlers.accountForm(`/sites/:id/domains${name}`, { verified: true }, (visit) => {
-      const typed = (visit.form.get('domain') ?? '').trim()
+    handlers.accountForm(`/sites/:id/domains${name}`, { verified: true }, (asked) => {
+      const typed = (asked.form.get('domain') ?? '').trim()
       return orShow(
         async () => {
-          await act(visit, typed)
-          return seeOther(`/sites/${visit.params.id}/domains?done=${done}`)
+          await act(asked, typed)
+          return seeOther(`/sites/${asked.params.id}/domains?done=${done}`)
         },
         async (problem) => {
           if (problem.status === 404) throw problem
-          return { ...(await show(visit, { problem: problemText(problem), typed })), status: problem.status }
+          return { ...(await show(asked, { problem: problemText(problem), typed })), status: problem.status }
         },
       )
     })
 
   return [
-    handlers.accountPage('/sites/:id/domains', (visit) => show(visit)),
+    handlers.accountPage('/sites/:id/domains', (asked) => show(asked)),
     change('', 'added', ({ actor, params, form }, domain) =>
       domains.add(actor, params.id, { domain, pair: form.has('pair') }),
     ),

@@ -11,7 +11,7 @@ import {
   orShow,
   problemText,
   requireActor,
-  type AccountVisit,
+  type AccountRequest,
   type Answer,
   type Handlers,
 } from '../frame/handlers.ts'
@@ -87,52 +87,52 @@ function dayOf(ms: number): string {
 function publishRoutes(services: DashboardServices, handlers: Handlers): Route[] {
   const { sites, versions, publishing, csrf, clock, sql, config } = services
 
-  async function showSite(visit: AccountVisit & OfSite, problem?: string): Promise<Answer> {
-    const { actor } = visit
-    const siteId = visit.params.id
+  async function showSite(asked: AccountRequest & OfSite, problem?: string): Promise<Answer> {
+    const { actor } = asked
+    const siteId = asked.params.id
     const site = await sites.get(actor, siteId)
     const live = (await versions.list(actor, siteId)).find((version) => version.live)
     const fill = await findTemplateFill(sql, siteId)
     const removedFor = site.state === 'removed' ? await findTakedownReason(sql, siteId) : undefined
     return {
-      ...sitePublishPage(visit.viewer, {
+      ...sitePublishPage(asked.viewer, {
         site,
         live,
         ...(problem === undefined ? {} : { problem }),
-        justPublished: visit.request.query.get('done') === 'published',
+        justPublished: asked.request.query.get('done') === 'published',
         template: fill?.template,
         removedFor,
         now: clock.now(),
       }),
-      ...(visit.request.query.get('done') === 'published' ? {} : flashOf(visit.request)),
+      ...(asked.request.query.get('done') === 'published' ? {} : flashOf(asked.request)),
     }
   }
 
   /** A publish form that a script or a browser sends; refusals go back the way they came. */
   function publishForm<Path extends string>(
     path: Path,
-    publish: (visit: AccountVisit & { params: PathParams<Path> }) => Promise<string>,
-    show: (visit: AccountVisit & { params: PathParams<Path> }, problem: string) => Promise<Answer> | Answer,
+    publish: (asked: AccountRequest & { params: PathParams<Path> }) => Promise<string>,
+    show: (asked: AccountRequest & { params: PathParams<Path> }, problem: string) => Promise<Answer> | Answer,
   ): Route {
     return {
       method: 'POST',
       path,
       async handle(request) {
-        const visited = await handlers.visit(request)
-        const actor = requireActor(visited.actor, { verified: false })
-        const visit = { ...visited, actor, params: paramsOf(path, request) }
+        const known = await handlers.read(request)
+        const actor = requireActor(known.actor, { verified: false })
+        const asked = { ...known, actor, params: paramsOf(path, request) }
         const answer = await orShow(
           async () => {
-            const location = await publish(visit)
+            const location = await publish(asked)
             return isFragment(request) ? json(201, { location }) : seeOther(location)
           },
           async (problem) => {
             if (isFragment(request)) return json(problem.status, problem.toBody(), problem.headers)
-            const page = await show(visit, problemText(problem))
+            const page = await show(asked, problemText(problem))
             return 'title' in page ? { ...page, status: problem.status } : page
           },
         )
-        return handlers.reply(visit.viewer, answer)
+        return handlers.reply(asked.viewer, answer)
       },
     }
   }
@@ -146,7 +146,7 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
       admit: (fields) => csrf.requireCsrf(request, fields),
     })
 
-  async function createAndPublish({ request, actor }: AccountVisit): Promise<string> {
+  async function createAndPublish({ request, actor }: AccountRequest): Promise<string> {
     const { fields, prepared } = await receive(request, actor)
     const slug = (fields.get('slug') ?? '').trim()
     const name = (fields.get('name') ?? '').trim()
@@ -156,7 +156,7 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
     return `/sites/${value.siteId}?done=published`
   }
 
-  async function publishVersion({ request, actor, params }: AccountVisit & OfSite): Promise<string> {
+  async function publishVersion({ request, actor, params }: AccountRequest & OfSite): Promise<string> {
     const siteId = params.id
     await sites.get(actor, siteId)
     const { fields, prepared } = await receive(request, actor)
@@ -170,7 +170,7 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
     publishForm('/sites/new', createAndPublish, ({ viewer }, problem) =>
       newSitePage(viewer, { sitesDomain: config.sitesDomain, problem }),
     ),
-    handlers.accountPage('/sites/:id', (visit) => showSite(visit)),
+    handlers.accountPage('/sites/:id', (asked) => showSite(asked)),
     publishForm('/sites/:id/publish', publishVersion, showSite),
   ]
 }

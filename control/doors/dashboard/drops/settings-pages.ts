@@ -6,7 +6,7 @@ import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
 import type { SitePatch } from '../../../drops/sites/schemas.ts'
 import { flashOf } from '../frame/flash.ts'
-import { orShow, problemText, type AccountVisit, type Answer, type Handlers } from '../frame/handlers.ts'
+import { orShow, problemText, type AccountRequest, type Answer, type Handlers } from '../frame/handlers.ts'
 import type { Page } from '../frame/layout.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { siteSettingsPage } from './settings-view.ts'
@@ -21,7 +21,7 @@ const CARDS: Readonly<Record<string, (form: URLSearchParams) => SitePatch>> = {
 
 export function siteSettingsRoutes({ sites, config }: DashboardServices, handlers: Handlers): Route[] {
   async function show(
-    { request, viewer, actor, params }: AccountVisit & { params: { id: string } },
+    { request, viewer, actor, params }: AccountRequest & { params: { id: string } },
     flash?: Page['flash'],
   ): Promise<Answer> {
     const site = await sites.get(actor, params.id)
@@ -34,31 +34,31 @@ export function siteSettingsRoutes({ sites, config }: DashboardServices, handler
   }
 
   return [
-    handlers.accountPage('/sites/:id/settings', (visit) => show(visit)),
-    handlers.accountForm('/sites/:id/settings/:card', { verified: true }, (visit) =>
+    handlers.accountPage('/sites/:id/settings', (asked) => show(asked)),
+    handlers.accountForm('/sites/:id/settings/:card', { verified: true }, (asked) =>
       orShow(
         async () => {
-          const { id, card } = visit.params
+          const { id, card } = asked.params
           const patchOf = Object.hasOwn(CARDS, card) ? CARDS[card] : undefined
           if (!patchOf) throw errors.notFound('setting')
-          await sites.patch(visit.actor, id, patchOf(visit.form))
+          await sites.patch(asked.actor, id, patchOf(asked.form))
           return seeOther(`/sites/${id}/settings?done=saved`)
         },
-        (problem) => show(visit, { tone: 'bad', text: problemText(problem) }),
+        (problem) => show(asked, { tone: 'bad', text: problemText(problem) }),
       ),
     ),
-    handlers.accountForm('/sites/:id/delete', { verified: false }, (visit) =>
+    handlers.accountForm('/sites/:id/delete', { verified: false }, (asked) =>
       orShow(
         async () => {
-          const site = await sites.get(visit.actor, visit.params.id)
-          if (visit.form.get('confirm')?.trim() !== site.slug)
+          const site = await sites.get(asked.actor, asked.params.id)
+          if (asked.form.get('confirm')?.trim() !== site.slug)
             throw errors.invalidRequest(`Type “${site.slug}” exactly to delete this drop.`)
-          await sites.delete(visit.actor, site.id)
+          await sites.delete(asked.actor, site.id)
           return seeOther('/sites?done=deleted')
         },
         (problem) => {
           if (problem.status === 404) throw problem
-          return show(visit, { tone: 'bad', text: problemText(problem) })
+          return show(asked, { tone: 'bad', text: problemText(problem) })
         },
       ),
     ),

@@ -9,25 +9,25 @@ import { paramsOf, type PathParams, type Reply, type Request, type Route } from 
 import type { Page, RenderPage, Viewer } from './layout.ts'
 import type { DashboardServices } from './services.ts'
 
-export interface Visit {
+export interface PageRequest {
   readonly request: Request
   readonly viewer: Viewer
   readonly actor: Actor | undefined
 }
 
-export interface AccountVisit extends Visit {
+export interface AccountRequest extends PageRequest {
   readonly actor: Actor
 }
 
-export interface FormVisit extends Visit {
+export interface FormRequest extends PageRequest {
   readonly form: URLSearchParams
 }
 
-export interface AccountFormVisit extends AccountVisit {
+export interface AccountFormRequest extends AccountRequest {
   readonly form: URLSearchParams
 }
 
-/** A visit, and what stands at the `:name` parts of its path. */
+/** A request, and what stands at the `:name` parts of its path. */
 type At<Path extends string, Kind> = Kind & { readonly params: PathParams<Path> }
 
 /** A page to render in the frame, or a reply of its own (a redirect, a fragment). */
@@ -35,16 +35,19 @@ export type Answer = Page | Reply
 
 export interface Handlers {
   /** Who comes, by their session. */
-  visit(request: Request): Promise<Visit>
+  read(request: Request): Promise<PageRequest>
   reply(viewer: Viewer, answer: Answer): Reply
-  page<Path extends string>(path: Path, show: (visit: At<Path, Visit>) => Promise<Answer> | Answer): Route
+  page<Path extends string>(path: Path, show: (asked: At<Path, PageRequest>) => Promise<Answer> | Answer): Route
   /** Sends strangers to sign in, and back here afterwards. */
-  accountPage<Path extends string>(path: Path, show: (visit: At<Path, AccountVisit>) => Promise<Answer> | Answer): Route
-  form<Path extends string>(path: Path, act: (visit: At<Path, FormVisit>) => Promise<Answer>): Route
+  accountPage<Path extends string>(
+    path: Path,
+    show: (asked: At<Path, AccountRequest>) => Promise<Answer> | Answer,
+  ): Route
+  form<Path extends string>(path: Path, act: (asked: At<Path, FormRequest>) => Promise<Answer>): Route
   accountForm<Path extends string>(
     path: Path,
     options: { verified: boolean },
-    act: (visit: At<Path, AccountFormVisit>) => Promise<Answer>,
+    act: (asked: At<Path, AccountFormRequest>) => Promise<Answer>,
   ): Route
 }
 
@@ -52,7 +55,7 @@ export function createHandlers(
   { access, csrf }: Pick<DashboardServices, 'access' | 'csrf'>,
   render: RenderPage,
 ): Handlers {
-  async function visit(request: Request): Promise<Visit> {
+  async function read(request: Request): Promise<PageRequest> {
     const actor = await access.sessionActor(request)
     const { token, setCookie } = csrf.csrfToken(request)
     return {
@@ -73,15 +76,15 @@ export function createHandlers(
   }
 
   return {
-    visit,
+    read,
     reply,
 
     page: (path, show) => ({
       method: 'GET',
       path,
       async handle(request) {
-        const visited = await visit(request)
-        return reply(visited.viewer, await show({ ...visited, params: paramsOf(path, request) }))
+        const asked = await read(request)
+        return reply(asked.viewer, await show({ ...asked, params: paramsOf(path, request) }))
       },
     }),
 
@@ -89,9 +92,9 @@ export function createHandlers(
       method: 'GET',
       path,
       async handle(request) {
-        const { actor, ...visited } = await visit(request)
+        const { actor, ...asked } = await read(request)
         if (!actor) return seeOther(`/signin?next=${encodeURIComponent(addressOf(request))}`)
-        return reply(visited.viewer, await show({ ...visited, actor, params: paramsOf(path, request) }))
+        return reply(asked.viewer, await show({ ...asked, actor, params: paramsOf(path, request) }))
       },
     }),
 
@@ -100,8 +103,8 @@ export function createHandlers(
       path,
       async handle(request) {
         const form = await formOf(request)
-        const visited = await visit(request)
-        return reply(visited.viewer, await act({ ...visited, form, params: paramsOf(path, request) }))
+        const asked = await read(request)
+        return reply(asked.viewer, await act({ ...asked, form, params: paramsOf(path, request) }))
       },
     }),
 
@@ -110,9 +113,9 @@ export function createHandlers(
       path,
       async handle(request) {
         const form = await formOf(request)
-        const visited = await visit(request)
-        const actor = requireActor(visited.actor, options)
-        return reply(visited.viewer, await act({ ...visited, actor, form, params: paramsOf(path, request) }))
+        const asked = await read(request)
+        const actor = requireActor(asked.actor, options)
+        return reply(asked.viewer, await act({ ...asked, actor, form, params: paramsOf(path, request) }))
       },
     }),
   }

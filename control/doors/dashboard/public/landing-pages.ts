@@ -3,7 +3,7 @@ import { type ApiError, errors } from '../../../../shared/errors.ts'
 import { html as htmlReply, json, seeOther } from '../../../ground/http/reply.ts'
 import type { Reply, Request, Route } from '../../../ground/http/route.ts'
 import type { Publisher } from '../../../drops/anonymous/anonymous.ts'
-import { isFragment, orShow, problemText, requireActor, type Handlers, type Visit } from '../frame/handlers.ts'
+import { isFragment, orShow, problemText, requireActor, type Handlers, type PageRequest } from '../frame/handlers.ts'
 import type { Page } from '../frame/layout.ts'
 import { receivePublishForm } from '../publish/received.ts'
 import type { DashboardServices } from '../frame/services.ts'
@@ -30,8 +30,8 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
     }
   }
 
-  async function publish(visit: Visit): Promise<Reply> {
-    const { request, viewer } = visit
+  async function publish(asked: PageRequest): Promise<Reply> {
+    const { request, viewer } = asked
     const browser = browserCookie.readOrCreate(request)
     let publisher: Publisher | undefined
     const { fields, prepared } = await receivePublishForm(request, {
@@ -61,7 +61,7 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
     return { ...page, headers: { ...page.headers, ...cookies } }
   }
 
-  async function showClaim({ viewer, actor }: Visit, token: string, problem?: string): Promise<Page> {
+  async function showClaim({ viewer, actor }: PageRequest, token: string, problem?: string): Promise<Page> {
     const drop = await anonymous.findClaim(token)
     if (!drop) {
       return messagePage({
@@ -85,14 +85,14 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
       method: 'POST',
       path: '/drop',
       async handle(request) {
-        const visit = await handlers.visit(request)
+        const asked = await handlers.read(request)
         const answer = await orShow(
-          () => publish(visit),
+          () => publish(asked),
           (problem) =>
             isFragment(request)
               ? json(problem.status, problem.toBody(), problem.headers)
               : {
-                  ...landingPage(visit.viewer, {
+                  ...landingPage(asked.viewer, {
                     stamp: stamp(),
                     problem: withoutScript(problem),
                     drops: [],
@@ -102,20 +102,20 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
                   status: problem.status,
                 },
         )
-        return handlers.reply(visit.viewer, answer)
+        return handlers.reply(asked.viewer, answer)
       },
     },
     handlers.page('/drop', () => seeOther('/')),
-    handlers.page('/claim', (visit) => showClaim(visit, visit.request.query.get('token') ?? '')),
-    handlers.form('/claim', async (visit) => {
-      const token = visit.form.get('token') ?? ''
+    handlers.page('/claim', (asked) => showClaim(asked, asked.request.query.get('token') ?? '')),
+    handlers.form('/claim', async (asked) => {
+      const token = asked.form.get('token') ?? ''
       return orShow(
         async () => {
-          const actor = requireActor(visit.actor, { verified: false })
+          const actor = requireActor(asked.actor, { verified: false })
           const { siteId } = await anonymous.claimLink(actor, token)
           return seeOther(`/sites/${siteId}?done=${actor.emailVerified ? 'claimed' : 'claimed-hidden'}`)
         },
-        async (problem) => ({ ...(await showClaim(visit, token, problemText(problem))), status: problem.status }),
+        async (problem) => ({ ...(await showClaim(asked, token, problemText(problem))), status: problem.status }),
       )
     }),
   ]

@@ -34,7 +34,7 @@ export function previewRoutes({ csrf, publishing, config, limiter }: DashboardSe
         const fields = await readFields(request, (early) => csrf.requireCsrf(request, early))
         await limiter.consume('preview', limitKeyOfIp(request.ip), PREVIEW_LIMIT)
         const text = fields.get('text') ?? ''
-        const { viewer } = await handlers.visit(request)
+        const { viewer } = await handlers.read(request)
         const answer = await orShow(
           async () =>
             text.trim() === ''

@@ -5,8 +5,8 @@ import type { Route } from '../../../ground/http/route.ts'
 import {
   orShow,
   problemText,
-  type AccountFormVisit,
-  type AccountVisit,
+  type AccountFormRequest,
+  type AccountRequest,
   type Answer,
   type Handlers,
 } from '../frame/handlers.ts'
@@ -20,24 +20,24 @@ const SHOWN_ORGANISATION = 'organisation'
 const DEAD_CODE = 'There is no such code, or it has expired. Look again at your device, or start again there.'
 
 export function deviceRoutes({ oauth, organisations }: DashboardServices, handlers: Handlers): Route[] {
-  async function ask(visit: AccountVisit, typed: string): Promise<Answer> {
-    const { actor, viewer } = visit
-    const asked = await oauth.device.find(actor, typed)
-    if (!asked) return askForCode(visit, typed, DEAD_CODE, 400)
+  async function ask(asked: AccountRequest, typed: string): Promise<Answer> {
+    const { actor, viewer } = asked
+    const waiting = await oauth.device.find(actor, typed)
+    if (!waiting) return askForCode(asked, typed, DEAD_CODE, 400)
     const organisation = (await organisations.list(actor)).find((candidate) => candidate.id === actor.orgId)
     return deviceConsentPage(viewer, DEVICE_PAGE, {
-      ...asked,
+      ...waiting,
       organisation: organisation?.name ?? actor.orgId,
       email: actor.email,
-      hidden: { user_code: asked.userCode, [SHOWN_ORGANISATION]: actor.orgId },
+      hidden: { user_code: waiting.userCode, [SHOWN_ORGANISATION]: actor.orgId },
     })
   }
 
-  async function decide(visit: AccountFormVisit, typed: string): Promise<Answer> {
-    const { actor, form } = visit
-    if (form.get(SHOWN_ORGANISATION) !== actor.orgId) return ask(visit, typed)
+  async function decide(asked: AccountFormRequest, typed: string): Promise<Answer> {
+    const { actor, form } = asked
+    if (form.get(SHOWN_ORGANISATION) !== actor.orgId) return ask(asked, typed)
     const decision = form.get('decision') === 'allow' ? 'allow' : 'deny'
-    if (!(await oauth.device.decide(actor, typed, decision))) return askForCode(visit, typed, DEAD_CODE, 400)
+    if (!(await oauth.device.decide(actor, typed, decision))) return askForCode(asked, typed, DEAD_CODE, 400)
     return decision === 'allow'
       ? messagePage({
           title: 'Your device is signed in',
@@ -48,24 +48,24 @@ export function deviceRoutes({ oauth, organisations }: DashboardServices, handle
   }
 
   return [
-    handlers.accountPage(DEVICE_PAGE, (visit) =>
-      visit.actor.emailVerified
-        ? deviceCodePage(visit.viewer, {
+    handlers.accountPage(DEVICE_PAGE, (asked) =>
+      asked.actor.emailVerified
+        ? deviceCodePage(asked.viewer, {
             action: DEVICE_PAGE,
-            userCode: visit.request.query.get('user_code') ?? '',
+            userCode: asked.request.query.get('user_code') ?? '',
           })
-        : showVerifyFirst(handlers, visit, visit.actor.email),
+        : showVerifyFirst(handlers, asked, asked.actor.email),
     ),
-    handlers.accountForm(DEVICE_PAGE, { verified: true }, (visit) => {
-      const typed = visit.form.get('user_code') ?? ''
+    handlers.accountForm(DEVICE_PAGE, { verified: true }, (asked) => {
+      const typed = asked.form.get('user_code') ?? ''
       return orShow(
-        () => (visit.form.has('decision') ? decide(visit, typed) : ask(visit, typed)),
-        (problem) => askForCode(visit, typed, problemText(problem), problem.status),
+        () => (asked.form.has('decision') ? decide(asked, typed) : ask(asked, typed)),
+        (problem) => askForCode(asked, typed, problemText(problem), problem.status),
       )
     }),
   ]
 }
 
-function askForCode({ viewer }: AccountVisit, userCode: string, problem: string, status: number): Answer {
+function askForCode({ viewer }: AccountRequest, userCode: string, problem: string, status: number): Answer {
   return deviceCodePage(viewer, { action: DEVICE_PAGE, userCode, problem, status })
 }

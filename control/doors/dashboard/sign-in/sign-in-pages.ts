@@ -30,7 +30,7 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
   }
 
   function countryOf(request: Request, chosen?: string): views.CountryChoice {
-    const { geoCountry, acceptLanguage } = accounts.visit(request)
+    const { geoCountry, acceptLanguage } = accounts.circumstancesOf(request)
     return {
       value: resolveCountry({ geo: geoCountry, form: chosen, acceptLanguage }),
       isGiven: isCountry(geoCountry),
@@ -48,7 +48,7 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
       const input = { email: form.get('email') ?? '', password: form.get('password') ?? '', country }
       return orShow(
         async () => {
-          const signedIn = await accounts.signUp(input, accounts.visit(request))
+          const signedIn = await accounts.signUp(input, accounts.circumstancesOf(request))
           const home = signedIn.claimed > 0 ? '/sites?done=claimed-hidden' : '/sites?done=welcome'
           return seeOther(safeNext(form.get('next'), home), { 'set-cookie': signedIn.setCookie })
         },
@@ -73,7 +73,7 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
       const input = { email: form.get('email') ?? '', password: form.get('password') ?? '', proof }
       return orShow(
         async () => {
-          const signedIn = await accounts.signIn(input, accounts.visit(request))
+          const signedIn = await accounts.signIn(input, accounts.circumstancesOf(request))
           const home = signedIn.claimed > 0 ? '/sites?done=claimed' : '/sites'
           return seeOther(safeNext(form.get('next'), home), { 'set-cookie': signedIn.setCookie })
         },
@@ -100,7 +100,7 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
         : seeOther('/'),
     ),
     form('/signout', async ({ request }) => {
-      const { setCookie } = await accounts.signOut(accounts.visit(request).sessionSecret)
+      const { setCookie } = await accounts.signOut(accounts.circumstancesOf(request).sessionSecret)
       return seeOther('/', { 'set-cookie': setCookie })
     }),
   ]
@@ -128,7 +128,7 @@ function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[
         async () => {
           const { email } = await accounts.verifyEmail(form.get('token') ?? '')
           // Whoever came unverified is so no longer, which the frame around the message must know.
-          const { viewer } = await handlers.visit(request)
+          const { viewer } = await handlers.read(request)
           return handlers.reply(viewer, verifiedPage(request, email, actor))
         },
         (problem) => deadVerification(problem.status, actor),
@@ -153,7 +153,7 @@ function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[
     form(ACCOUNT_PATHS.reset, ({ request, viewer, form }) =>
       orShow(
         async () => {
-          await accounts.requestReset(form.get('email') ?? '', accounts.visit(request))
+          await accounts.requestReset(form.get('email') ?? '', accounts.circumstancesOf(request))
           return messagePage({
             title: 'Look into your mailbox',
             lead: 'If there is an account with this address, a link to choose a new password is on its way.',
@@ -168,7 +168,7 @@ function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[
         async () => {
           const signedIn = await accounts.resetPassword(
             { token, password: form.get('password') ?? '' },
-            accounts.visit(request),
+            accounts.circumstancesOf(request),
           )
           return seeOther('/sites?done=reset', { 'set-cookie': signedIn.setCookie })
         },

@@ -5,12 +5,16 @@
 import { HOUR_MS } from '../../../../shared/clock.ts'
 import { cookie } from '../../../ground/http/reply.ts'
 import type { Reply, Request } from '../../../ground/http/route.ts'
-import { addressOf, safeNext, type Handlers, type Visit } from '../frame/handlers.ts'
+import { addressOf, safeNext, type Handlers, type PageRequest } from '../frame/handlers.ts'
 import { verifyFirstPage } from './sign-in-view.ts'
 
 const COOKIE = '__Host-dropway-waiting'
 
-export function showVerifyFirst(handlers: Pick<Handlers, 'reply'>, { request, viewer }: Visit, email: string): Reply {
+export function showVerifyFirst(
+  handlers: Pick<Handlers, 'reply'>,
+  { request, viewer }: PageRequest,
+  email: string,
+): Reply {
   const here = addressOf(request)
   const remembered = cookie(COOKIE, encodeURIComponent(here), { maxAgeSeconds: HOUR_MS / 1000 })
   const page = verifyFirstPage(viewer, { email, here })

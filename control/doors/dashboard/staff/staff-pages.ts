@@ -9,9 +9,9 @@ import { staffPage } from './staff-view.ts'
 
 export function staffRoutes({ trust, clock }: DashboardServices, handlers: Handlers): Route[] {
   const staffForm = (path: string, act: Parameters<Handlers['accountForm']>[2]): Route =>
-    handlers.accountForm(path, { verified: true }, async (visit) => {
-      if (!visit.actor.isStaff) throw errors.notFound('page')
-      return act(visit)
+    handlers.accountForm(path, { verified: true }, async (asked) => {
+      if (!asked.actor.isStaff) throw errors.notFound('page')
+      return act(asked)
     })
 
   return [

@@ -7,7 +7,7 @@ import { paramsOf, type Route } from '../../../ground/http/route.ts'
 import type { PreparedVersion, UploadOwner } from '../../../drops/publishing/contract.ts'
 import { receiveText } from '../../../drops/publishing/intake/receive.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
-import { orShow, problemText, type Answer, type FormVisit, type Handlers } from '../frame/handlers.ts'
+import { orShow, problemText, type Answer, type FormRequest, type Handlers } from '../frame/handlers.ts'
 import { findTemplateFill, saveTemplateFill } from './queries.ts'
 import { sandboxed } from '../frame/sandbox.ts'
 import type { DashboardServices } from '../frame/services.ts'
@@ -50,7 +50,7 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
     return seeOther(`/sites/${siteId}?done=published`)
   }
 
-  async function publishAnonymous({ request, viewer, form }: FormVisit, template: Template): Promise<Answer> {
+  async function publishAnonymous({ request, viewer, form }: FormRequest, template: Template): Promise<Answer> {
     const values = readValues(template, form)
     const browser = browserCookie.readOrCreate(request)
     const publisher = {
@@ -98,22 +98,22 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
         values: fill?.template === template.name ? fill.fields : template.sample,
       })
     }),
-    handlers.form('/templates/:name', async (visit) => {
-      const template = requireTemplate(visit.params)
+    handlers.form('/templates/:name', async (asked) => {
+      const template = requireTemplate(asked.params)
       return orShow(
         async () => {
           const missing = template.fields.find(
-            (field) => field.required && (visit.form.get(field.name) ?? '').trim() === '',
+            (field) => field.required && (asked.form.get(field.name) ?? '').trim() === '',
           )
           if (missing) throw errors.invalidRequest(`Fill in “${missing.label}” first.`)
-          return visit.actor ? publishOwned(visit.actor, template, visit.form) : publishAnonymous(visit, template)
+          return asked.actor ? publishOwned(asked.actor, template, asked.form) : publishAnonymous(asked, template)
         },
         async (problem) => ({
-          ...templatePage(visit.viewer, {
+          ...templatePage(asked.viewer, {
             template,
-            site: problem.status === 404 ? undefined : await editedSite(visit.actor, visit.form.get('site')),
+            site: problem.status === 404 ? undefined : await editedSite(asked.actor, asked.form.get('site')),
             anonymousLifetimeMs: config.anonymousLifetimeMs,
-            values: readValues(template, visit.form),
+            values: readValues(template, asked.form),
             problem: problemText(problem),
           }),
           status: problem.status,
