@@ -168,14 +168,14 @@ export function createDomains(deps: DomainsDependencies): Domains {
   }
 
   /** One claim, inside the caller's transaction. */
-  async function claim(
+  async function addName(
     tx: Sql,
     actor: Actor,
     siteId: string,
     domain: string,
     redirectTo: string | null,
   ): Promise<void> {
-    const present = await queries.findClaim(tx, actor.orgId, domain)
+    const present = await queries.findOwnDomain(tx, actor.orgId, domain)
     if (present && present.site_id === siteId && present.redirect_to === redirectTo) return
     if (present)
       throw errors.conflict('domain_taken', `${domain} already belongs to a drop of yours. Remove it there first.`)
@@ -196,7 +196,7 @@ export function createDomains(deps: DomainsDependencies): Domains {
   /** Caller has locked the plan. */
   async function requireRoom(tx: Sql, actor: Actor, plan: Plan, domain: string): Promise<void> {
     if (plan.customDomains === 0) throw errors.planFeature('A custom domain')
-    if (await queries.findClaim(tx, actor.orgId, domain)) return
+    if (await queries.findOwnDomain(tx, actor.orgId, domain)) return
     if ((await queries.countDomains(tx, actor.orgId)) >= plan.customDomains)
       throw errors.planLimit(`Your plan allows ${plan.customDomains} custom domains. Remove one, or upgrade.`)
     const since = new Date(now().getTime() - DAY_MS)
@@ -208,8 +208,8 @@ export function createDomains(deps: DomainsDependencies): Domains {
   }
 
   /** Everything of a domain goes: the claim, the route, the certificate, as they are by now. */
-  async function release(tx: Sql, claim: DomainRow): Promise<void> {
-    const row = await queries.lockClaim(tx, claim)
+  async function release(tx: Sql, domain: DomainRow): Promise<void> {
+    const row = await queries.lockDomain(tx, domain)
     if (!row) return
     await queries.removeDomain(tx, row.id, now())
     if (!row.holds) return
@@ -253,9 +253,9 @@ export function createDomains(deps: DomainsDependencies): Domains {
         const plan = plans[(await queries.lockPlan(tx, actor.orgId)) ?? 'free']
         await lockOwnSite(tx, actor, siteId)
         await requireRoom(tx, actor, plan, domain)
-        await claim(tx, actor, siteId, domain, null)
-        const isPairFree = pair !== undefined && !(await queries.findClaim(tx, actor.orgId, pair))
-        if (isPairFree) await claim(tx, actor, siteId, pair, domain)
+        await addName(tx, actor, siteId, domain, null)
+        const isPairFree = pair !== undefined && !(await queries.findOwnDomain(tx, actor.orgId, pair))
+        if (isPairFree) await addName(tx, actor, siteId, pair, domain)
         await audit(tx, { actor, action: 'domain.added', subject: domain, detail: { site: siteId } })
       })
       const looked = checkBoth(siteId, domain).catch((error: unknown) =>

@@ -112,7 +112,7 @@ export async function findById(sql: Sql, id: string): Promise<DomainRow | undefi
  *   2. the name    claims of other accounts to it, also before any of them holds it
  *   3. the claim   a plan that ends takes the claims without their names
  */
-export async function lockClaim(
+export async function lockDomain(
   sql: Sql,
   { id, site_id, domain }: Pick<DomainRow, 'id' | 'site_id' | 'domain'>,
 ): Promise<DomainRow | undefined> {
@@ -123,7 +123,7 @@ export async function lockClaim(
   return row
 }
 
-export async function findClaim(sql: Sql, orgId: string, domain: string): Promise<DomainRow | undefined> {
+export async function findOwnDomain(sql: Sql, orgId: string, domain: string): Promise<DomainRow | undefined> {
   const [row] = await sql<DomainRow[]>`
     select ${columns(sql)} from ${source(sql)} where d.org_id = ${orgId} and d.domain = ${domain} and d.removed_at is null`
   return row

@@ -107,7 +107,7 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
     fill(multi)
     const results = await multi.exec()
     const failed = results?.find(([error]) => error)
-    if (!results || failed) throw failed?.[0] ?? new Error('Redis was claimed by another history meanwhile')
+    if (!results || failed) throw failed?.[0] ?? new Error('Redis was taken by another history meanwhile')
     const [writer, ...written] = results.map(([, result]) => result)
     // A connection that was made anew on the way watches nothing.
     if (writer !== encodeHistory(history)) throw new Error('Redis has lost what was just read from it')
@@ -116,7 +116,7 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
 
   async function watchWriter(history: History): Promise<void> {
     const [, writer] = await Promise.all([redis.watch(keys.writer), redis.get(keys.writer)])
-    if (writer !== encodeHistory(history)) throw new Error('Redis was claimed by another history meanwhile')
+    if (writer !== encodeHistory(history)) throw new Error('Redis was taken by another history meanwhile')
   }
 
   /** Returns the history that may be published now; undefined: a new one has begun, and has to be committed first. */
@@ -160,9 +160,9 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
     history: History,
     life: string,
   ): Promise<{ routes: number; epoch: string }> {
-    const claimed = await redis.multi().set(keys.writer, encodeHistory(history)).exec()
-    const failure = claimed?.[0]?.[0]
-    if (!claimed || failure) throw failure ?? new Error('Redis was claimed by another history meanwhile')
+    const taken = await redis.multi().set(keys.writer, encodeHistory(history)).exec()
+    const failure = taken?.[0]?.[0]
+    if (!taken || failure) throw failure ?? new Error('Redis was taken by another history meanwhile')
     let routes = 0
     let newest = { revision: 0, host: '' }
     for (let after = ''; ;) {

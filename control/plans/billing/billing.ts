@@ -247,7 +247,7 @@ export function createBilling(deps: BillingDependencies): Billing {
       if (!orgId) return log.warn({ event: event.id }, 'an event of nobody we know')
       const changed = await exclusive(
         orgId,
-        async (tx) => (await queries.claimEvent(tx, event.id, now())) && act(tx, orgId, event),
+        async (tx) => (await queries.noteEvent(tx, event.id, now())) && act(tx, orgId, event),
       )
       if (changed) await events.propagate()
     },

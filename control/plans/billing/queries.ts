@@ -166,7 +166,7 @@ export async function wasActedOn(sql: Sql, eventId: string): Promise<boolean> {
 }
 
 /** False when the event was acted on before. */
-export async function claimEvent(sql: Sql, eventId: string, now: Date): Promise<boolean> {
+export async function noteEvent(sql: Sql, eventId: string, now: Date): Promise<boolean> {
   const rows =
     await sql`insert into stripe_events (id, at) values (${eventId}, ${now}) on conflict do nothing returning id`
   return rows.length === 1

@@ -3,15 +3,20 @@ import {
   judgeOwnership,
   transferValue,
   verifyValue,
-  type Claim,
+  type NameProof,
 } from '../../../control/drops/domains/doctor/ownership.ts'
 
-const mine: Claim = { target: 't-mine.sites.test', token: 'mine', transferToken: null, isCnameSpent: false }
-const theirs: Claim = { target: 't-theirs.sites.test', token: 'theirs', transferToken: null, isCnameSpent: false }
-const asking: Claim = { ...mine, transferToken: 'move' }
+const mine: NameProof = { dnsTarget: 't-mine.sites.test', token: 'mine', transferToken: null, isCnameSpent: false }
+const theirs: NameProof = {
+  dnsTarget: 't-theirs.sites.test',
+  token: 'theirs',
+  transferToken: null,
+  isCnameSpent: false,
+}
+const asking: NameProof = { ...mine, transferToken: 'move' }
 const nothing = { txts: [], chain: [], failure: undefined }
 const servfail = { txts: undefined, chain: [], failure: { kind: 'servfail', name: 'x.test' } } as const
-const aliased = (claim: Claim) => ({ ...nothing, chain: [claim.target] })
+const aliased = (proof: NameProof) => ({ ...nothing, chain: [proof.dnsTarget] })
 const shows = (...txts: string[]) => ({ ...nothing, txts })
 
 describe('a name that nobody holds', () => {
@@ -21,10 +26,10 @@ describe('a name that nobody holds', () => {
     ['its token', shows(verifyValue('mine')), 'holds'],
     ["another claim's token", shows(verifyValue('theirs')), 'unproven'],
     ['its alias', aliased(mine), 'holds'],
-    ['its alias, behind others', { ...nothing, chain: ['cdn.test', mine.target] }, 'holds'],
+    ['its alias, behind others', { ...nothing, chain: ['cdn.test', mine.dnsTarget] }, 'holds'],
     ["another drop's alias", aliased(theirs), 'unproven'],
   ] as const)('%s: %s', (_, zone, expected) =>
-    expect(judgeOwnership({ claim: mine, isHolder: false, holder: undefined, zone })).toBe(expected),
+    expect(judgeOwnership({ proof: mine, isHolder: false, holder: undefined, zone })).toBe(expected),
   )
 })
 
@@ -49,19 +54,19 @@ describe('a name that another account holds', () => {
     ['nothing of the holder any more, and its alias', mine, aliased(mine), 'takes_over'],
     ['nothing of either', mine, nothing, 'held_elsewhere'],
     ['the alias with which it lost the name', { ...mine, isCnameSpent: true }, aliased(mine), 'held_elsewhere'],
-    ['a zone that does not answer', mine, { ...servfail, chain: [mine.target] }, 'held_elsewhere'],
+    ['a zone that does not answer', mine, { ...servfail, chain: [mine.dnsTarget] }, 'held_elsewhere'],
     [
       'a holder that was moved here by its transfer',
       mine,
       shows(transferValue('theirs'), verifyValue('mine')),
       'held_elsewhere',
     ],
-  ] as const)('%s: %s', (_, claim, zone, expected) =>
-    expect(judgeOwnership({ claim, isHolder: false, holder: theirs, zone })).toBe(expected),
+  ] as const)('%s: %s', (_, proof, zone, expected) =>
+    expect(judgeOwnership({ proof, isHolder: false, holder: theirs, zone })).toBe(expected),
   )
 })
 
 test('who holds a name goes on holding it, whatever its zone says', () => {
   for (const zone of [nothing, servfail, shows(verifyValue('theirs'), transferValue('move')), aliased(theirs)])
-    expect(judgeOwnership({ claim: mine, isHolder: true, holder: undefined, zone })).toBe('holds')
+    expect(judgeOwnership({ proof: mine, isHolder: true, holder: undefined, zone })).toBe('holds')
 })

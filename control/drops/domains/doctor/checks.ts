@@ -78,7 +78,7 @@ interface Seen {
 
 /** A decision that is shown once every edge serves what it says. */
 interface Unrevealed {
-  readonly claim: DomainRow
+  readonly domain: DomainRow
   readonly decision: rules.Decision
   readonly advice: DomainChanges
 }
@@ -94,8 +94,8 @@ export function createChecks(deps: ChecksDependencies): Checks {
   const prober = createProbe({ redis, ...config })
   const now = (): Date => new Date(clock.now())
 
-  const claimOf = (row: DomainRow) => ({
-    target: siteHost(row.dns_target, config.sitesDomain),
+  const proofOf = (row: DomainRow) => ({
+    dnsTarget: siteHost(row.dns_target, config.sitesDomain),
     token: row.verify_token,
     transferToken: row.transfer_token,
     isCnameSpent: row.is_cname_spent,
@@ -103,9 +103,9 @@ export function createChecks(deps: ChecksDependencies): Checks {
 
   function ownershipOf(row: DomainRow, holder: DomainRow | undefined, zone: Observation): Ownership {
     return judgeOwnership({
-      claim: claimOf(row),
+      proof: proofOf(row),
       isHolder: row.holds,
-      holder: holder && holder.id !== row.id ? claimOf(holder) : undefined,
+      holder: holder && holder.id !== row.id ? proofOf(holder) : undefined,
       zone,
     })
   }
@@ -120,7 +120,7 @@ export function createChecks(deps: ChecksDependencies): Checks {
     const proof = seen.observation.txts?.includes(moved) ? moved : verifyValue(row.verify_token)
     return {
       domain: row.domain,
-      target: claimOf(row).target,
+      target: proofOf(row).dnsTarget,
       serviceAddresses: seen.serviceAddresses,
       proof: isTransfer && row.transfer_token !== null ? transferValue(row.transfer_token) : proof,
       isProven: ownership === 'holds' || ownership === 'takes_over',
@@ -192,10 +192,10 @@ export function createChecks(deps: ChecksDependencies): Checks {
     zone: Observation,
   ): DomainChanges {
     const noTransfer = { transfer_token: null, transfer_from: null }
-    const alias = row.is_cname_spent && isAliasFresh(claimOf(row), zone) ? { is_cname_spent: false } : {}
+    const alias = row.is_cname_spent && isAliasFresh(proofOf(row), zone) ? { is_cname_spent: false } : {}
     switch (ownership) {
       case 'takes_over': {
-        const isByTransfer = evidenceOf(claimOf(row), zone).transfer
+        const isByTransfer = evidenceOf(proofOf(row), zone).transfer
         return { ...noTransfer, held_since: now(), ...(isByTransfer && { verify_token: row.transfer_token! }) }
       }
       case 'holds':
@@ -313,14 +313,14 @@ export function createChecks(deps: ChecksDependencies): Checks {
       })
     } else await show(tx, row, decision, advice)
     await syncRoutes(tx, row.site_id)
-    return mustWait ? { claim: row, decision, advice } : undefined
+    return mustWait ? { domain: row, decision, advice } : undefined
   }
 
   async function reveal(unrevealed: Unrevealed | undefined): Promise<void> {
     await propagate()
     if (!unrevealed) return
     await transaction(sql, async (tx) => {
-      const row = await queries.lockClaim(tx, unrevealed.claim)
+      const row = await queries.lockDomain(tx, unrevealed.domain)
       if (row && row.holds && !row.stopped_at && row.state === 'issuing' && row.revealing)
         await show(tx, row, unrevealed.decision, unrevealed.advice)
     })
@@ -372,7 +372,7 @@ export function createChecks(deps: ChecksDependencies): Checks {
     await deps.learnCertificate(before.domain)
     const seen = await look(before)
     const unrevealed = await transaction(sql, async (tx) => {
-      const row = await queries.lockClaim(tx, before)
+      const row = await queries.lockDomain(tx, before)
       return row && settle(tx, row, seen, isAsked)
     })
     await reveal(unrevealed)
@@ -418,7 +418,7 @@ export function createChecks(deps: ChecksDependencies): Checks {
       if (!holder) return
       if (holder.state !== 'issuing') return check(holder.id)
       const unrevealed = await transaction(sql, async (tx) => {
-        const row = await queries.lockClaim(tx, holder)
+        const row = await queries.lockDomain(tx, holder)
         const decision: rules.Decision = { state: 'active', reason: null, holds: true, wanted: true }
         return row?.state === 'issuing' ? apply(tx, row, decision, { detail: '', next_try_at: null }) : undefined
       })

@@ -9,9 +9,9 @@
  */
 import type { Observation } from '../dns/observe.ts'
 
-export interface Claim {
+export interface NameProof {
   /** The drop's own name, which only this drop's owner is shown. */
-  readonly target: string
+  readonly dnsTarget: string
   readonly token: string
   /** Set while another account holds the name: shown, it moves the name. */
   readonly transferToken: string | null
@@ -37,9 +37,9 @@ export function transferValue(token: string): string {
   return `dropway-transfer=${token}`
 }
 
-export function evidenceOf(claim: Claim, zone: Zone): Evidence {
-  const { token, transferToken } = claim
-  const pointsHere = zone.chain.includes(claim.target)
+export function evidenceOf(proof: NameProof, zone: Zone): Evidence {
+  const { token, transferToken } = proof
+  const pointsHere = zone.chain.includes(proof.dnsTarget)
   return {
     // A name that was moved by its transfer token is proven by it from then on.
     txt: zone.txts && (zone.txts.includes(verifyValue(token)) || zone.txts.includes(transferValue(token))),
@@ -51,24 +51,24 @@ export function evidenceOf(claim: Claim, zone: Zone): Evidence {
 export type Ownership = 'holds' | 'takes_over' | 'held_elsewhere' | 'unproven'
 
 export interface OwnershipFacts {
-  readonly claim: Claim
+  readonly proof: NameProof
   readonly isHolder: boolean
   /** The other account's claim that holds the name. */
-  readonly holder: Claim | undefined
+  readonly holder: NameProof | undefined
   readonly zone: Zone
 }
 
-export function judgeOwnership({ claim, isHolder, holder, zone }: OwnershipFacts): Ownership {
+export function judgeOwnership({ proof, isHolder, holder, zone }: OwnershipFacts): Ownership {
   if (isHolder) return 'holds'
-  const own = evidenceOf(claim, zone)
+  const own = evidenceOf(proof, zone)
   if (!holder) return own.txt || own.cname ? 'holds' : 'unproven'
   if (own.transfer) return 'takes_over'
   const theirs = evidenceOf(holder, zone)
   const isAbandoned = theirs.txt === false && theirs.cname === false
-  return isAbandoned && (own.txt || (own.cname && !claim.isCnameSpent)) ? 'takes_over' : 'held_elsewhere'
+  return isAbandoned && (own.txt || (own.cname && !proof.isCnameSpent)) ? 'takes_over' : 'held_elsewhere'
 }
 
 /** Does an alias that was left over no longer stand there, so that the next one counts? */
-export function isAliasFresh(claim: Claim, zone: Zone): boolean {
-  return evidenceOf(claim, zone).cname === false
+export function isAliasFresh(proof: NameProof, zone: Zone): boolean {
+  return evidenceOf(proof, zone).cname === false
 }

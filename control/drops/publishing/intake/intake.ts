@@ -37,7 +37,7 @@ export function createIntake({ blobs, workers, scratchDir, capBytes, admit, prep
   const paths = new PathSet()
   const files: StoredFile[] = []
   const created: StoredBlob[] = []
-  const claimed = new Set<string>()
+  const announced = new Set<string>()
   let shape: Shape = 'empty'
   let single: Upload['single']
   let receivedBytes = 0
@@ -143,7 +143,7 @@ export function createIntake({ blobs, workers, scratchDir, capBytes, admit, prep
     async addStored(filePath, hash, size) {
       await enter('files')
       count(size)
-      claimed.add(hash)
+      announced.add(hash)
       name(filePath, { hash, size })
     },
     async finish(options = {}) {
@@ -154,7 +154,7 @@ export function createIntake({ blobs, workers, scratchDir, capBytes, admit, prep
         single: titled,
         isArchive: shape === 'zip',
         secrets: options.secrets ?? 'withhold',
-        claimed,
+        announced,
         remember,
       })
       isOver = true

@@ -51,7 +51,7 @@ export interface Upload {
   readonly isArchive: boolean
   readonly secrets: Secrets
   /** Hashes that the upload only names: they must be in the store. */
-  readonly claimed: ReadonlySet<string>
+  readonly announced: ReadonlySet<string>
   /** Notes a blob that was made on the way, so that a failing upload takes it back. */
   remember(blob: StoredBlob): StoredBlob
 }
@@ -70,7 +70,7 @@ export async function prepareVersion(
 ): Promise<PreparedVersion> {
   const base = baseHash ? await manifests.read(baseHash) : undefined
   const sent = upload.isArchive ? unwrapFolder(upload.files) : upload.files
-  await requireClaimed(blobs, sent, upload.claimed, base)
+  await requireAnnounced(blobs, sent, upload.announced, base)
   const received = await withLandingPage({ blobs, workers }, upload, sent)
   requireLandingPage(received)
   const { files: uploaded, blocked } = await siftSecrets(blobs, received, upload.secrets)
@@ -131,14 +131,14 @@ async function renderLanding(
  * Files of the live version are there; others that an upload only names are looked up, and kept from being collected.
  * The size that it names must be the true one: caps and lengths of answers are counted with it.
  */
-async function requireClaimed(
+async function requireAnnounced(
   blobs: BlobStore,
   files: readonly StoredFile[],
-  claimed: ReadonlySet<string>,
+  announced: ReadonlySet<string>,
   base: Manifest | undefined,
 ): Promise<void> {
   const live = base ? blobSizesOf(base) : new Map<string, number>()
-  const toCheck = files.filter((file) => claimed.has(file.hash) && live.get(file.hash) !== file.size)
+  const toCheck = files.filter((file) => announced.has(file.hash) && live.get(file.hash) !== file.size)
   await inParallel(toCheck, PARALLEL_LOOKUPS, async (file) => {
     const stored = await blobs.keep(file.hash)
     if (!stored)
