@@ -6,7 +6,7 @@ export async function inParallel<Item>(
 ): Promise<void> {
   const iterator = items[Symbol.iterator]()
   const failures: unknown[] = []
-  async function lane(): Promise<void> {
+  async function runner(): Promise<void> {
     while (failures.length === 0) {
       const next = iterator.next()
       if (next.done) return
@@ -17,6 +17,6 @@ export async function inParallel<Item>(
       }
     }
   }
-  await Promise.all(Array.from({ length: width }, lane))
+  await Promise.all(Array.from({ length: width }, runner))
   if (failures.length > 0) throw failures[0]
 }

@@ -12,7 +12,7 @@ import { answerPings } from '../shared/watchdog/heartbeat.ts'
 import { hangOnSignal } from '../shared/watchdog/test-hook.ts'
 import { startWatchdog } from '../shared/watchdog/watchdog.ts'
 import { createAnswers } from './answers.ts'
-import { createAddresses } from './accept/address.ts'
+import { createVisitorIps } from './accept/address.ts'
 import { createNetworkLimits } from './accept/limits.ts'
 import { createTlsListener, TLS_OPTIONS } from './accept/listen.ts'
 import { createPlainListener } from './accept/plain.ts'
@@ -86,7 +86,7 @@ export function runWorker(config: EdgeConfig): void {
   const listener = createTlsListener({
     certificates,
     fallback: service.current(),
-    addresses: createAddresses(config.trustedProxies),
+    visitorIps: createVisitorIps(config.trustedProxies),
     limits,
     ticketKeys: ticketKeys(secrets, clock.now()),
     onExchange: pipeline,

@@ -1,13 +1,13 @@
 /** Who a visitor is for limits and logs: the socket's address, unless the peer is a proxy we trust. */
 import { callerIp, isTrusted, normaliseIp, trustedNetworks } from '../../shared/ip.ts'
 
-export interface Addresses {
+export interface VisitorIps {
   isTrusted(address: string): boolean
   /** The visitor's address: the last one in `x-forwarded-for` that no trusted proxy owns. */
   visitorOf(peer: string, forwardedFor: string | undefined): string
 }
 
-export function createAddresses(trustedProxies: readonly string[]): Addresses {
+export function createVisitorIps(trustedProxies: readonly string[]): VisitorIps {
   const trusted = trustedNetworks(trustedProxies)
   if (trustedProxies.length === 0) return { isTrusted: () => false, visitorOf: (peer) => peer }
   return {

@@ -2,7 +2,7 @@
 import type { TLSSocket } from 'node:tls'
 import type { CertificateIndex } from '../../certs/certificates.ts'
 import type { Exchange } from '../context.ts'
-import type { Addresses } from './address.ts'
+import type { VisitorIps } from './address.ts'
 import type { Network, NetworkLimits } from './limits.ts'
 import type { Lane, Outgoing } from './outgoing.ts'
 
@@ -19,7 +19,7 @@ export interface Connection {
 }
 
 export interface ConnectionContext {
-  readonly addresses: Addresses
+  readonly visitorIps: VisitorIps
   readonly limits: NetworkLimits
   readonly certificates: Pick<CertificateIndex, 'coversHost'>
   readonly outgoing: Outgoing
@@ -31,18 +31,18 @@ export function describeConnection(
   network: Network,
   context: ConnectionContext,
 ): Connection {
-  const { addresses, limits, certificates, outgoing } = context
+  const { visitorIps, limits, certificates, outgoing } = context
   const servername = (socket as { servername?: string | false }).servername
-  const isTrusted = addresses.isTrusted(peer)
+  const isTrusted = visitorIps.isTrusted(peer)
   // Browsers reuse a connection for one host, seldom for a few: the last answer is enough.
   let coveredHost: string | undefined
   // Behind a proxy everybody shares one socket: there the visitor counts, not the peer.
   const networkOf = (forwardedFor: string | undefined): Network =>
-    isTrusted ? limits.of(addresses.visitorOf(peer, forwardedFor)) : network
+    isTrusted ? limits.of(visitorIps.visitorOf(peer, forwardedFor)) : network
   return {
     peer,
     lane: outgoing.lane(socket),
-    visitor: (forwardedFor) => addresses.visitorOf(peer, forwardedFor),
+    visitor: (forwardedFor) => visitorIps.visitorOf(peer, forwardedFor),
     isTrustedProxy: () => isTrusted,
     covers(host) {
       if (host === coveredHost) return true

@@ -7,7 +7,7 @@ import tls, { type TLSSocket } from 'node:tls'
 import type { CertificateIndex } from '../../certs/certificates.ts'
 import type { CertificateBundle } from '../../shared/certificate-bundle.ts'
 import { normaliseIp } from '../../shared/ip.ts'
-import type { Addresses } from './address.ts'
+import type { VisitorIps } from './address.ts'
 import { describeConnection, type ConnectionContext, type ExchangeHandlers } from './connection.ts'
 import { createHttp1Side } from './http1.ts'
 import { createHttp2Side } from './http2.ts'
@@ -40,7 +40,7 @@ const LISTEN_BACKLOG = 4096
 
 export interface TlsListenerDependencies extends ExchangeHandlers {
   readonly certificates: CertificateIndex
-  readonly addresses: Addresses
+  readonly visitorIps: VisitorIps
   readonly limits: NetworkLimits
   /** For clients that send no name; they never reach SNICallback. */
   readonly fallback: CertificateBundle

@@ -13,7 +13,7 @@ export interface Preconditions {
   readonly range: string | undefined
 }
 
-export interface Representation {
+export interface Validators {
   /** Strong, quoted. */
   readonly etag: string
   readonly size: number
@@ -40,14 +40,12 @@ const NOT_MODIFIED: Outcome = { kind: 'not-modified' }
 const PRECONDITION_FAILED: Outcome = { kind: 'precondition-failed' }
 
 /** In the order of RFC 9110 §13.2.2. */
-export function evaluate(asked: Preconditions, representation: Representation): Outcome {
-  if (asked.ifMatch !== undefined && !listMatches(asked.ifMatch, representation.etag, 'strong'))
-    return PRECONDITION_FAILED
-  if (asked.ifNoneMatch !== undefined && listMatches(asked.ifNoneMatch, representation.etag, 'weak'))
-    return NOT_MODIFIED
+export function evaluate(asked: Preconditions, validators: Validators): Outcome {
+  if (asked.ifMatch !== undefined && !listMatches(asked.ifMatch, validators.etag, 'strong')) return PRECONDITION_FAILED
+  if (asked.ifNoneMatch !== undefined && listMatches(asked.ifNoneMatch, validators.etag, 'weak')) return NOT_MODIFIED
   if (asked.range === undefined || asked.method !== 'GET') return WHOLE
-  if (asked.ifRange !== undefined && asked.ifRange.trim() !== representation.etag) return WHOLE
-  return rangesOf(asked.range, representation.size)
+  if (asked.ifRange !== undefined && asked.ifRange.trim() !== validators.etag) return WHOLE
+  return rangesOf(asked.range, validators.size)
 }
 
 /** True when the header names the tag, or is `*`. */

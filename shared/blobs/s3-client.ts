@@ -40,7 +40,7 @@ export function createS3Client(settings: S3Settings): S3Client {
   const signer = new AwsClient({ ...settings, service: 's3', retries: 0 })
 
   async function attempt(request: S3Request): Promise<Response> {
-    const url = addressOf(settings, request)
+    const url = urlOf(settings, request)
     const headers = { 'x-amz-content-sha256': EMPTY_HASH, ...request.headers }
     const signed = await signer.sign(url, { method: request.method, headers })
     const controller = new AbortController()
@@ -75,7 +75,7 @@ function sizeOf(body: S3Request['body']): number {
   return body instanceof Blob ? body.size : body.length
 }
 
-function addressOf({ endpoint, bucket, prefix }: S3Settings, { key, query }: S3Request): string {
+function urlOf({ endpoint, bucket, prefix }: S3Settings, { key, query }: S3Request): string {
   const path = key === undefined ? '' : `/${prefix}${key}`
   const search = query ? `?${new URLSearchParams(query)}` : ''
   return `${endpoint}/${bucket}${path}${search}`

@@ -7,7 +7,7 @@ import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import { eraseMailsTo } from '../../ground/mail/mail.ts'
 import { clearedSessionCookie, endSessionsOf } from '../access/sessions.ts'
 import { revokeTokensOf } from '../access/tokens.ts'
-import { addressesIn, eraseFromAudit, recordAudit, type AuditActor } from '../audit/audit.ts'
+import { emailsIn, eraseFromAudit, recordAudit, type AuditActor } from '../audit/audit.ts'
 import {
   closeOrganisation,
   eraseInvitationsTo,
@@ -18,7 +18,7 @@ import type { Accounts } from './contract.ts'
 import type { AbandonmentSettings, PartDependencies } from './dependencies.ts'
 import { requirePassword } from './signing-in.ts'
 import {
-  addressesInUse,
+  emailsInUse,
   eraseUser,
   insertAccountNotice,
   listAccountNotices,
@@ -183,9 +183,9 @@ export function createErasure({ sql, clock, keptMs }: { sql: Pool; clock: Clock;
     transaction(sql, async (tx) => {
       const userId = await lockErasable(tx, new Date(clock.now() - keptMs))
       if (userId === undefined) return false
-      const known = await addressesIn(tx, userId)
+      const known = await emailsIn(tx, userId)
       // Somebody may have signed up again with the same address: that account's records are not this one's.
-      const inUse = await addressesInUse(tx, known)
+      const inUse = await emailsInUse(tx, known)
       const addresses = known.filter((address) => !inUse.includes(address))
       await eraseFromAudit(tx, userId, addresses)
       await eraseMailsTo(tx, addresses)

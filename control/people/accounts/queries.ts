@@ -68,7 +68,7 @@ export async function markErased(sql: Sql, userId: string, now: Date): Promise<v
 }
 
 /** Those of the addresses that belong to an account which exists. */
-export async function addressesInUse(sql: Sql, addresses: readonly string[]): Promise<string[]> {
+export async function emailsInUse(sql: Sql, addresses: readonly string[]): Promise<string[]> {
   const rows = await sql<{ email: string }[]>`
     select lower(email) as email from users where lower(email) = any(${addresses as string[]}) and deleted_at is null`
   return rows.map(({ email }) => email)

@@ -5,7 +5,7 @@ import { siteStates } from '../../../shared/route-record.ts'
 import type { ApiRouteFactory } from '../../ground/http/api.ts'
 import type { Route } from '../../ground/http/route.ts'
 import type { Organisations } from '../organisations/organisations.ts'
-import { tenantSchema, toTenant } from '../organisations/representation.ts'
+import { tenantSchema, toTenant } from '../organisations/schemas.ts'
 
 const expiringSchema = z.strictObject({
   id: z.string(),

@@ -2,7 +2,7 @@
 import type { Clock } from '../../../shared/clock.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { Sql } from '../../ground/database/sql.ts'
-import { addressesOf, eraseAuditRows, insertAuditEntry, listAuditRows, type AuditRow } from './queries.ts'
+import { emailsOf, eraseAuditRows, insertAuditEntry, listAuditRows, type AuditRow } from './queries.ts'
 
 /** What is recorded: what it was done to, and the deed in the past tense. One list, so that readers can rely on the words. */
 export type AuditAction =
@@ -95,7 +95,7 @@ export function createAudit(clock: Clock): Audit {
 const ERASED = 'deleted account'
 
 /** The e-mail addresses under which a person acted, in lower case. */
-export const addressesIn = (sql: Sql, userId: string): Promise<string[]> => addressesOf(sql, userId)
+export const emailsIn = (sql: Sql, userId: string): Promise<string[]> => emailsOf(sql, userId)
 
 /** Takes a person's e-mail and network addresses out of every log. The deeds stay. */
 export const eraseFromAudit = (sql: Sql, userId: string, addresses: readonly string[]): Promise<void> =>

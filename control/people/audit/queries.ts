@@ -40,7 +40,7 @@ export async function listAuditRows(
     order by id desc limit ${page.limit}`
 }
 
-export async function addressesOf(sql: Sql, userId: string): Promise<string[]> {
+export async function emailsOf(sql: Sql, userId: string): Promise<string[]> {
   const rows = await sql<{ address: string }[]>`
     select distinct lower(address) as address from audit_log
     cross join lateral (values (actor), (detail ->> 'from')) as named (address)

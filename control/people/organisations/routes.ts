@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { ApiRouteFactory } from '../../ground/http/api.ts'
 import type { Route } from '../../ground/http/route.ts'
 import type { Organisations } from './organisations.ts'
-import { invitationSchema, memberSchema, tenantSchema, toInvitation, toMember, toTenant } from './representation.ts'
+import { invitationSchema, memberSchema, tenantSchema, toInvitation, toMember, toTenant } from './schemas.ts'
 import { GIVABLE_ROLES } from './rules.ts'
 
 const nameSchema = z.strictObject({ name: z.string() })

@@ -93,7 +93,7 @@ export function createHandlers(
       path,
       async handle(request) {
         const { actor, ...asked } = await read(request)
-        if (!actor) return seeOther(`/signin?next=${encodeURIComponent(addressOf(request))}`)
+        if (!actor) return seeOther(`/signin?next=${encodeURIComponent(pathAndQueryOf(request))}`)
         return reply(asked.viewer, await show({ ...asked, actor, params: paramsOf(path, request) }))
       },
     }),
@@ -145,7 +145,7 @@ export function isFragment(request: Request): boolean {
   return request.header('dropway-fragment') !== undefined
 }
 
-export function addressOf(request: Request): string {
+export function pathAndQueryOf(request: Request): string {
   const query = request.query.toString()
   return query === '' ? request.path : `${request.path}?${query}`
 }

@@ -5,7 +5,7 @@
 import { HOUR_MS } from '../../../../shared/clock.ts'
 import { cookie } from '../../../ground/http/reply.ts'
 import type { Reply, Request } from '../../../ground/http/route.ts'
-import { addressOf, safeNext, type Handlers, type PageRequest } from '../frame/handlers.ts'
+import { pathAndQueryOf, safeNext, type Handlers, type PageRequest } from '../frame/handlers.ts'
 import { verifyFirstPage } from './sign-in-view.ts'
 
 const COOKIE = '__Host-dropway-waiting'
@@ -15,7 +15,7 @@ export function showVerifyFirst(
   { request, viewer }: PageRequest,
   email: string,
 ): Reply {
-  const here = addressOf(request)
+  const here = pathAndQueryOf(request)
   const remembered = cookie(COOKIE, encodeURIComponent(here), { maxAgeSeconds: HOUR_MS / 1000 })
   const page = verifyFirstPage(viewer, { email, here })
   return handlers.reply({ ...viewer, cookies: [...viewer.cookies, remembered] }, page)

@@ -28,7 +28,7 @@ export async function inParallel<Item, Result>(
   const results: Result[] = []
   const failures: unknown[] = []
   let next = 0
-  async function lane(): Promise<void> {
+  async function runner(): Promise<void> {
     while (next < items.length && failures.length === 0) {
       const index = next++
       try {
@@ -38,7 +38,7 @@ export async function inParallel<Item, Result>(
       }
     }
   }
-  await Promise.all(Array.from({ length: Math.min(width, items.length) }, lane))
+  await Promise.all(Array.from({ length: Math.min(width, items.length) }, runner))
   if (failures.length > 0) throw failures[0]
   return results
 }

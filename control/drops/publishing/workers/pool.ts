@@ -77,7 +77,7 @@ interface Task {
 }
 
 /** A thread and the task it is at; the timer ends the task, or the idle thread. */
-interface Lane {
+interface Thread {
   readonly worker: Worker
   task: Task | undefined
   timer: NodeJS.Timeout | undefined
@@ -94,68 +94,68 @@ export function createWorkerPool(options: PoolOptions): WorkerPool {
       task.reject(busy())
     },
   })
-  const lanes = new Set<Lane>()
+  const threads = new Set<Thread>()
   let closed = false
 
-  function openLane(): Lane {
+  function openThread(): Thread {
     const worker = new Worker(options.script, {
       workerData: options.workerData,
       resourceLimits: { maxOldGenerationSizeMb: options.maxHeapMb },
     })
-    const lane: Lane = { worker, task: undefined, timer: undefined, spentMs: 0 }
+    const thread: Thread = { worker, task: undefined, timer: undefined, spentMs: 0 }
     worker.on('message', ({ spentMs, ...reply }: JobReply & SpentTime) => {
-      lane.spentMs = spentMs
-      finish(lane, (task) => settle(task, reply as JobReply))
+      thread.spentMs = spentMs
+      finish(thread, (task) => settle(task, reply as JobReply))
     })
-    worker.on('error', (error) => retire(lane, new JobCrashed(String(error))))
-    worker.on('exit', (code) => retire(lane, new JobCrashed(`the thread ended with code ${code}`)))
-    lanes.add(lane)
-    return lane
+    worker.on('error', (error) => retire(thread, new JobCrashed(String(error))))
+    worker.on('exit', (code) => retire(thread, new JobCrashed(`the thread ended with code ${code}`)))
+    threads.add(thread)
+    return thread
   }
 
   function dispatch(): void {
     for (;;) {
-      const idle = [...lanes].find((lane) => lane.task === undefined)
-      if (!idle && lanes.size >= options.size) return
+      const idle = [...threads].find((thread) => thread.task === undefined)
+      if (!idle && threads.size >= options.size) return
       const task = queue.take()
       if (!task) return
-      begin(idle ?? openLane(), task)
+      begin(idle ?? openThread(), task)
     }
   }
 
-  function begin(lane: Lane, task: Task): void {
-    clearTimeout(lane.timer)
+  function begin(thread: Thread, task: Task): void {
+    clearTimeout(thread.timer)
     task.leaveQueue()
-    lane.task = task
-    lane.worker.ref()
-    lane.worker.postMessage(task.job)
-    limit(lane, task)
+    thread.task = task
+    thread.worker.ref()
+    thread.worker.postMessage(task.job)
+    limit(thread, task)
   }
 
   /** Ends the task when its thread has worked for `timeoutMs` on it, or has had no chance to for much longer. */
-  function limit(lane: Lane, task: Task): void {
+  function limit(thread: Thread, task: Task): void {
     const latest = performance.now() + task.timeoutMs + BUSY_MACHINE_MS
-    const end = (): void => retire(lane, new JobTimeout(`no result after ${task.timeoutMs} ms`))
+    const end = (): void => retire(thread, new JobTimeout(`no result after ${task.timeoutMs} ms`))
     const look = async (): Promise<void> => {
       // A thread that is deep in native code does not say.
-      lane.timer = setTimeout(end, latest - performance.now())
-      const leftMs = task.timeoutMs - ((await processorMsOf(lane.worker)) - lane.spentMs)
-      if (lane.task !== task) return
-      clearTimeout(lane.timer)
+      thread.timer = setTimeout(end, latest - performance.now())
+      const leftMs = task.timeoutMs - ((await processorMsOf(thread.worker)) - thread.spentMs)
+      if (thread.task !== task) return
+      clearTimeout(thread.timer)
       if (leftMs <= 0) return end()
-      lane.timer = setTimeout(() => void look(), Math.min(leftMs, latest - performance.now()))
+      thread.timer = setTimeout(() => void look(), Math.min(leftMs, latest - performance.now()))
     }
-    lane.timer = setTimeout(() => void look(), task.timeoutMs)
+    thread.timer = setTimeout(() => void look(), task.timeoutMs)
   }
 
-  function finish(lane: Lane, conclude: (task: Task) => void): void {
-    const task = lane.task
-    clearTimeout(lane.timer)
-    lane.task = undefined
+  function finish(thread: Thread, conclude: (task: Task) => void): void {
+    const task = thread.task
+    clearTimeout(thread.timer)
+    thread.task = undefined
     // An idle thread must not keep the process alive.
-    lane.worker.unref()
-    if (options.idleMs !== undefined && lanes.has(lane))
-      lane.timer = setTimeout(() => retire(lane, new JobCrashed('the thread was idle')), options.idleMs).unref()
+    thread.worker.unref()
+    if (options.idleMs !== undefined && threads.has(thread))
+      thread.timer = setTimeout(() => retire(thread, new JobCrashed('the thread was idle')), options.idleMs).unref()
     if (task) {
       queue.release(task.owner)
       conclude(task)
@@ -164,10 +164,10 @@ export function createWorkerPool(options: PoolOptions): WorkerPool {
   }
 
   /** Ends a thread that failed, took too long or is idle. It may still report an error or its exit: by then it has no task. */
-  function retire(lane: Lane, error: Error): void {
-    if (!lanes.delete(lane)) return
-    void lane.worker.terminate()
-    finish(lane, (task) => task.reject(error))
+  function retire(thread: Thread, error: Error): void {
+    if (!threads.delete(thread)) return
+    void thread.worker.terminate()
+    finish(thread, (task) => task.reject(error))
   }
 
   return {
@@ -189,9 +189,9 @@ export function createWorkerPool(options: PoolOptions): WorkerPool {
     async close() {
       closed = true
       for (const task of queue.drain()) task.reject(new JobCrashed('the pool is closed'))
-      const open = [...lanes]
-      for (const lane of open) retire(lane, new JobCrashed('the pool is closed'))
-      await Promise.all(open.map((lane) => lane.worker.terminate()))
+      const open = [...threads]
+      for (const thread of open) retire(thread, new JobCrashed('the pool is closed'))
+      await Promise.all(open.map((thread) => thread.worker.terminate()))
     },
   }
 }
