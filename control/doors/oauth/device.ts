@@ -94,9 +94,9 @@ export function createDeviceGrants({
     await limiter.consume('device-code', limitKeyOfIp(actor.ip), GUESSES)
   }
 
-  async function undecided(tx: Sql, typed: string): Promise<queries.DeviceCodeRow | undefined> {
+  async function undecided(sql: Sql, typed: string): Promise<queries.DeviceCodeRow | undefined> {
     const code = normalUserCode(typed)
-    return code === undefined ? undefined : queries.findUndecided(tx, userCodeHash(code), now())
+    return code === undefined ? undefined : queries.findUndecided(sql, userCodeHash(code), now())
   }
 
   return {

@@ -133,17 +133,17 @@ export function createDomains(deps: DomainsDependencies): Domains {
     return { ...(await shownSingle(row)), pair: pair ? await shownSingle(pair) : null }
   }
 
-  async function requireOwnSite(tx: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<void> {
-    if (!(await queries.isOwnSite(tx, actor.orgId, siteId))) throw errors.notFound()
+  async function requireOwnSite(sql: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<void> {
+    if (!(await queries.isOwnSite(sql, actor.orgId, siteId))) throw errors.notFound()
   }
 
   async function lockOwnSite(tx: Sql, actor: Actor, siteId: string): Promise<void> {
     if (!(await queries.lockOwnSite(tx, actor.orgId, siteId))) throw errors.notFound()
   }
 
-  async function requireDomain(tx: Sql, actor: Actor, siteId: string, domain: string): Promise<DomainRow> {
-    await requireOwnSite(tx, actor, siteId)
-    const row = await queries.findDomain(tx, siteId, asTyped(domain))
+  async function requireDomain(sql: Sql, actor: Actor, siteId: string, domain: string): Promise<DomainRow> {
+    await requireOwnSite(sql, actor, siteId)
+    const row = await queries.findDomain(sql, siteId, asTyped(domain))
     if (!row) throw errors.notFound('domain')
     return row
   }

@@ -60,25 +60,25 @@ export interface Sites {
   /** Another organisation's site is as absent as a missing one: `not_found`. */
   requireOwn(sql: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<SiteFacts>
   /** The organisation's site, both locked. */
-  lockOwn(sql: Sql, actor: Actor, siteId: string): Promise<SiteFacts>
+  lockOwn(tx: Sql, actor: Actor, siteId: string): Promise<SiteFacts>
   /** Before anything is added to an organisation: its plan stays as it is, and it is not deleted, until the commit. */
-  lockOrganisation(sql: Sql, orgId: string): Promise<PlanName>
+  lockOrganisation(tx: Sql, orgId: string): Promise<PlanName>
   /** How many more drops may be active. The organisation is locked. */
-  roomFor(sql: Sql, orgId: string, plan: PlanName): Promise<number>
+  roomFor(tx: Sql, orgId: string, plan: PlanName): Promise<number>
   /** Reserves a slug for a new site; its routes are left to the caller. */
-  reserve(sql: Sql, owner: SiteOwner, wanted: WantedSite): Promise<SiteFacts>
+  reserve(tx: Sql, owner: SiteOwner, wanted: WantedSite): Promise<SiteFacts>
   /** A new site without content, within the plan's cap; its routes are left to the caller. */
-  add(sql: Sql, actor: Actor, wanted: WantedSite): Promise<SiteFacts>
+  add(tx: Sql, actor: Actor, wanted: WantedSite): Promise<SiteFacts>
   /** Deletes for good; the address says "gone" from then on. */
-  remove(sql: Sql, site: SiteFacts): Promise<void>
+  remove(tx: Sql, site: SiteFacts): Promise<void>
   /** Its owner's mailbox is proved, or no longer is: what visitors meet at each drop is decided anew. */
-  refreshOwned(sql: Sql, userId: string): Promise<void>
+  refreshOwned(tx: Sql, userId: string): Promise<void>
   /** With its organisation goes every drop. */
-  removeAll(sql: Sql, orgId: string): Promise<void>
+  removeAll(tx: Sql, orgId: string): Promise<void>
   /** A paid plan has ended: drops beyond the cap pause. Returns which; their routes are left to the caller. */
-  pauseBeyondCap(sql: Sql, orgId: string, plan: PlanName): Promise<string[]>
+  pauseBeyondCap(tx: Sql, orgId: string, plan: PlanName): Promise<string[]>
   /** Paused drops that fit the cap again are live: whenever their owner makes room, or comes back. */
-  resumeFitting(sql: Sql, orgId: string): Promise<void>
+  resumeFitting(tx: Sql, orgId: string): Promise<void>
   find(sql: Sql, siteId: string): Promise<SiteFacts | undefined>
   showAll(sites: readonly SiteFacts[]): Promise<ApiSite[]>
   get(actor: Actor, siteId: string): Promise<ApiSite>
@@ -142,8 +142,8 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     return sites.map((site) => shown(site, counts.get(site.id) ?? 0))
   }
 
-  async function requireOwn(tx: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<SiteFacts> {
-    const site = await queries.findOwnSite(tx, actor.orgId, siteId)
+  async function requireOwn(sql: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<SiteFacts> {
+    const site = await queries.findOwnSite(sql, actor.orgId, siteId)
     if (!site) throw errors.notFound()
     return site
   }

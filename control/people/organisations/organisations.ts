@@ -107,8 +107,8 @@ export function createOrganisations({
   const now = (): Date => new Date(clock.now())
   const throttle = createThrottle({ sql, clock, allowances: ALLOWANCES })
 
-  async function membership(tx: Sql, actor: Actor, orgId: string, permission?: Permission): Promise<MembershipRow> {
-    const found = await findMembership(tx, orgId, actor.userId)
+  async function membership(sql: Sql, actor: Actor, orgId: string, permission?: Permission): Promise<MembershipRow> {
+    const found = await findMembership(sql, orgId, actor.userId)
     if (!found || !mayReach(actor, orgId)) throw errors.notFound('organisation')
     if (permission) requirePermission(found.role, permission)
     return found

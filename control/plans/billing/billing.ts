@@ -93,8 +93,8 @@ export function createBilling(deps: BillingDependencies): Billing {
     return stripe
   }
 
-  async function requireOrganisation(tx: Sql, orgId: string): Promise<queries.OrganisationRow> {
-    const organisation = await queries.findOrganisation(tx, orgId)
+  async function requireOrganisation(sql: Sql, orgId: string): Promise<queries.OrganisationRow> {
+    const organisation = await queries.findOrganisation(sql, orgId)
     if (!organisation || organisation.is_deleted) throw errors.notFound('organisation')
     return organisation
   }

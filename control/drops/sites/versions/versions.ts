@@ -323,16 +323,16 @@ export function createVersions({
   }
 
   /** Called once bytes were added: an organisation that is over its cap already keeps what it has, and may replace it. */
-  async function requireStorage(tx: Sql, orgId: string, plan: PlanName, furtherBytes = 0): Promise<void> {
+  async function requireStorage(sql: Sql, orgId: string, plan: PlanName, furtherBytes = 0): Promise<void> {
     const { storageBytes } = plans[plan]
-    if ((await queries.storedBytes(tx, orgId)) + furtherBytes > storageBytes)
+    if ((await queries.storedBytes(sql, orgId)) + furtherBytes > storageBytes)
       throw errors.planLimit(
         `Your plan stores ${storageBytes / 1_000_000} MB over all versions. Delete a drop, or upgrade.`,
       )
   }
 
-  async function requireRetained(tx: Sql, siteId: string, versionId: string): Promise<queries.VersionRow> {
-    const version = (await queries.listVersions(tx, siteId)).find((candidate) => candidate.id === versionId)
+  async function requireRetained(sql: Sql, siteId: string, versionId: string): Promise<queries.VersionRow> {
+    const version = (await queries.listVersions(sql, siteId)).find((candidate) => candidate.id === versionId)
     if (!version) throw errors.notFound('version')
     return version
   }
