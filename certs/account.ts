@@ -1,5 +1,5 @@
 /**
- * The one ACME account of all edges. Whoever comes first writes the key (SET NX), sealed; the account is registered
+ * The one ACME account of all edges. The first edge to come writes the key (SET NX), sealed; the account is registered
  * under a lock and its address kept beside the key, so that the CA is asked once, not once per edge.
  */
 import { setTimeout as sleep } from 'node:timers/promises'

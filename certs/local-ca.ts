@@ -1,11 +1,11 @@
 /**
- * A certificate authority of one's own, for machines where nobody bought a wildcard certificate.
+ * A certificate authority of one's own, for machines where no one bought a wildcard certificate.
  * It lives in `<DATA_DIR>/ca`: `ca.pem` is the root that people may import into a browser, `ca.key` its key (0600),
  * `service.pem` the certificate of the service's own names with its key (0600).
  *
  * Two processes may start at once. The root's key is linked into place (the first one wins) and the root is
  * made from the key that won, so that any two writers agree. The service certificate is one file, renamed
- * into place: whoever writes last, it is whole and signed by the same root.
+ * into place: whichever writes last, it is whole and signed by the same root.
  */
 import {
   createPrivateKey,

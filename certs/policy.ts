@@ -15,7 +15,7 @@ export const RETRY_INTERVALS_MS: Steps = [0, 1 * MINUTE_MS, 10 * MINUTE_MS, 100 
 /** A CA that is away counts no failures against us, and a renewal must follow soon after its return. */
 const CA_AWAY_INTERVAL_MS = 30 * MINUTE_MS
 
-/** A CA may name any time; nobody waits for longer than this before asking again. */
+/** A CA may name any time; no edge waits for longer than this before asking again. */
 const MAX_CA_WAIT_MS = 7 * DAY_MS
 
 /** Certificates this short-lived are renewed at half of their life: a third would leave hours for a CA's outage. */
@@ -69,15 +69,15 @@ export function afterFailure(previous: RetryState | undefined, nowMs: number, fa
   }
 }
 
-/** How long after its last pause a name that nobody wants any more is remembered. */
+/** How long after its last pause a name that is no longer wanted is remembered. */
 const REMEMBER_MS = 7 * DAY_MS
 
-/** May the failures of a name that nobody wants any more be forgotten? Not while they would hold up a new try. */
+/** May the failures of a name that is no longer wanted be forgotten? Not while they would hold up a new try. */
 export function isForgettable(state: RetryState, nowMs: number): boolean {
   return nowMs >= Math.max(state.next_attempt_ms, state.not_before_ms ?? 0) + REMEMBER_MS
 }
 
-/** Somebody repaired something and asks for a new try: at once, unless the hourly throttle or the CA forbids it. */
+/** The owner repaired something and asks for a new try: at once, unless the hourly throttle or the CA forbids it. */
 export function hurried(state: RetryState, nowMs: number): RetryState {
   return { ...state, next_attempt_ms: nextTryMs(state, nowMs) }
 }

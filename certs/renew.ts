@@ -168,7 +168,7 @@ export function createIssuer(deps: IssuerDependencies): Issuer {
     }
   }
 
-  /** No failure of the name: nobody was asked. Other edges find out for themselves. */
+  /** No failure of the name: no CA was asked. Other edges find out for themselves. */
   function postpone(name: string, organisation: string, waitMs: number): void {
     postponed.set(name, clock.now() + waitMs)
     events.postponed?.(name)

@@ -1,6 +1,6 @@
 /**
  * The certificate of the service's own names: the dashboard's host, `{sites_domain}` and `*.{sites_domain}`.
- * From files when somebody bought one, re-read when they change; else from the local CA, renewed before it ends.
+ * From files when the operator bought one, re-read when they change; else from the local CA, renewed before it ends.
  */
 import { readFileSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
@@ -64,7 +64,7 @@ function fromLocalCa(ca: LocalCa, { names, log }: ServiceCertificateOptions): Se
 
 /**
  * Browsers, Node and OpenSSL ignore a wildcard directly below a top-level name (`*.localhost`), so there each
- * address gets a leaf of its own, made by the local CA the moment somebody asks. Nothing leaves the process.
+ * address gets a leaf of its own, made by the local CA when a visitor asks. Nothing leaves the process.
  */
 function mintFor(ca: LocalCa, names: ServiceNames): ServiceCertificate['mint'] {
   if (names.sitesDomain.includes('.')) return undefined

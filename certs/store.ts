@@ -35,7 +35,7 @@ export interface CertificateStore {
   domains(): Promise<Map<string, DomainWish>>
   domain(name: string): Promise<DomainWish>
   bundle(name: string): Promise<CertificateBundle | undefined>
-  /** False when the lock was lost meanwhile: somebody else is at it. */
+  /** False when the lock was lost meanwhile: another edge is at it. */
   save(name: string, bundle: CertificateBundle, lock: OrderLock): Promise<boolean>
   remove(name: string, lock: OrderLock): Promise<boolean>
   retryStates(): Promise<Map<string, RetryState>>

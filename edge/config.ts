@@ -21,7 +21,7 @@ export interface EdgeConfig extends SharedSettings {
   readonly replicaDir: string
   /** Undefined: no metrics listener. */
   readonly metricsPort: number | undefined
-  /** Loopback, or a private address when whoever collects them is another machine. */
+  /** Loopback, or a private address when another machine collects them. */
   readonly metricsHost: string
   /** Share of requests that get a line in the access log. */
   readonly accessLogSample: number

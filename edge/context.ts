@@ -115,7 +115,7 @@ export interface Snippets {
   readonly variesByLanguage: boolean
 }
 
-/** A route as visits need it: manifests of retained versions are looked up when somebody asks for one. */
+/** A route as visits need it: manifests of retained versions are looked up when a visitor asks for one. */
 export type ServedSite = Omit<SiteRoute, 'versions'>
 export type ServedRoute = ServedSite | Exclude<RouteRecord, SiteRoute>
 

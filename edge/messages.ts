@@ -10,7 +10,7 @@ export type ToWorker =
   | { readonly type: 'changed'; readonly id: number; readonly changes: readonly Change[] | undefined }
   /** With `isScrape`, delays are counted anew from here on. */
   | { readonly type: 'report'; readonly id: number; readonly isScrape: boolean }
-  /** Somebody tried a password at another worker. */
+  /** A visitor tried a password at another worker. */
   | { readonly type: 'attempt'; readonly attempt: UnlockAttempt }
   | { readonly type: 'drain' }
 

@@ -132,7 +132,7 @@ function collect(
   gauge('views_pending', 'Page views not yet in Redis.', ledger.pending())
 }
 
-/** Of each process: an average over them would hide the one that everybody waits for. */
+/** Of each process: an average over them would hide the one that all visitors wait for. */
 function collectDelays(registry: Registry, process: string, delay: ReturnType<DelayMeter['read']>): void {
   const gauge = (name: string): Gauge =>
     (registry.getSingleMetric(name) as Gauge | undefined) ??

@@ -50,7 +50,7 @@ function isRunning({ pid, startedAt }: KnownProcess): boolean {
   return startTimeOf(pid) === startedAt
 }
 
-/** Field 22 of /proc/<pid>/stat; the second is a name that may contain spaces. A dead child that nobody asked about is gone. */
+/** Field 22 of /proc/<pid>/stat; the second is a name that may contain spaces. A dead, unreaped child is gone. */
 function startTimeOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')

@@ -145,7 +145,7 @@ function isUnlockPath(target: string): boolean {
 }
 
 /**
- * A broken manifest or a missing blob costs one answer. It is logged once; who meets it again is told the same id, which the
+ * A broken manifest or a missing blob costs one answer. It is logged once; the next visitors see the same id, which the
  * log knows.
  */
 function createFailureReport(log: Log): (exchange: Exchange, error: unknown) => string {

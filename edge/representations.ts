@@ -127,7 +127,7 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
       const custom = asset.custom.list
       const markup = markupOf({ file, custom, isProtected: drop.isProtected })
       const inserted = markup && snippets.for(route, markup, exchange.header('accept-language'))
-      // Byte positions are those of the identity bytes (a range of a compressed variant helps nobody).
+      // Byte positions are those of the identity bytes (a range of a compressed variant is no use).
       const encoding =
         exchange.header('range') === undefined
           ? chooseEncoding(exchange.header('accept-encoding'), inserted ? keptEncodings(file) : file.encodings)

@@ -1,5 +1,5 @@
 /**
- * What escaped every try of one request must not end the requests of everybody else: it is logged with the request it
+ * What escaped every try of one request must not end the requests of all others: it is logged with the request it
  * belongs to, and the process goes on.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
@@ -16,10 +16,10 @@ export function asPartOf<Result>(arrival: Arrival, work: () => Result): Result {
 
 export function surviveStrayErrors(log: Log): void {
   process.on('unhandledRejection', (error) => {
-    log.error({ err: error, request: currentArrival() }, 'a rejection that nobody handled')
+    log.error({ err: error, request: currentArrival() }, 'an unhandled rejection')
   })
   process.on('uncaughtException', (error) => {
-    log.error({ err: error, request: currentArrival() }, 'an exception that nobody caught')
+    log.error({ err: error, request: currentArrival() }, 'an uncaught exception')
   })
 }
 

@@ -1,4 +1,4 @@
-/** One worker: its own listeners, caches and read-only view of the replica. It talks to nobody but the primary. */
+/** One worker: its own listeners, caches and read-only view of the replica. It talks to the primary alone. */
 import { createCertificateIndex, type CertificateIndex } from '../certs/certificates.ts'
 import { openLocalCa } from '../certs/local-ca.ts'
 import { openServiceCertificate, type ServiceCertificate } from '../certs/service-certificate.ts'
@@ -178,7 +178,7 @@ export function runWorker(config: EdgeConfig): void {
         return message satisfies never
     }
   })
-  // Without a primary nobody tells this worker what changed: it remembers nothing any more, and ends soon.
+  // Without a primary this worker does not hear what changed: it remembers nothing any more, and ends soon.
   process.on('disconnect', () => {
     if (draining || !isListening) process.exit(0)
     routes.rememberNothing()

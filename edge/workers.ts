@@ -20,7 +20,7 @@ const CONFIRM_MS = 10_000
 export const DRAIN_GRACE_MS = 2000
 const REPORT_MS = 2000
 const NODE_OPTIONS = [
-  // http-proxy uses util._extend; nobody who runs an edge can do anything about that.
+  // http-proxy uses util._extend; operators cannot do anything about that.
   '--disable-warning=DEP0060',
 ]
 
@@ -57,7 +57,7 @@ interface Worker {
   readonly listening: PromiseWithResolvers<Ports>
   readonly questions: Questions<ToPrimary>
   isListening: boolean
-  /** It takes no more connections, ends when those it has do, and somebody else has its place already. */
+  /** It takes no more connections, ends when those it has do, and another worker has its place already. */
   isRetired: boolean
 }
 
@@ -76,7 +76,7 @@ export function startWorkers({ config, address, workerFile, log, onViews, onChan
       execArgv: NODE_OPTIONS,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       serialization: 'advanced',
-      // A process group of its own: whoever ends a hung primary with its group must not end those who still serve.
+      // A process group of its own: ending a hung primary with its group must not end those who still serve.
       detached: true,
     })
     const listening = Promise.withResolvers<Ports>()
@@ -173,7 +173,7 @@ export function startWorkers({ config, address, workerFile, log, onViews, onChan
    */
   function retireSlow(): void {
     for (const worker of workers) {
-      // One that is still being loaded serves nobody, and how long that takes is the machine's affair.
+      // One that is still being loaded serves no visitor, and how long that takes is the machine's affair.
       if (!worker.questions.isWaiting() || !worker.isListening || worker.isRetired || draining) continue
       log.error({ pid: worker.process.pid }, 'a worker is too slow: it takes no more connections and is replaced')
       worker.isRetired = true

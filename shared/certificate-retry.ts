@@ -4,8 +4,8 @@ import { HOUR_MS } from './clock.ts'
 
 /**
  * Why the last attempt failed:
- * `dns` the CA could not resolve the name · `caa_forbids` · `challenge_unreachable` nobody answered on port 80 ·
- * `challenge_wrong` somebody else answered · `ca_unavailable` the CA is away · `ca_refused` anything else it said ·
+ * `dns` the CA could not resolve the name · `caa_forbids` · `challenge_unreachable` no answer on port 80 ·
+ * `challenge_wrong` another server answered · `ca_unavailable` the CA is away · `ca_refused` anything else it said ·
  * `internal` it failed on our side.
  */
 export const failureReasons = [
@@ -23,7 +23,7 @@ export const retryStateSchema = z.object({
   /** Failures in a row. */
   attempts: z.int().nonnegative(),
   next_attempt_ms: z.number(),
-  /** The CA does not want to be asked before this time, whoever is in a hurry. */
+  /** The CA does not want to be asked before this time, however urgent it is. */
   not_before_ms: z.number().optional(),
   reason: z.enum(failureReasons),
   last_error: z.string(),
@@ -59,7 +59,7 @@ export function throttledUntil(failures: readonly number[]): number {
   return oldest === undefined ? 0 : oldest + HOUR_MS
 }
 
-/** When somebody who is in a hurry gets the next try: at once, unless the hourly throttle or the CA forbids it. */
+/** When an owner who is in a hurry gets the next try: at once, unless the hourly throttle or the CA forbids it. */
 export function nextTryMs(state: RetryState, nowMs: number): number {
   return Math.max(nowMs, throttledUntil(recentFailures(state, nowMs)), state.not_before_ms ?? 0)
 }

@@ -5,7 +5,7 @@ import { nearestName } from './nearest-name.ts'
  * Throw them; control/ground/http turns them into `{ error, detail }`.
  */
 
-/** A message may quote what was sent; nobody reads more of it, and a megabyte must not come back as one. */
+/** A message may quote what was sent; no reader needs more of it, and a megabyte must not come back as one. */
 const MAX_DETAIL_CHARS = 2000
 
 /** What is away now is usually back by then. */
@@ -147,7 +147,7 @@ export const errors = {
     new ApiError(
       429,
       'proof_required',
-      'Many wrong passwords were tried here lately, perhaps by somebody else. Your browser has to do a small calculation before the next try.',
+      'Many wrong passwords were tried here lately, perhaps by someone else. Your browser has to do a small calculation before the next try.',
       { fields: { ...challenge }, headers: { 'retry-after': '1' } },
     ),
   internal: (id: string) =>
@@ -159,7 +159,7 @@ export const errors = {
     new ApiError(
       503,
       'not_served',
-      `Nothing was published: an edge cannot serve this version (${reason}). Visitors see what they saw before. Try again; if it stays, tell whoever runs the service that "admin doctor" says more.`,
+      `Nothing was published: an edge cannot serve this version (${reason}). Visitors see what they saw before. Try again; if it stays, tell the operator of the service that "admin doctor" says more.`,
       { headers: { 'retry-after': '5' } },
     ),
   unavailable: (detail: string) =>

@@ -12,7 +12,7 @@ export function isLoopback(ip: string): boolean {
   return address === '::1' || (isIP(address) === 4 && address.startsWith('127.'))
 }
 
-/** A name that leads to the machine itself wherever it is asked for (RFC 6761 §6.3): nobody else can be meant by it. */
+/** A name that leads to the machine itself wherever it is asked for (RFC 6761 §6.3): it cannot mean another machine. */
 export function isLoopbackName(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost') || isLoopback(host.replace(/^\[(.*)\]$/, '$1'))
 }

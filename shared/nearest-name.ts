@@ -1,4 +1,4 @@
-/** "Did you mean …?" Pure; quadratic in MAX_NAME_CHARS, which bounds what somebody typed. */
+/** "Did you mean …?" Pure; quadratic in MAX_NAME_CHARS, which bounds what was typed. */
 
 /** Longer words are no slips of the finger. */
 const MAX_NAME_CHARS = 64

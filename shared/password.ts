@@ -92,7 +92,7 @@ async function inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work()
   } finally {
-    // The place is handed over, not freed and taken again: nobody can slip in between.
+    // The place is handed over, not freed and taken again: no other caller can slip in between.
     const next = turns.waiting.shift()
     if (next) next()
     else turns.running--

@@ -217,7 +217,7 @@ function slashesOf(path: string): number[] {
   return positions
 }
 
-/** By code units: nobody reads it, it is only compared. */
+/** By code units: it is only compared, never read. */
 function backwards(text: string): string {
   let reversed = ''
   for (let index = text.length - 1; index >= 0; index--) reversed += text.charAt(index)

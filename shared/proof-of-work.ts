@@ -10,7 +10,7 @@ import type { Secrets } from './secrets.ts'
 export const PROOF_LIFETIME_MS = 10 * MINUTE_MS
 /** About a second in a browser. */
 const MIN_GUESS_BITS = 19
-/** About half a minute: what a person still waits for while somebody guesses their password from thousands of networks. */
+/** About half a minute: what a person still waits for while others guess their password from thousands of networks. */
 const MAX_GUESS_BITS = 24
 /** Our challenges are shorter by half; whatever is longer is not hashed. */
 const MAX_PROOF_CHARS = 500

@@ -1,6 +1,6 @@
 /**
  * Files that were hardly meant for visitors: credentials, private keys, repositories, dumps. One list and one decision
- * for everybody who publishes: the client, the dashboard, the API, MCP. Pure; linear in the length of a path and of
+ * for all ways to publish: the client, the dashboard, the API, MCP. Pure; linear in the length of a path and of
  * the beginning of a file.
  */
 
@@ -62,7 +62,7 @@ export function secretIn({ path, size, head: content }: SecretCandidate): string
   return head !== undefined && head.trimStart().search(PRIVATE_KEY) === 0 ? 'a private key' : undefined
 }
 
-/** Those of an upload that must not become public unless somebody says so; a repository is many files and one mistake. */
+/** Those of an upload that must not become public unasked; a repository is many files and one mistake. */
 export function secretFiles(files: Iterable<SecretCandidate>): SecretFile[] {
   const found: SecretFile[] = []
   const repositories = new Set<string>()

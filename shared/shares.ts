@@ -1,6 +1,6 @@
 /**
  * Who may have how much of something that all callers need. Places are shared, not first come first served: one caller
- * holds only a part of them, and when all are taken, callers take turns. Nobody waits in silence: a place comes within
+ * holds only a part of them, and when all are taken, callers take turns. No one waits in silence: a place comes within
  * seconds, or a refusal.
  */
 
@@ -34,7 +34,7 @@ interface Caller {
 
 export function createShares(limits: ShareLimits): Shares {
   const callers = new Map<string, Caller>()
-  /** Callers with somebody waiting, the one whose turn it is first. */
+  /** Callers with work waiting, the one whose turn it is first. */
   const turns = new Set<Caller>()
   let places = 0
   let waiting = 0

@@ -7,9 +7,9 @@ import { currentRequest } from './http/server/current-request.ts'
 
 export function surviveStrayErrors(log: Log): void {
   process.on('unhandledRejection', (error) => {
-    log.error({ err: error, request: currentRequest() }, 'a rejection that nobody handled')
+    log.error({ err: error, request: currentRequest() }, 'an unhandled rejection')
   })
   process.on('uncaughtException', (error) => {
-    log.error({ err: error, request: currentRequest() }, 'an exception that nobody caught')
+    log.error({ err: error, request: currentRequest() }, 'an uncaught exception')
   })
 }

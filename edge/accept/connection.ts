@@ -36,7 +36,7 @@ export function describeConnection(
   const isTrusted = visitorIps.isTrusted(peer)
   // Browsers reuse a connection for one host, seldom for a few: the last answer is enough.
   let coveredHost: string | undefined
-  // Behind a proxy everybody shares one socket: there the visitor counts, not the peer.
+  // Behind a proxy all visitors share one socket: there the visitor counts, not the peer.
   const networkOf = (forwardedFor: string | undefined): Network =>
     isTrusted ? limits.of(visitorIps.visitorOf(peer, forwardedFor)) : network
   return {

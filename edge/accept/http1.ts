@@ -79,7 +79,7 @@ type Take = (request: IncomingMessage, response: ServerResponse) => void
 
 /**
  * Requests that came before the answers to earlier ones. Ten thousand fit into what is read in one turn: a few are
- * answered per turn, others in between, and who sends more than anybody does is told so and let go.
+ * answered per turn, others in between. A visitor who sends more than any browser does is refused.
  */
 class Pipeline {
   readonly #take: Take
@@ -245,7 +245,7 @@ class Http1Exchange implements Exchange {
     if (!this.#connection.mayDivide(forwardedFor, bytes)) refuse(this.#request.socket, '400 Bad Request', '')
   }
 
-  /** A body that nobody asked for is not read: the connection ends after the answer instead. */
+  /** An unwanted body is not read: the connection ends after the answer instead. */
   #stopBody(): void {
     if (!this.#request.complete && hasBody(this.#request)) this.#response.shouldKeepAlive = false
   }

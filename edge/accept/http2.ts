@@ -40,7 +40,7 @@ const HIGHEST_STREAM_ID = 2 ** 31 - 1
 
 export interface Http2Side {
   take(socket: TLSSocket, connection: Connection): void
-  /** GOAWAY to everybody; sessions end when their streams have. */
+  /** GOAWAY to all; sessions end when their streams have. */
   drain(): void
   destroy(): void
   sessions(): number
@@ -285,7 +285,7 @@ class Http2Exchange implements Exchange {
   }
 
   /**
-   * Nobody reads the body, but it must not wait for that. A stream without one is left alone: resumed, it would be
+   * The body is not read, and must not wait for a reader. A stream without one is left alone: resumed, it would be
    * destroyed before its write completes, and node:http2 would make an Error of every answer (10 µs).
    */
   #stopBody(): void {
@@ -295,7 +295,7 @@ class Http2Exchange implements Exchange {
   }
 
   /**
-   * Whoever still sends a body when the whole answer is out is told to stop (RFC 9113 §8.1): flow control would hold
+   * A visitor who still sends a body when the answer is out is told to stop (RFC 9113 §8.1): flow control would hold
    * the stream open, and the visitor waiting, for as long as both have patience.
    */
   #endWithAnswer(): void {

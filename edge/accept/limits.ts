@@ -1,5 +1,5 @@
 /**
- * What one visitor network may take of this worker. Counted in memory: a limit that asked somebody else would
+ * What one visitor network may take of this worker. Counted in memory: a limit that asked another process would
  * itself be a way to slow the edge down.
  */
 import type { VisitorLimits } from '../config.ts'
@@ -10,7 +10,7 @@ const FORGET_AFTER_MS = 10_000
 const SWEEP_MS = 5000
 /** A piece of a body below this many bytes is small. Each costs a few µs, whatever is in it. */
 const SMALL_PIECE_BYTES = 256
-/** Nobody who sends content sends so many small pieces; whoever sends bodies byte by byte does. */
+/** Real content never comes in so many small pieces; bodies sent byte by byte do. */
 const SMALL_PIECES_PER_SECOND = 10_000
 
 export interface Network {

@@ -1,7 +1,7 @@
 /**
  * Answers on their way out. What is written to a connection is encrypted at once, and the encrypted copy stays in
- * memory until the kernel takes it. Whoever opens all windows and reads nothing would make the edge keep a copy of
- * everything they asked for; so it is counted what waits for readers, over all connections of the worker:
+ * memory until the kernel takes it. A visitor who opens all windows and reads nothing would make the edge keep a copy
+ * of everything they asked for; so the worker counts the bytes that its readers have not taken yet:
  *
  *   plenty: a body leaves whole, in one write
  *   scarce: it leaves in pieces, and a connection has few of them under way at a time; less patience
@@ -30,7 +30,7 @@ const MAX_STALLED_CHECKS_IN_NEED = 1
 /** More than this many of a worker's connections that stand still at once are no coincidence, nor are the last of them. */
 const CROWD = 32
 const CROWD_CHECKS = 6
-/** Per check. The slowest line that anybody uses carries ten times as much. */
+/** Per check. The slowest line in use carries ten times as much. */
 const MIN_TAKEN_BYTES = 4096
 /** When room is scarce, what a connection holds must be gone after this many checks at the pace that it shows. */
 const CHECKS_TO_TAKE_ALL = 24
@@ -164,7 +164,7 @@ class CountedLane implements Lane {
     if (this.#isQuiet) return true
     this.#goesOn()
     this.#acknowledgedAtCheck = undefined
-    // In need everybody is looked at, so that the next look has something to compare with.
+    // In need every connection is looked at, so that the next look has something to compare with.
     return this.#isNeed
   }
 

@@ -1,4 +1,4 @@
-/** The plain port: answers the CA's http-01 question, and sends everybody else to https. */
+/** The plain port: answers the CA's http-01 question, and sends all others to https. */
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { parseAuthority } from '../../shared/hosts.ts'
@@ -55,7 +55,7 @@ export function createPlainListener({ challenge, publicPort, limits }: PlainList
         : reply(response, 200, { 'content-type': 'application/octet-stream' }, authorization)
     }
     if (host === undefined) return reply(response, 400, {}, '')
-    // One slash only: `//evil` must not become another host in anybody's parser.
+    // One slash only: `//evil` must not become another host in any parser.
     const location = `https://${host}${publicPort === undefined ? '' : `:${publicPort}`}/${target.replace(/^[/\\]+/, '')}`
     return reply(response, 308, { location }, '')
   }

@@ -17,7 +17,7 @@ export function resetConnection(socket: TLSSocket): void {
   socket.destroy()
 }
 
-/** For a connection that is about to end: what its visitor still sends stays in the kernel, whoever resumes the socket. */
+/** For a connection that is about to end: what its visitor still sends stays in the kernel, resumed or not. */
 export function stopReading(socket: TLSSocket): void {
   const { _handle: handle } = rawSocketOf(socket) as unknown as { _handle: { readStop(): void } | null }
   handle?.readStop()

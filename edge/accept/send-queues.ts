@@ -8,7 +8,7 @@ import { readFile } from 'node:fs/promises'
 
 /** `  12: 0100007F:20FB 0100007F:D2A4 01 0002FFE0:00000000 01:00000014 00000000     0        0 48217 …`, unless it is empty. */
 const QUEUE = /^ *\d+: \S+ \S+ \S+ (?!00000000)([0-9A-F]{8}):\S+ \S+ \S+ +\d+ +\d+ (\d+)/gm
-/** The list of thousands of sockets takes milliseconds; whoever asks meanwhile gets the same. */
+/** The list of thousands of sockets takes milliseconds; callers that ask meanwhile share it. */
 const FRESH_MS = 1000
 
 /** Bytes by inode, where there are any. */

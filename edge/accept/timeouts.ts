@@ -9,7 +9,7 @@ export const REQUEST_MS = 3_600_000
 /** Nothing at all on a connection. */
 export const IDLE_MS = 60_000
 export const KEEP_ALIVE_MS = 60_000
-/** How often it is looked whether visitors take their answers. */
+/** How often to look whether visitors take their answers. */
 export const STALLED_CHECK_MS = 5000
 /** Nothing at all on a connection that control answers on: event streams, exports, long publishes. */
 export const PROXIED_IDLE_MS = 600_000

@@ -53,7 +53,7 @@ export function createClassify({ routes, serviceHost, sitesDomain }: ClassifyDep
   function destinationOf(host: string): Destination {
     const record = routes.get(host)
     if (record === undefined) return previewDestination(host) ?? (routes.isComplete() ? UNKNOWN : UNREADY)
-    // One hop only: an alias of an alias is nobody's intention.
+    // One hop only: an alias of an alias is never intended.
     if (record.kind === 'alias') return aliasDestination(routes.get(record.to))
     return ownDestination(record)
   }

@@ -13,7 +13,7 @@ import type { Drawing } from './art.ts'
 import { CLOSED_STATUS } from './state.ts'
 import { UNLOCK_PATH } from './unlock.ts'
 
-/** Ready to send; `content-length` is added by whoever sends it. */
+/** Ready to send; `content-length` is added by the sender. */
 export interface PreparedPage {
   readonly status: number
   readonly headers: [string, string][]
@@ -32,7 +32,7 @@ const render = createStandalonePages()
 /** Solves the challenge of a page while the password is typed. */
 const ANSWER_CHALLENGE = inlineScript('answer-challenge')
 
-/** Whoever has just opened the mail finds the page in the tab that waits for it. */
+/** After opening the mail, the owner finds the page in the tab that waits for it. */
 const LOOK_AGAIN_SECONDS = 2
 
 interface ClosedText {
@@ -57,7 +57,7 @@ const CLOSED: Readonly<Record<ClosedPage, ClosedText>> = {
   reserved: {
     art: 'outline',
     title: 'Nothing here yet',
-    lead: 'Somebody has reserved this address, but nothing has been published at it yet. Look in again later.',
+    lead: 'This address is reserved, but nothing has been published at it yet. Look in again later.',
     advice: () => html`<p class="soft">Is it yours? Upload a page and it appears here at once.</p>`,
   },
   gone: {
@@ -86,7 +86,7 @@ const CLOSED: Readonly<Record<ClosedPage, ClosedText>> = {
   unverified: {
     art: 'letter',
     title: 'Not verified yet',
-    lead: 'Whoever published this drop has not verified their e-mail address yet. It opens here by itself as soon as they do.',
+    lead: 'The publisher of this drop has not verified their e-mail address yet. It opens here by itself as soon as they do.',
     advice: ({ baseUrl }) =>
       html`<p class="soft">Are you the owner? Open the link in the mail that we sent you when you signed up, or have us <a href="${baseUrl}/verify/send">send it again</a>.</p>`,
     retryAfterSeconds: 120,
@@ -141,13 +141,13 @@ export interface UnlockPageOptions extends PageOptions {
   readonly work?: Challenge | undefined
 }
 
-/** Works without scripts, in any browser and password manager, as long as nobody guesses. */
+/** Works without scripts, in any browser and password manager, as long as no one guesses. */
 export function unlockPage({ next, problem, retryAfterSeconds, work, ...options }: UnlockPageOptions): PreparedPage {
   const page = prepare(problem === 'limited' ? 429 : 401, options.baseUrl, {
     art: 'keyhole',
     host: options.host,
     title: 'This drop has a password',
-    lead: 'Whoever published it chose who may see it. Enter the password that they gave you.',
+    lead: 'The publisher chose who may see it. Enter the password that they gave you.',
     body: unlockForm(options.host, next, { problem, work }),
     footer: reportLine(options),
     script: work && ANSWER_CHALLENGE,
@@ -175,13 +175,13 @@ ${work && workFields(work)}
 
 function problemText({ problem, work }: UnlockTrouble): string {
   if (problem === 'wrong') return 'That is not the password. Check capital letters and try again.'
-  if (work) return 'Many wrong passwords were tried here lately, perhaps by somebody else. Enter yours once more.'
+  if (work) return 'Many wrong passwords were tried here lately, perhaps by someone else. Enter yours once more.'
   return 'Very many passwords are being tried just now. Wait a moment, then try again.'
 }
 
 function workFields({ challenge, bits }: Challenge): Content {
   return html`<input type="hidden" name="proof" value="">
-<p class="notice" data-challenge="${challenge}" data-bits="${bits}" role="status">Somebody has been guessing this password, so your browser calculates for a moment. Type meanwhile.</p>
+<p class="notice" data-challenge="${challenge}" data-bits="${bits}" role="status">Someone has been guessing this password, so your browser calculates for a moment. Type meanwhile.</p>
 <noscript><p class="notice warn">The calculation needs JavaScript. Without it, try again ten minutes after the guessing has stopped.</p></noscript>`
 }
 
@@ -235,7 +235,7 @@ const ERROR_TEXTS: ReadonlyMap<number, ErrorText> = new Map<number, ErrorText>([
   ],
 ])
 
-/** What a client should wait when nobody knows better. */
+/** What a client should wait by default. */
 const RETRY_AFTER_SECONDS: ReadonlyMap<number, number> = new Map([
   [429, 5],
   [502, 5],

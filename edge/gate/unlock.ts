@@ -27,12 +27,12 @@ const MAX_NEXT_CHARS = 2000
 
 /**
  * A person mistypes a few times. Beyond these, a guess costs a proof of work: a limit that refused would let strangers lock
- * out everybody who knows the password.
+ * out everyone who knows the password.
  */
 const PER_VISITOR: AttemptLimit = { attempts: 10, windowMs: 10 * MINUTE_MS, maxKeys: 50_000 }
 /** Guessing from many networks at once; far above what the visitors of one drop mistype. */
 const PER_DROP: AttemptLimit = { attempts: 200, windowMs: 10 * MINUTE_MS, maxKeys: 50_000 }
-/** An answer to a challenge is good for one guess. Each costs its maker seconds, so nobody makes us forget many. */
+/** An answer to a challenge is good for one guess. Each costs its maker seconds, so we never have to forget many. */
 const PER_PROOF: AttemptLimit = { attempts: 1, windowMs: PROOF_LIFETIME_MS, maxKeys: 50_000 }
 
 /** `work`: what the browser has to solve before the next guess. */
@@ -93,7 +93,7 @@ export function createUnlock({ secrets, proofOfWork, clock, tell }: UnlockDepend
 
   /**
    * Counted before the hash is computed: a hundred guesses sent at once are a hundred guesses. What is refused does not
-   * count, so that nobody makes it harder for others without doing the work.
+   * count: making it harder for others costs the work as well.
    */
   function takeAttempt(keys: Keys, route: ServedSite, proof: string | null): Usage | undefined {
     const usage = worse(perVisitor.take(keys.visitorKey), perDrop.take(keys.dropKey))
@@ -189,7 +189,7 @@ function clearedCookie(): string {
   return `${COOKIE}=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Lax`
 }
 
-/** The values of one name: a browser may send two, and the right one counts; nobody sends more by accident. */
+/** The values of one name: a browser may send two, and the right one counts; more are never an accident. */
 function cookieValues(header: string, name: string): string[] {
   const values: string[] = []
   for (const pair of header.split(';')) {

@@ -1,7 +1,7 @@
 /**
  * Which answer a path has: pure, from the index of a version and two settings. In this order:
  *
- * 1. a malformed target is 400; what belongs to the service or to nobody is missing
+ * 1. a malformed target is 400; what belongs to the service or to no drop is missing
  * 2. a forced `_redirects` rule, if it is the first that matches
  * 3. a real file: at its path, as a directory page, as a clean URL, or the canonical form of one of them
  * 4. the first `_redirects` rule that matches
@@ -31,7 +31,7 @@ const MALFORMED: Intent = { kind: 'malformed' }
 /** Never content of a drop: ACME challenges, and the service's own paths at every drop. */
 const SERVICE_PATHS = ['/.well-known/acme-challenge/', '/.dropway/'] as const
 
-/** HTML is never fed to these: a script tag that gets a page fails in a way that nobody understands. */
+/** HTML is never fed to these: a script tag that gets a page fails in a way that is hard to understand. */
 const NEVER_PAGES: ReadonlySet<string> = new Set(
   `script style image font audio video track manifest json xslt worker sharedworker serviceworker
    audioworklet paintworklet`.split(/\s+/),
@@ -101,7 +101,7 @@ function firstRule({ redirects }: SiteIndex, path: string): MatchedRule | undefi
   return undefined
 }
 
-/** What a matching rule does; undefined when it names a page that the drop does not have, or that nobody can use. */
+/** What a matching rule does; undefined when it names a page that the drop does not have, or that cannot be used. */
 function follow(
   index: SiteIndex,
   { rule, destination, values }: MatchedRule,

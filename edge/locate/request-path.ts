@@ -1,6 +1,6 @@
 /**
  * The path of a request target, decoded exactly once. Never by `new URL`: an absolute-form target would
- * switch the host, and `..` would be resolved before anybody could refuse it.
+ * switch the host, and `..` would be resolved before it could be refused.
  */
 import { toNfc } from '../../shared/nfc.ts'
 

@@ -25,7 +25,7 @@ const OWN_DIRECTIVE: Readonly<Record<keyof CspNeeds, string>> = {
 }
 
 /**
- * A page has one policy, or two. Somebody who writes thousands wants them to be worked on with every visit (2 s for 40,000
+ * A page has one policy, or two. Thousands of them are an attempt to make every visit expensive (2 s for 40,000
  * metas); then the page stays as it is, and its own policies decide about the snippets.
  */
 export const MAX_POLICIES = 32

@@ -11,7 +11,7 @@ export type HeaderList = [name: string, value: string][]
 
 export interface DropFacts {
   readonly versionNumber: number
-  /** The drop has a password: nothing of it may be kept or indexed by anybody. */
+  /** The drop has a password: nothing of it may be kept or indexed. */
   readonly isProtected: boolean
   /** A preview address of one version: visible, but not for search engines. */
   readonly isPreview: boolean
@@ -74,7 +74,7 @@ export function redirectHeaders(location: string, facts: DropFacts): HeaderList 
 /** What stands on every answer of a drop, whatever `_headers` says. */
 function applyService(headers: Map<string, string>, { versionNumber, isProtected, isPreview }: DropFacts): void {
   if (isProtected) headers.set('cache-control', 'private, no-store')
-  // A preview is for the owner's eyes, now: nobody keeps it.
+  // A preview is for the owner's eyes, now: no cache keeps it.
   else if (isPreview) headers.set('cache-control', 'no-store')
   if (isProtected || isPreview) headers.set('x-robots-tag', 'noindex')
   headers.set('x-content-type-options', 'nosniff')

@@ -23,7 +23,7 @@ interface Look {
   readonly end: number
 }
 
-/** Enough to find the end of the body in, when nobody has looked for it before. */
+/** Enough to find the end of the body in, when it was not looked for before. */
 const TAIL_BYTES = 4096
 
 /** All other bytes of the page stay as they were published. A page that was not scanned gets everything at its end. */

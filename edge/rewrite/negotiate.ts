@@ -54,7 +54,7 @@ function parseWeights(header: string): ReadonlyMap<string, number> {
   return weights
 }
 
-/** A weight that cannot be read counts as refused: identity is right for everybody. */
+/** A weight that cannot be read counts as refused: identity is right for every visitor. */
 function weightOf(parameter: string): number {
   const weight = /^\s*q\s*=\s*(\d(?:\.\d{0,3})?)\s*$/.exec(parameter)?.[1]
   return weight === undefined ? 0 : Math.min(1, Number(weight))

@@ -7,7 +7,7 @@ export interface ControlHealth {
   close(): void
 }
 
-/** Everybody who waits for a frozen control asks at about the same time: they share one question. */
+/** All requests that wait for a frozen control ask at about the same time: they share one question. */
 const FRESH_MS = 500
 
 export function createControlHealth(): ControlHealth {

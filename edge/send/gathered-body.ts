@@ -1,5 +1,5 @@
 /**
- * A body on its way to control. Whoever sends it one byte at a time makes a piece of each byte: passed on one by one they
+ * A body on its way to control. Sent one byte at a time, each byte becomes a piece: passed on one by one they
  * cost 20 µs each, and a worker stood still for seconds. Here the pieces of a turn go on as one.
  */
 import { Readable } from 'node:stream'

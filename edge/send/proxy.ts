@@ -1,6 +1,6 @@
 /**
- * The service's own host: control answers, through http-proxy. Bodies stream both ways at the slower side's pace; whoever
- * leaves first ends the other side too. What a visitor says about their own address is never passed on.
+ * The service's own host: control answers, through http-proxy. Bodies stream both ways at the slower side's pace; when
+ * one side leaves, the other ends too. What a visitor says about their own address is never passed on.
  *
  *   target that no request line can hold ─▶ 400     no place of this network's share in time ─▶ 429 | 503
  *   body that hardly arrives ─▶ 408                 no answer for seconds, and control does not say that it lives ─▶ 504
@@ -53,7 +53,7 @@ const SILENCE_MS = 600_000
 const CHECK_MS = 4000
 /** Then control has this long to say that it lives: together less than the ten seconds that a person waits for a page. */
 const ALIVE_MS = 4500
-/** Of a body, per check: the slowest line that anybody uses carries ten times as much. */
+/** Of a body, per check: the slowest line in use carries ten times as much. */
 const MIN_BODY_BYTES = 4096
 /** In a row. */
 const MAX_SLOW_CHECKS = 3
@@ -71,7 +71,7 @@ const FORWARDABLE = /^(?:\/[\x21-\x7e\x80-\xff]*|\*)$/
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 /**
  * The body of any other request is never passed on. Node sends that of a GET or DELETE without a length as bare bytes
- * after the headers: on a kept connection they would be the beginning of somebody else's request.
+ * after the headers: on a kept connection they would be the beginning of another visitor's request.
  */
 const WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
 
@@ -199,7 +199,7 @@ export function createProxy({ controlUrls, publicHost }: ProxyDependencies): Pro
     forwarding.check = setTimeout(() => void look(forwarding), CHECK_MS)
   }
 
-  /** Nobody is waited for who does not move: neither a visitor with their body, nor control with its answer. */
+  /** Gives up on a side that does not move: a visitor with their body, or control with its answer. */
   async function look(forwarding: Forwarding): Promise<void> {
     const { body, control, startedAt } = forwarding
     const received = body?.receivedBytes ?? 0
@@ -270,7 +270,7 @@ export function createProxy({ controlUrls, publicHost }: ProxyDependencies): Pro
           hasTimedOut: false,
         }
         underWay.set(request, forwarding)
-        // Whoever leaves before the end ends control's work too.
+        // A visitor who leaves early ends control's work too.
         response.once('close', () => {
           clearTimeout(forwarding.check)
           forwarding.body?.destroy()
@@ -321,7 +321,7 @@ function rewriteRequest(exchange: Exchange, request: IncomingMessage, publicHost
   for (const [name, value] of Object.entries(request.headers)) {
     if (!name.startsWith(':') && !NOT_FORWARDED.has(name) && !named.has(name)) headers[name] = value
   }
-  // Nobody may take the length from a body by calling it a matter of this connection, nor announce one that is not sent.
+  // A visitor may not take the length from a body by naming it in `connection`, nor announce one that is not sent.
   const length = request.headers['content-length']
   if (!WITH_BODY.has(exchange.method)) delete headers['content-length']
   else if (length !== undefined) headers['content-length'] = length

@@ -19,7 +19,7 @@ export function createRequestLog({ log, sample }: { log: Log; sample: number }):
         {
           host: exchange.host,
           method: exchange.method,
-          // Queries hold tokens and search terms: they are nobody's business here.
+          // Queries hold tokens and search terms: they do not belong here.
           path: before(exchange.target, '?').slice(0, 500),
           status,
           ip: exchange.ip,

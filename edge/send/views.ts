@@ -8,7 +8,7 @@ import { LRUCache } from 'lru-cache'
 import { limitKeyOfIp } from '../../shared/ip.ts'
 import type { Exchange, SeenPage } from '../context.ts'
 
-/** Whom the primary was told of already; a visitor who was forgotten is told of again, and not counted again. */
+/** Visitors reported to the primary already; a forgotten one is reported again, and not counted again. */
 const MAX_TOLD = 20_000
 
 export interface Views {
@@ -37,7 +37,7 @@ export function createViews(): Views {
         told.clear()
       }
       const network = limitKeyOfIp(ip)
-      // Nobody needs to know who it was.
+      // Who it was does not matter.
       const visitor = createHash('sha256')
         .update(`${siteId}|${network}|${page}|${agent}`)
         .digest('base64url')

@@ -3,7 +3,7 @@
  * entry is never stale.
  *
  *   hit:     the buffer, at once
- *   miss:    one loader per name; everybody who asks meanwhile waits for the same promise
+ *   miss:    one loader per name; all who ask meanwhile wait for the same promise
  *   failing: nothing is kept; the next request tries again
  *   large:   not admitted (see MAX_ENTRY_BYTES): one 100 MB file must not flush thousands of small ones
  */

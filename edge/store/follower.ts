@@ -37,10 +37,10 @@ import type { ProblemOf } from './usable.ts'
 /** One round trip's worth of log; a slow edge must not hold a huge reply in memory. */
 const LOG_BATCH = 1000
 const SNAPSHOT_PAGE = 5000
-/** Whoever waits for a large snapshot wants to see it grow. */
+/** An operator who waits for a large snapshot wants to see it grow. */
 const REPORT_HOSTS = 100_000
 const RECONNECT_MS = 250
-/** One blob store that does not answer must not hold up the news of everybody else. */
+/** One blob store that does not answer must not hold up all other news. */
 const EXAMINE_MS = 1000
 const TRY_AGAIN_MS = 5000
 const TRY_AGAIN_AT_ONCE = 100

@@ -1,6 +1,6 @@
 /**
  * What stands in Redis, read and found good or refused with a reason. One broken entry costs its own name alone, and is
- * never taken for read: whoever waits for it learns that it was refused.
+ * never taken for read: control, which waits for it, learns that it was refused.
  */
 import { decodeRouteRecord } from '../../shared/route-record.ts'
 import type { StreamEntry } from '../../shared/redis-commands.ts'

@@ -50,7 +50,7 @@ function isDamage(error: unknown): boolean {
   return typeof code === 'number' && code < 0
 }
 
-/** The last damaged file is kept for whoever wants to know; returns its name. */
+/** The last damaged file is kept for the operator; returns its name. */
 export function setAside(dir: string): string {
   const kept = `${dataFile(dir)}.damaged`
   renameSync(dataFile(dir), kept)

@@ -1,5 +1,5 @@
 /**
- * Content-addressed bytes: the name of a blob is the sha256 of its content. Nobody else's path,
+ * Content-addressed bytes: the name of a blob is the sha256 of its content. No one else's path,
  * neither an archive's nor a visitor's, ever becomes a file system path.
  */
 import { Readable } from 'node:stream'
@@ -19,7 +19,7 @@ export interface BlobStore {
   remove(hash: string): Promise<void>
   /**
    * Removes a blob that is as old as the caller knows it: `modifiedAt` as told by `put`, `finish` or `list`. False when
-   * somebody stored or kept it again since, or it is gone: two uploads of the same bytes never take each other's away.
+   * another caller stored or kept it since, or it is gone: two uploads of the same bytes never take each other's away.
    */
   discard(hash: string, modifiedAt: number): Promise<boolean>
   /** Every blob, in no order; for garbage collection and backup. */
@@ -48,7 +48,7 @@ export interface BlobWriter {
   abort(): Promise<void>
 }
 
-/** Asks for a chunk when the one before has been taken, and not earlier. `left`: nobody wants another one. */
+/** Asks for a chunk when the one before has been taken, and not earlier. `left`: the reader wants no more. */
 export function pacedStream(chunksUntil: (left: AbortSignal) => AsyncIterable<Uint8Array>): Readable {
   const leaving = new AbortController()
   const iterator = chunksUntil(leaving.signal)[Symbol.asyncIterator]()

@@ -20,7 +20,7 @@ export interface CachedStoreOptions {
   /** A directory store that holds nothing but copies. */
   readonly copies: BlobStore
   readonly maxBytes: number
-  /** A copy could not be made; nobody notices but the distant store, which is asked more often. */
+  /** A copy could not be made; only the distant store notices: it is asked more often. */
   readonly onProblem?: (error: Error) => void
 }
 
@@ -130,7 +130,7 @@ export function createCachedBlobStore({ distant, copies, maxBytes, onProblem }: 
         position += chunk.length
         yield chunk
       }
-      // Nobody knows the hash of a part, but its length.
+      // The hash of a part is unknown, but not its length.
       if (range ? position > range.end : digest.digest('hex') === hash) return undefined
     } catch (error) {
       if (error instanceof BlobMissing) return position

@@ -66,7 +66,7 @@ export function createDirectoryBlobStore(root: string): BlobStore {
   }
 
   /**
-   * Takes the name away first and decides then: whoever wants to keep the blob meanwhile finds it gone and writes it
+   * Takes the name away first and decides then: a caller that keeps the blob meanwhile finds it gone and writes it
    * anew. A blob that is known to be in use keeps its name all the time.
    */
   async function discard(hash: string, modifiedAt: number): Promise<boolean> {
@@ -82,7 +82,7 @@ export function createDirectoryBlobStore(root: string): BlobStore {
     return true
   }
 
-  /** For a blob that nobody needs after all no harm is done: garbage collection finds it again. */
+  /** Restoring a blob that is not needed does no harm: garbage collection finds it again. */
   async function restore(removed: string, hash: string): Promise<void> {
     await existing(linked(removed, pathOf(root, hash)))
     await rm(removed, { force: true })

@@ -1,4 +1,4 @@
-/** Files that somebody was writing when they died. */
+/** Files that a process was writing when it died. */
 import { readdir, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 

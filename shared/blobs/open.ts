@@ -16,7 +16,7 @@ export interface BlobStoreLocation {
   readonly url: string
 }
 
-/** `onProblem` hears of what costs nobody an answer, for instance a full disk below the cache. */
+/** `onProblem` hears of what costs no visitor an answer, for instance a full disk below the cache. */
 export function openBlobStore({ url }: BlobStoreLocation, onProblem?: (error: Error) => void): BlobStore {
   const location = parseBlobStoreUrl(url)
   if (location.kind === 'directory') return createDirectoryBlobStore(location.directory)

@@ -2,8 +2,8 @@
  * Blobs in an S3-compatible bucket: `<prefix>ab/<hash>`. What comes back is checked against its name. A blob that streams
  * in is written to a local draft first: its hash, which is its name, is only known at the end.
  *
- * An object has no way to be removed only if untouched; `discard` looks first and leaves a gap of one request. Whoever
- * keeps a blob renews objects that are older than KEEP_WINDOW_MS, so the grace period of garbage collection must be longer.
+ * An object has no way to be removed only if untouched; `discard` looks first and leaves a gap of one request. Keeping
+ * a blob renews objects that are older than KEEP_WINDOW_MS, so the grace period of garbage collection must be longer.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
@@ -114,7 +114,7 @@ async function finishAnswer(answer: Response, operation: string): Promise<void> 
   if (!answer.ok) throw new Error(`the S3 store answered ${answer.status} to ${operation}: ${text.slice(0, 200)}`)
 }
 
-/** Asks when the first bytes are wanted: nobody would hear of a failure before. */
+/** Asks when the first bytes are wanted: before, a failure would go unheard. */
 async function* plainBytes(ask: () => Promise<Response>): AsyncGenerator<Uint8Array> {
   const { body } = await ask()
   if (body) yield* Readable.fromWeb(body as ReadableStream<Uint8Array>)

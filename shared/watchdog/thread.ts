@@ -38,7 +38,7 @@ function report(frames: readonly Frame[] | undefined): void {
   try {
     writeSync(STDERR, `${JSON.stringify(entry)}\n`)
   } catch {
-    // Nobody reads the log; the process has to end all the same.
+    // No one reads the log; the process has to end all the same.
   }
 }
 

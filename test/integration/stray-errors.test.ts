@@ -72,9 +72,9 @@ test.each([
     .map((line) => JSON.parse(line) as Record<string, unknown>)
   const logged = lines.map(({ msg, request }) => ({ msg, request: request as { path: string } }))
   expect(logged.toSorted((one, other) => one.request.path.localeCompare(other.request.path))).toEqual([
-    { msg: 'an exception that nobody caught', request: { method: 'GET', ...about, path: '/emits' } },
-    { msg: 'a rejection that nobody handled', request: { method: 'GET', ...about, path: '/rejects/st_1' } },
-    { msg: 'an exception that nobody caught', request: { method: 'GET', ...about, path: '/throws' } },
+    { msg: 'an uncaught exception', request: { method: 'GET', ...about, path: '/emits' } },
+    { msg: 'an unhandled rejection', request: { method: 'GET', ...about, path: '/rejects/st_1' } },
+    { msg: 'an uncaught exception', request: { method: 'GET', ...about, path: '/throws' } },
   ])
   expect(await said).not.toContain('secret')
   await rm(folder, { recursive: true })

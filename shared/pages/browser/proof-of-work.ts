@@ -1,4 +1,4 @@
-/** Finds the nonce that the server asks of suspicious traffic. Takes a moment; nobody has to do anything for it. */
+/** Finds the nonce that the server asks of suspicious traffic. Takes a moment, and no action of the visitor. */
 import { sha256 } from './sha256.ts'
 
 /** Nonces tried between two breaths of the page, so that it stays responsive. */

@@ -75,7 +75,7 @@ describe('the unlock page', () => {
     const page = unlockPage({ ...options, next: '/', problem: 'limited', retryAfterSeconds: 30, work })
     const body = page.body.toString()
     expect([page.status, headersOf(page)['retry-after']]).toEqual([429, '30'])
-    expect(body).toContain('Many wrong passwords were tried here lately, perhaps by somebody else')
+    expect(body).toContain('Many wrong passwords were tried here lately, perhaps by someone else')
     expect(body).toMatch(/<noscript>.*needs JavaScript.*ten minutes.*<\/noscript>/)
     expect(body).toContain('<input type="hidden" name="proof" value="">')
     expect(body).toContain('data-challenge="&quot;&gt;&lt;b&gt;" data-bits="19"')
