@@ -7,7 +7,7 @@ import type { OAuth } from './oauth.ts'
 const EARLY_MS = 30_000
 
 export interface Authentication {
-  /** Undefined when nobody is signed in. */
+  /** Undefined when not signed in. */
   token(): Promise<string | undefined>
   /** Another token after this one was refused; undefined when there is none. */
   renew(refused: string): Promise<string | undefined>

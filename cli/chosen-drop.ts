@@ -41,6 +41,6 @@ export async function confirmed(
 ): Promise<void> {
   if (args.flag('yes')) return
   const answer = await terminal.confirm(question)
-  if (answer === undefined) throw usageError('There is nobody to ask here. Say --yes if you mean it.')
+  if (answer === undefined) throw usageError('There is no one to ask here. Say --yes if you mean it.')
   if (!answer) throw new CliError('Nothing was changed.', exitCodes.failed, 'declined')
 }

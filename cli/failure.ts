@@ -5,7 +5,7 @@ export const exitCodes = {
   failed: 1,
   /** The command was typed wrongly, or there is nothing to act on. */
   usage: 2,
-  /** Nobody is signed in, or the token no longer works. */
+  /** Not signed in, or the token no longer works. */
   notSignedIn: 3,
   /** The service cannot be reached, or is out of order. */
   unreachable: 4,

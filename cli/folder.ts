@@ -35,7 +35,7 @@ export interface Folder {
   readonly files: readonly LocalFile[]
   /** Links that lead out of the folder, or to folders: left out. */
   readonly skipped: readonly string[]
-  /** Files that look like secrets and that nobody asked for by name. */
+  /** Files that look like secrets and were not asked for by name. */
   readonly secrets: readonly SecretFile[]
   /** Some file that looks like a secret is meant to be published. */
   readonly allowsSecrets: boolean
@@ -52,7 +52,7 @@ export interface ReadOptions {
 /** One of them makes a folder a site; the service renders the Markdown one. */
 export const LANDING_PAGES = ['index.html', 'index.md', 'index.markdown'] as const
 
-/** Names of what would be published, sorted; and what is left out although nobody said so. */
+/** Names of what would be published, sorted; and what is left out unasked. */
 export async function listFolder(
   root: string,
   include: readonly string[] = [],
@@ -125,7 +125,7 @@ async function isFileWithin(root: string, name: string): Promise<boolean> {
 interface Digest {
   readonly size: number
   readonly sha256: string
-  /** What may hold a key; empty where none can be, undefined where nobody looked. */
+  /** What may hold a key; empty where none can be, undefined where it was not looked for. */
   readonly head: string | undefined
 }
 

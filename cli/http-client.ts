@@ -32,7 +32,7 @@ export interface HttpRequest {
 export interface HttpReply {
   readonly status: number
   readonly headers: http.IncomingHttpHeaders
-  /** Whoever asks for the bytes reads them to the end: only then is the connection free again. */
+  /** A caller that asks for the bytes reads them to the end: only then is the connection free again. */
   readonly body: http.IncomingMessage
   text(): Promise<string>
 }
@@ -45,7 +45,7 @@ export interface HttpClient {
 /** The service did not answer. `delivered`: the request may have arrived, and may have been acted on. */
 export class Unreachable extends CliError {
   readonly delivered: boolean
-  /** Nobody listens there, or there is no such name: hardly a passing trouble, unless somebody was there before. */
+  /** No server listens there, or there is no such name: hardly a passing trouble, unless one was there before. */
   readonly refused: boolean
   constructor(message: string, delivered: boolean, refused: boolean) {
     super(message, exitCodes.unreachable, 'unreachable')

@@ -24,7 +24,7 @@ interface Rule {
 export interface Ignore {
   /** Whether a path, relative to the folder and with `/`, stays at home. */
   leavesOut(path: string, isFolder: boolean): boolean
-  /** Whether somebody asked for this very file: by `--include`, or by a `!pattern`. */
+  /** Whether the person asked for this very file: by `--include`, or by a `!pattern`. */
   wants(path: string): boolean
 }
 

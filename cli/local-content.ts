@@ -2,7 +2,7 @@
  * Local files for assistants: over stdio the tools that publish take `local` (a file) and `folder`, which are turned
  * into what the service understands before a call leaves the machine. Small files travel inside the message, large
  * ones are sent ahead, and so is a folder, as one archive: it may hold whatever the plan takes. Nothing outside the folder that was handed over is read: a page that talks an assistant into
- * publishing somebody's keys must not get them.
+ * publishing a person's keys must not get them.
  */
 import { createReadStream } from 'node:fs'
 import { readFile, realpath, stat } from 'node:fs/promises'

@@ -55,7 +55,7 @@ export interface OAuth {
   isAcceptable(attempt: Attempt): Promise<boolean>
   complete(metadata: ServerMetadata, attempt: Attempt, answer: URLSearchParams): Promise<Credentials>
   beginDevice(metadata: ServerMetadata, clientId: string): Promise<DeviceAuthorization>
-  /** Asks until somebody has decided. */
+  /** Asks until the person has decided. */
   completeDevice(metadata: ServerMetadata, clientId: string, device: DeviceAuthorization): Promise<Credentials>
   refresh(credentials: Credentials, refreshToken: string): Promise<Credentials>
   revoke(credentials: Credentials): Promise<void>
@@ -105,7 +105,7 @@ export function createOAuth({ origin, http, pause = sleep }: OAuthDependencies):
   return {
     async discover() {
       const metadata = await requestJson<ServerMetadata>(`${origin}/.well-known/oauth-authorization-server`)
-      // RFC 8414 §3.3: an issuer that differs is somebody else's document.
+      // RFC 8414 §3.3: an issuer that differs is another one's document.
       if (metadata.issuer !== origin)
         throw notSignedIn(`${origin} names "${metadata.issuer}" as its issuer. Sign in at that address.`)
       return metadata
@@ -149,7 +149,7 @@ export function createOAuth({ origin, http, pause = sleep }: OAuthDependencies):
     async isAcceptable(attempt) {
       const reply = await http.send(attempt.url, { method: 'GET', headers: { accept: 'text/html' } })
       await reply.text()
-      // Nobody was asked yet: an answer that already goes back to us is a refusal.
+      // The person was not asked yet: an answer that already goes back to us is a refusal.
       return reply.status < 400 && !(reply.headers.location ?? '').startsWith(attempt.redirectUri)
     },
 
@@ -183,7 +183,7 @@ export function createOAuth({ origin, http, pause = sleep }: OAuthDependencies):
           const verdict = judgePoll(error)
           if (verdict === 'slower') interval += SLOW_DOWN_SECONDS
           if (Date.now() > until)
-            throw notSignedIn('Nobody entered the code in time. Run "dropway login" again for a new one.')
+            throw notSignedIn('The code was not entered in time. Run "dropway login" again for a new one.')
         }
       }
     },

@@ -1,5 +1,5 @@
 /**
- * How far a deploy has come: one line that is drawn over where somebody watches a terminal, a line now and then where
+ * How far a deploy has come: one line that is drawn over where a person watches a terminal, a line now and then where
  * it goes to a log, so that a long upload does not look dead and a short one leaves no trace.
  */
 import { countOf, formatBytes, type Terminal } from './terminal.ts'

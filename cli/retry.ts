@@ -5,7 +5,7 @@
  *   503, 429: the service says that it did nothing   always, after the pause that it asks for
  *   it may have arrived                              when it may be repeated
  *
- * Two minutes after the last success it is given up; ten seconds when nobody ever was at the address.
+ * Gives up two minutes after the last success; after ten seconds when the address never answered.
  */
 import { ApiFailure } from './api-failure.ts'
 import { Unreachable } from './http-client.ts'
@@ -20,7 +20,7 @@ export interface Retry {
   run<Result>(work: () => Promise<Result>, options: { repeatable: boolean }): Promise<Result>
 }
 
-/** For commands that somebody waits for: they can be typed again. */
+/** For commands that a person waits for: they can be typed again. */
 export const atOnce: Retry = { run: (work) => work() }
 
 interface PatientDependencies {

@@ -39,7 +39,7 @@ export function readSettings(env: Env): Settings {
   }
 }
 
-/** Over SSH, in a container and in CI a browser would open where nobody sits. */
+/** Over SSH, in a container and in CI a browser would open where no one sits. */
 function hasBrowser(env: Env, platform: NodeJS.Platform): boolean {
   if (env['BROWSER']) return true
   if (env['CI'] || env['SSH_CONNECTION'] || env['SSH_TTY']) return false
@@ -65,7 +65,7 @@ function readRemembered(configDir: string): RememberedService {
     const value = JSON.parse(readFileSync(fileIn(configDir), 'utf8')) as RememberedService
     return typeof value.url === 'string' ? value : {}
   } catch {
-    // Nobody has signed in yet, or the file is damaged: `login` writes it anew.
+    // There was no sign-in yet, or the file is damaged: `login` writes it anew.
     return {}
   }
 }

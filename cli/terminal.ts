@@ -11,13 +11,13 @@ type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number }
 
 export interface Terminal {
   readonly json: boolean
-  /** Somebody is there to answer questions. */
+  /** A person is there to answer questions. */
   readonly interactive: boolean
-  /** Lines on stderr may be drawn over: somebody watches, and the terminal can. */
+  /** Lines on stderr may be drawn over: a person watches, and the terminal can. */
   readonly animated: boolean
   /** Pictures made of characters make sense on stdout: a QR code never goes into a pipe. */
   readonly pictures: boolean
-  /** CI: nobody answers, and the script has said what it wants. */
+  /** CI: no one answers, and the script has said what it wants. */
   readonly unattended: boolean
   /** Columns of stderr. */
   width(): number
@@ -32,7 +32,7 @@ export interface Terminal {
   note(line: string): void
   /** Asks on the terminal; undefined without one. */
   ask(question: string, options?: { hidden?: boolean }): Promise<string | undefined>
-  /** Yes or no; undefined when there is nobody to ask. */
+  /** Yes or no; undefined when there is no one to ask. */
   confirm(question: string): Promise<boolean | undefined>
   /** Last words when the user presses Ctrl-C from now on. */
   onInterrupt(words: string | undefined): void

@@ -16,7 +16,7 @@ export const logout: Command = {
   async run({ credentials, oauth, settings, terminal, url }) {
     const stored = await credentials.read(url)
     if (stored === undefined) {
-      terminal.print('Nobody was signed in.')
+      terminal.print('No one was signed in.')
     } else {
       // Forgotten first: a service that cannot be reached must not keep the token on this machine.
       await credentials.remove(url)

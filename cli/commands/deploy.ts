@@ -222,7 +222,7 @@ async function chooseDrop(context: Context, project: Project, args: Arguments, n
 }
 
 /**
- * A drop whose slug nobody chose. It is noted before it is made: a client that is killed in between, or that never hears
+ * A drop with a random slug. It is noted before it is made: a client that is killed in between, or that never hears
  * the answer, finds it with the next deploy.
  */
 async function inventDrop(context: Context, project: Project, name: string | undefined): Promise<Site> {
@@ -262,7 +262,7 @@ async function mayForget(api: Context['api'], remembered: RememberedDrop, site: 
   return (await findDrop(api, remembered.id)) === undefined
 }
 
-/** Somebody else, or another folder, published what is there. CI names the drop in its own script. */
+/** Another person, or another folder, published what is there. CI names the drop in its own script. */
 async function requireOverwriting({ terminal }: Context, args: Arguments, site: Site): Promise<void> {
   if (site.live_version_id === null || args.flag('yes')) return
   if (terminal.unattended) {

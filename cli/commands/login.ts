@@ -76,7 +76,7 @@ async function signInHere(context: Context, metadata: ServerMetadata): Promise<C
     if (attempt === undefined || !(await oauth.isAcceptable(attempt)))
       attempt = oauth.begin(metadata, await oauth.register(metadata), loopback.port)
     if (!(await openBrowser(attempt.url, settings.browser))) return undefined
-    // On stderr even with --json: somebody may have to open it.
+    // On stderr even with --json: a person may have to open it.
     terminal.stderr.write(`Your browser shows the sign-in. If it does not, open this address:\n\n${attempt.url}\n\n`)
     return await oauth.complete(metadata, attempt, await inTime(loopback.answer))
   } finally {
@@ -88,7 +88,7 @@ async function inTime<Value>(answer: Promise<Value>): Promise<Value> {
   let timer: NodeJS.Timeout | undefined
   const tooLate = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(
-      () => reject(notSignedIn('Nobody signed in within ten minutes. Run "dropway login" again.')),
+      () => reject(notSignedIn('No one signed in within ten minutes. Run "dropway login" again.')),
       LOGIN_TIMEOUT_MS,
     )
   })
@@ -109,7 +109,7 @@ async function signInAnywhere(context: Context, metadata: ServerMetadata): Promi
     clientId = await oauth.register(metadata)
     return oauth.beginDevice(metadata, clientId)
   })
-  // On stderr even with --json: somebody has to act on it.
+  // On stderr even with --json: a person has to act on it.
   terminal.stderr.write(
     `Open this address in a browser, on any device:\n\n  ${device.verification_uri}\n\nand enter the code:\n\n  ${device.user_code}\n\nWaiting …\n`,
   )

@@ -108,7 +108,7 @@ function createBridge({ http, terminal, url: service, authentication }: Context,
       if (typeof given === 'string') session = given
       await relayReply(reply, relay)
     } catch (error) {
-      // A notification has nobody who waits for an answer.
+      // No one waits for an answer to a notification.
       if (message.id === undefined || message.id === null) terminal.stderr.write(`${describe(error)}\n`)
       else write({ jsonrpc: '2.0', id: message.id, ...failureOf(message, error) })
     }

@@ -1,4 +1,4 @@
-/** Who is calling, and as which organisation. Every service function that belongs to somebody takes one. */
+/** Who is calling, and as which organisation. Every service function for a signed-in caller takes one. */
 import { errors } from '../../shared/errors.ts'
 import type { PlanName } from '../../shared/plans.ts'
 

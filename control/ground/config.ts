@@ -30,7 +30,7 @@ export interface ControlConfig extends SharedSettings {
   readonly caaIdentities: readonly string[]
   /** Public port of the edge's plain listener, where a CA looks for http-01 answers. */
   readonly challengePort: number
-  /** May a custom domain's address be looked at although it is not a public one? Only where nobody can be attacked. */
+  /** May a custom domain's address be looked at although it is not a public one? Only where it harms no one. */
   readonly allowPrivateAddresses: boolean
   /** The same for this machine's own addresses: on a laptop, where the service itself is at one. */
   readonly allowLoopback: boolean
@@ -48,7 +48,7 @@ export interface ControlConfig extends SharedSettings {
   /** An account that was never verified is closed so long after its sign-up, and its owner hears of it so long before. */
   readonly unverifiedLifetimeMs: number
   readonly unverifiedWarningsMs: readonly number[]
-  /** How long a renamed slug redirects, and a deleted one stays blocked, before somebody else may take it. */
+  /** How long a renamed slug redirects, and a deleted one stays blocked, before another owner may take it. */
   readonly slugCooldownMs: number
   /** After an account is closed: how long logs and mail records still name its person. */
   readonly personalDataKeptMs: number
@@ -69,7 +69,7 @@ function readDatabaseUrl(env: EnvReader): string | undefined {
   return given?.startsWith('/') ? given : env.url('DATABASE_URL', ['postgres', 'postgresql'])
 }
 
-/** A public service without a mail server would keep everybody's links in a folder and never say so. */
+/** A public service without a mail server would keep everyone's links in a folder and never say so. */
 function readMail(env: EnvReader, { serviceHost }: SharedSettings): Pick<ControlConfig, 'smtpUrl' | 'showsMails'> {
   const smtpUrl = env.url('SMTP_URL', ['smtp', 'smtps'])
   const isLocal = isLoopbackName(serviceHost)

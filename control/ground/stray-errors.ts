@@ -1,5 +1,5 @@
 /**
- * What escaped every try of one request must not end the requests of everybody else: it is logged with the request it
+ * What escaped every try of one request must not end the requests of everyone else: it is logged with the request it
  * belongs to, and the process goes on. Each change is a transaction, so none is left half made.
  */
 import type { Log } from '../../shared/log.ts'

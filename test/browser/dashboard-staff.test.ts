@@ -20,7 +20,7 @@ test('a report reaches the queue; staff take the drop down and bring it back', a
   await reporter.goto(`/report?url=${encodeURIComponent(site.url)}`)
   await reporter.page.getByLabel('Details').fill('<b>It imitates</b> my bank')
   await reporter.page.getByRole('button', { name: 'Send the report' }).click()
-  await reporter.page.getByText('Somebody will look at it.').waitFor()
+  await reporter.page.getByText('We will look at it.').waitFor()
   await reporter.close()
 
   const email = newEmail()

@@ -268,7 +268,7 @@ describe('from claim to certificate', () => {
       /^The certificate authority could not reach the domain\. It said: ".*\[::1\].*refused.*" What is listed may be the cause; the next try is at \S+ \S+ UTC\.$/,
     )
     expect(refused.records).toMatchObject([{ action: 'remove', type: 'AAAA', value: '::1' }])
-    expect(refused.warnings).toEqual([expect.stringContaining('::1, where nobody answers')])
+    expect(refused.warnings).toEqual([expect.stringContaining('::1, where no server answers')])
     expect(Date.parse(refused.next_try_at!)).toBeGreaterThan(Date.now() - 1000)
     await pebble.dns.clear('refused.test')
     await pebble.dns.a('refused.test', '127.0.0.1')

@@ -270,7 +270,7 @@ export const situations: readonly Situation[] = [
     state: 'issuing',
     reason: 'challenge_unreachable',
     lines: ['remove @ A 127.0.0.10', address],
-    says: /nobody answers at 127\.0\.0\.10 port \d+/,
+    says: /no server answers at 127\.0\.0\.10 port \d+/,
   },
   {
     ...apex,
@@ -293,13 +293,13 @@ export const situations: readonly Situation[] = [
   },
   {
     ...apex,
-    name: 'apex: served, and an AAAA where nobody answers',
+    name: 'apex: served, and an AAAA where no server answers',
     zone: ['@ A 127.0.0.1'],
     next: ['proof', 'active', '+ @ AAAA ::1'],
     state: 'active',
     reason: null,
     lines: ['remove @ AAAA ::1'],
-    warns: /::1, where nobody answers/,
+    warns: /::1, where no server answers/,
   },
   {
     ...apex,

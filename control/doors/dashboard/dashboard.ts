@@ -36,7 +36,7 @@ export function createDashboard(services: DashboardServices): Dashboard {
   /** The frame needs the session; when even that fails the page still has to appear. */
   async function show(request: Request, page: Parameters<typeof handlers.reply>[1]): Promise<Reply> {
     const asked = await handlers.read(request).catch(() => undefined)
-    return handlers.reply(asked?.viewer ?? NOBODY, page)
+    return handlers.reply(asked?.viewer ?? SIGNED_OUT, page)
   }
 
   return {
@@ -67,7 +67,9 @@ export function createDashboard(services: DashboardServices): Dashboard {
     async errorPage(request, problem) {
       // With the database away the session cannot be asked for, and must not be waited for.
       const isAway = problem.status === 503
-      const reply = isAway ? handlers.reply(NOBODY, errorPageOf(problem)) : await show(request, errorPageOf(problem))
+      const reply = isAway
+        ? handlers.reply(SIGNED_OUT, errorPageOf(problem))
+        : await show(request, errorPageOf(problem))
       return { ...reply, headers: { ...reply.headers, ...problem.headers } }
     },
     async consent(request, asked) {
@@ -80,7 +82,7 @@ export function createDashboard(services: DashboardServices): Dashboard {
   }
 }
 
-const NOBODY = { signedIn: undefined, csrf: '', cookies: [] }
+const SIGNED_OUT = { signedIn: undefined, csrf: '', cookies: [] }
 
 const TITLES: ReadonlyMap<number, string> = new Map([
   [401, 'Please sign in'],

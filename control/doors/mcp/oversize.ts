@@ -1,6 +1,6 @@
 /**
  * A message that is too large to be kept is answered all the same, as a tool's error that says how to publish it: a
- * client shows that to its model, and an HTTP 413 to nobody. For that the id of the call is read off the body while
+ * client shows that to its model, but hides an HTTP 413. For that the id of the call is read off the body while
  * it passes by. Linear, and it keeps nothing but the id.
  */
 
@@ -39,7 +39,7 @@ export async function readBody(
     : { kind: 'oversize', id: scanner.id() }
 }
 
-/** Nobody can be answered whose call has no id yet: such a client hears at least that its request failed. */
+/** A call without an id cannot be answered: its client hears at least that the request failed. */
 function endless(id: RpcId, maxBytes: number): Body {
   if (id === null) throw errors.uploadTooLarge(maxBytes)
   return { kind: 'oversize', id }

@@ -24,7 +24,7 @@ import {
 const IDLE_LIFETIME_MS = 90 * DAY_MS
 /** A person connects a few apps a day, an office behind one address some dozens. */
 const REGISTRATIONS = { points: 100, windowSeconds: 3600 }
-/** Anybody can make us fetch a stranger's document; nobody shall make us flood that stranger. */
+/** Any caller can make us fetch a stranger's document; none shall make us flood that stranger. */
 const DOCUMENTS = { points: 30, windowSeconds: 60 }
 const DOCUMENT_LIMITS = { maxBytes: 64 * 1024, timeoutMs: 3000 }
 /** Consent asks for the document twice, for the page and for the decision. */

@@ -62,7 +62,7 @@ export interface OAuth {
    */
   checkRequest(query: URLSearchParams, ip: string): Promise<CheckedRequest>
   /**
-   * May an error lead the browser to the client without a word from the person? Everybody can register a client, so
+   * May an error lead the browser to the client without a word from the person? Everyone can register a client, so
    * only to a program on the person's own machine, or to a client that the person has let in before (RFC 9700
    * §4.11.2: everything else makes the service a link to wherever a stranger likes).
    */
@@ -218,8 +218,8 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
 }
 
 /**
- * A program on the person's own machine waits for an answer: it hears at once that it has to register anew. Nobody
- * else does (RFC 6749 §4.1.2.1), since the address is a stranger's word; the person reads it here.
+ * A program on the person's own machine waits for an answer: it hears at once that it has to register anew. Others
+ * do not (RFC 6749 §4.1.2.1), since the address is a stranger's word; the person reads it here.
  */
 function unknownClient(query: URLSearchParams): CheckedRequest {
   const error = new OAuthError(

@@ -1,7 +1,7 @@
 /**
  * Grants and the tokens that hang on them. A grant is one consent; a code or a device code begins its chain of refresh
  * tokens, and every refresh goes one step along it. The step is derived from what was presented (a keyed hash), so the
- * chain never forks: whoever presents the same again within a short while hears the same successor. That keeps two
+ * chain never forks: a client that presents the same again soon hears the same successor. That keeps two
  * processes of one client, and a client whose answer was lost, signed in; a copy is noticed all the same, because of
  * two holders of one token one is late. Whatever smells of a copy ends the grant with everything on it.
  */

@@ -1,6 +1,6 @@
 /**
  * The invisible bot check. People and plain tools within their limits never notice it: a filled honeypot is refused,
- * a form that is sent faster than anybody types is held for a moment, and only suspicious traffic is asked for a proof
+ * a form that is sent faster than people type is held for a moment, and only suspicious traffic is asked for a proof
  * of work, which our page solves by itself.
  */
 import { HOUR_MS } from '../../../shared/clock.ts'
@@ -22,7 +22,7 @@ export interface Signals {
 
 export type BotVerdict = 'pass' | 'wait' | 'reject' | 'prove'
 
-/** Nobody reads the page, picks a file and sends it faster than this. */
+/** No person reads the page, picks a file and sends it faster. */
 const MIN_FORM_MS = 700
 const MAX_FORM_AGE_MS = 24 * HOUR_MS
 const SUSPICIOUS_REJECTIONS = 5

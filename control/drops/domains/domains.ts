@@ -1,7 +1,7 @@
 /**
  * Custom domains: claim a name, prove it by DNS, have it served with a certificate.
  *
- *   claim ─▶ awaiting_dns ─▶ issuing ─▶ active ⇄ failing        blocked: somebody else holds it, or the plan ended
+ *   claim ─▶ awaiting_dns ─▶ issuing ─▶ active ⇄ failing        blocked: another account holds it, or the plan ended
  *
  * doctor/checks.ts moves a domain from state to state. The edges are asked for a certificate only once DNS has proven the
  * name; they never order one by themselves.
@@ -67,7 +67,7 @@ export interface Domains {
   runDueChecks(): Promise<number>
   /** The edges have a new certificate, or gave one up (''). Told by the change log. */
   certificateChanged(name: string, sealed: string): Promise<void>
-  /** What the log told while nobody listened. */
+  /** What the log told while no control listened. */
   catchUp(): Promise<void>
   mirror: Mirror
   /** Routes of a locked site's domains, for `refreshRoutes`. A site that is gone gives its domains up. */
@@ -76,7 +76,7 @@ export interface Domains {
   republishCertificates(target: Redis): Promise<void>
   /**
    * The plan has ended: visitors of a domain see the page of a paused drop, over the certificate that it keeps, and
-   * nobody else gets the name without proof. Resolves the names that were served.
+   * no other account gets the name without proof. Resolves the names that were served.
    */
   stop(tx: Sql, orgId: string): Promise<string[]>
   /**

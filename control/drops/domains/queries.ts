@@ -107,10 +107,10 @@ export async function findById(sql: Sql, id: string): Promise<DomainRow | undefi
 }
 
 /**
- * The claim as it is once nobody else can change it; undefined when it is gone. Everybody locks in this order:
+ * The domain as it is once no other caller can change it; undefined when it is gone. All lock in this order:
  *   1. the site    its slug, its life, and the routes of all of its domains
- *   2. the name    claims of other accounts to it, also before any of them holds it
- *   3. the claim   a plan that ends takes the claims without their names
+ *   2. the name    other accounts may have added it, also before any of them holds it
+ *   3. the domain  a plan that ends takes the domains without their names
  */
 export async function lockDomain(
   sql: Sql,

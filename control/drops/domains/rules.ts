@@ -73,7 +73,7 @@ export function decide(facts: CheckFacts): Decision {
   const { reason } = facts.diagnosis
   const hasCertificate = facts.certificateEndsMs !== undefined && facts.certificateEndsMs > nowMs
   if (reason !== null) {
-    // Somebody who takes over a name that is being served goes on serving it.
+    // An account that takes over a name that is being served goes on serving it.
     const isServable = holds && hasCertificate && (isServed(facts.state) || WAITS_FOR_OWNER.has(reason))
     if (isServable) return { state: 'failing', reason, holds, wanted: true }
     const isNear = WAY_IN.has(reason) && holds

@@ -1,6 +1,6 @@
 /**
  * What happens to domains by itself: due checks run, and the change log tells when the edges have a certificate.
- * What the log told while nobody listened is caught up with at the start and with every check.
+ * What the log told while no control listened is caught up with at the start and with every check.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'

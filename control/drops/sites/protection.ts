@@ -37,7 +37,7 @@ export async function preparePassword(
   return { before, hash: isSame ? before : await hashPassword(password) }
 }
 
-/** The site is locked; its plan may have ended meanwhile. Returns whether anything changed: else nobody is locked out. */
+/** The site is locked; its plan may have ended since. Returns whether anything changed: else no one is locked out. */
 export async function writePassword(sql: Sql, site: SiteFacts, wanted: WantedPassword, now: Date): Promise<boolean> {
   if (wanted.hash !== null) requirePasswordFeature(site.plan)
   if (wanted.hash === wanted.before && wanted.before === site.password_hash) return false

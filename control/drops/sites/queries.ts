@@ -92,7 +92,7 @@ export async function setChosen(sql: Sql, orgId: string, siteIds: readonly strin
       and stays_live <> (id = any(${siteIds as string[]}))`
 }
 
-/** Whoever tells owners of clocks looks at this one as soon as it can. */
+/** The job that tells owners of clocks looks at this one as soon as it can. */
 export async function setClock(sql: Sql, siteId: string, clock: ClockColumns, now: Date): Promise<void> {
   await sql`update sites set ${sql({ ...clock, next_notice_at: now })} where id = ${siteId}`
 }
@@ -116,7 +116,7 @@ export async function insertSite(
 }
 
 /**
- * Takes a slug for a site: free, cooled down, or the site's own former one. False when somebody holds it.
+ * Takes a slug for a site: free, cooled down, or the site's own former one. False when another site holds it.
  * One statement, so that of many racing callers exactly one wins.
  */
 export async function takeSlug(sql: Sql, slug: string, siteId: string, now: Date): Promise<boolean> {
@@ -141,7 +141,7 @@ export async function slugsOf(sql: Sql, siteId: string): Promise<HeldSlug[]> {
   return sql<HeldSlug[]>`select slug, kind, free_at from slugs where site_id = ${siteId}`
 }
 
-/** These redirect no longer; returns those that nobody else has taken meanwhile. */
+/** These redirect no longer; returns those that were not taken meanwhile. */
 export async function retireSlugs(sql: Sql, siteId: string, slugs: readonly string[]): Promise<string[]> {
   const rows = await sql<{ slug: string }[]>`
     update slugs set kind = 'tombstone' where slug = any(${slugs as string[]}) and site_id = ${siteId} and kind = 'former'

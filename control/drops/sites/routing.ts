@@ -35,7 +35,7 @@ export function createRefreshRoutes({
   }
 
   return async (sql, siteId) => {
-    // Whoever waited for another change writes what that one left behind, not what was there before it.
+    // A change that waited for another writes what that one left behind, not what was there before it.
     await lockSite(sql, siteId)
     const found = await findSite(sql, siteId)
     if (!found) return

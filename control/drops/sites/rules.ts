@@ -33,10 +33,10 @@ export interface SiteFacts {
   created_at: Date
   updated_at: Date
   published_at: Date | null
-  /** `anonymous` while nobody owns it. */
+  /** `anonymous` without an owner. */
   plan: PlanName
   owner_verified: boolean
-  /** The owner's last sign-in; null while nobody owns it. */
+  /** The owner's last sign-in; null without an owner. */
   owner_seen_at: Date | null
 }
 
@@ -78,7 +78,7 @@ export function siteRouteOf(
     version_number: live?.number ?? 0,
     versions: state === 'gone' ? [] : versions.map((version) => [version.number, version.manifest_hash]),
     expires_at: site.expires_at?.getTime() ?? null,
-    // A password stays in force when the plan ends: nobody's private drop becomes public by a missed payment.
+    // A password stays in force when the plan ends: no private drop becomes public by a missed payment.
     password: site.password_hash ? { hash: site.password_hash, generation: site.password_generation } : null,
     spa_fallback: site.spa_fallback,
     badge: plan.badge,
@@ -89,7 +89,7 @@ export function siteRouteOf(
 export interface HeldSlug {
   slug: string
   kind: 'current' | 'former' | 'tombstone'
-  /** When somebody else may take it; null while it is in use. */
+  /** When others may take it; null while it is in use. */
   free_at: Date | null
 }
 

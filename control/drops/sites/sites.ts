@@ -244,7 +244,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
   /** Deletes for good, inside the caller's transaction; the address says "gone" from then on. */
   async function remove(tx: Sql, site: SiteFacts): Promise<void> {
     await queries.markDeleted(tx, site.id, now())
-    // Nobody has ever seen anything at the address of a drop without content: it is free again at once.
+    // There was never anything to see at the address of a drop without content: it is free again at once.
     const wasPublished = site.next_version_number > 1
     const coolsUntil = clock.now() + (wasPublished ? config.slugCooldownMs : 0)
     await queries.releaseSlug(tx, site.slug, 'tombstone', new Date(coolsUntil))

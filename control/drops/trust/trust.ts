@@ -50,7 +50,7 @@ export interface Trust {
   /** `address`: a slug, a host or a URL; any that an edge serves. The owner gets the reason by mail. */
   takedown(moderator: Moderator, address: string, reason: string): Promise<{ pending: boolean }>
   restore(moderator: Moderator, slug: string): Promise<{ pending: boolean }>
-  /** Everybody may report an address of ours. */
+  /** Everyone may report an address of ours. */
   report(report: AbuseReport): Promise<{ id: string }>
   /** Puts a published page into the review queue, in the publish's transaction. */
   queue(sql: Sql, siteId: string, inspection: Inspection): Promise<void>

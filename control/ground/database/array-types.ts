@@ -1,6 +1,6 @@
 /**
  * The arrays that our queries use, as literals. The driver would ask every new connection for all array types, and end
- * the process where Postgres goes away during that question (nobody awaits the answer).
+ * the process where Postgres goes away during that question (no caller awaits the answer).
  */
 const TEXT_ARRAY = 1009
 const BIGINT_ARRAY = 1016

@@ -33,7 +33,7 @@ export function newCall(): Call {
 
 const calls = new AsyncLocalStorage<Call | undefined>()
 
-/** Does the work, and whatever it awaits, as part of this call; as part of none where it serves everybody. */
+/** Does the work, and whatever it awaits, as part of this call; as part of none where it serves everyone. */
 export function runAs<Result>(call: Call | undefined, work: () => Result): Result {
   return calls.run(call, work)
 }

@@ -15,7 +15,7 @@ export interface DatabaseOptions {
 }
 
 /**
- * A process that vanished with its machine leaves its locks behind for no longer. Longer than anybody waits for Stripe
+ * A process that vanished with its machine leaves its locks behind for no longer. Longer than any call waits for Stripe
  * or a mail server inside a transaction.
  */
 const MAX_IDLE_IN_TRANSACTION_MS = 5 * MINUTE_MS
@@ -39,7 +39,7 @@ function openPool({ url, maxConnections }: DatabaseOptions): Pool {
     onnotice: () => {},
     fetch_types: false,
     types: {
-      // Sizes and counts fit a double exactly; nobody wants strings.
+      // Sizes and counts fit a double exactly; strings would be a nuisance.
       bigint: { to: 20, from: [20], parse: Number, serialize: String },
       ...arrayTypes,
     },
@@ -92,7 +92,7 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
   return code === '23505' && (constraint === undefined || constraint_name === constraint)
 }
 
-/** A document for a `jsonb` column. What it holds has been checked by whoever made it. */
+/** A document for a `jsonb` column. What it holds has been checked by its maker. */
 export function jsonb(sql: Sql, document: object): postgres.Parameter {
   return sql.json(document as postgres.JSONValue)
 }

@@ -1,6 +1,6 @@
 /**
  * Is Postgres there? A query on a connection that died silently, or to a server that is frozen, would wait for minutes;
- * whoever calls the API learns within two seconds instead.
+ * callers of the API learn it within two seconds instead.
  *
  *   asked every PING_EVERY_MS on a connection of its own ─▶ answered: available
  *                                                        └▶ error, or silent for PING_MS: away; asked anew on a new connection

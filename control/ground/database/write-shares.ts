@@ -1,7 +1,7 @@
 /**
  * The pool of connections is shared: transactions of one network, or for one organisation, hold only a part of it, so that
- * a hundred uploads that wait for the lock of one drop do not hold up everybody else's sign-in. Who waits too long hears
- * 503. Jobs work for everybody and do not wait here.
+ * a hundred uploads that wait for the lock of one drop do not hold up everyone else's sign-in. Who waits too long hears
+ * 503. Jobs work for everyone and do not wait here.
  */
 import { errors } from '../../../shared/errors.ts'
 import { createShares, type Shares, type ShareLimits } from '../../../shared/shares.ts'
@@ -22,7 +22,7 @@ export interface WriteShares {
 }
 
 export function createWriteShares(limits: ShareLimits): WriteShares {
-  // The organisation first, and without a total: whoever waits there holds nothing that others need.
+  // The organisation first, and without a total: callers that wait there hold nothing that others need.
   const organisations = createShares({ ...limits, places: Number.POSITIVE_INFINITY })
   const networks = createShares(limits)
   return {

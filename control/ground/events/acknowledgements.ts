@@ -43,7 +43,7 @@ interface Edges {
   readonly live: readonly LiveEdge[]
 }
 
-/** One poller for all waiting callers; it runs only while somebody waits. */
+/** One poller for all waiting callers; it runs only while one waits. */
 export function createAcknowledgements(
   redis: EdgeRegistry & Pick<RedisCommands, 'mget'>,
   timers: Timers,
@@ -53,7 +53,7 @@ export function createAcknowledgements(
 
   async function look(): Promise<Edges | undefined> {
     try {
-      // The edges first: what they served then is ours if nobody has claimed Redis until now.
+      // The edges first: what they served then is ours if no other history has taken Redis until now.
       const live = await liveEdges(redis)
       const [epoch = null, writer = null] = await redis.mget([keys.epoch, keys.writer])
       return { epoch, writer, live }

@@ -3,7 +3,7 @@ import { historyOfRevision, relationOf, type History } from '../../../shared/his
 import type { DatabaseHistory } from './publication.ts'
 
 export interface Published {
-  /** Whose database publishes to this Redis; undefined: nobody's yet, or that of a release without histories. */
+  /** Whose database publishes to this Redis; undefined: none yet, or a release without histories. */
   readonly writer: History | undefined
   /** The newest revision that was ever published, and what our table has for its host. */
   readonly newest: { readonly revision: number; readonly ours: number | undefined } | undefined
@@ -30,7 +30,7 @@ export type Standing =
  *
  *   1. The database lives another life than the one that its history was begun in: it was restored or failed over.
  *   2. Another database publishes here, of a history that ours does not know, and ours was not restored: perhaps it is
- *      the old one, which somebody forgot to stop. It must not win; an operator says so if it shall.
+ *      the old one, left running by mistake. It must not win unless an operator says so.
  *   3. Something was published that our table has never had: its files were set back without a trace.
  *   4. An edge comes back from a history that was lost, and stays. Not before Redis is ours: an old primary may be the
  *      first to find it empty.
@@ -58,7 +58,7 @@ export function standingOf(own: DatabaseHistory, published: Published): Standing
   return { kind: 'go on' }
 }
 
-/** Larger than all that anybody holds. */
+/** Larger than all that exist. */
 export function nextOrdinal(own: History, { writer, newest, edges }: Published): number {
   const known = [own, ...(writer ? [writer] : []), ...edges.all].map(({ ordinal }) => ordinal)
   return Math.max(...known, newest ? historyOfRevision(newest.revision) : 0) + 1

@@ -20,10 +20,10 @@ export interface DatabaseHistory extends History {
   readonly removedUnknown: number
 }
 
-/** One transaction that holds the publication lock: nobody else publishes from this database meanwhile. */
+/** One transaction that holds the publication lock: no other process publishes from this database meanwhile. */
 export interface Publication {
   history(): Promise<DatabaseHistory>
-  /** Gives every route a revision of the new history, in the order of the old ones, in which nobody else writes. */
+  /** Gives every route a revision of the new history, in the order of the old ones. No other database writes in it. */
   beginHistory(history: History): Promise<void>
   /** In order of their changes. */
   outbox(limit: number): Promise<OutboxRow[]>

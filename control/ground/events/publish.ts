@@ -103,7 +103,7 @@ export function createPublishing(deps: PublishingDependencies): Events {
   let running = false
   let loop: Promise<void> = Promise.resolve()
 
-  // What one run publishes is news of everybody: it does not end with the call that happened to start it.
+  // What one run publishes is news of everyone: it does not end with the call that happened to start it.
   const flush = coalesced(() => runAs(undefined, () => publisher.flush(edgeHistories)))
 
   async function lookAtEdges(): Promise<void> {

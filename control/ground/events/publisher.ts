@@ -1,9 +1,9 @@
 /**
  * Carries the outbox to Redis. Everything here happens under the publication lock of Postgres.
  *
- * 1. Which history do we write, and may we (history-rules.ts)? A new one begins by claiming Redis for itself, so that a
- *    database that was left behind cannot write any more. Whoever dies on the way, the next to come can go on: a
- *    database that was restored knows so until it commits, and any other commits its new history before it claims Redis.
+ * 1. Which history do we write, and may we (history-rules.ts)? A new one begins by taking Redis for itself, so that a
+ *    database that was left behind cannot write any more. If a publisher dies on the way, the next one can go on: a
+ *    database that was restored knows so until it commits, and any other commits its new history before it takes Redis.
  * 2. Is everything in Redis? Without an epoch (new, flushed), or in another life of Redis itself (a promoted replica or a
  *    server that was started again from its file may lack what the last one had confirmed), all is published again,
  *    the epoch is set when all is there, and the life of Redis as the last step.
@@ -31,7 +31,7 @@ export interface PublisherDependencies {
   /** A connection of its own: WATCH belongs to a connection. */
   readonly redis: RedisCommands
   readonly log: Log
-  /** Letters and digits that nobody has used before. */
+  /** Letters and digits that were never used before. */
   newToken(): string
   /** Further things that live in the snapshot (certificates); called while everything is republished. */
   readonly republishers: readonly (() => Promise<void>)[]
@@ -145,7 +145,7 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
         const level = own.ordinal === NO_HISTORY ? 'info' : 'warn'
         log[level]({ history: history.ordinal, why: standing.why }, 'a new history of the routing table begins')
         if (!own.ofThisLife) return history
-        // A claim that was never committed would be another database's to whoever comes next.
+        // To the next publisher, a history that was never committed would be another database's.
         await redis.unwatch()
         return undefined
       }

@@ -30,7 +30,7 @@ function publicationOf(sql: Sql): Publication {
 
     async beginHistory(history) {
       await sql`set local statement_timeout = 0`
-      // Whoever has changed a route and not committed yet is waited for; who comes later draws a revision of the new history.
+      // Waits for changes of routes that are not committed yet; later ones draw a revision of the new history.
       await sql`lock table routes in exclusive mode`
       const floor = revisionFloor(history.ordinal)
       await sql`

@@ -6,7 +6,7 @@ const MAX_EMAIL_CHARS = 254
 const MAX_LOCAL_PART_CHARS = 64
 const LOCAL_PART = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/
 
-/** Lower case, since nobody runs two mailboxes that differ in case; throws when it cannot be an address. */
+/** Lower case, since no mailboxes differ in case alone; throws when it cannot be an address. */
 export function parseEmail(text: string): string {
   const email = text.trim().toLowerCase()
   const at = email.lastIndexOf('@')

@@ -4,10 +4,10 @@
  * 1. A sender locks the mail's row (FOR NO KEY UPDATE SKIP LOCKED) for as long as it sends.
  * 2. Before SMTP's final dot it notes the hand-over in a transaction of its own. The note's primary key admits one
  *    sender, even if a lost connection to Postgres has let a second one at the row. The note is committed in the tick
- *    in which the dot is written, not before: nothing is waited for between the two.
+ *    in which the dot is written, not before: there is no wait between the two.
  * 3. After the server's 250 it marks the mail sent, drops the note and commits.
  *
- * Killed before the dot, nobody has the mail and Postgres rolls the note back: the next sender sends it. Killed after
+ * Killed before the dot, the mail has not left and Postgres rolls the note back: the next sender sends it. Killed after
  * the dot, it is on its way (the kernel delivers what was written, the dot and the commit): the next sender finds the
  * note and marks the mail sent. An error that is seen after the dot (the server refused, the connection broke) removes
  * the note and tries again: a duplicate with the same Message-ID is better than a loss, and that is also what a kill

@@ -17,7 +17,7 @@ export function composeMessage({ id, from, to, createdAt, content }: Message): P
     subject: content.subject,
     date: createdAt,
     messageId: messageIdOf(id, from),
-    // RFC 3834: nobody's holiday notice needs to answer this.
+    // RFC 3834: no holiday notice needs to answer this.
     headers: { 'Auto-Submitted': 'auto-generated' },
     alternatives: [part('text/plain', content.text), part('text/html', content.html)],
     disableFileAccess: true,
@@ -36,7 +36,7 @@ function messageIdOf(mailId: string, from: string): string {
 const MAX_LINE_CHARS = 900
 
 /**
- * As it is where that is legal: a link is then never folded or escaped, whoever reads it. Given `raw`, the
+ * As it is where that is legal: a link is then never folded or escaped. Given `raw`, the
  * composer leaves a part alone; otherwise it chooses quoted-printable.
  */
 function part(type: string, content: string): { raw: string } | { contentType: string; content: string } {

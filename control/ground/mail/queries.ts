@@ -1,6 +1,6 @@
 import type { Sql } from '../database/sql.ts'
 
-/** Every control listens; whoever is first sends. */
+/** Every control listens; the first one sends. */
 export const MAIL_CHANNEL = 'dropway_mail'
 
 export interface MailRow {
@@ -50,7 +50,7 @@ async function deleteHandover(sql: Sql, mailId: string): Promise<void> {
   await sql`delete from mail_handovers where mail_id = ${mailId}`
 }
 
-/** The body goes: it held links, and nobody needs it any more. */
+/** The body goes: it held links, and is not needed any more. */
 export async function markMailSent(sql: Sql, mailId: string, now: Date): Promise<void> {
   await sql`update mails set sent_at = ${now}, sealed = '', last_error = null where id = ${mailId}`
   await deleteHandover(sql, mailId)
@@ -70,7 +70,7 @@ export async function deleteSettledMails(sql: Sql, before: Date): Promise<void> 
   await sql`delete from mails where coalesce(sent_at, failed_at) < ${before}`
 }
 
-/** Sent, failed or waiting: nobody is left to read them. */
+/** Sent, failed or waiting: their reader is gone. */
 export async function deleteMailsTo(sql: Sql, recipients: readonly string[]): Promise<void> {
   await sql`delete from mails where lower(recipient) = any(${recipients as string[]})`
 }

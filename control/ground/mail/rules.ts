@@ -1,7 +1,7 @@
 /** When to try a mail again. */
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../shared/clock.ts'
 
-/** After attempt n. A mail server's restart costs seconds, its outage hours; after two days nobody waits any more. */
+/** After attempt n. A mail server's restart costs seconds, its outage hours; after two days no one waits any more. */
 const RETRY_DELAYS_MS = [
   5 * SECOND_MS,
   30 * SECOND_MS,

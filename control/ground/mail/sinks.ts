@@ -7,7 +7,7 @@ import { SECOND_MS } from '../../../shared/clock.ts'
 import { composeMessage, type Message } from './message.ts'
 
 export interface Handover {
-  /** Awaited before the point of no return: until then nobody has the mail. When it throws, nothing was sent. */
+  /** Awaited before the point of no return: until then the mail has not left. When it throws, nothing was sent. */
   prepare(): Promise<void>
   /** Called together with the point of no return, in one tick: from then on the receiver may have the mail. */
   happens(): void

@@ -116,7 +116,7 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
   reset: ({ link, until }) => ({
     subject: 'Choose a new password',
     paragraphs: [
-      'Somebody, hopefully you, asked to reset the password of your Dropway account.',
+      'Someone, hopefully you, asked to reset the password of your Dropway account.',
       `The link works once, until ${formatTime(until)}. You will be signed out everywhere else, and your API tokens and connected apps end.`,
     ],
     action: { label: 'Choose a new password', url: link },
@@ -213,7 +213,7 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     ],
     items: drops.map((drop) => ({ ...drop, note: `not visible until you verify; deleted on ${formatTime(at)}` })),
     action: { label: 'Verify my address', url: link },
-    footer: 'You get this mail because somebody signed up to Dropway with this address. If it was not you, do nothing.',
+    footer: 'You get this mail because someone signed up to Dropway with this address. If it was not you, do nothing.',
   }),
   receipt: ({ plan, amount, paidAt, periodEnd, invoiceLink, billingLink }) => ({
     subject: `Receipt for Dropway ${plan}: ${amount}`,
@@ -309,7 +309,7 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     subject: `${domain} has moved to another account`,
     paragraphs: [
       `Another Dropway account has proven that ${domain} is theirs. From now on it leads to their drop, not to yours.`,
-      'If the domain is yours and you did not do that, somebody else can change its DNS records: check who can, at your DNS provider. The page shows the record that brings the domain back.',
+      'If the domain is yours and you did not do that, someone else can change its DNS records: check who can, at your DNS provider. The page shows the record that brings the domain back.',
     ],
     action: { label: 'Open my domains', url: link },
     footer: DOMAIN,

@@ -83,7 +83,7 @@ export class App {
       {
         keepAliveTimeout: KEEP_ALIVE_MS,
         headersTimeout: HEADERS_TIMEOUT_MS,
-        // An upload may take as long as it takes; whoever reads it watches for a stall.
+        // An upload may take as long as it takes; its reader watches for a stall.
         requestTimeout: 0,
         maxHeaderSize: MAX_HEADER_BYTES,
         joinDuplicateHeaders: true,

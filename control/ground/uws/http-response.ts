@@ -232,7 +232,7 @@ function toBytes(value: RecognizedString): Uint8Array {
     : new Uint8Array(value)
 }
 
-/** Most chunks of a body have a buffer of their own. Whoever keeps one copies it: to the caller it is only lent. */
+/** Most chunks of a body have a buffer of their own. To keep one, copy it: to the caller it is only lent. */
 function toArrayBuffer(bytes: Buffer): ArrayBuffer {
   if (bytes.byteLength === bytes.buffer.byteLength) return bytes.buffer as ArrayBuffer
   const copy = new ArrayBuffer(bytes.byteLength)

@@ -9,7 +9,7 @@ import type { WantedPort } from './preflight.ts'
 export interface SupervisorConfig {
   readonly baseUrl: string
   readonly dataDir: string
-  /** Set: somebody else's Postgres or Redis is used, and ours is not started. */
+  /** Set: another Postgres or Redis is used, and ours is not started. */
   readonly databaseUrl: string | undefined
   readonly redisUrl: string | undefined
   readonly ports: readonly WantedPort[]

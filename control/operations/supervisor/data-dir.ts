@@ -38,7 +38,7 @@ function closeToOthers(dataDir: string): void {
   closeTree(dataDir)
 }
 
-/** From the top, so that nobody gets in while the rest is closed. */
+/** From the top, so that no other user gets in meanwhile. */
 function closeTree(file: string): void {
   const stats = lstatSync(file)
   if (stats.isSymbolicLink()) return

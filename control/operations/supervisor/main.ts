@@ -31,7 +31,7 @@ async function main(): Promise<void> {
     return
   }
   keepFilesPrivate()
-  // Whoever started us may be gone: nobody reading our lines is no reason to stop serving.
+  // The process that started us may be gone: unread lines are no reason to stop serving.
   process.stdout.on('error', () => {})
   process.stderr.on('error', () => {})
   const report = createReport(process.stdout)
@@ -58,7 +58,7 @@ const SAME_SIGNAL_MS = 500
 interface StopSignals {
   readonly requested: boolean
   readonly first: Promise<void>
-  /** Somebody has lost patience. */
+  /** The operator has lost patience. */
   readonly second: Promise<void>
 }
 

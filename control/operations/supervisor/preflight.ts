@@ -15,7 +15,7 @@ export interface WantedPort {
   readonly address: string | undefined
 }
 
-/** Refuses a port that somebody else has, or that we may not have, before anything is started. */
+/** Refuses a port that another program has, or that we may not have, before anything is started. */
 export async function requireFreePorts(wanted: readonly WantedPort[]): Promise<void> {
   for (const [index, { setting, port, address }] of wanted.entries()) {
     if (port === 0) continue

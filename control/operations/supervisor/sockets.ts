@@ -7,7 +7,7 @@ import { canReach, type ServiceUser } from './postgres/service-user.ts'
 
 const MAX_SOCKET_PATH_BYTES = 107
 
-/** Where root puts a short folder: nobody else can create names there. Others use the system's temporary folder. */
+/** Where root puts a short folder: no other user can create names there. Others use the system's temporary folder. */
 const ROOT_PLACE = '/run'
 
 /**
@@ -33,10 +33,10 @@ function shortFolder(preferred: string, user?: ServiceUser): string {
   const place = places.find((candidate) => existsSync(candidate) && canReach(user, candidate)) ?? os.tmpdir()
   const folder = path.join(place, `dropway-${name}`)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  // Anybody may create names in a temporary folder: only trust it when it is ours.
+  // Any user may create names in a temporary folder: only trust it when it is ours.
   const { uid } = lstatSync(folder)
   if (uid !== process.getuid?.() && uid !== user?.uid)
-    throw new Error(`${folder} belongs to somebody else. Remove it, or set DATA_DIR to a shorter path.`)
+    throw new Error(`${folder} belongs to another user. Remove it, or set DATA_DIR to a shorter path.`)
   giveTo(user, folder)
   return folder
 }

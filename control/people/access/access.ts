@@ -21,7 +21,7 @@ import { aliveAt, SESSION_COOKIE } from './sessions.ts'
 export const API_TOKEN_PREFIX = 'dw_'
 export const OAUTH_TOKEN_PREFIX = 'dwo_'
 
-/** "Last used" is for people; a write per call would be for nobody. */
+/** "Last used" is for people; a write per call would help no one. */
 const TOUCH_INTERVAL_MS = MINUTE_MS
 
 /** Our credentials are short; whatever is longer is not hashed. */

@@ -86,7 +86,7 @@ export async function insertToken(
     values (${token.id}, ${token.tokenHash}, ${token.hint}, ${token.name}, ${token.orgId}, ${token.userId}, ${token.createdAt})`
 }
 
-/** A token carries the rights of the account that made it, so everybody sees and revokes only their own. */
+/** A token carries the rights of the account that made it, so everyone sees and revokes only their own. */
 export async function listLiveTokens(sql: Sql, orgId: string, userId: string): Promise<TokenRow[]> {
   return sql<TokenRow[]>`
     select id, name, hint, created_at as "createdAt", last_used_at as "lastUsedAt"

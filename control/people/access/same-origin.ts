@@ -1,5 +1,5 @@
 /**
- * Did our own pages make this request? Browsers set both headers themselves; a page of somebody else cannot
+ * Did our own pages make this request? Browsers set both headers themselves; pages of others cannot
  * forge them. Drops live on sibling hosts, so "same-site" is not enough: they may be hostile.
  */
 import type { Request } from '../../ground/http/route.ts'

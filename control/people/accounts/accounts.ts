@@ -1,4 +1,4 @@
-/** Accounts: who somebody is, and everything that happens to that. See contract.ts for the promises. */
+/** Accounts: who a person is, and everything that happens to that. See contract.ts for the promises. */
 import { DAY_MS } from '../../../shared/clock.ts'
 import { createProofOfWork } from '../../../shared/proof-of-work.ts'
 import { createThrottle } from '../../ground/http/limits/throttle.ts'

@@ -1,4 +1,4 @@
-/** How accounts end: by their person, because nobody ever verified them, and out of the logs afterwards. */
+/** How accounts end: by their person, because they were never verified, and out of the logs afterwards. */
 import type { Clock } from '../../../shared/clock.ts'
 import { errors } from '../../../shared/errors.ts'
 import { leadsOf } from '../../../shared/warnings.ts'
@@ -176,7 +176,7 @@ export interface Erasure {
 
 /**
  * What names a person outlives the account for a while, in the audit logs of organisations and in the records of mails:
- * whoever misused it can be asked about. After the period that the page for deleting an account names, it goes too.
+ * misuse can then still be traced. After the period that the page for deleting an account names, it goes too.
  */
 export function createErasure({ sql, clock, keptMs }: { sql: Pool; clock: Clock; keptMs: number }): Erasure {
   const eraseNext = (): Promise<boolean> =>
@@ -184,7 +184,7 @@ export function createErasure({ sql, clock, keptMs }: { sql: Pool; clock: Clock;
       const userId = await lockErasable(tx, new Date(clock.now() - keptMs))
       if (userId === undefined) return false
       const known = await emailsIn(tx, userId)
-      // Somebody may have signed up again with the same address: that account's records are not this one's.
+      // A person may have signed up again with the same address: that account's records are not this one's.
       const inUse = await emailsInUse(tx, known)
       const addresses = known.filter((address) => !inUse.includes(address))
       await eraseFromAudit(tx, userId, addresses)

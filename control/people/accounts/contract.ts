@@ -73,7 +73,7 @@ export interface Accounts {
   isLinkValid(kind: LinkKind, token: string): Promise<boolean>
   /**
    * Sets the password, ends every session, API token and connected app, signs in: a person who resets may have lost the
-   * account to somebody else. Proves the mailbox, hence verifies the e-mail too.
+   * account to someone else. Proves the mailbox, hence verifies the e-mail too.
    */
   resetPassword(input: { token: string; password: string }, circumstances: Circumstances): Promise<SignedIn>
   /** Ends every other session, and API tokens and connected apps when asked to; the calling session gets a new cookie. */
@@ -91,7 +91,7 @@ export interface Accounts {
   deleteAccount(actor: Actor, input: { password: string }): Promise<{ setCookie: string }>
 
   /**
-   * Accounts that were never verified, pay nothing and work with nobody are told of their end and closed with their
+   * Accounts that were never verified, pay nothing and work with no one are told of their end and closed with their
    * drops. Resolves how many were closed; the caller tells the edges.
    */
   closeUnverified(): Promise<number>

@@ -96,7 +96,7 @@ export function createEmailChange({
       const email = parseEmail(newEmail)
       await requirePassword(sql, throttle, actor, password)
       await throttle.require('emailChangePerAccount', actor.userId)
-      // An address that somebody uses already gets no mail, and the answer does not tell.
+      // An address that is in use already gets no mail, and the answer does not tell.
       if (await findUserByEmail(sql, email)) return
       await transaction(sql, (tx) => links.send(tx, 'email_change', { userId: actor.userId, email }))
     },
@@ -128,7 +128,7 @@ export function createEmailChange({
         })
         return link.email
       }).catch((error: unknown) => {
-        // Somebody signed up with it since the link was sent.
+        // It was signed up with since the link was sent.
         if (isUniqueViolation(error, 'users_email')) throw errors.invalidLink()
         throw error
       })

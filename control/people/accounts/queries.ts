@@ -115,7 +115,7 @@ export async function insertAccountNotice(
     values (${userId}, ${notice.kind}, ${notice.actsAt}, ${notice.sentAt})`
 }
 
-/** Drops of the organisations that somebody owns, as their owner knows them. */
+/** Drops of the organisations that a user owns, as their owner knows them. */
 export async function listOwnedDrops(sql: Sql, userId: string): Promise<{ name: string; slug: string }[]> {
   return sql<{ name: string; slug: string }[]>`
     select coalesce(nullif(s.name, ''), nullif(s.title, ''), s.slug) as name, s.slug

@@ -1,4 +1,4 @@
-/** Decisions about accounts: what is an acceptable password, how often somebody may try. */
+/** Decisions about accounts: what is an acceptable password, how often a caller may try. */
 import { isIPv6 } from 'node:net'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/clock.ts'
 import { errors } from '../../../shared/errors.ts'
@@ -36,7 +36,7 @@ export const DUMMY_PASSWORD_HASH =
 export const LINK_LIFETIMES_MS = { verify: 3 * DAY_MS, reset: HOUR_MS, email_change: DAY_MS } as const
 
 /**
- * Attempts per window. Somebody who forgot a password needs a handful; a whole office shares an address. Beyond its
+ * Attempts per window. A person who forgot a password needs a handful; a whole office shares an address. Beyond its
  * allowance a sign-in is not refused but costs a proof of work: strangers' guesses must not lock the owner out.
  */
 export const ALLOWANCES = {
@@ -56,7 +56,7 @@ export const ALLOWANCES = {
 
 export type AllowanceName = keyof typeof ALLOWANCES
 
-/** Whoever has an IPv6 address has at least a /64 of them. */
+/** A holder of one IPv6 address has at least a /64 of them. */
 export function networkOf(ip: string): string {
   if (!isIPv6(ip)) return ip
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip)?.[1]

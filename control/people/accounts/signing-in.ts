@@ -26,7 +26,7 @@ type SigningIn = Pick<Accounts, 'signIn' | 'signOut' | 'signOutEverywhere' | 'li
 const MAX_TRIED_PASSWORD_CHARS = 1000
 
 export function createSigningIn({ sql, hooks, throttle, now, proofOfWork }: SigningInDependencies): SigningIn {
-  /** Too many attempts do not lock anybody out: the next one costs the browser some work, each time anew. */
+  /** Too many attempts do not lock the owner out: the next one costs the browser some work, each time anew. */
   async function requireProof(used: number, email: string, proof: string | undefined): Promise<void> {
     const bits = guessBits(used)
     if (bits === undefined) return
@@ -55,7 +55,7 @@ export function createSigningIn({ sql, hooks, throttle, now, proofOfWork }: Sign
     try {
       await requireProof(used, email, proof)
     } catch (error) {
-      // Only guesses count, so that nobody makes the work harder for the owner without doing it.
+      // Only guesses count: making the work harder for the owner costs doing it.
       for (const [name, subject] of attempts) await throttle.refund(name, subject)
       throw error
     }
@@ -106,7 +106,7 @@ export function createSigningIn({ sql, hooks, throttle, now, proofOfWork }: Sign
   }
 }
 
-/** Whoever has proved who they are gets a session, their clocks reset and this browser's drops. */
+/** A person who has proved who they are gets a session, their clocks reset and this browser's drops. */
 export async function enter(
   tx: Sql,
   user: Pick<UserRow, 'id' | 'email' | 'verifiedAt'>,

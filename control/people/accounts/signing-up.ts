@@ -81,7 +81,7 @@ export function createSigningUp({
     async createAccount(input) {
       const email = parseEmail(input.email)
       if (input.password !== undefined) requireGoodPassword(input.password, email)
-      // Without a password nobody can sign in with one; a reset sets the first.
+      // Without a password there is no signing in with one; a reset sets the first.
       const passwordHash = await hashPassword(input.password ?? randomSecret(32))
       const country = resolveCountry({ form: input.country })
       return transaction(sql, async (tx) => {

@@ -47,7 +47,7 @@ export function resolveCountry(hints: {
   return known(hints.geo) ?? known(hints.form) ?? regionOf(hints.acceptLanguage) ?? DEFAULT_COUNTRY
 }
 
-/** Does the trusted proxy say it? Then nobody is asked. */
+/** Does the trusted proxy say it? Then the person is not asked. */
 export function isCountry(code: string | undefined): boolean {
   return known(code) !== undefined
 }

@@ -1,5 +1,5 @@
 /**
- * Organisations: tenants that own drops and plans. Everybody has a personal one; further ones are shared.
+ * Organisations: tenants that own drops and plans. Everyone has a personal one; further ones are shared.
  * An organisation that the caller does not belong to answers like a missing one; so does, for a connected app, every
  * one but that which it was allowed to act for.
  */
@@ -66,7 +66,7 @@ export interface Organisations {
 
   listMembers(actor: Actor, orgId: string): Promise<MemberRow[]>
   changeRole(actor: Actor, orgId: string, userId: string, role: GivableRole): Promise<MemberRow>
-  /** Removes somebody; oneself: leaves. */
+  /** Removes a member; oneself: leaves. */
   removeMember(actor: Actor, orgId: string, userId: string): Promise<void>
   /** The former owner stays as admin. */
   transfer(actor: Actor, orgId: string, toUserId: string): Promise<void>
@@ -262,7 +262,7 @@ export function createOrganisations({
         if (own.personal)
           throw errors.conflict('personal_organisation', 'A personal organisation cannot be transferred.')
         if (toUserId === actor.userId) return
-        // Whoever deletes the account at this moment inherits nothing.
+        // A member who deletes the account at this moment inherits nothing.
         if (!(await lockPerson(tx, toUserId))) throw errors.notFound('member')
         const heir = await otherMember(tx, orgId, toUserId)
         // The drops of an unverified owner answer 503.

@@ -37,7 +37,7 @@ export async function findHomeOrganisation(sql: Sql, userId: string): Promise<st
   return home.id
 }
 
-/** Nobody joins them, and nothing is published to them, until the transaction ends. */
+/** No member joins them, and nothing is published to them, until the transaction ends. */
 export async function lockOwnedOrganisations(
   sql: Sql,
   userId: string,

@@ -62,7 +62,7 @@ export async function listMemberships(sql: Sql, userId: string): Promise<Members
     where m.user_id = ${userId} and o.deleted_at is null order by o.personal desc, o.created_at, o.id`
 }
 
-/** Nothing for somebody who does not belong to it: it is as absent as a missing one. */
+/** Nothing for a user who does not belong to it: it is as absent as a missing one. */
 export async function findMembership(sql: Sql, orgId: string, userId: string): Promise<MembershipRow | undefined> {
   const [row] = await sql<MembershipRow[]>`
     select ${organisationColumns(sql)}, m.role from memberships m join organisations o on o.id = m.org_id

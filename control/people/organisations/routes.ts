@@ -126,7 +126,7 @@ export function organisationRoutes({
       method: 'POST',
       path: '/api/v1/organisations/:id/invitations',
       access: 'verified',
-      summary: 'Invite somebody by mail',
+      summary: 'Invite a person by mail',
       tag,
       body: z.strictObject({ email: z.string(), role: givableRole.default('member') }),
       status: 201,

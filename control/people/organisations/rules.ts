@@ -6,7 +6,7 @@ import { errors } from '../../../shared/errors.ts'
 import { MAX_NAME_CHARS } from '../../../shared/limits.ts'
 import type { PlanName } from '../../../shared/plans.ts'
 
-/** Somebody allowed a connected app to act for one organisation; a session and an API token act for the whole account. */
+/** A connected app was allowed to act for one organisation; a session and an API token act for the whole account. */
 export function mayReach({ via, orgId }: Pick<Actor, 'via' | 'orgId'>, wantedOrgId: string): boolean {
   return via.kind !== 'oauth' || orgId === wantedOrgId
 }
@@ -20,7 +20,7 @@ export function requireWholeAccount({ via }: Pick<Actor, 'via'>): void {
 export const GIVABLE_ROLES = ['admin', 'member'] as const
 export type GivableRole = (typeof GIVABLE_ROLES)[number]
 
-/** Who may invite, promote, demote or remove somebody of that role. */
+/** Who may invite, promote, demote or remove a member of that role. */
 export function permissionToManage(role: Role): Permission {
   return role === 'member' ? 'manage_members' : 'manage_admins'
 }
@@ -48,7 +48,7 @@ export function parseName(text: string): string {
   if (name === '' || name.length > MAX_NAME_CHARS || /\p{Cc}/u.test(name)) {
     throw errors.invalidRequest(`name: use 1 to ${MAX_NAME_CHARS} characters`)
   }
-  // It stands in mails to strangers: an invitation must not carry somebody's advertisement.
+  // It stands in mails to strangers: an invitation must not carry an advertisement.
   if (/:\/\/|www\./i.test(name)) throw errors.invalidRequest('name: leave web addresses out of it')
   return name
 }

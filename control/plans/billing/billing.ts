@@ -145,7 +145,7 @@ export function createBilling(deps: BillingDependencies): Billing {
     return changed
   }
 
-  /** Nobody is left who could cancel: the subscription of a deleted organisation ends here. */
+  /** No one is left who could cancel: the subscription of a deleted organisation ends here. */
   async function endIfAbandoned(tx: Sql, orgId: string, id: string): Promise<void> {
     const organisation = await queries.findOrganisation(tx, orgId)
     const row = (await queries.subscriptionsOf(tx, orgId)).find((candidate) => candidate.id === id)
@@ -177,7 +177,7 @@ export function createBilling(deps: BillingDependencies): Billing {
     }
   }
 
-  /** For somebody who waits for the answer. */
+  /** For a caller who waits for the answer. */
   async function forCustomer<Result>(orgId: string, work: (customer: string) => Promise<Result>): Promise<Result> {
     try {
       await handovers.settle(orgId)
@@ -240,11 +240,11 @@ export function createBilling(deps: BillingDependencies): Billing {
       const event = readEvent(client(), { rawBody, signature, secrets: webhookSecrets, now: clock.now() })
       const subscriptionId = subscriptionNamedBy(event)
       if (subscriptionId === undefined) return
-      // Most repetitions end here, without waiting for anybody; the claim below decides.
+      // Most repetitions end here, without waiting; the note below decides.
       if (await queries.wasActedOn(sql, event.id)) return
       const customerId = idOf((event.data.object as { customer?: string | { id: string } | null }).customer)
       const orgId = await queries.organisationConcerned(sql, { customerId, subscriptionId })
-      if (!orgId) return log.warn({ event: event.id }, 'an event of nobody we know')
+      if (!orgId) return log.warn({ event: event.id }, 'an event of an unknown customer')
       const changed = await exclusive(
         orgId,
         async (tx) => (await queries.noteEvent(tx, event.id, now())) && act(tx, orgId, event),

@@ -1,7 +1,7 @@
 /**
  * The Stripe customer of an organisation: one, made before anything is bought, so that every later attempt is the same
- * customer's. One that is missing at Stripe (deleted there, or known under other keys) is replaced, once, whoever
- * notices it first; what it had bought is asked about again.
+ * customer's. One that is missing at Stripe (deleted there, or known under other keys) is replaced, once,
+ * by the first to notice it; what it had bought is asked about again.
  */
 import type Stripe from 'stripe'
 import { errors } from '../../../shared/errors.ts'

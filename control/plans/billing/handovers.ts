@@ -1,6 +1,6 @@
 /**
  * The bill follows the owner. When an organisation changes hands, Stripe's customer gets the new owner's address, and
- * the former owner's means of payment are taken off it: whoever may no longer cancel is not charged any more. Noted in
+ * the former owner's means of payment are taken off it: a person who may no longer cancel is not charged. Noted in
  * the transaction of the transfer and done afterwards, again and again until Stripe has done it.
  */
 import type Stripe from 'stripe'
@@ -15,11 +15,11 @@ import { orMissing } from './stripe.ts'
 export interface Handovers {
   /** Notes that the bill has to follow the organisation's new owner; resolves to what there is to pay, if anything. */
   note(tx: Sql, orgId: string): Promise<Bill | undefined>
-  /** Does what was noted, if it was. Whoever goes to the portal waits for it: a card that is added stays. */
+  /** Does what was noted, if it was. The way to the portal waits for it: a card that is added stays. */
   settle(orgId: string): Promise<void>
 }
 
-/** Stripe's largest page. More than these nobody can have added through Checkout and the portal. */
+/** Stripe's largest page. Checkout and the portal cannot have added more than these. */
 const PAGE = 100
 
 export function createHandovers({

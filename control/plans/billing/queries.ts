@@ -119,7 +119,7 @@ export async function takeDueSubscriptions(sql: Sql, now: Date, again: Date, lim
     returning id, org_id`
 }
 
-/** As above: what a deleted organisation has open is due at once, before somebody pays for nothing. */
+/** As above: what a deleted organisation has open is due at once, before it is paid for in vain. */
 export async function takeDueCheckouts(sql: Sql, now: Date, again: Date, limit: number): Promise<Due[]> {
   return sql<Due[]>`
     update billing_checkouts set check_at = ${again} where org_id in (

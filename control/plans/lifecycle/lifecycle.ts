@@ -18,7 +18,7 @@ import type { Sites } from '../../drops/sites/sites.ts'
 import * as queries from './queries.ts'
 import { actsAt, dueNotice, mayNotRemove, nextNoticeAt, noticesOf, type Notice, type NoticeSettings } from './rules.ts'
 
-/** Nobody's clock is that wrong by accident of the network. */
+/** No clock is that wrong by accident of the network. */
 const MAX_SKEW_MS = MINUTE_MS
 
 export interface LifecycleDependencies {

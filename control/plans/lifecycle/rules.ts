@@ -108,7 +108,7 @@ const MAX_REMOVED_SHARE = 0.1
 /** Where there are few drops, a tenth of them is nothing unusual. */
 const ALWAYS_REMOVABLE = 20
 
-/** Whether so many are due to be removed that somebody should look first. */
+/** Whether so many are due to be removed that an operator should look first. */
 export function mayNotRemove(due: number, drops: number): boolean {
   return due > Math.max(ALWAYS_REMOVABLE, drops * MAX_REMOVED_SHARE)
 }

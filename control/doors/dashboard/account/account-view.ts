@@ -110,7 +110,7 @@ export function profileBody(viewer: Viewer): Html {
       ${checkbox({
         name: 'end_all',
         label: 'End API tokens and connected apps too',
-        hint: 'If somebody else may know your password. Your scripts and assistants then need new access.',
+        hint: 'If someone else may know your password. Your scripts and assistants then need new access.',
         checked: false,
       })}
       <div><button class="button primary">Change password</button></div>
@@ -162,7 +162,7 @@ export function sessionsBody(viewer: Viewer, sessions: readonly SessionEntry[], 
   `
 }
 
-/** Enough to recognise one's own machine; the raw text helps nobody. */
+/** Enough to recognise one's own machine; the raw text is no help. */
 function browserOf(userAgent: string): string {
   const browser = /Edg\//.test(userAgent)
     ? 'Edge'
@@ -404,7 +404,7 @@ export function dataBody(viewer: Viewer, { ending, keptMs }: { ending: readonly 
   `
 }
 
-/** Said before somebody deletes what is paid for. */
+/** Said before an owner deletes what is paid for. */
 export function endingSubscriptions(ending: readonly Bill[]): Html {
   return html`${ending.map(
     ({ plan, until }) =>

@@ -165,7 +165,7 @@ function memberRow(viewer: Viewer, { current, userId, now }: OrganisationPage, m
 function inviteCard(viewer: Viewer, view: OrganisationPage): Html {
   return html`
     <section class="card" aria-labelledby="invite">
-      <h2 id="invite">Invite somebody</h2>
+      <h2 id="invite">Invite someone</h2>
       <form class="form" method="post" action="/account/organisation/invite">
         ${csrfField(viewer)}
         <div class="row">

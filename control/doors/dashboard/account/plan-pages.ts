@@ -14,7 +14,7 @@ import { messagePage } from '../parts/message-page.ts'
 import { usageBody, type UsagePage } from './plan-view.ts'
 
 export function planRoutes({ sites, domains, billing, config }: DashboardServices, handlers: Handlers): Route[] {
-  /** As of now: the payment that somebody is back from may just have changed the plan. */
+  /** As of now: the payment that the caller is back from may have changed the plan. */
   async function pageOf(caller: Actor): Promise<UsagePage> {
     const overview = await billing.overview(caller)
     const actor: Actor = { ...caller, plan: overview.plan as PlanName }

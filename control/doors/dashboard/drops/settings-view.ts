@@ -103,8 +103,8 @@ function passwordCard(viewer: Viewer, site: ApiSite): Html {
       <p class="soft">
         ${
           site.has_password
-            ? 'Visitors need the password. Changing it locks everybody out at once.'
-            : 'Anybody with the address can see this drop.'
+            ? 'Visitors need the password. Changing it locks everyone out at once.'
+            : 'Anyone with the address can see this drop.'
         } It is access control, not encryption.
       </p>
       ${textField({

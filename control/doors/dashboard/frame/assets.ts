@@ -1,6 +1,6 @@
 /**
  * Style sheet and scripts, made once at start: TypeScript is stripped by Node itself, every file gets the hash
- * of its content in its name, and whoever asks for that name may keep the answer for ever.
+ * of its content in its name, and a browser may keep the answer for ever.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'

@@ -39,7 +39,7 @@ const MESSAGES: ReadonlyMap<string, Flash> = new Map([
   ['revoked', { tone: 'good', text: 'Revoked. It does not work any more.' }],
   ['invited', { tone: 'good', text: 'The invitation is on its way.' }],
   ['switched', { tone: 'good', text: 'You act for this organisation now.' }],
-  ['reported', { tone: 'good', text: 'Thank you. Somebody will look at it.' }],
+  ['reported', { tone: 'good', text: 'Thank you. We will look at it.' }],
   ['done', { tone: 'good', text: 'Done.' }],
 ])
 

@@ -1,6 +1,6 @@
 /**
  * The four kinds of dashboard routes, so that each page says only what is its own:
- * a page for everybody, a page for somebody signed in, and the forms of both. Forms are refused without a CSRF token.
+ * a page for everyone, a page for signed-in people, and the forms of both. Forms are refused without a CSRF token.
  */
 import { ApiError, errors } from '../../../../shared/errors.ts'
 import type { Actor } from '../../../ground/actor.ts'

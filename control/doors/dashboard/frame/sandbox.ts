@@ -1,4 +1,4 @@
-/** Pages that show somebody's own text inside ours: framed by us alone, and without any right of our origin. */
+/** Pages that show a publisher's text inside ours: framed by us alone, and without any right of our origin. */
 import { html as htmlReply } from '../../../ground/http/reply.ts'
 import type { Reply } from '../../../ground/http/route.ts'
 

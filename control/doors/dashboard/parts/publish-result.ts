@@ -40,7 +40,7 @@ export function anonymousResult(drop: AnonymousResult): Html {
       </div>
       <details>
         <summary>Claim it from another device</summary>
-        <p class="hint">Whoever opens this link once, signed in, owns the drop. Keep it to yourself.</p>
+        <p class="hint">The first person to open this link, signed in, owns the drop. Keep it to yourself.</p>
         ${copyRow(drop.claimUrl, 'Claim link')}
       </details>
     </section>

@@ -64,7 +64,7 @@ const STATES: Readonly<Record<SiteState, StateWords>> = {
     word: 'Empty',
     meaning: 'The address is yours. It answers "not found" until you publish something.',
   },
-  live: { tone: 'good', word: 'Live', meaning: 'Everybody with the address can see it.' },
+  live: { tone: 'good', word: 'Live', meaning: 'Everyone with the address can see it.' },
   unverified: {
     tone: 'warn',
     word: 'Hidden',

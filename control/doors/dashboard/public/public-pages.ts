@@ -1,4 +1,4 @@
-/** Pages for everybody: docs, gallery, report. */
+/** Pages for everyone: docs, gallery, report. */
 import { errors } from '../../../../shared/errors.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'

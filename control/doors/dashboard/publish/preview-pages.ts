@@ -10,7 +10,7 @@ import { filenameOfText, isHtml } from './pasted-text.ts'
 import { sandboxed } from '../frame/sandbox.ts'
 import type { DashboardServices } from '../frame/services.ts'
 
-/** Somebody who types without pause sees about one per second; an office behind one address has a few of them. */
+/** A person who types without pause sees about one per second; an office behind one address has a few of them. */
 const PREVIEW_LIMIT: Limit = { points: 900, windowSeconds: 300 }
 
 export function previewRoutes({ csrf, publishing, config, limiter }: DashboardServices, handlers: Handlers): Route[] {

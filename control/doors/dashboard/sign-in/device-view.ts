@@ -53,7 +53,7 @@ export function deviceConsentPage(viewer: Viewer, action: string, asked: DeviceC
     action,
     advice:
       'Allow it only if you have just started it yourself, and if it shows exactly this code. ' +
-      'Somebody who sent you a code or a link would get into your account.',
+      'A person who sent you a code or a link would get into your account.',
     facts: [
       ['Code', html`<code>${asked.userCode}</code>`],
       [

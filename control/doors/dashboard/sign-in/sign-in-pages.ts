@@ -127,7 +127,7 @@ function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[
       orShow(
         async () => {
           const { email } = await accounts.verifyEmail(form.get('token') ?? '')
-          // Whoever came unverified is so no longer, which the frame around the message must know.
+          // A person who came unverified is so no longer, which the frame around the message must know.
           const { viewer } = await handlers.read(request)
           return handlers.reply(viewer, verifiedPage(request, email, actor))
         },

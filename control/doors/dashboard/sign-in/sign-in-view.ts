@@ -6,7 +6,7 @@ import { csrfField, nextQuery, type Page, type Viewer } from '../frame/layout.ts
 import { problemNotice, selectField, textField } from '../parts/form-fields.ts'
 import { countInWords, shortAddress } from '../parts/words.ts'
 
-/** Soon enough for somebody who comes back from the mail, and nothing for us. */
+/** Soon enough for a person who comes back from the mail, and nothing for us. */
 const VERIFY_LOOK_SECONDS = 4
 
 export interface AuthForm {
@@ -262,7 +262,7 @@ export function claimPage(
 }
 
 /**
- * Somebody signed up on the way to a decision that needs a verified address. The page looks again by itself, so that
+ * A person signed up on the way to a decision that needs a verified address. The page looks again by itself, so that
  * opening the link in the mail, in whatever browser, leads on from here.
  */
 export function verifyFirstPage(viewer: Viewer, { email, here }: { email: string; here: string }): Page {

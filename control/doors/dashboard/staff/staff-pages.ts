@@ -1,4 +1,4 @@
-/** `/staff`: for accounts marked staff; everybody else finds nothing here. */
+/** `/staff`: for accounts marked staff; everyone else finds nothing here. */
 import { errors } from '../../../../shared/errors.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'

@@ -1,4 +1,4 @@
-/** Names that could be somebody's own: what may be claimed, where a name lies in its zone. No I/O. */
+/** Names that could be an owner's own: what may be added, where a name lies in its zone. No I/O. */
 import { isIP } from 'node:net'
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { parse as parseSuffix } from 'tldts'
@@ -23,7 +23,7 @@ const NOT_PUBLIC: ReadonlyMap<string, string> = new Map([
   ...['home', 'lan', 'corp', 'intranet', 'private', 'localdomain'].map((name) => [name, 'private networks'] as const),
 ])
 
-/** Free to use where nobody outside is served; no certificate authority issues for them. */
+/** Free to use where no outsider is served; no certificate authority issues for them. */
 const FOR_DEVELOPMENT: ReadonlyMap<string, string> = new Map([
   ['test', 'tests (RFC 6761)'],
   ...['example', 'example.com', 'example.net', 'example.org'].map((name) => [name, 'examples (RFC 6761)'] as const),
@@ -32,7 +32,7 @@ const FOR_DEVELOPMENT: ReadonlyMap<string, string> = new Map([
 /** Authorities refuse longer ones, and each label costs a question about CAA. */
 const MAX_LABELS = 10
 
-/** What somebody typed → an A-label name that could be theirs, or a sentence that says why not. */
+/** What the owner typed → an A-label name that could be theirs, or a sentence that says why not. */
 export function parseDomain(input: string, own: OwnNames): ParsedDomain {
   const typed = input.trim().replace(/\.$/, '')
   if (typed.startsWith('*.') || typed === '*')

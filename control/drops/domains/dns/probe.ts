@@ -15,13 +15,13 @@ const REQUEST_TIMEOUT_MS = 5 * SECOND_MS
 /** A few of many addresses tell enough. */
 const MAX_ADDRESSES = 4
 const MAX_BODY_BYTES = 1024
-/** Somebody else's word about themselves is quoted no longer than this. */
+/** What another server says about itself is quoted up to this length. */
 const MAX_SERVER_CHARS = 40
 
 export interface ProbeDependencies {
   readonly redis: Redis
   readonly challengePort: number
-  /** Private networks may be looked at: only where nobody can be attacked. */
+  /** Private networks may be looked at: only where there is no one to attack. */
   readonly allowPrivateAddresses: boolean
   /** This machine itself may be looked at: the service is at home on it. */
   readonly allowLoopback: boolean
@@ -29,7 +29,7 @@ export interface ProbeDependencies {
 
 export interface AddressProbe {
   readonly address: string
-  /** `stranger`: somebody else answered · `silent`: nobody did · `private`: it was not looked at. */
+  /** `stranger`: another server answered · `silent`: none did · `private`: it was not looked at. */
   readonly outcome: 'ours' | 'stranger' | 'silent' | 'private'
   /** What the stranger calls itself, and answered. */
   readonly server?: string | undefined
@@ -87,7 +87,7 @@ interface Reply {
   readonly body: string
 }
 
-/** Undefined when nobody answers. A redirect is an answer, and the wrong one. */
+/** Undefined without an answer. A redirect is an answer, and the wrong one. */
 function fetchBody(address: string, port: number, domain: string, path: string): Promise<Reply | undefined> {
   return new Promise((resolve) => {
     const request = http.get(

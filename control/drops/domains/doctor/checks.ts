@@ -54,7 +54,7 @@ interface ChecksDependencies {
 }
 
 export interface Checks {
-  /** A look that begins after the call: nobody who asks is answered with what was seen before. */
+  /** A look that begins after the call: no caller is answered with what was seen before. */
   checkNow(id: string): Promise<void>
   /** The edges have a certificate for the name. */
   arrived(name: string): Promise<void>
@@ -138,7 +138,7 @@ export function createChecks(deps: ChecksDependencies): Checks {
       queries.findHolder(sql, row.domain),
     ])
     const ownership = ownershipOf(row, holder, zone)
-    // Only at a name that is proven: nobody has us look at addresses of others.
+    // Only at a proven name: no owner makes us look at others' addresses.
     const mayProbe = asksCa && (ownership === 'holds' || ownership === 'takes_over') && zone.addresses.length > 0
     const probes = mayProbe ? await prober.probe(row.domain, zone.addresses) : []
     const retry = decodeRetryState(await redis.hget(keys.acmeRetry, row.domain).catch(() => null))
@@ -393,7 +393,7 @@ export function createChecks(deps: ChecksDependencies): Checks {
       await syncRoutes(tx, row.site_id)
     },
 
-    /** One after the other; whoever asks while one runs shares the next, which begins after all of them have asked. */
+    /** One after the other; asking while one runs shares the next, which begins after all of them have asked. */
     checkNow(id) {
       const next = waiting.get(id)
       if (next) return next

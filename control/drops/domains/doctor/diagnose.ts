@@ -49,7 +49,7 @@ export interface Wanted {
   readonly domain: string
   /** Where an alias is to point to. */
   readonly target: string
-  /** Addresses of the service; empty when nobody knows them. */
+  /** Addresses of the service; empty when they are unknown. */
   readonly serviceAddresses: readonly string[]
   /** The TXT value that proves the claim. */
   readonly proof: string
@@ -201,7 +201,7 @@ function foreignWarnings(foreign: readonly string[], { probes }: Observation, { 
       probe?.outcome === 'stranger'
         ? `where ${describeProbe(probe)} answers`
         : probe?.outcome === 'silent'
-          ? 'where nobody answers'
+          ? 'where no server answers'
           : 'which is not ours'
     return `${domain} also has the ${typeOf(address)} record ${address}, ${who}. Some visitors end up there, and a certificate may be refused. Remove it.`
   })
@@ -259,7 +259,7 @@ function caaText({ isCritical, tag, value }: CaaProperty): string {
   return `${isCritical ? 128 : 0} ${tag} "${value}"`
 }
 
-/** `;` alone names nobody. Methods other than ours are no permission; further parameters are the authority's business. */
+/** `;` alone names none. Methods other than ours are no permission; further parameters are the authority's business. */
 function permits(issuer: string, authorities: readonly string[]): boolean {
   const [name = '', ...parameters] = issuer.split(';').map((part) => part.trim().toLowerCase())
   const methods = parameters.find((parameter) => parameter.startsWith('validationmethods='))?.split('=')[1]

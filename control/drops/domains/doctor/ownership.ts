@@ -1,11 +1,11 @@
 /**
  * Whose name it is. A proof is good once, for the claim that it was made for:
  *   1. who holds a name goes on holding it
- *   2. a name that nobody holds goes to the first claim with a proof
+ *   2. a name that is not held goes to the first account with a proof
  *   3. from a holder it goes to a claim that shows the token of this very transfer, or, when the holder's own proof
  *      has left the zone, to a claim with a proof that was not there when that claim lost the name
- * Whoever loses a name gets a new token, and an alias to it counts again only after it was seen to be gone: what is
- * left over in a zone takes nothing back, so a zone that nobody edits never moves a name twice. No I/O, no clock.
+ * The loser of a name gets a new token, and an alias to it counts again only after it was seen to be gone: what is
+ * left over in a zone takes nothing back, so an unedited zone never moves a name twice. No I/O, no clock.
  */
 import type { Observation } from '../dns/observe.ts'
 

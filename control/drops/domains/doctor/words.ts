@@ -44,9 +44,9 @@ const TEXTS: Readonly<Record<DomainReason, Explain>> = {
     `The name servers of ${about} answer questions for CAA records with an error. Certificate authorities refuse then. Check the zone and its DNSSEC settings at your DNS provider.`,
   private_address: ({ name, about }) => `${name} leads to ${about}, which cannot be reached from the internet.`,
   challenge_unreachable: ({ about }) =>
-    `DNS is right, but nobody answers at ${about}. Open the port, or remove what stands in between.`,
+    `DNS is right, but no server answers at ${about}. Open the port, or remove what stands in between.`,
   challenge_wrong: ({ name, about }) =>
-    `Somebody else answers at http://${name}/: ${about}. Remove old records, and any proxy in between.`,
+    `Another server answers at http://${name}/: ${about}. Remove old records, and any proxy in between.`,
   dns: () => `${AUTHORITY} could not look the name up.`,
   ca_unavailable: () => `${AUTHORITY} cannot be asked at the moment.`,
   ca_refused: ({ retry }) => CA_PROBLEMS.get(retry?.problem ?? '') ?? `${AUTHORITY} refused.`,

@@ -15,7 +15,7 @@ import { isRuleFile } from '../manifest/manifest-builder.ts'
 import { quotePath } from '../files/paths.ts'
 import type { SiteRules } from '../manifest/site-rules.ts'
 
-/** What somebody reads; the last one says how many more there are. */
+/** As many as a person reads; the last one says how many more there are. */
 export const MAX_WARNINGS = 100
 /** Per kind, so that a hundred broken links do not hide a published key. */
 const MAX_WARNINGS_PER_KIND = 20

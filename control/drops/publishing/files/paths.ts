@@ -1,5 +1,5 @@
 /**
- * The one gate for names of files, whoever sends them: archive entries, `paths` fields, single files, MCP content.
+ * The one gate for names of files, from any sender: archive entries, `paths` fields, single files, MCP content.
  * A path that passes is relative, normal, safe in a URL and in another person's file system after an export.
  */
 import { MAX_PATH_BYTES, MAX_PATH_DEPTH, MAX_PATH_SEGMENT_BYTES } from '../../../../shared/limits.ts'

@@ -49,7 +49,7 @@ export type Markup =
   | { readonly kind: 'unfinished' }
 
 /**
- * The attributes that somebody asks for. The others are passed over: a tag of a million attributes must not become a
+ * The attributes that callers ask for. The others are passed over: a tag of a million attributes must not become a
  * million objects.
  */
 const KNOWN_ATTRIBUTES: ReadonlySet<string> = new Set(
@@ -143,7 +143,7 @@ function readTag(bytes: Buffer, lessThan: number, kind: 'start' | 'end'): Markup
   }
 }
 
-/** Without a value when nobody will ask for it. */
+/** Without a value when it will not be asked for. */
 function readAttribute(bytes: Buffer, from: number): { value: Attribute | undefined; end: number } | undefined {
   // A `=` in first place belongs to the name.
   let at = from + 1

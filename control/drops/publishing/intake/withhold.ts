@@ -16,7 +16,7 @@ const MAX_KEY_BYTES = 20_000
 /** No site has more of them; an upload that does has other troubles. */
 const MAX_HEADS = 500
 const PARALLEL_READS = 8
-/** What somebody reads. */
+/** As many as a person reads. */
 const MAX_BLOCKED = 100
 
 export interface Sifted {

@@ -1,4 +1,4 @@
-/** Everything somebody published, as one streamed zip: bytes as they were uploaded, each read when its turn comes. */
+/** All that a person published, as one streamed zip: bytes as they were uploaded, each read when its turn comes. */
 import { addAbortSignal, PassThrough, type Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import yazl from 'yazl'
@@ -23,7 +23,7 @@ export function exportZip(blobs: BlobStore, sites: AsyncIterable<ExportedSite>):
   zip.on('error', fail)
   zip.outputStream.on('error', fail)
   zip.outputStream.pipe(output)
-  // Whoever leaves early ends the file that is being read.
+  // A caller who leaves early ends the file that is being read.
   const closed = new AbortController()
   output.once('close', () => closed.abort())
   addSites(zip, blobs, sites, closed.signal).catch(fail)

@@ -19,7 +19,7 @@ export function batchesOf<Item>(items: readonly Item[], sizeOf: (item: Item) => 
   return batches
 }
 
-/** Results in order. After a failure nothing new is started, and the rest is waited for before it is thrown. */
+/** Results in order. After a failure nothing new is started, and it is thrown when the rest has ended. */
 export async function inParallel<Item, Result>(
   items: readonly Item[],
   width: number,

@@ -8,7 +8,7 @@ import type { RuleFiles } from '../manifest/site-rules.ts'
 /** What a content thread is told when it starts. */
 export interface ContentWorkerData {
   readonly blobStore: BlobStoreLocation
-  /** Below the event loop, Postgres and the edge where others must not notice it; low where nobody waits. */
+  /** Below the event loop, Postgres and the edge where others must not notice it; low where no caller waits. */
   readonly priority: 'normal' | 'below normal' | 'low'
 }
 

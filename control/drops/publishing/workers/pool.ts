@@ -1,6 +1,6 @@
 /**
- * Worker threads for work that would hold up everybody else on the event loop. One job at a time per thread; a job that
- * takes too long is ended together with its thread, and a new thread takes its place. A thread that nobody needs gives
+ * Worker threads for work that would hold up all else on the event loop. One job at a time per thread; a job that
+ * takes too long is ended together with its thread, and a new thread takes its place. A thread without work gives
  * its memory back by ending.
  *
  * Callers share the threads: each has a queue of its own (share-queue.ts), the queues take turns, and one caller never
@@ -37,11 +37,11 @@ export interface WorkerPool {
 }
 
 export interface JobTerms {
-  /** Of the thread's own processor time, so that a busy machine is nobody's fault; and a while longer by the clock. */
+  /** Of the thread's own processor time, so that a busy machine is no fault; and a while longer by the clock. */
   readonly timeoutMs: number
   /** Whose work it is: an account or a network. */
   readonly owner: string
-  /** Aborted when nobody waits for the result any more. A job that runs is finished. */
+  /** Aborted when the result is no longer wanted. A job that runs is finished. */
   readonly signal?: AbortSignal | undefined
 }
 

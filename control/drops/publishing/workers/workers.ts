@@ -29,7 +29,7 @@ const RULES_TIMEOUT_MS = 15_000
 /** Four thousand honest pages take a tenth of it. The report then says that it was cut, and the publish stands. */
 const REPORT_BUDGET_MS = 4000
 const REPORT_TIMEOUT_MS = 15_000
-/** Nobody waits in silence: who has got no thread by now is asked to come back. */
+/** No caller waits in silence: one without a thread by now is asked to come back. */
 const MAX_WAIT_MS = 6000
 /** Each caller has one of them, so that a hostile document holds up its own sender. */
 const MARKDOWN_THREADS = 3
@@ -37,7 +37,7 @@ const LARGE_MARKDOWN_THREADS = 2
 /** A megabyte of prose takes 300 MB, one of tables 750. The heap grows when it is needed and goes with its thread. */
 const MARKDOWN_HEAP_MB = 512
 const LARGE_MARKDOWN_HEAP_MB = 1536
-/** Each may take a minute; whoever comes later is told so at once. */
+/** Each may take a minute; later callers are told so at once. */
 const MAX_WAITING_LARGE_MARKDOWN = 3
 const CONTENT_HEAP_MB = 256
 const MAX_WAITING_JOBS = 2000
@@ -63,7 +63,7 @@ export interface PublishingWorkers {
    * left, whose jobs then do not begin any more.
    */
   forUpload(owner: string, signal?: AbortSignal): UploadWorkers
-  /** Like `analyse`, in one thread of low priority that nobody waits for. */
+  /** Like `analyse`, in one thread of low priority that no caller waits for. */
   refine(files: readonly AnalysisRequest[]): Promise<AnalyseResult>
   close(): Promise<void>
 }
@@ -89,7 +89,7 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
   // One upload uses all cores; the thread above that is there for the next one.
   const shared = { size: width + 1, share: width }
   const content = contentPool(shared, { blobStore, priority: 'normal' })
-  // Threads of their own: somebody's page must not wait behind what other people's archives unpack to.
+  // Threads of their own: a page must not wait behind what other people's archives unpack to.
   const unpacking = contentPool(shared, { blobStore, priority: 'below normal' })
   const background = contentPool({ size: 1, share: 1 }, { blobStore, priority: 'low' })
   const markdownPool = (limits: Pick<PoolOptions, 'size' | 'maxHeapMb' | 'maxWaiting'>): WorkerPool =>

@@ -64,7 +64,7 @@ export async function findUploadBlob(sql: Sql, uploadId: string, hash: string): 
   return blob
 }
 
-/** Undefined when somebody else has finished it meanwhile. */
+/** Undefined when another caller has finished it meanwhile. */
 export async function listUploadFiles(sql: Sql, uploadId: string): Promise<UploadFile[] | undefined> {
   const [row] = await sql<{ files: PackedFile[] }[]>`select files from uploads where id = ${uploadId}`
   return row?.files.map(([path, hash, size]) => ({ path, hash, size }))
@@ -87,7 +87,7 @@ export async function markStored(sql: Sql, uploadId: string, hashes: readonly st
     update upload_blobs set stored = true where upload_id = ${uploadId} and hash = any(${hashes as string[]})`
 }
 
-/** False when it is gone already: somebody else has finished it. */
+/** False when it is gone already: another caller has finished it. */
 export async function deleteUpload(sql: Sql, uploadId: string): Promise<boolean> {
   return (await sql`delete from uploads where id = ${uploadId}`).count === 1
 }

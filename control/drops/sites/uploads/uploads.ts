@@ -3,7 +3,7 @@
  * (in parallel, resumable), then finishes; the publish itself is the ordinary one.
  *
  * A blob counts as present only when the caller's own organisation already stores it or has sent it for this
- * upload: knowing somebody else's hash must not give away their bytes.
+ * upload: knowing a stranger's hash must not give away their bytes.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -314,12 +314,12 @@ export function createUploads({
           ...(upload.if_version === null ? {} : { ifVersion: upload.if_version }),
           ...(upload.spa_fallback === null ? {} : { spaFallback: upload.spa_fallback }),
         }
-        // One transaction: an upload is published once, whoever asks twice and whenever control is killed.
+        // One transaction: an upload is published once, even if asked for twice and whenever control is killed.
         return await versions.publish(actor, siteId, prepared, options, {
           async work(tx) {
             if (!(await queries.deleteUpload(tx, uploadId))) throw errors.notFound('upload')
           },
-          // Everything has arrived: whoever tries again need not send it again.
+          // Everything has arrived: a client that tries again need not send it again.
           undo: (tx) => queries.insertUpload(tx, upload, files, []),
         })
       } finally {

@@ -18,7 +18,7 @@ import type { Propagated, Sites } from '../sites.ts'
 import { uploadedFiles } from './uploaded-files.ts'
 import type { PublishOptions, Versions } from './versions.ts'
 
-/** Somebody else publishes at the same time: looked at anew this often. */
+/** Another publish runs at the same time: looked at anew this often. */
 const MAX_TRIES = 3
 
 /** Bytes in the message, or in the store already (sent ahead). */

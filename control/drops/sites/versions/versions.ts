@@ -211,7 +211,7 @@ export function createVersions({
 
   /**
    * Tells the edges. Where one cannot serve the version, everything is as it was before, and the caller hears why; the
-   * number is not given again. Where somebody else has published since, that stands: it replaced this one anyway.
+   * number is not given again. Where another publish came since, that stands: it replaced this one anyway.
    */
   async function propagate<Value>(
     value: Value,

@@ -4,7 +4,7 @@ import type { Request as ServerRequest } from 'hyper-express'
 import { ApiError } from '../../../../shared/errors.ts'
 
 /**
- * A body must arrive at this pace, counted over the time in which we wait for it: the slowest line that anybody uses is
+ * A body must arrive at this pace, counted over the time in which we wait for it: the slowest line in use is
  * ten times as fast. Time in which we are busy with what came is ours.
  */
 export interface Pace {
@@ -16,7 +16,7 @@ export const PACE: Pace = { minBytesPerMs: 1, graceMs: 15_000 }
 const MAX_BODY_MS = 3_600_000
 const PACE_CHECK_MS = 500
 
-/** Thrown inside handlers when nobody is left to answer. */
+/** Thrown inside handlers when the caller has left. */
 export class CallerLeft extends Error {
   constructor() {
     super('The caller closed the connection.')
@@ -25,7 +25,7 @@ export class CallerLeft extends Error {
 
 /**
  * hyper-express's own stream flows again whenever its inner buffer runs low, also while a pipe waits
- * for its destination. Reading it in paused mode keeps the pace with whoever reads this one.
+ * for its destination. Reading it in paused mode keeps the pace of this stream's reader.
  */
 export function bodyStream(request: ServerRequest, onBytes: (count: number) => void, pace: Pace): Readable {
   // hyper-express never ends the stream of a body that is not there.
@@ -66,7 +66,7 @@ export function bodyStream(request: ServerRequest, onBytes: (count: number) => v
   request.on('error', () => body.destroy(new CallerLeft()))
   request.on('readable', pump)
   request.on('end', () => body.push(null))
-  // A handler may fail before it reads: the error then belongs to nobody.
+  // A handler may fail before it reads: the error then has no taker.
   body.on('error', () => {})
   return body
 }

@@ -1,6 +1,6 @@
 /**
  * Limits that hold across all control processes: counted in Redis, and in this process alone while Redis is away,
- * so that an outage neither locks everybody out nor opens the gates.
+ * so that an outage neither locks everyone out nor opens the gates.
  */
 import type { Redis } from 'ioredis'
 import type { Clock } from '../../../../shared/clock.ts'

@@ -24,14 +24,14 @@ export function countsAt(known: Counts | undefined, now: number, limit: Limit): 
   return { window, current: 0, previous: known?.window === window - 1 ? known.current : 0 }
 }
 
-/** In whole milliseconds and products, not in fractions: whoever waits exactly as long as told must find room. */
+/** In whole milliseconds and products, not in fractions: a caller that waits exactly as long as told must find room. */
 export function hasRoom({ window, current, previous }: Counts, now: number, limit: Limit): boolean {
   const windowMs = windowMsOf(limit)
   const withinReachMs = (window + 1) * windowMs - now
   return previous * withinReachMs <= (limit.points - current - 1) * windowMs
 }
 
-/** When there will be room again if nobody uses any, in milliseconds from `now`. */
+/** When there will be room again if none is used, in milliseconds from `now`. */
 export function waitForRoomMs({ window, current, previous }: Counts, now: number, limit: Limit): number {
   const windowMs = windowMsOf(limit)
   // In this window as soon as enough of the previous one is out of reach; else in the next one, when this is the previous.

@@ -13,7 +13,7 @@ export function asPartOf<Result>(request: RequestLabel, work: () => Result): Res
   return requests.run(request, work)
 }
 
-/** Undefined in jobs, and wherever else nobody waits for an answer. */
+/** Undefined in jobs, and wherever else no caller waits. */
 export function currentRequest(): RequestLabel | undefined {
   return requests.getStore()
 }

@@ -18,7 +18,7 @@ export function isOurHost(
   return parseAuthority(authority) === serviceHost || isLoopbackLiteral(authority)
 }
 
-/** `127.0.0.1[:port]`, `[::1][:port]`: nobody can register an address as a name. */
+/** `127.0.0.1[:port]`, `[::1][:port]`: an address cannot be registered as a name. */
 function isLoopbackLiteral(authority: string | undefined): boolean {
   const address = /^(?:\[([0-9a-f:.]{2,45})\]|([0-9.]{7,15}))(?::\d{1,5})?$/i.exec(authority ?? '')
   const literal = address?.[1] ?? address?.[2] ?? ''

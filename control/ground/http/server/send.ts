@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import type { Request as ServerRequest, Response as ServerResponse } from 'hyper-express'
 import type { Reply } from '../route.ts'
 
-/** A body that nobody wanted is read this far, so that the connection can be used again. */
+/** An unwanted body is read this far, so that the connection can be used again. */
 const MAX_DRAIN_BYTES = 1_000_000
 /** …and for this long. */
 const MAX_DRAIN_MS = 1000

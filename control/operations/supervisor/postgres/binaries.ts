@@ -24,7 +24,7 @@ import { canReach, type ServiceUser } from './service-user.ts'
 /** Where root keeps what its service users must reach. */
 const ROOT_FOLDER = '/var/lib/dropway'
 
-/** Who may run the copy: below DATA_DIR nobody but ourselves. */
+/** Who may run the copy: below DATA_DIR only ourselves. */
 type Audience = 'everybody' | 'ourselves'
 const FOLDER_MODES: Readonly<Record<Audience, number>> = { everybody: 0o755, ourselves: 0o700 }
 
@@ -57,7 +57,7 @@ function installedPackage(): { folder: string; version: string } {
   }
 }
 
-/** Built beside the target and renamed, so that nobody ever sees half a copy; whoever comes second uses the first one's. */
+/** Built beside the target and renamed, so that half a copy is never seen; a second process uses the first one's. */
 function moveIntoPlace(source: string, target: string, audience: Audience): void {
   const draft = `${target}.${process.pid}`
   mirror(source, draft, audience)

@@ -134,7 +134,7 @@ async function createCluster(cluster: Cluster, durable: boolean): Promise<void> 
 
 /**
  * Connections are for the system user that runs the planes, as the kernel tells (`peer`): on top of a socket in a folder
- * that nobody else may enter. A user without a name, as in some containers, cannot be told apart that way.
+ * that no other user may enter. A user without a name, as in some containers, cannot be told apart that way.
  */
 function admitOnlyOurselves({ directory, user }: Cluster): void {
   const name = ownName()

@@ -1,5 +1,5 @@
 /**
- * Postgres refuses to run as root. Started by root, it runs as `postgres` or `nobody`; started by anybody else, as that user.
+ * Postgres refuses to run as root. Started by root, it runs as `postgres` or `nobody`; else as the user who starts it.
  * The checkout and DATA_DIR may then lie where this user cannot go, e.g. under a home directory of mode 0700.
  */
 import { readFileSync, statSync } from 'node:fs'

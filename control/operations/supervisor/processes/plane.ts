@@ -1,7 +1,7 @@
 /**
  * A plane as a child process. It sends `{ ready: true }` once it listens, drains and exits on SIGTERM,
  * and exits by itself when the channel to its supervisor closes. Once it is ready it is asked every second whether its
- * event loop turns; one that does not answer any more is killed, and whoever keeps it running starts it again.
+ * event loop turns; one that does not answer any more is killed, and its keeper starts it again.
  */
 import { fork } from 'node:child_process'
 import { createInterface } from 'node:readline'
@@ -92,6 +92,6 @@ function endGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch {
-    // Nobody is left in the group.
+    // The group is empty.
   }
 }

@@ -23,7 +23,7 @@ export function enablePreview(form: HTMLFormElement, source: HTMLElement): void 
     timer = setTimeout(refresh, PAUSE_MS)
   }
   source.addEventListener('input', refreshSoon)
-  // Somebody may have typed before this script arrived.
+  // Someone may have typed before this script arrived.
   if (isEdited(form)) refreshSoon()
 }
 

@@ -41,7 +41,7 @@ export const invite: Template = {
     date: '2027-06-19',
     time: '18:00',
     place: 'The old orchard, Mill Lane 4',
-    text: 'One long table, too much food, and a band that only knows nine songs. Bring a cushion and somebody you like.',
+    text: 'One long table, too much food, and a band that only knows nine songs. Bring a cushion and someone you like.',
     plan: '18:00 | Doors and drinks\n19:30 | Supper\n21:00 | Music until it gets dark',
     reply: 'elif@example.com',
     colour: 'moss',
