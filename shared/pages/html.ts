@@ -20,12 +20,13 @@ const UNQUOTED_ATTRIBUTE = /\s[\w:-]+=$/
 
 export function html(strings: TemplateStringsArray, ...values: readonly Content[]): Html {
   let text = ''
-  strings.forEach((markup, index) => {
+  let index = 0
+  for (const markup of strings) {
     text += markup
-    if (index === values.length) return
+    if (index === values.length) break
     if (UNQUOTED_ATTRIBUTE.test(markup)) throw new Error(`Quote the attribute: …${markup.slice(-30)}`)
-    text += render(values[index])
-  })
+    text += render(values[index++])
+  }
   return new Html(text)
 }
 

@@ -21,6 +21,14 @@ function kind(
   return { kind: name, bytes: rawZip([INDEX, ...entries], options), names }
 }
 
+/** Whole in itself, with a header of its own: only its place gives it away. */
+function nested(): HostileArchive {
+  const inner: RawEntry = { name: 'evil', data: 'x', method: 0 }
+  const cover: RawEntry = { name: 'cover', data: rawZip([inner]).subarray(0, 30 + 4 + 1), method: 0 }
+  const bytes = rawZip([cover, { ...inner, headerStart: 30 + 5 }, INDEX])
+  return { kind: 'an entry inside the bytes of another', bytes, names: /"evil" overlaps entry "cover"/ }
+}
+
 /** An entry with a bad name is named as far as it can be printed. */
 function named(name: string | Buffer, what: string, names: string | RegExp = EVIL): HostileArchive {
   return kind(`name: ${what}`, [{ name, data: 'x' }], names)
@@ -133,6 +141,7 @@ function disagreements(): HostileArchive[] {
     kind('no local header', [{ name: 'evil', data: 'x', local: { signature: 0x12345678 } }]),
     kind('local header beyond the end', [{ name: 'evil', data: 'x', headerStart: 1_000_000 }]),
     kind('two entries over the same bytes', [{ name: 'evil', data: 'x', headerStart: 0, local: {} }], /evil|index/),
+    nested(),
     kind('data that reaches into the directory', [{ name: 'evil', data: 'x', compressedSize: 60, size: 500 }]),
     kind('overlapping data', [
       { name: 'evil-a', packed: Buffer.alloc(40), method: 0, size: 90, compressedSize: 90, crc32: 0 },

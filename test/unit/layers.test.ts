@@ -2,6 +2,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseSync, Visitor } from 'vite'
 import { expect, test } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -264,4 +265,19 @@ test('casts do not go round the types', () => {
     [...text.matchAll(/\bas never\b|\bas unknown as\b/g)].map(([cast]) => `${file}: ${cast}`),
   )
   expect(casts.filter((cast) => !SPEAK_TO_NODE.some((file) => cast.startsWith(`${file}:`)))).toEqual([])
+})
+
+/** Left to look-ups that a check would slow down, and to facts that no type of ours can say. */
+const MAX_ASSERTIONS = 30
+
+test('types say what is there: few places assert it', () => {
+  const assertions = sources.flatMap(({ file, text }) => {
+    const found: string[] = []
+    const visitor = new Visitor({
+      TSNonNullExpression: ({ start, end }) => void found.push(`${file}: ${text.slice(start, end)}`),
+    })
+    visitor.visit(parseSync(file, text).program)
+    return found
+  })
+  expect(assertions.length, assertions.join('\n')).toBeLessThanOrEqual(MAX_ASSERTIONS)
 })

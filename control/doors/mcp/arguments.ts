@@ -35,7 +35,11 @@ function namesAt(schema: z.ZodObject, path: readonly PropertyKey[]): string[] {
   for (const part of path) {
     current = unwrapped(current)
     if (current instanceof z.ZodArray) current = current.element
-    else if (current instanceof z.ZodObject) current = (current.shape as Record<PropertyKey, z.core.$ZodType>)[part]!
+    else if (current instanceof z.ZodObject) {
+      const property = (current.shape as Record<PropertyKey, z.core.$ZodType>)[part]
+      if (!property) return []
+      current = property
+    }
   }
   const found = unwrapped(current)
   return found instanceof z.ZodObject ? Object.keys(found.shape) : []

@@ -47,12 +47,7 @@ const publishPage = defineTool({
     message,
   },
   async run({ content, format, upload, if_version, allow_secrets, ...rest }, call) {
-    if ((content === undefined) === (upload === undefined))
-      throw errors.invalidRequest('Send either content or upload.')
-    const taken: QuickContent =
-      content === undefined
-        ? { kind: 'sent', ...(await call.services.contentUploads.find(call.actor, upload!)) }
-        : { kind: 'text', format: format ?? guessFormat(content), content }
+    const taken = await takenContent({ content, format, upload }, call)
     return published(call, 1, (progress) =>
       call.services.quickPublish.publish(call.actor, {
         ...rest,
@@ -127,12 +122,26 @@ const upload = defineTool({
 
 export const publishingTools: readonly Tool[] = [publishPage, publishFiles, editFiles, upload]
 
+async function takenContent(
+  {
+    content,
+    format,
+    upload,
+  }: { content?: string | undefined; format?: 'html' | 'markdown' | undefined; upload?: string | undefined },
+  { actor, services }: Call,
+): Promise<QuickContent> {
+  if (content !== undefined && upload === undefined)
+    return { kind: 'text', format: format ?? guessFormat(content), content }
+  if (content !== undefined || upload === undefined) throw errors.invalidRequest('Send either content or upload.')
+  return { kind: 'sent', ...(await services.contentUploads.find(actor, upload)) }
+}
+
 async function readFiles(sent: z.infer<typeof files>, { actor, services }: Call): Promise<QuickFile[]> {
   const read: QuickFile[] = []
   for (const { path, content, encoding, upload: id } of sent) {
-    if ((content === undefined) === (id === undefined))
+    if (content !== undefined && id === undefined) read.push({ path, bytes: decodeContent(path, content, encoding) })
+    else if (content !== undefined || id === undefined)
       throw errors.invalidRequest(`"${path}": send either content or upload.`)
-    if (id === undefined) read.push({ path, bytes: decodeContent(path, content!, encoding) })
     else {
       const { hash, size } = await services.contentUploads.find(actor, id)
       read.push({ path, bytes: { hash, size } })

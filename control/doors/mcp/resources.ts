@@ -88,8 +88,8 @@ export function createResources(actor: Actor, services: ToolServices): Resources
     },
 
     async read(uri) {
-      const [, kind, name, part] = /^dropway:\/\/(guides|drops)\/([^/]+)(?:\/(.+))?$/s.exec(uri) ?? []
-      if (kind === 'drops') return readDrop(uri, decoded(uri, name!), part && decoded(uri, part))
+      const [, kind, name = '', part] = /^dropway:\/\/(guides|drops)\/([^/]+)(?:\/(.+))?$/s.exec(uri) ?? []
+      if (kind === 'drops') return readDrop(uri, decoded(uri, name), part && decoded(uri, part))
       const guide = GUIDES.find((candidate) => candidate.name === name)
       if (kind === undefined || !guide || part !== undefined) throw new ResourceNotFoundError(uri)
       return textOf(uri, 'text/markdown', guide.text)

@@ -41,7 +41,7 @@ interface McpDependencies {
 export function mcpRoutes({ services, access, oauth, baseUrl, log }: McpDependencies): Route[] {
   const resource = `${baseUrl}/mcp`
   const mayCall = createOriginCheck(baseUrl)
-  const handler = createMcpHandler(({ authInfo }) => createMcpServer(authInfo!.extra!['actor'] as Actor, services), {
+  const handler = createMcpHandler(({ authInfo }) => createMcpServer(authInfo?.extra?.['actor'] as Actor, services), {
     maxRequestBodySize: MAX_MESSAGE_BYTES,
     onerror: (error) => log.debug({ err: error }, 'mcp'),
   })

@@ -84,10 +84,10 @@ export function createClients({ sql, clock, secrets, limiter, fetchDocument }: C
 
   /** The registration that an id carries; undefined when it carries none, or not one of ours. */
   function readId(clientId: string): Client | undefined {
-    const [carried, signature] = clientId.slice(ID_PREFIX.length).split('.')
+    const [carried = '', signature] = clientId.slice(ID_PREFIX.length).split('.')
     if (!clientId.startsWith(ID_PREFIX) || signature === undefined) return undefined
-    if (!secrets.verify('oauth-client', carried!, signature)) return undefined
-    const [, name, ...redirectUris] = JSON.parse(Buffer.from(carried!, 'base64url').toString()) as Carried
+    if (!secrets.verify('oauth-client', carried, signature)) return undefined
+    const [, name, ...redirectUris] = JSON.parse(Buffer.from(carried, 'base64url').toString()) as Carried
     return { id: clientId, name, redirect_uris: redirectUris }
   }
 
@@ -119,7 +119,7 @@ export function createClients({ sql, clock, secrets, limiter, fetchDocument }: C
     async register(body, ip) {
       await limiter.consume('oauth-register', limitKeyOfIp(ip), REGISTRATIONS)
       const parsed = registrationSchema.safeParse(body)
-      if (!parsed.success) throw refusedRegistration(parsed.error.issues[0]!)
+      if (!parsed.success) throw refusedRegistration(parsed.error.issues)
       const { client_name: name = 'Unnamed client', redirect_uris: redirectUris } = parsed.data
       return {
         client_id: idOf(name, redirectUris),
@@ -147,7 +147,8 @@ export function createClients({ sql, clock, secrets, limiter, fetchDocument }: C
 }
 
 /** RFC 7591 §3.2.2. */
-function refusedRegistration(issue: { path: PropertyKey[]; message: string }): OAuthError {
+function refusedRegistration([issue]: readonly { path: PropertyKey[]; message: string }[]): OAuthError {
+  if (!issue) return new OAuthError('invalid_client_metadata', 'The registration cannot be read.')
   const code = issue.path[0] === 'redirect_uris' ? 'invalid_redirect_uri' : 'invalid_client_metadata'
   return new OAuthError(code, issue.path.length === 0 ? issue.message : `${issue.path.join('.')}: ${issue.message}`)
 }

@@ -102,9 +102,9 @@ export function createDeviceGrants({
   return {
     async authorize(form, ip) {
       requireSingle(form)
-      requireParameters(form, ['client_id'])
+      const { client_id: clientId } = requireParameters(form, ['client_id'])
       await limiter.consume('device-authorization', limitKeyOfIp(ip), REQUESTS)
-      const client = await clients.find(form.get('client_id')!, ip)
+      const client = await clients.find(clientId, ip)
       if (!client)
         throw new OAuthError('invalid_client', 'This client is not registered, or its registration has expired.', 401)
       const deviceCode = randomSecret()
@@ -131,16 +131,16 @@ export function createDeviceGrants({
 
     async find(actor, typed) {
       await countGuess(actor)
+      const code = normalUserCode(typed)
       const found = await undecided(sql, typed)
-      return (
-        found && {
-          userCode: formatUserCode(normalUserCode(typed)!),
-          clientName: found.client_name,
-          scopes: found.scopes,
-          askedFrom: found.asked_from,
-          askedAt: found.created_at,
-        }
-      )
+      if (code === undefined || !found) return undefined
+      return {
+        userCode: formatUserCode(code),
+        clientName: found.client_name,
+        scopes: found.scopes,
+        askedFrom: found.asked_from,
+        askedAt: found.created_at,
+      }
     },
 
     async decide(actor, typed, decision) {

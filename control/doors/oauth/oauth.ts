@@ -104,8 +104,8 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
     async checkRequest(query, ip) {
       const client = await clients.find(query.get('client_id') ?? '', ip)
       if (!client) return unknownClient(query)
-      const redirectUri =
-        query.get('redirect_uri') ?? (client.redirect_uris.length === 1 ? client.redirect_uris[0]! : '')
+      const [only = '', ...others] = client.redirect_uris
+      const redirectUri = query.get('redirect_uri') ?? (others.length === 0 ? only : '')
       if (!isRegisteredRedirect(redirectUri, client.redirect_uris))
         throw new UntrustedRequest('The address to return to is not registered for this client.')
       const state = query.get('state') ?? undefined
@@ -114,13 +114,14 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
         requireParameters(query, ['response_type'])
         if (query.get('response_type') !== 'code')
           throw new OAuthError('unsupported_response_type', 'Use response_type=code.')
-        if (query.get('code_challenge_method') !== 'S256' || !challengePattern.test(query.get('code_challenge') ?? ''))
+        const challenge = query.get('code_challenge') ?? ''
+        if (query.get('code_challenge_method') !== 'S256' || !challengePattern.test(challenge))
           throw new OAuthError('invalid_request', 'PKCE with code_challenge_method=S256 is required.')
         const grant = decideGrant(
           { scope: query.get('scope') ?? undefined, resource: query.get('resource') ?? undefined },
           baseUrl,
         )
-        return { request: { client, redirectUri, state, challenge: query.get('code_challenge')!, ...grant } }
+        return { request: { client, redirectUri, state, challenge, ...grant } }
       } catch (error) {
         if (error instanceof OAuthError) return { error, clientId: client.id, redirectUri, state }
         throw error
@@ -155,9 +156,9 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
 
     async token(form) {
       requireSingle(form)
-      requireParameters(form, ['grant_type', 'client_id'])
+      const { client_id: clientId } = requireParameters(form, ['grant_type', 'client_id'])
       // RFC 6749 §5.2; a client that hears it registers anew.
-      if (!(await clients.mayExist(form.get('client_id')!)))
+      if (!(await clients.mayExist(clientId)))
         throw new OAuthError('invalid_client', 'This client is not registered, or its registration has expired.', 401)
       switch (form.get('grant_type')) {
         case 'authorization_code':
@@ -176,10 +177,10 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
 
     async revoke(form) {
       requireSingle(form)
-      requireParameters(form, ['token', 'client_id'])
-      const token = await queries.findToken(sql, hashSecret(form.get('token')!))
+      const given = requireParameters(form, ['token', 'client_id'])
+      const token = await queries.findToken(sql, hashSecret(given.token))
       if (!token) return
-      if (token.client_id !== form.get('client_id')) throw invalidGrant('The token was issued to another client.')
+      if (token.client_id !== given.client_id) throw invalidGrant('The token was issued to another client.')
       await queries.revokeGrant(sql, token.id, now())
     },
 

@@ -224,7 +224,14 @@ export function requireSingle(parameters: URLSearchParams): void {
 }
 
 /** RFC 6749 §3.2: an empty parameter counts as missing. */
-export function requireParameters(form: URLSearchParams, names: readonly string[]): void {
-  const missing = names.find((name) => !form.get(name))
-  if (missing !== undefined) throw new OAuthError('invalid_request', `${missing} is missing.`)
+export function requireParameters<Name extends string>(
+  form: URLSearchParams,
+  names: readonly Name[],
+): Readonly<Record<Name, string>> {
+  const given = names.map((name) => {
+    const value = form.get(name)
+    if (!value) throw new OAuthError('invalid_request', `${name} is missing.`)
+    return [name, value] as const
+  })
+  return Object.fromEntries(given) as Record<Name, string>
 }

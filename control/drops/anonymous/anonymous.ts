@@ -294,7 +294,8 @@ function createRejectionMemory(clock: Clock) {
       return entry && entry.until > clock.now() ? entry.count : 0
     },
     add(network: string): void {
-      if (seen.size >= MAX_REMEMBERED_REJECTIONS) seen.delete(seen.keys().next().value!)
+      const [oldest] = seen.keys()
+      if (oldest !== undefined && seen.size >= MAX_REMEMBERED_REJECTIONS) seen.delete(oldest)
       seen.set(network, { count: this.count(network) + 1, until: clock.now() + REJECTION_MEMORY_MS })
     },
   }

@@ -75,7 +75,7 @@ export function createBotCheck(secrets: Pick<Secrets, 'sign' | 'verify'>): BotCh
         isProven: work.check(signals.proof, PURPOSE, now) !== undefined,
         now,
       })
-      if (verdict === 'wait') return { verdict, waitMs: started! + MIN_FORM_MS - now }
+      if (verdict === 'wait') return { verdict, waitMs: (started ?? now) + MIN_FORM_MS - now }
       if (verdict !== 'prove') return { verdict }
       return { verdict, challenge: work.ask(PURPOSE, PROOF_BITS, now) }
     },

@@ -1,4 +1,4 @@
-import type { Sql } from '../../ground/database/sql.ts'
+import { one, type Sql } from '../../ground/database/sql.ts'
 
 export interface AnonymousRow {
   id: string
@@ -23,10 +23,12 @@ export async function listAnonymousSites(sql: Sql, anonymousId: string): Promise
 /** What live anonymous drops store, of one network or all. */
 export async function anonymousBytes(sql: Sql, now: Date, network?: string): Promise<number> {
   const ofNetwork = network === undefined ? sql`` : sql`and s.anonymous_network = ${network}`
-  const [row] = await sql<{ bytes: number }[]>`
-    select coalesce(sum(v.byte_size), 0)::bigint as bytes from sites s join versions v on v.site_id = s.id
-    where s.org_id is null and s.deleted_at is null and s.expires_at > ${now} ${ofNetwork}`
-  return Number(row!.bytes)
+  const { bytes } = one(
+    await sql<{ bytes: number }[]>`
+      select coalesce(sum(v.byte_size), 0)::bigint as bytes from sites s join versions v on v.site_id = s.id
+      where s.org_id is null and s.deleted_at is null and s.expires_at > ${now} ${ofNetwork}`,
+  )
+  return Number(bytes)
 }
 
 /** By the browser that made them, or by the link of one. */

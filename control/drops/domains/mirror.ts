@@ -100,11 +100,12 @@ export function createMirror({ sql, redis, secrets, log }: MirrorDependencies): 
     async republish(target) {
       for (let after = ''; ;) {
         const page = await queries.certificatesAfter(sql, after, PAGE)
-        if (page.length === 0) break
+        const last = page.at(-1)
+        if (!last) break
         const pipeline = target.pipeline()
         for (const { name, sealed } of page) pipeline.hsetnx(keys.certificates, name, sealed)
         await pipeline.exec()
-        after = page.at(-1)!.name
+        after = last.name
       }
       const pipeline = target.pipeline()
       for (const { domain, org_id: organisation } of await queries.wantedDomains(sql))

@@ -10,9 +10,17 @@ import { whatVisitorsSee } from './doctor/words.ts'
 
 export interface DomainNotices {
   /** Visitors of a served domain end up elsewhere. Once per time that it fails. */
-  stoppedPointing(sql: Sql, row: DomainRow, reason: DomainReason, about: string): Promise<void>
+  stoppedPointing(
+    sql: Sql,
+    row: DomainRow,
+    failure: { readonly since: Date; readonly reason: DomainReason; readonly about: string },
+  ): Promise<void>
   /** Its certificate ends in `days`, and cannot be renewed. Once per certificate and number of days. */
-  renewalFails(sql: Sql, row: DomainRow, days: number, retry: RetryState): Promise<void>
+  renewalFails(
+    sql: Sql,
+    row: DomainRow,
+    renewal: { readonly days: number; readonly endsAt: Date; readonly cause: RetryState['last_error'] },
+  ): Promise<void>
   /** Another account has proven the name: both hear of it. */
   moved(sql: Sql, loser: DomainRow, winner: DomainRow): Promise<void>
 }
@@ -26,11 +34,11 @@ export function createDomainNotices({ enqueueMail, config }: NoticesDependencies
   const linkTo = (row: DomainRow): string => `${config.baseUrl}/sites/${row.site_id}/domains`
 
   return {
-    async stoppedPointing(sql, row, reason, about) {
+    async stoppedPointing(sql, row, { since, reason, about }) {
       const to = await ownerEmail(sql, row.org_id)
       if (to === undefined) return
       await enqueueMail(sql, {
-        eventKey: `domain-stopped:${row.id}:${row.failing_since!.toISOString()}`,
+        eventKey: `domain-stopped:${row.id}:${since.toISOString()}`,
         to,
         template: 'domain_stopped',
         data: {
@@ -43,14 +51,14 @@ export function createDomainNotices({ enqueueMail, config }: NoticesDependencies
       })
     },
 
-    async renewalFails(sql, row, days, { last_error }) {
+    async renewalFails(sql, row, { days, endsAt, cause }) {
       const to = await ownerEmail(sql, row.org_id)
       if (to === undefined) return
       await enqueueMail(sql, {
-        eventKey: `domain-renewal:${days}:${row.id}:${row.not_after!.toISOString()}`,
+        eventKey: `domain-renewal:${days}:${row.id}:${endsAt.toISOString()}`,
         to,
         template: 'domain_renewal',
-        data: { domain: inBothForms(row.domain), endsAt: row.not_after!, cause: last_error, link: linkTo(row) },
+        data: { domain: inBothForms(row.domain), endsAt, cause, link: linkTo(row) },
       })
     },
 

@@ -1,7 +1,7 @@
 import type { RetryState } from '../../../shared/certificate-retry.ts'
 import type { PlanName } from '../../../shared/plans.ts'
 import type { RouteRecord } from '../../../shared/route-record.ts'
-import type { Sql } from '../../ground/database/sql.ts'
+import { one, type Sql } from '../../ground/database/sql.ts'
 import type { RecordLine } from './doctor/diagnose.ts'
 import type { DomainReason, DomainState } from './rules.ts'
 
@@ -68,17 +68,22 @@ export async function lockOwnSite(sql: Sql, orgId: string, siteId: string): Prom
 
 /** A pair counts once: its redirecting half is not counted. */
 export async function countDomains(sql: Sql, orgId: string): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`
-    select count(*)::int as count from domains where org_id = ${orgId} and removed_at is null and redirect_to is null`
-  return row!.count
+  const { count } = one(
+    await sql<{ count: number }[]>`
+      select count(*)::int as count from domains
+      where org_id = ${orgId} and removed_at is null and redirect_to is null`,
+  )
+  return count
 }
 
 /** Names that an organisation has brought since then, also those it has removed again; a pair counts once. */
 export async function countDomainsSince(sql: Sql, orgId: string, since: Date): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`
-    select count(*)::int as count from domains
-    where org_id = ${orgId} and created_at > ${since} and redirect_to is null`
-  return row!.count
+  const { count } = one(
+    await sql<{ count: number }[]>`
+      select count(*)::int as count from domains
+      where org_id = ${orgId} and created_at > ${since} and redirect_to is null`,
+  )
+  return count
 }
 
 export async function listDomains(sql: Sql, siteId: string): Promise<DomainRow[]> {

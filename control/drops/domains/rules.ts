@@ -1,6 +1,7 @@
 /** Decisions about custom domains: no I/O, no clock. */
 import { nextTryMs, type RetryState } from '../../../shared/certificate-retry.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/clock.ts'
+import { stepAt, type Steps } from '../../../shared/steps.ts'
 import type { NewRoute } from '../../ground/events/outbox.ts'
 import { closedRouteOf } from '../sites/rules.ts'
 import { foundByCheck, type Diagnosis } from './doctor/diagnose.ts'
@@ -116,7 +117,7 @@ export function nextTryOf(decision: Decision, retry: RetryState | undefined, hur
 }
 
 /** Pauses between checks of a domain that is not ready, as multiples of the first (10 s → 10 s … 1 h). */
-const CHECK_STEPS: readonly number[] = [1, 1, 3, 6, 12, 30, 90, 360]
+const CHECK_STEPS: Steps = [1, 1, 3, 6, 12, 30, 90, 360]
 const ACTIVE_CHECK_MS = 6 * HOUR_MS
 /** Who has not set a record for a month will press the button. */
 const PATIENCE_MS = 30 * DAY_MS
@@ -129,7 +130,7 @@ export function pauseBeforeNextCheck(
 ): number | undefined {
   if (decision.reason === 'plan_ended') return undefined
   if (decision.state === 'active') return ACTIVE_CHECK_MS
-  const pause = firstMs * CHECK_STEPS[Math.min(checks, CHECK_STEPS.length - 1)]!
+  const pause = firstMs * stepAt(CHECK_STEPS, checks)
   return decision.state === 'awaiting_dns' && ageMs > PATIENCE_MS ? Math.max(pause, DAY_MS) : pause
 }
 
@@ -205,7 +206,8 @@ const NOTABLE_CHECKS = 3
 
 /** Does this check make it certain that visitors no longer arrive? */
 export function hasStoppedPointing(decision: Decision, checks: number): boolean {
-  return decision.state === 'failing' && checks >= NOTABLE_CHECKS && VISITORS_ELSEWHERE.has(decision.reason!)
+  const { state, reason } = decision
+  return state === 'failing' && checks >= NOTABLE_CHECKS && reason !== null && VISITORS_ELSEWHERE.has(reason)
 }
 
 const VISITORS_ELSEWHERE: ReadonlySet<DomainReason> = new Set([

@@ -1,5 +1,5 @@
 import type { PlanName } from '../../../shared/plans.ts'
-import type { Sql } from '../../ground/database/sql.ts'
+import { one, type Sql } from '../../ground/database/sql.ts'
 import type { PublishReport } from './schemas.ts'
 import type { CappedSite, ClockColumns, HeldSlug, RetainedVersion, SiteFacts } from './rules.ts'
 
@@ -68,9 +68,12 @@ const takesPlace = (sql: Sql, now: Date) => sql`
   deleted_at is null and taken_down_at is null and expired_at is null and (expires_at is null or expires_at > ${now})`
 
 export async function countActiveSites(sql: Sql, orgId: string, now: Date): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`
-    select count(*)::int as count from sites where org_id = ${orgId} and paused_at is null and ${takesPlace(sql, now)}`
-  return row!.count
+  const { count } = one(
+    await sql<{ count: number }[]>`
+      select count(*)::int as count from sites
+      where org_id = ${orgId} and paused_at is null and ${takesPlace(sql, now)}`,
+  )
+  return count
 }
 
 export async function listForCap(sql: Sql, orgId: string, now: Date): Promise<CappedSite[]> {
@@ -268,10 +271,12 @@ export async function oldestBytes(sql: Sql, siteId: string, keep: number): Promi
 }
 
 export async function storedBytes(sql: Sql, orgId: string): Promise<number> {
-  const [row] = await sql<{ bytes: number }[]>`
-    select coalesce(sum(v.byte_size), 0)::bigint as bytes from versions v join sites s on s.id = v.site_id
-    where s.org_id = ${orgId} and s.deleted_at is null and v.dropped_at is null`
-  return row!.bytes
+  const { bytes } = one(
+    await sql<{ bytes: number }[]>`
+      select coalesce(sum(v.byte_size), 0)::bigint as bytes from versions v join sites s on s.id = v.site_id
+      where s.org_id = ${orgId} and s.deleted_at is null and v.dropped_at is null`,
+  )
+  return bytes
 }
 
 export async function recordPublish(

@@ -104,9 +104,10 @@ export function sortSlugs(
 ): { serving: string[]; redirecting: string[]; retired: string[] } {
   const named = (kind: HeldSlug['kind']): string[] => slugs.filter((held) => held.kind === kind).map(({ slug }) => slug)
   const former = slugs
-    .filter((held) => held.kind === 'former')
-    .toSorted((a, b) => b.free_at!.getTime() - a.free_at!.getTime())
-  const redirecting = former.filter(({ free_at }, age) => age < MAX_REDIRECTING_SLUGS && free_at!.getTime() > now)
+    .filter(({ kind }) => kind === 'former')
+    .map(({ slug, free_at }) => ({ slug, freeAt: free_at?.getTime() ?? 0 }))
+    .toSorted((a, b) => b.freeAt - a.freeAt)
+  const redirecting = former.filter(({ freeAt }, age) => age < MAX_REDIRECTING_SLUGS && freeAt > now)
   return {
     serving: [...named('current'), ...(isDeleted ? named('tombstone') : [])],
     redirecting: redirecting.map(({ slug }) => slug),

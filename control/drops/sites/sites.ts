@@ -149,7 +149,9 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
   }
 
   async function showOwn(actor: Actor, siteId: string): Promise<ApiSite> {
-    return (await showAll([await requireOwn(sql, actor, siteId)]))[0]!
+    const [site] = await showAll([await requireOwn(sql, actor, siteId)])
+    if (!site) throw errors.notFound()
+    return site
   }
 
   /** Before anything is added to an organisation: its plan stays as it is, and it is not deleted, until the commit. */
@@ -191,7 +193,9 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     })
     if (wanted.slug !== undefined) await takeWantedSlug(tx, wanted.slug, id)
     else await takeRandomSlug(tx, slug, id)
-    return (await queries.findSite(tx, id))!
+    const site = await queries.findSite(tx, id)
+    if (!site) throw new Error(`The drop ${id} was made and is not there`)
+    return site
   }
 
   /** A new site without content, inside the caller's transaction; its routes are left to the caller. */

@@ -157,5 +157,5 @@ function asksForCard(page: Page): boolean {
 
 function fieldNames(source: string): string {
   const fields = source.matchAll(/<input\b[^<>]{0,300}?\b(?:name|id|autocomplete)\s*=\s*["']?([\w-]{1,40})/g)
-  return Array.from(fields, (match) => ` ${match[1]!.replaceAll(/[-_]/g, ' ')}`).join('')
+  return Array.from(fields, ([, name = '']) => ` ${name.replaceAll(/[-_]/g, ' ')}`).join('')
 }

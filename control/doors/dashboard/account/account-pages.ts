@@ -13,7 +13,6 @@ import {
   type AccountRequest,
   type Answer,
   type Handlers,
-  type PageRequest,
 } from '../frame/handlers.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import {
@@ -136,10 +135,10 @@ function tokenRoutes(
   { accountPage: page, accountForm: form }: Handlers,
 ): Route[] {
   async function show(
-    { request, viewer, actor }: PageRequest,
+    { request, viewer, actor }: AccountRequest,
     issued?: { name: string; token: string },
   ): Promise<ReturnType<typeof accountPage>> {
-    const listed = actor === undefined ? [] : await tokens.list(actor)
+    const listed = await tokens.list(actor)
     return accountPage('/tokens', tokensBody(viewer, { tokens: listed, issued, now: clock.now() }), {
       scripts: ['copy'],
       ...(request.method === 'GET' ? flashOf(request) : {}),

@@ -5,30 +5,30 @@ import { MIN_PASSWORD_CHARS } from '../../../people/accounts/rules.ts'
 import type { SessionEntry } from '../../../people/accounts/contract.ts'
 import type { AuditPage } from '../../../people/audit/audit.ts'
 import type { Bill } from '../../../ground/mail/templates.ts'
-import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
+import { csrfField, type AccountViewer, type Page, type Viewer } from '../frame/layout.ts'
 import { checkbox, textField } from '../parts/form-fields.ts'
 import { copyRow } from '../parts/publish-result.ts'
 import { countInWords, dayInWords, spoken, timeAgo } from '../parts/words.ts'
 
-const SECTIONS = [
-  ['', 'Profile'],
-  ['/sessions', 'Sessions'],
-  ['/tokens', 'API tokens'],
-  ['/apps', 'Connected apps'],
-  ['/organisation', 'Organisation'],
-  ['/plan', 'Plan and usage'],
-  ['/log', 'Audit log'],
-  ['/data', 'Export and delete'],
-] as const
+const SECTIONS = {
+  '': 'Profile',
+  '/sessions': 'Sessions',
+  '/tokens': 'API tokens',
+  '/apps': 'Connected apps',
+  '/organisation': 'Organisation',
+  '/plan': 'Plan and usage',
+  '/log': 'Audit log',
+  '/data': 'Export and delete',
+} as const
 
-export type AccountSection = (typeof SECTIONS)[number][0]
+export type AccountSection = keyof typeof SECTIONS
 
 export function accountPage(
   section: AccountSection,
   body: Content,
   options: Pick<Page, 'flash' | 'scripts' | 'status'> = {},
 ): Page {
-  const title = SECTIONS.find(([path]) => path === section)![1]
+  const title = SECTIONS[section]
   return {
     title: `${title} · Account`,
     section: 'account',
@@ -37,7 +37,7 @@ export function accountPage(
       <div class="aside">
         <nav aria-label="Account">
           <ul class="side">
-            ${SECTIONS.map(
+            ${Object.entries(SECTIONS).map(
               ([path, label]) => html`
                 <li>
                   <a href="/account${path}"${path === section ? html` aria-current="page"` : ''}>${label}</a>
@@ -55,8 +55,8 @@ export function accountPage(
   }
 }
 
-export function profileBody(viewer: Viewer): Html {
-  const user = viewer.signedIn!
+export function profileBody(viewer: AccountViewer): Html {
+  const user = viewer.signedIn
   return html`
     <section class="card" aria-labelledby="mail">
       <h2 id="mail">E-mail</h2>
@@ -186,7 +186,7 @@ export interface TokenEntry {
 }
 
 export function tokensBody(
-  viewer: Viewer,
+  viewer: AccountViewer,
   view: { tokens: readonly TokenEntry[]; issued?: { name: string; token: string } | undefined; now: number },
 ): Html {
   return html`
@@ -206,7 +206,7 @@ export function tokensBody(
       `
     }
     ${
-      viewer.signedIn!.emailVerified
+      viewer.signedIn.emailVerified
         ? html`
           <form class="card" method="post" action="/account/tokens">
             ${csrfField(viewer)}
@@ -365,7 +365,7 @@ function valueInWords(value: unknown): string {
 }
 
 /** `ending`: what is paid for and ends with the account; `keptMs`: how long logs still name the person. */
-export function dataBody(viewer: Viewer, { ending, keptMs }: { ending: readonly Bill[]; keptMs: number }): Html {
+export function dataBody(viewer: AccountViewer, { ending, keptMs }: { ending: readonly Bill[]; keptMs: number }): Html {
   return html`
     <section class="card" aria-labelledby="export">
       <h2 id="export">Export</h2>
@@ -388,7 +388,7 @@ export function dataBody(viewer: Viewer, { ending, keptMs }: { ending: readonly 
       </p>
       ${textField({
         name: 'confirm',
-        label: `Type “${viewer.signedIn!.email}” to confirm`,
+        label: `Type “${viewer.signedIn.email}” to confirm`,
         required: true,
         autocomplete: 'off',
       })}

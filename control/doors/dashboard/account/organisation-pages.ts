@@ -21,7 +21,8 @@ export function organisationRoutes({ organisations, billing, clock }: DashboardS
       may(actor.role, 'manage_members') ? organisations.listInvitations(actor, actor.orgId) : [],
       may(actor.role, 'delete') ? billing.subscriptionsOf([actor.orgId]) : [],
     ])
-    const current = all.find((entry) => entry.id === actor.orgId)!
+    const current = all.find((entry) => entry.id === actor.orgId)
+    if (!current) throw errors.notFound('organisation')
     return accountPage(
       '/organisation',
       organisationBody(viewer, { current, all, members, invitations, ending, userId: actor.userId, now: clock.now() }),

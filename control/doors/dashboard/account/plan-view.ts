@@ -1,11 +1,11 @@
 /** Plan, consumption and payment. */
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
-import { isPaid, plans, type Plan, type PlanName } from '../../../../shared/plans.ts'
+import { isPaid, plans, type PlanName } from '../../../../shared/plans.ts'
 import type { BillingOverview } from '../../../plans/billing/billing.ts'
 import { isLive } from '../../../plans/billing/rules.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import type { Sites } from '../../../drops/sites/sites.ts'
-import { csrfField, type Viewer } from '../frame/layout.ts'
+import { csrfField, type AccountViewer, type Viewer } from '../frame/layout.ts'
 import { planTable, type Lifetimes } from '../parts/plan-table.ts'
 import { bytesInWords, countInWords, dayInWords, nameOf } from '../parts/words.ts'
 
@@ -21,7 +21,7 @@ export interface UsagePage {
 }
 
 /** `problem`: why a choice was refused. */
-export function usageBody(viewer: Viewer, view: UsagePage, problem?: string): Html {
+export function usageBody(viewer: AccountViewer, view: UsagePage, problem?: string): Html {
   const { usage, plan } = view
   return html`
     <section class="card" aria-labelledby="usage">
@@ -103,7 +103,7 @@ function stayingLive(viewer: Viewer, { drops, plan }: UsagePage, problem: string
   `
 }
 
-function payment(viewer: Viewer, view: UsagePage): Content {
+function payment(viewer: AccountViewer, view: UsagePage): Content {
   const { billing } = view
   if (!billing.configured)
     return html`<p class="notice">Payments are not configured on this service. Ask its operator to change your plan.</p>`
@@ -129,10 +129,10 @@ function portalCard(viewer: Viewer, { billing, plan }: UsagePage): Html {
 
 function subscription(billing: BillingOverview, plan: PlanName): Html | undefined {
   const { current_period_end, cancel_at_period_end, grace_ends_at, status, interval } = billing
-  if (status === 'past_due' && isPaid(plan))
+  if (status === 'past_due' && isPaid(plan) && grace_ends_at !== null)
     return html`
       <p class="notice warn">
-        <strong>A payment is missing.</strong> ${plans[plan].label} stays until ${dayInWords(grace_ends_at!)}.
+        <strong>A payment is missing.</strong> ${plans[plan].label} stays until ${dayInWords(grace_ends_at)}.
         Please check your card in the portal before then.
       </p>
     `
@@ -170,12 +170,12 @@ function pastSubscription(viewer: Viewer, { current_period_end }: BillingOvervie
   `
 }
 
-function upgrade(viewer: Viewer, { billing }: UsagePage): Html {
+function upgrade(viewer: AccountViewer, { billing }: UsagePage): Html {
   return html`
     <section class="section" aria-labelledby="upgrade">
       <h2 id="upgrade">Upgrade</h2>
       ${
-        !viewer.signedIn!.emailVerified &&
+        !viewer.signedIn.emailVerified &&
         html`<p class="notice warn">Verify your e-mail address first; then you can choose a plan.</p>`
       }
       <div class="grid">
@@ -189,9 +189,9 @@ function upgrade(viewer: Viewer, { billing }: UsagePage): Html {
   `
 }
 
-function upgradeCard(viewer: Viewer, plan: Plan, currency: string): Html {
-  const { monthly, annual } = plan.price!
-  const isLocked = !viewer.signedIn!.emailVerified
+function upgradeCard(viewer: AccountViewer, plan: (typeof plans)['plus' | 'business'], currency: string): Html {
+  const { monthly, annual } = plan.price
+  const isLocked = !viewer.signedIn.emailVerified
   const button = (interval: string, kind: string, label: string) =>
     html`<button class="button ${kind}" name="interval" value="${interval}"${
       isLocked ? html` disabled` : ''

@@ -53,7 +53,7 @@ async function publish(form: HTMLFormElement, proof?: string): Promise<void> {
 }
 
 function show(form: HTMLFormElement, markup: string): void {
-  const place = form.parentElement!
+  const place = form.parentElement ?? form
   place.innerHTML = markup
   enableCopying(place)
   find(place, 'h2', HTMLElement).focus()

@@ -41,8 +41,8 @@ async function publish(form: HTMLFormElement, files: readonly PickedFile[]): Pro
   clearProblem(form)
   panel.hidden = false
   button.disabled = true
-  status.textContent =
-    files.length === 0 ? 'Publishing…' : `Uploading ${files.length === 1 ? files[0]!.path : `${files.length} files`}…`
+  const [first] = files
+  status.textContent = first ? `Uploading ${files.length === 1 ? first.path : `${files.length} files`}…` : 'Publishing…'
   const sending = send(form.action, bodyOf(form, files), { 'dropway-fragment': '1' }, (share) => {
     bar.value = share * 100
     if (share === 1) status.textContent = 'Publishing…'

@@ -167,7 +167,7 @@ function recordTable(records: readonly RecordLine[]): Html {
       </tr>
     `
   const heading = ['Do', 'Host', 'Type', 'Wanted', 'Found now'].map((name) => html`<th scope="col">${name}</th>`)
-  const { zone } = records[0]!
+  const zone = records[0]?.zone
   return html`
     <p class="small">Set this in the zone <strong>${zone}</strong> at your DNS provider:</p>
     <div class="scroll">

@@ -4,15 +4,15 @@ import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import type { Page } from '../frame/layout.ts'
 import { nameOf, shortAddress, stateTag, stateWords } from '../parts/words.ts'
 
-const TABS = [
-  ['', 'Publish'],
-  ['/versions', 'Versions'],
-  ['/views', 'Views'],
-  ['/settings', 'Settings'],
-  ['/domains', 'Domains'],
-] as const
+const TABS = {
+  '': 'Publish',
+  '/versions': 'Versions',
+  '/views': 'Views',
+  '/settings': 'Settings',
+  '/domains': 'Domains',
+} as const
 
-export type SiteTab = (typeof TABS)[number][0]
+export type SiteTab = keyof typeof TABS
 
 export function sitePage(
   site: ApiSite,
@@ -20,7 +20,7 @@ export function sitePage(
   page: { body: Content; scripts?: readonly string[]; flash?: Page['flash']; status?: number },
 ): Page {
   const base = `/sites/${site.id}`
-  const label = TABS.find(([path]) => path === tab)![1]
+  const label = TABS[tab]
   return {
     title: `${label} · ${nameOf(site)}`,
     section: 'sites',
@@ -42,7 +42,7 @@ export function sitePage(
         ${site.state !== 'live' && html`<p class="soft">${stateWords(site.state).meaning}</p>`}
         <nav aria-label="This drop">
           <ul class="tabs">
-            ${TABS.map(
+            ${Object.entries(TABS).map(
               ([path, name]) =>
                 html`<li><a href="${base}${path}"${path === tab ? html` aria-current="page"` : ''}>${name}</a></li>`,
             )}

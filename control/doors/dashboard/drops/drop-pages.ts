@@ -11,6 +11,7 @@ import {
   orShow,
   problemText,
   requireActor,
+  requestOf,
   type AccountRequest,
   type Answer,
   type Handlers,
@@ -26,7 +27,7 @@ import { newSitePage, sitesPage, type ListedSite } from './list-view.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
 
 const SPARKLINE_DAYS = 30
-const VIEW_SPANS: readonly number[] = [30, 90]
+const VIEW_SPANS: readonly [number, ...number[]] = [30, 90]
 
 interface OfSite {
   readonly params: { readonly id: string }
@@ -48,7 +49,7 @@ function listRoutes(services: DashboardServices, handlers: Handlers): Route[] {
       const rows = await dailyViewsOf(
         sql,
         shown.map((site) => site.id),
-        days[0]!,
+        dayOf(clock.now() - (SPARKLINE_DAYS - 1) * DAY_MS),
       )
       for (const row of rows) counts.set(`${row.site_id}|${row.day}`, row.count)
     }
@@ -120,7 +121,7 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
       async handle(request) {
         const known = await handlers.read(request)
         const actor = requireActor(known.actor, { verified: false })
-        const asked = { ...known, actor, params: paramsOf(path, request) }
+        const asked = { ...requestOf(known, actor), params: paramsOf(path, request) }
         const answer = await orShow(
           async () => {
             const location = await publish(asked)
@@ -188,7 +189,9 @@ function versionRoutes({ sites, versions, clock }: DashboardServices, handlers: 
       const { id, version: versionId } = params
       const changes = await versions.changes(actor, id, versionId)
       const [site, list] = await Promise.all([sites.get(actor, id), versions.list(actor, id)])
-      return siteChangesPage(viewer, { site, version: list.find((entry) => entry.version_id === versionId)!, changes })
+      const version = list.find((entry) => entry.version_id === versionId)
+      if (!version) throw errors.notFound('version')
+      return siteChangesPage(viewer, { site, version, changes })
     }),
     handlers.accountForm('/sites/:id/versions/:version/promote', { verified: true }, async ({ actor, params }) => {
       await versions.promote(actor, params.id, params.version)
@@ -196,7 +199,7 @@ function versionRoutes({ sites, versions, clock }: DashboardServices, handlers: 
     }),
     handlers.accountPage('/sites/:id/views', async ({ request, actor, params: { id } }) => {
       const asked = Number(request.query.get('days'))
-      const span = VIEW_SPANS.includes(asked) ? asked : VIEW_SPANS[0]!
+      const span = VIEW_SPANS.includes(asked) ? asked : VIEW_SPANS[0]
       return siteViewsPage({ site: await sites.get(actor, id), days: await sites.dailyViews(actor, id, span) })
     }),
   ]

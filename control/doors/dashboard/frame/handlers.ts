@@ -6,7 +6,7 @@ import { ApiError, errors } from '../../../../shared/errors.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import { paramsOf, type PathParams, type Reply, type Request, type Route } from '../../../ground/http/route.ts'
-import type { Page, RenderPage, Viewer } from './layout.ts'
+import type { AccountViewer, Page, RenderPage, Viewer } from './layout.ts'
 import type { DashboardServices } from './services.ts'
 
 export interface PageRequest {
@@ -17,6 +17,7 @@ export interface PageRequest {
 
 export interface AccountRequest extends PageRequest {
   readonly actor: Actor
+  readonly viewer: AccountViewer
 }
 
 export interface FormRequest extends PageRequest {
@@ -92,9 +93,11 @@ export function createHandlers(
       method: 'GET',
       path,
       async handle(request) {
-        const { actor, ...asked } = await read(request)
+        const asked = await read(request)
+        const { actor } = asked
         if (!actor) return seeOther(`/signin?next=${encodeURIComponent(pathAndQueryOf(request))}`)
-        return reply(asked.viewer, await show({ ...asked, actor, params: paramsOf(path, request) }))
+        const account = requestOf(asked, actor)
+        return reply(account.viewer, await show({ ...account, params: paramsOf(path, request) }))
       },
     }),
 
@@ -114,8 +117,8 @@ export function createHandlers(
       async handle(request) {
         const form = await formOf(request)
         const asked = await read(request)
-        const actor = requireActor(asked.actor, options)
-        return reply(asked.viewer, await act({ ...asked, actor, form, params: paramsOf(path, request) }))
+        const account = requestOf(asked, requireActor(asked.actor, options))
+        return reply(account.viewer, await act({ ...account, form, params: paramsOf(path, request) }))
       },
     }),
   }
@@ -125,6 +128,11 @@ export function requireActor(actor: Actor | undefined, options: { verified: bool
   if (!actor) throw errors.unauthorized('Your session has ended. Sign in and try again.')
   if (options.verified && !actor.emailVerified) throw errors.emailNotVerified()
   return actor
+}
+
+/** The same request, from an actor who is signed in. */
+export function requestOf(asked: PageRequest, actor: Actor): AccountRequest {
+  return { ...asked, actor, viewer: { ...asked.viewer, signedIn: actor } }
 }
 
 /** Runs a form's deed; a refusal is shown on the page it came from instead of on one of its own. */

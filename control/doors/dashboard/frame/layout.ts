@@ -22,6 +22,8 @@ export interface Viewer {
   readonly cookies: readonly string[]
 }
 
+export type AccountViewer = Viewer & { readonly signedIn: NonNullable<Viewer['signedIn']> }
+
 export interface Page {
   readonly title: string
   readonly description?: string
@@ -103,7 +105,7 @@ ${(page.scripts ?? []).map((name) => html`<script type="module" src="${assets.sc
 <a class="skip" href="#content">Skip to the content</a>
 ${header(viewer, page)}
 <main id="content" class="page" tabindex="-1">
-${viewer.signedIn && !viewer.signedIn.emailVerified && verifyNotice(viewer)}
+${viewer.signedIn && !viewer.signedIn.emailVerified && verifyNotice(viewer, viewer.signedIn.email)}
 ${
   page.flash &&
   html`
@@ -167,13 +169,13 @@ function navLink(href: string, label: string, current: boolean): Html {
   return html`<li><a href="${href}"${current ? html` aria-current="true"` : ''}>${label}</a></li>`
 }
 
-function verifyNotice(viewer: Viewer): Html {
+function verifyNotice(viewer: Viewer, email: string): Html {
   return html`
     <form class="notice warn cluster spread" method="post" action="/verify/send">
       ${csrfField(viewer)}
       <p>
         Your drops stay hidden until you open the link we mailed to
-        <strong>${viewer.signedIn!.email}</strong>.
+        <strong>${email}</strong>.
       </p>
       <button class="button small">Send it again</button>
     </form>

@@ -165,9 +165,9 @@ const EXAMPLES: Readonly<Record<string, unknown>> = {
 
 function exampleOf(schema: Schema): unknown {
   const required = new Set(schema.required ?? [])
-  const names = Object.keys(schema.properties ?? {})
-  const shown = names.filter((name) => required.has(name) || name in EXAMPLES).slice(0, 3)
-  return Object.fromEntries(shown.map((name) => [name, EXAMPLES[name] ?? placeholder(schema.properties![name]!)]))
+  const properties = Object.entries(schema.properties ?? {})
+  const shown = properties.filter(([name]) => required.has(name) || name in EXAMPLES).slice(0, 3)
+  return Object.fromEntries(shown.map(([name, property]) => [name, EXAMPLES[name] ?? placeholder(property)]))
 }
 
 function placeholder(schema: Schema): unknown {

@@ -17,7 +17,7 @@ export function isHtml(text: string): boolean {
 function afterComments(text: string): number | undefined {
   let at = 0
   for (;;) {
-    while (at < text.length && text[at]!.trim() === '') at++
+    while (at < text.length && text.charAt(at).trim() === '') at++
     if (!text.startsWith('<!--', at)) return at
     const end = text.indexOf('-->', at + 4)
     if (end < 0) return undefined

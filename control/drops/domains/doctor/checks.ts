@@ -171,7 +171,7 @@ export function createChecks(deps: ChecksDependencies): Checks {
       retry,
       nowMs: clock.now(),
     })
-    if (ownership === 'takes_over') await dispossess(tx, other!, row, decision)
+    if (other && ownership === 'takes_over') await dispossess(tx, other, row, decision)
     const isMended = locked.records.length > 0 && diagnosis.records.length === 0
     const hurries = rules.mayHurry({ before: row.reason, decision, retry, isAsked, isMended })
     if (decision.wanted !== row.wanted || hurries)
@@ -195,15 +195,15 @@ export function createChecks(deps: ChecksDependencies): Checks {
     const alias = row.is_cname_spent && isAliasFresh(proofOf(row), zone) ? { is_cname_spent: false } : {}
     switch (ownership) {
       case 'takes_over': {
-        const isByTransfer = evidenceOf(proofOf(row), zone).transfer
-        return { ...noTransfer, held_since: now(), ...(isByTransfer && { verify_token: row.transfer_token! }) }
+        const token = evidenceOf(proofOf(row), zone).transfer ? row.transfer_token : null
+        return { ...noTransfer, held_since: now(), ...(token !== null && { verify_token: token }) }
       }
       case 'holds':
         return row.holds ? {} : { ...noTransfer, held_since: now() }
       case 'held_elsewhere':
-        return row.transfer_from === other!.id
+        return !other || row.transfer_from === other.id
           ? alias
-          : { ...alias, transfer_token: newToken(), transfer_from: other!.id }
+          : { ...alias, transfer_token: newToken(), transfer_from: other.id }
       case 'unproven':
         return { ...alias, ...noTransfer }
       default:
@@ -244,10 +244,12 @@ export function createChecks(deps: ChecksDependencies): Checks {
     { about }: Diagnosis,
     retry: RetryState | undefined,
   ): Promise<void> {
-    if (row.failing_since && rules.hasStoppedPointing(decision, checksInARow(row, decision)))
-      await notices.stoppedPointing(tx, row, decision.reason!, about)
+    const { reason } = decision
+    if (row.failing_since && reason !== null && rules.hasStoppedPointing(decision, checksInARow(row, decision)))
+      await notices.stoppedPointing(tx, row, { since: row.failing_since, reason, about })
     const days = rules.renewalNotice(retry, row.not_after?.getTime(), clock.now())
-    if (days !== undefined && decision.holds) await notices.renewalFails(tx, row, days, retry!)
+    if (days !== undefined && retry && row.not_after && decision.holds)
+      await notices.renewalFails(tx, row, { days, endsAt: row.not_after, cause: retry.last_error })
   }
 
   /** Another account has proven the name: what was served here is served there from now on. */
@@ -351,12 +353,13 @@ export function createChecks(deps: ChecksDependencies): Checks {
 
   async function syncRoutes(tx: Sql, siteId: string): Promise<void> {
     const rows = (await queries.listDomains(tx, siteId)).filter(({ holds }) => holds)
-    if (rows.length === 0) return
+    const [first] = rows
+    if (!first) return
     const told = await queries.routesAt(
       tx,
       rows.map(({ domain }) => domain),
     )
-    const routes = rules.routesOfDomains(rows, siteHost(rows[0]!.slug, config.sitesDomain))
+    const routes = rules.routesOfDomains(rows, siteHost(first.slug, config.sitesDomain))
     for (const { id, domain, reason } of rows) {
       const route: NewRoute = routes.find(({ host }) => host === domain) ?? { kind: 'none', host: domain }
       // Its plan is back, and it is about to be looked at: until then visitors see what they saw.

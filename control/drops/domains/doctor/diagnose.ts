@@ -276,9 +276,11 @@ function strayWarnings(
   return strays
     .filter(({ type, value }) => value === (type === 'TXT' ? proof : target))
     .filter(({ type }) => missing.some((line) => line.type === type && line.action !== 'remove'))
-    .map(({ type, name }) => {
-      const right = missing.find((line) => line.type === type)!
-      return `The ${type} record is at ${name}, where it does nothing. Its host must be "${right.host}" in the zone ${right.zone}.`
+    .flatMap(({ type, name }) => {
+      const right = missing.find((line) => line.type === type)
+      return right === undefined
+        ? []
+        : `The ${type} record is at ${name}, where it does nothing. Its host must be "${right.host}" in the zone ${right.zone}.`
     })
 }
 

@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
 import type { ManifestFile } from '../../../../shared/manifest.ts'
+import { zip } from '../../../../shared/zip.ts'
 import { compress, MAX_COMPRESSED_BYTES, type Effort } from './compression.ts'
 import { scanHtml, type HtmlScan } from '../html/scan.ts'
 import { cssLinks, encodeLinks, htmlLinks, type EncodedLinks } from './links.ts'
@@ -96,6 +97,6 @@ async function storeVariants(
   const encodings: NonNullable<ManifestFile['encodings']> = {}
   const variants = compress(bytes, effort)
   const stored = await Promise.all(variants.map((variant) => blobs.put(variant.bytes)))
-  for (const [index, { hash, size }] of stored.entries()) encodings[variants[index]!.encoding] = { hash, size }
+  for (const [{ encoding }, { hash, size }] of zip(variants, stored)) encodings[encoding] = { hash, size }
   return { encodings, created: stored }
 }

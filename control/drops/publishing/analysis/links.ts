@@ -86,14 +86,14 @@ function stringEnd(css: string, start: number, quote: string): number {
 
 function skipBlanks(css: string, start: number): number {
   let at = start
-  while (at < css.length && css[at]!.trim() === '') at++
+  while (at < css.length && css.charAt(at).trim() === '') at++
   return at
 }
 
 /** Where an address without quotes ends. */
 function bareEnd(css: string, start: number): number {
   let at = start
-  while (at < css.length && css[at]!.trim() !== '' && !`"'()`.includes(css[at]!)) at++
+  while (at < css.length && css.charAt(at).trim() !== '' && !`"'()`.includes(css.charAt(at))) at++
   return at
 }
 

@@ -266,12 +266,12 @@ function refuseClashes(entries: readonly JudgedEntry[]): void {
 
 /** Shared bytes make a small archive unpack to a huge one, and mean that the directory lies. */
 function refuseOverlap(entries: readonly JudgedEntry[]): void {
-  const sorted = entries.toSorted((a, b) => a.headerStart - b.headerStart)
-  for (let index = 1; index < sorted.length; index++) {
-    const [before, entry] = [sorted[index - 1]!, sorted[index]!]
-    if (entry.headerStart < before.start + before.length) {
+  let before: JudgedEntry | undefined
+  for (const entry of entries.toSorted((a, b) => a.headerStart - b.headerStart)) {
+    if (before && entry.headerStart < before.start + before.length) {
       throw errors.archiveRejected(`Entry ${quotePath(entry.path)} overlaps entry ${quotePath(before.path)}.`)
     }
+    before = entry
   }
 }
 

@@ -44,11 +44,11 @@ export class ForeignContent {
 
   /** True when the tag stays foreign; false when it broke out and HTML rules apply to it. */
   startTag(tag: Tag, value: (attribute: string) => string | undefined): boolean {
-    if (isBreakout(tag)) {
+    const language = this.#open.at(-1)?.language
+    if (language === undefined || isBreakout(tag)) {
       this.#breakOut()
       return false
     }
-    const language = this.#open.at(-1)!.language
     if (!tag.selfClosing) this.#push({ name: tag.name, language, isIntegration: isIntegration(tag, language, value) })
     return true
   }
@@ -60,7 +60,7 @@ export class ForeignContent {
       return false
     }
     if (!this.#counts.get(name)) return false
-    while (this.#pop() !== name);
+    for (let popped = this.#pop(); popped !== undefined && popped !== name; popped = this.#pop());
     return true
   }
 
@@ -73,9 +73,9 @@ export class ForeignContent {
     this.#counts.set(element.name, (this.#counts.get(element.name) ?? 0) + 1)
   }
 
-  #pop(): string {
-    const { name } = this.#open.pop()!
-    this.#counts.set(name, this.#counts.get(name)! - 1)
+  #pop(): string | undefined {
+    const name = this.#open.pop()?.name
+    if (name !== undefined) this.#counts.set(name, (this.#counts.get(name) ?? 0) - 1)
     return name
   }
 }

@@ -10,6 +10,7 @@ import { pipeline } from 'node:stream/promises'
 import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
 import { errors } from '../../../../shared/errors.ts'
 import { MAX_BUNDLE_FILES } from '../../../../shared/limits.ts'
+import { zip } from '../../../../shared/zip.ts'
 import { batchesOf, inParallel } from '../workers/batches.ts'
 import type { Intake, PreparedVersion } from '../contract.ts'
 import type { StoredFile } from '../manifest/manifest-builder.ts'
@@ -36,7 +37,7 @@ type Shape = 'empty' | 'single' | 'files' | 'zip'
 export function createIntake({ blobs, workers, scratchDir, capBytes, admit, prepare }: IntakeDependencies): Intake {
   const paths = new PathSet()
   const files: StoredFile[] = []
-  const created: StoredBlob[] = []
+  const created: { readonly hash: string; readonly modifiedAt: number }[] = []
   const announced = new Set<string>()
   let shape: Shape = 'empty'
   let single: Upload['single']
@@ -81,7 +82,8 @@ export function createIntake({ blobs, workers, scratchDir, capBytes, admit, prep
   }
 
   function remember(blob: StoredBlob): StoredBlob {
-    if (blob.modifiedAt !== undefined) created.push(blob)
+    const { hash, modifiedAt } = blob
+    if (modifiedAt !== undefined) created.push({ hash, modifiedAt })
     return blob
   }
 
@@ -96,9 +98,7 @@ export function createIntake({ blobs, workers, scratchDir, capBytes, admit, prep
     const rejection = results.find((result) => result.rejection !== undefined)?.rejection
     if (rejection !== undefined) throw errors.archiveRejected(rejection)
     const stored = results.flatMap((result) => result.stored)
-    for (const [index, entry] of entries.entries()) {
-      files.push({ path: entry.path, hash: stored[index]!.hash, size: entry.size })
-    }
+    for (const [{ path, size }, { hash }] of zip(entries, stored)) files.push({ path, hash, size })
   }
 
   async function addZip(bytes: AsyncIterable<Uint8Array>): Promise<void> {
@@ -117,7 +117,7 @@ export function createIntake({ blobs, workers, scratchDir, capBytes, admit, prep
   async function abort(): Promise<void> {
     if (isOver) return
     isOver = true
-    for (const blob of created) await blobs.discard(blob.hash, blob.modifiedAt!)
+    for (const { hash, modifiedAt } of created) await blobs.discard(hash, modifiedAt)
   }
 
   return {

@@ -10,6 +10,7 @@ import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.
 import { errors } from '../../../../shared/errors.ts'
 import { MAX_META_POLICIES, MAX_META_POLICIES_CHARS } from '../../../../shared/limits.ts'
 import type { Manifest } from '../../../../shared/manifest.ts'
+import { zip } from '../../../../shared/zip.ts'
 import { isWorthReading, type Analysis, type AnalysisRequest, type Reading } from '../analysis/analyse.ts'
 import { batchesOf, inParallel } from '../workers/batches.ts'
 import { LANDING_PAGE, markdownLanding, requireLandingPage, unwrapFolder } from './bundle.ts'
@@ -167,8 +168,10 @@ type Conversions = ReadonlyMap<string, { readonly hash: string; readonly size: n
 
 /** Pages that the live version serves as UTF-8, by what was uploaded. (A rendered page has a source of another name.) */
 function knownConversions(base: Manifest | undefined): Conversions {
-  const pages = (base?.files ?? []).filter(([path, file]) => file.source?.path === path)
-  return new Map(pages.map(([, { source, hash, size }]) => [factsKey(source!), { hash, size }]))
+  const known = new Map<string, { hash: string; size: number }>()
+  for (const [path, { source, hash, size }] of base?.files ?? [])
+    if (source?.path === path) known.set(factsKey(source), { hash, size })
+  return known
 }
 
 /** The same files, with the UTF-8 page in the place of what was uploaded. */
@@ -219,9 +222,8 @@ async function analyseFiles(
     workers.width,
     async (batch) => {
       const results = await workers.analyse(batch)
-      for (const [index, analysis] of results.entries()) {
+      for (const [{ path, hash }, analysis] of zip(batch, results)) {
         for (const blob of analysis.created) remember(blob)
-        const { path, hash } = batch[index]!
         const { converted } = analysis
         requireFewPolicies(path, analysis)
         if (converted) conversions.set(factsKey({ path, hash }), converted)

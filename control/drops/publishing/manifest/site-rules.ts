@@ -139,15 +139,16 @@ function withoutComment(text: string): string {
 
 function parseStatus(words: readonly string[]): { status: RedirectRule['status']; force: boolean; problem?: string } {
   const none = { status: 301 as const, force: false }
-  if (words.length === 0) return none
-  if (words.some((word) => word.includes('=')) || words.length > 1) {
+  const [word, ...others] = words
+  if (word === undefined) return none
+  if (words.some((word) => word.includes('=')) || others.length > 0) {
     return {
       ...none,
       problem:
         'Conditions (Country=, Language=, query parameters) are not supported; keep path, destination and status.',
     }
   }
-  const match = /^(\d{3})(!?)$/.exec(words[0]!)
+  const match = /^(\d{3})(!?)$/.exec(word)
   const status = STATUSES.find((candidate) => candidate === Number(match?.[1]))
   if (!match || status === undefined)
     return {

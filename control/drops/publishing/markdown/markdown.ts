@@ -82,13 +82,13 @@ function headingAnchors(): { extension: HtmlExtension; first(): string | undefin
         this.buffer()
       },
       atxHeading() {
-        this.tag(heading(this.getData('headingRank')!, this.resume()))
+        this.tag(heading(this.getData('headingRank') ?? 1, this.resume()))
         this.setData('headingRank')
       },
       setextHeading() {
         const inner = this.resume()
         this.lineEndingIfNeeded()
-        this.tag(heading(this.getData('headingRank')!, inner))
+        this.tag(heading(this.getData('headingRank') ?? 1, inner))
         this.setData('slurpAllLineEndings')
         this.setData('headingRank')
       },

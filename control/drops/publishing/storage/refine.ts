@@ -3,6 +3,7 @@
  * smaller variants; entity tags come from the identity bytes, so no visitor notices but in transfer time.
  */
 import { encodings, type Manifest, type ManifestFile } from '../../../../shared/manifest.ts'
+import { zip } from '../../../../shared/zip.ts'
 import { isWorthReading, type AnalysisRequest } from '../analysis/analyse.ts'
 import { batchesOf, inParallel } from '../workers/batches.ts'
 import { blobsOf, factsKey } from '../manifest/manifest-builder.ts'
@@ -32,9 +33,9 @@ export async function refineVersion(
     1,
     async (batch) => {
       const analyses = await workers.refine(batch)
-      for (const [index, analysis] of analyses.entries()) {
+      for (const [request, analysis] of zip(batch, analyses)) {
         // A version from before pages became UTF-8 keeps its bytes, and these variants are of others.
-        if (!analysis.converted) variants.set(factsKey(batch[index]!), analysis.encodings)
+        if (!analysis.converted) variants.set(factsKey(request), analysis.encodings)
       }
     },
   )

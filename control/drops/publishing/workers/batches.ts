@@ -27,12 +27,13 @@ export async function inParallel<Item, Result>(
 ): Promise<Result[]> {
   const results: Result[] = []
   const failures: unknown[] = []
-  let next = 0
+  const waiting = items.entries()
   async function runner(): Promise<void> {
-    while (next < items.length && failures.length === 0) {
-      const index = next++
+    // All runners take from the same list.
+    for (const [index, item] of waiting) {
+      if (failures.length > 0) return
       try {
-        results[index] = await work(items[index]!)
+        results[index] = await work(item)
       } catch (error) {
         failures.push(error)
       }

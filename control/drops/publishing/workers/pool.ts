@@ -177,7 +177,7 @@ export function createWorkerPool(options: PoolOptions): WorkerPool {
       if (queue.size >= options.maxWaiting) return Promise.reject(busy())
       return new Promise((resolve, reject) => {
         const drop = (): void => {
-          if (queue.remove(owner, task)) reject(signal!.reason as Error)
+          if (queue.remove(owner, task)) reject(signal?.reason as Error)
         }
         const leaveQueue = (): void => signal?.removeEventListener('abort', drop)
         const task: Task = { owner, job, timeoutMs, leaveQueue, resolve, reject }

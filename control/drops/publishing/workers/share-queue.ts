@@ -60,8 +60,8 @@ export function createShareQueue<Item>(options: {
     },
     take() {
       for (const [owner, caller] of callers) {
-        if (caller.waiting.length === 0 || caller.held >= options.share) continue
-        const item = caller.waiting.shift()!
+        const item = caller.held < options.share ? caller.waiting.shift() : undefined
+        if (item === undefined) continue
         size--
         caller.held++
         callers.delete(owner)
@@ -82,7 +82,8 @@ export function createShareQueue<Item>(options: {
       return true
     },
     release(owner) {
-      const caller = callers.get(owner)!
+      const caller = callers.get(owner)
+      if (!caller) return
       caller.held--
       settle(owner, caller)
     },

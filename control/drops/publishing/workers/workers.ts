@@ -157,8 +157,8 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
 }
 
 function nameThem(files: readonly AnalysisRequest[]): string {
-  const [first] = files
-  return files.length === 1 ? quotePath(first!.path) : `${quotePath(first!.path)} or one of the files after it`
+  const first = quotePath(files[0]?.path ?? '')
+  return files.length === 1 ? first : `${first} or one of the files after it`
 }
 
 /** What a job did not finish is the publisher's to change; what it threw is our fault, or an answer of its own. */

@@ -113,9 +113,10 @@ export function createContentUploads({
     async find(actor, id) {
       const upload = await queries.findContentUpload(sql, id, now())
       if (!upload || upload.org_id !== actor.orgId) throw errors.notFound('upload')
-      if (upload.hash === null)
+      const { name, hash, size } = upload
+      if (hash === null || size === null)
         throw errors.invalidRequest(`Nothing has arrived for the upload ${id} yet. PUT the file to its address first.`)
-      return { name: upload.name, hash: upload.hash, size: upload.size! }
+      return { name, hash, size }
     },
 
     sweep: () => queries.deleteExpiredContentUploads(sql, now()),

@@ -123,7 +123,7 @@ export function createQuickPublish({
         const bytes = blobs.stream(content.hash)
         return /\.zip$/i.test(content.name)
           ? intake.addZip(bytes)
-          : intake.addSingle(content.name.split('/').at(-1)!, bytes, { title })
+          : intake.addSingle(content.name.slice(content.name.lastIndexOf('/') + 1), bytes, { title })
       }
       default:
         content satisfies never
@@ -154,8 +154,9 @@ export function createQuickPublish({
     const number = site ? ((await versions.liveVersion(site))?.number ?? 0) : undefined
     // A conflict comes first: what would go is a question about the version that the caller knows.
     if (input.ifVersion !== undefined && input.ifVersion !== (number ?? 0)) return input.ifVersion
-    const lost = site ? await lostPaths(site, prepared) : []
-    if (lost.length > 0) throw errors.wouldRemoveFiles(site!.slug, number!, lost)
+    if (!site) return input.ifVersion
+    const lost = await lostPaths(site, prepared)
+    if (lost.length > 0) throw errors.wouldRemoveFiles(site.slug, number ?? 0, lost)
     return input.ifVersion ?? number
   }
 

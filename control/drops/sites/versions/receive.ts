@@ -1,6 +1,7 @@
 /** Reads the multipart bodies of uploads into an intake: streamed, capped, in the order they arrive. */
 import { errors } from '../../../../shared/errors.ts'
 import { MAX_BUNDLE_FILES } from '../../../../shared/limits.ts'
+import { zip } from '../../../../shared/zip.ts'
 import { parse } from '../../../ground/http/api.ts'
 import type { MultipartOptions, Part, Request } from '../../../ground/http/route.ts'
 import type { Intake, PreparedVersion, Publishing } from '../../publishing/contract.ts'
@@ -43,7 +44,8 @@ export const receiveBundle: Receive = (request, publishing, limits) => {
   let zips = 0
   let files = 0
   const pair = (): void => {
-    while (paths.length > 0 && waiting.length > 0) waiting.shift()!.name(paths.shift()!)
+    const count = Math.min(paths.length, waiting.length)
+    for (const [file, path] of zip(waiting.splice(0, count), paths.splice(0, count))) file.name(path)
   }
   return receive(request, publishing, limits, {
     onField(name, value) {

@@ -1,5 +1,6 @@
 /** Everything an organisation has published, as one streamed zip. */
 import type { Readable } from 'node:stream'
+import { zip } from '../../../../shared/zip.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import type { Pool } from '../../../ground/database/sql.ts'
 import type { Publishing } from '../../publishing/contract.ts'
@@ -24,9 +25,9 @@ export function createSiteExport({
     const own = await listSites(sql, actor.orgId)
     const metadata = await sites.showAll(own)
     async function* entries() {
-      for (const [index, site] of own.entries()) {
+      for (const [site, facts] of zip(own, metadata)) {
         const manifest = await versions.liveManifest(site.id, site.live_version_id)
-        if (manifest) yield { slug: site.slug, manifest, metadata: metadata[index]! }
+        if (manifest) yield { slug: site.slug, manifest, metadata: facts }
       }
     }
     return publishing.exportZip(entries())

@@ -49,7 +49,7 @@ async function walk(entry: FileSystemEntry, folder: string, found: PickedFile[])
 
 /** A dropped folder is the site itself: `dist/index.html` is the landing page. */
 function withoutCommonFolder(files: PickedFile[]): PickedFile[] {
-  const top = files[0]?.path.split('/')[0]
+  const top = files[0]?.path.split('/')[0] ?? ''
   const isShared = files.every((file) => file.path.startsWith(`${top}/`))
-  return isShared ? files.map((file) => ({ ...file, path: file.path.slice(top!.length + 1) })) : files
+  return isShared ? files.map((file) => ({ ...file, path: file.path.slice(top.length + 1) })) : files
 }

@@ -56,8 +56,10 @@ export interface Colour {
 }
 
 /** Accents that read well on both grounds. */
+const TIDE: Colour = { label: 'Tide', light: '#0a6864', dark: '#62d2c5' }
+
 export const COLOURS: ReadonlyMap<string, Colour> = new Map([
-  ['tide', { label: 'Tide', light: '#0a6864', dark: '#62d2c5' }],
+  ['tide', TIDE],
   ['ink', { label: 'Ink', light: '#2b3a8c', dark: '#a9b6ff' }],
   ['plum', { label: 'Plum', light: '#7a2a6b', dark: '#f0a6df' }],
   ['ember', { label: 'Ember', light: '#9c3a12', dark: '#ffb08a' }],
@@ -73,7 +75,7 @@ export interface TemplateDocument {
 }
 
 export function templateDocument(page: TemplateDocument): string {
-  const colour = COLOURS.get(page.colour ?? '') ?? COLOURS.get('tide')!
+  const colour = COLOURS.get(page.colour ?? '') ?? TIDE
   return html`<!doctype html>
 <html lang="en">
 <head>
