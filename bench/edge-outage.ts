@@ -35,7 +35,7 @@ interface Outage {
   readonly p99Ms: number
 }
 
-// Frozen first: whoever is killed stays away.
+// Frozen first: a killed one stays away.
 const outages = [
   ['frozen', 'SIGSTOP'],
   ['killed', 'SIGKILL'],

@@ -46,7 +46,7 @@ const results = values.quick ? mkdtempSync(path.join(os.tmpdir(), 'dropway-bench
 const runs: Run[] = []
 for (const [index, bench] of wanted.entries()) {
   runs.push(await run(bench, `${index + 1}/${wanted.length}`))
-  // After each: whoever stops it halfway keeps what was measured.
+  // After each: stopped halfway, it keeps what was measured.
   writeReport(machine, runs)
 }
 process.stderr.write(`written: ${path.relative(process.cwd(), path.join(results, 'report.md'))}\n`)

@@ -105,7 +105,7 @@ describe('signing up', () => {
     expect((await browser.api('/billing')).json()).toMatchObject({ currency: 'gbp' })
   })
 
-  test('whoever comes by a claim link gets back to it, by any link to sign up or in', async () => {
+  test('a visitor who comes by a claim link gets back to it, by any link to sign up or in', async () => {
     const published = await stack.fetch('/api/v1/drops', { body: fileForm('page.html', '<h1>found</h1>') })
     const { claim_url: claimUrl } = published.json()
     const claim = new URL(claimUrl)
@@ -194,7 +194,7 @@ describe('sessions', () => {
     expect((await other.send('/signin', { email, password: PASSWORD })).status).toBe(401)
   })
 
-  test('sign-in and reset say the same about an address that nobody has', async () => {
+  test('sign-in and reset say the same about an address that no one has', async () => {
     const { email } = await newAccount()
     const browser = newBrowser()
     const wordsOf = async (page: string, address: string, fields: Record<string, string>) => {
@@ -207,11 +207,11 @@ describe('sessions', () => {
           .replace(/(name="csrf" value|nonce)="[^"]*"/g, ''),
       ]
     }
-    const nobody = newEmail()
+    const unknown = newEmail()
     expect(await wordsOf('/signin', email, { password: 'wrong password' })).toEqual(
-      await wordsOf('/signin', nobody, { password: 'wrong password' }),
+      await wordsOf('/signin', unknown, { password: 'wrong password' }),
     )
-    expect(await wordsOf('/reset', email, {})).toEqual(await wordsOf('/reset', nobody, {}))
+    expect(await wordsOf('/reset', email, {})).toEqual(await wordsOf('/reset', unknown, {}))
   })
 })
 

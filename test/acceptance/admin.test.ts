@@ -33,7 +33,7 @@ test('create-account prints the account and a token that works', async () => {
   expect((await stack.fetch('/api/v1/me', { token: account.token })).status).toBe(200)
 })
 
-test('a password comes from stdin, never from the command line, which everybody on the machine can read', async () => {
+test('a password comes from stdin, never from the command line, which everyone on the machine can read', async () => {
   const email = 'piped@example.test'
   const create = (input: string, ...more: string[]) =>
     stack.adminReading(input, 'create-account', '--email', email, '--verified', ...more)
@@ -123,7 +123,7 @@ test('certificates list is a list', async () => {
   expect(await admin('certificates', 'list')).toEqual([])
 })
 
-test('sweep removes partial files of uploads that nobody knows, and none of an open one', async () => {
+test('sweep removes partial files of uploads that no one knows, and none of an open one', async () => {
   const { token } = await stack.createAccount()
   const site = (await stack.fetch('/api/v1/sites', { token, json: {} })).json<{ id: string }>()
   const files = [{ path: 'index.html', sha256: 'ab'.repeat(32), size: 1000 }]

@@ -113,7 +113,7 @@ describe('POST /drops-md', () => {
     expect((await publish('\u0001'.repeat(300_000))).status).toBe(201)
     expect((await publish('x'.repeat(2_000_001))).status).toBe(413)
   })
-  test('whoever is refused is refused before the body is read', async () => {
+  test('a refused caller is refused before the body is read', async () => {
     const answer = await stack.fetch('/api/v1/drops-md', {
       body: 'x'.repeat(5_000_000),
       headers: { 'content-type': 'application/json', 'dropway-website': 'https://spam.test' },
@@ -133,7 +133,7 @@ describe('POST /drops-md', () => {
 })
 
 describe('GET /drops', () => {
-  test('shows what this browser made, and nobody else', async () => {
+  test('shows what this browser made, and no one else', async () => {
     const browser = new FormBrowser(stack, '203.0.113.11')
     const made = (await browser.open('/api/v1/drops', { body: fileForm('a.html', '<title>Mine</title>') })).json()
     expect((await browser.open('/api/v1/drops')).json()).toEqual([

@@ -209,7 +209,7 @@ describe('uploads', () => {
     expect((await free.versions(site.id)).json()).toEqual([])
   })
 
-  test('if_version protects against somebody else publishing first', async () => {
+  test('if_version protects against someone else publishing first', async () => {
     const site = await newSite()
     await api.upload(site.id, fileForm('a.html', 'one', { if_version: '0' }))
     const late = await api.upload(site.id, fileForm('a.html', 'late', { if_version: '0' }))

@@ -192,7 +192,7 @@ test('the end of a plan shows a paused page over good TLS; the end of the accoun
   await browser.send('/signin', { email: leaver.email, password: PASSWORD })
   await browser.send('/account/data', { password: PASSWORD, confirm: leaver.email }, '/account/delete')
   await expect.poll(() => subjectOf('plan.customer.test'), soon).not.toContain('plan.customer.test')
-  // The name is free: somebody else proves it, by their own record.
+  // The name is free: someone else proves it, by their own record.
   await pebble.dns.clear('plan.customer.test')
   await addDomain('plan.customer.test')
   expect((await visit('plan.customer.test')).text()).toContain('My own domain')

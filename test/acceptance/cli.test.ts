@@ -76,7 +76,7 @@ test('completion scripts are valid for their shells', async () => {
   execFileSync('bash', ['-n'], { input: scripts[0]!.stdout })
 })
 
-test('nobody signed in is 3, a wrong token too; a service that is away, or not trusted, is 4', async () => {
+test('no one signed in is 3, a wrong token too; a service that is away, or not trusted, is 4', async () => {
   const [nobody, refused, away, untrusted, trustedByNode] = await Promise.all([
     dropway(['list'], { env: { DROPWAY_TOKEN: '' } }),
     dropway(['list'], { env: { DROPWAY_TOKEN: 'dw_wrong' } }),
@@ -258,7 +258,7 @@ test('in a terminal there is a progress bar, and the last line is still the addr
   expect(lines.at(-1)).toMatch(/^https:\/\/[a-z0-9-]+\.localhost:\d+$/)
 })
 
-test('drop: no account, a claim link, the address last, and a QR code where somebody sees it', async () => {
+test('drop: no account, a claim link, the address last, and a QR code where someone sees it', async () => {
   const folder = await makeFolder({ 'page.html': '<h1>Anonymous</h1>' })
   const { code, stdout, stderr, lines } = await dropway(['drop', 'page.html'], {
     cwd: folder,

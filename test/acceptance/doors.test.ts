@@ -67,7 +67,7 @@ test.each(MALFORMED.map((head) => [head.slice(0, 90), head]))('%j is no fault of
   expect(await direct('GET /healthz HTTP/1.1\nHost: localhost')).toContain('200')
 })
 
-test('mails are shown to a browser on this machine, and to nobody through a relay', async () => {
+test('mails are shown to a browser on this machine, and to no one through a relay', async () => {
   expect((await stack.fetch('/dev/mail')).status).toBe(200)
   const relayed: Record<string, string>[] = [
     { 'x-forwarded-for': '203.0.113.9' },

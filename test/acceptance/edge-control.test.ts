@@ -1,4 +1,4 @@
-/** The service's own host while some callers, or control itself, do their worst: nobody else waits, nobody waits in silence. */
+/** The service's own host while some callers, or control itself, do their worst: no one else waits, no one waits in silence. */
 import { once } from 'node:events'
 import http from 'node:http'
 import http2 from 'node:http2'
@@ -109,7 +109,7 @@ test.each([
   ['unread', 'GET', '/large'],
   ['unsent', 'POST', '/never'],
 ])(
-  'hundreds of %s requests of one network hold up nobody else',
+  'hundreds of %s requests of one network hold up no one else',
   async (_, method, target) => {
     const held = Array.from({ length: 4 }, () => begin(method, target, 100))
     await sleep(1000)
@@ -117,7 +117,7 @@ test.each([
       expect((await asOther()).text).toBe('answered')
       expect((await asOther('POST', 'x')).text).toBe('answered')
     }
-    // Whoever finds no place hears of it, within seconds.
+    // A caller without a place hears of it, within seconds.
     const heard = (): number => held.reduce((sum, { statuses }) => sum + statuses.length, 0)
     await expect.poll(heard, { timeout: 15_000 }).toBeGreaterThan(target === '/large' ? 0 : 300)
     for (const status of held.flatMap(({ statuses }) => statuses)) expect([200, 408, 429, 503]).toContain(status)

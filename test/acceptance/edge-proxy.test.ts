@@ -47,7 +47,7 @@ const length = `Content-Length: ${SMUGGLED.length}`
 /** Others share the connections between the edge and control. */
 async function expectOnly(request: string): Promise<void> {
   for (const target of ['/first', '/second'])
-    expect((await fixture.h2(HOST, target, { headers: { 'x-who': 'somebody else' } })).text).toBe('answered')
+    expect((await fixture.h2(HOST, target, { headers: { 'x-who': 'someone else' } })).text).toBe('answered')
   expect(seen).toEqual([request, 'GET /first', 'GET /second'])
 }
 

@@ -77,7 +77,7 @@ test('a damaged replica is set aside and filled anew; a good one stays whatever 
     expect(fixture.edge.output()).toContain('the replica was damaged')
   }
 
-  // Nothing to fill it from: nobody is told that a drop does not exist.
+  // Nothing to fill it from: no one is told that a drop does not exist.
   await fixture.edge.stop()
   writeFileSync(file, randomBytes(50_000))
   fixture.edge = await fixture.startEdge({ REDIS_URL: `${fixture.dataDir}/nobody.sock` })
@@ -178,7 +178,7 @@ test('what an edge cannot serve replaces nothing, is named, and is tried again',
     expect(await isNamed('route', 'a.localhost'), what).toBe(true)
     expect((await fixture.h1('a.localhost', '/')).text, what).toBe('kept')
   }
-  // What was missing has come, and nobody publishes anything again.
+  // What was missing has come, and no one publishes anything again.
   await fixture.putBlob(late)
   await eventually(async () => (await fixture.h1('a.localhost', '/')).headers['location'] === '/late')
   expect(await isNamed('route', 'a.localhost')).toBe(false)

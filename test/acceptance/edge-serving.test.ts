@@ -271,7 +271,7 @@ describe.each(['h1', 'h2'] as const)('over %s', (protocol) => {
     expect(answer.headers['retry-after'] !== undefined).toBe(status === 503)
   })
 
-  test('a drop expires at its second, without anybody telling the edge', async () => {
+  test('a drop expires at its second, without anyone telling the edge', async () => {
     const host = `clock-${protocol}.localhost`
     const expiresAt = Date.now() + 1500
     await fixture.publish(host, { 'index.html': page('soon gone') }, { expires_at: expiresAt })
@@ -402,7 +402,7 @@ describe.each(['h1', 'h2'] as const)('over %s', (protocol) => {
       expect((await fixture[protocol](host, `/${name}.bin`)).status).toBe(500)
       expect((await fixture[protocol](host, `/${name}.bin`, { headers: { range: 'bytes=0-0' } })).status).toBe(500)
     }
-    // Begun before anybody can know: broken off instead.
+    // Begun before anyone can know: broken off instead.
     const broken = await fixture[protocol](host, '/stream.bin').catch(() => undefined)
     expect(broken?.body.length ?? 0).toBeLessThan(2_000_000)
   })

@@ -3,7 +3,7 @@
  * mail. Every move is made once, every mail reaches the mail server once, and none is missing.
  *
  * What is promised about mails: a control notes a mail together with the last byte of it that goes to the mail server.
- * Killed before that, another control sends it; killed after that, nobody sends it again, whether or not the server's
+ * Killed before that, another control sends it; killed after that, no one sends it again, whether or not the server's
  * answer came back. Only a kill between these two writes of one tick would send it twice, with the same Message-ID.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -110,7 +110,7 @@ async function organisationOf({ email }: Owner): Promise<string> {
 }
 
 /**
- * Instead of the controls' clocks the drops' are moved, in one transaction, while the survivor is frozen: as if nobody
+ * Instead of the controls' clocks the drops' are moved, in one transaction, while the survivor is frozen: as if no one
  * had signed in for long and each had been published a whole period before its end.
  */
 async function makeDueForVictim(): Promise<Due> {
@@ -186,7 +186,7 @@ async function expectAllOnce(due: Due, mailsBefore: number): Promise<void> {
     .toBeGreaterThanOrEqual(due.moves.length)
   await expect.poll(() => smtp.received.length - mailsBefore).toBeGreaterThanOrEqual(due.mails.length)
   await expect.poll(unsent).toBe(0)
-  // Whoever would do something twice does so in the next runs of the jobs.
+  // What is done twice is done in the next runs of the jobs.
   await fleet.startControl(0)
   await severalRuns()
   expect(await madeMoves()).toEqual(due.moves)
@@ -211,7 +211,7 @@ async function untilBothAreAtIt(): Promise<void> {
   survivor().kill('SIGCONT')
 }
 
-/** Between two transactions: what it has locked, nobody else could move. */
+/** Between two transactions: what it has locked, no one else could move. */
 async function freezeSurvivor(): Promise<void> {
   for (;;) {
     survivor().kill('SIGSTOP')
@@ -294,7 +294,7 @@ test('killed while the drops of a plan that has ended are being paused', async (
   expect(movesOf(await watch.moves(), VICTIM)).toHaveLength(1)
   await watch.release()
 
-  // What a control took and did not finish is taken again when its time is over; nobody waits for that here.
+  // What a control took and did not finish is taken again when its time is over; no one waits for that here.
   await watch.sql`update subscriptions set check_at = now() where check_at is not null`
   const pausedPerOwner = async () => {
     const rows = await watch.sql<{ count: number }[]>`

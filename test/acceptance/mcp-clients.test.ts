@@ -83,7 +83,7 @@ describe('SDK 1.x', () => {
     await client.close()
   })
 
-  test('with a client id that we do not know any more it registers anew, without waiting for anybody', async () => {
+  test('with a client id that we do not know any more it registers anew, without waiting for anyone', async () => {
     const client = { client_id: 'cli_01jc3m8q4r5s6t7v8w9x0y', redirect_uris: [REDIRECT] }
     const tokens = { access_token: 'dwo_gone', refresh_token: 'dwr_gone', token_type: 'Bearer' }
     const provider = new MemoryProvider({ client, tokens })

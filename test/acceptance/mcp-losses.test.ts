@@ -196,7 +196,7 @@ describe('content that is sent ahead', () => {
     expect((await stack.visit(slug)).text()).toContain('<h1>Sent ahead</h1>')
   })
 
-  test('an address takes one file, of its plan’s size, from whoever has it, and nothing else', async () => {
+  test('an address takes one file, of its plan’s size, from any holder, and nothing else', async () => {
     const { put_url, max_bytes } = await address('a.bin')
     expect(max_bytes).toBe(500_000_000)
     expect((await put(put_url, 'first')).status).toBe(201)
@@ -207,7 +207,7 @@ describe('content that is sent ahead', () => {
     const theirs = await address('b.bin', small)
     expect(theirs.max_bytes).toBe(10_000_000)
     expect((await put(theirs.put_url, Buffer.alloc(10_000_001))).status).toBe(413)
-    // What somebody else sent is not there for this account.
+    // What someone else sent is not there for this account.
     expect(await say('service_publish', { upload: theirs.upload })).toMatch(/not_found/)
   })
 
@@ -290,7 +290,7 @@ describe('resources', () => {
     async (uri) => await expect(client.readResource({ uri })).rejects.toThrow(/not found/i),
   )
 
-  test('what belongs to somebody else is not found', async () => {
+  test('what belongs to someone else is not found', async () => {
     const slug = await site()
     const stranger = await connectWithToken(stack, free.token, 'modern')
     await expect(stranger.readResource({ uri: `dropway://drops/${slug}/files/a.css` })).rejects.toThrow(/not found/i)

@@ -161,7 +161,7 @@ describe('errors tell an assistant what to do', () => {
     ['a wrong format', 'service_publish', { content: 'x', format: 'pdf' }, /format/],
   ])('%s', async (_, tool, args, expected) => expect(await complaint(mine, tool, args)).toMatch(expected))
 
-  test('the slug of somebody else, and the drop of somebody else', async () => {
+  test('the slug of someone else, and the drop of someone else', async () => {
     const { slug, id } = await call(mine, 'service_publish', { content: '<p>mine</p>', slug: newSlug() })
     expect(await complaint(theirs, 'service_publish', { content: 'x', slug })).toBe(
       `slug_taken: The slug "${slug}" is taken. Choose another.`,

@@ -182,7 +182,7 @@ describe('the person', () => {
     for (const shown of ['“Terminal”', started.user_code, '198.18.', person.account.email, '<code>cli</code>'])
       expect(page.text()).toContain(shown)
     expect(page.header('x-frame-options')).toBe('DENY')
-    // Seen, not decided: a link that somebody sent lets nobody in.
+    // Seen, not decided: a link that someone sent lets no one in.
     expect(refusal(await poll(started))).toBe('400 authorization_pending')
   })
 
@@ -226,7 +226,7 @@ describe('the person', () => {
     expect(refusal(await poll(started))).toBe('400 authorization_pending')
   })
 
-  test('who has not verified the address is told to, on a page that leads on by itself, and lets nobody in', async () => {
+  test('who has not verified the address is told to, on a page that leads on by itself, and lets no one in', async () => {
     const started = await start()
     const browser = new FormBrowser(stack, anyAddress())
     const email = `new-${randomBytes(5).toString('hex')}@example.test`

@@ -188,7 +188,7 @@ describe('authorization requests', () => {
     const resource = changes['resource'] === 'trailing' ? { resource: `${stack.baseUrl}/mcp/` } : {}
     const wrong = consentAddress(attemptOf(stack, known.clientId, { ...changes, ...resource }))
     expect(redirectedError(await person.browser.open(wrong))).toBe(code)
-    // Anybody can register a client: to a person who never let it in, the error is shown here and leads nowhere.
+    // Anyone can register a client: to a person who never let it in, the error is shown here and leads nowhere.
     for (const browser of [stranger.browser, new FormBrowser(stack, anyAddress())]) {
       const shown = await browser.open(wrong)
       expect([shown.status, shown.header('location')]).toEqual([400, undefined])
@@ -399,7 +399,7 @@ describe('a client that we do not know', () => {
     expect(refusal(await tokenRequest(stack, fields))).toBe('401 invalid_client')
   })
 
-  test('nobody is sent to another address on its word', async () => {
+  test('no one is sent to another address on its word', async () => {
     for (const redirect_uri of [
       'https://evil.example/cb',
       'evilapp://cb',
@@ -554,7 +554,7 @@ describe('audience and revocation', () => {
     const page = (await person.browser.open('/account/apps')).text()
     const entry = page.split('<li class="card">').find((part) => part.includes('Revocable editor'))!
     const fields = formFields(entry, '/account/apps/revoke')
-    // Somebody else knows the id: that is not enough.
+    // Someone else knows the id: that is not enough.
     const theirs = (await stranger.browser.open('/account')).text()
     const csrf = formFields(theirs, /<form[^>]*action="([^"]+)"/.exec(theirs)![1]!)['csrf']!
     const stolen = await stranger.browser.post('/account/apps/revoke', new URLSearchParams({ ...fields, csrf }))

@@ -1,4 +1,4 @@
-/** Setting the password that a drop has already locks nobody out; another one locks everybody out at once. */
+/** Setting the password that a drop has already locks no one out; another one locks everyone out at once. */
 import { beforeAll, expect, test } from 'vitest'
 import { apiFor, fileForm } from '../support/api.ts'
 import { connectWithToken } from '../support/mcp-client.ts'

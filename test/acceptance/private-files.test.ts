@@ -1,4 +1,4 @@
-/** Whatever the service keeps is for its own user: nobody else on the machine reads a file of it or asks its Postgres. */
+/** Whatever the service keeps is for its own user: no one else on the machine reads a file of it or asks its Postgres. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { lstat, mkdtemp, readdir, readFile } from 'node:fs/promises'
@@ -30,7 +30,7 @@ async function openToOthers(file: string): Promise<string[]> {
   return [...own, ...inside.flat()]
 }
 
-/** What somebody else gets who tries to open a unix socket: an error code, or `connected`. */
+/** What someone else gets who tries to open a unix socket: an error code, or `connected`. */
 async function connectAs(user: SystemUser | undefined, socket: string): Promise<string> {
   const program = `const socket = require('node:net').connect(process.argv[1])
 socket.on('connect', () => { console.log('connected'); process.exit() })

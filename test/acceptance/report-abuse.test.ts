@@ -1,4 +1,4 @@
-/** Whoever meets a page that should not be there finds a way to say so, whatever the plan or state of the drop. */
+/** A visitor who meets a page that should not be there can say so, whatever the plan or state of the drop. */
 import { beforeAll, expect, test } from 'vitest'
 import { sharedStack, type Stack } from '../support/stack.ts'
 

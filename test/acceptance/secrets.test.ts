@@ -30,7 +30,7 @@ test('no secret that was issued is kept in the clear', async () => {
 
   const dropped = await browser.open('/api/v1/drops', { method: 'POST', body: fileForm('a.html', '<h1>a</h1>') })
   note('claim link', /[\w-]+$/.exec(dropped.json().claim_url)?.[0])
-  // Opened by somebody without an account, as a link in a chat is.
+  // Opened by someone without an account, as a link in a chat is.
   await new FormBrowser(stack, '192.0.2.2').open(dropped.json().claim_url)
   await browser.send('/signup', { email, password: PASSWORDS[0]! })
   note('first session', cookie())

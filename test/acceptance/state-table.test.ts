@@ -323,7 +323,7 @@ test('after 31 days free drops have expired, with a mail; paid ones have no cloc
   )
 })
 
-test('after 54 days their owners hear of the removal; whoever signs in has everything back', async () => {
+test('after 54 days their owners hear of the removal; signing in brings everything back', async () => {
   await runAfter(54)
   const removal = (cell: Cell): Row =>
     clockRow(cell, isPaid(cell) ? LIVE : { sees: '410 expired', mails: 4, versions: 2 })
@@ -333,7 +333,7 @@ test('after 54 days their owners hear of the removal; whoever signs in has every
   expect(await table()).toEqual({ ...expected(removal), [back!.name]: { ...removal(back!), sees: '200 two' } })
 })
 
-test('after 62 days what nobody came back for is gone; paid drops are there after 400', async () => {
+test('after 62 days what no one came back for is gone; paid drops are there after 400', async () => {
   const [back] = cells.filter((cell) => !isPaid(cell))
   await runAfter(62)
   const rows = await table()

@@ -22,7 +22,7 @@ interface Upload {
 const hashOf = (content: string): string => createHash('sha256').update(content).digest('hex')
 const listOf = (files: Readonly<Record<string, string>>) =>
   Object.entries(files).map(([path, content]) => ({ path, sha256: hashOf(content), size: Buffer.byteLength(content) }))
-/** Nobody has stored it before. */
+/** No one has stored it before. */
 const fresh = (text: string): string => `${text} ${randomBytes(8).toString('hex')}`
 const refusal = (answer: Answer): string => `${answer.status} ${answer.json().error}`
 
@@ -82,7 +82,7 @@ describe('several files in one request', () => {
     expect(arrived).toEqual({ [hashOf(large)]: 200_000 })
   })
 
-  test("somebody else's upload does not exist", async () => {
+  test("someone else's upload does not exist", async () => {
     const upload = await start({ 'index.html': fresh('mine') })
     const { token } = await stack.createAccount('free')
     expect((await stack.fetch(upload.root, { token })).status).toBe(404)

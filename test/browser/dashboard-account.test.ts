@@ -141,7 +141,7 @@ describe('everything about an account', () => {
     expect(await page.getByText('Payments are not configured').isVisible()).toBe(true)
   })
 
-  test('an organisation is created, somebody invited, and the invitation accepted', async () => {
+  test('an organisation is created, someone invited, and the invitation accepted', async () => {
     const { page } = visitor
     await visitor.goto('/account/organisation')
     await page.locator('#create').fill('Night <i>Shift</i>')

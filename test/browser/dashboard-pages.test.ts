@@ -1,4 +1,4 @@
-/** What every page promises: readable for everybody, light, still, and closed to strangers. */
+/** What every page promises: readable for everyone, light, still, and closed to strangers. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seriousViolations } from '../support/accessibility.ts'

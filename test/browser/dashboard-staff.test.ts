@@ -45,7 +45,7 @@ test('a report reaches the queue; staff take the drop down and bring it back', a
   await staff.close()
 })
 
-test('for everybody else there is no staff page', async () => {
+test('for everyone else there is no staff page', async () => {
   const account = await stack.createAccount('free', { password: PASSWORD })
   const visitor = await openVisitor(browser, stack)
   await signIn(visitor, account.email)

@@ -1,4 +1,4 @@
-/** Archives that unpack to far more than they say, sent without pause: refused, and nobody else waits for them. */
+/** Archives that unpack to far more than they say, sent without pause: refused, and no one else waits for them. */
 import { randomBytes } from 'node:crypto'
 import { readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
@@ -148,7 +148,7 @@ async function leftovers(): Promise<string[]> {
   return found
 }
 
-test('bombs are refused, and nobody else waits for them', async () => {
+test('bombs are refused, and no one else waits for them', async () => {
   const control = stack.pids()['control']!
   await callAll('warming up', 3)
   const before = await callAll('before', SECONDS)

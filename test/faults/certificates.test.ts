@@ -1,4 +1,4 @@
-/** Certificates under strain: handshakes with names that nobody knows, and five real edges that want the same one. */
+/** Certificates under strain: handshakes with names that no one knows, and five real edges that want the same one. */
 import { randomBytes, randomInt } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
@@ -56,7 +56,7 @@ test('ten thousand handshakes with unknown names: no order, no look-up of a name
   const traces = path.join(fixture.dataDir, 'traces')
   const probe = path.join(fixture.dataDir, 'memory')
   const edge = await fixture.startEdge({
-    // Node writes down every look-up that it makes, whoever asks.
+    // Node writes down every look-up that it makes.
     NODE_OPTIONS: [
       '--trace-event-categories=node.dns.native',
       `--trace-event-file-pattern=${traces}-\${pid}.json`,
@@ -94,7 +94,7 @@ test('ten thousand handshakes with unknown names: no order, no look-up of a name
 
 test('five edges that race make one account and one order per name, and all serve it within five seconds', async () => {
   await startCa()
-  // One name is wanted before anybody is there: they race as they start, for the account as well.
+  // One name is wanted before anyone is there: they race as they start, for the account as well.
   await wantDomain(fixture, pebble, 'early.test')
   const edges = await Promise.all(
     Array.from({ length: EDGES }, (_, index) =>

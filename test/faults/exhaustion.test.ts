@@ -229,7 +229,7 @@ describe('no more files', () => {
     expect(report.failures.slice(0, 5)).toEqual([])
   })
 
-  test('an edge out of file descriptors: who is connected is served, nobody crashes, and it heals', async () => {
+  test('an edge out of file descriptors: who is connected is served, no one crashes, and it heals', async () => {
     const edge = fleet.edges[0]!
     const worker = processTree(edge.pid).at(-1)!
     const files = (): number => readdirSync(`/proc/${worker}/fd`).length

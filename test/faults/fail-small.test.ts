@@ -101,7 +101,7 @@ function median(times: readonly number[]): number {
   return times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]!
 }
 
-/** Whoever visits what was broken gets an answer, whatever it is. */
+/** Visitors of what was broken get an answer, whatever it is. */
 async function visitBroken(): Promise<void> {
   for (const edge of edges)
     for (let count = 0; count < 5; count++)
@@ -163,7 +163,7 @@ test('an upload that one edge cannot serve is answered 503 and taken back; witho
       const answer = await fleet.fetch(`/api/v1/sites/${site.id}/versions`, { token: account.token })
       return answer.json<{ version_number: number; live: boolean }[]>().filter((version) => version.live)
     }
-    // Its blob store is another one than everybody else's, and empty.
+    // Its blob store is another one than everyone else's, and empty.
     const blind = await fleet.addEdge({ BLOB_STORE: `file:${fleet.dataDir}/nothing` })
     fleet.balancer.setTargets([fleet.edges[0]!.port])
     const refused = await upload('two')

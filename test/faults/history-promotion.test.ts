@@ -1,6 +1,6 @@
 /**
  * The primary of Postgres dies, and a streaming replica that lagged is promoted in its place, under a running fleet that
- * nobody restarts or tells.
+ * no one restarts or tells.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seedDrops, watchDrops } from '../support/faults.ts'

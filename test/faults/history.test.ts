@@ -1,6 +1,6 @@
 /**
  * Postgres is set back under a running fleet: by a restore into another database, with two edges and two controls that
- * nobody restarts, visitors who keep coming, and edges that hold newer revisions than the restored tables.
+ * no one restarts, visitors who keep coming, and edges that hold newer revisions than the restored tables.
  */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -24,7 +24,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => fleet?.stop(), 60_000)
 
-/** Runs while nobody is connected to the database: as the tools that copy and rename one want it. */
+/** Runs while no one is connected to the database: as the tools that copy and rename one want it. */
 async function alone(work: (sql: ReturnType<typeof openDatabase>) => Promise<void>): Promise<void> {
   const sql = openDatabase({ url: `${fleet.postgres.url}?database=postgres`, maxConnections: 1 })
   try {
@@ -93,7 +93,7 @@ describe('a restored Postgres wins', () => {
       })
       .toBe(0)
     expect(await owner.statusesAt(orphans[0]!.slug)).toEqual(Array(8).fill(410))
-    // More than a moment's changes: nobody removes them unasked.
+    // More than a moment's changes: no one removes them unasked.
     expect(await owner.statusesAt(orphans[1]!.slug)).toEqual(Array(8).fill(200))
     const refused = await fleet.admin('republish', '--remove-unknown', '5')
     expect(JSON.parse(refused.stdout)).toMatchObject({ unknown: 29, removed: 0, pending: false })

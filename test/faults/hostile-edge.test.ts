@@ -96,7 +96,7 @@ function manyFiles(): Content {
   return Object.fromEntries(Array.from({ length: 1500 }, (_, index) => [`f${index}.txt`, 'same']))
 }
 
-/** 900 kB for every file, as nobody can be sent. */
+/** 900 kB for every file, as no one can be sent. */
 function longHeaders(): NonNullable<Parameters<EdgeFixture['publish']>[3]>['headers'] {
   return Array.from({ length: 450 }, (_, index) => ({
     from: '/*',

@@ -1,5 +1,5 @@
 /**
- * Content that was made to be slow: nobody but its sender waits. While each attack is under way, others visit a drop,
+ * Content that was made to be slow: no one but its sender waits. While each attack is under way, others visit a drop,
  * call the API and publish pages and Markdown; their worst wait is compared with what it was before.
  */
 import { performance } from 'node:perf_hooks'

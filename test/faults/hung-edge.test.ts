@@ -79,7 +79,7 @@ test.each(HANGS)('a worker that stands still ($how) is replaced', { timeout: 90_
 /** Longer than a worker may take to hear of a change, shorter than it may be silent. */
 const SLOW_MS = 11_000
 
-test('a worker that is slow is replaced without a cut: whoever is on it is answered', { timeout: 90_000 }, async () => {
+test('a worker that is slow is replaced without a cut: its visitors are answered', { timeout: 90_000 }, async () => {
   const [victim] = workers()
   const sessions = Array.from({ length: 12 }, connect)
   for (const session of sessions) expect(await answersWithin(session, 10_000)).toBe(true)

@@ -158,7 +158,7 @@ async function ownerOf(ports: readonly number[], key: string): Promise<number> {
     )
     if (isOwner) return port
   }
-  throw new Error('nobody has the slot')
+  throw new Error('no one has the slot')
 }
 
 const infoOf = (port: number, section: string): Promise<string> => ask(port, (redis) => redis.info(section), '')

@@ -150,7 +150,7 @@ describe('from many addresses', () => {
 /** Slow, but honest: on a thin line the kernel takes nothing for a minute and more, and yet everything arrives. */
 describe('a thin line', () => {
   const RATES = ['20k', '50k', '100k', '200k']
-  /** Longer than anybody who takes nothing lasts, several times over. */
+  /** Longer than anyone who takes nothing lasts, several times over. */
   const SECONDS = 45
   let fixture: EdgeFixture
 
@@ -172,13 +172,13 @@ describe('a thin line', () => {
         return [rate, code]
       }),
     )
-    // curl's own word for "the time is over": nobody ended it before.
+    // curl's own word for "the time is over": no one ended it before.
     expect(outcomes).toEqual(RATES.map((rate) => [rate, 28]))
   })
 })
 
 /**
- * The tool that everybody uses. It connects from one address only, so the limits per address are lifted, and one after
+ * The tool that everyone uses. It connects from one address only, so the limits per address are lifted, and one after
  * the other, so two run at once. Whether a connection is over is what the kernel says on the edge's side: the tool
  * still reads, byte by byte, what arrived before a reset.
  */

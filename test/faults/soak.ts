@@ -55,7 +55,7 @@ const stack = await startStack({
   workers: 2,
   env: { EDGE_REQUESTS_PER_IP: '1000000', EDGE_HANDSHAKES_PER_IP: '100000', EDGE_CONNECTIONS_PER_IP: '100000' },
 })
-// Whoever ends this early must not leave the stack behind.
+// An early end must not leave the stack behind.
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => void stack.stop().finally(() => process.exit(1)))
 try {

@@ -35,7 +35,7 @@ export interface FuzzOptions {
   readonly seconds: number
   readonly seed: number
   readonly corpus: readonly Buffer[]
-  /** Told before each input: whoever watches knows which one never came back. */
+  /** Told before each input, to know which one never came back. */
   onInput?(input: Buffer): void
 }
 

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture?.close())
 
-/** Where something that names somebody stands, in the whole database. */
+/** Where something that names someone stands, in the whole database. */
 async function tracesOf(...names: string[]): Promise<string[]> {
   const tables = await fixture.sql<{ name: string }[]>`
     select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`
@@ -24,7 +24,7 @@ async function tracesOf(...names: string[]): Promise<string[]> {
   return found.toSorted()
 }
 
-/** Somebody who left traces in an organisation of somebody else's too, and whose address has changed once. */
+/** Someone who left traces in an organisation of someone else's too, and whose address has changed once. */
 async function busyPerson(): Promise<{ person: Actor; addresses: string[] }> {
   const [founder, person] = [await fixture.newAccount(), await fixture.newAccount()]
   const { id } = await fixture.organisations.create(founder, 'Quay')
@@ -49,12 +49,12 @@ test('after the period nothing in the database names a person who deleted the ac
   fixture.advance(2 * DAY_MS)
   await fixture.accounts.sweep()
   expect(await tracesOf(...addresses, '203.0.113.99')).toEqual([])
-  // The deeds are still there, of nobody.
+  // The deeds are still there, of no one.
   const deeds = await fixture.sql`select actor from audit_log where user_id = ${person.userId}`
   expect(deeds.length).toBeGreaterThan(2)
 })
 
-test('whoever signed up again with the same address keeps what is theirs', async () => {
+test('a person who signed up again with the same address keeps what is theirs', async () => {
   const { person, addresses } = await busyPerson()
   await fixture.accounts.deleteAccount(person, { password: PASSWORD })
   await fixture.accounts.signUp({ email: addresses[1]!, password: PASSWORD }, VISIT)
@@ -67,7 +67,7 @@ test('whoever signed up again with the same address keeps what is theirs', async
   expect(own).toHaveLength(1)
 })
 
-test('it happens once, and is found again by nobody', async () => {
+test('it happens once, and is found again by no one', async () => {
   await fixture.accounts.sweep()
   expect(await fixture.sql`select 1 from users where deleted_at is not null and erased_at is null`).toHaveLength(0)
 })

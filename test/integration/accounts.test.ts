@@ -141,7 +141,7 @@ describe('credentials of the REST API', () => {
     ['an empty token', { headers: { authorization: 'Bearer ' } }],
     ['an unknown token', bearer('dw_unknown')],
     ['an unknown OAuth token', bearer('dwo_unknown')],
-    ['a token of somebody else', bearer('ghp_unknown')],
+    ['a token of someone else', bearer('ghp_unknown')],
     ['an enormous token', bearer(`dw_${'x'.repeat(100_000)}`)],
     ['an unknown session', withSession('unknown')],
   ])('%s answers 401', async (_, request) => {
@@ -218,7 +218,7 @@ describe('sessions', () => {
     expect(await isLive(one)).toBe(false)
   })
 
-  test('nobody revokes the session of somebody else', async () => {
+  test('no one revokes the session of someone else', async () => {
     const [owner, stranger] = [await fixture.newAccount(), await fixture.newAccount()]
     const [session] = await fixture.accounts.listSessions(owner)
     expect(await refusal(fixture.accounts.revokeSession(stranger, session!.id))).toBe('not_found')
@@ -319,7 +319,7 @@ describe('links in mails', () => {
     expect(await refusal(fixture.accounts.confirmEmailChange(mail!.token))).toBe('invalid_link')
   })
 
-  test('an address that somebody has gets no link, and the answer does not tell', async () => {
+  test('an address that someone has gets no link, and the answer does not tell', async () => {
     const [actor, other] = [await fixture.newAccount(), await fixture.newAccount()]
     await fixture.accounts.requestEmailChange(actor, { newEmail: other.email, password: PASSWORD })
     expect((await fixture.mailsTo(other.email)).map((mail) => mail.template)).toEqual(['verify'])
@@ -438,7 +438,7 @@ describe('throttling', () => {
   }
 
   test.each(['known', 'unknown'])(
-    'many wrong passwords for a %s e-mail cost work, and lock nobody out',
+    'many wrong passwords for a %s e-mail cost work, and lock no one out',
     { timeout: 60_000 },
     async (kind) => {
       const { email } = kind === 'known' ? await fixture.newAccount() : { email: 'nobody@example.com' }

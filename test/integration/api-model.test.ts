@@ -46,7 +46,7 @@ const MAX_MS_PER_SEQUENCE = 5000
 const BASE_URL = 'https://localhost:8443'
 const SITES_DOMAIN = 'localhost'
 
-/** What is wrong with these is wrong everywhere; the others belong to whoever comes first. */
+/** What is wrong with these is wrong everywhere; the others belong to the first to come. */
 const ODD_SLUGS = new Map<string, SlugFacts>([
   ['ab', { problem: 'invalid' }],
   ['Upper-Case', { problem: 'invalid' }],
@@ -177,7 +177,7 @@ test(
           ),
           {
             numRuns: Math.ceil(SEQUENCES / LANES),
-            seed: SEED + lane, // Shortening a history of 50 calls takes minutes: SHORTEN=1 when somebody waits for it.
+            seed: SEED + lane, // Shortening a history of 50 calls takes minutes: SHORTEN=1 when someone waits for it.
             endOnFailure: process.env['SHORTEN'] === undefined,
           },
         ),

@@ -1,4 +1,4 @@
-/** An organisation changes hands: whoever may no longer cancel is not charged, and whoever may is asked to pay. */
+/** An organisation changes hands: the former owner is not charged, and the new one is asked to pay. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Actor } from '../../control/ground/actor.ts'
 import { createOrganisations } from '../../control/people/organisations/organisations.ts'

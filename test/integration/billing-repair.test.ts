@@ -1,4 +1,4 @@
-/** What Stripe has lost, or never knew under these keys, is made anew: nobody is locked out of paying. */
+/** What Stripe has lost, or never knew under these keys, is made anew: no one is locked out of paying. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { BUSINESS, createBillingFixture, PLUS } from '../support/billing.ts'
 

@@ -101,7 +101,7 @@ describe('checkout', () => {
     expect(fixture.ledger.prices.get(session['price'])!['lookup_key']).toBe('dropway_business_annual_eur')
   })
 
-  test('while Stripe fails or cannot be reached, whoever asks is told to come back', async () => {
+  test('while Stripe fails or cannot be reached, callers are told to come back', async () => {
     const actor = await fixture.subscriber()
     fixture.stripe.isFailing = true
     const away = { status: 503, code: 'payments_unavailable', headers: { 'retry-after': expect.any(String) } }
@@ -443,7 +443,7 @@ describe('the course of a subscription', () => {
     }
   })
 
-  test('a purchase that was never paid takes away nothing that somebody was given', async () => {
+  test('a purchase that was never paid takes away nothing that someone was given', async () => {
     const actor = await fixture.newAccount()
     const { url } = await fixture.billing.checkout(actor, PLUS)
     await fixture.sql`update organisations set plan = 'business' where id = ${actor.orgId}`

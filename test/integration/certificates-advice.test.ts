@@ -222,7 +222,7 @@ test('Retry-After in seconds, as a date, and as anything else', async () => {
   expect(await retryAfter()).toBeUndefined()
 })
 
-test('a CA that wants to be left alone for an hour is: the lock is free, the account stays, nobody hurries it', async () => {
+test('a CA that wants to be left alone for an hour is: the lock is free, the account stays, no one hurries it', async () => {
   isBusy = true
   const account = await redis.get(keys.acmeAccount)
   await want()

@@ -1,4 +1,4 @@
-/** Anonymous drops that become somebody's, and what the plan has room for. */
+/** Anonymous drops that become someone's, and what the plan has room for. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PASSWORD, refusal, VISIT } from '../support/accounts.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'

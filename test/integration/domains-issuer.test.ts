@@ -177,7 +177,7 @@ describe('with a real ACME server', () => {
     expect((await retryOf('again.test'))!.failures_ms).toHaveLength(2)
   })
 
-  test('a port where somebody else answers is told from one where nobody does', async () => {
+  test('a port where someone else answers is told from one where no one does', async () => {
     await pebble.dns.a('stranger.test', '127.0.0.1')
     const stranger = http.createServer((_, response) => response.end('hello')).listen(challengePort, '127.0.0.1')
     running.push({ stop: async () => void stranger.close() })
@@ -247,7 +247,7 @@ describe('with a real ACME server', () => {
     await expect.poll(() => storedBundle('modest.test'), soon).toBeDefined()
     await idle()
     expect(await storedBundle('greedy.test')).toBeUndefined()
-    // Nobody was asked: it is no failure of the name.
+    // No one was asked: it is no failure of the name.
     expect(await retryOf('greedy.test')).toBeUndefined()
     nowMs += ORDER_WINDOW_MS
     await settle(issuer)
@@ -273,7 +273,7 @@ describe('with a CA of the test', () => {
     await new Promise((resolve) => setTimeout(resolve, 600))
     expect(calls).toBe(1)
 
-    // What remains of a process that was killed: a lock that nobody renews.
+    // What remains of a process that was killed: a lock that no one renews.
     await redis.pexpire(keys.orderLock('held.test'), 1)
     await expect.poll(() => storedBundle('held.test'), soon).toEqual({ cert, key })
     expect(calls).toBe(2)
@@ -282,7 +282,7 @@ describe('with a CA of the test', () => {
     expect(await storedBundle('held.test')).toEqual({ cert, key })
   })
 
-  test('failures follow the schedule, at most five in an hour however often somebody asks', async () => {
+  test('failures follow the schedule, at most five in an hour however often someone asks', async () => {
     let nowMs = Date.now()
     const attempts: number[] = []
     const refusing: CertificateSource = {

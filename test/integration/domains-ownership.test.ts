@@ -167,7 +167,7 @@ async function live(moves: readonly Move[], people: Readonly<Record<Owner, Perso
     if (!isMove) return
     moved += 1
     movesSinceEdit += 1
-    expect(movesSinceEdit, 'a zone that nobody edits moves a name at most once').toBeLessThanOrEqual(1)
+    expect(movesSinceEdit, 'a zone that no one edits moves a name at most once').toBeLessThanOrEqual(1)
     const loss = losses.get(now!)
     if (loss) {
       // What it shows now was not there when it lost the name, or the owner has set it anew since then.
@@ -245,7 +245,7 @@ async function live(moves: readonly Move[], people: Readonly<Record<Owner, Perso
     await play(step)
     await compare()
   }
-  // However long one waits: nobody edits anything any more.
+  // However long one waits: no one edits anything any more.
   zone.isBroken = false
   movesSinceEdit = 0
   for (let round = 0; round < 2; round++) {

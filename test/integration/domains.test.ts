@@ -256,7 +256,7 @@ describe('from claim to certificate', () => {
   test("a refusal is told in the authority's own words, with the time of the next try; repaired, it is tried at once", async () => {
     const { actor, siteId } = await newAccount('plus')
     await pebble.dns.a('refused.test', '127.0.0.1')
-    // Nobody is at ::1, where the authority looks first.
+    // No one is at ::1, where the authority looks first.
     await pebble.dns.aaaa('refused.test', '::1')
     const { records } = await domains.add(actor, siteId, { domain: 'refused.test', pair: false })
     await pebble.dns.txt('_dropway.refused.test', records.find(({ type }) => type === 'TXT')!.value)
@@ -309,7 +309,7 @@ describe('from claim to certificate', () => {
     for (let look = 0; look < 3; look++)
       expect(await domains.check(actor, siteId, name)).toMatchObject({ state: 'failing', reason: 'no_record' })
     await expect.poll(mails, soon).toEqual(['domain_stopped'])
-    // One for each time; whoever looks right after a change sees what is there now.
+    // One for each time; a look right after a change shows what is there now.
     for (let look = 0; look < 3; look++) await domains.check(actor, siteId, name)
     await pebble.dns.cname(name, target)
     expect(await domains.check(actor, siteId, name)).toMatchObject({ state: 'active', records: [] })

@@ -268,7 +268,7 @@ describe('consent', () => {
     await fresh.close()
   })
 
-  test('rejected once, nothing loads and nobody asks again', async () => {
+  test('rejected once, nothing loads and no one asks again', async () => {
     const fresh = await newContext()
     const url = publish(HTML, snippetsFor(everything))
     const page = await fresh.newPage()

@@ -1,4 +1,4 @@
-/** The pages that the edge writes, in a real browser: readable for everybody, on any screen, in light and dark. */
+/** The pages that the edge writes, in a real browser: readable for everyone, on any screen, in light and dark. */
 import { createRequire } from 'node:module'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -376,7 +376,7 @@ test('a handler that refuses early is heard, whatever the caller still sends', a
   expect((await fetch(`${url}/hello`)).status).toBe(200)
 })
 
-test('a small body that nobody reads does not cost the connection', async () => {
+test('a small body that no one reads does not cost the connection', async () => {
   const { port } = await start([
     { method: 'POST', path: '/api/v1/x', handle: () => Promise.reject(errors.unauthorized()) },
     hello,
@@ -595,7 +595,7 @@ function wait(ms: number): Promise<void> {
 
 const SMALL_SHARES = { places: 6, placesPerCaller: 2, waiting: 20, waitingPerCaller: 4, waitMs: 500 }
 
-test('one network holds only its part of the requests under way, and nobody waits in silence', async () => {
+test('one network holds only its part of the requests under way, and no one waits in silence', async () => {
   const release = Promise.withResolvers<void>()
   const slow: Route = { method: 'GET', path: '/slow', handle: () => release.promise.then(() => json(200, {})) }
   const { url } = await start([slow, hello], { shares: SMALL_SHARES })

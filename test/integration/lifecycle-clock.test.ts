@@ -35,7 +35,7 @@ test('a few seconds do not matter: the time is that of Postgres', async () => {
   expect(await control.services.lifecycle.run()).toMatchObject({ expired: 0 })
 })
 
-test('more than a tenth of all drops is removed only when somebody asks for it', async () => {
+test('more than a tenth of all drops is removed only when someone asks for it', async () => {
   await control.sql`
     insert into sites (id, slug, dns_target, expires_at, expired_at)
     select 'st_' || n, 'old-' || n, 't-' || n, now() - interval '90 days', now() - interval '90 days'

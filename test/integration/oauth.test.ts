@@ -120,7 +120,7 @@ describe('time', () => {
     expect(await speaksFor(await (await newGrant(actor, unused)).exchange())).toBe(actor.userId)
   })
 
-  test('a registration of an earlier release works until nobody uses it, then its client registers anew', async () => {
+  test('a registration of an earlier release works until no one uses it, then its client registers anew', async () => {
     const id = 'cli_01jc3m8q4r5s6t7v8w9x0y'
     await fixture.sql`insert into oauth_clients (id, name, redirect_uris, created_at)
       values (${id}, 'Earlier', ${[REDIRECT]}, ${new Date(fixture.clock.now())})`
@@ -199,7 +199,7 @@ describe('copies', () => {
     expect(await outcome(grant.refresh(third.refresh_token))).toBe('invalid_grant')
   })
 
-  test('two holders of one refresh token are found out at the next refresh, whoever was first', async () => {
+  test('two holders of one refresh token are found out at the next refresh, in either order', async () => {
     const grant = await newGrant()
     const first = await grant.exchange()
     const [owner, thief] = [await grant.refresh(first.refresh_token), await grant.refresh(first.refresh_token)]
@@ -286,7 +286,7 @@ describe('who a token speaks for', () => {
     })
   })
 
-  test('nobody once the membership has ended', async () => {
+  test('no one once the membership has ended', async () => {
     const member = await fixture.newAccount()
     const tokens = await (await newGrant(member)).exchange()
     expect(await speaksFor(tokens)).toBe(member.userId)
@@ -294,7 +294,7 @@ describe('who a token speaks for', () => {
     expect(await speaksFor(tokens)).toBeUndefined()
   })
 
-  test('nobody after the person was removed, also when invited again; other organisations go on', async () => {
+  test('no one after the person was removed, also when invited again; other organisations go on', async () => {
     const { organisations } = fixture
     const member = await fixture.newAccount()
     const { id } = await organisations.create(actor, 'Acme')
@@ -319,7 +319,7 @@ describe('who a token speaks for', () => {
     expect(await refusal(oauth.allow({ ...actor, emailVerified: false }, request as never))).toBe('email_not_verified')
   })
 
-  test('somebody else cannot revoke a grant, its owner can, and other grants stay', async () => {
+  test('someone else cannot revoke a grant, its owner can, and other grants stay', async () => {
     const [kept, ended] = [await (await newGrant()).exchange(), await (await newGrant()).exchange()]
     const stranger = await fixture.newAccount()
     const found = await oauth.actorOf(ended.access_token, MCP, IP)
@@ -331,7 +331,7 @@ describe('who a token speaks for', () => {
     expect([await speaksFor(ended), await speaksFor(kept)]).toEqual([undefined, actor.userId])
   })
 
-  test('nobody once the person has ended all connected apps, as a password reset does; others go on', async () => {
+  test('no one once the person has ended all connected apps, as a password reset does; others go on', async () => {
     const [person, other] = [await fixture.newAccount(), await fixture.newAccount()]
     const [ended, kept] = [await (await newGrant(person)).exchange(), await (await newGrant(other)).exchange()]
     const waiting = await newGrant(person)

@@ -127,7 +127,7 @@ describe('coming and going', () => {
     expect(await refusal(organisations.accept(people.second, withdrawn.token))).toBe('invalid_link')
   })
 
-  test('whoever is removed loses sessions and tokens of the organisation at once, not the account', async () => {
+  test('a removed member loses sessions and tokens of the organisation at once, not the account', async () => {
     const { id } = await organisations.create(people.owner, 'Acme')
     const email = 'leaver@example.com'
     const account = await fixture.newAccount(email)
@@ -164,7 +164,7 @@ describe('coming and going', () => {
     expect(await refusal(organisations.transfer(people.owner, id, people.owner.userId))).toBe('forbidden')
   })
 
-  test('nobody joins, or becomes owner, before their address is verified', async () => {
+  test('no one joins, or becomes owner, before their address is verified', async () => {
     const { id } = await organisations.create(people.owner, 'Acme')
     const newcomer = await fixture.actorOf(
       await fixture.accounts.signUp({ email: 'fresh@example.com', password: PASSWORD }, VISIT),
@@ -208,7 +208,7 @@ describe('coming and going', () => {
     })
   })
 
-  test('nobody inherits more free organisations than they could found', async () => {
+  test('no one inherits more free organisations than they could found', async () => {
     const id = await newOrganisation()
     const heir = people.member
     for (const name of ['One', 'Two']) await organisations.create(heir, name)

@@ -64,7 +64,7 @@ describe('no clock while a drop is not live for a reason of ours', () => {
     expect(await stateOf(owner, site.id)).toBe('live')
   })
 
-  test('drops of somebody who verifies late are live then, for a whole period', async () => {
+  test('drops of someone who verifies late are live then, for a whole period', async () => {
     const owner = await control.newActor('free', false)
     const { site } = await control.publishPage(owner, 'not verified yet')
     await days(45)

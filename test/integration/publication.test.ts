@@ -31,7 +31,7 @@ test('a change is answered as pending while a control that said nothing more hol
   expect(answer).toEqual({ pending: true })
 })
 
-test('Postgres ends a transaction that nobody goes on with, soonest one that publishes', async () => {
+test('Postgres ends a transaction that no one goes on with, soonest one that publishes', async () => {
   const limitMs = async (sql: Sql): Promise<number> => {
     const [row] = await sql<{ ms: number }[]>`
       select setting::int as ms from pg_settings where name = 'idle_in_transaction_session_timeout'`

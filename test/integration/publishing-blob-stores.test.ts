@@ -146,7 +146,7 @@ describe.each(Object.entries(stores))('%s', (_, open) => {
 })
 
 describe('a directory', () => {
-  test('does not discard a blob that somebody kept or stored again', async () => {
+  test('does not discard a blob that someone kept or stored again', async () => {
     const store = createDirectoryBlobStore(path.join(root, 'kept'))
     const kept = await store.put(randomBytes(10))
     await store.keep(kept.hash)
@@ -159,7 +159,7 @@ describe('a directory', () => {
     expect(await readdir(path.join(root, 'kept', 'tmp'))).toEqual([])
   })
 
-  test('a blob that is kept while somebody discards it is there, or is known to be gone', async () => {
+  test('a blob that is kept while someone discards it is there, or is known to be gone', async () => {
     const store = createDirectoryBlobStore(path.join(root, 'contested'))
     for (let round = 0; round < 100; round++) {
       const bytes = randomBytes(10)
@@ -171,7 +171,7 @@ describe('a directory', () => {
     expect(await readdir(path.join(root, 'contested', 'tmp'))).toEqual([])
   })
 
-  test('nobody misses a blob that somebody fails to discard', async () => {
+  test('no one misses a blob that someone fails to discard', async () => {
     const store = createDirectoryBlobStore(path.join(root, 'in-use'))
     const { hash } = await store.put(randomBytes(10))
     const discarding = (async () => {
@@ -323,7 +323,7 @@ describe('the cache in front of a distant store', () => {
     }
   })
 
-  test('a copy that goes while it is asked for costs nobody an answer', async () => {
+  test('a copy that goes while it is asked for costs no one an answer', async () => {
     const { store, distant, copies, fileOf } = cached(10e6)
     const { hash } = await distant.put(randomBytes(1000))
     await copies.put(await distant.read(hash))
@@ -357,7 +357,7 @@ describe('S3', () => {
     await expect(collect(store.stream(hash))).rejects.toThrow('other bytes')
   })
 
-  test('whoever leaves while it stalls leaves nothing open', async () => {
+  test('a reader who leaves while it stalls leaves nothing open', async () => {
     const closed: Promise<unknown>[] = []
     const stalling = http.createServer((_, answer) => {
       closed.push(once(answer, 'close'))

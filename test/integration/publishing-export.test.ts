@@ -74,7 +74,7 @@ describe('export', () => {
     expect([...(await unzip(await buffer(fixture.publishing.exportZip(none)))).keys()]).toEqual(['dropway-export.json'])
   })
 
-  test('reads no further than somebody takes it', async () => {
+  test('reads no further than someone takes it', async () => {
     let asked = 0
     const manifest = await publish({ 'index.html': '<p>1', 'big.bin': randomBytes(2_000_000) })
     async function* sites() {
@@ -87,7 +87,7 @@ describe('export', () => {
     expect(stream.destroyed).toBe(true)
   })
 
-  test('leaves no file open when somebody goes away', async () => {
+  test('leaves no file open when someone goes away', async () => {
     const manifest = await publish({ 'index.html': '<p>1', 'a.bin': randomBytes(2_000_000) })
     async function* sites() {
       yield { slug: 's', manifest, metadata: {} }
@@ -151,7 +151,7 @@ describe('garbage collection', () => {
         graceMs: 50_000,
         now,
         isReferenced: async (hashes) => {
-          // Somebody publishes these bytes again while the database is asked.
+          // Someone publishes these bytes again while the database is asked.
           await blobs.keep(keptOrphan)
           return new Set(hashes.filter((hash) => hash === oldNeeded))
         },

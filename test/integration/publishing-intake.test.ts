@@ -215,7 +215,7 @@ describe('files with paths', () => {
     expect(await fixture.leftovers()).toEqual(before)
   })
 
-  test('a failing upload takes back only what nobody else stored meanwhile', async () => {
+  test('a failing upload takes back only what no one else stored meanwhile', async () => {
     const shared = 'shared between two uploads'
     const failing = fixture.publishing.receive({ owner: OWNER, capBytes: CAP_BYTES })
     await failing.addFile('a.txt', chunksOf(shared))

@@ -97,7 +97,7 @@ test('too many waiting jobs are refused with 503', async () => {
   await Promise.all([running, waiting])
 })
 
-test('a thread that nobody needs ends; work that comes later, or just then, is done by another', async () => {
+test('a thread that no one needs ends; work that comes later, or just then, is done by another', async () => {
   start(1, { idleMs: 50 })
   const run = () => pool.run<number>({ wait: 1 }, { timeoutMs: 10_000, owner: 'one' })
   const first = await run()

@@ -59,7 +59,7 @@ async function expectSliding(limiter: RateLimiter): Promise<void> {
 }
 
 describe('with Redis', () => {
-  test('the window slides, and whoever waits as long as told is admitted', async () => {
+  test('the window slides, and a caller who waits as long as told is admitted', async () => {
     await expectSliding(createRateLimiter({ redis: await connect(server.url), clock }))
   })
 
@@ -85,7 +85,7 @@ describe('with Redis', () => {
     await limiters[0]!.consume('another', key, limit)
   })
 
-  test('what nobody uses any more is forgotten', async () => {
+  test('what no one uses any more is forgotten', async () => {
     now = START_MS
     const redis = await connect(server.url)
     const key = randomUUID()

@@ -38,7 +38,7 @@ async function query(server: Postgres, text: string): Promise<unknown> {
 }
 
 describe('Postgres', () => {
-  test('keeps its data over a stop, a kill -9, and a start beside a server that nobody supervises any more', async () => {
+  test('keeps its data over a stop, a kill -9, and a start beside a server that no one supervises any more', async () => {
     const dataDir = path.join(home, 'data')
     const first = await postgres(dataDir, true)
     await query(first, 'create table kept (word text)')
@@ -69,7 +69,7 @@ describe('Postgres', () => {
     expect(isAlive(process.pid)).toBe(true)
   })
 
-  test('starts with a path that is too long for a unix socket, and in a directory that everybody may enter', async () => {
+  test('starts with a path that is too long for a unix socket, and in a directory that everyone may enter', async () => {
     const long = path.join(home, 'x'.repeat(120))
     const server = await postgres(long)
     expect(server.url.length).toBeLessThan(90)
@@ -103,7 +103,7 @@ describe('Redis', () => {
     }
   }
 
-  test('keeps what was written over a stop and over a server that nobody supervises any more', async () => {
+  test('keeps what was written over a stop and over a server that no one supervises any more', async () => {
     const dataDir = path.join(home, 'data')
     const first = await redis({ dataDir, searchPath })
     await ask(first, (client) => client.set('stopped', 'kept'))

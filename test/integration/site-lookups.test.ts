@@ -45,7 +45,7 @@ test.each<[what: string, look: (sql: Sql) => Promise<unknown>]>([
   expect(rowsRead).toBeLessThan(10)
 })
 
-test('batches of view counts are remembered for as long as somebody may still fold them', async () => {
+test('batches of view counts are remembered for as long as someone may still fold them', async () => {
   const { sql } = database
   await sql`insert into view_batches (id, folded_at) values ('old', ${inDays(-2)}), ('new', ${now})`
   await forgetBatches(sql, inDays(-1))

@@ -53,7 +53,7 @@ process.on('disconnect', () => process.exit(0))
 test.each([
   ['control', CONTROL_PROGRAM, {}],
   ['the edge', EDGE_PROGRAM, { host: 'dropway.test' }],
-])('what escapes one request of %s is logged with it and ends nobody else', async (_, program, about) => {
+])('what escapes one request of %s is logged with it and ends no one else', async (_, program, about) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-stray-'))
   const file = path.join(folder, 'server.mjs')
   await writeFile(file, program)

@@ -1,4 +1,4 @@
-/** Faults that no test can notice, because nothing differs that anybody could see. Each says why. */
+/** Faults that no test can notice, because nothing differs that anyone could see. Each says why. */
 export interface Equivalent {
   readonly file: string
   /** The line as it is written, trimmed. */
@@ -639,7 +639,7 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: 'edge/send/preconditions.ts',
-    code: `if (asked.ifMatch !== undefined && !listMatches(asked.ifMatch, representation.etag, 'strong'))`,
+    code: `if (asked.ifMatch !== undefined && !listMatches(asked.ifMatch, validators.etag, 'strong')) return PRECONDITION_FAILED`,
     changes: [`'strong' → ''`],
     why: `Only 'weak' is asked for; whatever else it is, is strong.`,
   },

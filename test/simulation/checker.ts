@@ -11,7 +11,7 @@
  *
  * Where it looks away, and why:
  *
- *   - What was acknowledged and then lost with a database that was set back is owed by nobody: Postgres is the truth. So
+ *   - What was acknowledged and then lost with a database that was set back is owed by no one: Postgres is the truth. So
  *     operations that the table does not have any more raise no floor, and are judged by `honest` alone.
  *   - After a restore without a trace (files put back, the same life) an operator begins a new history at the end. Such
  *     a database notices by itself what Redis says was published (`newest`); where Redis was lost in the same hour,
@@ -19,7 +19,7 @@
  *   - An edge that control cannot know of (it registered less than a quarter of a second ago, or Redis has lost the
  *     registration) owes nothing until it is level.
  *   - Certificates have no revisions: edges must hold what Redis holds, and Redis a certificate for every name that
- *     Postgres has one for. Which of two is newer nobody can say after either was set back.
+ *     Postgres has one for. Which of two is newer no one can say after either was set back.
  */
 import { decodeHistory, historyOfRevision } from '../../shared/history.ts'
 import { keys } from '../../shared/keys.ts'
@@ -53,7 +53,7 @@ export class Checker {
   readonly #floors = new Map<string, Map<string, number>>()
   /** What each worker served last, by edge id, worker and host. */
   readonly #seen = new Map<string, number>()
-  /** Redis lacks what it had confirmed, and nobody has published everything again since. */
+  /** Redis lacks what it had confirmed, and no one has published everything again since. */
   #redisIsBehind = false
   /** When each history claimed Redis for itself. */
   readonly #claims = new Map<number, number>()
@@ -81,7 +81,7 @@ export class Checker {
     return moment > this.#setBackAt
   }
 
-  /** `committed`: the history of the database. A claim that it had not committed is gone with Redis, and nobody knows of it. */
+  /** `committed`: the history of the database. A claim that it had not committed is gone with Redis, and no one knows of it. */
   redisLost(committed: number): void {
     this.#redisIsBehind = true
     for (const ordinal of this.#claims.keys()) if (ordinal > committed) this.#claims.delete(ordinal)
@@ -119,7 +119,7 @@ export class Checker {
     }
   }
 
-  /** Has a newer history begun since, long enough ago for everybody to know? */
+  /** Has a newer history begun since, long enough ago for everyone to know? */
   #isSuperseded(revision: number, since: number): boolean {
     return [...this.#claims].some(
       ([ordinal, at]) => ordinal > historyOfRevision(revision) && at > since && at + KNOWLEDGE_MS < this.#world.now,
@@ -176,7 +176,7 @@ export class Checker {
         const route = edge.replicaRoute(host)
         const held = route?.revision
         const table = routes.get(host)?.revision
-        // A record that says "nothing here" is to a visitor what no record is: nobody has to be told of it.
+        // A record that says "nothing here" is to a visitor what no record is: no one has to be told of it.
         if (table === undefined && route?.kind === 'none') continue
         // What no edge can read goes on as it was, which is never ahead of the table.
         const wanted = unreadable.has(host) && (held ?? 0) < table! ? held : table

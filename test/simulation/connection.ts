@@ -18,7 +18,7 @@ export interface ConnectionOptions {
 export interface SimulatedConnection extends RedisConnection {
   /** The network takes it away: what was under way may or may not have arrived. */
   cut(): void
-  /** Nothing arrives any more, in either direction, and nobody is told. */
+  /** Nothing arrives any more, in either direction, and no one is told. */
   silence(): void
 }
 
@@ -103,7 +103,7 @@ export function openConnection({
     })
   }
 
-  /** Replies come unless it is silent, so only then does anybody's patience end. */
+  /** Replies come unless it is silent, so only then does anyone's patience end. */
   function giveUpLater(own: Session): void {
     world.after(timeoutMs, () => own.open && pending.size > 0 && close(new Error('Socket timeout')))
   }

@@ -127,7 +127,7 @@ export class SimulatedEdge {
     for (const connection of this.#connections) connection.cut()
   }
 
-  /** One of its connections breaks, and nobody tells the other. */
+  /** One of its connections breaks, and no one tells the other. */
   cutOne(): void {
     const ready = [...this.#connections].filter(({ status }) => status === 'ready')
     if (ready.length > 0) this.#world.random.pick(ready).cut()

@@ -102,7 +102,7 @@ export const mistakes: readonly Mistake[] = [
     "return { kind: 'reached' }",
   ),
   mistake(
-    'whoever is late counts as reached',
+    'an edge that is late counts as reached',
     acknowledgements,
     "outcome ?? { kind: 'late' }",
     "outcome ?? { kind: 'reached' }",
@@ -120,7 +120,7 @@ export const mistakes: readonly Mistake[] = [
     'if (!current) return begin()',
     'return (current as Promise<Result> | undefined) ?? begin()',
   ),
-  mistake('nobody decides about unknown hosts', publish, '        await settleUnknown()\n', ''),
+  mistake('no one decides about unknown hosts', publish, '        await settleUnknown()\n', ''),
   mistake('entries of the same millisecond are the same', 'shared/stream.ts', '|| Number(aSeq) - Number(bSeq)', ''),
   // The follower.
   mistake(

@@ -49,7 +49,7 @@ export class SimulatedRedis {
   refusals = 0
   /** Since when each key is there without a break: which edges count, and since when. */
   readonly livesSince = new Map<string, number>()
-  /** For the checker, and for whoever tells the story. */
+  /** For the checker, and for the story. */
   onSet: (key: string, value: string) => void = () => {}
   onWrite: (key: string, value: string) => void = () => {}
 

@@ -18,7 +18,7 @@ export interface Outcome {
 
 /** Looked at so often whether everything has come right, once the last fault has ended. */
 const LOOK_MS = 400
-/** An edge whose connection went silent notices after four seconds, and a key that nobody renews goes after five. */
+/** An edge whose connection went silent notices after four seconds, and a key that no one renews goes after five. */
 const MAX_HEALING_MS = 14_000
 const LAST_ATTEMPTS = 8
 const CERTIFICATE_ATTEMPTS = 40
@@ -66,7 +66,7 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
       if (edge.listening) for (let worker = 0; worker < edge.workers; worker++) visit(edge, worker, host, table)
   }
 
-  // Somebody always visits what has just changed.
+  // Someone always visits what has just changed.
   for (const edge of edges)
     edge.onServed = (worker, hosts = edge.hosts()) => {
       for (const host of hosts) visit(edge, worker, host)
@@ -103,7 +103,7 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
     }
   }
 
-  /** Whoever asks right after a history began hears `pending` for a moment. */
+  /** A caller right after a history began hears `pending` for a moment. */
   async function changeUntilAcknowledged(host: string, control: SimulatedControl): Promise<boolean> {
     for (let attempt = 0; attempt < LAST_ATTEMPTS; attempt++) {
       if (await change('publish', host, control)) return true

@@ -95,7 +95,7 @@ export function endOf({ actions }: Scenario): number {
   )
 }
 
-/** How long a primary that was left behind is still used by somebody. */
+/** How long a primary that was left behind is still used by someone. */
 export const LEFT_BEHIND_MS = 2000
 
 type Draw = (random: ReturnType<typeof createRandom>, edges: number, controls: number) => Action

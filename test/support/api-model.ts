@@ -8,7 +8,7 @@
  *   - Every member of an organisation may publish to its drops, change and delete them; roles matter for people only.
  *   - A slug that a rename gave up stays its drop's for the cool-down, also where nothing was ever published. The slug of
  *     a deleted drop is free at once where nothing was.
- *   - Whoever asks for something of an organisation that they do not belong to learns that there is none (404).
+ *   - A caller who asks about an organisation that they do not belong to learns that there is none (404).
  */
 import { plans, type PlanName } from '../../shared/plans.ts'
 import { bundleFiles, MARKDOWN, singleFile, uploadFiles, type SentFile } from './api-content.ts'
@@ -102,13 +102,13 @@ export interface Upload {
 interface HeldSlug {
   readonly site: string
   kind: 'current' | 'former' | 'tombstone'
-  /** Whether somebody else may have it: nothing was ever published there. */
+  /** Whether someone else may have it: nothing was ever published there. */
   isFree: boolean
 }
 
 export type Caller =
   | { readonly kind: 'session'; readonly person: number }
-  /** A session cookie that somebody else's page made the browser send. */
+  /** A session cookie that someone else's page made the browser send. */
   | { readonly kind: 'foreign page'; readonly person: number }
   | { readonly kind: 'token'; readonly token: number }
   | { readonly kind: 'nobody' }
@@ -219,7 +219,7 @@ export type Call =
 export type IfVersion = 'none' | 'right' | 'wrong' | 'malformed'
 
 export interface SlugFacts {
-  /** Why nobody may have this slug; undefined: anybody who comes first. */
+  /** Why no one may have this slug; undefined: anyone who comes first. */
   readonly problem?: 'invalid' | 'reserved'
 }
 
@@ -245,7 +245,7 @@ export class Model {
     this.#markdownBytes = markdownBytes
   }
 
-  /** Undefined stands for an id that nobody has. */
+  /** Undefined stands for an id that no one has. */
   site = (index: number): Site | undefined => this.sites[index]
   org = (index: number): Org | undefined => this.orgs[index]
   person = (index: number): Person | undefined => this.people[index]

@@ -73,7 +73,7 @@ export function createNews({ seed, secretKey, dataDir, hosts, others, manifest }
     .map((name) => ({ name, bundle: ca.issue([name]) }))
     .map(({ name, bundle }) => ({ name, bundle, sealed: sealBundle(secrets, name, bundle) }))
   const manifests = [manifest]
-  /** Above everything that anybody else publishes to these hosts. */
+  /** Above everything that anyone else publishes to these hosts. */
   let revision = 1_000_000
 
   const goodManifest = {
@@ -120,7 +120,7 @@ export function createNews({ seed, secretKey, dataDir, hosts, others, manifest }
   function route(): News {
     const { name, value } = record()
     const text = random.chance(0.15) ? JSON.stringify(value) : broken(random, value)
-    // Under the name of somebody else it is nobody's record.
+    // Under the name of someone else it is no one's record.
     const claimed = random.chance(0.05) && text.includes(`"host":"${name}"`) ? random.pick(others) : name
     const isOwn = claimed === name
     return {

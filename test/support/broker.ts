@@ -1,5 +1,5 @@
 /**
- * Starts what many test files share, once per run and only when somebody asks for it: vitest's main process listens
+ * Starts what many test files share, once per run and only when someone asks for it: vitest's main process listens
  * on a socket, a test file asks for a thing by name and gets its description as JSON.
  */
 import http from 'node:http'

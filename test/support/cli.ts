@@ -120,7 +120,7 @@ function run(command: string, args: readonly string[], options: RunOptions): Pro
   // It may end without reading what was typed.
   child.stdin.on('error', () => {})
   options.signal?.addEventListener('abort', () => child.kill('SIGKILL'))
-  // A terminal stays open as long as somebody sits at it.
+  // A terminal stays open as long as someone sits at it.
   if (options.respond === undefined) child.stdin.end(options.input ?? '')
   return new Promise((resolve, reject) => {
     child.once('error', reject)

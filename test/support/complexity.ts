@@ -11,7 +11,7 @@ const MIN_MEASURED_MS = 10
 /** Each round may find a better time for each size; one that is too slow so often is not slow by chance. */
 const MIN_ROUNDS = 2
 const MAX_ROUNDS = 16
-/** Hopeless: nobody needs to see that again. */
+/** Hopeless: no one needs to see that again. */
 const ENDLESS_MS = 3000
 
 /**

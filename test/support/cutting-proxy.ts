@@ -98,7 +98,7 @@ export async function startCuttingProxy(targetPort: number): Promise<CuttingProx
 }
 
 const FIRST_RETRANSMISSION_MS = 200
-/** After this many losses in a row nothing comes through any more, and nobody says so. */
+/** After this many losses in a row nothing comes through any more, and no one says so. */
 const DEAD_AFTER = 5
 
 /** Chunks stay in order; each waits for as many retransmissions as it loses. */

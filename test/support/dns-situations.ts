@@ -1,6 +1,6 @@
 /**
  * What people's zones look like when they come, and what they are to be told. `@` is the zone; hosts are relative to it.
- * `127.0.0.1` is the service, `127.0.0.9` a stranger's web server, nobody is at `127.0.0.10` and `::1`.
+ * `127.0.0.1` is the service, `127.0.0.9` a stranger's web server, no one is at `127.0.0.10` and `::1`.
  */
 export interface Situation {
   readonly name: string
@@ -264,7 +264,7 @@ export const situations: readonly Situation[] = [
   },
   {
     ...apex,
-    name: 'apex: proven, and nobody answers',
+    name: 'apex: proven, and no one answers',
     zone: ['@ A 127.0.0.10'],
     next: ['proof'],
     state: 'issuing',
@@ -353,7 +353,7 @@ export const situations: readonly Situation[] = [
   },
   {
     ...shop,
-    name: 'CAA forbids everybody, and there is no record either',
+    name: 'CAA forbids everyone, and there is no record either',
     zone: ['@ CAA 0 issue ";"'],
     reason: 'no_record',
     lines: [cname, authority],

@@ -256,7 +256,7 @@ export async function startEdgeFixture(options: FixtureOptions = {}): Promise<Ed
     fixture.edge = await startEdge()
     return fixture
   } catch (error) {
-    // Nobody gets a fixture that they could stop.
+    // No one gets a fixture that they could stop.
     await fixture.stop()
     throw error
   }

@@ -2,7 +2,7 @@
 
 /** A doubling of the input: linear is 2, a square 4; the rest is what caches and the collector add. */
 const MAX_PER_DOUBLING = 2.6
-/** The best of several runs is the one that nobody disturbed. */
+/** The best of several runs is the one that no one disturbed. */
 const RUNS = 9
 /** A measurement of less is mostly noise: the function is called as often as it takes. */
 const MIN_SAMPLE_MS = 0.5
@@ -12,7 +12,7 @@ const ATTEMPTS = 6
 
 /**
  * Undefined when `run` takes at most 2.6 times as long for twice the input, up to `largest`; else what was seen. Small and
- * large inputs take turns, so that whoever disturbs one disturbs the other.
+ * large inputs take turns, so that a disturbance of one disturbs the other.
  */
 export function growthOf<Input>(
   make: (size: number) => Input,

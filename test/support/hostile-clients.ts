@@ -1,5 +1,5 @@
 /**
- * Requests that would stop a server that is not careful, as a program of its own, so that whoever measures the others
+ * Requests that would stop a server that is not careful, as a program of its own, so that what measures the others
  * does nothing else:
  *
  *   node test/support/hostile-clients.ts '{"kind":"pipelined","seconds":3,…}'

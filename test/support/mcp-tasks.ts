@@ -118,13 +118,13 @@ export const TASKS: readonly Task[] = [
     name: 'resolve a conflict',
     async run({ call, check, visit, given }) {
       const slug = await given(SITE)
-      await given({ ...SITE, 'about.html': '<h1>By somebody else</h1>' }, slug)
+      await given({ ...SITE, 'about.html': '<h1>By someone else</h1>' }, slug)
       const put = [{ path: 'site.css', content: 'h1 { color: plum }' }]
       const refused = await call('service_edit_files', { id: slug, put, if_version: 1 })
       check(refused.isError && refused.texts[0]!.startsWith('version_changed: '), 'nothing was said about the conflict')
       const live = Number(/Version (\d+) is live/.exec(refused.texts[0]!)?.[1])
       await call('service_edit_files', { id: slug, put, if_version: live })
-      check((await visit(slug, '/about')).text.includes('By somebody else'), 'the work of the other is lost')
+      check((await visit(slug, '/about')).text.includes('By someone else'), 'the work of the other is lost')
       check((await visit(slug, '/site.css')).text.includes('plum'), 'the own work is lost')
     },
   },

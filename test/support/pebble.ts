@@ -178,7 +178,7 @@ async function listening(port: number): Promise<void> {
     if (isUp) return
     await sleep(20)
   }
-  throw new Error(`nobody listens on port ${port}`)
+  throw new Error(`no one listens on port ${port}`)
 }
 
 async function end(child: ChildProcess | undefined): Promise<void> {

@@ -1,4 +1,4 @@
-/** A Postgres and a streaming replica of it, at one address that leads to whoever is the primary. */
+/** A Postgres and a streaming replica of it, at one address that leads to the primary. */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import {

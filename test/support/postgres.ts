@@ -19,7 +19,7 @@ export interface TestDatabase {
   close(): Promise<void>
 }
 
-/** `const database = await createTestDatabase()`: migrated, empty, nobody else's. */
+/** `const database = await createTestDatabase()`: migrated, empty, no one else's. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const server = await askBroker<{ url: string }>(inject('broker'), 'postgres')
   const name = `test_${randomBytes(6).toString('hex')}`

@@ -1,5 +1,5 @@
 /**
- * Thousands of visitors who dawdle, as a program of its own, so that whoever measures the others does nothing else:
+ * Thousands of visitors who dawdle, as a program of its own, so that the one that measures does nothing else:
  *
  *   node test/support/slow-clients.ts '{"kind":"h1 headers","count":5000,…}'
  *
@@ -100,7 +100,7 @@ const KINDS: Readonly<Record<SlowKind, Start>> = {
   async 'h2 unread answers'({ port, ca, host, localAddress }) {
     const { socket } = await connectRawH2({ port, ca, servername: host, localAddress })
     socket.pause()
-    // As much as there is may come at once, and nobody fetches it.
+    // As much as there is may come at once, and no one fetches it.
     socket.write(frame(FRAME.settings, 0, 0, Buffer.from([0, 4, 0x7f, 0xff, 0xff, 0xff])))
     socket.write(frame(FRAME.windowUpdate, 0, 0, uint32(2 ** 31 - 1 - 65_535)))
     for (const [index, file] of UNREAD_FILES.entries())
@@ -173,7 +173,7 @@ async function dawdle(options: SlowOptions): Promise<void> {
 }
 
 if (process.argv[1] === import.meta.filename) {
-  // These are other people's machines: they must not take the processor from the server and from whoever measures.
+  // These are other people's machines: they must not take the processor from the server or the measuring.
   os.setPriority(5)
   process.once('disconnect', () => process.exit())
   await dawdle(JSON.parse(process.argv[2]!) as SlowOptions)

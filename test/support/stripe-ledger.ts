@@ -211,7 +211,7 @@ export class Ledger {
     this.customers.delete(id)
   }
 
-  /** Somebody pays at the hosted page. */
+  /** Someone pays at the hosted page. */
   complete(session: Thing): void {
     if (session['status'] !== 'open') throw new Refusal('This checkout is closed.')
     const price = this.find(this.prices, session['price'])

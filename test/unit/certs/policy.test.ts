@@ -38,7 +38,7 @@ test('a CA that was away for days is asked again within half an hour', () => {
 
 test.each([
   ['an hour', HOUR_MS, HOUR_MS],
-  ['a year, which nobody waits for', 365 * DAY_MS, 7 * DAY_MS],
+  ['a year, which no one waits for', 365 * DAY_MS, 7 * DAY_MS],
 ])('a CA that wants to be left alone for %s is', (_, retryAfterMs, waitMs) => {
   const state = afterFailure(undefined, 1000, { ...refused, retryAfterMs })
   expect(state).toMatchObject({ next_attempt_ms: 1000 + waitMs, not_before_ms: 1000 + waitMs })
@@ -63,7 +63,7 @@ test('a failure is remembered with its reason, and with the CA’s own word wher
   expect(afterFailure(undefined, 1000, { ...refused, problem: 'caa' })).toHaveProperty('problem', 'caa')
 })
 
-test('whoever hurries however often, no hour sees more than five failures', () => {
+test('however often owners hurry, no hour sees more than five failures', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 20 * MINUTE_MS }), { minLength: 5, maxLength: 60 }), (pauses) => {
       let state: RetryState | undefined
@@ -133,7 +133,7 @@ test('every edge spreads a name alike, and names differ', () => {
   expect(spreadOf('foobar') * 2 ** 32).toBe(0xbf9cf968)
 })
 
-test('failures of a name that nobody wants are remembered until long after they matter', () => {
+test('failures of a name that no one wants are remembered until long after they matter', () => {
   const state = afterFailure(undefined, 0, { ...refused, retryAfterMs: 2 * DAY_MS })
   expect(isForgettable(state, 2 * DAY_MS)).toBe(false)
   expect(isForgettable(state, 8 * DAY_MS)).toBe(false)

@@ -6,7 +6,7 @@ import { createPatientRetry, mayRepeat, PATIENCE_MS } from '../../../cli/retry.t
 
 const neverSent = new Unreachable('no way', false, false)
 const mayHaveArrived = new Unreachable('cut', true, false)
-const refused = new Unreachable('nobody there', false, true)
+const refused = new Unreachable('no one there', false, true)
 const answered = (status: number, retryAfterMs?: number) => new ApiFailure(status, 'x', `${status}`, retryAfterMs)
 
 describe('what may be done again', () => {
@@ -60,7 +60,7 @@ test('it goes on for two minutes, and then the trouble is the answer', async () 
   expect(elapsed()).toBeLessThanOrEqual(PATIENCE_MS)
 })
 
-test('an address where nobody ever was is given up soon; one that answered before is not', async () => {
+test('an address where no one ever was is given up soon; one that answered before is not', async () => {
   const stranger = patience()
   await expect(stranger.retry.run(failing(Infinity, refused), { repeatable: true })).rejects.toBe(refused)
   expect(stranger.elapsed()).toBeLessThan(15_000)

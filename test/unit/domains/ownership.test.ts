@@ -19,7 +19,7 @@ const servfail = { txts: undefined, chain: [], failure: { kind: 'servfail', name
 const aliased = (proof: NameProof) => ({ ...nothing, chain: [proof.dnsTarget] })
 const shows = (...txts: string[]) => ({ ...nothing, txts })
 
-describe('a name that nobody holds', () => {
+describe('a name that no one holds', () => {
   test.each([
     ['an empty zone', nothing, 'unproven'],
     ['a zone that does not answer', servfail, 'unproven'],

@@ -70,7 +70,7 @@ describe('what a check decides', () => {
       { state: 'failing', reason: 'no_record', wanted: true },
     ],
     [
-      'somebody else answers',
+      'someone else answers',
       { diagnosis: { reason: 'challenge_wrong', isRouted: true } },
       { state: 'issuing', reason: 'challenge_wrong' },
     ],
@@ -145,7 +145,7 @@ describe('the routes of a pair', () => {
       ],
     ],
     [
-      'the plan has ended and nobody wants a certificate, or the name is held elsewhere: nothing',
+      'the plan has ended and no one wants a certificate, or the name is held elsewhere: nothing',
       [
         { ...apex, state: 'blocked', stopped_at: new Date(0), wanted: false },
         { ...www, state: 'blocked', stopped_at: new Date(0), holds: false },

@@ -82,7 +82,7 @@ test('every policy of a header is extended, since all of them apply', () => {
   )
 })
 
-test('policies that nobody writes by hand stay as they are', () => {
+test('policies that no one writes by hand stay as they are', () => {
   const many = Array.from({ length: MAX_POLICIES + 1 }, () => "script-src 'self'").join(', ')
   expect(MAX_POLICIES).toBe(32)
   expect(extendPolicies(many, needs)).toBe(many)

@@ -251,7 +251,7 @@ describe('guessing', () => {
     expect(await at.try(locked(), { password: 'password' })).toMatchObject({ kind: 'unlocked' })
   })
 
-  test('by strangers from everywhere locks nobody out who knows the password', async () => {
+  test('by strangers from everywhere locks no one out who knows the password', async () => {
     const at = desk()
     await guessFromEverywhere(at)
     const asked = at.unlock.workFor(locked(), at.arrival('203.0.113.1'))

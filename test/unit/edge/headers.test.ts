@@ -174,7 +174,7 @@ test('a page is what is served as HTML, scanned or not', () => {
   expect(markupOf({ ...page, file: fileOf('about'), custom: [['content-type', 'Text/HTML']] })).toBe('html')
   const about = { ...page, file: fileOf('about') }
   expect(markupOf({ ...about, custom: [['content-type', 'text/html']], isProtected: true })).toBeUndefined()
-  // As XML it is a page all the same: nobody sheds the badge by a header.
+  // As XML it is a page all the same: no one sheds the badge by a header.
   for (const type of ['application/xhtml+xml', 'Application/XHTML+XML; charset=utf-8'])
     for (const file of [page.file, about.file])
       expect(markupOf({ ...page, file, custom: [['content-type', type]] })).toBe('xhtml')

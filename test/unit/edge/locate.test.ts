@@ -110,7 +110,7 @@ test('a file that is only an extension is not the first page', () => {
   expect(answer('/.html', { files: ['.html'] })).toBe('200 .html')
 })
 
-describe('nothing of the service or of nobody is served', () => {
+describe('nothing of the service or of no one is served', () => {
   test.each([
     ['/_redirects', '404'],
     ['/_headers', '404'],
@@ -343,7 +343,7 @@ describe('_redirects', () => {
     expect(answer('/lib/1.2/app.js', { rules, dest: 'script' })).toBe('200 app.js')
   })
 
-  test('a forced rewrite without its page leaves what nobody has to the fallback', () => {
+  test('a forced rewrite without its page leaves what no one has to the fallback', () => {
     const rules = { redirects: ['/page /none.html 200!'] }
     expect(answer('/page', { rules })).toBe('404')
     expect(answer('/page', { rules, spa: true })).toBe('200 index.html')
@@ -401,7 +401,7 @@ describe('what a rule makes of a path', () => {
     expect(answer(`/s/${'a'.repeat(5459)}?bcd`, { rules })).toMatch(/^302 .{16384}$/)
     expect(answer(`/s/${'a'.repeat(5459)}?bcde`, { rules })).toBe('400')
   })
-  test('lets nobody add a parameter', () => {
+  test('lets no one add a parameter', () => {
     expect(answer('/q/1%26admin=1', { rules })).toBe('302 /show?id=1%26admin%3D1')
     expect(answer('/q/1%26admin=1?b=2', { rules })).toBe('302 /show?id=1%26admin%3D1&b=2')
   })

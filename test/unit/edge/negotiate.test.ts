@@ -112,7 +112,7 @@ describe('accept-language', () => {
     // Weights above 1 are read as they stand, and one that is not given is 1.
     ['de;q=2,fr', 'de'],
     ['fr,de;q=2', 'de'],
-    // Words of one letter and of eight are ranges like others, only that nobody speaks them.
+    // Words of one letter and of eight are ranges like others, only that no one speaks them.
     ['x;q=0.9,de;q=0.1', 'de'],
     ['i-klingon,de;q=0.5', 'de'],
   ])('%j gets %s', (header, expected) => expect(chooseLanguage(header)).toBe(expected))

@@ -323,7 +323,7 @@ describe('a connection', () => {
     expect(given).toBe(0)
   })
 
-  test('whose acknowledgements nobody tells of is given time too', async () => {
+  test('whose acknowledgements no one tells of is given time too', async () => {
     const started = start({ isLinux: false, crowd: 50 })
     started.lane.end(visitor().to, bytes(100_000))
     await expectKept(started, () => {})

@@ -439,7 +439,7 @@ describe('injection', () => {
     expect(Buffer.concat(bytes).toString()).toBe(expected)
   })
 
-  test('more policies than anybody writes stay as they are, all of them', () => {
+  test('more policies than anyone writes stay as they are, all of them', () => {
     const count = (policies: readonly string[]): number => {
       const text = policies.map((_, index) => `"${index % 10}"`).join('')
       const csp = policies.map((policy, index) => ({ policy, start: 3 * index + 1, end: 3 * index + 2 }))

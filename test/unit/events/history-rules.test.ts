@@ -39,7 +39,7 @@ describe('a database publishes', () => {
       'begin',
     ],
     ['a new history above an edge', own, { ...nothing, writer: own, edges: seen({ ordinal: 5, id: 'x' }) }, 'begin'],
-    ['its own first where Redis is nobody’s', own, { ...nothing, edges: seen({ ordinal: 5, id: 'x' }) }, 'go on'],
+    ['its own first where Redis is no one’s', own, { ...nothing, edges: seen({ ordinal: 5, id: 'x' }) }, 'go on'],
     [
       'its own while an edge has just come',
       own,
@@ -59,7 +59,7 @@ describe('a database publishes', () => {
     expect(standingOf(history, published).kind).toBe(kind)
   })
 
-  test('a new history is larger than everything that anybody holds', () => {
+  test('a new history is larger than everything that anyone holds', () => {
     const edges = { all: [{ ordinal: 9, id: 'x' }], lasting: [] }
     expect(nextOrdinal(own, { ...nothing, edges })).toBe(10)
     expect(nextOrdinal(own, { ...nothing, writer: { ordinal: 11, id: 'x' }, edges })).toBe(12)

@@ -26,7 +26,7 @@ test.each<[now: number, counts: Counts, room: boolean, waitSeconds: number]>([
   if (!room) expect(waitForRoomMs(counts, now, limit) / 1000).toBe(waitSeconds)
 })
 
-test('whoever waits as long as told finds room, and a moment earlier none', () => {
+test('a caller who waits as long as told finds room, and a moment earlier none', () => {
   for (let round = 0; round < 2000; round++) {
     const points = randomInt(1, 200)
     const random = { points, windowSeconds: randomInt(1, 4000) }

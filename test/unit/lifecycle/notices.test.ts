@@ -88,7 +88,7 @@ test.each([
   [21, 210, false],
   [100, 1000, false],
   [101, 1000, true],
-])('%d removals of %d drops need somebody to look first: %s', (due, drops, expected) => {
+])('%d removals of %d drops need someone to look first: %s', (due, drops, expected) => {
   expect(mayNotRemove(due, drops)).toBe(expected)
 })
 

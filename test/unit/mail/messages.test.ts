@@ -79,7 +79,7 @@ describe('every mail', () => {
       expect(source).toMatch(/^Auto-Submitted: auto-generated\r$/m)
       expect(source).toContain('\r\nMessage-ID: <mail_1@dropway.test>\r\n')
       if ('link' in samples[name]) {
-        // On a line of its own, unfolded: whoever reads the raw mail can copy it.
+        // On a line of its own, unfolded: readers of the raw mail can copy it.
         expect(source).toContain(`\r\n${link}\r\n`)
         expect(mail.html).toContain(`href="${link}"`)
       }
@@ -170,7 +170,7 @@ describe('after a failure', () => {
     expect(verdictOn(error, attempts).kind).toBe(kind)
   })
 
-  test('a restart costs seconds, an outage hours, and after two days nobody waits any more', () => {
+  test('a restart costs seconds, an outage hours, and after two days no one waits any more', () => {
     const pauses = Array.from({ length: 9 }, (_, attempts) => verdictOn(new Error('down'), attempts)).map((verdict) =>
       verdict.kind === 'retry' ? verdict.delayMs : 0,
     )

@@ -19,6 +19,6 @@ test.each(Object.entries(BASES))('%s: who may call', (kind, baseUrl) => {
     expect(mayCall(own), own).toBe(true)
   for (const stranger of ['https://claude.ai', 'http://evil.localhost:6274', 'http://localhost.evil.example'])
     expect(mayCall(stranger), stranger).toBe(kind.startsWith('public'))
-  // A sandboxed frame or a file: anybody.
+  // A sandboxed frame or a file: anyone.
   expect(mayCall('null')).toBe(false)
 })

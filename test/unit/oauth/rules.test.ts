@@ -265,7 +265,7 @@ describe('client documents', () => {
     ['cli_0123', false],
   ])('%s is an id: %s', (id, expected) => expect(isClientDocumentUrl(id)).toBe(expected))
 
-  test('a document without redirect addresses describes nobody', () =>
+  test('a document without redirect addresses describes no one', () =>
     expect(clientDocumentSchema.safeParse({ client_id: 'https://a.example/c', redirect_uris: [] }).success).toBe(false))
 })
 

@@ -70,7 +70,7 @@ test('admins manage members; only the owner manages admins and owners', () => {
   expect(managed('owner')).toEqual(['member', 'admin', 'owner'])
 })
 
-test('three free organisations are all that somebody may own; paid ones do not count', () => {
+test('three free organisations are all that someone may own; paid ones do not count', () => {
   const paid = Object.keys(plans).filter((plan) => plan !== 'free') as PlanName[]
   const owned = (free: number) => [...paid, ...Array<PlanName>(free).fill('free')].map((plan) => ({ plan }))
   expect([0, 2, 3, 4].map((free) => hasAllFree(owned(free)))).toEqual([false, false, true, true])

@@ -49,7 +49,7 @@ describe('_redirects', () => {
     expect(invalid).toEqual([{ path: '_redirects', line: 2, message: expect.stringContaining(message) }])
   })
 
-  test('more rules than anybody writes are cut off with one warning', () => {
+  test('more rules than anyone writes are cut off with one warning', () => {
     const { rules, invalid } = parseRedirects(Array.from({ length: 3000 }, (_, index) => `/a${index} /b`).join('\n'))
     expect(rules).toHaveLength(2000)
     expect(invalid).toHaveLength(1)

@@ -81,7 +81,7 @@ test.each([
 test.each([
   ['', '/tmp/blob-copies'],
   ['&cache=/var/cache/drops', '/var/cache/drops'],
-])('copies of a distant store are where nobody else can write (%j)', (cache, directory) => {
+])('copies of a distant store are where no one else can write (%j)', (cache, directory) => {
   const BLOB_STORE = `s3://k:s%2F@bucket/prefix?endpoint=https://s3.example:9000${cache}`
   const { blobStore } = readEdgeConfig({ ...sound, BLOB_STORE })
   expect(readControlConfig({ ...sound, BLOB_STORE }).blobStore).toBe(blobStore)

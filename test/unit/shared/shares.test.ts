@@ -33,7 +33,7 @@ test('one caller gets its share, others get theirs at once', () => {
   expect(shares.inUse()).toBe(5)
 })
 
-test('whoever gives a place back lets the next one in, callers in turn', () => {
+test('giving a place back lets the next caller in, callers in turn', () => {
   const places = [...enter('a', 4), ...enter('b', 4), ...enter('c', 2)]
   enter('a', 2)
   enter('c', 2)
@@ -44,7 +44,7 @@ test('whoever gives a place back lets the next one in, callers in turn', () => {
   expect(shares.inUse()).toBe(6)
 })
 
-test('nobody waits in silence: too long is 503, too many of one caller 429', () => {
+test('no one waits in silence: too long is 503, too many of one caller 429', () => {
   enter('a', 11)
   expect(refused).toEqual(['a 429'])
   vi.advanceTimersByTime(LIMITS.waitMs)
@@ -52,7 +52,7 @@ test('nobody waits in silence: too long is 503, too many of one caller 429', () 
   expect(shares.inUse()).toBe(4)
 })
 
-test('whoever leaves while waiting is not let in later', () => {
+test('a caller who leaves while waiting is not let in later', () => {
   const places = enter('a', 4)
   const [leave] = enter('a')
   leave!()

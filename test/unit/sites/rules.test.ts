@@ -334,7 +334,7 @@ describe('an owner chooses', () => {
         const before = all.filter((site) => !site.paused).length
         expect(live).toHaveLength(Math.min(all.length, Math.max(cap, before)))
         if (waiting.some((site) => site.chosen)) expect(live.every((site) => site.chosen)).toBe(true)
-        // Nobody gives way to a drop that was not chosen.
+        // No one gives way to a drop that was not chosen.
         if (pause.length > 0)
           expect(all.filter(({ id }) => resume.includes(id)).every((site) => site.chosen)).toBe(true)
       }),

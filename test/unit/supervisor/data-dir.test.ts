@@ -22,7 +22,7 @@ test('a folder that others use is refused and stays as it is', () => {
   writeFileSync(path.join(folder, 'of-somebody-else.txt'), 'hello', { mode: 0o644 })
   expect(() => prepareDataDir(folder)).toThrow(/open to other users and not Dropway's own.*chmod 700/)
   expect([modeOf('.'), modeOf('of-somebody-else.txt')]).toEqual([0o755, 0o644])
-  // Whoever closes it by hand may use it.
+  // Closed by hand, it may be used.
   chmodSync(folder, 0o700)
   prepareDataDir(folder)
 })

@@ -14,7 +14,7 @@ test.each([
   expect(readablePlaneLine(line)).toBe(shown)
 })
 
-test('one line per event and no control characters where nobody watches', () => {
+test('one line per event and no control characters where no one watches', () => {
   const written: string[] = []
   const report = createReport({ write: (text) => written.push(text) })
   report.starting('edge')
