@@ -169,7 +169,7 @@ export function startWorkers({ config, address, workerFile, log, onViews, onChan
 
   /**
    * One slow request must not cost the others on its worker their connections: another worker takes its place, and it
-   * ends when they have. What it has not confirmed is waited for all the same; one that hangs is ended by its watchdog.
+   * ends when they have. The primary still waits for its confirmations; its watchdog ends one that hangs.
    */
   function retireSlow(): void {
     for (const worker of workers) {

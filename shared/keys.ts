@@ -12,7 +12,7 @@ export const keys = {
   epoch: `${PREFIX}epoch`,
   /** String: which life of Redis itself (its replication id) `epoch` was written into. Edges never look at it. */
   redisLife: `${PREFIX}history`,
-  /** String: the history (history.ts) whose database alone may publish. Claimed before its snapshot is written. */
+  /** String: the history (history.ts) whose database alone may publish. Set before its snapshot is written. */
   writer: `${PREFIX}writer`,
   /** String `<revision> <host>`: the newest revision that was ever published. A database without it was set back. */
   newest: `${PREFIX}newest`,

@@ -18,7 +18,7 @@ import type { AttemptLimit, Usage } from './attempts.ts'
 
 export const UNLOCK_PATH = '/.dropway/unlock'
 const COOKIE = '__Host-dropway-unlock'
-/** As long as browsers keep a cookie: who has unlocked a drop stays unlocked. */
+/** As long as browsers keep a cookie: an unlocked drop stays unlocked. */
 const COOKIE_MAX_AGE_SECONDS = (400 * DAY_MS) / SECOND_MS
 /** Each value costs a comparison; a header full of them must not cost hundreds. */
 const MAX_COOKIE_VALUES = 4

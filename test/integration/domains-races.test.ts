@@ -147,7 +147,7 @@ test('a drop that changes while another account proves its domain does not take 
   expect(await routeOf('moves.test')).toMatchObject({ kind: 'alias', to: `${winner.siteId}.sites.test` })
 })
 
-test('a domain cannot be claimed for a drop that is being deleted', async () => {
+test('a domain cannot be added to a drop that is being deleted', async () => {
   const { actor, siteId } = await newAccount()
   const [refusal] = await duringTransaction(
     database.sql,

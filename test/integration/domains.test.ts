@@ -140,7 +140,7 @@ async function setCname(domain: string, target: string): Promise<void> {
   await pebble.dns.cname(domain, target)
 }
 
-describe('from claim to certificate', () => {
+describe('from name to certificate', () => {
   test('awaiting_dns → issuing → active, then served at the address of the drop', async () => {
     const { actor, siteId, slug, target } = await newAccount('plus')
     const added = await domains.add(actor, siteId, { domain: 'Shop.Path.test' })

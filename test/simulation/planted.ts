@@ -42,7 +42,7 @@ export const mistakes: readonly Mistake[] = [
     '      [keys.redisLife, life],\n      [keys.epoch, epoch],\n',
   ),
   mistake(
-    'a claim on Redis is taken for its snapshot',
+    'a history that took Redis counts as its snapshot',
     publisher,
     'ofSnapshot !== undefined && encodeHistory(ofSnapshot) === encoded &&',
     'ofSnapshot !== undefined &&',

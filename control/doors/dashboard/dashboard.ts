@@ -65,7 +65,7 @@ export function createDashboard(services: DashboardServices): Dashboard {
         }),
       ),
     async errorPage(request, problem) {
-      // With the database away the session cannot be asked for, and must not be waited for.
+      // With the database away the session cannot be read, and the page must not wait for it.
       const isAway = problem.status === 503
       const reply = isAway
         ? handlers.reply(SIGNED_OUT, errorPageOf(problem))

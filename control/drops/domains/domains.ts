@@ -1,7 +1,7 @@
 /**
- * Custom domains: claim a name, prove it by DNS, have it served with a certificate.
+ * Custom domains: add a name, prove it by DNS, have it served with a certificate.
  *
- *   claim ─▶ awaiting_dns ─▶ issuing ─▶ active ⇄ failing        blocked: another account holds it, or the plan ended
+ *   added ─▶ awaiting_dns ─▶ issuing ─▶ active ⇄ failing        blocked: another account holds it, or the plan ended
  *
  * doctor/checks.ts moves a domain from state to state. The edges are asked for a certificate only once DNS has proven the
  * name; they never order one by themselves.
@@ -44,7 +44,7 @@ export interface DomainsDependencies {
   log: Log
   config: ChecksConfig & Pick<ControlConfig, 'baseUrl' | 'serviceHost' | 'publicAddresses' | 'dnsResolver'>
   enqueueMail: EnqueueMail
-  /** Who is asked about zones; by default the resolver of the settings. */
+  /** Answers about zones; by default the resolver of the settings. */
   dns?: Dns
   audit: Audit
   propagate(): Promise<{ pending: boolean }>
@@ -57,7 +57,7 @@ export interface Domains {
   /** Every domain of a drop with what is still missing or wrong in its zone, line by line, as the last check found it. */
   list(actor: Actor, siteId: string): Promise<ApiDomain[]>
   get(actor: Actor, siteId: string, domain: string): Promise<ApiDomain>
-  /** Claims a name, looks at its zone at once, and says what it found. */
+  /** Adds a name, looks at its zone at once, and says what it found. */
   add(actor: Actor, siteId: string, wanted: AddDomain): Promise<ApiDomain>
   remove(actor: Actor, siteId: string, domain: string): Promise<{ pending: boolean }>
   /** Looks now, and says what it found. */
@@ -167,7 +167,7 @@ export function createDomains(deps: DomainsDependencies): Domains {
     await Promise.all(both.map(({ id }) => checks.checkNow(id)))
   }
 
-  /** One claim, inside the caller's transaction. */
+  /** One name, inside the caller's transaction. */
   async function addName(
     tx: Sql,
     actor: Actor,
@@ -207,7 +207,7 @@ export function createDomains(deps: DomainsDependencies): Domains {
       )
   }
 
-  /** Everything of a domain goes: the claim, the route, the certificate, as they are by now. */
+  /** Everything of a domain goes: its row, the route, the certificate, as they are by now. */
   async function release(tx: Sql, domain: DomainRow): Promise<void> {
     const row = await queries.lockDomain(tx, domain)
     if (!row) return

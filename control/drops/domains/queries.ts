@@ -181,7 +181,7 @@ export async function hadDomain(sql: Sql, siteId: string, domain: string): Promi
   return rows.length === 1
 }
 
-/** Does the claim hold its name, and will it until the transaction ends? */
+/** Does the domain hold its name, and will it until the transaction ends? */
 export async function lockHolding(sql: Sql, id: string): Promise<boolean> {
   const rows = await sql`select 1 from domains where id = ${id} and holds and removed_at is null for update`
   return rows.length === 1

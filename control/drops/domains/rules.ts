@@ -47,7 +47,7 @@ export interface CheckFacts {
 export interface Decision {
   readonly state: DomainState
   readonly reason: DomainReason | null
-  /** Does this claim hold the name from now on? */
+  /** Does this account hold the name from now on? */
   readonly holds: boolean
   /** Shall the edges have a certificate? */
   readonly wanted: boolean
@@ -119,7 +119,7 @@ export function nextTryOf(decision: Decision, retry: RetryState | undefined, hur
 /** Pauses between checks of a domain that is not ready, as multiples of the first (10 s → 10 s … 1 h). */
 const CHECK_STEPS: Steps = [1, 1, 3, 6, 12, 30, 90, 360]
 const ACTIVE_CHECK_MS = 6 * HOUR_MS
-/** Who has not set a record for a month will press the button. */
+/** An owner who has not set a record for a month will press the button. */
 const PATIENCE_MS = 30 * DAY_MS
 
 export function pauseBeforeNextCheck(

@@ -13,7 +13,7 @@ export interface Published {
 /** Histories that live edges serve. */
 export interface EdgeHistories {
   readonly all: readonly History[]
-  /** Those that have been there for a while: long enough for their own database to claim Redis, if it is alive. */
+  /** Those that have been there for a while: long enough for their own database to take Redis, if it is alive. */
   readonly lasting: readonly History[]
 }
 

@@ -89,7 +89,7 @@ const RETRY_MS = 50
 /** An edge reads a snapshot of a million hosts in half a minute. */
 const REPUBLISH_WAIT_MS = 60_000
 const HEAL_INTERVAL_MS = 500
-/** A database whose controls are alive claims an empty Redis within this time. */
+/** A database whose controls are alive takes an empty Redis within this time. */
 const LASTING_MS = 5000
 
 export function createPublishing(deps: PublishingDependencies): Events {

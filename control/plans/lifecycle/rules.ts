@@ -16,7 +16,7 @@ export interface Notice {
   readonly untilMs: number
   /** This is the date that it names, */
   readonly actsMs: number
-  /** or one that is so far away from the mail, when the mail is late: who reads it can still act. */
+  /** or one that is so far away from the mail, when the mail is late: its reader can still act. */
   readonly leadMs: number
   /** Other drops of the owner that are due so soon after are in the same mail. */
   readonly gatherMs: number

@@ -5,7 +5,7 @@ import { isHostname } from '../../../shared/hosts.ts'
 
 const own = { serviceHost: 'dropway.example', sitesDomain: 'dropway.site' }
 
-describe('what may be claimed', () => {
+describe('what may be added', () => {
   test.each([
     ['www.example.com', 'www.example.com'],
     ['  Example.COM. ', 'example.com'],

@@ -24,7 +24,7 @@ describe('a name that no one holds', () => {
     ['an empty zone', nothing, 'unproven'],
     ['a zone that does not answer', servfail, 'unproven'],
     ['its token', shows(verifyValue('mine')), 'holds'],
-    ["another claim's token", shows(verifyValue('theirs')), 'unproven'],
+    ["another account's token", shows(verifyValue('theirs')), 'unproven'],
     ['its alias', aliased(mine), 'holds'],
     ['its alias, behind others', { ...nothing, chain: ['cdn.test', mine.dnsTarget] }, 'holds'],
     ["another drop's alias", aliased(theirs), 'unproven'],

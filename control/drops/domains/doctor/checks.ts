@@ -62,9 +62,9 @@ export interface Checks {
   runDue(): Promise<number>
   /** Writes the routes of a drop's domains where they differ from what the edges were told. The site is locked. */
   syncRoutes(tx: Sql, siteId: string): Promise<void>
-  /** The plan has ended: the claim and its certificate stay, and visitors see a page that says so. The site is locked. */
+  /** The plan has ended: the name and its certificate stay, and visitors see a page that says so. The site is locked. */
   stop(tx: Sql, row: DomainRow): Promise<void>
-  /** What a claim has to show before anything was looked at. */
+  /** What a name has to show before anything was looked at. */
   firstAdvice(row: DomainRow): Promise<Pick<Diagnosis, 'records' | 'alternative'>>
 }
 
@@ -145,7 +145,7 @@ export function createChecks(deps: ChecksDependencies): Checks {
     return { observation: { ...zone, probes }, beganMs, serviceAddresses, retry }
   }
 
-  /** Caller has locked the claim. */
+  /** Caller has locked the domain. */
   async function settle(tx: Sql, locked: DomainRow, seen: Seen, isAsked: boolean): Promise<Unrevealed | undefined> {
     const holder = await queries.findHolder(tx, locked.domain)
     const other = holder && holder.id !== locked.id ? holder : undefined
@@ -295,7 +295,7 @@ export function createChecks(deps: ChecksDependencies): Checks {
 
   /**
    * Acts on a decision. A domain that is to be served for the first time gets its route now and shows its new state
-   * only when every edge serves it (`reveal`): who reads `active` can visit.
+   * only when every edge serves it (`reveal`): a caller who reads `active` can visit.
    */
   async function apply(
     tx: Sql,

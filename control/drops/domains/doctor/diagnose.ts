@@ -51,7 +51,7 @@ export interface Wanted {
   readonly target: string
   /** Addresses of the service; empty when they are unknown. */
   readonly serviceAddresses: readonly string[]
-  /** The TXT value that proves the claim. */
+  /** The TXT value that proves the name. */
   readonly proof: string
   /** It is proven already, whatever stands in the zone now. */
   readonly isProven: boolean
@@ -113,7 +113,7 @@ function judgeRouting(seen: Observation, wanted: Wanted): Routing {
   })
   const repair = repairOfRouting(seen, wanted)
   const nothing: Repair = { lines: [], alternative: null }
-  // Nothing is known of the zone: a claim that was never proven is shown what it will need.
+  // Nothing is known of the zone: a name that was never proven is shown what it will need.
   if (seen.failure) return problem(seen.failure.kind, seen.failure.name, wanted.isProven ? nothing : repair)
   if (seen.chainEnd === 'loop') return problem('cname_loop', ['', ...seen.chain].join(' → ').trim(), repair)
   if (seen.chain.length === 0 && seen.addresses.length === 0) return problem('no_record', '', repair)

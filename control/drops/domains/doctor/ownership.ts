@@ -1,9 +1,9 @@
 /**
- * Whose name it is. A proof is good once, for the claim that it was made for:
+ * Whose name it is. A proof is good once, for the account that it was made for:
  *   1. who holds a name goes on holding it
  *   2. a name that is not held goes to the first account with a proof
- *   3. from a holder it goes to a claim that shows the token of this very transfer, or, when the holder's own proof
- *      has left the zone, to a claim with a proof that was not there when that claim lost the name
+ *   3. from a holder it goes to an account that shows the token of this very transfer, or, when the holder's own proof
+ *      has left the zone, to one with a proof that was not there when it lost the name
  * The loser of a name gets a new token, and an alias to it counts again only after it was seen to be gone: what is
  * left over in a zone takes nothing back, so an unedited zone never moves a name twice. No I/O, no clock.
  */
@@ -15,7 +15,7 @@ export interface NameProof {
   readonly token: string
   /** Set while another account holds the name: shown, it moves the name. */
   readonly transferToken: string | null
-  /** The alias in the zone is the one with which this claim has already lost the name. */
+  /** The alias in the zone is the one with which this account has already lost the name. */
   readonly isCnameSpent: boolean
 }
 
@@ -53,7 +53,7 @@ export type Ownership = 'holds' | 'takes_over' | 'held_elsewhere' | 'unproven'
 export interface OwnershipFacts {
   readonly proof: NameProof
   readonly isHolder: boolean
-  /** The other account's claim that holds the name. */
+  /** Of the other account that holds the name. */
   readonly holder: NameProof | undefined
   readonly zone: Zone
 }

@@ -31,7 +31,7 @@ export function createShareQueue<Item>(options: {
   maxWaitMs: number
   onGivenUp(item: Item): void
 }): ShareQueue<Item> {
-  /** In the order of their turns: who was served goes to the end. */
+  /** In the order of their turns: a served caller goes to the end. */
   const callers = new Map<string, Caller<Item>>()
   let size = 0
 
