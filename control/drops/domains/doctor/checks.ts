@@ -62,7 +62,7 @@ export interface Checks {
   runDue(): Promise<number>
   /** Writes the routes of a drop's domains where they differ from what the edges were told. The site is locked. */
   syncRoutes(tx: Sql, siteId: string): Promise<void>
-  /** The plan has ended: the name and its certificate stay, and visitors see a page that says so. The site is locked. */
+  /** The plan has ended: name and certificate stay, and visitors see a page that says so. The site is locked. */
   stop(tx: Sql, row: DomainRow): Promise<void>
   /** What a name has to show before anything was looked at. */
   firstAdvice(row: DomainRow): Promise<Pick<Diagnosis, 'records' | 'alternative'>>
