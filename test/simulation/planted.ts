@@ -92,8 +92,8 @@ export const mistakes: readonly Mistake[] = [
   mistake(
     'a position a little earlier counts',
     acknowledgements,
-    'compareStreamIds(position, wanted) < 0',
-    'compareStreamIds(position, wanted) < -60',
+    'compareStreamIds(position, wanted) < 0) return false',
+    'compareStreamIds(position, wanted) < -60) return false',
   ),
   mistake(
     'a snapshot that was replaced counts as reached',
