@@ -12,7 +12,7 @@ import { systemClock } from '../../../shared/clock.ts'
 import { parseAuthority } from '../../../shared/hosts.ts'
 import { createProofOfWork } from '../../../shared/proof-of-work.ts'
 import { createSecrets } from '../../../shared/secrets.ts'
-import { growthOf } from '../../support/growth.ts'
+import { growthProblem, on } from '../../support/growth.ts'
 import { manifestOf, routeOf } from '../../support/manifests.ts'
 
 const MAX_TARGET_CHARS = 8192
@@ -54,10 +54,10 @@ const sites = {
 }
 
 describe.each(Object.entries(targets))('a target of %s', (_, make) => {
-  test('is read', () => expect(growthOf(make, readPath, MAX_TARGET_CHARS)).toBeUndefined())
-  test.each(Object.entries(sites))('is located in %s', (_name, index) => {
+  test('is read', async () => expect(await growthProblem(on(make, readPath), MAX_TARGET_CHARS)).toBeUndefined())
+  test.each(Object.entries(sites))('is located in %s', async (_name, index) => {
     const find = (target: string) => locate(index, { target, spaFallback: false, fetchDest: undefined })
-    expect(growthOf(make, find, MAX_TARGET_CHARS)).toBeUndefined()
+    expect(await growthProblem(on(make, find), MAX_TARGET_CHARS)).toBeUndefined()
   })
 })
 
@@ -93,7 +93,7 @@ const headers: Readonly<Record<string, [units: readonly string[], read: (header:
 }
 
 describe.each(Object.entries(headers))('%s', (_, [units, read]) => {
-  test.each(units)('made of %j is read', (unit) => {
-    expect(growthOf(fill('', unit), read, MAX_HEADER_CHARS)).toBeUndefined()
+  test.each(units)('made of %j is read', async (unit) => {
+    expect(await growthProblem(on(fill('', unit), read), MAX_HEADER_CHARS)).toBeUndefined()
   })
 })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { requireJsonShape } from '../../../control/ground/http/bodies/json-shape.ts'
 import { ApiError } from '../../../shared/errors.ts'
-import { growthProblem } from '../../support/complexity.ts'
+import { growthProblem, on } from '../../support/growth.ts'
 
 const BOUNDS = { maxDepth: 4, maxValues: 10 }
 
@@ -59,11 +59,9 @@ describe('linear in the body', () => {
     ['quotes', (n: number) => '"'.repeat(n)],
     ['brackets', (n: number) => '[]'.repeat(n / 2)],
     ['digits', (n: number) => '1'.repeat(n)],
-  ])('%s', (_name, make) => {
-    const problem = growthProblem((n) => {
-      const bytes = Buffer.from(make(n))
-      return () => requireJsonShape(bytes, { maxDepth: 32, maxValues: Infinity })
-    }, 16_000_000)
-    expect(problem).toBeUndefined()
+  ])('%s', async (_name, make) => {
+    const bytesOf = (n: number): Buffer => Buffer.from(make(n))
+    const check = (bytes: Buffer): void => requireJsonShape(bytes, { maxDepth: 32, maxValues: Infinity })
+    expect(await growthProblem(on(bytesOf, check), 16_000_000)).toBeUndefined()
   })
 })

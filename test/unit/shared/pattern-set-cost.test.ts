@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { compilePattern } from '../../../shared/path-pattern.ts'
 import { createPatternSet, type PatternSet } from '../../../shared/pattern-set.ts'
-import { growthOf } from '../../support/growth.ts'
+import { growthProblem, on } from '../../support/growth.ts'
 
 const MAX_PATH_CHARS = 8192
 const deep = (chars: number): string => '/a'.repeat(chars / 2)
@@ -27,15 +27,20 @@ describe.each(Object.entries(hostile))('%s', (_, make) => {
   test.each([
     ['deep', deep],
     ['long', long],
-  ])('cost time linear in a %s path', (_name, pathOf) => {
+  ])('cost time linear in a %s path', async (_name, pathOf) => {
     const set = setOf(make, 500)
     expect(set.matching(pathOf(MAX_PATH_CHARS))).toEqual([])
-    expect(growthOf(pathOf, set.matching, MAX_PATH_CHARS)).toBeUndefined()
+    expect(await growthProblem(on(pathOf, set.matching), MAX_PATH_CHARS)).toBeUndefined()
   })
 
-  test('cost no more for being many than what they share with the path', () => {
+  test('cost no more for being many than what they share with the path', async () => {
     const paths = [deep(MAX_PATH_CHARS), long(MAX_PATH_CHARS)]
     const ask = (set: PatternSet) => paths.map((path) => set.matching(path))
-    expect(growthOf((count) => setOf(make, count), ask, 2000)).toBeUndefined()
+    expect(
+      await growthProblem(
+        on((count) => setOf(make, count), ask),
+        2000,
+      ),
+    ).toBeUndefined()
   })
 })
