@@ -172,18 +172,6 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: 'control/people/accounts/rules.ts',
-    code: `.map((group) => group.toLowerCase().replace(/^0+(?=.)/, ''))`,
-    changes: ['/^0+(?=.)/ → /^0*(?=.)/'],
-    why: 'Nothing is replaced by nothing.',
-  },
-  {
-    file: 'control/people/accounts/rules.ts',
-    code: `const [head = '', tail] = ip.split('::')`,
-    changes: [`'' → '?'`],
-    why: 'The first part is always there.',
-  },
-  {
-    file: 'control/people/accounts/rules.ts',
     code: 'superman123 trustno1trustno1 monkey12345 dragon12345 dropway123 dropwaydropway`.split(/\\s+/),',
     changes: ['/\\s+/ → /\\s/'],
     why: 'The words stand one blank apart.',

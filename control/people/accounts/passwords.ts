@@ -1,5 +1,6 @@
 import { parseEmail } from '../../ground/mail/address.ts'
 import { errors } from '../../../shared/errors.ts'
+import { limitKeyOfIp } from '../../../shared/ip.ts'
 import { hashPassword } from '../../../shared/password.ts'
 import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
 import { beginSession, endSessionsOf } from '../access/sessions.ts'
@@ -10,7 +11,7 @@ import { ACCOUNT_PATHS } from '../../ground/mail/links.ts'
 import type { Accounts } from './contract.ts'
 import type { PartDependencies } from './dependencies.ts'
 import { findLink, findUserByEmail, lockUser, retireLinks, setPasswordHash, useLink, type UserRow } from './queries.ts'
-import { networkOf, requireGoodPassword } from './rules.ts'
+import { requireGoodPassword } from './rules.ts'
 import { enter, requirePassword } from './signing-in.ts'
 import { verify } from './email.ts'
 
@@ -60,7 +61,7 @@ export function createPasswords({
   return {
     async requestReset(text, circumstances) {
       const email = parseEmail(text)
-      await throttle.require('resetPerNetwork', networkOf(circumstances.ip))
+      await throttle.require('resetPerNetwork', limitKeyOfIp(circumstances.ip))
       // Behind the answer, so that it takes no longer when there is an account.
       sendReset(email).catch((error: unknown) => log.error({ err: error }, 'a reset mail could not be queued'))
     },

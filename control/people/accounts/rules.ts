@@ -1,5 +1,4 @@
 /** Decisions about accounts: what is an acceptable password, how often a caller may try. */
-import { isIPv6 } from 'node:net'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/clock.ts'
 import { errors } from '../../../shared/errors.ts'
 import { MAX_PASSWORD_CHARS } from '../../../shared/limits.ts'
@@ -55,18 +54,3 @@ export const ALLOWANCES = {
 } as const satisfies Record<string, Allowance>
 
 export type AllowanceName = keyof typeof ALLOWANCES
-
-/** A holder of one IPv6 address has at least a /64 of them. */
-export function networkOf(ip: string): string {
-  if (!isIPv6(ip)) return ip
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip)?.[1]
-  if (mapped !== undefined) return mapped
-  const [head = '', tail] = ip.split('::')
-  const left = head === '' ? [] : head.split(':')
-  const right = tail?.split(':') ?? []
-  const zeros = Array<string>(8 - left.length - right.length).fill('0')
-  return `${[...left, ...zeros, ...right]
-    .slice(0, 4)
-    .map((group) => group.toLowerCase().replace(/^0+(?=.)/, ''))
-    .join(':')}::/64`
-}

@@ -1,5 +1,6 @@
 import { parseEmail } from '../../ground/mail/address.ts'
 import { errors } from '../../../shared/errors.ts'
+import { limitKeyOfIp } from '../../../shared/ip.ts'
 import { verifyPassword } from '../../../shared/password.ts'
 import { guessBits } from '../../../shared/proof-of-work.ts'
 import {
@@ -17,7 +18,7 @@ import { findHomeOrganisation } from '../organisations/personal.ts'
 import type { Accounts, SignedIn, Circumstances } from './contract.ts'
 import type { PartDependencies } from './dependencies.ts'
 import { findUserByEmail, lockUser, type UserRow } from './queries.ts'
-import { DUMMY_PASSWORD_HASH, networkOf } from './rules.ts'
+import { DUMMY_PASSWORD_HASH } from './rules.ts'
 
 type SigningInDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'now' | 'proofOfWork'>
 type SigningIn = Pick<Accounts, 'signIn' | 'signOut' | 'signOutEverywhere' | 'listSessions' | 'revokeSession'>
@@ -44,7 +45,7 @@ export function createSigningIn({ sql, hooks, throttle, now, proofOfWork }: Sign
     { email, password, proof }: { email: string; password: string; proof: string | undefined },
     ip: string,
   ): Promise<UserRow> {
-    const network = networkOf(ip)
+    const network = limitKeyOfIp(ip)
     const attempts = [
       ['signInPerNetwork', network],
       ['signInPerAccountAndNetwork', `${email} ${network}`],

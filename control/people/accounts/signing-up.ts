@@ -1,5 +1,6 @@
 import { parseEmail } from '../../ground/mail/address.ts'
 import { errors } from '../../../shared/errors.ts'
+import { limitKeyOfIp } from '../../../shared/ip.ts'
 import { newId } from '../../../shared/ids.ts'
 import { hashPassword } from '../../../shared/password.ts'
 import { randomSecret } from '../../../shared/secrets.ts'
@@ -10,7 +11,7 @@ import type { Accounts } from './contract.ts'
 import { currencyOf, resolveCountry } from '../organisations/countries.ts'
 import type { PartDependencies } from './dependencies.ts'
 import { insertUser } from './queries.ts'
-import { networkOf, requireGoodPassword } from './rules.ts'
+import { requireGoodPassword } from './rules.ts'
 import { beginSession } from '../access/sessions.ts'
 
 type SigningUpDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'links' | 'now'>
@@ -56,7 +57,7 @@ export function createSigningUp({
     async signUp(input, circumstances) {
       const email = parseEmail(input.email)
       requireGoodPassword(input.password, email)
-      await throttle.require('signUpPerNetwork', networkOf(circumstances.ip))
+      await throttle.require('signUpPerNetwork', limitKeyOfIp(circumstances.ip))
       const passwordHash = await hashPassword(input.password)
       const country = resolveCountry({
         geo: circumstances.geoCountry,

@@ -1,7 +1,7 @@
 import { parseEmail } from '../../../control/ground/mail/address.ts'
 import { describe, expect, test } from 'vitest'
 import { currencyOf, resolveCountry } from '../../../control/people/organisations/countries.ts'
-import { DUMMY_PASSWORD_HASH, networkOf, requireGoodPassword } from '../../../control/people/accounts/rules.ts'
+import { DUMMY_PASSWORD_HASH, requireGoodPassword } from '../../../control/people/accounts/rules.ts'
 import { hashPassword, verifyPassword } from '../../../shared/password.ts'
 
 /** Labels of 63 characters, and what is left. */
@@ -72,25 +72,6 @@ describe('passwords', () => {
     expect(lengths(DUMMY_PASSWORD_HASH)).toEqual(lengths(real))
     expect(await verifyPassword('', DUMMY_PASSWORD_HASH)).toBe(false)
   })
-})
-
-test.each([
-  ['203.0.113.7', '203.0.113.7'],
-  ['::ffff:203.0.113.7', '203.0.113.7'],
-  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
-  ['2001:0DB8:0001:0002::9', '2001:db8:1:2::/64'],
-  ['2001:db8::1', '2001:db8:0:0::/64'],
-  ['::1', '0:0:0:0::/64'],
-  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
-  ['::FFFF:10.200.30.40', '10.200.30.40'],
-  ['64::ffff:203.0.113.7', '64:0:0:0::/64'],
-  ['2001:db8::', '2001:db8:0:0::/64'],
-  ['::1:2:3:4:5:6:7', '0:1:2:3::/64'],
-  ['1::20:3:4:5:6:7', '1:0:20:3::/64'],
-  ['1:2:3:4:5:6:7::', '1:2:3:4::/64'],
-  ['1:0:00:0004:5:6:203.0.113.7', '1:0:0:4::/64'],
-])('the network of %s is %s', (ip, network) => {
-  expect(networkOf(ip)).toBe(network)
 })
 
 describe('country and currency', () => {
