@@ -12,13 +12,15 @@ import { TLS_OPTIONS } from '../edge/accept/listen.ts'
 
 const dir = process.argv[2]!
 const files = new Map(
-  readdirSync(path.join(dir, 'www')).map((name) => {
+  readdirSync(path.join(dir, 'www'), { withFileTypes: true }).flatMap((entry) => {
+    if (!entry.isFile()) return []
+    const { name } = entry
     const body = readFileSync(path.join(dir, 'www', name))
     const headers = [
       ...['content-type', 'text/html; charset=utf-8', 'etag', '"bare"', 'x-content-type-options', 'nosniff'],
       ...['strict-transport-security', 'max-age=31536000', 'content-length', String(body.length)],
     ]
-    return [`/${name}` as string, { body, headers }] as const
+    return [[`/${name}` as string, { body, headers }] as const]
   }),
 )
 

@@ -3,131 +3,196 @@
  * Node server: CPU microseconds per request, from the servers' own CPU time, and requests per second. Each server is
  * pinned to one core, the load generator to another. Servers take turns, several rounds; the median counts.
  *
- *   npm run bench:edge [-- --seconds 4] [--rounds 3] [--only edge,nginx] [--cases "h2 4 kB"]
+ *   npm run bench:edge [-- --seconds 1] [--rounds 3] [--only edge,nginx] [--rows "h2 4 kB,handshake"]
  *
- * All are warmed up first: V8 goes on compiling for some 60,000 requests, and an edge runs for weeks.
+ * All are warmed up first: V8 goes on compiling for some 60,000 requests, and an edge runs for weeks. A row is printed
+ * when it is measured; all of them take less than five minutes.
  */
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import os from 'node:os'
 import path from 'node:path'
 import tls from 'node:tls'
 import { parseArgs } from 'node:util'
-import { HOST, startBare, startCaddy, startEdge, startNginx, type Server } from './edge-servers.ts'
-import { canGenerate, loadH1, loadH2, loadHandshakes, type Target } from './generators.ts'
+import { HOST, LOCKED_HOST, MANY_FILES, rows, type Row, type ServerName } from './edge-rows.ts'
+import { startBare, startCaddy, startEdge, startNginx, startUpstream, type Server } from './edge-servers.ts'
+import { canGenerate, loadH1, loadH2, loadHandshakes, loadResumptions, type Target } from './generators.ts'
 import { isInstalled } from '../test/support/programs.ts'
 import { cpuMs } from '../test/support/processes.ts'
 import { keepResult } from './report.ts'
 import { median } from '../test/support/figures.ts'
 
-const WARM_UP_PER_SECOND = 15_000
+const WARM_UP_SECONDS = 4
+const WARM_UP_REQUESTS = 60_000
+const NAME_CHARS = 20
+const CELL_CHARS = 22
 
 const { values } = parseArgs({
   options: {
-    seconds: { type: 'string', default: '4' },
+    seconds: { type: 'string', default: '1' },
     rounds: { type: 'string', default: '3' },
     only: { type: 'string', default: 'edge,bare,nginx,caddy' },
-    cases: { type: 'string' },
+    rows: { type: 'string' },
   },
 })
 const seconds = Number(values.seconds)
-
-interface Case {
-  readonly name: string
-  readonly protocol: keyof typeof canGenerate
-  readonly path: string
-  /** Highest share of what the other server spends. */
-  readonly bars: Readonly<Record<string, number>>
-}
-
-const cases: readonly Case[] = [
-  { name: 'h1 4 kB', protocol: 'h1', path: '/4.html', bars: { caddy: 1 } },
-  { name: 'h2 4 kB', protocol: 'h2', path: '/4.html', bars: { caddy: 0.45 } },
-  { name: 'h2 32 kB', protocol: 'h2', path: '/32.html', bars: { caddy: 0.45 } },
-  { name: 'h2 200 kB', protocol: 'h2', path: '/200.html', bars: { caddy: 0.45, nginx: 1 } },
-  { name: 'handshake', protocol: 'handshake', path: '/', bars: { caddy: 1.5 } },
-]
+const rounds = Number(values.rounds)
+const loadBefore = Math.round(os.loadavg()[0]! * 10) / 10
 
 interface Measurement {
   readonly microseconds: number
   readonly perSecond: number
 }
 
-type Row = Readonly<Record<string, Measurement>>
+type Measured = Readonly<Partial<Record<ServerName, Measurement>>>
+
+interface Bar {
+  readonly row: string
+  readonly against: string
+  readonly ratio: number
+  readonly bar: number
+}
 
 const workDir = mkdtempSync(path.join(os.tmpdir(), 'dropway-bench-edge-'))
 // nginx drops root and must still be able to read.
 chmodSync(workDir, 0o755)
+const stops: (() => Promise<void>)[] = []
 const servers: Server[] = []
+const startedAt = performance.now()
+let cookie = ''
 try {
   await startServers()
-  const ciphers = new Map<string, string>()
-  for (const server of servers) ciphers.set(server.name, await describeTls(server))
-  for (const server of servers) await warmUp(server)
-  const results: Record<string, Row> = {}
-  for (const each of wantedCases()) results[each.name] = await measureAll(each)
-  report(results, ciphers)
+  for (const server of servers) {
+    say(`${server.name.padEnd(NAME_CHARS)}${await describeTls(server)}`)
+    await warmUp(server)
+  }
+  say(
+    `\n${line(
+      'CPU per request',
+      servers.map(({ name }) => name),
+    )}`,
+  )
+  const results: Record<string, Measured> = {}
+  const bars: Bar[] = []
+  for (const row of wantedRows()) {
+    const measured = await measureAll(row)
+    results[row.name] = measured
+    const judged = barsOf(row, results)
+    bars.push(...judged)
+    say(line(row.name, [...servers.map(({ name }) => cell(measured[name])), judged.map(verdict).join(', ')]))
+  }
+  const elapsed = Math.round((performance.now() - startedAt) / 1000)
+  say(`\n${bars.filter(isMissed).length} of ${bars.length} bars missed; ${elapsed} s`)
+  keepResult('edge', { loadBefore, seconds, rounds, elapsed, results, bars })
 } finally {
-  await Promise.all(servers.map((server) => server.stop()))
+  await Promise.all(stops.map((stop) => stop()))
   rmSync(workDir, { recursive: true, force: true })
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`)
 }
 
 async function startServers(): Promise<void> {
   const wanted = new Set(values.only.split(','))
+  const upstream = await startUpstream()
+  stops.push(upstream.stop)
   // Always there: the others serve what it sends.
-  servers.push(await startEdge(workDir))
-  if (wanted.has('bare')) servers.push(await startBare(workDir))
-  if (wanted.has('nginx') && isInstalled('nginx')) servers.push(await startNginx(workDir))
-  if (wanted.has('caddy') && isInstalled('caddy')) servers.push(await startCaddy(workDir))
+  const bench = await startEdge(workDir, upstream.port)
+  cookie = bench.cookie
+  add(bench.edge)
+  if (wanted.has('bare')) add(await startBare(workDir))
+  if (wanted.has('nginx') && isInstalled('nginx')) add(await startNginx(workDir, upstream.port, cookie))
+  if (wanted.has('caddy') && isInstalled('caddy')) add(await startCaddy(workDir, upstream.port, cookie))
 }
 
-function wantedCases(): Case[] {
-  return cases.filter(({ name, protocol }) => (values.cases ?? name).includes(name) && canGenerate[protocol])
+function add(server: Server): void {
+  servers.push(server)
+  stops.push(server.stop)
 }
 
-function targetOf({ port }: Server, file: string): Target {
-  return { port, host: HOST, path: file }
+function wantedRows(): Row[] {
+  const names = values.rows?.split(',')
+  return rows.filter(({ name, protocol }) => (names?.includes(name) ?? true) && canGenerate[protocol])
 }
 
-async function warmUp(server: Server): Promise<void> {
-  const target = targetOf(server, '/4.html')
-  if (canGenerate.h2) await loadH2(target, { requests: seconds * WARM_UP_PER_SECOND })
-  await loadH1(target, seconds)
+async function warmUp({ port }: Server): Promise<void> {
+  const target = { port, host: HOST, path: '/4.html' }
+  if (canGenerate.h2) await loadH2(target, { requests: WARM_UP_REQUESTS })
+  await loadH1(target, WARM_UP_SECONDS)
 }
 
-async function measureAll(each: Case): Promise<Row> {
-  const taken = new Map<string, Measurement[]>(servers.map(({ name }) => [name, []]))
-  for (const server of servers) await run(server, each, seconds)
-  for (let round = 0; round < Number(values.rounds); round++) {
-    for (const server of servers) taken.get(server.name)!.push(await measure(server, each))
+async function measureAll(row: Row): Promise<Measured> {
+  const taking = servers.filter(({ name }) => name !== 'bare' || row.hasBare)
+  const targets = new Map<Server, Target>()
+  for (const server of taking) targets.set(server, await targetOf(server, row))
+  const taken = new Map<ServerName, Measurement[]>(taking.map(({ name }) => [name, []]))
+  // The first round warms this row up.
+  for (let round = 0; round <= rounds; round++) {
+    for (const [server, target] of targets) {
+      const measurement = await measure(server, row, target)
+      if (round > 0) taken.get(server.name)!.push(measurement)
+    }
   }
-  const middle = (name: string, key: keyof Measurement): number => median(taken.get(name)!.map((one) => one[key]))
+  const middle = (name: ServerName, key: keyof Measurement): number =>
+    Math.round(median(taken.get(name)!.map((one) => one[key])) * 10) / 10
   return Object.fromEntries(
-    servers.map(({ name }) => [
+    taking.map(({ name }) => [
       name,
       { microseconds: middle(name, 'microseconds'), perSecond: middle(name, 'perSecond') },
     ]),
   )
 }
 
-async function measure(server: Server, each: Case): Promise<Measurement> {
+async function targetOf({ name, port }: Server, row: Row): Promise<Target> {
+  const target = {
+    port,
+    host: row.host,
+    status: row.status,
+    path: name === 'edge' ? row.path : (row.pathOfOthers ?? row.path),
+  }
+  const headers = {
+    ...row.headers,
+    ...(row.host === LOCKED_HOST ? { cookie } : {}),
+    ...(row.isConditional ? { 'if-none-match': await tagOf(target) } : {}),
+  }
+  return row.isMany ? { ...target, headers, addresses: addressesOf(target) } : { ...target, headers }
+}
+
+function addressesOf({ port, host, path: folder }: Target): string {
+  const file = path.join(workDir, `addresses-${port}`)
+  const all = Array.from({ length: MANY_FILES }, (_, n) => `https://${host}:${port}${folder}/${n}.txt\n`)
+  writeFileSync(file, all.join(''))
+  return file
+}
+
+async function tagOf({ port, host, path: file }: Target): Promise<string> {
+  const socket = tls.connect({ port, servername: host, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] })
+  socket.end(`GET ${file} HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)
+  const [, tag] = /^etag: (.*)\r$/im.exec(String(Buffer.concat(await socket.toArray()))) ?? []
+  if (tag === undefined) throw new Error(`no ETag from port ${port}`)
+  return tag
+}
+
+async function measure(server: Server, row: Row, target: Target): Promise<Measurement> {
   const before = cpuMs(server.pid)
-  const startedAt = performance.now()
-  const requests = await run(server, each, seconds)
-  const elapsed = (performance.now() - startedAt) / 1000
+  const began = performance.now()
+  const requests = await run(row, target)
+  const elapsed = (performance.now() - began) / 1000
   return { microseconds: ((cpuMs(server.pid) - before) * 1000) / requests, perSecond: requests / elapsed }
 }
 
 /** Resolves with the number of requests that were answered well. */
-function run(server: Server, { protocol, path: file }: Case, forSeconds: number): Promise<number> {
-  const target = targetOf(server, file)
+function run({ protocol }: Row, target: Target): Promise<number> {
   switch (protocol) {
     case 'h1':
-      return loadH1(target, forSeconds)
+      return loadH1(target, seconds)
     case 'h2':
-      return loadH2(target, { seconds: forSeconds })
+      return loadH2(target, { seconds })
     case 'handshake':
-      return loadHandshakes(target, forSeconds)
+      return loadHandshakes(target, seconds)
+    case 'resumption':
+      return loadResumptions(target, seconds)
     default:
       return protocol satisfies never
   }
@@ -143,39 +208,33 @@ async function describeTls({ port }: Server): Promise<string> {
   return text
 }
 
-function report(results: Readonly<Record<string, Row>>, ciphers: ReadonlyMap<string, string>): void {
-  const names = servers.map(({ name }) => name)
-  const line = (first: string, cells: readonly string[]): string =>
-    `${first.padEnd(12)}${cells.map((cell) => cell.padEnd(20)).join('')}`.trimEnd()
-  const lines = [
-    ...names.map((name) => `${name.padEnd(12)}${ciphers.get(name)}`),
-    '',
-    line('CPU', names),
-    ...Object.entries(results).map(([name, row]) =>
-      line(
-        name,
-        names.map((server) => cell(row[server]!)),
-      ),
-    ),
-    '',
-  ]
-  const bars = wantedCases().flatMap((each) => barsOf(each, results[each.name]!))
-  for (const { name, against, ratio, bar } of bars)
-    lines.push(`${name.padEnd(12)}${ratio.toFixed(2)} × ${against} (bar ${bar})${ratio <= bar ? '' : '  MISSED'}`)
-  process.stdout.write(`${lines.join('\n')}\n`)
-  keepResult('edge', { seconds, rounds: Number(values.rounds), tls: Object.fromEntries(ciphers), results, bars })
+function line(first: string, cells: readonly string[]): string {
+  return `${first.padEnd(NAME_CHARS)}${cells.map((text) => text.padEnd(CELL_CHARS)).join('')}`.trimEnd()
 }
 
-function cell({ microseconds, perSecond }: Measurement): string {
-  return `${microseconds.toFixed(0)} µs  ${perSecond.toFixed(0)}/s`
+function cell(measured: Measurement | undefined): string {
+  return measured ? `${measured.microseconds.toFixed(1)} µs ${measured.perSecond.toFixed(0)}/s` : '–'
 }
 
-function barsOf(
-  { name, bars }: Case,
-  row: Row,
-): { readonly name: string; readonly against: string; readonly ratio: number; readonly bar: number }[] {
-  return Object.entries(bars).flatMap(([against, bar]) => {
-    const other = row[against]
-    return other ? [{ name, against, ratio: row['edge']!.microseconds / other.microseconds, bar }] : []
-  })
+function barsOf({ name, bars = {}, ownBar }: Row, results: Readonly<Record<string, Measured>>): Bar[] {
+  const own = results[name]?.edge
+  const others = Object.entries(bars).map(([against, bar]) => ({
+    against,
+    bar,
+    other: results[name]?.[against as ServerName],
+  }))
+  if (ownBar) others.push({ against: ownBar.row, bar: ownBar.share, other: results[ownBar.row]?.edge })
+  return others.flatMap(({ against, bar, other }) =>
+    own && other
+      ? [{ row: name, against, ratio: Math.round((100 * own.microseconds) / other.microseconds) / 100, bar }]
+      : [],
+  )
+}
+
+function isMissed({ ratio, bar }: Bar): boolean {
+  return ratio > bar
+}
+
+function verdict(judged: Bar): string {
+  return `${judged.ratio.toFixed(2)} × ${judged.against} (bar ${judged.bar})${isMissed(judged) ? ' MISSED' : ''}`
 }

@@ -5,20 +5,33 @@ import os from 'node:os'
 import path from 'node:path'
 import { isInstalled } from '../test/support/programs.ts'
 
-const LOAD_CORE = Math.min(1, os.availableParallelism() - 1)
+export const LOAD_CORE = Math.min(1, os.availableParallelism() - 1)
 const HANDSHAKE_CLIENTS = 4
 const H1_CONNECTIONS = 32
 const H2_CONNECTIONS = 8
 const H2_STREAMS = 16
+const RESUMPTIONS = path.join(import.meta.dirname, 'edge-resumptions.ts')
 const AUTOCANNON = path.resolve(import.meta.dirname, '../node_modules/.bin/autocannon')
 
 export interface Target {
   readonly port: number
   readonly host: string
   readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** What every answer must be; 200 when it is not said. */
+  readonly status?: number
+  /** A file with an address per line, asked for in turn instead of the path. */
+  readonly addresses?: string
 }
 
-export const canGenerate = { h1: true, h2: isInstalled('h2load'), handshake: isInstalled('openssl') }
+export type Protocol = 'h1' | 'h2' | 'handshake' | 'resumption'
+
+export const canGenerate: Readonly<Record<Protocol, boolean>> = {
+  h1: true,
+  h2: isInstalled('h2load'),
+  handshake: isInstalled('openssl'),
+  resumption: true,
+}
 
 /** Many times what is asked for: a generator that hangs must not hold up the others. */
 const MAX_RUN_MS = 180_000
@@ -39,15 +52,19 @@ export async function loadH2(
   target: Target,
   length: { readonly seconds: number } | { readonly requests: number },
 ): Promise<number> {
+  const { port, host, path: file, headers = {}, status = 200, addresses } = target
   const output = await run('h2load', [
     ...('seconds' in length ? ['-D', String(Math.ceil(length.seconds))] : ['-n', String(length.requests)]),
     ...['-c', String(H2_CONNECTIONS), '-m', String(H2_STREAMS)],
-    `--connect-to=127.0.0.1:${target.port}`,
-    `https://${target.host}:${target.port}${target.path}`,
+    ...Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
+    `--connect-to=127.0.0.1:${port}`,
+    ...(addresses === undefined ? [`https://${host}:${port}${file}`] : ['-i', addresses]),
   ])
-  const match = /status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx/.exec(output)
-  if (!match || Number(match[3]) + Number(match[4]) > 0 || Number(match[1]) === 0) throw new Error(`h2load: ${output}`)
-  return Number(match[1])
+  const codes = /status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx/.exec(output)?.slice(1).map(Number) ?? []
+  const wanted = Math.floor(status / 100) - 2
+  const good = codes[wanted] ?? 0
+  if (good === 0 || codes.some((count, at) => at !== wanted && count > 0)) throw new Error(`h2load: ${output}`)
+  return good
 }
 
 export function loadH1(target: Target, seconds: number): Promise<number> {
@@ -78,4 +95,12 @@ export async function loadHandshakes({ port, host }: Target, seconds: number): P
     if (!match) throw new Error(`openssl s_time on ${host}: ${output}`)
     return sum + Number(match[1])
   }, 0)
+}
+
+/** Every connection must have been resumed. */
+export async function loadResumptions({ port, host }: Target, seconds: number): Promise<number> {
+  const output = await run(process.execPath, [RESUMPTIONS, String(port), host, String(seconds)])
+  const { made, resumed } = JSON.parse(output) as { made: number; resumed: number }
+  if (resumed < made) throw new Error(`${made - resumed} of ${made} connections made a full handshake`)
+  return made
 }

@@ -21,6 +21,7 @@ interface Bench {
 
 const BENCHES: readonly Bench[] = [
   { name: 'edge', asks: 'What a request costs, beside nginx and Caddy', quick: ['--seconds', '1'] },
+  { name: 'walk', asks: 'What the edge itself adds to a request', quick: ['--rounds', '3'] },
   { name: 'edge-outage', asks: 'Visitors while Redis is killed or frozen', quick: ['--seconds', '2', '--rounds', '1'] },
   { name: 'routes', asks: 'A routing table of a million hosts', quick: ['--routes', '50000', '--publishes', '20'] },
   { name: 'handshake', asks: 'TLS handshakes with ten thousand certificates', quick: ['1'] },
@@ -83,7 +84,7 @@ function writeReport(facts: Machine, all: readonly Run[]): void {
   const head = [
     '# Figures',
     '',
-    `Measured ${facts.measuredAt} at commit ${commit}, Node ${facts.node}, ${facts.machine}, ${facts.memoryGb} GB,`,
+    `Measured ${facts.measuredAt} at commit ${commit}, Node ${facts.node}, ${facts.architecture}, ${facts.machine}, ${facts.memoryGb} GB,`,
     `Linux ${facts.kernel}, load average at the start ${facts.loadAverage}${values.quick ? '; a quick run: the figures say little' : ''}.`,
   ]
   const parts = all.map(({ name, asks, seconds, code, output }) =>

@@ -7,9 +7,13 @@ import path from 'node:path'
 /** A run that only shows that everything works must not replace figures that were measured. */
 export const RESULTS = process.env['BENCH_RESULTS'] ?? path.join(import.meta.dirname, 'results')
 
+/** Figures of one architecture say nothing about another: each keeps its own. */
+const PER_ARCHITECTURE: ReadonlySet<string> = new Set(['edge', 'walk'])
+
 export interface Machine {
   readonly measuredAt: string
   readonly node: string
+  readonly architecture: string
   readonly machine: string
   readonly memoryGb: number
   readonly kernel: string
@@ -21,7 +25,8 @@ export function machineFacts(): Machine {
   return {
     measuredAt: new Date().toISOString(),
     node: process.version,
-    machine: `${os.arch()}, ${os.availableParallelism()} cores, ${os.cpus()[0]?.model ?? 'unknown processor'}`,
+    architecture: os.arch(),
+    machine: `${os.availableParallelism()} cores, ${os.cpus()[0]?.model ?? 'unknown processor'}`,
     memoryGb: Math.round(os.totalmem() / 1e8) / 10,
     kernel: os.release(),
     loadAverage: Math.round(os.loadavg()[0]! * 10) / 10,
@@ -31,7 +36,11 @@ export function machineFacts(): Machine {
 export function keepResult(name: string, figures: object): void {
   mkdirSync(RESULTS, { recursive: true })
   const record = { ...machineFacts(), ...figures }
-  writeFileSync(path.join(RESULTS, `${name}.json`), `${JSON.stringify(record, undefined, 2)}\n`)
+  writeFileSync(path.join(RESULTS, fileOf(name)), `${JSON.stringify(record, undefined, 2)}\n`)
+}
+
+function fileOf(name: string): string {
+  return PER_ARCHITECTURE.has(name) ? `${name}-${os.arch()}.json` : `${name}.json`
 }
 
 export function commitOf(folder: string): string {
@@ -44,7 +53,7 @@ export function commitOf(folder: string): string {
 
 /** What a bench has kept in this folder since that moment; undefined when it kept nothing. */
 export function resultSince(folder: string, name: string, sinceMs: number): unknown {
-  const file = path.join(folder, `${name}.json`)
+  const file = path.join(folder, fileOf(name))
   const facts = statSync(file, { throwIfNoEntry: false })
   return facts !== undefined && facts.mtimeMs >= sinceMs ? JSON.parse(readFileSync(file, 'utf8')) : undefined
 }

@@ -1,0 +1,268 @@
+/**
+ * The walk alone, without sockets: parsed request → intent → representation. CPU microseconds and bytes allocated per
+ * hot request, so that a regression shows without the noise of a network.
+ *
+ *   npm run bench:walk [-- --rounds 9]
+ */
+import { Readable } from 'node:stream'
+import v8 from 'node:v8'
+import { parseArgs } from 'node:util'
+import { createAnswers } from '../edge/answers.ts'
+import { createClassify } from '../edge/classify/classify.ts'
+import type { Exchange, HeaderList, ServedSite } from '../edge/context.ts'
+import { createUnlock } from '../edge/gate/unlock.ts'
+import { indexManifest } from '../edge/locate/site-index.ts'
+import { createPipeline } from '../edge/pipeline.ts'
+import { createRepresentations } from '../edge/representations.ts'
+import { createSnippets } from '../edge/rewrite/snippets.ts'
+import { createProxy } from '../edge/send/proxy.ts'
+import { createRequestLog } from '../edge/send/request-log.ts'
+import { createViews } from '../edge/send/views.ts'
+import { createBlobCache } from '../edge/store/blob-cache.ts'
+import { createSites } from '../edge/store/sites.ts'
+import type { Routes } from '../edge/store/routes.ts'
+import { systemClock } from '../shared/clock.ts'
+import { createLog } from '../shared/log.ts'
+import { encodeManifest } from '../shared/manifest.ts'
+import { createProofOfWork } from '../shared/proof-of-work.ts'
+import { createSecrets } from '../shared/secrets.ts'
+import { median } from '../test/support/figures.ts'
+import { keepResult } from './report.ts'
+
+const REQUESTS = 20_000
+const MAX_MICROSECONDS = 4
+const MAX_BYTES = 2000
+
+const { values } = parseArgs({ options: { rounds: { type: 'string', default: '9' } } })
+
+const BASE_URL = 'https://localhost'
+const PAGE = Buffer.from('<!doctype html><html><head><title>walk</title></head><body>walk</body></html>')
+const SCRIPT = Buffer.from('console.log("walk")')
+const [PAGE_HASH, SCRIPT_HASH, MANIFEST_HASH] = ['a', 'b', 'c'].map((digit) => digit.repeat(64)) as [
+  string,
+  string,
+  string,
+]
+const MANIFEST = encodeManifest({
+  v: 1,
+  files: [
+    [
+      'index.html',
+      { hash: PAGE_HASH, size: PAGE.length, type: 'text/html; charset=utf-8', injection: { head: 46, body: 63 } },
+    ],
+    [
+      'docs/guide.html',
+      { hash: PAGE_HASH, size: PAGE.length, type: 'text/html; charset=utf-8', injection: { head: 46, body: 63 } },
+    ],
+    ['assets/app-4f2a.js', { hash: SCRIPT_HASH, size: SCRIPT.length, type: 'text/javascript', immutable: true }],
+  ],
+  redirects: [{ from: '/old/*', to: '/docs/:splat', status: 301, force: false, line: 1 }],
+  headers: [{ from: '/assets/*', set: [['x-walk', 'yes']], line: 1 }],
+  unserved: [],
+})
+const STORED = new Map<string, Buffer>([
+  [PAGE_HASH, PAGE],
+  [SCRIPT_HASH, SCRIPT],
+  [MANIFEST_HASH, Buffer.from(MANIFEST)],
+])
+
+function siteOf(host: string, settings: Partial<ServedSite>): ServedSite {
+  return {
+    ...{ v: 1, kind: 'site', host, revision: 1, site_id: `st_${host}`, state: 'live', manifest: MANIFEST_HASH },
+    ...{ version_number: 1, expires_at: null, password: null, spa_fallback: false, badge: false, analytics: null },
+    ...settings,
+  }
+}
+
+const SITES = new Map(
+  [
+    siteOf('plain.localhost', {}),
+    siteOf('snippets.localhost', {
+      badge: true,
+      analytics: { google_analytics: { measurement_id: 'G-ABCDEF1234' } },
+    }),
+    siteOf('locked.localhost', { password: { hash: 'unused', generation: 1 } }),
+  ].map((site) => [site.host, site]),
+)
+
+/** What a browser sends. */
+const BROWSER: Readonly<Record<string, string>> = {
+  accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+  'accept-encoding': 'gzip, deflate, br, zstd',
+  'accept-language': 'de-DE,de;q=0.8,en;q=0.5',
+  'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+  'sec-fetch-mode': 'navigate',
+  'sec-fetch-dest': 'document',
+}
+
+/** A request that has been parsed; remembers what it is answered with. */
+class ParsedExchange implements Exchange {
+  readonly method = 'GET'
+  readonly target: string
+  readonly authority: string
+  readonly ip = '192.0.2.7'
+  readonly #headers: Readonly<Record<string, string>>
+  host = ''
+  status = 0
+  isAnswered = false
+
+  constructor(authority: string, target: string, headers: Readonly<Record<string, string>>) {
+    this.authority = authority
+    this.target = target
+    this.#headers = headers
+  }
+
+  header(name: string): string | undefined {
+    return this.#headers[name]
+  }
+
+  certificateCovers(): boolean {
+    return true
+  }
+
+  countRequest(): boolean {
+    return true
+  }
+
+  settle(host: string): void {
+    this.host = host
+  }
+
+  send(status: number, _headers: HeaderList, _body: Buffer | undefined): void {
+    this.status = status
+    this.isAnswered = true
+    requestLog.answered(this, status)
+  }
+
+  stream(): never {
+    throw new Error('streamed')
+  }
+
+  relay(): never {
+    throw new Error('relayed')
+  }
+
+  countPiece(): void {}
+
+  async readForm(): Promise<undefined> {
+    return undefined
+  }
+
+  forProxy(): never {
+    throw new Error('proxied')
+  }
+}
+
+const log = createLog('walk', 'silent')
+const secrets = createSecrets(Buffer.alloc(32, 7).toString('base64'))
+const requestLog = createRequestLog({ log, sample: 0 })
+const blobs = {
+  read: async (hash: string): Promise<Buffer> => STORED.get(hash) ?? Buffer.alloc(0),
+  stream: (): Readable => Readable.from([]),
+}
+const routes: Routes = {
+  get: (host) => SITES.get(host),
+  manifestOf: () => undefined,
+  isComplete: () => true,
+  forget() {},
+  forgetAll() {},
+  rememberNothing() {},
+}
+const unlock = createUnlock({ secrets, proofOfWork: createProofOfWork(secrets), clock: systemClock, tell() {} })
+const proxy = createProxy({ controlUrls: ['http://127.0.0.1:9'], publicHost: 'localhost' })
+const pipeline = createPipeline({
+  classify: createClassify({ routes, serviceHost: 'localhost', sitesDomain: 'localhost' }),
+  unlock,
+  sites: createSites(blobs, indexManifest),
+  representations: createRepresentations({
+    blobs,
+    cache: createBlobCache(10_000_000),
+    snippets: createSnippets({ baseUrl: BASE_URL }),
+  }),
+  answers: createAnswers({ baseUrl: BASE_URL, publicPort: undefined, log }),
+  proxy,
+  views: createViews(),
+  clock: systemClock,
+  log,
+})
+
+interface Walk {
+  readonly name: string
+  readonly status: number
+  make(): ParsedExchange
+}
+
+const walk = (name: string, status: number, host: string, target: string, headers = BROWSER): Walk => ({
+  name,
+  status,
+  make: () => new ParsedExchange(host, target, headers),
+})
+
+async function tagOf(host: string, target: string): Promise<string> {
+  let tag = ''
+  const exchange = new ParsedExchange(host, target, BROWSER)
+  exchange.send = (_status, headers) => void (tag = headers[headers.indexOf('etag') + 1] ?? '')
+  await settled(exchange, () => tag !== '')
+  return tag
+}
+
+async function settled(exchange: ParsedExchange, isDone = (): boolean => exchange.isAnswered): Promise<void> {
+  pipeline(exchange)
+  while (!isDone()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+const locked = secrets.sign('unlock-cookie', 'st_locked.localhost\n1\nunused')
+const walks: readonly Walk[] = [
+  walk('file', 200, 'plain.localhost', '/assets/app-4f2a.js', { ...BROWSER, 'sec-fetch-dest': 'script' }),
+  walk('page', 200, 'plain.localhost', '/'),
+  walk('page with snippets', 200, 'snippets.localhost', '/'),
+  walk('page with password', 200, 'locked.localhost', '/docs/guide', {
+    ...BROWSER,
+    cookie: `a=1; __Host-dropway-unlock=${locked}`,
+  }),
+  walk('not modified', 304, 'plain.localhost', '/docs/guide', {
+    ...BROWSER,
+    'if-none-match': await tagOf('plain.localhost', '/docs/guide'),
+  }),
+  walk('redirect', 301, 'plain.localhost', '/old/guide?a=b'),
+  walk('missing', 404, 'plain.localhost', '/nothing'),
+]
+
+interface Figures {
+  readonly microseconds: number
+  readonly bytes: number
+}
+
+async function measure({ name, status, make }: Walk): Promise<Figures> {
+  const first = make()
+  await settled(first)
+  if (first.status !== status) throw new Error(`${name}: ${first.status} instead of ${status}`)
+  // Twice without figures: until then V8 is still compiling.
+  const taken = Array.from({ length: Number(values.rounds) + 2 }, () => round(make)).slice(2)
+  return { microseconds: median(taken.map((one) => one.microseconds)), bytes: median(taken.map((one) => one.bytes)) }
+}
+
+function round(make: () => ParsedExchange): Figures {
+  // Made before: what a parsed request takes is the parser's affair.
+  const exchanges = Array.from({ length: REQUESTS }, make)
+  const allocated = v8.getHeapStatistics().total_allocated_bytes
+  const cpu = process.threadCpuUsage()
+  for (const exchange of exchanges) pipeline(exchange)
+  const { user, system } = process.threadCpuUsage(cpu)
+  const bytes = v8.getHeapStatistics().total_allocated_bytes - allocated
+  if (exchanges.some(({ isAnswered }) => !isAnswered)) throw new Error('a hot request waited')
+  return { microseconds: (user + system) / REQUESTS, bytes: bytes / REQUESTS }
+}
+
+const results: Record<string, Figures> = {}
+process.stdout.write(`${'walk'.padEnd(20)}${'µs'.padEnd(8)}bytes (bars ${MAX_MICROSECONDS} µs, ${MAX_BYTES} bytes)\n`)
+for (const each of walks) {
+  const { microseconds, bytes } = await measure(each)
+  const isMissed = microseconds > MAX_MICROSECONDS || bytes > MAX_BYTES
+  results[each.name] = { microseconds: Math.round(microseconds * 100) / 100, bytes: Math.round(bytes) }
+  process.stdout.write(
+    `${each.name.padEnd(20)}${microseconds.toFixed(2).padEnd(8)}${bytes.toFixed(0)}${isMissed ? '  MISSED' : ''}\n`,
+  )
+}
+proxy.close()
+keepResult('walk', { results, bars: { microseconds: MAX_MICROSECONDS, bytes: MAX_BYTES } })
