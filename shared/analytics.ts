@@ -1,4 +1,5 @@
 /** Analytics settings of a site: the value of `analytics` in the API and what the edge injects. */
+import { MAX_HOST_CHARS } from './limits.ts'
 import { z } from 'zod'
 
 /** A self-hosted PostHog is an https origin and nothing else: it ends up in a script tag. */
@@ -12,7 +13,7 @@ const httpsOrigin = z
 
 const hostname = z
   .string()
-  .max(253)
+  .max(MAX_HOST_CHARS)
   .regex(/^(?!-)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+$/, 'must be a domain name such as example.com')
 
 export const analyticsSchema = z.strictObject({

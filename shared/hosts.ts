@@ -2,10 +2,11 @@
  * Host names as they arrive and as they are owned. Everything is an ASCII, lower-case LDH name
  * (letters, digits, hyphens) without port and without trailing dot; IDNs appear as A-labels.
  */
+import { MAX_HOST_CHARS, MAX_SLUG_CHARS, MIN_SLUG_CHARS } from './limits.ts'
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 
 export function isHostname(host: string): boolean {
-  return host.length <= 253 && host.split('.').every((label) => LABEL.test(label))
+  return host.length <= MAX_HOST_CHARS && host.split('.').every((label) => LABEL.test(label))
 }
 
 /**
@@ -21,8 +22,10 @@ export function parseAuthority(authority: string | undefined): string | undefine
   return isHostname(host) ? host : undefined
 }
 
-/** 3 to 63 characters: lower-case letters, digits, hyphens; no hyphen at either end (it is a DNS label). */
-export const SLUG_PATTERN = /^[a-z0-9](?:[a-z0-9-]{1,61}[a-z0-9])$/
+/** The rule of SLUG_PATTERN and its lengths, for whoever chooses one. */
+export const SLUG_RULE = `${MIN_SLUG_CHARS} to ${MAX_SLUG_CHARS} lower-case letters, digits and hyphens`
+/** A DNS label: no hyphen at either end. */
+const SLUG_PATTERN = /^[a-z0-9][a-z0-9-]*[a-z0-9]$/
 
 /** Names that the service keeps for itself or that would mislead a visitor. */
 const RESERVED_SLUGS: ReadonlySet<string> = new Set(
@@ -41,7 +44,7 @@ export type SlugProblem = 'invalid' | 'reserved' | 'prefixed'
 
 /** Why a slug may not be used, or undefined when it may (uniqueness is the database's word). */
 export function slugProblem(slug: string): SlugProblem | undefined {
-  if (!SLUG_PATTERN.test(slug)) return 'invalid'
+  if (slug.length < MIN_SLUG_CHARS || slug.length > MAX_SLUG_CHARS || !SLUG_PATTERN.test(slug)) return 'invalid'
   // `xn--…` would be an IDN; `12--slug` is a preview address.
   if (/^..--/.test(slug) || /^\d+--/.test(slug)) return 'prefixed'
   if (RESERVED_SLUGS.has(slug) || DNS_TARGET_PATTERN.test(slug)) return 'reserved'
@@ -55,7 +58,7 @@ export function siteHost(slug: string, sitesDomain: string): string {
 /** `<number>--<slug>` of a preview address; undefined when the label would be too long for DNS. */
 export function previewHost(versionNumber: number, slug: string, sitesDomain: string): string | undefined {
   const label = `${versionNumber}--${slug}`
-  return label.length <= 63 ? `${label}.${sitesDomain}` : undefined
+  return label.length <= MAX_SLUG_CHARS ? `${label}.${sitesDomain}` : undefined
 }
 
 /** Splits a preview host into the version and the host of its site. */

@@ -11,8 +11,19 @@ export const MAX_JSON_BYTES = 1_000_000
 /** The list of a bundle of MAX_BUNDLE_FILES files: path, hash and size of each. */
 export const MAX_FILE_LIST_BYTES = 8_000_000
 export const MAX_NAME_CHARS = 120
+/** What the title or first heading of a page is cut to. */
+export const MAX_TITLE_CHARS = 200
 export const MAX_MESSAGE_CHARS = 500
 export const MAX_PASSWORD_CHARS = 256
+/** What is wrong with a reported drop, in the visitor's words. */
+export const MAX_REPORT_CHARS = 2000
+/** RFC 5321 §4.5.3.1. */
+export const MAX_EMAIL_CHARS = 254
+/** RFC 1035 §2.3.4, written with dots. */
+export const MAX_HOST_CHARS = 253
+/** An address is one label of a DNS name. */
+export const MIN_SLUG_CHARS = 3
+export const MAX_SLUG_CHARS = 63
 /** One bad line must not cost the whole publish. */
 export const MAX_REDIRECT_LINE_CHARS = 2000
 export const MAX_REDIRECT_RULES = 2000

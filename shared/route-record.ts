@@ -2,12 +2,13 @@
  * Contract 1: what the edge knows about a host. Control computes it, Redis carries it, the replica keeps it.
  * `revision` grows with every change of a host; an older revision never replaces a newer one.
  */
+import { MAX_HOST_CHARS } from './limits.ts'
 import { z } from 'zod'
 import { analyticsSchema } from './analytics.ts'
 
 export const ROUTE_RECORD_FORMAT = 1
 
-const host = z.string().min(1).max(253)
+const host = z.string().min(1).max(MAX_HOST_CHARS)
 export const sha256Hex = z.string().regex(/^[0-9a-f]{64}$/)
 
 /**

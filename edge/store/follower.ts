@@ -20,6 +20,7 @@
  * beside the position: an acknowledgement never covers it. It is tried again every few seconds, since what was wrong may
  * have been the blob store.
  */
+import { MAX_HOST_CHARS } from '../../shared/limits.ts'
 import { CHALLENGE_LIFETIME_MS } from '../../shared/challenges.ts'
 import { decodeHistory, encodeHistory, historyOfRevision, relationOf, type History } from '../../shared/history.ts'
 import { EDGE_HEARTBEAT_MS, EDGE_TTL_MS, keys } from '../../shared/keys.ts'
@@ -152,7 +153,10 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
     const known = replica.refusals()
     const news = refused.filter((refusal) => known.get(refusalKey(refusal)) !== refusal.reason)
     for (const { kind, name, reason } of news.slice(0, MAX_LOGGED_REFUSALS))
-      log.error({ kind, name: name.slice(0, 253), reason }, 'news of a host cannot be used; it goes on as it was')
+      log.error(
+        { kind, name: name.slice(0, MAX_HOST_CHARS), reason },
+        'news of a host cannot be used; it goes on as it was',
+      )
     const more = news.length - MAX_LOGGED_REFUSALS
     if (more > 0) log.error({ more }, 'news of further hosts cannot be used')
   }

@@ -1,7 +1,13 @@
 /** Tools that publish: a page, a site, single files of one, and content that is sent ahead. */
 import { z } from 'zod'
 import { errors } from '../../../shared/errors.ts'
-import { MAX_MESSAGE_CHARS, MAX_NAME_CHARS, MAX_PASSWORD_CHARS } from '../../../shared/limits.ts'
+import {
+  MAX_MESSAGE_CHARS,
+  MAX_NAME_CHARS,
+  MAX_PASSWORD_CHARS,
+  MAX_SLUG_CHARS,
+  MIN_SLUG_CHARS,
+} from '../../../shared/limits.ts'
 import type { QuickContent, QuickFile, QuickPublished } from '../../drops/sites/versions/quick-publish.ts'
 import type { Propagated } from '../../drops/sites/sites.ts'
 import { decodeContent } from './arguments.ts'
@@ -26,7 +32,12 @@ const allowSecrets = z.boolean().optional().describe('Publish files that look li
 const message = z.string().max(MAX_MESSAGE_CHARS).optional()
 
 const placeFields = {
-  slug: z.string().optional().describe('Address: 3-63 of a-z, 0-9, hyphen. Yours is updated; omit for a random one'),
+  slug: z
+    .string()
+    .optional()
+    .describe(
+      `Address: ${MIN_SLUG_CHARS}-${MAX_SLUG_CHARS} of a-z, 0-9, hyphen. Yours is updated; omit for a random one`,
+    ),
   title: z.string().max(MAX_NAME_CHARS).optional(),
   password: z.string().min(1).max(MAX_PASSWORD_CHARS).optional().describe('Visitors must enter it (paid plans)'),
   if_version: ifVersion,

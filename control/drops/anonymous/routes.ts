@@ -1,4 +1,5 @@
 /** REST: /api/v1/drops… – no credentials. */
+import { MAX_TITLE_CHARS } from '../../../shared/limits.ts'
 import { z } from 'zod'
 import { isCrossOrigin } from '../../people/access/same-origin.ts'
 import type { ControlConfig } from '../../ground/config.ts'
@@ -38,7 +39,7 @@ const dropEntrySchema = z.object({
 
 const markdownSchema = z.strictObject({
   markdown: z.string().min(1, 'must not be empty'),
-  title: z.string().max(200).optional(),
+  title: z.string().max(MAX_TITLE_CHARS).optional(),
 })
 
 const tag = 'Anonymous drops'

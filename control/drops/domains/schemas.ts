@@ -1,3 +1,4 @@
+import { MAX_HOST_CHARS } from '../../../shared/limits.ts'
 import { z } from 'zod'
 import { recordActions, recordTypes } from './doctor/diagnose.ts'
 import { domainReasons, domainStates } from './rules.ts'
@@ -48,7 +49,7 @@ export const domainSchema = single.extend({
 })
 
 export const addDomainSchema = z.strictObject({
-  domain: z.string().min(1).max(253),
+  domain: z.string().min(1).max(MAX_HOST_CHARS),
   /** False: leave the www (or apex) counterpart alone. */
   pair: z.boolean().optional(),
 })

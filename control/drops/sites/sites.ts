@@ -3,7 +3,7 @@ import type { Audit } from '../../people/audit/audit.ts'
 import { randomBytes } from 'node:crypto'
 import { DAY_MS, type Clock } from '../../../shared/clock.ts'
 import { errors } from '../../../shared/errors.ts'
-import { siteHost, slugProblem } from '../../../shared/hosts.ts'
+import { siteHost, SLUG_RULE, slugProblem } from '../../../shared/hosts.ts'
 import { newId } from '../../../shared/ids.ts'
 import { plans, type PlanName } from '../../../shared/plans.ts'
 import { randomSlug } from '../../../shared/readable-slug.ts'
@@ -210,10 +210,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
 
   async function takeWantedSlug(tx: Sql, slug: string, siteId: string): Promise<void> {
     const problem = slugProblem(slug)
-    if (problem === 'invalid')
-      throw errors.invalidRequest(
-        'slug: use 3 to 63 lower-case letters, digits and hyphens, with no hyphen at either end',
-      )
+    if (problem === 'invalid') throw errors.invalidRequest(`slug: use ${SLUG_RULE}, with no hyphen at either end`)
     if (problem === 'reserved') throw errors.slugReserved(slug)
     if (problem === 'prefixed') throw errors.slugPrefixed(slug)
     if (!(await queries.takeSlug(tx, slug, siteId, now()))) throw errors.slugTaken(slug)

@@ -1,8 +1,8 @@
+import { MAX_EMAIL_CHARS } from '../../../shared/limits.ts'
 import { errors } from '../../../shared/errors.ts'
 import { isHostname } from '../../../shared/hosts.ts'
 
 /** RFC 5321 §4.5.3.1. */
-const MAX_EMAIL_CHARS = 254
 const MAX_LOCAL_PART_CHARS = 64
 const LOCAL_PART = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/
 

@@ -23,7 +23,7 @@ export interface Finding {
 
 export type Check = (config: ControlConfig) => Promise<Finding[]> | Finding[]
 
-const MIN_NODE = [24, 18, 1] as const
+const MIN_NODE: readonly number[] = [26, 10, 0]
 const LOW_DISK_BYTES = 2_000_000_000
 const FULL_DISK_BYTES = 200_000_000
 /** Tokens, certificates and Stripe signatures all compare times. */

@@ -1,4 +1,5 @@
 /** The account: who you are, how you get in, what may act for you. */
+import { MAX_NAME_CHARS } from '../../../../shared/limits.ts'
 import { DAY_MS } from '../../../../shared/clock.ts'
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
 import { MIN_PASSWORD_CHARS } from '../../../people/accounts/rules.ts'
@@ -215,7 +216,7 @@ export function tokensBody(
               name: 'name',
               label: 'Name',
               required: true,
-              maxlength: 120,
+              maxlength: MAX_NAME_CHARS,
               placeholder: 'Deploy from CI',
               autocomplete: 'off',
             })}

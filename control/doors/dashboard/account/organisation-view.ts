@@ -1,4 +1,5 @@
 /** The organisation that owns the drops: switch, members, invitations. */
+import { MAX_NAME_CHARS } from '../../../../shared/limits.ts'
 import { may } from '../../../ground/actor.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import { plans } from '../../../../shared/plans.ts'
@@ -59,7 +60,7 @@ export function organisationBody(viewer: Viewer, view: OrganisationPage): Html {
           label: 'Name',
           value: current.name,
           required: true,
-          maxlength: 120,
+          maxlength: MAX_NAME_CHARS,
         })}`,
       )
     }
@@ -72,7 +73,7 @@ export function organisationBody(viewer: Viewer, view: OrganisationPage): Html {
         id: 'create',
         label: 'Name',
         required: true,
-        maxlength: 120,
+        maxlength: MAX_NAME_CHARS,
         hint: 'With drops, members and a plan of its own.',
       })}`,
       'Create',

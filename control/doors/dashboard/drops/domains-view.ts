@@ -1,4 +1,5 @@
 /** Custom domains of a drop: what state they are in, and the doctor's advice on what to do next. */
+import { MAX_HOST_CHARS } from '../../../../shared/limits.ts'
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
 import { plans, type PlanName } from '../../../../shared/plans.ts'
 import type { RecordLine } from '../../../drops/domains/doctor/diagnose.ts'
@@ -220,7 +221,7 @@ function addForm(viewer: Viewer, { site, problem, typed }: SiteDomains): Html {
         required: true,
         placeholder: 'www.example.com',
         autocomplete: 'off',
-        maxlength: 253,
+        maxlength: MAX_HOST_CHARS,
       })}
       ${checkbox({
         name: 'pair',

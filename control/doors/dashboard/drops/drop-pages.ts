@@ -1,4 +1,5 @@
 /** `/sites`: the list, a new drop, publishing, versions, views. */
+import { MAX_MESSAGE_CHARS } from '../../../../shared/limits.ts'
 import { DAY_MS } from '../../../../shared/clock.ts'
 import { errors } from '../../../../shared/errors.ts'
 import { plans } from '../../../../shared/plans.ts'
@@ -162,7 +163,9 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
     await sites.get(actor, siteId)
     const { fields, prepared } = await receive(request, actor)
     if (!prepared) throw errors.invalidRequest('Choose files, or paste some text first.')
-    await versions.publish(actor, siteId, prepared, { message: (fields.get('message') ?? '').slice(0, 500) })
+    await versions.publish(actor, siteId, prepared, {
+      message: (fields.get('message') ?? '').slice(0, MAX_MESSAGE_CHARS),
+    })
     return `/sites/${siteId}?done=published`
   }
 

@@ -1,4 +1,6 @@
 /** The list of drops, and the page that starts a new one. */
+import { SLUG_RULE } from '../../../../shared/hosts.ts'
+import { MAX_NAME_CHARS, MAX_SLUG_CHARS } from '../../../../shared/limits.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
@@ -143,18 +145,17 @@ export function newSitePage(viewer: Viewer, form: NewSiteForm): Page {
             <label for="slug">Address</label>
             <div class="address">
               <input class="input" id="slug" name="slug" value="${form.slug ?? ''}" placeholder="random"
-                  autocomplete="off" autocapitalize="none" spellcheck="false" maxlength="63"
+                  autocomplete="off" autocapitalize="none" spellcheck="false" maxlength="${MAX_SLUG_CHARS}"
                   aria-describedby="slug-hint">
               <span>.${form.sitesDomain}</span>
             </div>
-            <span class="hint" id="slug-hint">3 to 63 lower-case letters, digits and hyphens. Empty: we pick
-            one.</span>
+            <span class="hint" id="slug-hint">${SLUG_RULE}. Empty: we pick one.</span>
           </div>
           ${textField({
             name: 'name',
             label: 'Name',
             value: form.name ?? '',
-            maxlength: 120,
+            maxlength: MAX_NAME_CHARS,
             hint: 'Only you see it. Empty: the title of the page.',
           })}
         </div>

@@ -1,4 +1,5 @@
 /** Publishing to one drop, and what the last publish had to say. */
+import { MAX_MESSAGE_CHARS } from '../../../../shared/limits.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { PublishReport, ApiSite, VersionEntry } from '../../../drops/sites/schemas.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
@@ -56,7 +57,7 @@ export function sitePublishPage(viewer: Viewer, view: SitePublish): Page {
           extra: textField({
             name: 'message',
             label: 'Message',
-            maxlength: 500,
+            maxlength: MAX_MESSAGE_CHARS,
             hint: 'Optional: what changed, for the list of versions.',
           }),
         })}

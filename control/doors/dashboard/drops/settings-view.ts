@@ -1,4 +1,5 @@
 /** Settings of a drop. Each card is a form of its own: saving one thing never touches another. */
+import { MAX_NAME_CHARS, MAX_PASSWORD_CHARS, MAX_SLUG_CHARS, MIN_SLUG_CHARS } from '../../../../shared/limits.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import { plans, type PlanName } from '../../../../shared/plans.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
@@ -64,12 +65,12 @@ function upgradeCard(title: string, text: string): Html {
 function general({ site, sitesDomain }: SiteSettings): Html {
   return html`
     <div class="row">
-      ${textField({ name: 'name', label: 'Name', value: site.name, maxlength: 120, hint: 'Only you see it.' })}
+      ${textField({ name: 'name', label: 'Name', value: site.name, maxlength: MAX_NAME_CHARS, hint: 'Only you see it.' })}
       <div class="field">
         <label for="slug">Address</label>
         <div class="address">
-          <input class="input" id="slug" name="slug" value="${site.slug}" required minlength="3"
-              maxlength="63" autocomplete="off" autocapitalize="none" spellcheck="false"
+          <input class="input" id="slug" name="slug" value="${site.slug}" required minlength="${MIN_SLUG_CHARS}"
+              maxlength="${MAX_SLUG_CHARS}" autocomplete="off" autocapitalize="none" spellcheck="false"
               aria-describedby="slug-hint">
           <span>.${sitesDomain}</span>
         </div>
@@ -111,7 +112,7 @@ function passwordCard(viewer: Viewer, site: ApiSite): Html {
         name: 'password',
         label: site.has_password ? 'New password' : 'Password',
         type: 'password',
-        maxlength: 256,
+        maxlength: MAX_PASSWORD_CHARS,
         autocomplete: 'new-password',
       })}
       <div class="cluster">

@@ -1,4 +1,5 @@
 /** The public gallery and the form to report what should not be there. */
+import { MAX_EMAIL_CHARS, MAX_REPORT_CHARS } from '../../../../shared/limits.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { GalleryEntry, GalleryOrder } from '../../../drops/gallery/gallery.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
@@ -99,14 +100,14 @@ export function reportPage(viewer: Viewer, form: ReportForm): Page {
             hint: 'Every page has a way here: its address followed by /.dropway/report.',
           })}
           ${selectField({ name: 'reason', label: 'What is wrong', value: form.reason ?? 'phishing', options: REASONS })}
-          ${textField({ name: 'detail', label: 'Details', value: form.detail ?? '', rows: 4, maxlength: 2000 })}
+          ${textField({ name: 'detail', label: 'Details', value: form.detail ?? '', rows: 4, maxlength: MAX_REPORT_CHARS })}
           ${textField({
             name: 'contact',
             label: 'Your e-mail',
             type: 'email',
             value: form.contact ?? '',
             hint: 'Optional, if we may ask back.',
-            maxlength: 254,
+            maxlength: MAX_EMAIL_CHARS,
           })}
           <button class="button primary">Send the report</button>
         </form>

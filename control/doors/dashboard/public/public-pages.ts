@@ -1,4 +1,5 @@
 /** Pages for everyone: docs, gallery, report. */
+import { MAX_REPORT_CHARS } from '../../../../shared/limits.ts'
 import { errors } from '../../../../shared/errors.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
@@ -8,8 +9,6 @@ import { orShow, problemText, type Handlers } from '../frame/handlers.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { docsPage } from './docs-view.ts'
 import { galleryPage, reportPage } from './gallery-view.ts'
-
-const MAX_REPORT_CHARS = 2000
 
 export function publicRoutes(
   { config, gallery, trust, clock }: DashboardServices,

@@ -1,4 +1,5 @@
 /** For staff: what waits for a decision, and a search to find anything else. */
+import { MAX_MESSAGE_CHARS } from '../../../../shared/limits.ts'
 import { html, safeUrl, type Content, type Html } from '../../../../shared/pages/html.ts'
 import type { Trust } from '../../../drops/trust/trust.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
@@ -119,7 +120,7 @@ function takedownForm(viewer: Viewer, slug: string, id: string): Html {
           label: 'Reason',
           required: true,
           hint: 'The owner gets it by mail.',
-          maxlength: 500,
+          maxlength: MAX_MESSAGE_CHARS,
         })}
         <div><button class="button danger">Take down ${slug}</button></div>
       </form>

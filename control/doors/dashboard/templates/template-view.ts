@@ -3,7 +3,7 @@ import { durationInWords } from '../../../../shared/durations.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
-import { COLOURS, type Template, type TemplateField, type TemplateValues } from './designs/template.ts'
+import { COLOURS, MAX_FIELD_CHARS, type Template, type TemplateField, type TemplateValues } from './designs/template.ts'
 import { problemNotice, selectField, textField } from '../parts/form-fields.ts'
 import { nameOf, shortAddress } from '../parts/words.ts'
 
@@ -105,7 +105,7 @@ function fieldOf(field: TemplateField, value: string): Html {
     label: field.label,
     value,
     required: field.required ?? false,
-    maxlength: 5000,
+    maxlength: MAX_FIELD_CHARS,
     ...hint,
   }
   switch (field.kind) {

@@ -1,4 +1,5 @@
 /** Names that could be an owner's own: what may be added, where a name lies in its zone. No I/O. */
+import { MAX_HOST_CHARS } from '../../../../shared/limits.ts'
 import { isIP } from 'node:net'
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { parse as parseSuffix } from 'tldts'
@@ -44,7 +45,7 @@ export function parseDomain(input: string, own: OwnNames): ParsedDomain {
   // Only names go into the converter: it would read a URL's host out of anything longer.
   const domain = /[\s/:@?#\\%[\]]/.test(typed) ? '' : domainToASCII(typed)
   if (domain === '' || !isHostname(domain))
-    return { problem: `"${input.slice(0, 253)}" is not a domain name. Write it like www.example.com.` }
+    return { problem: `"${input.slice(0, MAX_HOST_CHARS)}" is not a domain name. Write it like www.example.com.` }
   if (domain.split('.').length > MAX_LABELS)
     return {
       problem: `"${domain}" has more than ${MAX_LABELS} parts. No certificate authority issues for such a name.`,

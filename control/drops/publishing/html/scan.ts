@@ -5,7 +5,7 @@
  * It is a tokenizer with the few rules of tree construction that decide where the head and the body end; it builds no
  * tree. A fake `</head>` in a comment, a script, an attribute or a template does not fool it.
  */
-import { MAX_META_POLICIES } from '../../../../shared/limits.ts'
+import { MAX_META_POLICIES, MAX_TITLE_CHARS } from '../../../../shared/limits.ts'
 import { findRawTextEnd, isSpace, LESS_THAN, readMarkup, type Attribute, type Tag } from './tokens.ts'
 import { decodeReferences, shorten } from './text.ts'
 import { ForeignContent } from './foreign.ts'
@@ -43,7 +43,6 @@ export interface HtmlLink {
 
 /** A page with more links is a list; the report stops there. */
 const MAX_LINKS = 5000
-const MAX_TITLE_CHARS = 200
 const MAX_DESCRIPTION_CHARS = 300
 /** Longer ones are not written by hand. */
 const MAX_CONTENT_TYPE_CHARS = 1000

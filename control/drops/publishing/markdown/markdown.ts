@@ -3,6 +3,7 @@
  * footnotes), heading anchors, highlighted code. Raw HTML passes through, as CommonMark says: a published page is its
  * publisher's own. Can be slow on hostile input; runs in a worker thread with a time limit.
  */
+import { MAX_TITLE_CHARS } from '../../../../shared/limits.ts'
 import hljs from 'highlight.js/lib/common'
 import { micromark, type Options } from 'micromark'
 import { gfm, gfmHtml } from 'micromark-extension-gfm'
@@ -17,7 +18,6 @@ export interface RenderedPage {
   readonly title: string
 }
 
-const MAX_TITLE_CHARS = 200
 const MAX_DESCRIPTION_CHARS = 200
 /** Longer listings stay plain; highlighting them costs more than it tells. */
 const MAX_HIGHLIGHTED_CHARS = 50_000
