@@ -2,8 +2,8 @@
 import { Session } from 'node:inspector/promises'
 
 export interface Coverage {
-  /** Parts that have run since the last call and never before; how often something ran counts as a part, roughly. */
-  takeNew(): Promise<number>
+  /** Parts that have run since the last call; how often something ran counts as a part, roughly. */
+  take(): Promise<readonly string[]>
   close(): Promise<void>
 }
 
@@ -12,18 +12,17 @@ export async function startCoverage(root: string): Promise<Coverage> {
   session.connect()
   await session.post('Profiler.enable')
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true })
-  const seen = new Set<string>()
   return {
-    async takeNew() {
+    async take() {
       const { result } = await session.post('Profiler.takePreciseCoverage')
-      const before = seen.size
+      const parts: string[] = []
       for (const script of result) {
         if (!script.url.startsWith(root) || script.url.includes('/test/')) continue
         for (const { ranges } of script.functions)
           for (const { startOffset, endOffset, count } of ranges)
-            if (count > 0) seen.add(`${script.scriptId}:${startOffset}:${endOffset}:${Math.ceil(Math.log2(count))}`)
+            if (count > 0) parts.push(`${script.scriptId}:${startOffset}:${endOffset}:${Math.ceil(Math.log2(count))}`)
       }
-      return seen.size - before
+      return parts
     },
     async close() {
       await session.post('Profiler.stopPreciseCoverage')

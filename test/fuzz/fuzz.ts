@@ -26,12 +26,15 @@ export interface Finding {
 
 export interface FuzzReport {
   readonly runs: number
+  /** Processor time that was spent: of the thread, with its coverage; of both planes, where a service is fuzzed. */
+  readonly cpuSeconds: number
   /** Inputs that reached something new, and were not in the corpus before. */
   readonly discovered: readonly Buffer[]
   readonly findings: readonly Finding[]
 }
 
 export interface FuzzOptions {
+  /** Of processor time: on a busy machine the run takes longer, and is the same. */
   readonly seconds: number
   readonly seed: number
   readonly corpus: readonly Buffer[]
@@ -46,8 +49,15 @@ export async function fuzz(target: Target, options: FuzzOptions): Promise<FuzzRe
   const discovered: Buffer[] = []
   const findings = new Map<string, Finding>()
   const coverage = await startCoverage(pathToFileURL(path.resolve(import.meta.dirname, '../..')).href)
-  const end = performance.now() + options.seconds * 1000
+  const isNewToInputs = createNovelty()
+  const isNewToBatches = createNovelty()
+  const began = process.threadCpuUsage()
   let runs = 0
+
+  function spentSeconds(): number {
+    const { user, system } = process.threadCpuUsage(began)
+    return (user + system) / 1e6
+  }
 
   async function run(input: Buffer): Promise<void> {
     options.onInput?.(input)
@@ -57,21 +67,40 @@ export async function fuzz(target: Target, options: FuzzOptions): Promise<FuzzRe
     if (finding && !findings.has(finding.message)) findings.set(finding.message, finding)
   }
 
-  for (const input of corpus) await run(input)
-  await coverage.takeNew()
-  while (performance.now() < end && findings.size < 10) {
+  /** Those that reach what no input before them has; small ones go first, as they are the better parents. */
+  async function reaching(inputs: readonly Buffer[]): Promise<Buffer[]> {
+    const parents: Buffer[] = []
+    for (const input of inputs.toSorted((a, b) => a.length - b.length)) {
+      await run(input)
+      if (isNewToInputs(await coverage.take())) parents.push(input)
+    }
+    return parents
+  }
+
+  await coverage.take()
+  await reaching(corpus)
+  while (spentSeconds() < options.seconds && findings.size < 10) {
     const batch = Array.from({ length: BATCH }, () =>
       mutate(corpus[random(corpus.length)]!, random, { corpus, words }, target.maxBytes),
     )
     for (const input of batch) await run(input)
-    if ((await coverage.takeNew()) === 0 || corpus.length >= MAX_CORPUS) continue
-    // One of them did it; small ones are the better parents.
-    const parents = batch.toSorted((a, b) => a.length - b.length).slice(0, 3)
+    if (!isNewToBatches(await coverage.take()) || corpus.length >= MAX_CORPUS) continue
+    const parents = await reaching(batch)
     corpus.push(...parents)
-    discovered.push(parents[0]!)
+    discovered.push(...parents)
   }
   await coverage.close()
-  return { runs, discovered, findings: [...findings.values()] }
+  return { runs, cpuSeconds: spentSeconds(), discovered, findings: [...findings.values()] }
+}
+
+/** Counts of a batch are sums over its inputs, so batches and inputs are compared among themselves. */
+function createNovelty(): (parts: readonly string[]) => boolean {
+  const seen = new Set<string>()
+  return (parts) => {
+    const before = seen.size
+    for (const part of parts) seen.add(part)
+    return seen.size > before
+  }
 }
 
 export async function examine(target: Target, input: Buffer): Promise<Finding | undefined> {

@@ -1,4 +1,7 @@
-/** `npm run fuzz -- [--seconds 60] [--seed 1] [target…]`: one target after the other; fails when one has a finding. */
+/**
+ * `npm run fuzz -- [--seconds 60] [--seed 1] [target…]`: one target after the other; fails when one has a finding.
+ * Seconds are processor time.
+ */
 import { parseArgs } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { keep } from './corpus.ts'
@@ -30,14 +33,16 @@ for (const name of chosen) {
 let failures = 0
 for (const name of chosen) {
   const service = serviceTargets.find((target) => target.name === name)
-  const { runs, discovered, findings } = await (service ? fuzzService(service, { seconds, seed }) : fuzzInThread(name))
+  const { runs, cpuSeconds, discovered, findings } = await (service
+    ? fuzzService(service, { seconds, seed })
+    : fuzzInThread(name))
   keep(
     name,
     discovered,
     findings.map(({ input }) => input),
   )
   console.log(
-    `${name}: ${runs} inputs, ${discovered.length} reached something new, ${findings.length} findings (seed ${seed})`,
+    `${name}: ${runs} inputs in ${Math.round(cpuSeconds)} s of processor time, ${discovered.length} reached something new, ${findings.length} findings (seed ${seed})`,
   )
   for (const finding of findings) show(finding)
   failures += findings.length
@@ -63,7 +68,7 @@ function fuzzInThread(target: string): Promise<FuzzReport> {
       if (spentMs - last.spentMs < ENDLESS_MS) return
       const input = Buffer.from(new Uint8Array(current, 8, length[0]).slice())
       const message = `no result after ${ENDLESS_MS / 1000} s`
-      finish({ runs, discovered: [], findings: [{ target, kind: 'hang', message, input }] })
+      finish({ runs, cpuSeconds: spentMs / 1000, discovered: [], findings: [{ target, kind: 'hang', message, input }] })
     }, LOOK_EVERY_MS)
     function finish(report: FuzzReport): void {
       clearInterval(watch)

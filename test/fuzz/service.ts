@@ -1,5 +1,7 @@
 /** What is fuzzed against a running service: any bytes get an answer below 500, and no process ends. */
+import { existsSync } from 'node:fs'
 import { FormBrowser } from '../support/form-browser.ts'
+import { cpuMs, processTree } from '../support/processes.ts'
 import { startStack, type Account, type OwnStack } from '../support/stack.ts'
 import type { Finding, FuzzReport } from './fuzz.ts'
 import { createRandom, mutate } from './mutate.ts'
@@ -137,37 +139,74 @@ export async function fuzzService(
 ): Promise<FuzzReport> {
   const random = createRandom(seed)
   const stack = await startStack({ env: { ANONYMOUS_PER_HOUR: '1000000' } })
+  const pauses = watchPauses()
   const findings = new Map<string, Finding>()
   const corpus = [...target.seeds.map((text) => Buffer.from(text)), ...readCorpus(target.name)]
   const words = target.words.map((word) => Buffer.from(word))
   let runs = 0
+  let spentSeconds = 0
   try {
     const account = await stack.createAccount('business')
     const site = await stack.fetch('/api/v1/sites', { token: account.token, json: {} })
     const siteId = site.json<{ id: string }>().id
-    const pids = JSON.stringify(stack.pids())
-    const end = performance.now() + seconds * 1000
+    const { control, edge } = stack.pids()
+    const planes = [control!, edge!]
+    const processes = planes.flatMap(processTree)
+    const secondsOfPlanes = (): number => planes.reduce((sum, pid) => sum + cpuMs(pid), 0) / 1000
+    const spentBefore = secondsOfPlanes()
     const found = (kind: Finding['kind'], message: string, input: Buffer): void =>
       void (findings.has(message) || findings.set(message, { target: target.name, kind, message, input }))
 
+    async function problemOf(input: Buffer): Promise<string | undefined> {
+      const from = `198.18.${random(256)}.${random(256)}`
+      const browser = new FormBrowser(stack, from)
+      const pausesBefore = pauses.count
+      runs++
+      try {
+        const { status } = await target.send(input, { stack, account, siteId, browser, from, random })
+        return status >= 500 ? `answered ${status}` : undefined
+      } catch (error) {
+        return pauses.count === pausesBefore ? String(error) : undefined
+      }
+    }
+
     async function attack(): Promise<void> {
-      while (performance.now() < end && findings.size < 10) {
+      while (spentSeconds < seconds && findings.size < 10) {
         const input = mutate(corpus[random(corpus.length)]!, random, { corpus, words }, MAX_BYTES)
-        const from = `198.18.${random(256)}.${random(256)}`
-        const browser = new FormBrowser(stack, from)
-        runs++
-        try {
-          const { status } = await target.send(input, { stack, account, siteId, browser, from, random })
-          if (status >= 500) found('crash', `answered ${status}`, input)
-        } catch (error) {
-          found('crash', String(error), input)
-        }
-        if (JSON.stringify(stack.pids()) !== pids) found('crash', 'a process ended', input)
+        const problem = await problemOf(input)
+        if (problem !== undefined) found('crash', problem, input)
+        if (!processes.every(isRunning)) return found('crash', 'a process ended', input)
+        spentSeconds = secondsOfPlanes() - spentBefore
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, attack))
   } finally {
+    pauses.stop()
     await stack.stop()
   }
-  return { runs, discovered: [], findings: [...findings.values()] }
+  return { runs, cpuSeconds: spentSeconds, discovered: [], findings: [...findings.values()] }
+}
+
+function isRunning(pid: number): boolean {
+  return existsSync(`/proc/${pid}`)
+}
+
+const TICK_MS = 1000
+const PAUSE_MS = 10_000
+
+/** Counts how often this process stood still: what was on its way then proves nothing about the service. */
+function watchPauses(): { readonly count: number; stop(): void } {
+  let count = 0
+  let last = performance.now()
+  const timer = setInterval(() => {
+    const now = performance.now()
+    if (now - last > PAUSE_MS) count++
+    last = now
+  }, TICK_MS)
+  return {
+    get count() {
+      return count
+    },
+    stop: () => clearInterval(timer),
+  }
 }

@@ -1,5 +1,6 @@
 /** A short run of `npm run fuzz`, always with the same inputs: what was found once, and a few thousand new ones. */
 import { expect, test } from 'vitest'
+import { filenameOfText } from '../../control/doors/dashboard/publish/pasted-text.ts'
 import { readCorpus } from '../fuzz/corpus.ts'
 import { examine, fuzz } from '../fuzz/fuzz.ts'
 import { Broken, targets } from '../fuzz/targets.ts'
@@ -30,6 +31,19 @@ test('what a target throws, and what takes too long, is found', async () => {
   expect(await examine(slow, Buffer.from('x'))).toMatchObject({ kind: 'hang' })
 })
 
+test('an input is kept for what it reached itself, not for its company', { timeout: 60_000 }, async () => {
+  const target = {
+    name: 'own',
+    maxBytes: 200,
+    seeds: ['aaaaaaaa'],
+    words: ['!!'],
+    run: (input: Buffer) => input.includes('!!') && filenameOfText(input.toString('latin1')),
+  }
+  const { discovered } = await fuzz(target, { seconds: 2, seed: 3, corpus: [] })
+  expect(discovered).not.toEqual([])
+  expect(discovered.filter((input) => !input.includes('!!')).map(String)).toEqual([])
+})
+
 test('pieces of the dictionary are put together', { timeout: 60_000 }, async () => {
   const target = {
     name: 'own',
@@ -40,6 +54,6 @@ test('pieces of the dictionary are put together', { timeout: 60_000 }, async () 
       if (input.includes('<!--') && input.includes('-->') && input.indexOf('<!--') > 5) throw new Broken('reached')
     },
   }
-  const { findings } = await fuzz(target, { seconds: 20, seed: 7, corpus: [] })
+  const { findings } = await fuzz(target, { seconds: 5, seed: 7, corpus: [] })
   expect(findings[0]?.message).toContain('reached')
 })
