@@ -124,15 +124,6 @@ export const errors = {
       'upload_too_large',
       `The upload is larger than ${capBytes / 1_000_000} MB. Make it smaller, or publish it from an account with a plan that allows more.`,
     ),
-  /** `capBytes`: what the publisher's plan takes, as a file. */
-  textTooLarge: (maxBytes: number, capBytes: number) =>
-    new ApiError(
-      413,
-      'upload_too_large',
-      capBytes > maxBytes
-        ? `The text is larger than ${maxBytes / 1_000_000} MB, which is what a form holds. Save it as a file and upload that: your plan takes files of ${capBytes / 1_000_000} MB.`
-        : `The text is larger than ${maxBytes / 1_000_000} MB. Publish it from an account with a plan that allows more.`,
-    ),
   addressTooLong: () =>
     new ApiError(414, 'address_too_long', 'The address of this request is too long. Send less in its query.'),
   misdirected: () =>

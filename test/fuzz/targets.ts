@@ -203,9 +203,9 @@ export const targets: readonly Target[] = [
           body,
           { 'content-type': 'multipart/form-data; boundary=b' },
           async (part) => {
-            if (part.kind === 'file') for await (const chunk of part.stream) void chunk
+            if (part.kind !== 'field') for await (const chunk of part.stream) void chunk
           },
-          { hold() {} },
+          { contentField: 'a' },
         ),
       )
     },

@@ -203,7 +203,8 @@ function collector(): { route: Route; parts: unknown[]; received: { bytes: numbe
       size += chunk.byteLength
       received.bytes += chunk.byteLength
     }
-    parts.push([part.name, part.filename, size, hash.digest('hex').slice(0, 8)])
+    const filename = part.kind === 'file' ? part.filename : undefined
+    parts.push([part.name, filename, size, hash.digest('hex').slice(0, 8)])
   }
   const route: Route = {
     method: 'POST',

@@ -2,7 +2,6 @@
  * The border between the web server and the service: routes and services see only these types.
  * Only control/ground/http knows hyper-express.
  */
-import type { ApiError } from '../../../shared/errors.ts'
 import type { Readable } from 'node:stream'
 
 /** Names of the `:name` parts of a path. */
@@ -43,7 +42,7 @@ export interface Request {
   stream(): Readable
   /**
    * Walks a multipart/form-data body in order, one part at a time, streaming. `onPart` must consume
-   * `part.stream` (files) before it resolves. Rejects with invalid_request on a malformed or truncated body.
+   * `part.stream` before it resolves. Rejects with invalid_request on a malformed or truncated body.
    */
   multipart(onPart: (part: Part) => Promise<void>, options?: MultipartOptions): Promise<void>
   /** Counts bytes that a reader of `stream` keeps against what the caller's network may hold, until the reply. */
@@ -51,12 +50,13 @@ export interface Request {
 }
 
 export interface MultipartOptions {
-  /** A text field that carries content, and how much of it; other fields are names and paths. */
-  readonly content?: { readonly field: string; readonly maxBytes: number; readonly refusal: ApiError }
+  /** Name of a text field that carries content, and comes as a stream; other fields are names and paths. */
+  readonly contentField?: string
 }
 
 export type Part =
   | { readonly kind: 'field'; readonly name: string; readonly value: string }
+  | { readonly kind: 'content'; readonly name: string; readonly stream: Readable }
   | {
       readonly kind: 'file'
       readonly name: string

@@ -29,6 +29,7 @@ const file = (filename: string): Part => ({
   type: '',
   stream: Readable.from(['x']),
 })
+const pasted = (text: string): Part => ({ kind: 'content', name: 'text', stream: Readable.from([Buffer.from(text)]) })
 const field = (name: string, value: string): Part => ({ kind: 'field', name, value })
 
 async function receive(parts: readonly Part[], accepts: 'page' | 'any' = 'any', admit = () => {}) {
@@ -58,10 +59,10 @@ test.each<[string, readonly Part[], readonly string[]]>([
     [field('paths', 'x/index.html'), file('index.html'), field('paths', 'x/a.css'), file('a.css')],
     ['file x/a.css', 'file x/index.html'],
   ],
-  ['pasted HTML', [field('text', '<!doctype html><p>x')], ['single index.html']],
-  ['pasted Markdown', [field('text', '# x')], ['single index.md']],
-  ['files win over text', [field('text', '# x'), file('a.md')], ['single a.md']],
-  ['a file input left alone counts for nothing', [file(''), field('text', '# x')], ['single index.md']],
+  ['pasted HTML', [pasted('<!doctype html><p>x')], ['single index.html']],
+  ['pasted Markdown', [pasted('# x')], ['single index.md']],
+  ['files win over text', [file('a.md'), pasted('# x')], ['single a.md']],
+  ['a file input left alone counts for nothing', [file(''), pasted('# x')], ['single index.md']],
 ])('%s', async (_promise, parts, calls) => {
   const received = await receive(parts)
   expect(received.calls).toEqual(calls)
@@ -69,7 +70,7 @@ test.each<[string, readonly Part[], readonly string[]]>([
 })
 
 test('an empty form publishes nothing', async () => {
-  expect((await receive([field('text', '  '), file('')])).prepared).toBeUndefined()
+  expect((await receive([pasted('  '), file('')])).prepared).toBeUndefined()
 })
 
 test('a lone file that is no page is refused', async () => {
@@ -85,11 +86,18 @@ test('without an account it is one page: no second file, no paths, no zip', asyn
   expect((await receive([file('site.zip')], 'page')).calls).toEqual(['single site.zip'])
 })
 
+test('what pasted text is shows behind a long comment too', async () => {
+  const comment = Buffer.from(`<!--${'x'.repeat(100_000)}-->`)
+  const stream = Readable.from([comment, Buffer.from('<html>')])
+  expect((await receive([{ kind: 'content', name: 'text', stream }])).calls).toEqual(['single index.html'])
+})
+
 test('nothing is taken in before the form was admitted', async () => {
   const refuse = (): never => {
     throw new Error('refused')
   }
-  await expect(receive([field('csrf', 'x'), file('a.html')], 'any', refuse)).rejects.toThrow('refused')
+  for (const content of [file('a.html'), pasted('# x')])
+    await expect(receive([field('csrf', 'x'), content], 'any', refuse)).rejects.toThrow('refused')
 })
 
 describe('pasted text', () => {

@@ -1,7 +1,7 @@
 /** Reads a publish form: fields first, then either files (each after its path) or pasted text. Streamed, capped. */
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { errors } from '../../../../shared/errors.ts'
-import type { MultipartOptions, Part, Request } from '../../../ground/http/route.ts'
+import type { Part, Request } from '../../../ground/http/route.ts'
 import type { Intake, PreparedVersion, Publishing, UploadOwner } from '../../../drops/publishing/contract.ts'
 import { receiveForm, type FormReader } from '../../../drops/sites/versions/receive.ts'
 import { filenameOfText } from './pasted-text.ts'
@@ -9,8 +9,8 @@ import { filenameOfText } from './pasted-text.ts'
 /** Name of the checkbox of a publisher who means it. */
 export const ALLOW_SECRETS = 'allow_secrets'
 
-/** A form field is kept whole in memory, twice while it is decoded; more than this is a file, and the refusal says so. */
-const MAX_PASTED_BYTES = 32_000_000
+/** What is looked at to tell HTML from Markdown; longer comments before a page make it Markdown. */
+const HEAD_BYTES = 1_000_000
 
 type FilePart = Extract<Part, { kind: 'file' }>
 
@@ -35,6 +35,7 @@ export async function receivePublishForm(request: Request, options: ReceiveOptio
   const fields = new URLSearchParams()
   const files = options.accepts === 'page' ? createPageTaker() : createFileTaker()
   let admitted = false
+  let hasText = false
   const admit = async (): Promise<void> => {
     if (!admitted) await options.admit(fields)
     admitted = true
@@ -50,24 +51,42 @@ export async function receivePublishForm(request: Request, options: ReceiveOptio
       await admit()
       await files.take(intake, part)
     },
-    async onEnd(intake) {
+    async onContent(stream, intake) {
+      // Files win over text, and come before it in our forms.
+      if (files.count > 0) return
+      await admit()
+      hasText = await takeText(intake, stream)
+    },
+    async onEnd() {
       await admit()
       files.finish()
-      const text = fields.get('text') ?? ''
-      if (files.count === 0 && text.trim() === '') return undefined
-      if (files.count === 0) await intake.addSingle(filenameOfText(text), Readable.from([Buffer.from(text)]), {})
+      if (files.count === 0 && !hasText) return undefined
       return { secrets: fields.has(ALLOW_SECRETS) ? 'allow' : 'refuse' }
     },
   }
-  const limits = { owner, capBytes }
-  const prepared = await receiveForm(request, publishing, limits, { reader, ...pastedText(capBytes) })
+  const prepared = await receiveForm(request, publishing, { owner, capBytes }, { reader, contentField: 'text' })
   return { fields, prepared }
 }
 
-/** Pasted text obeys the plan's cap like a file, as long as it can be kept whole; more of it is a file. */
-function pastedText(capBytes: number): MultipartOptions {
-  const maxBytes = Math.min(capBytes, MAX_PASTED_BYTES)
-  return { content: { field: 'text', maxBytes, refusal: errors.textTooLarge(maxBytes, capBytes) } }
+/** The beginning says what it is; blank text is nothing. */
+async function takeText(intake: Intake, stream: Readable): Promise<boolean> {
+  const bytes = stream.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>
+  const head: Buffer[] = []
+  let size = 0
+  for (let next = await bytes.next(); next.done !== true; next = await bytes.next()) {
+    head.push(next.value)
+    size += next.value.length
+    if (size >= HEAD_BYTES) break
+  }
+  const text = Buffer.concat(head).toString()
+  if (text.trim() === '') return false
+  await intake.addSingle(filenameOfText(text), joined(head, bytes), {})
+  return true
+}
+
+async function* joined(head: readonly Buffer[], rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  yield* head
+  for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value
 }
 
 interface FileTaker {

@@ -1,4 +1,5 @@
 /** Reads the multipart bodies of uploads into an intake: streamed, capped, in the order they arrive. */
+import type { Readable } from 'node:stream'
 import { errors } from '../../../../shared/errors.ts'
 import { MAX_BUNDLE_FILES } from '../../../../shared/limits.ts'
 import { zip } from '../../../../shared/zip.ts'
@@ -94,6 +95,8 @@ function requireFilename(name: string): void {
 export interface FormReader {
   onField(name: string, value: string): void
   onFile(part: FilePart, intake: Intake): Promise<void>
+  /** The field that carries content, where one was named. */
+  onContent?(stream: Readable, intake: Intake): Promise<void>
   /** All parts are there: how to finish, or undefined when there is nothing to publish. */
   onEnd(intake: Intake): Promise<FinishOptions | undefined>
 }
@@ -106,10 +109,11 @@ export function receiveForm(
   { reader, ...options }: { reader: FormReader } & MultipartOptions,
 ): Promise<PreparedVersion | undefined> {
   return receiveContent(publishing, limits, async (intake) => {
-    await request.multipart(
-      async (part) => (part.kind === 'file' ? reader.onFile(part, intake) : reader.onField(part.name, part.value)),
-      options,
-    )
+    await request.multipart(async (part) => {
+      if (part.kind === 'file') await reader.onFile(part, intake)
+      else if (part.kind === 'content') await reader.onContent?.(part.stream, intake)
+      else reader.onField(part.name, part.value)
+    }, options)
     return reader.onEnd(intake)
   })
 }

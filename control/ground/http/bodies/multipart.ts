@@ -5,6 +5,7 @@ import busboy from 'busboy'
 import { ApiError, errors } from '../../../../shared/errors.ts'
 import { MAX_BUNDLE_FILES } from '../../../../shared/limits.ts'
 import type { MultipartOptions, Part } from '../route.ts'
+import { announceContent, boundaryOf, CONTENT_FILENAME } from './content-field.ts'
 
 /** Fields are names and paths; content comes as files. */
 const MAX_FIELD_BYTES = 1_000_000
@@ -17,15 +18,15 @@ export async function walkMultipart(
   body: Readable,
   headers: Readonly<Record<string, string>>,
   onPart: (part: Part) => Promise<void>,
-  { content, hold }: MultipartOptions & { hold(bytes: number): void },
+  { contentField }: MultipartOptions = {},
 ): Promise<void> {
-  const parser = openParser(headers, Math.max(MAX_FIELD_BYTES, content?.maxBytes ?? 0))
+  const parser = openParser(headers)
   const { promise, resolve, reject } = Promise.withResolvers<void>()
 
   function fail(error: unknown): void {
     // A broken body also breaks the part that a handler is reading: the body's own trouble is the cause.
     reject(body.errored ?? (parser.errored && !(error instanceof ApiError) ? malformed(parser.errored) : error))
-    body.unpipe(parser)
+    body.unpipe()
     parser.destroy()
   }
 
@@ -37,15 +38,9 @@ export async function walkMultipart(
 
   let fieldsBytes = 0
   function takeField(name: string, value: string, isTruncated: boolean): void {
-    const size = Buffer.byteLength(value)
-    if (name === content?.field) {
-      if (isTruncated) throw content.refusal
-      hold(size)
-    } else {
-      fieldsBytes += Buffer.byteLength(name) + size
-      if (isTruncated || size > MAX_FIELD_BYTES) throw errors.invalidRequest(`The field "${name}" is too long.`)
-      if (fieldsBytes > MAX_FIELDS_BYTES) throw tooManyFields()
-    }
+    fieldsBytes += Buffer.byteLength(name) + Buffer.byteLength(value)
+    if (isTruncated) throw errors.invalidRequest(`The field "${name}" is too long.`)
+    if (fieldsBytes > MAX_FIELDS_BYTES) throw tooManyFields()
     enqueue({ kind: 'field', name, value })
   }
   parser.on('field', (name, value, info) => {
@@ -58,17 +53,21 @@ export async function walkMultipart(
   parser.on('file', (name, file, info) => {
     // The stream also fails when the whole body does; `fail` reports that.
     file.on('error', () => {})
-    enqueue({ kind: 'file', name, filename: info.filename ?? '', type: info.mimeType, stream: file })
+    if (info.filename === CONTENT_FILENAME) enqueue({ kind: 'content', name, stream: file })
+    else enqueue({ kind: 'file', name, filename: info.filename ?? '', type: info.mimeType, stream: file })
   })
   parser.on('partsLimit', () => fail(errors.invalidRequest(`The form has more than ${MAX_PARTS} parts.`)))
   parser.on('error', (error) => fail(malformed(error)))
   parser.on('close', () => previous.then(resolve, () => {}))
   body.on('error', fail)
-  body.pipe(parser)
+  const boundary = boundaryOf(headers)
+  const source =
+    contentField === undefined || boundary === undefined ? body : body.pipe(announceContent(boundary, contentField))
+  source.pipe(parser)
   return promise
 }
 
-function openParser(headers: Readonly<Record<string, string>>, fieldSize: number): busboy.Busboy {
+function openParser(headers: Readonly<Record<string, string>>): busboy.Busboy {
   if (!/^multipart\/form-data\b/i.test(headers['content-type'] ?? ''))
     throw errors.unsupportedMediaType('multipart/form-data')
   try {
@@ -76,7 +75,7 @@ function openParser(headers: Readonly<Record<string, string>>, fieldSize: number
       headers,
       preservePath: true,
       defParamCharset: 'utf8',
-      limits: { fieldSize, parts: MAX_PARTS },
+      limits: { fieldSize: MAX_FIELD_BYTES, parts: MAX_PARTS },
     })
   } catch (error) {
     throw malformed(error)
@@ -95,7 +94,7 @@ function malformed(error: unknown): ApiError {
 
 /** What a handler left unread would hold up the next part. */
 async function skipRest(part: Part): Promise<void> {
-  if (part.kind !== 'file' || part.stream.readableEnded || part.stream.destroyed) return
+  if (part.kind === 'field' || part.stream.readableEnded || part.stream.destroyed) return
   part.stream.resume()
   await finished(part.stream)
 }

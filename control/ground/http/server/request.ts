@@ -111,9 +111,8 @@ export class IncomingRequest implements Request {
     return (this.#body ??= bodyStream(this.#request, this.#surroundings.onBodyBytes, this.#surroundings.pace))
   }
 
-  async multipart(onPart: (part: Part) => Promise<void>, options: MultipartOptions = {}): Promise<void> {
-    const hold = (size: number): void => this.hold(size)
-    await walkMultipart(this.stream(), this.#request.headers, onPart, { ...options, hold })
+  multipart(onPart: (part: Part) => Promise<void>, options?: MultipartOptions): Promise<void> {
+    return walkMultipart(this.stream(), this.#request.headers, onPart, options)
   }
 }
 
