@@ -15,10 +15,11 @@ import {
   X509Certificate,
   type KeyObject,
 } from 'node:crypto'
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { DAY_MS, HOUR_MS, type Clock } from '../shared/clock.ts'
 import { certificateFacts, type CertificateBundle } from '../shared/certificate-bundle.ts'
+import { readIfThere, readOrCreate, replaceFile } from '../shared/whole-files.ts'
 import { renewalDueAt } from './policy.ts'
 import { signCertificate } from './x509.ts'
 
@@ -139,37 +140,4 @@ function readBundle(file: string): CertificateBundle | undefined {
   const pem = readIfThere(file)
   const start = pem?.indexOf('-----BEGIN CERTIFICATE-----') ?? -1
   return pem === undefined || start === -1 ? undefined : { key: pem.slice(0, start), cert: pem.slice(start) }
-}
-
-function readOrCreate(file: string, create: () => string): string {
-  const present = readIfThere(file)
-  if (present !== undefined) return present
-  const draft = writeDraft(file, create())
-  try {
-    linkSync(draft, file)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  } finally {
-    rmSync(draft)
-  }
-  return readFileSync(file, 'utf8')
-}
-
-function replaceFile(file: string, content: string): void {
-  renameSync(writeDraft(file, content), file)
-}
-
-function writeDraft(file: string, content: string): string {
-  const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`
-  writeFileSync(draft, content, { mode: 0o600 })
-  return draft
-}
-
-function readIfThere(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
 }

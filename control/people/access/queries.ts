@@ -1,18 +1,9 @@
 /** SQL of credentials: sessions and API tokens. */
-import type { PlanName } from '../../../shared/plans.ts'
-import type { Role } from '../../ground/actor.ts'
+import type { Actor } from '../../ground/actor.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 
 /** Who a credential stands for, in one row: the user, the organisation acted for, and the role there. */
-interface Identity {
-  readonly userId: string
-  readonly email: string
-  readonly emailVerified: boolean
-  readonly isStaff: boolean
-  readonly orgId: string
-  readonly role: Role
-  readonly plan: PlanName
-}
+type Identity = Omit<Actor, 'via' | 'ip'>
 
 export interface TokenIdentity extends Identity {
   readonly tokenId: string
