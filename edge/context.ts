@@ -117,7 +117,14 @@ export interface Snippets {
 
 /** A route as visits need it: manifests of retained versions are looked up when a visitor asks for one. */
 export type ServedSite = Omit<SiteRoute, 'versions'>
-export type ServedRoute = ServedSite | Exclude<RouteRecord, SiteRoute>
+export type ServedRoute = ServedSite | Exclude<RouteRecord, SiteRoute> | UnsureRoute
+
+/** What this edge holds of the host may be older than what a publisher was told that all visitors see. */
+export interface UnsureRoute {
+  readonly kind: 'unsure'
+  readonly host: string
+  readonly revision: 0
+}
 
 /** A drop as one host shows it: its live version, or a retained one at a preview address. */
 export interface Drop {

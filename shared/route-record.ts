@@ -1,6 +1,6 @@
 /**
  * Contract 1: what the edge knows about a host. Control computes it, Redis carries it, the replica keeps it.
- * `revision` grows with every change of a host; an older revision never replaces a newer one.
+ * `revision` grows with every change of a host; an older revision never replaces a newer one. It stands in every format.
  */
 import { MAX_HOST_CHARS } from './limits.ts'
 import { z } from 'zod'

@@ -16,7 +16,7 @@ export type Destination =
   | { readonly kind: 'moved'; readonly to: string }
   /** Known to be nothing. */
   | { readonly kind: 'unknown' }
-  /** This machine has never had the whole routing table: it must not say that something does not exist. */
+  /** This machine has never had the whole routing table, or cannot read the host's record: it must not guess. */
   | { readonly kind: 'unready' }
 
 export interface ClassifyDependencies {
@@ -73,6 +73,7 @@ export function createClassify({ routes, serviceHost, sitesDomain }: ClassifyDep
     const preview = host.endsWith(`.${sitesDomain}`) ? parsePreviewHost(host) : undefined
     if (preview === undefined) return undefined
     const record = routes.get(preview.siteHost)
+    if (record?.kind === 'unsure') return UNREADY
     return record?.kind === 'site' ? previews(record, preview.versionNumber) : undefined
   }
 
@@ -94,6 +95,8 @@ function toDestination(record: ServedRoute): Destination {
       return { kind: 'site', drop: dropOf(record, false) }
     case 'redirect':
       return { kind: 'moved', to: record.to }
+    case 'unsure':
+      return UNREADY
     case 'alias':
     case 'none':
       return UNKNOWN

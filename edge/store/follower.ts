@@ -18,7 +18,8 @@
  *
  * What cannot be read or served does not stop what stands behind it. Its name goes on as it was, and is told to control
  * beside the position: an acknowledgement never covers it. It is tried again every few seconds, since what was wrong may
- * have been the blob store.
+ * have been the blob store. Where it is found in a snapshot, and something that was acknowledged may have stood between
+ * it and what is held here, the name is answered with 503 (`completeSnapshot`): a password may be among what was missed.
  */
 import { MAX_HOST_CHARS } from '../../shared/limits.ts'
 import { CHALLENGE_LIFETIME_MS } from '../../shared/challenges.ts'
@@ -90,7 +91,8 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
   const commands = connect('commands')
   const { promise: firstSync, resolve: firstSyncDone } = Promise.withResolvers<void>()
 
-  const acknowledge = async (): Promise<void> => {
+  /** Tells control of this edge. Returns whether Redis took all of it: control does not wait for half of an edge. */
+  const register = async (): Promise<boolean> => {
     const state = encodeEdgeState({
       v: 1,
       position: served.position,
@@ -99,21 +101,34 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
       refused: served.refused,
       refusedCount: served.refused.length,
     })
-    await commands
+    const results = await commands
       .multi()
       .set(keys.edge(edgeId), served.position, 'PX', EDGE_TTL_MS)
       .set(keys.edgeState(edgeId), state, 'PX', EDGE_TTL_MS)
       .sadd(keys.edges, edgeId)
       .exec()
+    return results !== null && results.every(([error]) => error === null)
+  }
+  const acknowledge = async (): Promise<void> => {
+    if (!(await register())) throw new Error('Redis refused what this edge says of itself')
   }
 
-  /** Ids of edges that were killed; one that was only slow registers again with its next beat. */
-  const forgetGone = async (): Promise<void> => {
-    const ids = await commands.smembers(keys.edges)
+  /** Ids of edges that were killed. One that was only slow, and registers meanwhile, stays on the list. */
+  const forgetGone = async (connection: RedisConnection): Promise<void> => {
+    const goneOf = async (ids: readonly string[]): Promise<string[]> => {
+      const positions = ids.length === 0 ? [] : await connection.mget(ids.map((id) => keys.edge(id)))
+      return ids.filter((_, index) => positions[index] === null)
+    }
+    const ids = await goneOf(await connection.smembers(keys.edges))
     if (ids.length === 0) return
-    const positions = await commands.mget(ids.map((id) => keys.edge(id)))
-    const gone = ids.filter((_, index) => positions[index] === null)
-    if (gone.length > 0) await commands.srem(keys.edges, ...gone)
+    await Promise.all(ids.map((id) => connection.watch(keys.edge(id))))
+    const gone = await goneOf(ids)
+    if (gone.length === 0) await connection.unwatch()
+    else
+      await connection
+        .multi()
+        .srem(keys.edges, ...gone)
+        .exec()
   }
 
   /** Whatever happens to Redis between two beats (flushed, replaced, connection lost), the next one notices. */
@@ -125,8 +140,8 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
   const isAsReconciled = async (): Promise<boolean> => {
     // Only this connection keeps us on the list; the one that follows can be well without it.
     if (commands.status !== 'ready') return !reconciled
-    const [epoch] = await Promise.all([commands.get(keys.epoch), acknowledge()])
-    return !reconciled || (epoch ?? '') === (asideFrom ?? replica.progress().epoch)
+    const [epoch, isRegistered] = await Promise.all([commands.get(keys.epoch), register()])
+    return !reconciled || (isRegistered && (epoch ?? '') === (asideFrom ?? replica.progress().epoch))
   }
   const stopHeartbeat = timers.every(EDGE_HEARTBEAT_MS, () => void heartbeat().catch(() => {}))
 
@@ -141,7 +156,7 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
     const entries = read.entries.filter((entry, index) => {
       const reason = problems[index]
       if (reason === undefined) refused.delete(refusalKey(entry))
-      else refused.set(refusalKey(entry), { kind: entry.kind, name: entry.name, reason })
+      else refused.set(refusalKey(entry), { kind: entry.kind, name: entry.name, reason, revision: revisionOf(entry) })
       return reason === undefined
     })
     for (const refusal of read.refused) refused.set(refusalKey(refusal), refusal)
@@ -318,7 +333,8 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
         await Promise.all([ready(commands), ready(blocking)])
         // Registered first: from here on control waits for this edge, also while it catches up.
         await acknowledge()
-        await forgetGone()
+        // On the connection that no beat uses: a watch ends with the next transaction.
+        await forgetGone(blocking)
         const level = await reconcile()
         await acknowledge()
         reconciled = true
@@ -377,6 +393,10 @@ function servedBy(replica: Replica, position: string) {
 /** Whether Redis lacks what our replica holds: its database was set back and does not know it yet. */
 function isBehind(theirs: History | undefined, ours: History | undefined): boolean {
   return theirs !== undefined && ours !== undefined && ['older', 'rival'].includes(relationOf(theirs, ours))
+}
+
+function revisionOf(entry: Entry): number | undefined {
+  return entry.kind === 'route' ? entry.record.revision : undefined
 }
 
 /** The history of a replica that has never begun to read a snapshot. */

@@ -15,7 +15,7 @@ export interface Read {
 export function readSnapshot(kind: 'route' | 'certificate', page: readonly (readonly [string, string])[]): Read {
   return readEach(
     page,
-    ([name]) => ({ kind, name }),
+    ([name, value]) => ({ kind, name, revision: revisionIn(value) }),
     ([name, value]) => readEntry(kind, name, value),
   )
 }
@@ -23,7 +23,11 @@ export function readSnapshot(kind: 'route' | 'certificate', page: readonly (read
 export function readLog(entries: readonly StreamEntry[]): Read {
   return readEach(
     entries,
-    ([id, fields]) => ({ kind: fieldOf('kind', fields) ?? 'unknown', name: fieldOf('name', fields) ?? id }),
+    ([id, fields]) => ({
+      kind: fieldOf('kind', fields) ?? 'unknown',
+      name: fieldOf('name', fields) ?? id,
+      revision: revisionIn(fieldOf('value', fields)),
+    }),
     ([, fields]) => {
       const { kind, name, value } = decodeStreamMessage(fields)
       return readEntry(kind, name, value)
@@ -37,7 +41,7 @@ export function isAbout(kind: Kind, fields: readonly string[]): boolean {
 
 function readEach<Item>(
   items: readonly Item[],
-  subjectOf: (item: Item) => Pick<Refusal, 'kind' | 'name'>,
+  subjectOf: (item: Item) => Omit<Refusal, 'reason'>,
   read: (item: Item) => Entry,
 ): Read {
   const entries: Entry[] = []
@@ -64,6 +68,16 @@ function readEntry(kind: Kind, name: string, value: string): Entry {
   const record = decodeRouteRecord(value)
   if (record.host !== name) throw new Error(`the record of ${record.host} stands under another name`)
   return { kind, name, record }
+}
+
+/** Of a record whose rest cannot be read: every format has it. */
+function revisionIn(value = ''): number | undefined {
+  try {
+    const { revision } = JSON.parse(value) as { revision?: unknown }
+    return Number.isSafeInteger(revision) ? (revision as number) : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function fieldOf(name: string, fields: readonly string[]): string | undefined {

@@ -25,6 +25,8 @@ export interface ReplicaStorage {
   readonly certificates: Table<string>
   readonly domains: Table<string>
   readonly challenges: Table<string>
+  /** Hosts whose newest record cannot be read, where something before it may have been missed, and its revision. */
+  readonly unsure: Table<string>
   /** All or nothing, at once visible to readers, on disk a moment later: a crash takes away the last ones, in order. */
   transaction<Result>(work: () => Result): Promise<Result>
   /** A reader sees the newest commit of the primary from here on. */
@@ -54,6 +56,7 @@ export function openLmdbStorage(dir: string, options: { readOnly: boolean }): Re
     certificates: table('certificates'),
     domains: table('domains'),
     challenges: table('challenges'),
+    unsure: table('unsure'),
     transaction: (work) => root.transaction(work),
     refresh: () => root.resetReadTxn(),
     async close() {

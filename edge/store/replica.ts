@@ -3,6 +3,7 @@
  * the only thing that a visitor's request reads routes from.
  */
 import { decodeHistory, encodeHistory, historyOfRevision, type History } from '../../shared/history.ts'
+import { isHostname } from '../../shared/hosts.ts'
 import type { RouteRecord } from '../../shared/route-record.ts'
 import { START_OF_LOG, type StreamMessage } from '../../shared/stream.ts'
 import type { ServedRoute } from '../context.ts'
@@ -37,6 +38,8 @@ export interface Refusal {
   readonly kind: string
   readonly name: string
   readonly reason: string
+  /** Of a record, where that much could be read. */
+  readonly revision?: number | undefined
 }
 
 /** A certificate that can be read says nothing about the route of the same name. */
@@ -83,7 +86,11 @@ export interface Replica {
    * it, we can say what we hold, and nothing older is taken for its successor.
    */
   adopt(history: History): Promise<void>
-  /** Ends a reconciliation with everything that could not be used in it. */
+  /**
+   * Ends a reconciliation with everything that could not be used in it. A host goes on as it was if this very record was
+   * refused when it came through the log: nothing was missed before it. Any other host is unsure from here on, until a
+   * record arrives that can be used.
+   */
   completeSnapshot(progress: Progress, refused: readonly Refusal[]): Promise<void>
   /** Touches every page that reading and writing need; throws or ends the process where one is damaged. */
   readAll(): void
@@ -95,7 +102,7 @@ export function openReplica(dir: string, options: { readOnly: boolean }): Replic
 }
 
 export function createReplica(storage: ReplicaStorage, options: { readOnly: boolean }): Replica {
-  const { routes, meta } = storage
+  const { routes, meta, unsure } = storage
   const others = {
     certificate: storage.certificates,
     domain: storage.domains,
@@ -105,21 +112,33 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
   if (!options.readOnly && meta.get('format') !== STORED_FORMAT) {
     routes.clear()
     meta.clear()
+    unsure.clear()
     meta.putNow('format', STORED_FORMAT)
   }
 
   const history = (): History | undefined => decodeHistory(meta.get('history'))
-  const refusals = (): Map<string, string> =>
-    new Map(JSON.parse(meta.get('refused') ?? '[]') as [name: string, reason: string][])
+  const refused = (): KeptRefusal[] => JSON.parse(meta.get('refused') ?? '[]') as KeptRefusal[]
+
+  /** The revision from which on a record of an unsure host counts. A release before this one leaves marks behind. */
+  const unsureFrom = (host: string, held: number | undefined): number | undefined => {
+    const mark = unsure.get(host)
+    return mark === undefined || Number(mark) < (held ?? 0) ? undefined : Number(mark)
+  }
+
+  const heldRevision = (host: string): number | undefined => {
+    const stored = routes.get(host)
+    return stored && revisionOf(stored)
+  }
 
   const write = (entry: Entry, oldest: number): Change | undefined => {
     const { kind, name } = entry
     if (kind === 'route') {
-      const known = routes.get(name)
+      const held = heldRevision(name)
       const { revision } = entry.record
-      if (historyOfRevision(revision) < oldest || (known !== undefined && revisionOf(known) >= revision))
-        return undefined
+      const wanted = unsureFrom(name, held) ?? (held ?? 0) + 1
+      if (historyOfRevision(revision) < oldest || revision < wanted) return undefined
       routes.put(name, toStored(entry.record))
+      if (unsure.get(name) !== undefined) unsure.remove(name)
     } else if (entry.value === '') others[kind].remove(name)
     else others[kind].put(name, entry.value)
     return { kind, name }
@@ -129,24 +148,45 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
     for (const [key, value] of Object.entries(progress)) meta.put(key, value)
   }
 
-  const putRefusals = (all: readonly (readonly [string, string])[]): void =>
+  const putRefusals = (all: readonly KeptRefusal[]): void =>
     meta.put('refused', JSON.stringify(all.slice(-MAX_REFUSALS)))
 
   /** A name that was heard of again, in words that can be read, is no longer refused. */
-  const noteRefusals = (entries: readonly Entry[], refused: readonly Refusal[]): void => {
-    const known = refusals()
-    if (known.size === 0 && refused.length === 0) return
+  const noteRefusals = (entries: readonly Entry[], news: readonly Refusal[]): void => {
+    const known = new Map(refused().map((each) => [each[0], each]))
+    if (known.size === 0 && news.length === 0) return
+    // The log of a Redis whose snapshot is not complete may begin behind something that was lost.
+    const missedNothing = (meta.get('epoch') ?? '') !== ''
     for (const entry of entries) known.delete(refusalKey(entry))
-    for (const refusal of refused) {
+    for (const refusal of news) {
       // The newest stand last.
       known.delete(refusalKey(refusal))
-      known.set(refusalKey(refusal), refusal.reason)
+      known.set(refusalKey(refusal), keptOf(missedNothing ? refusal : { ...refusal, revision: undefined }))
     }
-    putRefusals([...known])
+    putRefusals([...known.values()])
+  }
+
+  /** Replaces the marks of the snapshot before. */
+  const markUnsure = (inSnapshot: readonly Refusal[]): void => {
+    const before = new Map(refused().map((each) => [each[0], each]))
+    const marks = inSnapshot.flatMap((refusal) => {
+      const { kind, name: host, revision } = refusal
+      // No visitor asks for anything else.
+      if (kind !== 'route' || !isHostname(host)) return []
+      const held = heldRevision(host)
+      const isServed = revision !== undefined && held !== undefined && revision <= held
+      const known = before.get(refusalKey(refusal))
+      const isNextToHeld = known !== undefined && known[2] === revision && unsureFrom(host, held) === undefined
+      return isServed || isNextToHeld ? [] : [{ host, from: revision ?? held ?? 0 }]
+    })
+    for (const host of [...unsure.keys()]) unsure.remove(host)
+    for (const { host, from } of marks) unsure.put(host, String(from))
   }
 
   return {
     route(host) {
+      if (unsure.get(host) !== undefined && unsureFrom(host, heldRevision(host)) !== undefined)
+        return { kind: 'unsure', host, revision: 0 }
       const stored = routes.get(host)
       return stored && fromStored(host, stored)
     },
@@ -162,13 +202,13 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
     snapshotEpoch: () => meta.get('snapshot'),
     progress: () => ({ epoch: meta.get('epoch') ?? '', position: meta.get('position') ?? START_OF_LOG }),
     history,
-    refusals,
+    refusals: () => new Map(refused().map(([key, reason]) => [key, reason])),
     refresh: () => storage.refresh(),
-    apply(entries, progress, refused = []) {
+    apply(entries, progress, news = []) {
       return storage.transaction(() => {
         const oldest = history()?.ordinal ?? 0
         const changes = entries.flatMap((entry) => write(entry, oldest) ?? [])
-        noteRefusals(entries, refused)
+        noteRefusals(entries, news)
         noteProgress(progress)
         return changes
       })
@@ -176,18 +216,29 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
     async adopt(adopted) {
       await storage.transaction(() => meta.put('history', encodeHistory(adopted)))
     },
-    async completeSnapshot(progress, refused) {
+    async completeSnapshot(progress, inSnapshot) {
       await storage.transaction(() => {
         noteProgress(progress)
         meta.put('snapshot', progress.epoch)
-        putRefusals(refused.map((refusal) => [refusalKey(refusal), refusal.reason]))
+        markUnsure(inSnapshot)
+        putRefusals(inSnapshot.map(keptOf))
       })
     },
     readAll() {
       for (const { key } of routes.entries()) void key
-      for (const table of [meta, ...Object.values(others)]) for (const { key } of table.entries()) void key
+      for (const table of [meta, unsure, ...Object.values(others)]) for (const { key } of table.entries()) void key
       meta.putNow('format', STORED_FORMAT)
     },
     close: () => storage.close(),
   }
+}
+
+/**
+ * By `refusalKey`. The revision says that nothing was missed before it; releases before this one keep none, and skip it.
+ */
+type KeptRefusal = readonly [key: string, reason: string, revision?: number]
+
+function keptOf(refusal: Refusal): KeptRefusal {
+  const { reason, revision } = refusal
+  return revision === undefined ? [refusalKey(refusal), reason] : [refusalKey(refusal), reason, revision]
 }

@@ -153,6 +153,50 @@ test('what an edge cannot read is told beside the position, until it can', async
   expect(await refused()).toEqual([])
 })
 
+test('an edge that missed a password shows nothing older than it, until it can read the newest record', async () => {
+  fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
+  const hosts = [
+    'a.localhost',
+    '1--a.localhost',
+    'alias.localhost',
+    'new.localhost',
+    'read.localhost',
+    'other.localhost',
+  ]
+  const statuses = async () => Promise.all(hosts.map(statusOf))
+  const route = await fixture.publish('a.localhost', { 'index.html': 'open to all' })
+  const read = await fixture.publish('read.localhost', { 'index.html': 'goes on' })
+  await fixture.publish('other.localhost', { 'index.html': 'other' })
+  await fixture.setRoute({ kind: 'alias', host: 'alias.localhost', to: 'a.localhost' })
+  // This one it refuses while it follows: it has missed nothing before it.
+  const putLater = async (record: object, host: string) => {
+    const value = JSON.stringify({ ...record, host, v: 7, revision: 1000 })
+    await fixture.putRecord(host, value)
+    return value
+  }
+  const later = await putLater(read, 'read.localhost')
+  await fixture.reached(await fixture.log({ kind: 'route', name: 'read.localhost', value: later }))
+  expect(await statuses()).toEqual([200, 200, 200, 404, 200, 200])
+
+  await fixture.edge.stop()
+  const password = { hash: await fixture.hashPassword('secret'), generation: 1 }
+  await fixture.setRoute({ ...route, password })
+  await putLater(route, 'a.localhost')
+  await putLater(route, 'new.localhost')
+  await fixture.trimLog(0)
+  fixture.edge = await fixture.startEdge()
+  expect(await statuses()).toEqual([503, 503, 503, 503, 200, 200])
+  // Neither a restart nor an older record changes that.
+  await fixture.setRoute({ ...route, password: null }, 999)
+  await fixture.edge.stop()
+  await putLater(route, 'a.localhost')
+  fixture.edge = await fixture.startEdge()
+  expect(await statuses()).toEqual([503, 503, 503, 503, 200, 200])
+
+  for (const host of ['a.localhost', 'new.localhost']) await fixture.setRoute({ ...route, host, password: null }, 1001)
+  expect(await statuses()).toEqual([200, 200, 200, 200, 200, 200])
+}, 60_000)
+
 test('what an edge cannot serve replaces nothing, is named, and is tried again', async () => {
   fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1', METRICS_PORT: '0' } })
   const metrics = async () => (await fetch(`http://127.0.0.1:${fixture.edge.metricsPort}/metrics`)).text()

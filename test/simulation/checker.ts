@@ -4,7 +4,8 @@
  *   visible     once a change is acknowledged, every edge that control waits for serves it or something later,
  *               and so does every edge that becomes level afterwards
  *   no way back a worker never serves an older record than it did
- *   no loss     a host that a worker served does not become unknown to it
+ *   no loss     a host that a worker served does not become unknown to it, nor does it become unsure of one that all
+ *               edges can read, or while it follows
  *   honest      what was lost with a database that was set back is not acknowledged once a new history has begun
  *   level       when all is quiet, the snapshot and every replica say what the table says
  *   progress    when all is quiet, a change is acknowledged
@@ -17,7 +18,9 @@
  *     a database notices by itself what Redis says was published (`newest`); where Redis was lost in the same hour,
  *     nothing but the edges could tell, and one history's revisions are then given out twice.
  *   - An edge that control cannot know of (it registered less than a quarter of a second ago, or Redis has lost the
- *     registration) owes nothing until it is level.
+ *     registration) owes nothing until it is level. One that is level has registered before.
+ *   - An edge is unsure of a host, and says so to visitors, where it cannot read the newest record and may have missed
+ *     another one before it. That shows no one anything old.
  *   - Certificates have no revisions: edges must hold what Redis holds, and Redis a certificate for every name that
  *     Postgres has one for. Which of two is newer no one can say after either was set back.
  */
@@ -26,7 +29,7 @@ import { keys } from '../../shared/keys.ts'
 import type { ServedRoute } from '../../edge/context.ts'
 import type { SimulatedEdge } from './edge.ts'
 import type { SimulatedPostgres } from './postgres.ts'
-import type { SimulatedRedis } from './redis.ts'
+import { memberKey, type SimulatedRedis } from './redis.ts'
 import type { World } from './world.ts'
 
 export interface Violation {
@@ -52,7 +55,9 @@ export class Checker {
   /** What each start of an edge has to serve at least, by edge id and host. */
   readonly #floors = new Map<string, Map<string, number>>()
   /** What each worker served last, by edge id, worker and host. */
-  readonly #seen = new Map<string, number>()
+  readonly #seen = new Map<string, { readonly revision: number; readonly at: number }>()
+  /** Hosts that had a record which no edge can read: only of these may one be unsure. */
+  readonly #onceUnreadable = new Set<string>()
   /** Redis lacks what it had confirmed, and no one has published everything again since. */
   #redisIsBehind = false
   /** When each history claimed Redis for itself. */
@@ -60,6 +65,7 @@ export class Checker {
   /** When the database was set back and lost an operation with that; others were never part of it. */
   readonly #lostAt = new Map<number, number>()
   #setBackAt = 0
+  #redisLostAt = -1
 
   constructor(world: World, redis: SimulatedRedis) {
     this.#world = world
@@ -84,7 +90,12 @@ export class Checker {
   /** `committed`: the history of the database. A claim that it had not committed is gone with Redis, and no one knows of it. */
   redisLost(committed: number): void {
     this.#redisIsBehind = true
+    this.#redisLostAt = this.#world.now
     for (const ordinal of this.#claims.keys()) if (ordinal > committed) this.#claims.delete(ordinal)
+  }
+
+  unreadable(host: string): void {
+    this.#onceUnreadable.add(host)
   }
 
   #violate(promise: Violation['promise'], what: string): void {
@@ -111,12 +122,26 @@ export class Checker {
       return
     }
     this.#acknowledged.push({ operation, host, revision, at: this.#world.now })
-    for (const edge of edges) {
-      const since = this.#redis.livesSince.get(keys.edge(edge.id))
-      const isWaitedFor =
-        since !== undefined && since + KNOWLEDGE_MS < this.#world.now && this.#redis.hasLive(keys.edge(edge.id))
-      if (edge.isRunning && isWaitedFor) this.#raise(edge.id, host, revision)
-    }
+    for (const edge of edges)
+      if (edge.isRunning && (this.#isWaitedFor(edge.id) || this.#isRegistered(edge)))
+        this.#raise(edge.id, host, revision)
+  }
+
+  /** Control knows of it. */
+  #isWaitedFor(edgeId: string): boolean {
+    const { livesSince } = this.#redis
+    const [position, listed] = [livesSince.get(keys.edge(edgeId)), livesSince.get(memberKey(keys.edges, edgeId))]
+    if (position === undefined || listed === undefined || !this.#redis.hasLive(keys.edge(edgeId))) return false
+    return Math.max(position, listed) + KNOWLEDGE_MS < this.#world.now
+  }
+
+  /** Control ought to know of it: it became level, and Redis has lost nothing since. */
+  #isRegistered({ followingSince }: SimulatedEdge): boolean {
+    return (
+      followingSince !== undefined &&
+      followingSince > this.#redisLostAt &&
+      followingSince + KNOWLEDGE_MS < this.#world.now
+    )
   }
 
   /** Has a newer history begun since, long enough ago for everyone to know? */
@@ -142,17 +167,24 @@ export class Checker {
 
   /** `table`: where the visit follows an acknowledgement, what the table has for the host. */
   visited(edge: SimulatedEdge, worker: number, host: string, route: ServedRoute | undefined, table?: number): void {
+    const place = `${edge.id} ${worker} ${host}`
+    const last = this.#seen.get(place) ?? { revision: 0, at: 0 }
+    if (route?.kind === 'unsure') {
+      if (!this.#onceUnreadable.has(host)) this.#violate('no loss', `${place} is unsure of what can be read`)
+      if (last.revision > 0 && (edge.followingSince ?? this.#world.now) < last.at)
+        this.#violate('no loss', `${place} became unsure without having missed anything`)
+      return
+    }
     const revision = route?.revision ?? 0
     const floor = this.#floors.get(edge.id)?.get(host) ?? 0
     if (table !== undefined && floor > 0 && revision > table)
       this.#violate('visible', `${edge.id} serves ${host} at revision ${revision}, of a history that was lost`)
     if (revision < floor)
       this.#violate('visible', `${edge.id} serves ${host} at revision ${revision}, acknowledged was ${floor}`)
-    const place = `${edge.id} ${worker} ${host}`
-    const last = this.#seen.get(place) ?? 0
-    if (last > 0 && route === undefined) this.#violate('no loss', `${place} became unknown`)
-    else if (revision < last) this.#violate('no way back', `${place} went from revision ${last} to ${revision}`)
-    this.#seen.set(place, revision)
+    if (last.revision > 0 && route === undefined) this.#violate('no loss', `${place} became unknown`)
+    else if (revision < last.revision)
+      this.#violate('no way back', `${place} went from revision ${last.revision} to ${revision}`)
+    this.#seen.set(place, { revision, at: this.#world.now })
   }
 
   /** What is not level yet. `unreadable`: hosts whose newest record no edge can read. */
@@ -174,6 +206,7 @@ export class Checker {
       if (!edge.isRunning) continue
       for (const host of new Set([...routes.keys(), ...edge.hosts()])) {
         const route = edge.replicaRoute(host)
+        if (route?.kind === 'unsure' && unreadable.has(host)) continue
         const held = route?.revision
         const table = routes.get(host)?.revision
         // A record that says "nothing here" is to a visitor what no record is: no one has to be told of it.

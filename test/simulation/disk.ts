@@ -12,12 +12,16 @@ export interface SimulatedDisk {
 }
 
 export function createDisk(world: World): SimulatedDisk {
-  const tables: Record<'routes' | 'meta' | 'certificates' | 'domains' | 'challenges', Map<string, unknown>> = {
+  const tables: Record<
+    'routes' | 'meta' | 'certificates' | 'domains' | 'challenges' | 'unsure',
+    Map<string, unknown>
+  > = {
     routes: new Map(),
     meta: new Map(),
     certificates: new Map(),
     domains: new Map(),
     challenges: new Map(),
+    unsure: new Map(),
   }
   /** How to take back each transaction that is not on disk yet. */
   let unsynced: (() => void)[] = []
@@ -62,6 +66,7 @@ export function createDisk(world: World): SimulatedDisk {
       certificates: tableOf(tables.certificates as Map<string, string>),
       domains: tableOf(tables.domains as Map<string, string>),
       challenges: tableOf(tables.challenges as Map<string, string>),
+      unsure: tableOf(tables.unsure as Map<string, string>),
       async transaction(work) {
         const undo: (() => void)[] = (current = [])
         const result = work()

@@ -98,8 +98,14 @@ export const mistakes: readonly Mistake[] = [
   mistake(
     'a snapshot that was replaced counts as reached',
     acknowledgements,
-    "return { kind: 'superseded' }",
+    'return SUPERSEDED',
     "return { kind: 'reached' }",
+  ),
+  mistake(
+    'an acknowledgement in another life of Redis counts',
+    acknowledgements,
+    'outcome && awaited[index]!.life !== life ? SUPERSEDED : outcome',
+    'outcome && !awaited[index] ? SUPERSEDED : outcome',
   ),
   mistake(
     'an edge that is late counts as reached',
@@ -141,6 +147,12 @@ export const mistakes: readonly Mistake[] = [
     '!following && compareStreamIds(position, level) >= 0',
     '!following',
   ),
+  mistake(
+    'a registration that Redis refused counts',
+    follower,
+    'results !== null && results.every(([error]) => error === null)',
+    'results !== null',
+  ),
   mistake('workers are not told of a snapshot', follower, 'await announce(undefined)', ''),
   mistake(
     'a log that was trimmed before it came goes unnoticed',
@@ -171,8 +183,20 @@ export const mistakes: readonly Mistake[] = [
   mistake('unknown hosts are not told', follower, 'await reportUnknown(named)', ''),
   mistake('what a snapshot could not tell is forgotten', follower, 'START_OF_LOG }, refused)', 'START_OF_LOG }, [])'),
   // The replica and the workers.
-  mistake('an older revision wins', replica, '(known !== undefined && revisionOf(known) >= revision)', 'false'),
-  mistake('a newer revision loses', replica, 'revisionOf(known) >= revision', 'revisionOf(known) < revision'),
+  mistake('an older revision wins', replica, '|| revision < wanted)', ')'),
+  mistake('a newer revision loses', replica, '|| revision < wanted)', '|| (held !== undefined && revision > held))'),
+  mistake(
+    'an edge that missed something goes on with what it had before it',
+    replica,
+    'return isServed || isNextToHeld ? []',
+    'return isServed || host ? []',
+  ),
+  mistake(
+    'an older record ends the doubt about a newer one',
+    replica,
+    'unsureFrom(name, held) ?? (held ?? 0) + 1',
+    '(held ?? 0) + 1',
+  ),
   mistake(
     'the history is not remembered',
     replica,
@@ -199,7 +223,7 @@ export const mistakes: readonly Mistake[] = [
     'return `${kind} ${name}`',
     'return kind === kind ? name : name',
   ),
-  mistake('refusals are not kept', replica, '        noteRefusals(entries, refused)\n', ''),
+  mistake('refusals are not kept', replica, '        noteRefusals(entries, news)\n', ''),
   mistake(
     'what cannot be read is skipped and acknowledged',
     'edge/store/read-entries.ts',

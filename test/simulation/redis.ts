@@ -47,7 +47,7 @@ export class SimulatedRedis {
   #readers = new Set<Reader>()
   /** Chance that one command inside a transaction is refused (no memory left). */
   refusals = 0
-  /** Since when each key is there without a break: which edges count, and since when. */
+  /** Since when each key, and each member of a set, is there without a break: which edges count, and since when. */
   readonly livesSince = new Map<string, number>()
   /** For the checker, and for the story. */
   onSet: (key: string, value: string) => void = () => {}
@@ -217,19 +217,31 @@ export class SimulatedRedis {
   }
 
   #sadd(key: string, members: readonly string[]): number {
-    const set = this.#sets.get(key) ?? new Set()
-    this.#sets.set(key, set)
-    const added = members.filter((member) => !set.has(member))
-    for (const member of added) set.add(member)
-    if (added.length > 0) this.#wrote(key, () => added.forEach((member) => set.delete(member)))
+    const added = members.filter((member) => !this.#sets.get(key)?.has(member))
+    this.#add(key, added)
+    if (added.length > 0) this.#wrote(key, () => added.forEach((member) => this.#take(key, member)))
     return added.length
   }
 
   #srem(key: string, members: readonly string[]): number {
-    const set = this.#sets.get(key) ?? new Set()
-    const removed = members.filter((member) => set.delete(member))
-    if (removed.length > 0) this.#wrote(key, () => removed.forEach((member) => set.add(member)))
+    const removed = members.filter((member) => this.#sets.get(key)?.has(member))
+    for (const member of removed) this.#take(key, member)
+    if (removed.length > 0) this.#wrote(key, () => this.#add(key, removed))
     return removed.length
+  }
+
+  #add(key: string, members: readonly string[]): void {
+    const set = this.#sets.get(key) ?? new Set()
+    this.#sets.set(key, set)
+    for (const member of members) {
+      set.add(member)
+      this.livesSince.set(memberKey(key, member), this.#world.now)
+    }
+  }
+
+  #take(key: string, member: string): void {
+    this.#sets.get(key)?.delete(member)
+    this.livesSince.delete(memberKey(key, member))
   }
 
   #hset(key: string, pairs: readonly string[]): number {
@@ -292,6 +304,10 @@ export class SimulatedRedis {
 }
 
 const LOG_KEY = 'log'
+
+export function memberKey(key: string, member: string): string {
+  return `${key} ${member}`
+}
 
 function isOnFirstPage(field: string): boolean {
   return [...field].reduce((sum, character) => sum + character.charCodeAt(0), 0) % 2 === 0

@@ -82,6 +82,7 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
     let revision = 0
     let committedAt = 0
     world.tell(() => `${control.name}: ${what} ${route.host} (operation ${operation})`)
+    if (format !== 1) checker.unreadable(route.host)
     try {
       const { pending } = await control.change(operation, route, format, (given) => {
         revision = given

@@ -93,6 +93,8 @@ export interface EdgeFixture {
   setHistory(ordinal: number): Promise<void>
   /** A record in the snapshot, without a word in the change log. */
   putRoute(record: DistributiveOmit<RouteRecord, 'v' | 'revision'>): Promise<void>
+  /** The same, as it stands. */
+  putRecord(host: string, text: string): Promise<void>
   /** Hosts that edges told to serve beyond the snapshot. */
   unknownHosts(): Promise<string[]>
   /** What each live edge says beside its position. */
@@ -229,6 +231,7 @@ export async function startEdgeFixture(options: FixtureOptions = {}): Promise<Ed
     writeHistory: (ordinal) => void (revision = revisionFloor(ordinal) + 1),
     setHistory: async (ordinal) => void (await redis.set(keys.epoch, encodeEpoch({ ordinal, id: `h${ordinal}` }, 'x'))),
     putRoute: async (route) => void (await putRoute(route)),
+    putRecord: async (host, text) => void (await redis.hset(keys.routes, host, text)),
     unknownHosts: () => redis.smembers(keys.unknown),
     edgeStates: async () =>
       (await liveEdges(redis)).map(({ state }) => ({

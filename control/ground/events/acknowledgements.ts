@@ -1,7 +1,8 @@
 /**
  * Waits until every live edge serves what was published. An edge counts when it has reached the log position on the very
  * snapshot that we published to, and serves the news of the hosts that the caller changed: one that could not read
- * them says so, and has acknowledged nothing about them.
+ * them says so, and has acknowledged nothing about them. All of that must be of one life of Redis: one that was promoted
+ * may have lost our entry, and what others write to its log brings the edges past the position all the same.
  */
 import { decodeHistory, encodeHistory } from '../../../shared/history.ts'
 import { keys } from '../../../shared/keys.ts'
@@ -9,12 +10,14 @@ import { liveEdges, type EdgeRegistry, type LiveEdge } from '../../../shared/liv
 import type { RedisCommands } from '../../../shared/redis-commands.ts'
 import { compareStreamIds } from '../../../shared/stream.ts'
 import type { Timers } from '../../../shared/timers.ts'
+import { lifeOf } from './redis-life.ts'
 
 const POLL_MS = 4
 
 export interface Awaited {
   readonly position: string
   readonly epoch: string
+  readonly life: string
   readonly hosts: ReadonlySet<string>
 }
 
@@ -45,7 +48,7 @@ interface Edges {
 
 /** One poller for all waiting callers; it runs only while one waits. */
 export function createAcknowledgements(
-  redis: EdgeRegistry & Pick<RedisCommands, 'mget'>,
+  redis: EdgeRegistry & Pick<RedisCommands, 'mget' | 'eval'>,
   timers: Timers,
 ): Acknowledgements {
   const waiting = new Set<Waiter>()
@@ -62,14 +65,24 @@ export function createAcknowledgements(
     }
   }
 
+  /** Asked last, and only of what would be answered: a life that goes on now went on when the edges were looked at. */
+  async function judge(awaited: readonly Awaited[]): Promise<(Outcome | undefined)[]> {
+    const edges = await look()
+    const outcomes = awaited.map((each) => edges && outcomeOf(each, edges))
+    if (outcomes.every((outcome) => outcome === undefined)) return outcomes
+    const life = await lifeOf(redis).catch(() => undefined)
+    if (life === undefined) return []
+    return outcomes.map((outcome, index) => (outcome && awaited[index]!.life !== life ? SUPERSEDED : outcome))
+  }
+
   async function poll(): Promise<void> {
     polling = true
     while (waiting.size > 0) {
       // Who begins to wait while the answer is on its way is judged by the next one.
       const judged = [...waiting]
-      const edges = await look()
-      for (const waiter of judged) {
-        const outcome = edges && outcomeOf(waiter.awaited, edges)
+      const outcomes = await judge(judged.map(({ awaited }) => awaited))
+      for (const [index, waiter] of judged.entries()) {
+        const outcome = outcomes[index]
         if (outcome === undefined && timers.now() < waiter.deadline) continue
         waiting.delete(waiter)
         waiter.settle(outcome ?? { kind: 'late' })
@@ -89,10 +102,12 @@ export function createAcknowledgements(
   }
 }
 
+const SUPERSEDED: Outcome = { kind: 'superseded' }
+
 /** Undefined: not yet. */
 function outcomeOf(awaited: Awaited, { epoch, writer, live }: Edges): Outcome | undefined {
   const history = decodeHistory(awaited.epoch)
-  if (epoch !== awaited.epoch || (history && writer !== encodeHistory(history))) return { kind: 'superseded' }
+  if (epoch !== awaited.epoch || (history && writer !== encodeHistory(history))) return SUPERSEDED
   if (live.length > 0 && live.every((edge) => hasReached(edge, awaited))) return { kind: 'reached' }
   const reason = live.map((edge) => refusalOf(edge, awaited)).find((each) => each !== undefined)
   return reason === undefined ? undefined : { kind: 'refused', reason }

@@ -75,7 +75,7 @@ export function createEvents({ sql, redis, publisherRedis, log, republishers = [
 
 export interface PublishingDependencies {
   store: PublicationStore
-  redis: Pick<RedisCommands, 'get' | 'hget' | 'smembers' | 'mget'>
+  redis: Pick<RedisCommands, 'get' | 'hget' | 'smembers' | 'mget' | 'eval'>
   publisherRedis: RedisCommands
   log: Log
   timers: Timers
@@ -164,8 +164,8 @@ export function createPublishing(deps: PublishingDependencies): Events {
     for (;;) {
       const flushed = await flushBy(deadline)
       if (flushed === undefined || isLost(call, flushed.history)) return { pending: true }
-      const { position, epoch, hosts } = flushed
-      const outcome = await acknowledgements.reached({ position, epoch, hosts: call?.changedHosts ?? hosts }, deadline)
+      const hosts = call?.changedHosts ?? flushed.hosts
+      const outcome = await acknowledgements.reached({ ...flushed, hosts }, deadline)
       if (outcome.kind === 'refused') return { pending: true, refused: outcome.reason }
       if (outcome.kind !== 'superseded') return { pending: outcome.kind === 'late' }
     }

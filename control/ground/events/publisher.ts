@@ -25,6 +25,7 @@ import {
   NO_HISTORY,
 } from './history-rules.ts'
 import type { OutboxRow, Publication, PublicationStore } from './publication.ts'
+import { lifeOf } from './redis-life.ts'
 
 export interface PublisherDependencies {
   readonly store: PublicationStore
@@ -42,6 +43,8 @@ export interface Position {
   /** Includes everything that was committed before the flush began. */
   readonly position: string
   readonly epoch: string
+  /** Of Redis, in which this position was given out. */
+  readonly life: string
   readonly history: History
   /** Whose routes this flush published. */
   readonly hosts: ReadonlySet<string>
@@ -69,8 +72,6 @@ export class NotTheWriter extends Error {}
 const BATCH_ROWS = 500
 const REPUBLISH_BATCH_ROWS = 1000
 const SCAN_PAGE = 5000
-/** As a script with a key, so that a cluster asks the server that has our data. */
-const READ_LIFE = `return redis.call('INFO', 'replication')`
 
 interface RedisFacts {
   readonly writer: string | null
@@ -232,10 +233,11 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
     const facts = await readFacts()
     const history = await takeStand(publication, facts, edges, false)
     if (history === undefined) return undefined
+    const { life } = facts
     let { newest } = facts
     let epoch = facts.epoch ?? ''
     if (!isComplete(facts, history)) {
-      ;({ epoch } = await publishAll(publication, history, facts.life))
+      ;({ epoch } = await publishAll(publication, history, life))
       log.info({ history: history.ordinal }, 'everything was published')
       await watchWriter(history)
       newest = await redis.get(keys.newest)
@@ -244,11 +246,11 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
     const hosts = new Set(rows.map(({ name }) => name))
     if (rows.length === 0) {
       await redis.unwatch()
-      return { position: await endOfLog(redis), epoch, history, hosts, complete: true }
+      return { position: await endOfLog(redis), epoch, life, history, hosts, complete: true }
     }
     const position = await publishRows({ writer: history, epoch }, newest, rows)
     await publication.deleteOutbox(rows.map(({ id }) => id))
-    return { position, epoch, history, hosts, complete: rows.length < BATCH_ROWS }
+    return { position, epoch, life, history, hosts, complete: rows.length < BATCH_ROWS }
   }
 
   /**
@@ -325,17 +327,6 @@ function isComplete({ writer, epoch, knownLife, life }: RedisFacts, history: His
   const encoded = encodeHistory(history)
   const ofSnapshot = decodeHistory(epoch)
   return writer === encoded && ofSnapshot !== undefined && encodeHistory(ofSnapshot) === encoded && knownLife === life
-}
-
-/** A server that does not say (the stand-in without scripts) has no replicas that could be promoted. */
-const ONLY_LIFE = 'only'
-
-async function lifeOf(redis: RedisCommands): Promise<string> {
-  const info = await redis.eval(READ_LIFE, 1, keys.redisLife).catch((error: unknown) => {
-    if ((error as Error).name === 'ReplyError') return ''
-    throw error
-  })
-  return /master_replid:(\w+)/.exec(String(info))?.[1] ?? ONLY_LIFE
 }
 
 async function endOfLog(redis: RedisCommands): Promise<string> {
