@@ -10,15 +10,28 @@ import { galleryRoutes } from '../drops/gallery/routes.ts'
 import { contentUploadRoutes } from '../drops/sites/content-uploads/routes.ts'
 import { siteRoutes } from '../drops/sites/routes.ts'
 import { createApiRoutes } from '../ground/http/api.ts'
-import { openApiRoute } from '../ground/http/openapi.ts'
+import { openApiDocument, openApiRoute, type Tag } from '../ground/http/openapi.ts'
 import type { Route } from '../ground/http/route.ts'
 import { devMailRoutes } from '../ground/mail/dev-routes.ts'
 import { tokenRoutes } from '../people/access/routes.ts'
+import { SESSION_COOKIE } from '../people/access/sessions.ts'
 import { accountRoutes } from '../people/accounts/routes.ts'
 import { auditRoutes } from '../people/audit/routes.ts'
 import { organisationRoutes } from '../people/organisations/routes.ts'
 import { billingRoutes } from '../plans/billing/routes.ts'
 import type { Services } from './services.ts'
+
+/** What the API is about, in the order in which its reference tells it. */
+const API_TAGS: readonly Tag[] = [
+  { name: 'Anonymous drops', description: 'Publish a page without an account; it lives for a while.' },
+  { name: 'Sites', description: 'Reserve, read, change and delete the drops of an account.' },
+  { name: 'Versions', description: 'Publish content, send changed files only, go back to an earlier version.' },
+  { name: 'Domains', description: 'Serve a site from your own domain, with a certificate.' },
+  { name: 'Account', description: 'Who a credential belongs to, what is used, and API tokens.' },
+  { name: 'Organisation', description: 'People who work together: members, invitations and the audit log.' },
+  { name: 'Gallery', description: 'Drops whose owners want to be seen.' },
+  { name: 'Billing', description: 'Plan and subscription; payments happen at the payment processor.' },
+]
 
 export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
   const { sql, config, log } = services
@@ -41,13 +54,14 @@ export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
     ...galleryRoutes({ apiRoute, ...services }),
     ...billingRoutes({ apiRoute, ...services }),
   ]
+  const document = openApiDocument(api, { baseUrl, version: '1', tags: API_TAGS, sessionCookie: SESSION_COOKIE })
   return [
     ...api,
-    openApiRoute(api, { baseUrl, version: '1' }),
+    openApiRoute(document),
     ...mcpRoutes({ services: { ...services, baseUrl }, ...services, baseUrl, log }),
     ...oauthRoutes({ ...services, baseUrl }),
     ...authorizeRoutes({ ...services, consent: dashboard.consent, verifyFirst: dashboard.verifyFirst }),
-    ...dashboard.routes(api),
+    ...dashboard.routes(document),
     ...(config.showsMails ? devMailRoutes({ folder: `${config.dataDir}/mail`, serviceHost: config.serviceHost }) : []),
   ]
 }

@@ -51,6 +51,9 @@ afterAll(() => browser.close())
 const PUBLIC_PAGES = [
   '/',
   '/docs',
+  '/docs/quick-start',
+  '/docs/api',
+  '/docs/api/versions',
   '/gallery',
   '/report',
   '/templates',

@@ -1,6 +1,7 @@
 /** The dashboard, composed: assets once, the frame around every page, and the pages themselves. */
 import type { ApiError } from '../../../shared/errors.ts'
 import { html } from '../../../shared/pages/html.ts'
+import type { OpenApiDocument } from '../../ground/http/openapi.ts'
 import type { Reply, Request, Route } from '../../ground/http/route.ts'
 import { loadAssets } from './frame/assets.ts'
 import { createHandlers, problemText } from './frame/handlers.ts'
@@ -23,15 +24,15 @@ import { consentPage } from './sign-in/consent-view.ts'
 import { showVerifyFirst } from './sign-in/waiting-decision.ts'
 
 export interface Dashboard extends ConsentPages {
-  /** Every page and asset; `apiRoutes` are what /docs explains. */
-  routes(apiRoutes: readonly Route[]): Route[]
+  /** Every page and asset; `api` is what /docs explains. */
+  routes(api: OpenApiDocument): Route[]
   notFound(request: Request): Promise<Reply>
   errorPage(request: Request, problem: ApiError): Promise<Reply>
 }
 
 export function createDashboard(services: DashboardServices): Dashboard {
   const assets = loadAssets()
-  const handlers = createHandlers(services, createLayout(assets))
+  const handlers = createHandlers(services, createLayout(assets, services.config.baseUrl))
 
   /** The frame needs the session; when even that fails the page still has to appear. */
   async function show(request: Request, page: Parameters<typeof handlers.reply>[1]): Promise<Reply> {
@@ -40,10 +41,10 @@ export function createDashboard(services: DashboardServices): Dashboard {
   }
 
   return {
-    routes: (apiRoutes) => [
+    routes: (api) => [
       ...assets.routes,
       ...landingRoutes(services, handlers),
-      ...publicRoutes(services, handlers, apiRoutes),
+      ...publicRoutes(services, handlers, api),
       ...authRoutes(services, handlers),
       ...deviceRoutes(services, handlers),
       ...previewRoutes(services, handlers),

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { isCrossOrigin } from '../../people/access/same-origin.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import { WithHeaders, type ApiRouteFactory } from '../../ground/http/api.ts'
+import { described } from '../../ground/http/operations/described.ts'
 import type { Request, Route } from '../../ground/http/route.ts'
 import type { Publishing } from '../publishing/contract.ts'
 import { propagationHeaders } from '../sites/propagation.ts'
@@ -15,31 +16,41 @@ import type { BrowserCookie } from './browser-cookie.ts'
 /** JSON may write a byte of the text as six (`\\u0001`); the cap itself is counted on the text. */
 const JSON_OVERHEAD = 6
 
-const dropSchema = z.object({
-  url: z.string(),
-  id: z.string(),
-  slug: z.string(),
-  claim_url: z.string(),
-  expires_at: z.iso.datetime(),
-  report: reportSchema,
-})
+const time = (description: string) => described(z.iso.datetime(), description, '2026-11-22T09:00:00.000Z')
+const url = described(z.string(), 'Its address.', 'https://quiet-otter-4821.dropway.example')
+const slug = described(z.string(), 'The name in its address.', 'quiet-otter-4821')
+const id = described(z.string(), 'Id of the drop.', 'st_4f9kq2m7x1')
+
+const dropSchema = z
+  .object({
+    url,
+    id,
+    slug,
+    claim_url: described(
+      z.string(),
+      'Opened by someone with an account, it makes the drop theirs.',
+      'https://dropway.example/claim?token=9d2c4b7e',
+    ),
+    expires_at: time('When it ends, unless it was claimed.'),
+    report: reportSchema,
+  })
+  .meta({ id: 'AnonymousDrop' })
 
 const dropEntrySchema = z.object({
-  state: z.enum(['live', 'expired', 'removed']),
-  /** Signing up from this browser makes it yours. */
-  claimable: z.boolean(),
-  id: z.string(),
-  slug: z.string(),
-  url: z.string(),
-  title: z.string(),
-  created_at: z.iso.datetime(),
-  expires_at: z.iso.datetime(),
-  views: z.int(),
+  state: described(z.enum(['live', 'expired', 'removed']), 'What visitors meet.', 'live'),
+  claimable: described(z.boolean(), 'Signing up from this browser makes it yours.', true),
+  id,
+  slug,
+  url,
+  title: described(z.string(), 'Title of the page.', 'Hello'),
+  created_at: time('When it was published.'),
+  expires_at: time('When it ends, unless it was claimed.'),
+  views: described(z.int(), 'How often it was seen.', 3),
 })
 
 const markdownSchema = z.strictObject({
-  markdown: z.string().min(1, 'must not be empty'),
-  title: z.string().max(MAX_TITLE_CHARS).optional(),
+  markdown: described(z.string().min(1, 'must not be empty'), "CommonMark with GitHub's tables and lists.", '# Hello'),
+  title: described(z.string().max(MAX_TITLE_CHARS), 'Title of the page; else its first heading.', 'Hello').optional(),
 })
 
 const tag = 'Anonymous drops'
@@ -74,7 +85,11 @@ export function anonymousRoutes({
       summary: 'Publish one .html or .md file without an account',
       status: 201,
       admit,
-      consumes: 'multipart/form-data',
+      form: z.object({
+        file: described(z.file(), 'One .html or .md file. Its filename says what it is.'),
+        title: described(z.string(), 'Title of a page made from Markdown.').optional(),
+      }),
+      formSamples: { page: { file: 'page.html' } },
       output: dropSchema,
       async run({ request, admitted: { publisher, headers } }) {
         const { prepared, fields } = await receiveSingle(request, publishing, {

@@ -2,6 +2,8 @@
 import { z } from 'zod'
 import { plans } from '../../../shared/plans.ts'
 import { requireActor, type ApiRouteFactory, type Authenticate } from '../../ground/http/api.ts'
+import { described } from '../../ground/http/operations/described.ts'
+import { describeOperation } from '../../ground/http/operations/operation.ts'
 import { stream } from '../../ground/http/reply.ts'
 import type { Request, Route } from '../../ground/http/route.ts'
 import type { Actor } from '../../ground/actor.ts'
@@ -82,12 +84,15 @@ export function siteRoutes({
     {
       method: 'GET',
       path: `${root}/export`,
-      operation: {
+      operation: describeOperation({
+        method: 'GET',
+        path: `${root}/export`,
+        access: 'verified',
+        tag,
         summary: 'Download every site as one .zip',
-        tags: [tag],
-        security: [{ token: [] }],
-        responses: { 200: { description: 'A zip archive', content: { 'application/zip': {} } } },
-      },
+        status: 200,
+        produces: 'application/zip',
+      }),
       async handle(request) {
         const actor = await requireActor(authenticate, request, 'verified')
         return stream(200, await siteExport(actor), {
@@ -146,7 +151,8 @@ export function siteRoutes({
       tag: versionTag,
       summary: 'Publish one .html or .md file',
       status: 201,
-      consumes: 'multipart/form-data',
+      form: schemas.pageFormSchema,
+      formSamples: { page: { file: 'page.html' } },
       output: schemas.versionSchema,
       run: (call) => publish(call, receiveSingle),
     }),
@@ -157,7 +163,11 @@ export function siteRoutes({
       tag: versionTag,
       summary: 'Publish a folder or a .zip',
       status: 201,
-      consumes: 'multipart/form-data',
+      form: schemas.bundleFormSchema,
+      formSamples: {
+        folder: { files: ['index.html', 'css/site.css'], paths: ['index.html', 'css/site.css'] },
+        zip: { file: 'site.zip', message: 'New opening hours' },
+      },
       output: schemas.versionSchema,
       run: (call) => publish(call, receiveBundle),
     }),
@@ -198,7 +208,9 @@ export function siteRoutes({
       tag,
       summary: 'Page views per day',
       status: 200,
-      query: z.strictObject({ days: z.coerce.number().int().min(1).max(366).default(30) }),
+      query: z.strictObject({
+        days: described(z.coerce.number<number>().int().min(1).max(366).default(30), 'How many days back.', 7),
+      }),
       output: schemas.dailyViewsSchema,
       async run({ actor, params, query }) {
         const days = await sites.dailyViews(actor, params.id, query.days)

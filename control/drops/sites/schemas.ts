@@ -3,97 +3,150 @@ import { z } from 'zod'
 import { analyticsSchema } from '../../../shared/analytics.ts'
 import { MAX_BUNDLE_FILES, MAX_MESSAGE_CHARS, MAX_NAME_CHARS, MAX_PASSWORD_CHARS } from '../../../shared/limits.ts'
 import { sha256Hex, siteStates } from '../../../shared/route-record.ts'
+import { described } from '../../ground/http/operations/described.ts'
 
-const time = z.iso.datetime()
+const SAMPLE_TIME = '2026-11-15T09:00:00.000Z'
+/** Of `hello`. */
+export const SAMPLE_SHA256 = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824'
 
-export const siteSchema = z.object({
-  id: z.string(),
-  slug: z.string(),
-  name: z.string(),
-  title: z.string(),
-  url: z.string(),
-  state: z.enum(siteStates),
-  access_mode: z.enum(['public', 'password']),
-  has_password: z.boolean(),
-  branding_enabled: z.boolean(),
-  spa_fallback: z.boolean(),
-  gallery: z.boolean(),
-  /** Chosen to stay live when a plan ends. */
-  stays_live: z.boolean(),
-  analytics: analyticsSchema.nullable(),
-  live_version_id: z.string().nullable(),
-  expires_at: time.nullable(),
-  created_at: time,
-  updated_at: time,
-  published_at: time.nullable(),
-  views_30d: z.int(),
-})
+const time = (description: string) => described(z.iso.datetime(), description, SAMPLE_TIME)
+const timeOrNull = (description: string, example: string | null = SAMPLE_TIME) =>
+  described(z.iso.datetime().nullable(), description, example)
+const count = (description: string, example: number) => described(z.int(), description, example)
+
+const siteId = described(z.string(), 'Id of the site.', 'st_4f9kq2m7x1')
+const siteSlug = described(z.string(), 'The name in its address.', 'my-page')
+const siteUrl = described(z.string(), 'Its address.', 'https://my-page.dropway.example')
+
+export const siteSchema = z
+  .object({
+    id: siteId,
+    slug: siteSlug,
+    name: described(z.string(), 'Your label; empty when none was given.', 'My page'),
+    title: described(z.string(), 'Title of the live page.', 'Hello'),
+    url: siteUrl,
+    state: described(z.enum(siteStates), 'What visitors meet.', 'live'),
+    access_mode: described(z.enum(['public', 'password']), 'Who can open it.', 'public'),
+    has_password: described(z.boolean(), 'Visitors are asked for a password.', false),
+    branding_enabled: described(z.boolean(), 'The small badge is shown.', false),
+    spa_fallback: described(z.boolean(), 'Unknown paths serve index.html.', false),
+    gallery: described(z.boolean(), 'May be shown in the gallery.', false),
+    stays_live: described(z.boolean(), 'Chosen to stay live when a plan ends.', false),
+    analytics: described(analyticsSchema.nullable(), 'Providers that count visits.', null),
+    live_version_id: described(z.string().nullable(), 'The version that visitors see.', 'v_8s2kd91mz0'),
+    expires_at: timeOrNull('When its clock ends it; null without a clock.', null),
+    created_at: time('When the slug was reserved.'),
+    updated_at: time('When settings or content last changed.'),
+    published_at: timeOrNull('When content last went live.'),
+    views_30d: count('Views of the last 30 days.', 128),
+  })
+  .meta({ id: 'Site' })
 export type ApiSite = z.infer<typeof siteSchema>
 
-export const warningSchema = z.object({
-  code: z.string(),
-  message: z.string(),
-  path: z.string().optional(),
-  line: z.int().optional(),
+export const warningSchema = z
+  .object({
+    code: described(z.string(), 'What kind of remark this is.', 'broken_link'),
+    message: described(
+      z.string(),
+      'The remark in words.',
+      'about.html links to team.html, which is not part of the upload.',
+    ),
+    path: described(z.string(), 'The file it is about.', 'about.html').optional(),
+    line: z.int().optional(),
+  })
+  .meta({ id: 'Warning' })
+const blockedSchema = z.object({
+  path: described(z.string(), 'A file that looked like a secret and was not published.', '.env'),
+  what: described(z.string(), 'What it looks like.', 'settings with passwords'),
 })
-/** Looked like a secret and was not published; `allow_secrets` publishes such files all the same. */
-const blockedSchema = z.object({ path: z.string(), what: z.string() })
-export const reportSchema = z.object({ warnings: z.array(warningSchema), blocked: z.array(blockedSchema) })
+export const reportSchema = z
+  .object({
+    warnings: described(z.array(warningSchema), 'What should be looked at.', []),
+    blocked: described(
+      z.array(blockedSchema),
+      'Looked like secrets and were not published; `allow_secrets` publishes such files all the same.',
+      [],
+    ),
+  })
+  .meta({ id: 'Report', description: 'What a publish has to say about its content.' })
 export type PublishReport = z.infer<typeof reportSchema>
 
-export const versionSchema = z.object({
-  version_id: z.string(),
-  version_number: z.int(),
-  byte_size: z.int(),
-  file_count: z.int(),
-  message: z.string(),
-  url: z.string(),
-  preview_url: z.string().nullable(),
-  report: reportSchema,
-})
+export const versionSchema = z
+  .object({
+    version_id: described(z.string(), 'Id of the version.', 'v_8s2kd91mz0'),
+    version_number: count('Number within its site.', 2),
+    byte_size: count('Size of all files.', 2048),
+    file_count: count('How many files it has.', 1),
+    message: described(z.string(), 'What the publisher said about it.', 'New opening hours'),
+    url: siteUrl,
+    preview_url: described(
+      z.string().nullable(),
+      'An address that shows this version, live or not.',
+      'https://my-page--v2-4c1d9e.dropway.example',
+    ),
+    report: reportSchema,
+  })
+  .meta({ id: 'Version' })
 export type ApiVersion = z.infer<typeof versionSchema>
 
-export const versionEntrySchema = versionSchema.extend({
-  created_at: time,
-  live: z.boolean(),
-  created_by: z.string().nullable(),
-  /** When it was made live again instead of which version, newest first: going back is a publish too. */
-  promotions: z.array(
-    z.object({ at: time, by: z.string().nullable(), from_version_number: z.number().int().nullable() }),
-  ),
+const promotionSchema = z.object({
+  at: time('When it was made live again.'),
+  by: described(z.string().nullable(), 'Who did it.', 'you@example.com'),
+  from_version_number: described(z.number().int().nullable(), 'The version that was live before.', 3),
 })
+
+export const versionEntrySchema = versionSchema
+  .extend({
+    created_at: time('When it was published.'),
+    live: described(z.boolean(), 'Visitors see this one.', true),
+    created_by: described(z.string().nullable(), 'Who published it.', 'you@example.com'),
+    promotions: described(
+      z.array(promotionSchema),
+      'When it was made live again instead of which version, newest first: going back is a publish too.',
+      [],
+    ),
+  })
+  .meta({ id: 'VersionEntry' })
 export type VersionEntry = z.infer<typeof versionEntrySchema>
 
 export const changesSchema = z.object({
-  added: z.array(z.string()),
-  changed: z.array(z.string()),
-  removed: z.array(z.string()),
+  added: described(z.array(z.string()), 'Paths that would be new.', ['contact.html']),
+  changed: described(z.array(z.string()), 'Paths with other content.', ['index.html']),
+  removed: described(z.array(z.string()), 'Paths that would be gone.', []),
 })
 export type Changes = z.infer<typeof changesSchema>
 
-const slug = z.string().max(200)
-const name = z.string().max(MAX_NAME_CHARS)
+const slug = described(
+  z.string().max(200),
+  '3 to 63 characters: lowercase letters, digits and hyphens. Random when left out.',
+  'my-page',
+)
+const name = described(z.string().max(MAX_NAME_CHARS), 'A label for you.', 'My page')
 
 export const createSiteSchema = z.strictObject({ slug: slug.optional(), name: name.optional() })
 
 export const patchSiteSchema = z.strictObject({
   name: name.optional(),
-  slug: slug.optional(),
-  password: z
-    .string()
-    .min(1, 'must not be empty; send null to remove it')
-    .max(MAX_PASSWORD_CHARS)
-    .nullable()
-    .optional(),
-  analytics: analyticsSchema.nullable().optional(),
-  spa_fallback: z.boolean().optional(),
-  gallery: z.boolean().optional(),
+  slug: described(z.string().max(200), 'A new address; the old one redirects for a while.').optional(),
+  password: described(
+    z.string().min(1, 'must not be empty; send null to remove it').max(MAX_PASSWORD_CHARS).nullable(),
+    'What visitors are asked for; null removes it.',
+  ).optional(),
+  analytics: described(analyticsSchema.nullable(), 'Providers that count visits; null removes them.').optional(),
+  spa_fallback: described(z.boolean(), 'Unknown paths serve index.html.', true).optional(),
+  gallery: described(z.boolean(), 'May be shown in the gallery.').optional(),
 })
 export type SitePatch = z.infer<typeof patchSiteSchema>
 
-export const chooseSchema = z.strictObject({ site_ids: z.array(z.string()) })
+export const chooseSchema = z.strictObject({
+  site_ids: described(z.array(z.string()), 'At most as many as the free plan has.', ['st_4f9kq2m7x1']),
+})
 
-export const message = z.string().max(MAX_MESSAGE_CHARS)
+export const message = described(
+  z.string().max(MAX_MESSAGE_CHARS),
+  'What changed; shown with the version.',
+  'New opening hours',
+)
 /** A field of a form: `true` publishes files that look like secrets. */
 export const allowSecrets = z
   .enum(['true', 'false'])
@@ -102,71 +155,121 @@ export const allowSecrets = z
 /** Number of the version that the publisher believes to be live; 0 for none yet. */
 export const ifVersion = z.int().nonnegative()
 
-const fileList = z
-  .array(z.strictObject({ path: z.string(), sha256: sha256Hex, size: z.int().nonnegative() }))
-  .min(1)
-  .max(MAX_BUNDLE_FILES)
+const publishFields = {
+  title: described(z.string(), 'Title of a page made from Markdown.').optional(),
+  message: described(z.string().max(MAX_MESSAGE_CHARS), 'What changed; shown with the version.').optional(),
+  if_version: described(
+    z.int().nonnegative(),
+    'Refuses (412) unless this version is live: another publish is not overwritten. 0 for none yet.',
+  ).optional(),
+  allow_secrets: described(z.enum(['true', 'false']), 'Publishes files that look like secrets too.').optional(),
+}
+
+/** Read by receive.ts as they arrive; here for readers of the API. */
+export const pageFormSchema = z.object({
+  file: described(z.file(), 'The page. Its filename says what it is.'),
+  ...publishFields,
+})
+
+export const bundleFormSchema = z.object({
+  file: described(z.file(), 'A .zip with index.html at its root; instead of `files` and `paths`.').optional(),
+  files: described(z.array(z.file()), 'The files of a folder, one field each.').optional(),
+  paths: described(z.array(z.string()), 'The path of each file within the folder, in the order of `files`.').optional(),
+  ...publishFields,
+})
+
+const fileList = described(
+  z
+    .array(
+      z.strictObject({
+        path: described(z.string(), 'Path within the site.', 'index.html'),
+        sha256: described(sha256Hex, 'Of its content.', SAMPLE_SHA256),
+        size: described(z.int().nonnegative(), 'In bytes.', 5),
+      }),
+    )
+    .min(1)
+    .max(MAX_BUNDLE_FILES),
+  'All files of the site, changed or not.',
+  [{ path: 'index.html', sha256: SAMPLE_SHA256, size: 5 }],
+)
 
 export const startUploadSchema = z.strictObject({
   files: fileList,
   message: message.optional(),
-  if_version: ifVersion.optional(),
-  spa_fallback: z.boolean().optional(),
-  allow_secrets: z.boolean().optional(),
+  if_version: described(ifVersion, 'Refuses (412) unless this version is live.').optional(),
+  spa_fallback: described(z.boolean(), 'Unknown paths serve index.html.').optional(),
+  allow_secrets: described(z.boolean(), 'Publishes files that look like secrets too.').optional(),
 })
 export type StartUpload = z.infer<typeof startUploadSchema>
 
-export const uploadSchema = z.object({
-  upload_id: z.string(),
-  missing: z.array(sha256Hex),
-  unchanged: z.boolean(),
-  expires_at: time,
-})
+const uploadId = described(z.string(), 'Id of the upload.', 'up_6hd82kq0s3')
+const missing = described(z.array(sha256Hex), 'What the service does not have yet.', [SAMPLE_SHA256])
+
+export const uploadSchema = z
+  .object({
+    upload_id: uploadId,
+    missing,
+    unchanged: described(z.boolean(), 'The live version has exactly these files.', false),
+    expires_at: time('Until when it can be finished.'),
+  })
+  .meta({ id: 'Upload' })
 
 export type StartedUpload = z.infer<typeof uploadSchema>
 
-/** What is not there yet; `arrived` tells the bytes of files that came in part. */
-export const uploadProgressSchema = z.object({
-  upload_id: z.string(),
-  missing: z.array(sha256Hex),
-  arrived: z.record(sha256Hex, z.int()),
-  expires_at: time,
-})
+export const uploadProgressSchema = z
+  .object({
+    upload_id: uploadId,
+    missing,
+    arrived: described(z.record(sha256Hex, z.int()), 'Bytes of files that came in part.', {}),
+    expires_at: time('Until when it can be finished.'),
+  })
+  .meta({ id: 'UploadProgress' })
 
 export type UploadProgress = z.infer<typeof uploadProgressSchema>
 
-export const storedBlobsSchema = z.object({ stored: z.array(sha256Hex) })
+export const storedBlobsSchema = z.object({
+  stored: described(z.array(sha256Hex), 'What has arrived whole.', [SAMPLE_SHA256]),
+})
 
 /** `slug` of a drop that you have, or of one that would be made; `site_id` wins; without both a new drop. */
 export const checkUploadSchema = z.strictObject({
-  site_id: z.string().optional(),
-  slug: slug.optional(),
+  site_id: described(z.string(), 'The site to publish to; wins over `slug`.').optional(),
+  slug: described(z.string().max(200), 'Of a site that you have, or that would be made.', 'my-page').optional(),
   files: fileList,
 })
 export type CheckUpload = z.infer<typeof checkUploadSchema>
 
 export const uploadCheckSchema = changesSchema.extend({
-  /** Null when the drop would be made. */
-  site: z.object({ id: z.string(), slug: z.string() }).nullable(),
-  unchanged: z.boolean(),
-  /** What would have to be sent. */
-  missing: z.object({ file_count: z.int(), byte_size: z.int() }),
+  site: described(z.object({ id: z.string(), slug: z.string() }).nullable(), 'Null when the site would be made.', {
+    id: 'st_4f9kq2m7x1',
+    slug: 'my-page',
+  }),
+  unchanged: described(z.boolean(), 'The live version has exactly these files.', false),
+  missing: described(z.object({ file_count: z.int(), byte_size: z.int() }), 'What would have to be sent.', {
+    file_count: 1,
+    byte_size: 5,
+  }),
 })
 
 export type UploadCheck = z.infer<typeof uploadCheckSchema>
 
+const used = (description: string, example: { used: number; limit: number }) =>
+  described(z.object({ used: z.int(), limit: z.int() }), description, example)
+
 export const usageSchema = z.object({
-  plan: z.string(),
-  drops: z.object({ used: z.int(), limit: z.int() }),
-  storage_bytes: z.object({ used: z.int(), limit: z.int() }),
-  custom_domains: z.object({ used: z.int(), limit: z.int() }),
-  upload_bytes: z.object({ limit: z.int() }),
-  versions_per_drop: z.object({ limit: z.int() }),
-  paused_drops: z.int(),
-  views_30d: z.int(),
+  plan: described(z.string(), 'The plan of the organisation.', 'plus'),
+  drops: used('Active drops.', { used: 4, limit: 25 }),
+  storage_bytes: used('What all kept versions store.', { used: 1_240_000, limit: 2_000_000_000 }),
+  custom_domains: used('Custom domains.', { used: 1, limit: 1 }),
+  upload_bytes: described(z.object({ limit: z.int() }), 'The largest upload.', { limit: 100_000_000 }),
+  versions_per_drop: described(z.object({ limit: z.int() }), 'Versions kept of each drop.', { limit: 10 }),
+  paused_drops: count('Drops that the plan does not allow at present.', 0),
+  views_30d: count('Views of the last 30 days, of all drops.', 512),
 })
 
 export const dailyViewsSchema = z.object({
-  days: z.array(z.object({ day: z.string(), count: z.int() })),
-  total: z.int(),
+  days: described(z.array(z.object({ day: z.string(), count: z.int() })), 'Oldest first.', [
+    { day: '2026-11-15', count: 12 },
+  ]),
+  total: count('Of these days.', 12),
 })

@@ -2,37 +2,15 @@
  * A REST route as a sentence: who may call it, what it takes, what it gives.
  * Input and output are validated by the schemas that also write /api/v1/openapi.json.
  */
-import { z } from 'zod'
+import type { z } from 'zod'
 import type { Actor } from '../actor.ts'
 import { errors } from '../../../shared/errors.ts'
 import { json, noContent } from './reply.ts'
+import { describeOperation, type Access, type OperationSpec } from './operations/operation.ts'
 import { paramsOf, type Method, type PathParams, type Reply, type Request, type Route } from './route.ts'
 
 /** Resolves credentials to an actor; throws 401 for wrong ones. */
 export type Authenticate = (request: Request) => Promise<Actor | undefined>
-
-export type Access =
-  /** No credentials needed. */
-  | 'public'
-  /** Signed in; the e-mail may still be unverified (the exceptions that the specification lists). */
-  | 'account'
-  /** Signed in and verified. */
-  | 'verified'
-
-/** What a route says about itself; /api/v1/openapi.json repeats it. */
-interface OperationSpec {
-  method: Method
-  path: string
-  access: Access
-  summary: string
-  tag: string
-  body?: z.ZodType
-  query?: z.ZodType
-  /** Set instead of `body` when the handler reads the request itself (multipart, raw bytes). */
-  consumes?: string
-  status: number
-  output: z.ZodType | undefined
-}
 
 interface ApiCall<Path extends string, Body extends z.ZodType, Query extends z.ZodType, Who extends Access, Admitted> {
   request: Request
@@ -51,6 +29,7 @@ interface ApiRouteSpec<
   Who extends Access,
   Admitted,
 > extends OperationSpec {
+  method: Method
   path: Path
   access: Who
   /** Called before the body is read; throws to refuse. `run` gets what it gives. */
@@ -149,36 +128,4 @@ async function readBody(request: Request, schema: z.ZodType, maxBytes: number | 
     (request.header('content-length') !== undefined || request.header('transfer-encoding') !== undefined)
   if (!hasBody && schema.safeParse({}).success) return {}
   return request.json(maxBytes)
-}
-
-function describeOperation(spec: OperationSpec): Record<string, unknown> {
-  const parameters = [...spec.path.matchAll(/:([a-z_0-9]+)/g)].map((match) => ({
-    name: match[1],
-    in: 'path',
-    required: true,
-    schema: { type: 'string' },
-  }))
-  return {
-    summary: spec.summary,
-    tags: [spec.tag],
-    security: spec.access === 'public' ? [] : [{ token: [] }],
-    ...(parameters.length > 0 ? { parameters } : {}),
-    ...(spec.body
-      ? { requestBody: { content: { 'application/json': { schema: toJsonSchema(spec.body, 'input') } } } }
-      : {}),
-    ...(spec.consumes ? { requestBody: { content: { [spec.consumes]: {} } } } : {}),
-    responses: {
-      [spec.status]: spec.output
-        ? { description: 'Success', content: { 'application/json': { schema: toJsonSchema(spec.output, 'output') } } }
-        : { description: 'Done, no content' },
-      default: {
-        description: 'Error',
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-      },
-    },
-  }
-}
-
-function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): unknown {
-  return z.toJSONSchema(schema, { io, unrepresentable: 'any', target: 'draft-2020-12' })
 }

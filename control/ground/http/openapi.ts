@@ -1,15 +1,41 @@
 /** GET /api/v1/openapi.json: the REST API described by the routes themselves. */
 import { json } from './reply.ts'
 import type { Route } from './route.ts'
+import type { Operation } from './operations/operation.ts'
+import type { Schema } from './operations/sample.ts'
 
 export interface OpenApiOptions {
   readonly baseUrl: string
   readonly version: string
+  /** What each tag is about, in the order in which readers meet them. */
+  readonly tags: readonly Tag[]
+  /** Name of the cookie that carries a session of the dashboard. */
+  readonly sessionCookie: string
+}
+
+export interface Tag {
+  readonly name: string
+  readonly description: string
+}
+
+/** An operation of the document, which has a name that generated clients call it by. */
+export type NamedOperation = Operation & { readonly operationId: string }
+
+export interface OpenApiDocument {
+  readonly openapi: string
+  readonly info: Readonly<Record<string, unknown>>
+  readonly servers: readonly { readonly url: string }[]
+  readonly tags: readonly Tag[]
+  readonly paths: Readonly<Record<string, Readonly<Record<string, NamedOperation>>>>
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>
+    readonly securitySchemes: Readonly<Record<string, unknown>>
+  }
 }
 
 const API_PREFIX = '/api/v1'
 
-const ERROR_SCHEMA = {
+const ERROR_SCHEMA: Schema = {
   type: 'object',
   required: ['error'],
   properties: {
@@ -26,16 +52,15 @@ const ERROR_SCHEMA = {
 /** OpenAPI 3.1; routes without an `operation` (pages) are left out. */
 export function openApiDocument(
   routes: readonly Route[],
-  { baseUrl, version }: OpenApiOptions,
-): Record<string, unknown> {
-  const paths: Record<string, Record<string, unknown>> = {}
+  { baseUrl, version, tags, sessionCookie }: OpenApiOptions,
+): OpenApiDocument {
+  const schemas: Record<string, Schema> = { Error: ERROR_SCHEMA }
+  const paths: Record<string, Record<string, NamedOperation>> = {}
   for (const route of routes) {
     if (!route.operation) continue
     const path = openApiPath(route.path)
-    paths[path] = {
-      ...paths[path],
-      [route.method.toLowerCase()]: { operationId: operationId(route), ...route.operation },
-    }
+    const operation = withComponents({ operationId: operationId(route), ...route.operation }, schemas)
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation }
   }
   return {
     openapi: '3.1.0',
@@ -45,14 +70,21 @@ export function openApiDocument(
       description: 'Publishes static sites at HTTPS addresses and keeps every upload as a version.',
     },
     servers: [{ url: `${baseUrl}${API_PREFIX}` }],
+    tags,
     paths,
     components: {
-      schemas: { Error: ERROR_SCHEMA },
+      schemas,
       securitySchemes: {
         token: {
           type: 'http',
           scheme: 'bearer',
           description: 'An API token from the dashboard settings, or an OAuth token with scope cli.',
+        },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: sessionCookie,
+          description: "The dashboard's own session, from its own pages (or with their Origin header).",
         },
       },
     },
@@ -60,10 +92,23 @@ export function openApiDocument(
 }
 
 /** The document never changes while the process lives, so it is written once. */
-export function openApiRoute(routes: readonly Route[], options: OpenApiOptions): Route {
-  const document = openApiDocument(routes, options)
+export function openApiRoute(document: OpenApiDocument): Route {
   const reply = json(200, document, { 'cache-control': 'public, max-age=300', 'access-control-allow-origin': '*' })
   return { method: 'GET', path: `${API_PREFIX}/openapi.json`, handle: () => reply }
+}
+
+/** Moves the named parts of an operation's schemas (`$defs`) to the components, where generators find their names. */
+function withComponents<Value>(value: Value, schemas: Record<string, Schema>): Value {
+  if (Array.isArray(value)) return value.map((part: unknown) => withComponents(part, schemas)) as Value
+  if (typeof value !== 'object' || value === null) return value
+  const kept: Record<string, unknown> = {}
+  for (const [name, part] of Object.entries(value)) {
+    if (name === '$defs') Object.assign(schemas, withComponents(part, schemas))
+    else if (name === '$ref') kept[name] = String(part).replace('#/$defs/', '#/components/schemas/')
+    // Samples are values, not schemas.
+    else kept[name] = name === 'example' || name === 'examples' ? part : withComponents(part, schemas)
+  }
+  return kept as Value
 }
 
 /** `/api/v1/sites/:id` → `/sites/{id}`, relative to the server above. */

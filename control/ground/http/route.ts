@@ -3,6 +3,7 @@
  * Only control/ground/http knows hyper-express.
  */
 import type { Readable } from 'node:stream'
+import type { Operation } from './operations/operation.ts'
 
 /** Names of the `:name` parts of a path. */
 type ParamName<Path extends string> = Path extends `${string}:${infer Rest}`
@@ -79,5 +80,5 @@ export interface Route {
   readonly path: string
   handle(request: Request): Promise<Reply> | Reply
   /** What /api/v1/openapi.json says about it; set by `apiRoute`. */
-  readonly operation?: Readonly<Record<string, unknown>>
+  readonly operation?: Operation
 }

@@ -1,19 +1,21 @@
 import { z } from 'zod'
 import { MAX_NAME_CHARS } from '../../../shared/limits.ts'
 import type { ApiRouteFactory } from '../../ground/http/api.ts'
+import { described } from '../../ground/http/operations/described.ts'
 import type { Route } from '../../ground/http/route.ts'
 import type { Tokens } from './tokens.ts'
 
 const tokenSchema = z.strictObject({
-  id: z.string(),
-  name: z.string(),
-  /** The last characters, to tell tokens apart. */
-  hint: z.string(),
-  created_at: z.iso.datetime(),
-  last_used_at: z.iso.datetime().nullable(),
+  id: described(z.string(), 'Id of the token.', 'tok_5k2n8s0d1q'),
+  name: described(z.string(), 'What you called it.', 'CI'),
+  hint: described(z.string(), 'Its last characters, to tell tokens apart.', '9f3a'),
+  created_at: described(z.iso.datetime(), 'When it was made.', '2026-11-15T09:00:00.000Z'),
+  last_used_at: described(z.iso.datetime().nullable(), 'To the minute; null when never.', null),
 })
 
-const newTokenSchema = z.strictObject({ name: z.string().trim().min(1).max(MAX_NAME_CHARS) })
+const newTokenSchema = z.strictObject({
+  name: described(z.string().trim().min(1).max(MAX_NAME_CHARS), 'What it is for.', 'CI'),
+})
 
 const tag = 'Account'
 
@@ -42,11 +44,15 @@ export function tokenRoutes({ apiRoute, tokens }: { apiRoute: ApiRouteFactory; t
       method: 'POST',
       path: '/api/v1/tokens',
       access: 'verified',
+      sessionOnly: true,
       summary: 'Create an API token; it is shown once (dashboard session only)',
       tag,
       body: newTokenSchema,
       status: 201,
-      output: z.strictObject({ ...tokenSchema.shape, token: z.string() }),
+      output: z.strictObject({
+        ...tokenSchema.shape,
+        token: described(z.string(), 'The token itself, shown this once.', 'dw_Yk3s…'),
+      }),
       async run({ actor, body }) {
         const { id, name, hint, token, createdAt } = await tokens.create(actor, body.name)
         return { id, name, hint, created_at: createdAt.toISOString(), last_used_at: null, token }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { errors } from '../../../shared/errors.ts'
 import { siteStates } from '../../../shared/route-record.ts'
 import type { ApiRouteFactory } from '../../ground/http/api.ts'
+import { described } from '../../ground/http/operations/described.ts'
 import type { Route } from '../../ground/http/route.ts'
 import type { Organisations } from '../organisations/organisations.ts'
 import { tenantSchema, toTenant } from '../organisations/schemas.ts'
@@ -15,18 +16,32 @@ const expiringSchema = z.strictObject({
   expires_at: z.iso.datetime(),
 })
 
-const meSchema = z.strictObject({
-  user: z.strictObject({ id: z.string(), email: z.string(), email_verified: z.boolean() }),
-  /** The organisation that this credential acts for. */
-  organisation: z.strictObject({ id: z.string(), name: z.string(), plan: z.string() }),
-  role: z.enum(['owner', 'admin', 'member']),
-  plan: z.string(),
-  country: z.string(),
-  currency: z.string(),
-  organisations: z.array(tenantSchema),
-  /** Drops with fewer than fourteen days left, or expired ones that can be brought back. */
-  expiring: z.array(expiringSchema),
-})
+const meSchema = z
+  .strictObject({
+    user: described(z.strictObject({ id: z.string(), email: z.string(), email_verified: z.boolean() }), 'You.', {
+      id: 'usr_2b8q6v3n1s',
+      email: 'you@example.com',
+      email_verified: true,
+    }),
+    organisation: described(
+      z.strictObject({ id: z.string(), name: z.string(), plan: z.string() }),
+      'The organisation that this credential acts for.',
+      { id: 'org_7c1m4x9d2k', name: 'Example Ltd', plan: 'business' },
+    ),
+    role: described(z.enum(['owner', 'admin', 'member']), 'Yours in it.', 'owner'),
+    plan: described(z.string(), 'Its plan.', 'business'),
+    country: described(z.string(), 'Which decides the currency.', 'DE'),
+    currency: described(z.string(), 'Of its invoices.', 'eur'),
+    organisations: described(z.array(tenantSchema), 'All that you belong to.', [
+      { id: 'org_7c1m4x9d2k', name: 'Example Ltd', plan: 'business', role: 'owner', personal: false },
+    ]),
+    expiring: described(
+      z.array(expiringSchema),
+      'Drops with fewer than fourteen days left, or expired ones that can be brought back.',
+      [],
+    ),
+  })
+  .meta({ id: 'Account' })
 
 interface AccountRoutesDependencies {
   readonly apiRoute: ApiRouteFactory

@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import type { ApiRouteFactory } from '../../ground/http/api.ts'
+import { described } from '../../ground/http/operations/described.ts'
 import type { Route } from '../../ground/http/route.ts'
 import type { Organisations } from './organisations.ts'
 import { invitationSchema, memberSchema, tenantSchema, toInvitation, toMember, toTenant } from './schemas.ts'
 import { GIVABLE_ROLES } from './rules.ts'
 
-const nameSchema = z.strictObject({ name: z.string() })
+const nameSchema = z.strictObject({ name: described(z.string(), 'Its name.', 'Example Ltd') })
 const givableRole = z.enum(GIVABLE_ROLES)
 const tag = 'Organisation'
 
@@ -63,7 +64,8 @@ export function organisationRoutes({
       method: 'POST',
       path: '/api/v1/organisations/:id/switch',
       access: 'verified',
-      summary: 'Act for this organisation from now on (dashboard session)',
+      sessionOnly: true,
+      summary: 'Act for this organisation from now on (dashboard session only)',
       tag,
       status: 200,
       output: tenantSchema,
@@ -75,7 +77,7 @@ export function organisationRoutes({
       access: 'verified',
       summary: 'Make another member the owner',
       tag,
-      body: z.strictObject({ user_id: z.string() }),
+      body: z.strictObject({ user_id: described(z.string(), 'Id of a member.', 'usr_2b8q6v3n1s') }),
       status: 204,
       output: undefined,
       run: async ({ actor, params, body }) => organisations.transfer(actor, params.id, body.user_id),
@@ -96,7 +98,7 @@ export function organisationRoutes({
       access: 'verified',
       summary: "Change a member's role",
       tag,
-      body: z.strictObject({ role: givableRole }),
+      body: z.strictObject({ role: described(givableRole, 'What they may do from now on.', 'admin') }),
       status: 200,
       output: memberSchema,
       run: async ({ actor, params, body }) =>
@@ -128,7 +130,10 @@ export function organisationRoutes({
       access: 'verified',
       summary: 'Invite a person by mail',
       tag,
-      body: z.strictObject({ email: z.string(), role: givableRole.default('member') }),
+      body: z.strictObject({
+        email: described(z.string(), 'Whom to invite.', 'ada@example.com'),
+        role: described(givableRole.default('member'), 'What they will be.', 'member'),
+      }),
       status: 201,
       output: invitationSchema,
       run: async ({ actor, params, body }) => toInvitation(await organisations.invite(actor, params.id, body)),
@@ -149,7 +154,7 @@ export function organisationRoutes({
       access: 'verified',
       summary: 'Accept an invitation with the token of its link',
       tag,
-      body: z.strictObject({ token: z.string() }),
+      body: z.strictObject({ token: described(z.string(), 'From the link in the mail.', 'k3s9d0f2') }),
       status: 200,
       output: tenantSchema,
       run: async ({ actor, body }) => toTenant(await organisations.accept(actor, body.token)),

@@ -1,31 +1,40 @@
 /** Organisations as the API shows them. */
 import { z } from 'zod'
+import { described } from '../../ground/http/operations/described.ts'
 import type { InvitationRow, MemberRow, MembershipRow } from './queries.ts'
 
 const roleSchema = z.enum(['owner', 'admin', 'member'])
 
-export const tenantSchema = z.strictObject({
-  id: z.string(),
-  name: z.string(),
-  plan: z.string(),
-  role: roleSchema,
-  personal: z.boolean(),
-})
+const time = (description: string) => described(z.iso.datetime(), description, '2026-11-15T09:00:00.000Z')
 
-export const memberSchema = z.strictObject({
-  user_id: z.string(),
-  email: z.string(),
-  role: roleSchema,
-  joined_at: z.iso.datetime(),
-})
+export const tenantSchema = z
+  .strictObject({
+    id: described(z.string(), 'Id of the organisation.', 'org_7c1m4x9d2k'),
+    name: described(z.string(), 'Its name.', 'Example Ltd'),
+    plan: described(z.string(), 'What is paid for.', 'business'),
+    role: described(roleSchema, 'Yours in it.', 'owner'),
+    personal: described(z.boolean(), 'The one that came with the account.', false),
+  })
+  .meta({ id: 'Organisation' })
 
-export const invitationSchema = z.strictObject({
-  id: z.string(),
-  email: z.string(),
-  role: roleSchema,
-  created_at: z.iso.datetime(),
-  expires_at: z.iso.datetime(),
-})
+export const memberSchema = z
+  .strictObject({
+    user_id: described(z.string(), 'Id of the person.', 'usr_2b8q6v3n1s'),
+    email: described(z.string(), 'Their mail address.', 'ada@example.com'),
+    role: described(roleSchema, 'What they may do.', 'member'),
+    joined_at: time('When they joined.'),
+  })
+  .meta({ id: 'Member' })
+
+export const invitationSchema = z
+  .strictObject({
+    id: described(z.string(), 'Id of the invitation.', 'inv_9s3d5f7g1h'),
+    email: described(z.string(), 'Whom it was mailed to.', 'ada@example.com'),
+    role: described(roleSchema, 'What they will be.', 'member'),
+    created_at: time('When it was sent.'),
+    expires_at: time('When its link ends.'),
+  })
+  .meta({ id: 'Invitation' })
 
 export function toTenant({ id, name, plan, role, personal }: MembershipRow): z.output<typeof tenantSchema> {
   return { id, name, plan, role, personal }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ApiRouteFactory } from '../../ground/http/api.ts'
 import { json } from '../../ground/http/reply.ts'
+import { described } from '../../ground/http/operations/described.ts'
 import type { Route } from '../../ground/http/route.ts'
 import type { Billing } from './billing.ts'
 import { INTERVALS, SOLD_PLANS } from './rules.ts'
@@ -9,17 +10,23 @@ import { INTERVALS, SOLD_PLANS } from './rules.ts'
 const MAX_EVENT_BYTES = 1_000_000
 
 const tag = 'Billing'
-const linkSchema = z.object({ url: z.string() })
+const linkSchema = z.object({
+  url: described(
+    z.string(),
+    'A page of the payment processor, to open in a browser.',
+    'https://checkout.example.com/c/pay',
+  ),
+})
 const overviewSchema = z.object({
-  configured: z.boolean(),
-  plan: z.string(),
-  currency: z.string(),
-  status: z.string().nullable(),
-  interval: z.string().nullable(),
-  current_period_end: z.iso.datetime().nullable(),
-  cancel_at_period_end: z.boolean(),
-  past_due_since: z.iso.datetime().nullable(),
-  grace_ends_at: z.iso.datetime().nullable(),
+  configured: described(z.boolean(), 'Payments are switched on.', true),
+  plan: described(z.string(), 'The plan of the organisation.', 'plus'),
+  currency: described(z.string(), 'Of its invoices.', 'eur'),
+  status: described(z.string().nullable(), 'Of the subscription; null without one.', 'active'),
+  interval: described(z.string().nullable(), 'How often it is paid.', 'monthly'),
+  current_period_end: described(z.iso.datetime().nullable(), 'Paid until.', '2026-12-15T09:00:00.000Z'),
+  cancel_at_period_end: described(z.boolean(), 'It ends then.', false),
+  past_due_since: described(z.iso.datetime().nullable(), 'Since when a payment is missing.', null),
+  grace_ends_at: described(z.iso.datetime().nullable(), 'Until when the plan stays without it.', null),
 })
 
 export function billingRoutes({ apiRoute, billing }: { apiRoute: ApiRouteFactory; billing: Billing }): Route[] {
@@ -41,7 +48,10 @@ export function billingRoutes({ apiRoute, billing }: { apiRoute: ApiRouteFactory
       tag,
       summary: 'Start a subscription at the payment processor',
       status: 200,
-      body: z.strictObject({ plan: z.enum(SOLD_PLANS), interval: z.enum(INTERVALS).default('monthly') }),
+      body: z.strictObject({
+        plan: described(z.enum(SOLD_PLANS), 'What to buy.', 'plus'),
+        interval: described(z.enum(INTERVALS).default('monthly'), 'How often to pay.', 'annual'),
+      }),
       output: linkSchema,
       run: ({ actor, body }) => billing.checkout(actor, body),
     }),

@@ -1,16 +1,20 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { loadAssets } from '../../../control/doors/dashboard/frame/assets.ts'
 import { problemText, safeNext } from '../../../control/doors/dashboard/frame/handlers.ts'
 import { createLayout, type Viewer } from '../../../control/doors/dashboard/frame/layout.ts'
 import { sparkline, viewsChart } from '../../../control/doors/dashboard/parts/charts.ts'
 import { consentPage } from '../../../control/doors/dashboard/sign-in/consent-view.ts'
-import { docsPage } from '../../../control/doors/dashboard/public/docs-view.ts'
+import { apiTagPage } from '../../../control/doors/dashboard/public/docs/api-view.ts'
 import { qrCode } from '../../../control/doors/dashboard/parts/qr.ts'
 import { staffPage } from '../../../control/doors/dashboard/staff/staff-view.ts'
 import { bytesInWords, relativeTime } from '../../../control/doors/dashboard/parts/words.ts'
 import type { Html } from '../../../shared/pages/html.ts'
 import { errors } from '../../../shared/errors.ts'
+import { openApiDocument } from '../../../control/ground/http/openapi.ts'
+import { described } from '../../../control/ground/http/operations/described.ts'
+import { describeOperation } from '../../../control/ground/http/operations/operation.ts'
 import type { Reply, Route } from '../../../control/ground/http/route.ts'
 
 function textOf(reply: Reply): string {
@@ -132,7 +136,7 @@ test('the proof of work in the browser is SHA-256', async () => {
 })
 
 test('the consent page names the client as text, and its form may lead to the redirect alone', () => {
-  const render = createLayout(loadAssets())
+  const render = createLayout(loadAssets(), 'https://dropway.example')
   const reply = render(
     viewer,
     consentPage(viewer, {
@@ -166,37 +170,48 @@ test('the consent page names the host that was verified, and no other as the mak
     hidden: {},
   }
   const render = (verifiedHost: string | undefined) =>
-    textOf(createLayout(loadAssets())(viewer, consentPage(viewer, { ...asked, verifiedHost })))
+    textOf(
+      createLayout(loadAssets(), 'https://dropway.example')(viewer, consentPage(viewer, { ...asked, verifiedHost })),
+    )
   expect(render('app.example')).toContain('<dt>Made by</dt><dd><strong>app.example</strong> (verified)</dd>')
   expect(render(undefined)).toContain('<dt>Made by</dt><dd>unknown</dd>')
   expect(render(undefined)).not.toContain('(verified)')
 })
 
-test('the docs describe an operation with a call that can be pasted', () => {
+test('the reference describes an operation with a call that can be pasted', () => {
   const route: Route = {
     method: 'POST',
     path: '/api/v1/sites/:id/upload',
     handle: () => ({ status: 201 }),
-    operation: {
+    operation: describeOperation({
+      method: 'POST',
+      path: '/api/v1/sites/:id/upload',
+      access: 'verified',
       summary: 'Publish <one> file',
-      tags: ['Versions'],
-      security: [{ token: [] }],
-      requestBody: { content: { 'multipart/form-data': {} } },
-      responses: {
-        201: {
-          description: 'ok',
-          content: { 'application/json': { schema: { type: 'object', properties: { url: { type: 'string' } } } } },
-        },
-      },
-    },
+      tag: 'Versions',
+      form: z.object({ file: z.file() }),
+      formSamples: { page: { file: 'page.html' } },
+      query: z.object({
+        days: z
+          .int()
+          .meta({ examples: [7] })
+          .optional(),
+      }),
+      status: 201,
+      output: z.object({ url: described(z.string(), 'Its address.', 'https://my-page.example') }),
+    }),
   }
-  const page = docsPage(
-    [route, { method: 'GET', path: '/page', handle: () => ({ status: 200 }) }],
-    'https://dropway.example',
-  )
-  const text = (page.body as Html).text
+  const document = openApiDocument([route, { method: 'GET', path: '/page', handle: () => ({ status: 200 }) }], {
+    baseUrl: 'https://dropway.example',
+    version: '1',
+    tags: [{ name: 'Versions', description: 'About versions.' }],
+    sessionCookie: 'session',
+  })
+  const map = { guides: [], api: [] }
+  const text = (apiTagPage(document, 'Versions', map, 'https://dropway.example').body as Html).text
   expect(text).toContain('Publish &lt;one&gt; file')
   expect(text).toContain('-F file=@page.html')
-  expect(text).toContain('&quot;https://dropway.example/api/v1/sites/$ID/upload&quot;')
+  expect(text).toContain('&quot;https://dropway.example/api/v1/sites/$SITE_ID/upload?days=7&quot;')
+  expect(text).toContain('https://my-page.example')
   expect(text).not.toContain('/page<')
 })

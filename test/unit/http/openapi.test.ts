@@ -23,11 +23,16 @@ const routes: Route[] = [
   { method: 'GET', path: '/page', handle: () => json(200, null) },
 ]
 
+const options = {
+  baseUrl: 'https://dropway.example',
+  version: '1.2.3',
+  tags: [{ name: 'Sites', description: 'Sites.' }],
+  sessionCookie: 'session',
+}
+
 test('the document lists the API, not the pages, with path parameters, schemas and security', () => {
   // Written and read again, as a client gets it.
-  const document = JSON.parse(
-    JSON.stringify(openApiDocument(routes, { baseUrl: 'https://dropway.example', version: '1.2.3' })),
-  )
+  const document = JSON.parse(JSON.stringify(openApiDocument(routes, options)))
   expect(document['openapi']).toBe('3.1.0')
   expect(document['servers']).toEqual([{ url: 'https://dropway.example/api/v1' }])
   expect(Object.keys(document['paths'])).toEqual(['/sites/{id}'])
@@ -40,7 +45,7 @@ test('the document lists the API, not the pages, with path parameters, schemas a
 })
 
 test('the route serves the same document', async () => {
-  const route = openApiRoute(routes, { baseUrl: 'https://dropway.example', version: '1' })
+  const route = openApiRoute(openApiDocument(routes, options))
   const reply = await route.handle(undefined as never)
   expect(JSON.parse(reply.body as string)).toHaveProperty(['paths', '/sites/{id}'])
 })

@@ -35,13 +35,15 @@ const STYLES = [
 
 interface Asset {
   readonly type: string
-  readonly body: string
+  readonly body: string | Buffer
 }
 
 export interface Assets {
   /** Address of the style sheet. */
   readonly style: string
   readonly icon: string
+  /** Address of the picture that messengers show beside a link, 1200 × 630. */
+  readonly socialImage: string
   /** Address of a script by the name of its source, e.g. `landing`. */
   script(name: string): string
   readonly routes: Route[]
@@ -49,7 +51,7 @@ export interface Assets {
 
 export function loadAssets(): Assets {
   const files = new Map<string, Asset>()
-  const add = (name: string, extension: string, type: string, body: string): string => {
+  const add = (name: string, extension: string, type: string, body: string | Buffer): string => {
     const file = `${name}.${createHash('sha256').update(body).digest('hex').slice(0, 12)}.${extension}`
     files.set(file, { type, body })
     return `/assets/${file}`
@@ -60,6 +62,7 @@ export function loadAssets(): Assets {
   return {
     style: add('dashboard', 'css', 'text/css; charset=utf-8', css),
     icon: add('icon', 'svg', 'image/svg+xml', FAVICON_SVG),
+    socialImage: add('social', 'png', 'image/png', readFileSync(path.join(SOURCES, 'social.png'))),
     script(name) {
       const address = scripts.get(name)
       if (address === undefined) throw new Error(`There is no script ${name}.ts`)
@@ -108,7 +111,9 @@ function assetRoute(files: ReadonlyMap<string, Asset>): Route {
         'x-content-type-options': 'nosniff',
         vary: 'accept-encoding',
       }
-      if (!/\bbr\b/.test(request.header('accept-encoding') ?? '')) return { status: 200, headers, body: asset.body }
+      // A picture is compressed already.
+      if (Buffer.isBuffer(asset.body) || !/\bbr\b/.test(request.header('accept-encoding') ?? ''))
+        return { status: 200, headers, body: asset.body }
       let body = compressed.get(name)
       if (!body) compressed.set(name, (body = compress(asset.body)))
       return { status: 200, headers: { ...headers, 'content-encoding': 'br' }, body: await body }

@@ -27,6 +27,8 @@ export type AccountViewer = Viewer & { readonly signedIn: NonNullable<Viewer['si
 export interface Page {
   readonly title: string
   readonly description?: string
+  /** Path that search engines and messengers know the page by; pages for one person have none. */
+  readonly canonical?: string
   readonly body: Content
   /** Names of scripts in browser/. */
   readonly scripts?: readonly string[]
@@ -49,10 +51,13 @@ export interface Flash {
 
 export type RenderPage = (viewer: Viewer, page: Page) => Reply
 
-export function createLayout(assets: Pick<Assets, 'style' | 'icon' | 'script'>): RenderPage {
+export function createLayout(
+  assets: Pick<Assets, 'style' | 'icon' | 'script' | 'socialImage'>,
+  baseUrl: string,
+): RenderPage {
   return (viewer, page) => {
     const nonce = randomBytes(16).toString('base64url')
-    return htmlReply(page.status ?? 200, renderDocument(assets, viewer, page, nonce).text, {
+    return htmlReply(page.status ?? 200, renderDocument(assets, viewer, page, nonce, baseUrl).text, {
       ...securityHeaders(nonce, page.formTargets ?? []),
       ...page.headers,
       ...(viewer.cookies.length > 0 ? { 'set-cookie': viewer.cookies } : {}),
@@ -84,18 +89,21 @@ function securityHeaders(nonce: string, formTargets: readonly string[]): Record<
 }
 
 function renderDocument(
-  assets: Pick<Assets, 'style' | 'icon' | 'script'>,
+  assets: Pick<Assets, 'style' | 'icon' | 'script' | 'socialImage'>,
   viewer: Viewer,
   page: Page,
   nonce: string,
+  baseUrl: string,
 ): Html {
+  const description = page.description ?? 'Publish a page, a folder or a whole site in ten seconds.'
   return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width,initial-scale=1">
 <title>${page.title} · Dropway</title>
-<meta name="description" content="${page.description ?? 'Publish a page, a folder or a whole site in ten seconds.'}">
+<meta name="description" content="${description}">
+${page.canonical !== undefined && sharedAs({ title: page.title, description, url: baseUrl + page.canonical, image: baseUrl + assets.socialImage })}
 <meta name="color-scheme" content="light dark">
 <link rel="icon" href="${assets.icon}" type="image/svg+xml">
 <link rel="stylesheet" href="${assets.style}" nonce="${nonce}">
@@ -120,6 +128,26 @@ ${footer()}
 </body>
 </html>
 `
+}
+
+/** What search engines and messengers show of a page. */
+function sharedAs({
+  title,
+  description,
+  url,
+  image,
+}: Readonly<Record<'title' | 'description' | 'url' | 'image', string>>): Html {
+  return html`<link rel="canonical" href="${url}">
+<meta property="og:type" content="website">
+<meta property="og:site_name" content="Dropway">
+<meta property="og:title" content="${title}">
+<meta property="og:description" content="${description}">
+<meta property="og:url" content="${url}">
+<meta property="og:image" content="${image}">
+<meta property="og:image:width" content="1200">
+<meta property="og:image:height" content="630">
+<meta property="og:image:alt" content="Dropway: drop a file, get an address">
+<meta name="twitter:card" content="summary_large_image">`
 }
 
 function header(viewer: Viewer, { section, next }: Page): Html {

@@ -2,22 +2,24 @@
 import { MAX_REPORT_CHARS } from '../../../../shared/limits.ts'
 import { errors } from '../../../../shared/errors.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
+import type { OpenApiDocument } from '../../../ground/http/openapi.ts'
 import type { Route } from '../../../ground/http/route.ts'
 import { REPORT_REASONS, type ReportReason } from '../../../drops/trust/trust.ts'
 import { flashOf } from '../frame/flash.ts'
 import { orShow, problemText, type Handlers } from '../frame/handlers.ts'
 import type { DashboardServices } from '../frame/services.ts'
-import { docsPage } from './docs-view.ts'
+import { createDocs } from './docs/docs-pages.ts'
+import { factsOf } from './facts.ts'
 import { galleryPage, reportPage } from './gallery-view.ts'
 
 export function publicRoutes(
   { config, gallery, trust, clock }: DashboardServices,
   handlers: Handlers,
-  apiRoutes: readonly Route[],
+  api: OpenApiDocument,
 ): Route[] {
-  const docs = docsPage(apiRoutes, config.baseUrl)
+  const docs = createDocs(handlers, api, factsOf(config), config.baseUrl)
   return [
-    handlers.page('/docs', () => docs),
+    ...docs.routes,
     handlers.page('/gallery', async ({ request }) => {
       const order = request.query.get('order') === 'popular' ? 'popular' : 'newest'
       return galleryPage({ entries: await gallery.list(order), order, now: clock.now() })

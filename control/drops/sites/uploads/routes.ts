@@ -2,6 +2,8 @@
 import { z } from 'zod'
 import { MAX_FILE_LIST_BYTES } from '../../../../shared/limits.ts'
 import { parse, requireActor, type ApiRouteFactory, type Authenticate } from '../../../ground/http/api.ts'
+import { described } from '../../../ground/http/operations/described.ts'
+import { describeOperation } from '../../../ground/http/operations/operation.ts'
 import { paramsOf, type PathParams, type Route } from '../../../ground/http/route.ts'
 import { reply } from '../propagation.ts'
 import * as schemas from '../schemas.ts'
@@ -13,6 +15,11 @@ const uploadPath = `${root}/:upload_id` as const
 const blobPath = `${uploadPath}/blobs/:sha256` as const
 const tag = 'Versions'
 
+const offsetHeader = described(
+  z.coerce.number<number>('upload-offset must be a number').int().nonnegative(),
+  'How many bytes of the file have arrived before.',
+)
+
 interface UploadRoutesDependencies {
   apiRoute: ApiRouteFactory
   authenticate: Authenticate
@@ -20,12 +27,6 @@ interface UploadRoutesDependencies {
 }
 
 export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDependencies): Route[] {
-  const operation = (summary: string, status: number) => ({
-    summary,
-    tags: [tag],
-    security: [{ token: [] }],
-    responses: { [status]: { description: 'Success' } },
-  })
   return [
     apiRoute({
       method: 'POST',
@@ -68,7 +69,8 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
       tag,
       summary: 'Send several small files: parts of a form, each named by its sha256',
       status: 200,
-      consumes: 'multipart/form-data',
+      form: z.object({}).catchall(z.file()),
+      formSamples: { files: { [schemas.SAMPLE_SHA256]: 'index.html' } },
       output: schemas.storedBlobsSchema,
       run: async ({ actor, request, params }) => ({
         stored: await uploads.receiveSeveral(actor, placeOf(params), (take) =>
@@ -81,7 +83,15 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
     {
       method: 'GET',
       path: blobPath,
-      operation: operation('How much of a file has arrived', 200),
+      operation: describeOperation({
+        method: 'GET',
+        path: blobPath,
+        access: 'verified',
+        tag,
+        summary: 'How much of a file has arrived',
+        status: 200,
+        answerHeaders: z.object({ 'upload-offset': offsetHeader }),
+      }),
       async handle(request) {
         const actor = await requireActor(authenticate, request, 'verified')
         const params = paramsOf(blobPath, request)
@@ -92,13 +102,19 @@ export function uploadRoutes({ apiRoute, authenticate, uploads }: UploadRoutesDe
     {
       method: 'PUT',
       path: blobPath,
-      operation: operation('Send a file, or the rest of it', 204),
+      operation: describeOperation({
+        method: 'PUT',
+        path: blobPath,
+        access: 'verified',
+        tag,
+        summary: 'Send a file, or the rest of it',
+        headers: z.object({ 'upload-offset': offsetHeader.default(0) }),
+        takesBytes: true,
+        status: 204,
+      }),
       async handle(request) {
         const actor = await requireActor(authenticate, request, 'verified')
-        const offset = parse(
-          z.coerce.number('upload-offset must be a number').int().nonnegative(),
-          request.header('upload-offset') ?? '0',
-        )
+        const offset = parse(offsetHeader, request.header('upload-offset') ?? '0')
         const params = paramsOf(blobPath, request)
         const file = { hash: params.sha256, offset, body: request.stream() }
         await uploads.receive(actor, placeOf(params), file)

@@ -1,0 +1,100 @@
+/** `/docs`: guides, and the API reference. */
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { errors } from '../../../../../shared/errors.ts'
+import { html } from '../../../../../shared/pages/html.ts'
+import type { OpenApiDocument } from '../../../../ground/http/openapi.ts'
+import type { Route } from '../../../../ground/http/route.ts'
+import type { Handlers } from '../../frame/handlers.ts'
+import type { Page } from '../../frame/layout.ts'
+import { renderText, type Facts } from '../markdown-text.ts'
+import { apiOverviewPage, apiTagPage, tagPath } from './api-view.ts'
+import { docsFrame, idOf, type DocsMap } from './frame-view.ts'
+
+const FOLDER = path.join(import.meta.dirname, 'guides')
+
+/** In reading order; each is a file of `guides/`. */
+const GUIDES = ['quick-start'] as const
+
+/** Paths of all pages of the docs, for the sitemap. */
+export interface Docs {
+  readonly routes: Route[]
+  readonly paths: readonly string[]
+}
+
+export function createDocs(handlers: Handlers, document: OpenApiDocument, facts: Facts, baseUrl: string): Docs {
+  const guides = GUIDES.map((name) => ({
+    name,
+    path: `/docs/${name}`,
+    ...renderText(readFileSync(path.join(FOLDER, `${name}.md`), 'utf8'), facts, name),
+  }))
+  const map: DocsMap = {
+    guides: guides.map(({ path: address, title }) => ({ path: address, title })),
+    api: [
+      { path: '/docs/api', title: 'Overview' },
+      ...document.tags.map(({ name }) => ({ path: tagPath(name), title: name })),
+    ],
+  }
+  // Nothing in them changes while the process lives.
+  const guidePages = new Map<string, Page>(
+    guides.map((guide) => [
+      guide.name,
+      docsFrame(map, { ...guide, description: guide.description ?? guide.title, body: guide.body }),
+    ]),
+  )
+  const tagPages = new Map<string, Page>(
+    document.tags.map(({ name }) => [idOf(name), apiTagPage(document, name, map, baseUrl)]),
+  )
+  const index = indexPage(guides)
+  const overview = apiOverviewPage(document, map, baseUrl)
+
+  return {
+    paths: ['/docs', ...map.guides.map((guide) => guide.path), ...map.api.map((page) => page.path)],
+    routes: [
+      handlers.page('/docs', () => index),
+      handlers.page('/docs/api', () => overview),
+      handlers.page('/docs/api/:tag', ({ params }) => requirePage(tagPages, params.tag)),
+      handlers.page('/docs/:guide', ({ params }) => requirePage(guidePages, params.guide)),
+    ],
+  }
+}
+
+function requirePage(pages: ReadonlyMap<string, Page>, name: string): Page {
+  const page = pages.get(name)
+  if (!page) throw errors.notFound('page of the docs')
+  return page
+}
+
+function indexPage(
+  guides: readonly { readonly path: string; readonly title: string; readonly description: string | undefined }[],
+): Page {
+  return {
+    title: 'Docs',
+    section: 'docs',
+    description: 'Guides for publishing with Dropway: browser, command line, assistants, CI, domains, and the API.',
+    canonical: '/docs',
+    body: html`
+      <div class="head">
+        <div>
+          <h1>Docs</h1>
+          <p class="lead">Short guides with samples that work as they stand, and the whole API.</p>
+        </div>
+      </div>
+      <ul class="grid plain">
+        ${guides.map(({ path: address, title, description }) => card(address, title, description ?? ''))}
+        ${card('/docs/api', 'API reference', 'Every endpoint, with a sample call and a sample answer.')}
+      </ul>
+    `,
+  }
+}
+
+function card(address: string, title: string, text: string) {
+  return html`
+    <li>
+      <a class="card guide-card" href="${address}">
+        <h2>${title}</h2>
+        <p class="soft">${text}</p>
+      </a>
+    </li>
+  `
+}

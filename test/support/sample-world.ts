@@ -1,0 +1,203 @@
+/** What the samples of the API reference speak of, really there: a site with versions, an organisation with people. */
+import { createHash } from 'node:crypto'
+import { mkdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import yazl from 'yazl'
+import { FormBrowser } from './form-browser.ts'
+import { mailedLink } from './mailbox.ts'
+import { connectWithToken } from './mcp-client.ts'
+import type { Account, Stack } from './stack.ts'
+import type { StripeStandIn } from './stripe-stand-in.ts'
+
+const PASSWORD = 'correct horse battery staple'
+/** The hash in the samples. */
+const SAMPLE_SHA256 = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824'
+
+/** Variables of a sample's command, and what stands in it for an id that only an earlier answer knows. */
+export interface Prepared {
+  readonly variables: Readonly<Record<string, string>>
+  readonly replaced: Readonly<Record<string, string>>
+}
+
+export interface SampleWorld {
+  /** Makes what this operation needs, anew, so that no sample depends on another. */
+  prepare(operationId: string): Promise<Prepared>
+}
+
+export async function createSampleWorld(stack: Stack, stripe: StripeStandIn, folder: string): Promise<SampleWorld> {
+  await writeSampleFiles(folder)
+  const owner = await stack.createAccount('business', { email: 'you@example.com', password: PASSWORD })
+  const ada = await stack.createAccount('free', { email: 'ada@example.com' })
+  const browser = new FormBrowser(stack, '198.51.100.10')
+  await browser.send('/signin', { email: owner.email, password: PASSWORD })
+  const ownerApi = apiOf(stack, owner)
+  const seenInvitations = new Set<string>()
+  let domains = 0
+  let contents = 0
+
+  async function newSite(): Promise<{ SITE_ID: string; VERSION_ID: string }> {
+    const site = await stack.publish(owner, '<title>One</title>first')
+    await stack.publish(owner, '<title>Two</title>second', site)
+    const versions = await ownerApi<{ version_id: string }[]>(`/sites/${site.id}/versions`)
+    return { SITE_ID: site.id, VERSION_ID: versions.at(-1)!.version_id }
+  }
+
+  /** What the service has not seen yet: five bytes, as in the samples. */
+  async function newContent(): Promise<{ text: string; sha256: string }> {
+    const text = `h${String(++contents).padStart(4, '0')}`
+    await writeFile(path.join(folder, 'index.html'), text)
+    return { text, sha256: createHash('sha256').update(text).digest('hex') }
+  }
+
+  async function newUpload(siteId: string, sha256: string): Promise<string> {
+    const files = [{ path: 'index.html', sha256, size: 5 }]
+    return (await ownerApi<{ upload_id: string }>(`/sites/${siteId}/uploads`, { files })).upload_id
+  }
+
+  async function invite(organisationId: string): Promise<{ id: string; token: string }> {
+    const { id } = await ownerApi<{ id: string }>(`/organisations/${organisationId}/invitations`, { email: ada.email })
+    return { id, token: await newestInvitation() }
+  }
+
+  /** Waits for the mail of the last one: those before it are in the mailbox too. */
+  async function newestInvitation(): Promise<string> {
+    for (;;) {
+      const token = new URL(await mailedLink(stack, ada.email, '/invitation')).searchParams.get('token')!
+      if (!seenInvitations.has(token)) {
+        seenInvitations.add(token)
+        return token
+      }
+      await sleep(50)
+    }
+  }
+
+  /** In place of those before: a free plan has three. */
+  async function newOrganisation(): Promise<string> {
+    const all = await ownerApi<{ id: string; role: string; personal: boolean }[]>('/organisations')
+    for (const { id } of all.filter(({ role, personal }) => role === 'owner' && !personal))
+      await stack.fetch(`/api/v1/organisations/${id}`, { token: owner.token, method: 'DELETE' })
+    return (await ownerApi<{ id: string }>('/organisations', { name: 'Example Ltd' })).id
+  }
+
+  async function withMember(): Promise<string> {
+    const organisation = await newOrganisation()
+    await apiOf(stack, ada)('/invitations/accept', { token: (await invite(organisation)).token })
+    return organisation
+  }
+
+  async function newDomain(siteId: string): Promise<string> {
+    const name = `www.sample-${++domains}.example.org`
+    await ownerApi(`/sites/${siteId}/domains`, { domain: name })
+    return name
+  }
+
+  async function contentToken(): Promise<string> {
+    const client = await connectWithToken(stack, owner.token, 'modern')
+    const result = await client.callTool({ name: 'service_upload', arguments: { name: 'index.html' } })
+    await client.close()
+    return /\/api\/v1\/content\/([\w.-]+)/.exec(JSON.stringify(result))![1]!
+  }
+
+  /** Someone who pays already. */
+  async function customer(): Promise<Account> {
+    const account = await stack.createAccount()
+    const { url } = await apiOf(stack, account)<{ url: string }>('/billing/checkout', { plan: 'plus' })
+    await stripe.pay(url)
+    for (const event of stripe.undelivered) {
+      const { body, signature } = stripe.sign(event)
+      const headers = { 'content-type': 'application/json', 'stripe-signature': signature }
+      await stack.fetch('/stripe/webhook', { body, headers })
+    }
+    return account
+  }
+
+  /** What only some operations need. */
+  const special: Readonly<
+    Record<string, (site: string, content: { text: string; sha256: string }) => Promise<Partial<Prepared>>>
+  > = {
+    post_sites_id_uploads_upload_id_finish: async (site, { text, sha256 }) => {
+      const UPLOAD_ID = await newUpload(site, sha256)
+      await stack.fetch(`/api/v1/sites/${site}/uploads/${UPLOAD_ID}/blobs/${sha256}`, {
+        token: owner.token,
+        method: 'PUT',
+        body: text,
+      })
+      return { variables: { UPLOAD_ID } }
+    },
+    put_content_token: async () => ({ variables: { TOKEN: await contentToken() } }),
+    post_invitations_accept: async () => ({
+      variables: { DROPWAY_TOKEN: ada.token },
+      replaced: { k3s9d0f2: (await invite(await newOrganisation())).token },
+    }),
+    delete_tokens_id: async () => {
+      const { id } = (await browser.api('/tokens', { json: { name: 'Old' } })).json<{ id: string }>()
+      return { variables: { TOKEN_ID: id } }
+    },
+    delete_organisations_id_invitations_invitation_id: async () => {
+      const ORGANISATION_ID = await newOrganisation()
+      return { variables: { ORGANISATION_ID, INVITATION_ID: (await invite(ORGANISATION_ID)).id } }
+    },
+    post_organisations_id_invitations: async () => ({
+      variables: { ORGANISATION_ID: await newOrganisation() },
+      replaced: { 'ada@example.com': 'grace@example.com' },
+    }),
+    get_organisations_id_invitations: async () => {
+      const ORGANISATION_ID = await newOrganisation()
+      await invite(ORGANISATION_ID)
+      return { variables: { ORGANISATION_ID } }
+    },
+    post_billing_checkout: async () => ({ variables: { DROPWAY_TOKEN: (await stack.createAccount()).token } }),
+    post_billing_portal: async () => ({ variables: { DROPWAY_TOKEN: (await customer()).token } }),
+  }
+
+  return {
+    async prepare(operationId) {
+      const { SITE_ID, VERSION_ID } = await newSite()
+      const needs = (part: string): boolean => operationId.includes(part)
+      const content = await newContent()
+      const extra = await special[operationId]?.(SITE_ID, content)
+      const ORGANISATION_ID =
+        needs('organisations_id') && extra?.variables?.['ORGANISATION_ID'] === undefined ? await withMember() : ''
+      return {
+        variables: {
+          DROPWAY_TOKEN: owner.token,
+          DROPWAY_SESSION: browser.cookies.get('__Host-dropway_session') ?? '',
+          SITE_ID,
+          VERSION_ID,
+          UPLOAD_ID: needs('uploads_upload_id') ? await newUpload(SITE_ID, content.sha256) : '',
+          SHA256: content.sha256,
+          DOMAIN: needs('domains_domain') ? await newDomain(SITE_ID) : '',
+          ORGANISATION_ID,
+          USER_ID: ada.user_id,
+          ...extra?.variables,
+        },
+        replaced: {
+          st_4f9kq2m7x1: SITE_ID,
+          usr_2b8q6v3n1s: ada.user_id,
+          [SAMPLE_SHA256]: content.sha256,
+          ...extra?.replaced,
+        },
+      }
+    },
+  }
+}
+
+/** Calls as this account; a body makes it a POST. Throws what was refused. */
+function apiOf(stack: Stack, { token }: Pick<Account, 'token'>) {
+  return async <Value>(target: string, json?: unknown): Promise<Value> => {
+    const answer = await stack.fetch(`/api/v1${target}`, { token, ...(json === undefined ? {} : { json }) })
+    if (answer.status >= 300) throw new Error(`${target} answered ${answer.status}: ${answer.text()}`)
+    return (answer.status === 204 ? undefined : answer.json()) as Value
+  }
+}
+
+async function writeSampleFiles(folder: string): Promise<void> {
+  await mkdir(path.join(folder, 'css'), { recursive: true })
+  await writeFile(path.join(folder, 'page.html'), '<title>Hello</title><h1>Hello</h1>')
+  await writeFile(path.join(folder, 'css', 'site.css'), 'h1 { color: teal }')
+  const archive = new yazl.ZipFile()
+  archive.addBuffer(Buffer.from('<h1>Zipped</h1>'), 'index.html')
+  archive.end()
+  await writeFile(path.join(folder, 'site.zip'), archive.outputStream)
+}
