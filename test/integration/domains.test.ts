@@ -360,6 +360,12 @@ describe('from name to certificate', () => {
       await database.sql`select certificates::text as text from certificates union all select acme_account::text from acme_account`
     expect(rows.length).toBeGreaterThan(1)
     expect(JSON.stringify(rows)).not.toMatch(/PRIVATE KEY|BEGIN/)
+
+    // One that does not take them all is not called complete.
+    const refusing = new Redis(server.url, { db: 1 })
+    await refusing.set(keys.certificates, 'of another type')
+    await expect(domains.republishCertificates(refusing)).rejects.toThrow('WRONGTYPE')
+    refusing.disconnect()
   })
 })
 

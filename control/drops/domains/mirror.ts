@@ -2,7 +2,7 @@
  * A copy in Postgres of what the edges keep in Redis about certificates (sealed bundles, retry states, the ACME
  * account), so that a Redis that lost everything is filled again and no certificate has to be ordered twice.
  */
-import type { Redis } from 'ioredis'
+import type { ChainableCommander, Redis } from 'ioredis'
 import { certificateFacts, openBundle } from '../../../shared/certificate-bundle.ts'
 import { decodeRetryState, type RetryState } from '../../../shared/certificate-retry.ts'
 import { keys } from '../../../shared/keys.ts'
@@ -104,7 +104,7 @@ export function createMirror({ sql, redis, secrets, log }: MirrorDependencies): 
         if (!last) break
         const pipeline = target.pipeline()
         for (const { name, sealed } of page) pipeline.hsetnx(keys.certificates, name, sealed)
-        await pipeline.exec()
+        await allTaken(pipeline)
         after = last.name
       }
       const pipeline = target.pipeline()
@@ -114,7 +114,13 @@ export function createMirror({ sql, redis, secrets, log }: MirrorDependencies): 
         pipeline.hsetnx(keys.acmeRetry, name, JSON.stringify(state))
       const account = await queries.readAccount(sql)
       if (account !== undefined) pipeline.setnx(keys.acmeAccount, account)
-      await pipeline.exec()
+      await allTaken(pipeline)
     },
   }
+}
+
+/** A command can be refused alone. The snapshot is called complete after this, so nothing may be missing. */
+async function allTaken(pipeline: ChainableCommander): Promise<void> {
+  const refused = (await pipeline.exec())?.find(([error]) => error)?.[0]
+  if (refused) throw refused
 }
