@@ -49,6 +49,7 @@ const KNOWLEDGE_MS = 250
 
 export class Checker {
   readonly violations: Violation[] = []
+  onLevel: (edge: SimulatedEdge) => void = () => {}
   readonly #world: World
   readonly #redis: SimulatedRedis
   readonly #acknowledged: Acknowledged[] = []
@@ -157,6 +158,7 @@ export class Checker {
       const following = edge.isFollowing()
       if (following && edge.followingSince === undefined) {
         edge.followingSince = this.#world.now
+        this.onLevel(edge)
         if (this.#redisIsBehind) continue
         for (const { operation, host, revision, at } of this.#acknowledged)
           if (at + KNOWLEDGE_MS < this.#world.now && postgres.state.operations.has(operation))

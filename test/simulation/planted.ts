@@ -48,12 +48,6 @@ export const mistakes: readonly Mistake[] = [
     'ofSnapshot !== undefined &&',
   ),
   mistake(
-    'a restored database forgets that it was when it has lost the race for Redis',
-    publisher,
-    'if (!own.ofThisLife) return history\n',
-    '',
-  ),
-  mistake(
     'a new history is published before it is committed',
     publisher,
     'if (!own.ofThisLife) return history\n',

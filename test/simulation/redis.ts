@@ -42,7 +42,10 @@ export class SimulatedRedis {
   #clockSkewMs = 0
   #versions = new Map<string, number>()
   #undo: (() => void)[] = []
-  /** What the transaction under way has written: replicas get all of it or nothing. */
+  /**
+   * What the transaction under way has written: replicas get all of it or nothing. Seen with Redis 7.0: where the stream to
+   * a replica was cut anywhere between MULTI and EXEC, the promoted replica had no key of it.
+   */
   #together: (() => void)[] | undefined
   #readers = new Set<Reader>()
   /** Chance that one command inside a transaction is refused (no memory left). */

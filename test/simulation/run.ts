@@ -187,6 +187,8 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
         checker.setBack(postgres.state.operations, backup.operations)
         needsOperator ||= action.traceless
         return postgres.restore(backup, action.traceless)
+      case 'new history':
+        return void controls.find((each) => each.isRunning && each.postgres === postgres)?.beginHistory()
       case 'postgres failover': {
         // One that was promoted a moment ago and does not know it yet could be the right one as well.
         const knowsItself = postgres.state.history.life === postgres.life
@@ -240,6 +242,13 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
   }
 
   world.onEvent = () => checker.watch(edges, postgres)
+  // Visitors come as soon as an edge is level.
+  checker.onLevel = (edge) =>
+    world.after(VISIT_AFTER_MS, () => {
+      if (!edge.listening) return
+      for (const host of versions.keys())
+        for (let worker = 0; worker < edge.workers; worker++) visit(edge, worker, host)
+    })
   for (const control of controls) control.start()
   for (const edge of edges) edge.start()
   for (const { at, action } of scenario.actions) world.after(at, () => act(action))

@@ -14,6 +14,8 @@ export type Action =
   | { readonly kind: 'redis refuses'; readonly ms: number }
   | { readonly kind: 'backup' }
   | { readonly kind: 'restore'; readonly traceless: boolean }
+  /** An operator asks for one, once, and does not look whether it worked. */
+  | { readonly kind: 'new history' }
   | { readonly kind: 'postgres failover'; readonly lag: number; readonly leavesOld: boolean }
   /** A machine room is lost: Postgres fails over to one that lagged, and Redis comes back empty. */
   | { readonly kind: 'room lost'; readonly lag: number }
@@ -47,6 +49,9 @@ const WINDOWS_MS = [400, 1000, 2500, 5000]
 /** Misfortunes come together, and so do publishers. */
 const CLUSTERED = 0.3
 const MAX_CLUSTER_GAP_MS = 60
+/** Some runs have a new history that meets something while it is published, or while the edges read it. */
+const PAIRED = 0.2
+const COMPANION_GAPS_MS = [250, 1800]
 
 export function scenarioOf(seed: number): Scenario {
   const random = createRandom(seed ^ 0x5e_ed_5e_ed)
@@ -69,8 +74,21 @@ export function scenarioOf(seed: number): Scenario {
     if (random.chance(0.08)) return { at, action: { kind: 'certificate', host: random.below(hosts) } }
     const what = random.pick(CHANGES)
     return { at, action: { kind: 'change', what, host: random.below(hosts), control: random.below(controls) } }
-  }).toSorted((a, b) => a.at - b.at)
-  return { seed, controls, edges, workers: random.between(1, 2), logLength: random.pick([2, 3, 6, 100]), actions }
+  })
+  if (random.chance(PAIRED)) {
+    const at = random.between(FIRST_ACTION_MS, FIRST_ACTION_MS + window)
+    const after = random.pick(COMPANION_GAPS_MS)
+    actions.push({ at, action: random.pick(SETBACKS)(random, edges, controls) })
+    actions.push({ at: at + random.below(after), action: random.pick(COMPANIONS)(random, edges, controls) })
+  }
+  return {
+    seed,
+    controls,
+    edges,
+    workers: random.between(1, 2),
+    logLength: random.pick([2, 3, 6, 100]),
+    actions: actions.toSorted((a, b) => a.at - b.at),
+  }
 }
 
 const CHANGES: readonly Change[] = [
@@ -128,4 +146,20 @@ const FAULTS: readonly Draw[] = [
   (random, edges) => ({ kind: 'edge stops', which: random.below(edges), ms: random.between(20, 2500) }),
   (random, edges) => ({ kind: 'worker dies', which: random.below(edges), whenTold: random.chance(0.5) }),
   (random, _, controls) => ({ kind: 'control dies', which: random.below(controls), ms: random.between(50, 2500) }),
+]
+
+/** What a new history begins with. */
+const SETBACKS: readonly Draw[] = [
+  () => ({ kind: 'new history' }),
+  (random) => ({ kind: 'restore', traceless: random.chance(0.3) }),
+  (random) => ({ kind: 'postgres failover', lag: random.below(5), leavesOld: false }),
+]
+
+const COMPANIONS: readonly Draw[] = [
+  (random, _, controls) => ({ kind: 'control dies', which: random.below(controls), ms: random.between(50, 1000) }),
+  (random, _, controls) => ({ kind: 'cut', whom: 'control', which: random.below(controls) }),
+  (random) => ({ kind: 'redis refuses', ms: random.between(100, 600) }),
+  (random) => ({ kind: 'postgres down', ms: random.between(100, 600) }),
+  (random) => ({ kind: 'room lost', lag: random.between(1, 3) }),
+  (random) => ({ kind: 'room lost', lag: random.between(1, 3) }),
 ]
