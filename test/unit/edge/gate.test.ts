@@ -149,7 +149,9 @@ describe('the password of a drop', () => {
     expect(signatures).toBe(2)
   })
 
-  test('as long as one may be is checked, whatever is longer is not', async () => {
+  test('as short or long as one may be is checked, whatever is longer is not', async () => {
+    const short = locked({ password: { hash: await hashPassword('?'), generation: 1 } })
+    expect(await desk().try(short, { password: '?' })).toMatchObject({ kind: 'unlocked' })
     const long = 'p'.repeat(256)
     const route = locked({ password: { hash: await hashPassword(long), generation: 1 } })
     const longer = locked({ password: { hash: await hashPassword(`${long}p`), generation: 1 } })
@@ -176,6 +178,11 @@ describe('the password of a drop', () => {
         work: undefined,
       })
     }
+  })
+
+  test('an empty one opens nothing, whatever is stored', async () => {
+    const route = locked({ password: { hash: await hashPassword(''), generation: 1 } })
+    expect(await desk().try(route, { password: '' })).toMatchObject({ kind: 'wrong' })
   })
 
   test('a cookie is worth nothing at another drop, for another password or for another generation', async () => {
@@ -274,6 +281,22 @@ describe('guessing', () => {
     expect(here.told.at(-1)).toMatchObject({ proofId: expect.any(String) })
     there.unlock.hear(here.told.at(-1)!)
     expect(await there.try(locked(), { password: 'password', proof })).toEqual(limited)
+  })
+
+  test('an answer that was not asked for is not used up', async () => {
+    const at = desk()
+    const proof = proofFor(await guess(at, 10, locked(), '203.0.113.1'))
+    await guess(at, 8)
+    for (const free of [9, 10, 11])
+      expect(await at.try(locked(), { password: 'no', proof }), String(free)).toMatchObject(wrong)
+    expect(await at.try(locked(), { password: 'no', proof })).toEqual(limited)
+  })
+
+  test('nothing is asked where there is no password any more', async () => {
+    const at = desk()
+    await guess(at, 10)
+    expect(at.unlock.workFor(locked(), at.arrival())).toEqual(work)
+    expect(at.unlock.workFor(locked({ password: null }), at.arrival())).toBeUndefined()
   })
 
   test('an answer is good at another worker and another edge', async () => {
