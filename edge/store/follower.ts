@@ -6,7 +6,8 @@
  *      ▲                     (snapshot)     ▲─────────────────────────────────────────────────┘
  *      └── any error: wait, connect again; the replica keeps serving meanwhile
  *
- * Level is a follower that serves all that stood in the log when it had reconciled. An edge that starts listens then.
+ * Level is a follower that serves a complete snapshot and all that stood in the log when it had reconciled. An edge that
+ * starts listens then.
  *
  * Reconciling: when the epoch in Redis is not the one the replica was built from, or the log was trimmed past our
  * position, the whole snapshot is applied. Nothing is ever forgotten on the way: without an epoch (FLUSHALL, a new Redis)
@@ -300,7 +301,7 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
   async function follow(connection: RedisConnection, level: string): Promise<void> {
     let { position } = replica.progress()
     while (!stopped && !reconcileNeeded) {
-      if (!following && compareStreamIds(position, level) >= 0) becomeLevel()
+      if (!following && hasSnapshot() && compareStreamIds(position, level) >= 0) becomeLevel()
       if (asideFrom !== undefined) {
         await timers.sleep(RECONNECT_MS)
         continue
@@ -347,6 +348,11 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
       blocking?.disconnect()
       if (!stopped && !reconcileNeeded) await timers.sleep(RECONNECT_MS)
     }
+  }
+
+  /** Or stands aside from one that is older than its own. */
+  function hasSnapshot(): boolean {
+    return asideFrom !== undefined || replica.progress().epoch !== ''
   }
 
   function becomeLevel(): void {

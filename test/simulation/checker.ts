@@ -66,7 +66,7 @@ export class Checker {
   /** When the database was set back and lost an operation with that; others were never part of it. */
   readonly #lostAt = new Map<number, number>()
   #setBackAt = 0
-  #redisLostAt = -1
+  #redisLostAt = 0
 
   constructor(world: World, redis: SimulatedRedis) {
     this.#world = world
@@ -136,13 +136,9 @@ export class Checker {
     return Math.max(position, listed) + KNOWLEDGE_MS < this.#world.now
   }
 
-  /** Control ought to know of it: it became level, and Redis has lost nothing since. */
-  #isRegistered({ followingSince }: SimulatedEdge): boolean {
-    return (
-      followingSince !== undefined &&
-      followingSince > this.#redisLostAt &&
-      followingSince + KNOWLEDGE_MS < this.#world.now
-    )
+  /** Control ought to know of it: it became level, and Redis has lost nothing since, nor while the edge was told so. */
+  #isRegistered({ followingSince = 0 }: SimulatedEdge): boolean {
+    return followingSince > this.#redisLostAt + KNOWLEDGE_MS && followingSince + KNOWLEDGE_MS < this.#world.now
   }
 
   /** Has a newer history begun since, long enough ago for everyone to know? */

@@ -138,9 +138,10 @@ export const mistakes: readonly Mistake[] = [
   mistake(
     'it is level before it has read the log',
     follower,
-    '!following && compareStreamIds(position, level) >= 0',
-    '!following',
+    'hasSnapshot() && compareStreamIds(position, level) >= 0',
+    'hasSnapshot()',
   ),
+  mistake('it is level before there is a snapshot', follower, 'hasSnapshot() && ', ''),
   mistake(
     'a registration that Redis refused counts',
     follower,
