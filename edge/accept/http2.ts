@@ -5,6 +5,7 @@ import type { Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import type { Exchange, HeaderList } from '../context.ts'
 import type { Connection, ExchangeHandlers } from './connection.ts'
+import { createHeaderWeight } from './header-weight.ts'
 import { resetConnection } from './raw-socket.ts'
 import { readForm } from './read-form.ts'
 import { IDLE_MS, MAX_HEADER_BYTES } from './timeouts.ts'
@@ -64,6 +65,7 @@ type KnownSocket = TLSSocket & { [kConnection]: Connection; [kSocket]: TLSSocket
 
 export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Http2Side {
   const sessions = new Set<KnownSession>()
+  const headerWeight = createHeaderWeight()
   const server = http2.createServer({
     settings: {
       maxConcurrentStreams: MAX_CONCURRENT_STREAMS,
@@ -118,6 +120,7 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
     if (session === undefined) return
     session[kMeter].requests += 1
     session[kMeter].hasAsked = true
+    headerWeight.add(rawHeaders)
     onExchange(new Http2Exchange(stream, headers, rawHeaders, session[kConnection], onAnswer))
   })
   return {
