@@ -553,7 +553,8 @@ describe('audience and revocation', () => {
     expect((await callMcp(tokens.access_token)).status).toBe(200)
     const page = (await person.browser.open('/account/apps')).text()
     const entry = page.split('<li class="card">').find((part) => part.includes('Revocable editor'))!
-    const fields = formFields(entry, '/account/apps/revoke')
+    const question = /\/account\/apps\/revoke\?id=\w+/.exec(entry)![0]
+    const fields = formFields((await person.browser.open(question)).text(), '/account/apps/revoke')
     // Someone else knows the id: that is not enough.
     const theirs = (await stranger.browser.open('/account')).text()
     const csrf = formFields(theirs, /<form[^>]*action="([^"]+)"/.exec(theirs)![1]!)['csrf']!

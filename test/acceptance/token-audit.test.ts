@@ -54,7 +54,7 @@ test('made by the operator, on the page and over the API', async () => {
 
 test('revoked on the page and over the API', async () => {
   const [first, second] = (await browser.api('/tokens')).json<Token[]>()
-  expect((await browser.send('/account/tokens', { id: first!.id }, '/account/tokens/revoke')).status).toBe(303)
+  expect((await browser.send(`/account/tokens/revoke?id=${first!.id}`, {}, '/account/tokens/revoke')).status).toBe(303)
   expect((await browser.api(`/tokens/${second!.id}`, { method: 'DELETE' })).status).toBe(204)
   expect((await entriesOf('token.revoked')).map(({ subject }) => subject)).toEqual([second!.id, first!.id])
 })

@@ -98,7 +98,8 @@ test.each([{ javaScript: true }, { javaScript: false }])(
     expect(memory.tokens.refresh_token).not.toBe(before.refresh_token)
 
     await visitor.goto('/account/apps')
-    await page.getByRole('button', { name: 'Revoke Test assistant' }).click()
+    await page.getByRole('link', { name: 'Revoke… Test assistant' }).click()
+    await page.getByRole('button', { name: 'Revoke it' }).click()
     await page.getByText('Nothing is connected').waitFor()
     memory.address = undefined
     await expect(listDrops()).rejects.toBeInstanceOf(UnauthorizedError)

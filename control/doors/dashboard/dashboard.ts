@@ -41,20 +41,23 @@ export function createDashboard(services: DashboardServices): Dashboard {
   }
 
   return {
-    routes: (api) => [
-      ...assets.routes,
-      ...landingRoutes(services, handlers),
-      ...publicRoutes(services, handlers, api),
-      ...authRoutes(services, handlers),
-      ...deviceRoutes(services, handlers),
-      ...previewRoutes(services, handlers),
-      ...templateRoutes(services, handlers),
-      ...sitesRoutes(services, handlers),
-      ...siteSettingsRoutes(services, handlers),
-      ...siteDomainsRoutes(services, handlers),
-      ...accountRoutes(services, handlers),
-      ...staffRoutes(services, handlers),
-    ],
+    routes(api) {
+      const pages = [
+        ...assets.routes,
+        ...landingRoutes(services, handlers),
+        ...publicRoutes(services, handlers, api),
+        ...authRoutes(services, handlers),
+        ...deviceRoutes(services, handlers),
+        ...previewRoutes(services, handlers),
+        ...templateRoutes(services, handlers),
+        ...sitesRoutes(services, handlers),
+        ...siteSettingsRoutes(services, handlers),
+        ...siteDomainsRoutes(services, handlers),
+        ...accountRoutes(services, handlers),
+        ...staffRoutes(services, handlers),
+      ]
+      return [...pages, ...handlers.doors(pages)]
+    },
     notFound: (request) =>
       show(
         request,

@@ -25,6 +25,12 @@ export async function findOwnSite(sql: Sql, orgId: string, siteId: string): Prom
   return site
 }
 
+export async function findOrganisationOf(sql: Sql, siteId: string): Promise<string | undefined> {
+  const [site] = await sql<{ orgId: string | null }[]>`
+    select org_id as "orgId" from sites where id = ${siteId} and deleted_at is null`
+  return site?.orgId ?? undefined
+}
+
 /** Locks the organisation's own site of that slug; no other site gets it meanwhile. */
 export async function lockOwnSlug(sql: Sql, orgId: string, slug: string): Promise<string | undefined> {
   const [site] = await sql<{ id: string }[]>`

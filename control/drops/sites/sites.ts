@@ -82,6 +82,8 @@ export interface Sites {
   find(sql: Sql, siteId: string): Promise<SiteFacts | undefined>
   showAll(sites: readonly SiteFacts[]): Promise<ApiSite[]>
   get(actor: Actor, siteId: string): Promise<ApiSite>
+  /** Whose a drop is, for a person who may belong to several organisations. */
+  organisationOf(siteId: string): Promise<string | undefined>
   /** The id of a drop that is named by its slug, its address or the id itself. */
   findId(actor: Pick<Actor, 'orgId'>, name: string): Promise<string>
   list(actor: Actor): Promise<ApiSite[]>
@@ -297,6 +299,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     find: queries.findSite,
     showAll,
     get: showOwn,
+    organisationOf: (siteId) => queries.findOrganisationOf(sql, siteId),
 
     async findId(actor, name) {
       if (name.startsWith('st_')) return name

@@ -7,7 +7,7 @@ import { errors } from '../../../shared/errors.ts'
 import { equalTexts, hashSecret, randomSecret, type Secrets } from '../../../shared/secrets.ts'
 import { cookie } from '../../ground/http/reply.ts'
 import type { Request } from '../../ground/http/route.ts'
-import { isCrossOrigin } from './same-origin.ts'
+import { isCrossOrigin, isSameOrigin } from './same-origin.ts'
 import { SESSION_COOKIE } from './sessions.ts'
 
 export const CSRF_FIELD = 'csrf'
@@ -16,6 +16,11 @@ const VISITOR_COOKIE = '__Host-dropway_csrf'
 export interface Csrf {
   /** The token for the forms of a page; `setCookie` must go out with the page when present. */
   csrfToken(request: Request): { token: string; setCookie: string | undefined }
+  /**
+   * `stale`: from a page of ours, by what the browser says itself, but made for another session. Nothing may be done
+   * with it; it may be shown again. `foreign`: nothing says that it is ours.
+   */
+  standing(request: Request, form: URLSearchParams): 'good' | 'stale' | 'foreign'
   /** Throws 403 unless the form came from one of our pages, in this browser, in this session. */
   requireCsrf(request: Request, form: URLSearchParams): void
 }
@@ -32,7 +37,17 @@ export function createCsrf({ secrets, baseUrl }: { secrets: Pick<Secrets, 'sign'
     return visitor ? { kind: 'visitor', value: visitor } : undefined
   }
 
+  function standing(request: Request, form: URLSearchParams): 'good' | 'stale' | 'foreign' {
+    const bound = binding(request)
+    const given = form.get(CSRF_FIELD) ?? ''
+    // Old browsers and plain tools send neither header: then the token alone has to be right.
+    if (isCrossOrigin(request, baseUrl)) return 'foreign'
+    if (bound && equalTexts(tokenFor(bound.kind, bound.value), given)) return 'good'
+    return isSameOrigin(request, baseUrl) ? 'stale' : 'foreign'
+  }
+
   return {
+    standing,
     csrfToken(request) {
       const bound = binding(request)
       if (bound) return { token: tokenFor(bound.kind, bound.value), setCookie: undefined }
@@ -40,14 +55,10 @@ export function createCsrf({ secrets, baseUrl }: { secrets: Pick<Secrets, 'sign'
       return { token: tokenFor('visitor', value), setCookie: cookie(VISITOR_COOKIE, value) }
     },
     requireCsrf(request, form) {
-      const bound = binding(request)
-      const given = form.get(CSRF_FIELD) ?? ''
-      // Old browsers and plain tools send neither header: then the token alone has to be right.
-      if (isCrossOrigin(request, baseUrl) || !bound || !equalTexts(tokenFor(bound.kind, bound.value), given)) {
+      if (standing(request, form) !== 'good')
         throw errors.forbidden(
           'This form is out of date or came from another page. Go back, reload the page and send it again.',
         )
-      }
     },
   }
 }

@@ -23,7 +23,7 @@ function textOf(reply: Reply): string {
 }
 
 const viewer: Viewer = {
-  signedIn: { email: 'a@example.com', emailVerified: true, isStaff: false },
+  signedIn: { email: 'a@example.com', orgId: 'org_1', emailVerified: true, isStaff: false, organisations: [] },
   csrf: 'token',
   cookies: [],
 }

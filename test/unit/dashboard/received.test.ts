@@ -44,6 +44,7 @@ async function receive(parts: readonly Part[], accepts: 'page' | 'any' = 'any', 
     publishing: { receive: () => intake },
     capBytes: 1,
     accepts,
+    fields: new URLSearchParams(),
     admit,
   })
   return { ...form, calls: calls.filter((call) => call !== 'abort') }

@@ -1,19 +1,12 @@
 /** `/account`: profile, sessions, tokens, connected apps, organisation, plan, log, export and delete. */
-import { may } from '../../../ground/actor.ts'
+import { may, type Actor } from '../../../ground/actor.ts'
 import { errors } from '../../../../shared/errors.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import { readAuditLog } from '../../../people/audit/audit.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
 import { flashOf } from '../frame/flash.ts'
-import {
-  orShow,
-  problemText,
-  type AccountFormRequest,
-  type AccountRequest,
-  type Answer,
-  type Handlers,
-} from '../frame/handlers.ts'
+import type { AccountRequest, Handlers } from '../frame/handlers.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import {
   accountPage,
@@ -21,14 +14,19 @@ import {
   dataBody,
   logBody,
   profileBody,
+  revokeAppBody,
+  revokeTokenBody,
   sessionsBody,
   tokensBody,
-  type AccountSection,
   type AppEntry,
 } from './account-view.ts'
 import { messagePage } from '../parts/message-page.ts'
 import { organisationRoutes } from './organisation-pages.ts'
 import { planRoutes } from './plan-pages.ts'
+
+/** These ask first, on a page of their own. */
+const REVOKE_TOKEN = { on: '/account/tokens/revoke', keeps: ['id'], verified: true } as const
+const REVOKE_APP = { on: '/account/apps/revoke', keeps: ['id'], verified: false } as const
 
 export function accountRoutes(services: DashboardServices, handlers: Handlers): Route[] {
   return [
@@ -46,17 +44,6 @@ function profileRoutes(
   { accounts, organisations, billing, config }: DashboardServices,
   { accountPage: page, accountForm: form, page: goodbye }: Handlers,
 ): Route[] {
-  /** Shows a refusal on the card's own page. */
-  const refused =
-    (section: AccountSection, body: (asked: AccountRequest) => Html | Promise<Html>) =>
-    (asked: AccountFormRequest, act: () => Promise<Answer>): Promise<Answer> =>
-      orShow(act, async (problem) =>
-        accountPage(section, await body(asked), {
-          flash: { tone: 'bad', text: problemText(problem) },
-          status: problem.status,
-        }),
-      )
-  const onProfile = refused('', ({ viewer }) => profileBody(viewer))
   const showData = async ({ viewer, actor }: AccountRequest): Promise<Html> => {
     const owned = (await organisations.list(actor)).filter(({ role }) => role === 'owner')
     return dataBody(viewer, {
@@ -64,44 +51,37 @@ function profileRoutes(
       keptMs: config.personalDataKeptMs,
     })
   }
-  const onData = refused('/data', showData)
 
   return [
     page('/account', ({ request, viewer }) => accountPage('', profileBody(viewer), flashOf(request))),
-    form('/account/email', { verified: false }, (asked) =>
-      onProfile(asked, async () => {
-        await accounts.requestEmailChange(asked.actor, {
-          newEmail: asked.form.get('email') ?? '',
-          password: asked.form.get('password') ?? '',
-        })
-        return seeOther('/account?done=mailed')
-      }),
-    ),
-    form('/account/password', { verified: false }, (asked) =>
-      onProfile(asked, async () => {
-        const endTokensAndApps = asked.form.get('end_all') === 'on'
+    form('/account/email', { on: '/account', verified: false }, async ({ actor, form: sent }) => {
+      await accounts.requestEmailChange(actor, {
+        newEmail: sent.get('email') ?? '',
+        password: sent.get('password') ?? '',
+      })
+      return seeOther('/account?done=mailed')
+    }),
+    form(
+      '/account/password',
+      { on: '/account', verified: false, names: { password: 'new', wrong_credentials: 'current' } },
+      async ({ request, actor, form: sent }) => {
+        const endTokensAndApps = sent.get('end_all') === 'on'
         const change = {
-          currentPassword: asked.form.get('current') ?? '',
-          newPassword: asked.form.get('new') ?? '',
+          currentPassword: sent.get('current') ?? '',
+          newPassword: sent.get('new') ?? '',
           endTokensAndApps,
         }
-        const { setCookie } = await accounts.changePassword(
-          asked.actor,
-          change,
-          accounts.circumstancesOf(asked.request),
-        )
+        const { setCookie } = await accounts.changePassword(actor, change, accounts.circumstancesOf(request))
         return seeOther(`/account?done=${endTokensAndApps ? 'password-all' : 'password'}`, { 'set-cookie': setCookie })
-      }),
+      },
     ),
     page('/account/data', async (asked) => accountPage('/data', await showData(asked), flashOf(asked.request))),
-    form('/account/delete', { verified: false }, (asked) =>
-      onData(asked, async () => {
-        if (asked.form.get('confirm')?.trim() !== asked.actor.email)
-          throw errors.invalidRequest('Type your e-mail address exactly to delete the account.')
-        const { setCookie } = await accounts.deleteAccount(asked.actor, { password: asked.form.get('password') ?? '' })
-        return seeOther('/goodbye', { 'set-cookie': setCookie })
-      }),
-    ),
+    form('/account/delete', { on: '/account/data', verified: false }, async ({ actor, form: sent }) => {
+      if (sent.get('confirm')?.trim() !== actor.email)
+        throw errors.invalidRequest('confirm: type your e-mail address exactly to delete the account.')
+      const { setCookie } = await accounts.deleteAccount(actor, { password: sent.get('password') ?? '' })
+      return seeOther('/goodbye', { 'set-cookie': setCookie })
+    }),
     goodbye('/goodbye', () =>
       messagePage({
         title: 'Your account is deleted',
@@ -119,11 +99,11 @@ function sessionRoutes(
     page('/account/sessions', async ({ request, viewer, actor }) =>
       accountPage('/sessions', sessionsBody(viewer, await accounts.listSessions(actor), clock.now()), flashOf(request)),
     ),
-    form('/account/sessions/revoke', { verified: false }, async ({ actor, form }) => {
+    form('/account/sessions/revoke', { on: '/account/sessions', verified: false }, async ({ actor, form }) => {
       await accounts.revokeSession(actor, form.get('id') ?? '')
       return seeOther('/account/sessions?done=revoked')
     }),
-    form('/account/sessions/revoke-all', { verified: false }, async ({ actor }) => {
+    form('/account/sessions/revoke-all', { on: '/account/sessions', verified: false }, async ({ actor }) => {
       const { setCookie } = await accounts.signOutEverywhere(actor)
       return seeOther('/signin', { 'set-cookie': setCookie })
     }),
@@ -147,21 +127,17 @@ function tokenRoutes(
 
   return [
     page('/account/tokens', (asked) => show(asked)),
-    form('/account/tokens', { verified: true }, (asked) =>
-      orShow(
-        async () => {
-          const issued = await tokens.create(asked.actor, asked.form.get('name') ?? '')
-          // Not redirected: the token is shown in this one answer and kept nowhere.
-          return { ...(await show(asked, issued)), status: 201 }
-        },
-        async (problem) => ({
-          ...(await show(asked)),
-          flash: { tone: 'bad', text: problemText(problem) },
-          status: problem.status,
-        }),
-      ),
-    ),
-    form('/account/tokens/revoke', { verified: true }, async ({ actor, form }) => {
+    // Not redirected: the token is shown in this one answer and kept nowhere.
+    form('/account/tokens', { on: '/account/tokens', verified: true }, async (asked) => ({
+      ...(await show(asked, await tokens.create(asked.actor, asked.form.get('name') ?? ''))),
+      status: 201,
+    })),
+    page(REVOKE_TOKEN.on, async ({ request, viewer, actor }) => {
+      const token = (await tokens.list(actor)).find(({ id }) => id === request.query.get('id'))
+      if (!token) return seeOther('/account/tokens')
+      return accountPage('/tokens', revokeTokenBody(viewer, token, clock.now()))
+    }),
+    form(REVOKE_TOKEN.on, REVOKE_TOKEN, async ({ actor, form }) => {
       await tokens.revoke(actor, form.get('id') ?? '')
       return seeOther('/account/tokens?done=revoked')
     }),
@@ -172,16 +148,20 @@ function appRoutes(
   { oauth, clock, config }: DashboardServices,
   { accountPage: page, accountForm: form }: Handlers,
 ): Route[] {
+  const listApps = async (actor: Actor): Promise<AppEntry[]> => (await oauth.listGrants(actor)).map(appOf)
+
   return [
-    page('/account/apps', async ({ request, viewer, actor }) => {
-      const grants = oauth ? (await oauth.listGrants(actor)).map(appOf) : []
-      return accountPage('/apps', appsBody(viewer, grants, { baseUrl: config.baseUrl, now: clock.now() }), {
+    page('/account/apps', async ({ request, actor }) => {
+      return accountPage('/apps', appsBody(await listApps(actor), { baseUrl: config.baseUrl, now: clock.now() }), {
         scripts: ['copy'],
         ...flashOf(request),
       })
     }),
-    form('/account/apps/revoke', { verified: false }, async ({ actor, form }) => {
-      if (!oauth) throw errors.notFound('connected app')
+    page(REVOKE_APP.on, async ({ request, viewer, actor }) => {
+      const app = (await listApps(actor)).find(({ id }) => id === request.query.get('id'))
+      return app ? accountPage('/apps', revokeAppBody(viewer, app)) : seeOther('/account/apps')
+    }),
+    form(REVOKE_APP.on, REVOKE_APP, async ({ actor, form }) => {
       await oauth.revokeGrant(actor, form.get('id') ?? '')
       return seeOther('/account/apps?done=revoked')
     }),
@@ -203,7 +183,7 @@ function logRoutes({ sql, clock }: DashboardServices, { accountPage: page }: Han
   ]
 }
 
-function appOf(grant: Awaited<ReturnType<NonNullable<DashboardServices['oauth']>['listGrants']>>[number]): AppEntry {
+function appOf(grant: Awaited<ReturnType<DashboardServices['oauth']['listGrants']>>[number]): AppEntry {
   return {
     id: grant.id,
     name: grant.client_name,

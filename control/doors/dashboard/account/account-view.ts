@@ -7,7 +7,8 @@ import type { SessionEntry } from '../../../people/accounts/contract.ts'
 import type { AuditPage } from '../../../people/audit/audit.ts'
 import type { Bill } from '../../../ground/mail/templates.ts'
 import { csrfField, type AccountViewer, type Page, type Viewer } from '../frame/layout.ts'
-import { checkbox, textField } from '../parts/form-fields.ts'
+import { confirmCard } from '../parts/confirm-card.ts'
+import { formAt } from '../parts/form-fields.ts'
 import { copyRow } from '../parts/publish-result.ts'
 import { countInWords, dayInWords, spoken, timeAgo } from '../parts/words.ts'
 
@@ -58,6 +59,8 @@ export function accountPage(
 
 export function profileBody(viewer: AccountViewer): Html {
   const user = viewer.signedIn
+  const email = formAt(viewer, '/account/email')
+  const password = formAt(viewer, '/account/password')
   return html`
     <section class="card" aria-labelledby="mail">
       <h2 id="mail">E-mail</h2>
@@ -68,12 +71,12 @@ export function profileBody(viewer: AccountViewer): Html {
             : html`<span class="tag warn">Not verified</span>`
         }
       </p>
-      <details>
+      <details${email.isRefused ? html` open` : ''}>
         <summary>Change it</summary>
-        <form class="form" method="post" action="/account/email">
-          ${csrfField(viewer)}
-          ${textField({ name: 'email', label: 'New e-mail', type: 'email', required: true, autocomplete: 'email' })}
-          ${textField({
+        <form class="form" method="post" action="${email.action}">
+          ${email.start}
+          ${email.text({ name: 'email', label: 'New e-mail', type: 'email', required: true, autocomplete: 'email' })}
+          ${email.text({
             name: 'password',
             id: 'email-password',
             label: 'Your password',
@@ -85,20 +88,20 @@ export function profileBody(viewer: AccountViewer): Html {
         </form>
       </details>
     </section>
-    <form class="card" method="post" action="/account/password" aria-labelledby="password-title">
-      ${csrfField(viewer)}
+    <form class="card" method="post" action="${password.action}" aria-labelledby="password-title">
       <h2 id="password-title">Password</h2>
+      ${password.start}
       <input class="visually-hidden" type="email" autocomplete="username" value="${user.email}" readonly
           tabindex="-1" aria-hidden="true">
       <div class="row">
-        ${textField({
+        ${password.text({
           name: 'current',
           label: 'Current password',
           type: 'password',
           required: true,
           autocomplete: 'current-password',
         })}
-        ${textField({
+        ${password.text({
           name: 'new',
           label: 'New password',
           type: 'password',
@@ -108,7 +111,7 @@ export function profileBody(viewer: AccountViewer): Html {
           hint: 'Other sessions end.',
         })}
       </div>
-      ${checkbox({
+      ${password.check({
         name: 'end_all',
         label: 'End API tokens and connected apps too',
         hint: 'If someone else may know your password. Your scripts and assistants then need new access.',
@@ -190,6 +193,7 @@ export function tokensBody(
   viewer: AccountViewer,
   view: { tokens: readonly TokenEntry[]; issued?: { name: string; token: string } | undefined; now: number },
 ): Html {
+  const create = formAt(viewer, '/account/tokens')
   return html`
     <p class="soft">
       For scripts and CI. A token can do everything your account can: treat it like a password.
@@ -209,10 +213,10 @@ export function tokensBody(
     ${
       viewer.signedIn.emailVerified
         ? html`
-          <form class="card" method="post" action="/account/tokens">
-            ${csrfField(viewer)}
+          <form class="card" method="post" action="${create.action}">
             <h2>New token</h2>
-            ${textField({
+            ${create.start}
+            ${create.text({
               name: 'name',
               label: 'Name',
               required: true,
@@ -251,11 +255,8 @@ export function tokensBody(
                     ${token.lastUsedAt === null ? 'never' : timeAgo(token.lastUsedAt, view.now)}
                   </td>
                   <td class="right">
-                    <form method="post" action="/account/tokens/revoke">
-                      ${csrfField(viewer)}
-                      <input type="hidden" name="id" value="${token.id}">
-                      <button class="button small danger">Revoke${spoken(token.name)}</button>
-                    </form>
+                    <a class="button small danger"
+                        href="/account/tokens/revoke?id=${token.id}">Revoke…${spoken(token.name)}</a>
                   </td>
                 </tr>
               `,
@@ -276,7 +277,34 @@ export interface AppEntry {
   readonly lastUsedAt: Date | null
 }
 
-export function appsBody(viewer: Viewer, apps: readonly AppEntry[], options: { baseUrl: string; now: number }): Html {
+export function revokeTokenBody(viewer: Viewer, token: TokenEntry, now: number): Html {
+  return confirmCard(formAt(viewer, '/account/tokens/revoke', { id: token.id }), {
+    title: `Revoke “${token.name}”?`,
+    what: html`<p>
+      Scripts and programs that use it are refused from the next request on, and it cannot be brought back. It was
+      ${token.lastUsedAt === null ? 'never used' : html`last used ${timeAgo(token.lastUsedAt, now)}`}. Your drops stay
+      as they are.
+    </p>`,
+    button: 'Revoke it',
+    back: '/account/tokens',
+    keep: 'Keep it',
+  })
+}
+
+export function revokeAppBody(viewer: Viewer, app: AppEntry): Html {
+  return confirmCard(formAt(viewer, '/account/apps/revoke', { id: app.id }), {
+    title: `Revoke “${app.name}”?`,
+    what: html`<p>
+      It cannot reach the drops of ${app.organisation} any more, from its next request on. To let it in again, connect
+      it again. Your drops stay as they are.
+    </p>`,
+    button: 'Revoke it',
+    back: '/account/apps',
+    keep: 'Keep it',
+  })
+}
+
+export function appsBody(apps: readonly AppEntry[], options: { baseUrl: string; now: number }): Html {
   const { baseUrl, now } = options
   return html`
     <p class="soft">Assistants and tools that you let in. Connect one by giving it this address:</p>
@@ -298,11 +326,8 @@ export function appsBody(viewer: Viewer, apps: readonly AppEntry[], options: { b
                         · ${app.lastUsedAt === null ? 'not used yet' : html`used ${timeAgo(app.lastUsedAt, now)}`}
                       </p>
                     </div>
-                    <form method="post" action="/account/apps/revoke">
-                      ${csrfField(viewer)}
-                      <input type="hidden" name="id" value="${app.id}">
-                      <button class="button small danger">Revoke${spoken(app.name)}</button>
-                    </form>
+                    <a class="button small danger"
+                        href="/account/apps/revoke?id=${app.id}">Revoke…${spoken(app.name)}</a>
                   </div>
                 </li>
               `,
@@ -367,6 +392,7 @@ function valueInWords(value: unknown): string {
 
 /** `ending`: what is paid for and ends with the account; `keptMs`: how long logs still name the person. */
 export function dataBody(viewer: AccountViewer, { ending, keptMs }: { ending: readonly Bill[]; keptMs: number }): Html {
+  const form = formAt(viewer, '/account/delete')
   return html`
     <section class="card" aria-labelledby="export">
       <h2 id="export">Export</h2>
@@ -375,9 +401,9 @@ export function dataBody(viewer: AccountViewer, { ending, keptMs }: { ending: re
         <a class="button primary" href="/api/v1/sites/export" download>Download a zip of everything</a>
       </div>
     </section>
-    <form class="card danger" method="post" action="/account/delete" aria-labelledby="delete-account">
-      ${csrfField(viewer)}
+    <form class="card danger" method="post" action="${form.action}" aria-labelledby="delete-account">
       <h2 id="delete-account">Delete the account</h2>
+      ${form.start}
       <p>
         Your drops are gone at once and for good, together with your tokens, sessions and the organisations
         you own.
@@ -387,13 +413,13 @@ export function dataBody(viewer: AccountViewer, { ending, keptMs }: { ending: re
         Your e-mail address and the network addresses you came from stay in audit logs and mail records for
         ${countInWords(Math.ceil(keptMs / DAY_MS), 'day')}, in case of abuse. Then they are erased.
       </p>
-      ${textField({
+      ${form.text({
         name: 'confirm',
         label: `Type “${viewer.signedIn.email}” to confirm`,
         required: true,
         autocomplete: 'off',
       })}
-      ${textField({
+      ${form.text({
         name: 'password',
         label: 'Your password',
         type: 'password',

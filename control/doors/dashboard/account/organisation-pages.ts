@@ -1,20 +1,30 @@
 /** `/account/organisation`. */
-import { may } from '../../../ground/actor.ts'
+import { may, type Actor } from '../../../ground/actor.ts'
 import { errors } from '../../../../shared/errors.ts'
+import type { Html } from '../../../../shared/pages/html.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
 import { GIVABLE_ROLES, type GivableRole } from '../../../people/organisations/rules.ts'
 import { flashOf } from '../frame/flash.ts'
-import { orShow, problemText, type AccountFormRequest, type AccountRequest, type Handlers } from '../frame/handlers.ts'
+import { safeNext, type AccountFormRequest, type AccountRequest, type Handlers } from '../frame/handlers.ts'
 import type { Page } from '../frame/layout.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { accountPage } from './account-view.ts'
-import { organisationBody } from './organisation-view.ts'
+import { organisationBody, removeMemberBody, transferBody, type Member, type Membership } from './organisation-view.ts'
 
 const HOME = '/account/organisation'
 
 export function organisationRoutes({ organisations, billing, clock }: DashboardServices, handlers: Handlers): Route[] {
-  async function show({ viewer, actor }: AccountRequest, options: Pick<Page, 'flash' | 'status'>): Promise<Page> {
+  async function currentOf(actor: Actor): Promise<Membership> {
+    const current = (await organisations.list(actor)).find((entry) => entry.id === actor.orgId)
+    if (!current) throw errors.notFound('organisation')
+    return current
+  }
+
+  async function show(
+    { request, viewer, actor }: AccountRequest,
+    options: Pick<Page, 'flash' | 'status'>,
+  ): Promise<Page> {
     const [all, members, invitations, ending] = await Promise.all([
       organisations.list(actor),
       organisations.listMembers(actor, actor.orgId),
@@ -25,29 +35,59 @@ export function organisationRoutes({ organisations, billing, clock }: DashboardS
     if (!current) throw errors.notFound('organisation')
     return accountPage(
       '/organisation',
-      organisationBody(viewer, { current, all, members, invitations, ending, userId: actor.userId, now: clock.now() }),
+      organisationBody(viewer, {
+        current,
+        all,
+        created: all.find(({ id }) => id !== actor.orgId && id === request.query.get('created')),
+        members,
+        invitations,
+        ending,
+        userId: actor.userId,
+        now: clock.now(),
+      }),
       options,
     )
   }
 
-  /** One change, then back to the page; a refusal is said there. */
+  /** One change, then back to the page. */
   const change = (name: string, done: string, act: (asked: AccountFormRequest) => Promise<unknown>): Route =>
-    handlers.accountForm(`${HOME}/${name}`, { verified: name !== 'switch' }, (asked) =>
-      orShow(
-        async () => {
-          await act(asked)
-          return seeOther(`${HOME}?done=${done}`)
-        },
-        (problem) => show(asked, { flash: { tone: 'bad', text: problemText(problem) }, status: problem.status }),
-      ),
-    )
+    handlers.accountForm(`${HOME}/${name}`, { on: HOME, verified: true }, async (asked) => {
+      await act(asked)
+      return seeOther(`${HOME}?done=${done}`)
+    })
+
+  /** A change of a member that asks first, on a page of its own. */
+  function asking(
+    name: string,
+    done: string,
+    ask: (asked: AccountRequest, about: { current: Membership; member: Member }) => Promise<Html> | Html,
+    act: (asked: AccountFormRequest, userId: string) => Promise<unknown>,
+  ): Route[] {
+    const path = `${HOME}/${name}`
+    return [
+      handlers.accountPage(path, async (asked) => {
+        const { actor, request } = asked
+        const members = await organisations.listMembers(actor, actor.orgId)
+        const member = members.find(({ userId }) => userId === request.query.get('user'))
+        if (!member) return seeOther(HOME)
+        return accountPage('/organisation', await ask(asked, { current: await currentOf(actor), member }))
+      }),
+      handlers.accountForm(path, { on: path, keeps: ['user'], verified: true }, async (asked) => {
+        await act(asked, asked.form.get('user') ?? '')
+        return seeOther(`${HOME}?done=${done}`)
+      }),
+    ]
+  }
 
   return [
     handlers.accountPage(HOME, (asked) => show(asked, flashOf(asked.request))),
-    change('switch', 'switched', ({ actor, form }) => organisations.switchTo(actor, form.get('org') ?? '')),
-    change('create', 'switched', async ({ actor, form }) => {
-      const created = await organisations.create(actor, form.get('name') ?? '')
-      await organisations.switchTo(actor, created.id)
+    handlers.accountForm(`${HOME}/switch`, { on: HOME, verified: false }, async ({ actor, form }) => {
+      await organisations.switchTo(actor, form.get('org') ?? '')
+      return seeOther(`${safeNext(form.get('next'), HOME)}?done=switched`)
+    }),
+    handlers.accountForm(`${HOME}/create`, { on: HOME, verified: true }, async ({ actor, form }) => {
+      const { id } = await organisations.create(actor, form.get('name') ?? '')
+      return seeOther(`${HOME}?created=${id}`)
     }),
     change('rename', 'done', ({ actor, form }) => organisations.rename(actor, actor.orgId, form.get('name') ?? '')),
     change('invite', 'invited', ({ actor, form }) =>
@@ -59,14 +99,23 @@ export function organisationRoutes({ organisations, billing, clock }: DashboardS
     change('role', 'done', ({ actor, form }) =>
       organisations.changeRole(actor, actor.orgId, form.get('user') ?? '', roleOf(form)),
     ),
-    change('remove', 'removed', ({ actor, form }) =>
-      organisations.removeMember(actor, actor.orgId, form.get('user') ?? ''),
+    ...asking(
+      'remove',
+      'removed',
+      ({ viewer, actor }, about) =>
+        removeMemberBody(viewer, { ...about, isSelf: about.member.userId === actor.userId }),
+      ({ actor }, userId) => organisations.removeMember(actor, actor.orgId, userId),
     ),
-    change('transfer', 'done', ({ actor, form }) => organisations.transfer(actor, actor.orgId, form.get('user') ?? '')),
+    ...asking(
+      'transfer',
+      'transferred',
+      async ({ viewer, actor }, about) =>
+        transferBody(viewer, { ...about, ending: await billing.subscriptionsOf([actor.orgId]) }),
+      ({ actor }, userId) => organisations.transfer(actor, actor.orgId, userId),
+    ),
     change('delete', 'done', async ({ actor, form }) => {
-      const current = (await organisations.list(actor)).find((entry) => entry.id === actor.orgId)
-      if (!current || form.get('confirm')?.trim() !== current.name)
-        throw errors.invalidRequest('Type the name of the organisation exactly to delete it.')
+      if (form.get('confirm')?.trim() !== (await currentOf(actor)).name)
+        throw errors.invalidRequest('confirm: type the name of the organisation exactly to delete it.')
       await organisations.remove(actor, actor.orgId)
     }),
   ]
@@ -74,6 +123,6 @@ export function organisationRoutes({ organisations, billing, clock }: DashboardS
 
 function roleOf(form: URLSearchParams): GivableRole {
   const role = GIVABLE_ROLES.find((candidate) => candidate === form.get('role'))
-  if (!role) throw errors.invalidRequest('Choose a role.')
+  if (!role) throw errors.invalidRequest('role: choose a role.')
   return role
 }

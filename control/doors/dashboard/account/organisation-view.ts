@@ -7,16 +7,21 @@ import type { Bill } from '../../../ground/mail/templates.ts'
 import type { Organisations } from '../../../people/organisations/organisations.ts'
 import { csrfField, type Viewer } from '../frame/layout.ts'
 import { endingSubscriptions } from './account-view.ts'
-import { selectField, textField } from '../parts/form-fields.ts'
+import { confirmCard } from '../parts/confirm-card.ts'
+import { formAt, type PageForm } from '../parts/form-fields.ts'
 import { spoken, timeAgo } from '../parts/words.ts'
 
-type Membership = Awaited<ReturnType<Organisations['list']>>[number]
-type Member = Awaited<ReturnType<Organisations['listMembers']>>[number]
+const HOME = '/account/organisation'
+
+export type Membership = Awaited<ReturnType<Organisations['list']>>[number]
+export type Member = Awaited<ReturnType<Organisations['listMembers']>>[number]
 type Invitation = Awaited<ReturnType<Organisations['listInvitations']>>[number]
 
 export interface OrganisationPage {
   readonly current: Membership
   readonly all: readonly Membership[]
+  /** Made a moment ago, and not acted for yet. */
+  readonly created: Membership | undefined
   readonly members: readonly Member[]
   /** Empty for those who may not invite. */
   readonly invitations: readonly Invitation[]
@@ -29,6 +34,7 @@ export interface OrganisationPage {
 export function organisationBody(viewer: Viewer, view: OrganisationPage): Html {
   const { current } = view
   return html`
+    ${view.created && createdNotice(viewer, view.created, current)}
     ${view.all.length > 1 && switcher(viewer, view)}
     <section class="card" aria-labelledby="members">
       <div class="head">
@@ -48,46 +54,44 @@ export function organisationBody(viewer: Viewer, view: OrganisationPage): Html {
       </table>
     </section>
     ${may(current.role, 'manage_members') && inviteCard(viewer, view)}
-    ${
-      may(current.role, 'rename') &&
-      form(
-        viewer,
-        'rename',
-        'Rename',
-        html`${textField({
-          name: 'name',
-          id: 'rename',
-          label: 'Name',
-          value: current.name,
-          required: true,
-          maxlength: MAX_NAME_CHARS,
-        })}`,
-      )
-    }
-    ${form(
-      viewer,
-      'create',
-      'New organisation',
-      html`${textField({
-        name: 'name',
-        id: 'create',
-        label: 'Name',
-        required: true,
-        maxlength: MAX_NAME_CHARS,
-        hint: 'With drops, members and a plan of its own.',
-      })}`,
-      'Create',
-    )}
+    ${may(current.role, 'rename') && renameCard(viewer, current.name)}
+    ${createCard(viewer)}
     ${!current.personal && may(current.role, 'delete') && deleteCard(viewer, view)}
   `
 }
 
-function form(viewer: Viewer, action: string, title: string, fields: Html, button = title): Html {
+/** Making an organisation changes nothing else: whoever wants to go there says so. */
+function createdNotice(viewer: Viewer, created: Membership, current: Membership): Html {
+  const form = formAt(viewer, `${HOME}/switch`, { org: created.id })
   return html`
-    <form class="card" method="post" action="/account/organisation/${action}"
-        aria-labelledby="${action}-title">
-      ${csrfField(viewer)}
-      <h2 id="${action}-title">${title}</h2>
+    <form class="notice good cluster spread" method="post" action="${form.action}" role="status">
+      ${form.start}
+      <p><strong>${created.name}</strong> is there. You still act for ${current.name}.</p>
+      <button class="button small">Switch to ${created.name}</button>
+    </form>
+  `
+}
+
+function renameCard(viewer: Viewer, name: string): Html {
+  const form = formAt(viewer, '/account/organisation/rename')
+  return card(form, 'Rename', form.text({ name: 'name', id: 'rename', label: 'Name', value: name, ...NAME_FIELD }))
+}
+
+function createCard(viewer: Viewer): Html {
+  const form = formAt(viewer, '/account/organisation/create')
+  const hint = 'With drops, members and a plan of its own.'
+  const field = form.text({ name: 'name', id: 'create', label: 'Name', hint, ...NAME_FIELD })
+  return card(form, 'New organisation', field, 'Create')
+}
+
+const NAME_FIELD = { required: true, maxlength: MAX_NAME_CHARS }
+
+function card(form: PageForm, title: string, fields: Html, button = title): Html {
+  const id = `${title.toLowerCase().replaceAll(' ', '-')}-title`
+  return html`
+    <form class="card" method="post" action="${form.action}" aria-labelledby="${id}">
+      <h2 id="${id}">${title}</h2>
+      ${form.start}
       ${fields}
       <div><button class="button primary">${button}</button></div>
     </form>
@@ -95,10 +99,11 @@ function form(viewer: Viewer, action: string, title: string, fields: Html, butto
 }
 
 function switcher(viewer: Viewer, { all, current }: OrganisationPage): Html {
+  const form = formAt(viewer, '/account/organisation/switch')
   return html`
-    <form class="card" method="post" action="/account/organisation/switch">
-      ${csrfField(viewer)}
-      ${selectField({
+    <form class="card" method="post" action="${form.action}">
+      ${form.start}
+      ${form.select({
         name: 'org',
         label: 'Act for',
         value: current.id,
@@ -111,11 +116,12 @@ function switcher(viewer: Viewer, { all, current }: OrganisationPage): Html {
 
 function memberRow(viewer: Viewer, { current, userId, now }: OrganisationPage, member: Member): Html {
   const isSelf = member.userId === userId
+  const otherRole = member.role === 'admin' ? 'member' : 'admin'
+  const change = formAt(viewer, '/account/organisation/role', { user: member.userId, role: otherRole })
   const mayChange =
     !isSelf &&
     member.role !== 'owner' &&
     may(current.role, member.role === 'member' ? 'manage_members' : 'manage_admins')
-  const hidden = html`${csrfField(viewer)}<input type="hidden" name="user" value="${member.userId}">`
   return html`
     <tr>
       <td>
@@ -129,11 +135,9 @@ function memberRow(viewer: Viewer, { current, userId, now }: OrganisationPage, m
             mayChange &&
             may(current.role, 'manage_admins') &&
             html`
-              <form method="post" action="/account/organisation/role">
-                ${hidden}
-                <input type="hidden" name="role" value="${member.role === 'admin' ? 'member' : 'admin'}">
-                <button class="button small">Make
-                ${member.role === 'admin' ? 'member' : 'admin'}${spoken(member.email)}</button>
+              <form method="post" action="${change.action}">
+                ${change.start}
+                <button class="button small">Make ${otherRole}${spoken(member.email)}</button>
               </form>
             `
           }
@@ -142,19 +146,15 @@ function memberRow(viewer: Viewer, { current, userId, now }: OrganisationPage, m
             may(current.role, 'transfer') &&
             !current.personal &&
             html`
-              <form method="post" action="/account/organisation/transfer">
-                ${hidden}
-                <button class="button small">Make owner${spoken(member.email)}</button>
-              </form>
+              <a class="button small"
+                  href="/account/organisation/transfer?user=${member.userId}">Make owner…${spoken(member.email)}</a>
             `
           }
           ${
             (mayChange || (isSelf && member.role !== 'owner')) &&
             html`
-              <form method="post" action="/account/organisation/remove">
-                ${hidden}
-                <button class="button small danger">${isSelf ? 'Leave' : 'Remove'}${spoken(member.email)}</button>
-              </form>
+              <a class="button small danger"
+                  href="/account/organisation/remove?user=${member.userId}">${isSelf ? 'Leave…' : 'Remove…'}${spoken(member.email)}</a>
             `
           }
         </div>
@@ -163,15 +163,52 @@ function memberRow(viewer: Viewer, { current, userId, now }: OrganisationPage, m
   `
 }
 
+/** Asks before the organisation goes to another owner. */
+export function transferBody(viewer: Viewer, { current, ending, member }: Asked & { ending: readonly Bill[] }): Html {
+  return confirmCard(formAt(viewer, '/account/organisation/transfer', { user: member.userId }), {
+    title: `Make ${member.email} the owner of ${current.name}?`,
+    what: html`
+      <p>
+        They decide from then on about its members, its plan and its end. You stay as an admin, and cannot take it
+        back by yourself. Drops and addresses stay as they are.
+      </p>
+      ${ending.map(({ plan }) => html`<p>The bill of the <strong>${plan}</strong> subscription goes to them.</p>`)}
+    `,
+    button: 'Transfer ownership',
+    back: HOME,
+    keep: 'Stay owner',
+  })
+}
+
+/** Asks before a member is removed, or leaves. */
+export function removeMemberBody(viewer: Viewer, { current, member, isSelf }: Asked & { isSelf: boolean }): Html {
+  return confirmCard(formAt(viewer, '/account/organisation/remove', { user: member.userId }), {
+    title: isSelf ? `Leave ${current.name}?` : `Remove ${member.email} from ${current.name}?`,
+    what: html`<p>
+      ${isSelf ? 'You lose' : 'They lose'} access to its drops at once; API tokens and connected apps for it stop
+      working. What was published stays. To come back, a new invitation is needed.
+    </p>`,
+    button: isSelf ? 'Leave' : 'Remove',
+    back: HOME,
+    keep: isSelf ? 'Stay' : 'Keep',
+  })
+}
+
+interface Asked {
+  readonly current: Membership
+  readonly member: Member
+}
+
 function inviteCard(viewer: Viewer, view: OrganisationPage): Html {
+  const form = formAt(viewer, '/account/organisation/invite')
   return html`
     <section class="card" aria-labelledby="invite">
       <h2 id="invite">Invite someone</h2>
-      <form class="form" method="post" action="/account/organisation/invite">
-        ${csrfField(viewer)}
+      <form class="form" method="post" action="${form.action}">
+        ${form.start}
         <div class="row">
-          ${textField({ name: 'email', label: 'E-mail', type: 'email', required: true })}
-          ${selectField({
+          ${form.text({ name: 'email', label: 'E-mail', type: 'email', required: true })}
+          ${form.select({
             name: 'role',
             label: 'Role',
             value: 'member',
@@ -208,14 +245,14 @@ function inviteCard(viewer: Viewer, view: OrganisationPage): Html {
 }
 
 function deleteCard(viewer: Viewer, { current, ending }: OrganisationPage): Html {
+  const form = formAt(viewer, '/account/organisation/delete')
   return html`
-    <form class="card danger" method="post" action="/account/organisation/delete"
-        aria-labelledby="delete-org">
-      ${csrfField(viewer)}
+    <form class="card danger" method="post" action="${form.action}" aria-labelledby="delete-org">
       <h2 id="delete-org">Delete ${current.name}</h2>
+      ${form.start}
       <p>All of its drops are gone at once and for good.</p>
       ${endingSubscriptions(ending)}
-      ${textField({ name: 'confirm', label: `Type “${current.name}” to confirm`, required: true, autocomplete: 'off' })}
+      ${form.text({ name: 'confirm', label: `Type “${current.name}” to confirm`, required: true, autocomplete: 'off' })}
       <div><button class="button danger">Delete the organisation</button></div>
     </form>
   `

@@ -6,12 +6,14 @@ import { type Actor, may } from '../../../ground/actor.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
 import { flashOf } from '../frame/flash.ts'
-import { orShow, problemText, type Answer, type Handlers } from '../frame/handlers.ts'
+import type { Answer, Handlers } from '../frame/handlers.ts'
 import type { Flash } from '../frame/layout.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { accountPage } from './account-view.ts'
 import { messagePage } from '../parts/message-page.ts'
 import { usageBody, type UsagePage } from './plan-view.ts'
+
+const FORM = { on: '/account/plan', verified: true } as const
 
 export function planRoutes({ sites, domains, billing, config }: DashboardServices, handlers: Handlers): Route[] {
   /** As of now: the payment that the caller is back from may have changed the plan. */
@@ -37,7 +39,7 @@ export function planRoutes({ sites, domains, billing, config }: DashboardService
       const flash = isBack ? { flash: afterCheckout(view.plan) } : flashOf(request)
       return accountPage('/plan', usageBody(viewer, view), flash)
     }),
-    handlers.accountForm('/account/plan/checkout', { verified: true }, async ({ actor, form }) => {
+    handlers.accountForm('/account/plan/checkout', FORM, async ({ actor, form }) => {
       const plan = form.get('plan') === 'business' ? 'business' : 'plus'
       const interval = form.get('interval') === 'annual' ? 'annual' : 'monthly'
       try {
@@ -48,19 +50,11 @@ export function planRoutes({ sites, domains, billing, config }: DashboardService
         return onwards(portal, 'You have a plan already: continue to the billing portal')
       }
     }),
-    handlers.accountForm('/account/plan/staying-live', { verified: true }, ({ actor, viewer, form }) =>
-      orShow(
-        async () => {
-          await sites.choose(actor, form.getAll('site'))
-          return seeOther('/account/plan?done=chosen')
-        },
-        async (problem) => ({
-          ...accountPage('/plan', usageBody(viewer, await pageOf(actor), problemText(problem)), {}),
-          status: problem.status,
-        }),
-      ),
-    ),
-    handlers.accountForm('/account/plan/portal', { verified: true }, async ({ actor }) => {
+    handlers.accountForm('/account/plan/staying-live', FORM, async ({ actor, form }) => {
+      await sites.choose(actor, form.getAll('site'))
+      return seeOther('/account/plan?done=chosen')
+    }),
+    handlers.accountForm('/account/plan/portal', FORM, async ({ actor }) => {
       return onwards((await billing.portal(actor)).url, 'Continue to the billing portal')
     }),
   ]

@@ -6,6 +6,7 @@ import { isLive } from '../../../plans/billing/rules.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import type { Sites } from '../../../drops/sites/sites.ts'
 import { csrfField, type AccountViewer, type Viewer } from '../frame/layout.ts'
+import { formAt } from '../parts/form-fields.ts'
 import { planTable, type Lifetimes } from '../parts/plan-table.ts'
 import { bytesInWords, countInWords, dayInWords, nameOf } from '../parts/words.ts'
 
@@ -20,8 +21,7 @@ export interface UsagePage {
   readonly lifetimes: Lifetimes
 }
 
-/** `problem`: why a choice was refused. */
-export function usageBody(viewer: AccountViewer, view: UsagePage, problem?: string): Html {
+export function usageBody(viewer: AccountViewer, view: UsagePage): Html {
   const { usage, plan } = view
   return html`
     <section class="card" aria-labelledby="usage">
@@ -44,7 +44,7 @@ export function usageBody(viewer: AccountViewer, view: UsagePage, problem?: stri
         <dd>${usage.views_30d.toLocaleString('en-GB')}</dd>
       </dl>
     </section>
-    ${view.drops.length > plans.free.activeDrops && stayingLive(viewer, view, problem)}
+    ${view.drops.length > plans.free.activeDrops && stayingLive(viewer, view)}
     ${payment(viewer, view)}
     <section class="section" aria-labelledby="compare">
       <h2 id="compare">All plans</h2>
@@ -69,12 +69,12 @@ function bar(label: string, used: number, limit: number, inWords: (value: number
 }
 
 /** Before a plan ends and afterwards: which of the drops stay live. One form, without a script. */
-function stayingLive(viewer: Viewer, { drops, plan }: UsagePage, problem: string | undefined): Html {
+function stayingLive(viewer: Viewer, { drops, plan }: UsagePage): Html {
+  const form = formAt(viewer, '/account/plan/staying-live')
   const paused = drops.filter((drop) => drop.state === 'paused').length
   const kept = plans.free.activeDrops
   return html`
-    <form class="card" method="post" action="/account/plan/staying-live">
-      ${csrfField(viewer)}
+    <form class="card" method="post" action="${form.action}">
       <h2 id="staying">
         ${paused > 0 ? `${countInWords(paused, 'drop is', 'drops are')} paused` : 'When the plan ends'}
       </h2>
@@ -88,12 +88,14 @@ function stayingLive(viewer: Viewer, { drops, plan }: UsagePage, problem: string
               that should stay. What was published last fills the places that you leave.`
         }
       </p>
-      ${problem !== undefined && html`<p class="notice bad" role="alert">${problem}</p>`}
+      ${form.start}
       <fieldset class="stack">
         <legend class="visually-hidden">Drops that stay live, at most ${kept}</legend>
         ${drops.map(
           (drop) => html`<label class="check">
-            <input type="checkbox" name="site" value="${drop.id}"${drop.stays_live ? html` checked` : ''}>
+            <input type="checkbox" name="site" value="${drop.id}"${
+              form.isTicked('site', drop.id, drop.stays_live) ? html` checked` : ''
+            }>
             <span>${nameOf(drop)} ${drop.state === 'paused' && html`<span class="tag warn">Paused</span>`}</span>
           </label>`,
         )}

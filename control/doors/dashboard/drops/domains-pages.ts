@@ -2,35 +2,21 @@
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
 import { flashOf } from '../frame/flash.ts'
-import {
-  orShow,
-  problemText,
-  type AccountFormRequest,
-  type AccountRequest,
-  type Answer,
-  type Handlers,
-} from '../frame/handlers.ts'
+import type { AccountFormRequest, AccountRequest, Answer, Handlers } from '../frame/handlers.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { removeDomainPage, siteDomainsPage } from './domains-view.ts'
+
+const FORM = { on: '/sites/:id/domains', verified: true } as const
+const REMOVAL = { on: '/sites/:id/domains/remove', keeps: ['domain'], verified: true } as const
 
 interface OfSite {
   readonly params: { readonly id: string }
 }
 
 export function siteDomainsRoutes({ sites, domains, clock }: DashboardServices, handlers: Handlers): Route[] {
-  async function show(
-    { request, viewer, actor, params: { id } }: AccountRequest & OfSite,
-    refused: { problem?: string; typed?: string } = {},
-  ): Promise<Extract<Answer, { title: string }>> {
+  async function show({ request, viewer, actor, params: { id } }: AccountRequest & OfSite): Promise<Answer> {
     const [site, list] = await Promise.all([sites.get(actor, id), domains.list(actor, id)])
-    return siteDomainsPage(viewer, {
-      site,
-      domains: list,
-      plan: actor.plan,
-      now: clock.now(),
-      ...refused,
-      ...flashOf(request),
-    })
+    return siteDomainsPage(viewer, { site, domains: list, plan: actor.plan, now: clock.now(), ...flashOf(request) })
   }
 
   const change = (
@@ -38,18 +24,9 @@ export function siteDomainsRoutes({ sites, domains, clock }: DashboardServices, 
     done: string,
     act: (asked: AccountFormRequest & OfSite, domain: string) => Promise<unknown>,
   ): Route =>
-    handlers.accountForm(`/sites/:id/domains${name}`, { verified: true }, (asked) => {
-      const typed = (asked.form.get('domain') ?? '').trim()
-      return orShow(
-        async () => {
-          await act(asked, typed)
-          return seeOther(`/sites/${asked.params.id}/domains?done=${done}`)
-        },
-        async (problem) => {
-          if (problem.status === 404) throw problem
-          return { ...(await show(asked, { problem: problemText(problem), typed })), status: problem.status }
-        },
-      )
+    handlers.accountForm(`/sites/:id/domains${name}`, name === '/remove' ? REMOVAL : FORM, async (asked) => {
+      await act(asked, (asked.form.get('domain') ?? '').trim())
+      return seeOther(`/sites/${asked.params.id}/domains?done=${done}`)
     })
 
   return [

@@ -6,7 +6,8 @@ import type { RecordLine } from '../../../drops/domains/doctor/diagnose.ts'
 import type { ApiDomain, ApiSingleDomain } from '../../../drops/domains/schemas.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
-import { checkbox, problemNotice, textField } from '../parts/form-fields.ts'
+import { confirmCard } from '../parts/confirm-card.ts'
+import { formAt } from '../parts/form-fields.ts'
 import { sitePage } from './drop-frame.ts'
 import { dayInWords, shortAddress, spoken, timeAgo } from '../parts/words.ts'
 
@@ -14,8 +15,6 @@ export interface SiteDomains {
   readonly site: ApiSite
   readonly domains: readonly ApiDomain[]
   readonly plan: PlanName
-  readonly problem?: string
-  readonly typed?: string
   readonly flash?: Page['flash']
   readonly now: number
 }
@@ -184,13 +183,11 @@ function recordTable(records: readonly RecordLine[]): Html {
 /** Asks before a domain is removed. */
 export function removeDomainPage(viewer: Viewer, site: ApiSite, domain: ApiDomain): Page {
   const names = [domain, ...(domain.pair === null ? [] : [domain.pair])]
+  const base = `/sites/${site.id}/domains`
   return sitePage(site, '/domains', {
-    body: html`
-      <form class="card danger" method="post" action="/sites/${site.id}/domains/remove"
-          aria-labelledby="remove-domain">
-        ${csrfField(viewer)}
-        <input type="hidden" name="domain" value="${domain.domain}">
-        <h2 id="remove-domain">Remove ${domain.unicode ?? domain.domain}?</h2>
+    body: confirmCard(formAt(viewer, `${base}/remove`, { domain: domain.domain }), {
+      title: `Remove ${domain.unicode ?? domain.domain}?`,
+      what: html`
         <p>
           Visitors of ${names.map(
             ({ domain: name }, index) => html`${index > 0 && ' and '}<strong>${name}</strong>`,
@@ -199,31 +196,30 @@ export function removeDomainPage(viewer: Viewer, site: ApiSite, domain: ApiDomai
           } given up. The drop stays at ${shortAddress(site.url)}.
         </p>
         <p class="soft">To add it again, it is proven by DNS again.</p>
-        <div class="cluster">
-          <button class="button danger">Remove it</button>
-          <a class="button" href="/sites/${site.id}/domains">Keep it</a>
-        </div>
-      </form>
-    `,
+      `,
+      button: 'Remove it',
+      back: base,
+      keep: 'Keep it',
+    }),
   })
 }
 
-function addForm(viewer: Viewer, { site, problem, typed }: SiteDomains): Html {
+function addForm(viewer: Viewer, { site }: SiteDomains): Html {
+  const form = formAt(viewer, `/sites/${site.id}/domains`)
   return html`
-    <form class="card" method="post" action="/sites/${site.id}/domains" aria-labelledby="add-domain">
-      ${csrfField(viewer)}
+    <form class="card" method="post" action="${form.action}" aria-labelledby="add-domain">
       <h2 id="add-domain">Add a domain</h2>
-      ${problemNotice(problem)}
-      ${textField({
+      ${form.start}
+      ${form.text({
         name: 'domain',
         label: 'Domain',
-        value: typed ?? '',
+        verbatim: true,
         required: true,
         placeholder: 'www.example.com',
         autocomplete: 'off',
         maxlength: MAX_HOST_CHARS,
       })}
-      ${checkbox({
+      ${form.check({
         name: 'pair',
         label: 'Bring its www (or bare) counterpart along',
         hint: 'It leads to the domain above.',

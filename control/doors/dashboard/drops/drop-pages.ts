@@ -4,19 +4,9 @@ import { DAY_MS } from '../../../../shared/clock.ts'
 import { errors } from '../../../../shared/errors.ts'
 import { plans } from '../../../../shared/plans.ts'
 import { json, seeOther } from '../../../ground/http/reply.ts'
-import { paramsOf, type PathParams, type Request, type Route } from '../../../ground/http/route.ts'
-import type { Actor } from '../../../ground/actor.ts'
+import type { PathParams, Route } from '../../../ground/http/route.ts'
 import { flashOf } from '../frame/flash.ts'
-import {
-  isFragment,
-  orShow,
-  problemText,
-  requireActor,
-  requestOf,
-  type AccountRequest,
-  type Answer,
-  type Handlers,
-} from '../frame/handlers.ts'
+import { isFragment, type AccountRequest, type Answer, type FormOptions, type Handlers } from '../frame/handlers.ts'
 import { findTemplateFill } from '../templates/queries.ts'
 import { dailyViewsOf, findTakedownReason } from './queries.ts'
 import { receivePublishForm } from '../publish/received.ts'
@@ -87,9 +77,9 @@ function dayOf(ms: number): string {
 }
 
 function publishRoutes(services: DashboardServices, handlers: Handlers): Route[] {
-  const { sites, versions, publishing, csrf, clock, sql, config } = services
+  const { sites, versions, publishing, clock, sql, config } = services
 
-  async function showSite(asked: AccountRequest & OfSite, problem?: string): Promise<Answer> {
+  async function showSite(asked: AccountRequest & OfSite): Promise<Answer> {
     const { actor } = asked
     const siteId = asked.params.id
     const site = await sites.get(actor, siteId)
@@ -100,7 +90,6 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
       ...sitePublishPage(asked.viewer, {
         site,
         live,
-        ...(problem === undefined ? {} : { problem }),
         justPublished: asked.request.query.get('done') === 'published',
         template: fill?.template,
         removedFor,
@@ -113,43 +102,28 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
   /** A publish form that a script or a browser sends; refusals go back the way they came. */
   function publishForm<Path extends string>(
     path: Path,
-    publish: (asked: AccountRequest & { params: PathParams<Path> }) => Promise<string>,
-    show: (asked: AccountRequest & { params: PathParams<Path> }, problem: string) => Promise<Answer> | Answer,
+    form: FormOptions,
+    publish: (asked: AccountRequest & { params: PathParams<Path> }, sent: URLSearchParams) => Promise<string>,
   ): Route {
-    return {
-      method: 'POST',
-      path,
-      async handle(request) {
-        const known = await handlers.read(request)
-        const actor = requireActor(known.actor, { verified: false })
-        const asked = { ...requestOf(known, actor), params: paramsOf(path, request) }
-        const answer = await orShow(
-          async () => {
-            const location = await publish(asked)
-            return isFragment(request) ? json(201, { location }) : seeOther(location)
-          },
-          async (problem) => {
-            if (isFragment(request)) return json(problem.status, problem.toBody(), problem.headers)
-            const page = await show(asked, problemText(problem))
-            return 'title' in page ? { ...page, status: problem.status } : page
-          },
-        )
-        return handlers.reply(asked.viewer, answer)
-      },
-    }
+    return handlers.uploadForm(path, form, async (asked, sent) => {
+      const location = await publish(asked, sent)
+      return isFragment(asked.request) ? json(201, { location }) : seeOther(location)
+    })
   }
 
-  const receive = (request: Request, actor: Actor) =>
-    receivePublishForm(request, {
+  const receive = (asked: AccountRequest, fields: URLSearchParams) =>
+    receivePublishForm(asked.request, {
       publishing,
-      owner: { kind: 'organisation', id: actor.orgId },
-      capBytes: plans[actor.plan].uploadBytes,
+      owner: { kind: 'organisation', id: asked.actor.orgId },
+      capBytes: plans[asked.actor.plan].uploadBytes,
       accepts: 'any',
-      admit: (fields) => csrf.requireCsrf(request, fields),
+      fields,
+      admit: (early) => handlers.requireOwnForm(asked, early),
     })
 
-  async function createAndPublish({ request, actor }: AccountRequest): Promise<string> {
-    const { fields, prepared } = await receive(request, actor)
+  async function createAndPublish(asked: AccountRequest, fields: URLSearchParams): Promise<string> {
+    const { actor } = asked
+    const { prepared } = await receive(asked, fields)
     const slug = (fields.get('slug') ?? '').trim()
     const name = (fields.get('name') ?? '').trim()
     const wanted = { ...(slug === '' ? {} : { slug }), ...(name === '' ? {} : { name }) }
@@ -158,12 +132,12 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
     return `/sites/${value.siteId}?done=published`
   }
 
-  async function publishVersion({ request, actor, params }: AccountRequest & OfSite): Promise<string> {
-    const siteId = params.id
-    await sites.get(actor, siteId)
-    const { fields, prepared } = await receive(request, actor)
+  async function publishVersion(asked: AccountRequest & OfSite, fields: URLSearchParams): Promise<string> {
+    const siteId = asked.params.id
+    await sites.get(asked.actor, siteId)
+    const { prepared } = await receive(asked, fields)
     if (!prepared) throw errors.invalidRequest('Choose files, or paste some text first.')
-    await versions.publish(actor, siteId, prepared, {
+    await versions.publish(asked.actor, siteId, prepared, {
       message: (fields.get('message') ?? '').slice(0, MAX_MESSAGE_CHARS),
     })
     return `/sites/${siteId}?done=published`
@@ -171,13 +145,13 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
 
   return [
     handlers.accountPage('/sites/new', ({ viewer }) => newSitePage(viewer, { sitesDomain: config.sitesDomain })),
-    publishForm('/sites/new', createAndPublish, ({ viewer }, problem) =>
-      newSitePage(viewer, { sitesDomain: config.sitesDomain, problem }),
-    ),
+    publishForm('/sites/new', { on: '/sites/new' }, createAndPublish),
     handlers.accountPage('/sites/:id', (asked) => showSite(asked)),
-    publishForm('/sites/:id/publish', publishVersion, showSite),
+    publishForm('/sites/:id/publish', { on: '/sites/:id' }, publishVersion),
   ]
 }
+
+const PROMOTE_FORM = { on: '/sites/:id/versions/:version', verified: true } as const
 
 function versionRoutes({ sites, versions, clock }: DashboardServices, handlers: Handlers): Route[] {
   return [
@@ -196,7 +170,7 @@ function versionRoutes({ sites, versions, clock }: DashboardServices, handlers: 
       if (!version) throw errors.notFound('version')
       return siteChangesPage(viewer, { site, version, changes })
     }),
-    handlers.accountForm('/sites/:id/versions/:version/promote', { verified: true }, async ({ actor, params }) => {
+    handlers.accountForm('/sites/:id/versions/:version/promote', PROMOTE_FORM, async ({ actor, params }) => {
       await versions.promote(actor, params.id, params.version)
       return seeOther(`/sites/${params.id}/versions?done=promoted`)
     }),

@@ -3,10 +3,10 @@ import { SLUG_RULE } from '../../../../shared/hosts.ts'
 import { MAX_NAME_CHARS, MAX_SLUG_CHARS } from '../../../../shared/limits.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
-import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
+import type { Page, Viewer } from '../frame/layout.ts'
 import { sparkline } from '../parts/charts.ts'
 import { ALLOW_SECRETS } from '../publish/received.ts'
-import { checkbox, textField } from '../parts/form-fields.ts'
+import { formAt, type PageForm } from '../parts/form-fields.ts'
 import { dropZone } from '../parts/drop-zone.ts'
 import { nameOf, shortAddress, stateTag, timeAgo } from '../parts/words.ts'
 
@@ -116,19 +116,11 @@ function emptyState(): Html {
   `
 }
 
-export interface NewSiteForm {
-  readonly slug?: string
-  readonly name?: string
-  readonly text?: string
-  readonly problem?: string
-  readonly sitesDomain: string
-}
-
-export function newSitePage(viewer: Viewer, form: NewSiteForm): Page {
+export function newSitePage(viewer: Viewer, { sitesDomain }: { sitesDomain: string }): Page {
+  const form = formAt(viewer, '/sites/new')
   return {
     title: 'New drop',
     section: 'sites',
-    status: form.problem === undefined ? 200 : 400,
     scripts: ['publish'],
     body: html`
       <div class="head">
@@ -137,36 +129,34 @@ export function newSitePage(viewer: Viewer, form: NewSiteForm): Page {
           <p class="soft">Publish something now, or reserve the address and fill it later.</p>
         </div>
       </div>
-      <form class="form" method="post" action="/sites/new" enctype="multipart/form-data" data-publish>
-        ${csrfField(viewer)}
-        ${form.problem !== undefined && html`<p class="notice bad" role="alert">${form.problem}</p>`}
+      <form class="form" method="post" action="${form.action}" enctype="multipart/form-data" data-publish>
+        ${form.start}
         <div class="row">
-          <div class="field">
-            <label for="slug">Address</label>
-            <div class="address">
-              <input class="input" id="slug" name="slug" value="${form.slug ?? ''}" placeholder="random"
-                  autocomplete="off" autocapitalize="none" spellcheck="false" maxlength="${MAX_SLUG_CHARS}"
-                  aria-describedby="slug-hint">
-              <span>.${form.sitesDomain}</span>
-            </div>
-            <span class="hint" id="slug-hint">${SLUG_RULE}. Empty: we pick one.</span>
-          </div>
-          ${textField({
+          ${form.text({
+            name: 'slug',
+            label: 'Address',
+            placeholder: 'random',
+            autocomplete: 'off',
+            verbatim: true,
+            maxlength: MAX_SLUG_CHARS,
+            suffix: `.${sitesDomain}`,
+            hint: `${SLUG_RULE}. Empty: we pick one.`,
+          })}
+          ${form.text({
             name: 'name',
             label: 'Name',
-            value: form.name ?? '',
             maxlength: MAX_NAME_CHARS,
             hint: 'Only you see it. Empty: the title of the page.',
           })}
         </div>
-        ${publishFields({ text: form.text ?? '' })}
+        ${publishFields(form)}
       </form>
     `,
   }
 }
 
 /** The fields of every publish form: files or text, progress, and the two ends of it. */
-export function publishFields(form: { text: string; extra?: Html }): Html {
+export function publishFields(form: PageForm, extra?: Html): Html {
   return html`
     <div class="two">
       <div class="stack">
@@ -178,7 +168,7 @@ export function publishFields(form: { text: string; extra?: Html }): Html {
         <div class="field">
           <label class="visually-hidden" for="text">HTML or Markdown</label>
           <textarea class="input editor" id="text" name="text" spellcheck="false"
-              placeholder="HTML or Markdown" data-preview-source>${form.text}</textarea>
+              placeholder="HTML or Markdown" data-preview-source>${form.typed('text')}</textarea>
         </div>
       </div>
       <div class="stack">
@@ -188,8 +178,8 @@ export function publishFields(form: { text: string; extra?: Html }): Html {
         </div>
       </div>
     </div>
-    ${form.extra}
-    ${checkbox({
+    ${extra}
+    ${form.check({
       name: ALLOW_SECRETS,
       label: 'Also publish files that look like secrets',
       hint: 'Keys, passwords, .env, .git and database dumps are refused otherwise: everyone could read them.',

@@ -2,8 +2,8 @@
 import { MAX_MESSAGE_CHARS } from '../../../../shared/limits.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { PublishReport, ApiSite, VersionEntry } from '../../../drops/sites/schemas.ts'
-import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
-import { problemNotice, textField } from '../parts/form-fields.ts'
+import type { Page, Viewer } from '../frame/layout.ts'
+import { formAt } from '../parts/form-fields.ts'
 import { copyRow } from '../parts/publish-result.ts'
 import { qrCode } from '../parts/qr.ts'
 import { sitePage } from './drop-frame.ts'
@@ -13,8 +13,6 @@ import { bytesInWords, countInWords, timeAgo } from '../parts/words.ts'
 export interface SitePublish {
   readonly site: ApiSite
   readonly live: VersionEntry | undefined
-  readonly text?: string
-  readonly problem?: string
   readonly justPublished: boolean
   /** The template this drop was made with, to edit it again. */
   readonly template: string | undefined
@@ -25,9 +23,9 @@ export interface SitePublish {
 
 export function sitePublishPage(viewer: Viewer, view: SitePublish): Page {
   const { site, live } = view
+  const form = formAt(viewer, `/sites/${site.id}/publish`)
   return sitePage(site, '', {
     scripts: ['publish'],
-    status: view.problem === undefined ? 200 : 400,
     body: html`
       ${
         view.removedFor !== undefined &&
@@ -47,20 +45,19 @@ export function sitePublishPage(viewer: Viewer, view: SitePublish): Page {
           </p>
         `
       }
-      <form class="form card" method="post" action="/sites/${site.id}/publish" enctype="multipart/form-data"
+      <form class="form card" method="post" action="${form.action}" enctype="multipart/form-data"
           data-publish data-site="${site.id}">
-        ${csrfField(viewer)}
         <h2>${live ? 'Publish a new version' : 'Publish the first version'}</h2>
-        ${problemNotice(view.problem)}
-        ${publishFields({
-          text: view.text ?? '',
-          extra: textField({
+        ${form.start}
+        ${publishFields(
+          form,
+          form.text({
             name: 'message',
             label: 'Message',
             maxlength: MAX_MESSAGE_CHARS,
             hint: 'Optional: what changed, for the list of versions.',
           }),
-        })}
+        )}
       </form>
     `,
   })

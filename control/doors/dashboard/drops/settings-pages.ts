@@ -6,8 +6,7 @@ import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
 import type { SitePatch } from '../../../drops/sites/schemas.ts'
 import { flashOf } from '../frame/flash.ts'
-import { orShow, problemText, type AccountRequest, type Answer, type Handlers } from '../frame/handlers.ts'
-import type { Page } from '../frame/layout.ts'
+import type { Handlers } from '../frame/handlers.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { siteSettingsPage } from './settings-view.ts'
 
@@ -19,54 +18,51 @@ const CARDS: Readonly<Record<string, (form: URLSearchParams) => SitePatch>> = {
   analytics: (form) => ({ analytics: analyticsOf(form) }),
 }
 
-export function siteSettingsRoutes({ sites, config }: DashboardServices, handlers: Handlers): Route[] {
-  async function show(
-    { request, viewer, actor, params }: AccountRequest & { params: { id: string } },
-    flash?: Page['flash'],
-  ): Promise<Answer> {
-    const site = await sites.get(actor, params.id)
-    return siteSettingsPage(viewer, {
-      site,
-      plan: actor.plan,
-      sitesDomain: config.sitesDomain,
-      flash: flash ?? flashOf(request).flash,
-    })
-  }
+/** Where the fields of the analytics card differ from the setting's own names. */
+const NAMES = {
+  'google_analytics.measurement_id': 'google',
+  'meta_pixel.pixel_id': 'meta',
+  'posthog.project_key': 'posthog',
+  'posthog.host': 'posthog_host',
+  'plausible.domain': 'plausible',
+}
 
+export function siteSettingsRoutes({ sites, config }: DashboardServices, handlers: Handlers): Route[] {
   return [
-    handlers.accountPage('/sites/:id/settings', (asked) => show(asked)),
-    handlers.accountForm('/sites/:id/settings/:card', { verified: true }, (asked) =>
-      orShow(
-        async () => {
-          const { id, card } = asked.params
-          const patchOf = Object.hasOwn(CARDS, card) ? CARDS[card] : undefined
-          if (!patchOf) throw errors.notFound('setting')
-          await sites.patch(asked.actor, id, patchOf(asked.form))
-          return seeOther(`/sites/${id}/settings?done=saved`)
-        },
-        (problem) => show(asked, { tone: 'bad', text: problemText(problem) }),
-      ),
+    handlers.accountPage('/sites/:id/settings', async ({ request, viewer, actor, params }) =>
+      siteSettingsPage(viewer, {
+        site: await sites.get(actor, params.id),
+        plan: actor.plan,
+        sitesDomain: config.sitesDomain,
+        ...flashOf(request),
+      }),
     ),
-    handlers.accountForm('/sites/:id/delete', { verified: false }, (asked) =>
-      orShow(
-        async () => {
-          const site = await sites.get(asked.actor, asked.params.id)
-          if (asked.form.get('confirm')?.trim() !== site.slug)
-            throw errors.invalidRequest(`Type “${site.slug}” exactly to delete this drop.`)
-          await sites.delete(asked.actor, site.id)
-          return seeOther('/sites?done=deleted')
-        },
-        (problem) => {
-          if (problem.status === 404) throw problem
-          return show(asked, { tone: 'bad', text: problemText(problem) })
-        },
-      ),
+    handlers.accountForm(
+      '/sites/:id/settings/:card',
+      { on: '/sites/:id/settings', verified: true, names: NAMES },
+      async ({ actor, params: { id, card }, form }) => {
+        const patchOf = Object.hasOwn(CARDS, card) ? CARDS[card] : undefined
+        if (!patchOf) throw errors.notFound('setting')
+        await sites.patch(actor, id, patchOf(form))
+        return seeOther(`/sites/${id}/settings?done=saved`)
+      },
+    ),
+    handlers.accountForm(
+      '/sites/:id/delete',
+      { on: '/sites/:id/settings', verified: false },
+      async ({ actor, params, form }) => {
+        const site = await sites.get(actor, params.id)
+        if (form.get('confirm')?.trim() !== site.slug)
+          throw errors.invalidRequest(`confirm: type “${site.slug}” exactly to delete this drop.`)
+        await sites.delete(actor, site.id)
+        return seeOther('/sites?done=deleted')
+      },
     ),
   ]
 }
 
 function requirePassword(password: string | null): string {
-  if (!password) throw errors.invalidRequest('Enter a password.')
+  if (!password) throw errors.invalidRequest('password: enter a password.')
   return password
 }
 

@@ -3,8 +3,8 @@ import { MAX_NAME_CHARS, MAX_PASSWORD_CHARS, MAX_SLUG_CHARS, MIN_SLUG_CHARS } fr
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import { plans, type PlanName } from '../../../../shared/plans.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
-import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
-import { checkbox, selectField, textField } from '../parts/form-fields.ts'
+import type { Page, Viewer } from '../frame/layout.ts'
+import { formAt, type PageForm } from '../parts/form-fields.ts'
 import { sitePage } from './drop-frame.ts'
 import { spoken } from '../parts/words.ts'
 
@@ -18,35 +18,35 @@ export interface SiteSettings {
 export function siteSettingsPage(viewer: Viewer, view: SiteSettings): Page {
   const { site, plan } = view
   const allowed = plans[plan]
+  const formOf = (name: string): PageForm => formAt(viewer, `/sites/${site.id}/settings/${name}`)
   return sitePage(site, '/settings', {
     flash: view.flash,
-    status: view.flash?.tone === 'bad' ? 400 : 200,
-    body: html`${card(viewer, site, 'general', 'General', general(view))}
-      ${card(viewer, site, 'behaviour', 'Behaviour', behaviour(site))}
+    body: html`${card(formOf('general'), 'General', (form) => general(form, view))}
+      ${card(formOf('behaviour'), 'Behaviour', (form) => behaviour(form, site))}
       ${
         allowed.password || site.has_password
-          ? passwordCard(viewer, site)
+          ? passwordCard(formOf('password'), site)
           : upgradeCard('Password', 'Ask visitors for a password before they see this drop.')
       }
       ${
         allowed.analytics
-          ? card(viewer, site, 'analytics', 'Analytics', analytics(site))
+          ? card(formOf('analytics'), 'Analytics', (form) => analytics(form, site))
           : upgradeCard(
               'Analytics',
               'Add Google Analytics, Meta Pixel, PostHog or Plausible to every page, without touching your files.',
             )
       }
-      ${dangerCard(viewer, site)}`,
+      ${dangerCard(formAt(viewer, `/sites/${site.id}/delete`), site)}`,
   })
 }
 
-function card(viewer: Viewer, site: ApiSite, name: string, title: string, fields: Html): Html {
+function card(form: PageForm, title: string, fields: (form: PageForm) => Html): Html {
+  const id = `${title.toLowerCase()}-title`
   return html`
-    <form class="card" method="post" action="/sites/${site.id}/settings/${name}"
-        aria-labelledby="${name}-title">
-      ${csrfField(viewer)}
-      <h2 id="${name}-title">${title}</h2>
-      ${fields}
+    <form class="card" method="post" action="${form.action}" aria-labelledby="${id}">
+      <h2 id="${id}">${title}</h2>
+      ${form.start}
+      ${fields(form)}
       <div><button class="button primary">Save${spoken(title)}</button></div>
     </form>
   `
@@ -62,32 +62,34 @@ function upgradeCard(title: string, text: string): Html {
   `
 }
 
-function general({ site, sitesDomain }: SiteSettings): Html {
+function general(form: PageForm, { site, sitesDomain }: SiteSettings): Html {
   return html`
     <div class="row">
-      ${textField({ name: 'name', label: 'Name', value: site.name, maxlength: MAX_NAME_CHARS, hint: 'Only you see it.' })}
-      <div class="field">
-        <label for="slug">Address</label>
-        <div class="address">
-          <input class="input" id="slug" name="slug" value="${site.slug}" required minlength="${MIN_SLUG_CHARS}"
-              maxlength="${MAX_SLUG_CHARS}" autocomplete="off" autocapitalize="none" spellcheck="false"
-              aria-describedby="slug-hint">
-          <span>.${sitesDomain}</span>
-        </div>
-        <span class="hint" id="slug-hint">The old address leads to the new one for a while.</span>
-      </div>
+      ${form.text({ name: 'name', label: 'Name', value: site.name, maxlength: MAX_NAME_CHARS, hint: 'Only you see it.' })}
+      ${form.text({
+        name: 'slug',
+        label: 'Address',
+        value: site.slug,
+        required: true,
+        minlength: MIN_SLUG_CHARS,
+        maxlength: MAX_SLUG_CHARS,
+        autocomplete: 'off',
+        verbatim: true,
+        suffix: `.${sitesDomain}`,
+        hint: 'The old address leads to the new one for a while.',
+      })}
     </div>
   `
 }
 
-function behaviour(site: ApiSite): Html {
-  return html`${checkbox({
+function behaviour(form: PageForm, site: ApiSite): Html {
+  return html`${form.check({
     name: 'spa_fallback',
     label: 'Single-page app',
     hint: 'Unknown paths show index.html instead of “not found”.',
     checked: site.spa_fallback,
   })}
-    ${checkbox({
+    ${form.check({
       name: 'gallery',
       label: 'Show it in the public gallery',
       hint: 'Only while it is live and without a password.',
@@ -95,12 +97,11 @@ function behaviour(site: ApiSite): Html {
     })}`
 }
 
-function passwordCard(viewer: Viewer, site: ApiSite): Html {
+function passwordCard(form: PageForm, site: ApiSite): Html {
   return html`
-    <form class="card" method="post" action="/sites/${site.id}/settings/password"
-        aria-labelledby="password-title">
-      ${csrfField(viewer)}
+    <form class="card" method="post" action="${form.action}" aria-labelledby="password-title">
       <h2 id="password-title">Password</h2>
+      ${form.start}
       <p class="soft">
         ${
           site.has_password
@@ -108,7 +109,7 @@ function passwordCard(viewer: Viewer, site: ApiSite): Html {
             : 'Anyone with the address can see this drop.'
         } It is access control, not encryption.
       </p>
-      ${textField({
+      ${form.text({
         name: 'password',
         label: site.has_password ? 'New password' : 'Password',
         type: 'password',
@@ -126,47 +127,47 @@ function passwordCard(viewer: Viewer, site: ApiSite): Html {
   `
 }
 
-function analytics(site: ApiSite): Html {
+function analytics(form: PageForm, site: ApiSite): Html {
   const value = site.analytics ?? {}
   return html`
     <p class="soft">Added to every page when it is served; your files stay as they are.</p>
     <div class="row">
-      ${textField({
+      ${form.text({
         name: 'google',
         label: 'Google Analytics',
         value: value.google_analytics?.measurement_id ?? '',
         placeholder: 'G-XXXXXXXXXX',
         hint: 'Measurement ID',
       })}
-      ${textField({
+      ${form.text({
         name: 'meta',
         label: 'Meta Pixel',
         value: value.meta_pixel?.pixel_id ?? '',
         placeholder: '1234567890',
         hint: 'Pixel ID',
       })}
-      ${textField({
+      ${form.text({
         name: 'posthog',
         label: 'PostHog',
         value: value.posthog?.project_key ?? '',
         placeholder: 'phc_…',
         hint: 'Project key',
       })}
-      ${textField({
+      ${form.text({
         name: 'posthog_host',
         label: 'PostHog host',
         value: value.posthog?.host ?? '',
         placeholder: 'https://ph.example.com',
         hint: 'Only when you host it yourself',
       })}
-      ${textField({
+      ${form.text({
         name: 'plausible',
         label: 'Plausible',
         value: value.plausible?.domain ?? '',
         placeholder: 'example.com',
         hint: 'Domain as configured there',
       })}
-      ${selectField({
+      ${form.select({
         name: 'consent_banner',
         label: 'Consent banner',
         value: value.consent_banner ?? 'auto',
@@ -181,13 +182,13 @@ function analytics(site: ApiSite): Html {
   `
 }
 
-function dangerCard(viewer: Viewer, site: ApiSite): Html {
+function dangerCard(form: PageForm, site: ApiSite): Html {
   return html`
-    <form class="card danger" method="post" action="/sites/${site.id}/delete" aria-labelledby="delete-title">
-      ${csrfField(viewer)}
+    <form class="card danger" method="post" action="${form.action}" aria-labelledby="delete-title">
       <h2 id="delete-title">Delete this drop</h2>
+      ${form.start}
       <p>All versions are removed at once and for good. The address says that it is gone.</p>
-      ${textField({
+      ${form.text({
         name: 'confirm',
         label: `Type “${site.slug}” to confirm`,
         required: true,

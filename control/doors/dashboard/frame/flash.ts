@@ -37,6 +37,7 @@ const MESSAGES: ReadonlyMap<string, Flash> = new Map([
   ['checked', { tone: 'good', text: 'Checked. This is what we found.' }],
   ['removed', { tone: 'good', text: 'Removed.' }],
   ['revoked', { tone: 'good', text: 'Revoked. It does not work any more.' }],
+  ['transferred', { tone: 'good', text: 'The organisation has a new owner. You are an admin of it.' }],
   ['invited', { tone: 'good', text: 'The invitation is on its way.' }],
   ['switched', { tone: 'good', text: 'You act for this organisation now.' }],
   ['reported', { tone: 'good', text: 'Thank you. We will look at it.' }],

@@ -1,11 +1,20 @@
 /**
- * The four kinds of dashboard routes, so that each page says only what is its own:
- * a page for everyone, a page for signed-in people, and the forms of both. Forms are refused without a CSRF token.
+ * The kinds of dashboard routes, so that each page says only what is its own: a page for everyone, a page for
+ * signed-in people, and the forms of both.
+ *
+ * What becomes of a form, in this order:
+ * 1. It came from elsewhere: refused.
+ * 2. Nobody is signed in (any more) and it needs an account: the page asks to sign in and goes on with what was typed.
+ * 3. It was made for another session: the page where it stands comes back with what was typed, to be sent again.
+ * 4. The deed is refused: the same page comes back with what was typed, and says what is wrong where.
+ * 5. It is done.
  */
 import { ApiError, errors } from '../../../../shared/errors.ts'
 import type { Actor } from '../../../ground/actor.ts'
-import { seeOther } from '../../../ground/http/reply.ts'
+import { json, seeOther } from '../../../ground/http/reply.ts'
 import { paramsOf, type PathParams, type Reply, type Request, type Route } from '../../../ground/http/route.ts'
+import { asPageRequest, fillPath, matchPath, withCookie } from './asked.ts'
+import { ACTING_FOR_FIELD, draftAgain, draftOf, type Draft, type FieldNames } from './draft.ts'
 import type { AccountViewer, Page, RenderPage, Viewer } from './layout.ts'
 import type { DashboardServices } from './services.ts'
 
@@ -29,10 +38,22 @@ export interface AccountFormRequest extends AccountRequest {
 }
 
 /** A request, and what stands at the `:name` parts of its path. */
-type At<Path extends string, Kind> = Kind & { readonly params: PathParams<Path> }
+export type At<Path extends string, Kind> = Kind & { readonly params: PathParams<Path> }
 
 /** A page to render in the frame, or a reply of its own (a redirect, a fragment). */
 export type Answer = Page | Reply
+
+export interface FormOptions {
+  /** Path of the page where the form stands. It is shown again when the form is refused. */
+  readonly on: string
+  /** Fields of the form that the page takes from its query. */
+  readonly keeps?: readonly string[]
+  readonly names?: FieldNames
+}
+
+export interface AccountFormOptions extends FormOptions {
+  readonly verified: boolean
+}
 
 export interface Handlers {
   /** Who comes, by their session. */
@@ -44,95 +65,282 @@ export interface Handlers {
     path: Path,
     show: (asked: At<Path, AccountRequest>) => Promise<Answer> | Answer,
   ): Route
-  form<Path extends string>(path: Path, act: (asked: At<Path, FormRequest>) => Promise<Answer>): Route
+  form<Path extends string>(
+    path: Path,
+    options: FormOptions,
+    act: (asked: At<Path, FormRequest>) => Promise<Answer> | Answer,
+  ): Route
   accountForm<Path extends string>(
     path: Path,
-    options: { verified: boolean },
-    act: (asked: At<Path, AccountFormRequest>) => Promise<Answer>,
+    options: AccountFormOptions,
+    act: (asked: At<Path, AccountFormRequest>) => Promise<Answer> | Answer,
   ): Route
+  /**
+   * A form with files: its deed reads the body as it streams in, collects the fields in `sent`, and calls
+   * `requireOwnForm` with those that came before the first file.
+   */
+  uploadForm<Path extends string>(
+    path: Path,
+    options: FormOptions,
+    act: (asked: At<Path, AccountRequest>, sent: URLSearchParams) => Promise<Answer>,
+  ): Route
+  /** Throws unless the form came from one of our pages, made for this session and organisation. */
+  requireOwnForm(asked: PageRequest, fields: URLSearchParams): void
+  /** What a form says that was not accepted; for forms that read their body themselves. */
+  comeBack(asked: PageRequest, form: FormOptions, sent: URLSearchParams, problem: ApiError): Promise<Reply>
+  /** After signing in: the page where a form stands, with what was typed before. Undefined when there is no such form. */
+  resume(
+    request: Request,
+    setCookie: string,
+    sent: { action: string; values: URLSearchParams },
+  ): Promise<Reply | undefined>
+  /** For each form whose address is no page: opened by itself, it leads to the page where the form stands. */
+  doors(routes: readonly Route[]): Route[]
 }
+type Show = (asked: PageRequest & { readonly params: Readonly<Record<string, string>> }) => Promise<Answer> | Answer
+
+const SIGN_IN_PAGE = '/signin'
+const STALE = 'This page was made before you signed in here. Nothing is lost: look it over and send it again.'
+const OTHER_ORGANISATION =
+  'You act for another organisation since this page was opened. Look it over and send it again, or switch back first.'
+const SESSION_OVER = 'Your session has ended. Sign in: what you have entered is kept and comes back afterwards.'
+const WELCOME_BACK = 'You are signed in again. This is what you had entered: look it over and send it.'
 
 export function createHandlers(
-  { access, csrf }: Pick<DashboardServices, 'access' | 'csrf'>,
+  { access, csrf, organisations, sites }: Pick<DashboardServices, 'access' | 'csrf' | 'organisations' | 'sites'>,
   render: RenderPage,
 ): Handlers {
+  const pages = new Map<string, Show>()
+  const forms = new Map<string, FormOptions>()
+
   async function read(request: Request): Promise<PageRequest> {
     const actor = await access.sessionActor(request)
     const { token, setCookie } = csrf.csrfToken(request)
-    return {
-      request,
-      actor,
-      viewer: { signedIn: actor, csrf: token, cookies: setCookie === undefined ? [] : [setCookie] },
-    }
-  }
-
-  async function formOf(request: Request): Promise<URLSearchParams> {
-    const form = await request.form()
-    csrf.requireCsrf(request, form)
-    return form
+    const cookies = setCookie === undefined ? [] : [setCookie]
+    const signedIn = actor && { ...actor, organisations: await organisations.list(actor) }
+    return { request, actor, viewer: { signedIn, csrf: token, cookies } }
   }
 
   function reply(viewer: Viewer, answer: Answer): Reply {
     return 'title' in answer ? render(viewer, answer) : answer
   }
 
+  /** What no form of the page has said is said above it. */
+  function replyWith(viewer: Viewer, draft: Draft, answer: Answer, status: number, headers = {}): Reply {
+    if (!('title' in answer)) return answer
+    const flash = draft.isShown ? undefined : { tone: 'bad' as const, text: [...draft.problems.values()].join(' ') }
+    return render(viewer, { ...answer, ...(flash && { flash }), status, headers: { ...answer.headers, ...headers } })
+  }
+
+  async function showPage(
+    asked: PageRequest,
+    form: FormOptions,
+    draft: Draft,
+  ): Promise<{ viewer: Viewer; answer: Answer }> {
+    const show = pages.get(form.on)
+    if (!show) throw new Error(`A form stands on ${form.on}, which is no page`)
+    const { params } = asked.request
+    const query = new URLSearchParams([...draft.values].filter(([name]) => form.keeps?.includes(name)))
+    const request = asPageRequest(asked.request, { path: fillPath(form.on, params), params, query })
+    const viewer = { ...asked.viewer, draft }
+    return { viewer, answer: await show({ ...asked, request, viewer, params }) }
+  }
+
+  async function comeBack(
+    asked: PageRequest,
+    form: FormOptions,
+    sent: URLSearchParams,
+    problem: ApiError,
+  ): Promise<Reply> {
+    const isSignedOut = problem.code === 'unauthorized' && !asked.actor
+    const draft = draftOf(asked.request.path, sent, problem, form.names)
+    const { viewer, answer } = await showPage(asked, isSignedOut ? { on: SIGN_IN_PAGE } : form, draft)
+    return replyWith(viewer, draft, answer, problem.status, problem.headers)
+  }
+
+  /** A link into another organisation of the same person leads there, instead of nowhere. */
+  async function followDrop({ actor, request }: PageRequest): Promise<boolean> {
+    const { id } = request.params
+    const orgId = actor && id !== undefined ? await sites.organisationOf(id) : undefined
+    if (!actor || orgId === undefined || orgId === actor.orgId) return false
+    const isMember = (await organisations.list(actor)).some((organisation) => organisation.id === orgId)
+    if (isMember) await organisations.switchTo(actor, orgId)
+    return isMember
+  }
+
+  /** A form acts for the organisation that its page showed, whichever was chosen in another tab since. */
+  async function followPage(actor: Actor | undefined, sent: URLSearchParams): Promise<boolean> {
+    const shown = sent.get(ACTING_FOR_FIELD)
+    if (!actor || !shown || shown === actor.orgId) return false
+    await organisations.switchTo(actor, shown)
+    return true
+  }
+
+  function requireOwnForm({ request, actor }: PageRequest, fields: URLSearchParams): void {
+    if (csrf.standing(request, fields) === 'stale') throw errors.forbidden(STALE)
+    csrf.requireCsrf(request, fields)
+    const shown = fields.get(ACTING_FOR_FIELD)
+    if (actor && shown !== null && shown !== actor.orgId) throw errors.forbidden(OTHER_ORGANISATION)
+  }
+
+  /** When the session has ended, the fields are still read: what was typed goes on to the sign-in page. */
+  async function requireUploader({ request, actor }: PageRequest, sent: URLSearchParams): Promise<Actor> {
+    if (!actor && !isFragment(request)) {
+      await request.multipart(async (part) => {
+        if (part.kind === 'field') sent.append(part.name, part.value)
+        else for await (const _chunk of part.stream);
+      })
+      if (csrf.standing(request, sent) === 'foreign') csrf.requireCsrf(request, sent)
+    }
+    return requireActor(actor, { verified: false })
+  }
+
+  /** Runs a form's deed; refusals come back the way the form came. */
+  async function submit(
+    request: Request,
+    form: FormOptions,
+    act: (asked: FormRequest) => Promise<Answer> | Answer,
+  ): Promise<Reply> {
+    const sent = await request.form()
+    const standing = csrf.standing(request, sent)
+    if (standing === 'foreign') csrf.requireCsrf(request, sent)
+    let asked = { ...(await read(request)), form: sent }
+    try {
+      // Without an account there is nothing to be out of date: the deed itself asks to sign in.
+      if (standing === 'stale' && (asked.actor || !('verified' in form))) throw errors.forbidden(STALE)
+      if (await followPage(asked.actor, sent)) asked = { ...(await read(request)), form: sent }
+      return reply(asked.viewer, await act(asked))
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status >= 500) throw error
+      return comeBack(asked, form, sent, error)
+    }
+  }
+
   return {
     read,
     reply,
+    comeBack,
+    requireOwnForm,
 
-    page: (path, show) => ({
-      method: 'GET',
-      path,
-      async handle(request) {
-        const asked = await read(request)
-        return reply(asked.viewer, await show({ ...asked, params: paramsOf(path, request) }))
-      },
-    }),
+    page(path, show) {
+      pages.set(path, show as Show)
+      return {
+        method: 'GET',
+        path,
+        async handle(request) {
+          const asked = await read(request)
+          return reply(asked.viewer, await show({ ...asked, params: paramsOf(path, request) }))
+        },
+      }
+    },
 
-    accountPage: (path, show) => ({
-      method: 'GET',
-      path,
-      async handle(request) {
-        const asked = await read(request)
-        const { actor } = asked
-        if (!actor) return seeOther(`/signin?next=${encodeURIComponent(pathAndQueryOf(request))}`)
-        const account = requestOf(asked, actor)
-        return reply(account.viewer, await show({ ...account, params: paramsOf(path, request) }))
-      },
-    }),
+    accountPage(path, show) {
+      const showTo = (asked: At<typeof path, PageRequest>): Promise<Answer> | Answer => {
+        const { actor, request } = asked
+        if (!actor) return seeOther(`${SIGN_IN_PAGE}?next=${encodeURIComponent(pathAndQueryOf(request))}`)
+        return show({ ...requestOf(asked, actor), params: asked.params })
+      }
+      pages.set(path, showTo as Show)
+      return {
+        method: 'GET',
+        path,
+        async handle(request) {
+          const asked = await read(request)
+          try {
+            return reply(asked.viewer, await showTo({ ...asked, params: paramsOf(path, request) }))
+          } catch (error) {
+            if (!(error instanceof ApiError && error.status === 404 && (await followDrop(asked)))) throw error
+            const query = new URLSearchParams([...request.query, ['done', 'switched']])
+            return seeOther(`${request.path}?${query.toString()}`)
+          }
+        },
+      }
+    },
 
-    form: (path, act) => ({
-      method: 'POST',
-      path,
-      async handle(request) {
-        const form = await formOf(request)
-        const asked = await read(request)
-        return reply(asked.viewer, await act({ ...asked, form, params: paramsOf(path, request) }))
-      },
-    }),
+    form(path, options, act) {
+      forms.set(path, options)
+      return {
+        method: 'POST',
+        path,
+        handle: (request) => submit(request, options, (asked) => act({ ...asked, params: paramsOf(path, request) })),
+      }
+    },
 
-    accountForm: (path, options, act) => ({
-      method: 'POST',
-      path,
-      async handle(request) {
-        const form = await formOf(request)
-        const asked = await read(request)
-        const account = requestOf(asked, requireActor(asked.actor, options))
-        return reply(account.viewer, await act({ ...account, form, params: paramsOf(path, request) }))
-      },
-    }),
+    accountForm(path, options, act) {
+      forms.set(path, options)
+      return {
+        method: 'POST',
+        path,
+        handle: (request) =>
+          submit(request, options, (asked) => {
+            const account = requestOf(asked, requireActor(asked.actor, options))
+            return act({ ...account, form: asked.form, params: paramsOf(path, request) })
+          }),
+      }
+    },
+
+    uploadForm(path, options, act) {
+      forms.set(path, options)
+      return {
+        method: 'POST',
+        path,
+        async handle(request) {
+          let asked = await read(request)
+          const sent = new URLSearchParams()
+          try {
+            if (asked.actor && (await followDrop(asked))) asked = await read(request)
+            const account = requestOf(asked, await requireUploader(asked, sent))
+            return reply(account.viewer, await act({ ...account, params: paramsOf(path, request) }, sent))
+          } catch (error) {
+            if (!(error instanceof ApiError) || error.status >= 500) throw error
+            if (isFragment(request)) return json(error.status, error.toBody(), error.headers)
+            return comeBack(asked, options, sent, error)
+          }
+        },
+      }
+    },
+
+    async resume(request, setCookie, { action, values }) {
+      const [path, params] =
+        [...forms.keys()].flatMap((pattern) => {
+          const found = matchPath(pattern, action)
+          return found ? [[pattern, found] as const] : []
+        })[0] ?? []
+      const form = path === undefined ? undefined : forms.get(path)
+      if (!form || !params) return undefined
+      const later = asPageRequest(withCookie(request, setCookie), {
+        path: action,
+        params,
+        query: new URLSearchParams(),
+      })
+      const draft = draftAgain(action, values, WELCOME_BACK)
+      const { viewer, answer } = await showPage(await read(later), form, draft)
+      return replyWith({ ...viewer, cookies: [...viewer.cookies, setCookie] }, draft, answer, 200)
+    },
+
+    doors(routes) {
+      const answered = new Set(routes.filter(({ method }) => method === 'GET').map(({ path }) => path))
+      return [...forms]
+        .filter(([path]) => !answered.has(path))
+        .map(([path, { on }]) => ({
+          method: 'GET',
+          path,
+          handle: (request) => seeOther(fillPath(on, request.params)),
+        }))
+    },
   }
 }
 
 export function requireActor(actor: Actor | undefined, options: { verified: boolean }): Actor {
-  if (!actor) throw errors.unauthorized('Your session has ended. Sign in and try again.')
+  if (!actor) throw errors.unauthorized(SESSION_OVER)
   if (options.verified && !actor.emailVerified) throw errors.emailNotVerified()
   return actor
 }
 
 /** The same request, from an actor who is signed in. */
-export function requestOf(asked: PageRequest, actor: Actor): AccountRequest {
-  return { ...asked, actor, viewer: { ...asked.viewer, signedIn: actor } }
+function requestOf(asked: PageRequest, actor: Actor): AccountRequest {
+  const signedIn = asked.viewer.signedIn ?? { ...actor, organisations: [] }
+  return { ...asked, actor, viewer: { ...asked.viewer, signedIn } }
 }
 
 /** Runs a form's deed; a refusal is shown on the page it came from instead of on one of its own. */

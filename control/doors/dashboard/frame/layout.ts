@@ -6,20 +6,27 @@ import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
 import { html as htmlReply } from '../../../ground/http/reply.ts'
 import type { Reply } from '../../../ground/http/route.ts'
 import type { Assets } from './assets.ts'
+import { ACTING_FOR_FIELD, type Draft } from './draft.ts'
 
 /** Who looks at the page, as far as the frame cares. */
 export interface Viewer {
   readonly signedIn:
     | {
         readonly email: string
+        /** The organisation that the page is about. */
+        readonly orgId: string
         readonly emailVerified: boolean
         readonly isStaff: boolean
+        /** All that this person belongs to, the personal one first. */
+        readonly organisations: readonly { readonly id: string; readonly name: string }[]
       }
     | undefined
   /** Value of the hidden `csrf` field of every form on the page. */
   readonly csrf: string
   /** Cookies to send with the page (a fresh CSRF cookie, for instance). */
   readonly cookies: readonly string[]
+  /** A form of the page that was not accepted. */
+  readonly draft?: Draft | undefined
 }
 
 export type AccountViewer = Viewer & { readonly signedIn: NonNullable<Viewer['signedIn']> }
@@ -160,6 +167,7 @@ function header(viewer: Viewer, { section, next }: Page): Html {
             ${viewer.signedIn ? signedInLinks(viewer.signedIn, section) : signedOutLinks(section, next)}
           </ul>
         </nav>
+        ${viewer.signedIn && ownMenu(viewer, viewer.signedIn, section)}
       </div>
     </header>
   `
@@ -171,8 +179,46 @@ function signedInLinks(user: NonNullable<Viewer['signedIn']>, section: Page['sec
     navLink('/templates', 'Templates', section === 'templates'),
     navLink('/docs', 'Docs', section === 'docs'),
     user.isStaff && navLink('/staff', 'Staff', section === 'staff'),
-    navLink('/account', 'Account', section === 'account'),
   ]
+}
+
+/** Who I am, for which organisation I act, and the way out. The browser opens and closes it without a script. */
+function ownMenu(viewer: Viewer, user: NonNullable<Viewer['signedIn']>, section: Page['section']): Html {
+  const current = user.organisations.find(({ id }) => id === user.orgId)
+  const next = section === 'account' ? '/account/organisation' : '/sites'
+  const choice = ({ id, name }: { id: string; name: string }): Html =>
+    id === user.orgId
+      ? html`<li><span class="menu-item clip" aria-current="true">${name}</span></li>`
+      : html`
+        <li>
+          <form method="post" action="/account/organisation/switch">
+            ${csrfField(viewer)}
+            <input type="hidden" name="org" value="${id}">
+            <input type="hidden" name="next" value="${next}">
+            <button class="menu-item clip"><span class="visually-hidden">Switch to </span>${name}</button>
+          </form>
+        </li>
+      `
+  return html`
+    <div class="own">
+      <button class="button small own-button" type="button" popovertarget="own-menu"><span class="visually-hidden">You
+        act for </span><span class="clip">${current?.name ?? user.email}</span></button>
+      <div class="menu" id="own-menu" popover aria-label="Your account">
+        <p class="small soft menu-note">Signed in as<br><strong class="clip">${user.email}</strong></p>
+        <p class="small soft menu-note" id="own-organisations">Acting for</p>
+        <ul class="plain" aria-labelledby="own-organisations">${user.organisations.map(choice)}</ul>
+        <ul class="plain menu-rest">
+          <li>
+            <a class="menu-item" href="/account"${section === 'account' ? html` aria-current="true"` : ''}>Account</a>
+          </li>
+          <li><a class="menu-item" href="/account/organisation">Organisation and members</a></li>
+          <li>
+            <form method="post" action="/signout">${csrfField(viewer)}<button class="menu-item">Sign out</button></form>
+          </li>
+        </ul>
+      </div>
+    </div>
+  `
 }
 
 function signedOutLinks(section: Page['section'], next: string | undefined): Content {
@@ -226,6 +272,9 @@ function footer(): Html {
   `
 }
 
-export function csrfField(viewer: Pick<Viewer, 'csrf'>): Html {
-  return html`<input type="hidden" name="csrf" value="${viewer.csrf}">`
+/** What every form carries: the token, and the organisation that its page shows. */
+export function csrfField({ csrf, signedIn }: Pick<Viewer, 'csrf' | 'signedIn'>): Html {
+  return html`<input type="hidden" name="csrf" value="${csrf}">${
+    signedIn && html`<input type="hidden" name="${ACTING_FOR_FIELD}" value="${signedIn.orgId}">`
+  }`
 }

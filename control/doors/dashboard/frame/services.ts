@@ -33,7 +33,10 @@ export interface DashboardServices {
   readonly tokens: Pick<Tokens, 'list' | 'create' | 'revoke'>
   readonly csrf: Csrf
   readonly organisations: Organisations
-  readonly sites: Pick<Sites, 'choose' | 'list' | 'get' | 'create' | 'patch' | 'delete' | 'dailyViews' | 'usage'>
+  readonly sites: Pick<
+    Sites,
+    'choose' | 'list' | 'get' | 'create' | 'patch' | 'delete' | 'dailyViews' | 'organisationOf' | 'usage'
+  >
   readonly versions: Pick<Versions, 'publish' | 'publishNew' | 'list' | 'promote' | 'changes'>
   readonly publishing: Pick<Publishing, 'receive' | 'readBlob'>
   readonly anonymous: Pick<

@@ -2,8 +2,8 @@
 import { MAX_EMAIL_CHARS, MAX_REPORT_CHARS } from '../../../../shared/limits.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { GalleryEntry, GalleryOrder } from '../../../drops/gallery/gallery.ts'
-import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
-import { problemNotice, selectField, textField } from '../parts/form-fields.ts'
+import type { Page, Viewer } from '../frame/layout.ts'
+import { formAt } from '../parts/form-fields.ts'
 import { countInWords, shortAddress, spoken, timeAgo } from '../parts/words.ts'
 
 export function galleryPage(view: { entries: readonly GalleryEntry[]; order: GalleryOrder; now: number }): Page {
@@ -58,14 +58,6 @@ function card(entry: GalleryEntry, now: number): Html {
   `
 }
 
-export interface ReportForm {
-  readonly url: string
-  readonly reason?: string
-  readonly detail?: string
-  readonly contact?: string
-  readonly problem?: string
-}
-
 const REASONS = [
   ['phishing', 'It imitates another site or asks for passwords'],
   ['malware', 'It spreads harmful software'],
@@ -75,10 +67,10 @@ const REASONS = [
   ['other', 'Something else'],
 ] as const
 
-export function reportPage(viewer: Viewer, form: ReportForm): Page {
+export function reportPage(viewer: Viewer, { url }: { url: string }): Page {
+  const form = formAt(viewer, '/report')
   return {
     title: 'Report abuse',
-    status: form.problem === undefined ? 200 : 400,
     body: html`
       <div class="narrow section">
         <div class="stack">
@@ -87,25 +79,23 @@ export function reportPage(viewer: Viewer, form: ReportForm): Page {
             Tell us about a page published with Dropway that should not be. A person looks at every report.
           </p>
         </div>
-        <form class="form" method="post" action="/report">
-          ${csrfField(viewer)}
-          ${problemNotice(form.problem)}
-          ${textField({
+        <form class="form" method="post" action="${form.action}">
+          ${form.start}
+          ${form.text({
             name: 'url',
             label: 'Address of the page',
             type: 'text',
-            value: form.url,
+            value: url,
             required: true,
             placeholder: 'https://…',
             hint: 'Every page has a way here: its address followed by /.dropway/report.',
           })}
-          ${selectField({ name: 'reason', label: 'What is wrong', value: form.reason ?? 'phishing', options: REASONS })}
-          ${textField({ name: 'detail', label: 'Details', value: form.detail ?? '', rows: 4, maxlength: MAX_REPORT_CHARS })}
-          ${textField({
+          ${form.select({ name: 'reason', label: 'What is wrong', value: 'phishing', options: REASONS })}
+          ${form.text({ name: 'detail', label: 'Details', rows: 4, maxlength: MAX_REPORT_CHARS })}
+          ${form.text({
             name: 'contact',
             label: 'Your e-mail',
             type: 'email',
-            value: form.contact ?? '',
             hint: 'Optional, if we may ask back.',
             maxlength: MAX_EMAIL_CHARS,
           })}

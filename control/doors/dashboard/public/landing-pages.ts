@@ -1,9 +1,9 @@
 /** `/` and anonymous publishing. */
-import { type ApiError, errors } from '../../../../shared/errors.ts'
+import { ApiError, errors } from '../../../../shared/errors.ts'
 import { html as htmlReply, json, seeOther } from '../../../ground/http/reply.ts'
 import type { Reply, Request, Route } from '../../../ground/http/route.ts'
 import type { Publisher } from '../../../drops/anonymous/anonymous.ts'
-import { isFragment, orShow, problemText, requireActor, type Handlers, type PageRequest } from '../frame/handlers.ts'
+import { isFragment, orShow, type Handlers, type PageRequest } from '../frame/handlers.ts'
 import type { Page } from '../frame/layout.ts'
 import { receivePublishForm } from '../publish/received.ts'
 import type { DashboardServices } from '../frame/services.ts'
@@ -13,7 +13,7 @@ import { landingPage } from './landing-view.ts'
 import { anonymousResult } from '../parts/publish-result.ts'
 
 export function landingRoutes(services: DashboardServices, handlers: Handlers): Route[] {
-  const { anonymous, browserCookie, botCheck, clock, config, csrf } = services
+  const { anonymous, browserCookie, botCheck, clock, config } = services
   const stamp = (): string => botCheck.startToken(clock.now())
 
   /** The text form of the page has no headers to carry the signals: its fields do. */
@@ -30,23 +30,24 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
     }
   }
 
-  async function publish(asked: PageRequest): Promise<Reply> {
+  async function publish(asked: PageRequest, sent: URLSearchParams): Promise<Reply> {
     const { request, viewer } = asked
     const browser = browserCookie.readOrCreate(request)
     let publisher: Publisher | undefined
-    const { fields, prepared } = await receivePublishForm(request, {
+    const { prepared } = await receivePublishForm(request, {
       publishing: services.publishing,
       owner: { kind: 'network', ip: request.ip },
       capBytes: anonymous.capBytes,
       accepts: 'page',
+      fields: sent,
       async admit(early) {
-        csrf.requireCsrf(request, early)
+        handlers.requireOwnForm(asked, early)
         publisher = publisherOf(request, browser.id, early)
         await anonymous.admit(publisher)
       },
     })
     if (!prepared) throw errors.invalidRequest('Choose a file, or paste some text first.')
-    const { value: drop } = await anonymous.publish(publisher!, prepared, fields.get('title') ?? '')
+    const { value: drop } = await anonymous.publish(publisher!, prepared, sent.get('title') ?? '')
     const panel = anonymousResult({
       url: drop.url,
       expiresAt: drop.expires_at,
@@ -61,7 +62,7 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
     return { ...page, headers: { ...page.headers, ...cookies } }
   }
 
-  async function showClaim({ viewer, actor }: PageRequest, token: string, problem?: string): Promise<Page> {
+  async function showClaim({ viewer, actor }: PageRequest, token: string): Promise<Page> {
     const drop = await anonymous.findClaim(token)
     if (!drop) {
       return messagePage({
@@ -72,7 +73,7 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
     }
     const organisation =
       actor && (await services.organisations.list(actor)).find((entry) => entry.id === actor.orgId)?.name
-    return claimPage(viewer, { token, drop, organisation, problem })
+    return claimPage(viewer, { token, drop, organisation })
   }
 
   return [
@@ -86,44 +87,34 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
       path: '/drop',
       async handle(request) {
         const asked = await handlers.read(request)
+        const sent = new URLSearchParams()
         const answer = await orShow(
-          () => publish(asked),
+          () => publish(asked, sent),
           (problem) =>
             isFragment(request)
               ? json(problem.status, problem.toBody(), problem.headers)
-              : {
-                  ...landingPage(asked.viewer, {
-                    stamp: stamp(),
-                    problem: withoutScript(problem),
-                    drops: [],
-                    now: clock.now(),
-                    lifetimes: config,
-                  }),
-                  status: problem.status,
-                },
+              : handlers.comeBack(asked, { on: '/' }, sent, withoutScript(problem)),
         )
         return handlers.reply(asked.viewer, answer)
       },
     },
     handlers.page('/drop', () => seeOther('/')),
     handlers.page('/claim', (asked) => showClaim(asked, asked.request.query.get('token') ?? '')),
-    handlers.form('/claim', async (asked) => {
-      const token = asked.form.get('token') ?? ''
-      return orShow(
-        async () => {
-          const actor = requireActor(asked.actor, { verified: false })
-          const { siteId } = await anonymous.claimLink(actor, token)
-          return seeOther(`/sites/${siteId}?done=${actor.emailVerified ? 'claimed' : 'claimed-hidden'}`)
-        },
-        async (problem) => ({ ...(await showClaim(asked, token, problemText(problem))), status: problem.status }),
-      )
+    handlers.accountForm('/claim', { on: '/claim', keeps: ['token'], verified: false }, async ({ actor, form }) => {
+      const { siteId } = await anonymous.claimLink(actor, form.get('token') ?? '')
+      return seeOther(`/sites/${siteId}?done=${actor.emailVerified ? 'claimed' : 'claimed-hidden'}`)
     }),
   ]
 }
 
 /** Only a script can prove that it is not a flood. */
-function withoutScript(problem: ApiError): string {
+function withoutScript(problem: ApiError): ApiError {
   return problem.code === 'proof_required'
-    ? 'We could not tell you from a robot. Wait a second and publish again, turn on JavaScript, or sign up.'
-    : problemText(problem)
+    ? new ApiError(
+        problem.status,
+        problem.code,
+        'We could not tell you from a robot. Wait a second and publish again, turn on JavaScript, or sign up.',
+        { headers: problem.headers },
+      )
+    : problem
 }

@@ -1,15 +1,14 @@
 /** The front door: publish right here, then read what this is. */
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import { plans } from '../../../../shared/plans.ts'
-import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
+import type { Page, Viewer } from '../frame/layout.ts'
 import { icon } from '../parts/charts.ts'
+import { formAt } from '../parts/form-fields.ts'
 import { planTable, type Lifetimes } from '../parts/plan-table.ts'
 import { dropZone } from '../parts/drop-zone.ts'
 import { bytesInWords, countInWords, shortAddress, timeAgo } from '../parts/words.ts'
 
 export interface DropForm {
-  readonly text?: string
-  readonly problem?: string
   /** The moment the form was made, signed: a form that comes back too fast was not filled by a person. */
   readonly stamp: string
 }
@@ -61,15 +60,15 @@ export function landingPage(viewer: Viewer, form: Landing): Page {
   }
 }
 
-export function dropForm(viewer: Viewer, form: DropForm): Html {
+export function dropForm(viewer: Viewer, { stamp }: DropForm): Html {
+  const form = formAt(viewer, '/drop')
   return html`
-    <form class="card raised" method="post" action="/drop" enctype="multipart/form-data" data-drop>
-      ${csrfField(viewer)}
-      <input type="hidden" name="stamp" value="${form.stamp}">
+    <form class="card raised" method="post" action="${form.action}" enctype="multipart/form-data" data-drop>
+      ${form.start}
+      <input type="hidden" name="stamp" value="${stamp}">
       <div class="trap" aria-hidden="true">
         <label>Leave this empty <input name="website" tabindex="-1" autocomplete="off"></label>
       </div>
-      ${form.problem !== undefined && html`<p class="notice bad" role="alert">${form.problem}</p>`}
       ${dropZone({
         name: 'file',
         accept: '.html,.htm,.md,.markdown',
@@ -80,7 +79,7 @@ export function dropForm(viewer: Viewer, form: DropForm): Html {
       <div class="field">
         <label class="visually-hidden" for="text">HTML or Markdown</label>
         <textarea class="input editor" id="text" name="text" spellcheck="false"
-            placeholder="# Hello&#10;&#10;Some **Markdown**, or a whole HTML page.">${form.text ?? ''}</textarea>
+            placeholder="# Hello&#10;&#10;Some **Markdown**, or a whole HTML page.">${form.typed('text')}</textarea>
       </div>
       <div class="stack" data-progress hidden>
         <progress max="100" value="0" aria-label="Upload"></progress>

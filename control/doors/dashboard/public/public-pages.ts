@@ -6,7 +6,7 @@ import type { OpenApiDocument } from '../../../ground/http/openapi.ts'
 import type { Route } from '../../../ground/http/route.ts'
 import { REPORT_REASONS, type ReportReason } from '../../../drops/trust/trust.ts'
 import { flashOf } from '../frame/flash.ts'
-import { orShow, problemText, type Handlers } from '../frame/handlers.ts'
+import type { Handlers } from '../frame/handlers.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { createDocs } from './docs/docs-pages.ts'
 import { factsOf } from './facts.ts'
@@ -28,22 +28,17 @@ export function publicRoutes(
       ...reportPage(viewer, { url: (request.query.get('url') ?? '').slice(0, MAX_REPORT_CHARS) }),
       ...flashOf(request),
     })),
-    handlers.form('/report', ({ request, viewer, form }) => {
+    handlers.form('/report', { on: '/report', names: { invalid_request: 'url' } }, async ({ request, form }) => {
       const text = (name: string): string => (form.get(name) ?? '').trim().slice(0, MAX_REPORT_CHARS)
-      const input = { url: text('url'), detail: text('detail'), contact: text('contact'), reason: text('reason') }
-      return orShow(
-        async () => {
-          await trust.report({ ...input, reason: requireReason(input.reason), ip: request.ip })
-          return seeOther('/report?done=reported')
-        },
-        (problem) => ({ ...reportPage(viewer, { ...input, problem: problemText(problem) }), status: problem.status }),
-      )
+      const input = { url: text('url'), detail: text('detail'), contact: text('contact') }
+      await trust.report({ ...input, reason: requireReason(text('reason')), ip: request.ip })
+      return seeOther('/report?done=reported')
     }),
   ]
 }
 
 function requireReason(text: string): ReportReason {
   const reason = REPORT_REASONS.find((candidate) => candidate === text)
-  if (!reason) throw errors.invalidRequest('Say what is wrong with the page.')
+  if (!reason) throw errors.invalidRequest('reason: say what is wrong with the page.')
   return reason
 }

@@ -1,6 +1,6 @@
 /** Reads a publish form: fields first, then either files (each after its path) or pasted text. Streamed, capped. */
 import type { Readable } from 'node:stream'
-import { errors } from '../../../../shared/errors.ts'
+import { ApiError, errors } from '../../../../shared/errors.ts'
 import type { Part, Request } from '../../../ground/http/route.ts'
 import type { Intake, PreparedVersion, Publishing, UploadOwner } from '../../../drops/publishing/contract.ts'
 import { receiveForm, type FormReader } from '../../../drops/sites/versions/receive.ts'
@@ -15,7 +15,6 @@ const HEAD_BYTES = 1_000_000
 type FilePart = Extract<Part, { kind: 'file' }>
 
 export interface PublishForm {
-  readonly fields: URLSearchParams
   /** Undefined when the form carried neither file nor text. */
   readonly prepared: PreparedVersion | undefined
 }
@@ -26,16 +25,19 @@ export interface ReceiveOptions {
   readonly capBytes: number
   /** `page`: one .html or .md and nothing else (anonymous drops); `any`: also zips and several files. */
   readonly accepts: 'page' | 'any'
+  /** Collects the fields; they stay readable when the upload is refused. */
+  readonly fields: URLSearchParams
   /** Called once, with the fields that came before the first file, before any content is taken in. Throws to refuse. */
   admit(fields: URLSearchParams): Promise<void> | void
 }
 
 export async function receivePublishForm(request: Request, options: ReceiveOptions): Promise<PublishForm> {
-  const { publishing, owner, capBytes } = options
-  const fields = new URLSearchParams()
+  const { publishing, owner, capBytes, fields } = options
   const files = options.accepts === 'page' ? createPageTaker() : createFileTaker()
   let admitted = false
   let hasText = false
+  /** A wrong file is told at the end of the form: the text after it is the publisher's work, and comes back. */
+  let refused: ApiError | undefined
   const admit = async (): Promise<void> => {
     if (!admitted) await options.admit(fields)
     admitted = true
@@ -48,16 +50,26 @@ export async function receivePublishForm(request: Request, options: ReceiveOptio
     async onFile(part, intake) {
       // A file input that was left alone arrives as a part without a name.
       if (part.filename === '') return
-      await admit()
-      await files.take(intake, part)
+      try {
+        await admit()
+        await files.take(intake, part)
+      } catch (error) {
+        if (!isAboutContent(error)) throw error
+        refused ??= error
+        part.stream.resume()
+      }
     },
     async onContent(stream, intake) {
+      const text = await beginningOf(stream)
+      if (text.isWhole) fields.set('text', text.beginning)
       // Files win over text, and come before it in our forms.
-      if (files.count > 0) return
+      if (refused || files.count > 0 || text.beginning.trim() === '') return
       await admit()
-      hasText = await takeText(intake, stream)
+      await intake.addSingle(filenameOfText(text.beginning), text.all, {})
+      hasText = true
     },
     async onEnd() {
+      if (refused) throw refused
       await admit()
       files.finish()
       if (files.count === 0 && !hasText) return undefined
@@ -65,11 +77,18 @@ export async function receivePublishForm(request: Request, options: ReceiveOptio
     },
   }
   const prepared = await receiveForm(request, publishing, { owner, capBytes }, { reader, contentField: 'text' })
-  return { fields, prepared }
+  return { prepared }
 }
 
-/** The beginning says what it is; blank text is nothing. */
-async function takeText(intake: Intake, stream: Readable): Promise<boolean> {
+/** A flood, or more than the plan takes, is not read any further. */
+function isAboutContent(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status < 500 && error.status !== 413 && error.status !== 429
+}
+
+/** The beginning of a text says what it is; a short one is also kept for the form. */
+async function beginningOf(
+  stream: Readable,
+): Promise<{ beginning: string; isWhole: boolean; all: AsyncGenerator<Buffer> }> {
   const bytes = stream.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>
   const head: Buffer[] = []
   let size = 0
@@ -78,10 +97,7 @@ async function takeText(intake: Intake, stream: Readable): Promise<boolean> {
     size += next.value.length
     if (size >= HEAD_BYTES) break
   }
-  const text = Buffer.concat(head).toString()
-  if (text.trim() === '') return false
-  await intake.addSingle(filenameOfText(text), joined(head, bytes), {})
-  return true
+  return { beginning: Buffer.concat(head).toString(), isWhole: size < HEAD_BYTES, all: joined(head, bytes) }
 }
 
 async function* joined(head: readonly Buffer[], rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {

@@ -1,15 +1,9 @@
 /** `/device`: the page where a person lets in a machine that has no browser (RFC 8628 §3.3). */
+import { errors } from '../../../../shared/errors.ts'
 import { html } from '../../../../shared/pages/html.ts'
 import { DEVICE_PAGE } from '../../oauth/device.ts'
 import type { Route } from '../../../ground/http/route.ts'
-import {
-  orShow,
-  problemText,
-  type AccountFormRequest,
-  type AccountRequest,
-  type Answer,
-  type Handlers,
-} from '../frame/handlers.ts'
+import type { AccountFormRequest, AccountRequest, Answer, Handlers } from '../frame/handlers.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { messagePage } from '../parts/message-page.ts'
 import { deviceCodePage, deviceConsentPage } from './device-view.ts'
@@ -17,13 +11,14 @@ import { showVerifyFirst } from './waiting-decision.ts'
 
 /** The organisation that the page showed: when another was chosen since, the page is shown again. */
 const SHOWN_ORGANISATION = 'organisation'
-const DEAD_CODE = 'There is no such code, or it has expired. Look again at your device, or start again there.'
+const DEAD_CODE =
+  'user_code: there is no such code, or it has expired. Look again at your device, or start again there.'
 
 export function deviceRoutes({ oauth, organisations }: DashboardServices, handlers: Handlers): Route[] {
   async function ask(asked: AccountRequest, typed: string): Promise<Answer> {
     const { actor, viewer } = asked
     const waiting = await oauth.device.find(actor, typed)
-    if (!waiting) return askForCode(asked, typed, DEAD_CODE, 400)
+    if (!waiting) throw errors.invalidRequest(DEAD_CODE)
     const organisation = (await organisations.list(actor)).find((candidate) => candidate.id === actor.orgId)
     return deviceConsentPage(viewer, DEVICE_PAGE, {
       ...waiting,
@@ -37,7 +32,7 @@ export function deviceRoutes({ oauth, organisations }: DashboardServices, handle
     const { actor, form } = asked
     if (form.get(SHOWN_ORGANISATION) !== actor.orgId) return ask(asked, typed)
     const decision = form.get('decision') === 'allow' ? 'allow' : 'deny'
-    if (!(await oauth.device.decide(actor, typed, decision))) return askForCode(asked, typed, DEAD_CODE, 400)
+    if (!(await oauth.device.decide(actor, typed, decision))) throw errors.invalidRequest(DEAD_CODE)
     return decision === 'allow'
       ? messagePage({
           title: 'Your device is signed in',
@@ -56,16 +51,9 @@ export function deviceRoutes({ oauth, organisations }: DashboardServices, handle
           })
         : showVerifyFirst(handlers, asked, asked.actor.email),
     ),
-    handlers.accountForm(DEVICE_PAGE, { verified: true }, (asked) => {
+    handlers.accountForm(DEVICE_PAGE, { on: DEVICE_PAGE, verified: true }, (asked) => {
       const typed = asked.form.get('user_code') ?? ''
-      return orShow(
-        () => (asked.form.has('decision') ? decide(asked, typed) : ask(asked, typed)),
-        (problem) => askForCode(asked, typed, problemText(problem), problem.status),
-      )
+      return asked.form.has('decision') ? decide(asked, typed) : ask(asked, typed)
     }),
   ]
-}
-
-function askForCode({ viewer }: AccountRequest, userCode: string, problem: string, status: number): Answer {
-  return deviceCodePage(viewer, { action: DEVICE_PAGE, userCode, problem, status })
 }

@@ -1,8 +1,8 @@
 /** Signing in a machine without a browser: type the code that it shows, see who asks, decide. */
 import { html } from '../../../../shared/pages/html.ts'
-import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
+import type { Page, Viewer } from '../frame/layout.ts'
 import { decisionPage, type Decision } from './decision-view.ts'
-import { problemNotice, textField } from '../parts/form-fields.ts'
+import { formAt } from '../parts/form-fields.ts'
 
 export interface DeviceConsent extends Pick<Decision, 'clientName' | 'scopes' | 'hidden'> {
   readonly userCode: string
@@ -12,13 +12,10 @@ export interface DeviceConsent extends Pick<Decision, 'clientName' | 'scopes' | 
   readonly email: string
 }
 
-export function deviceCodePage(
-  viewer: Viewer,
-  form: { action: string; userCode?: string; problem?: string; status?: number },
-): Page {
+export function deviceCodePage(viewer: Viewer, { action, userCode }: { action: string; userCode: string }): Page {
+  const form = formAt(viewer, action)
   return {
     title: 'Sign in a device',
-    status: form.status ?? 200,
     body: html`
       <div class="narrow section">
         <div class="stack">
@@ -26,12 +23,11 @@ export function deviceCodePage(
           <p class="soft">Type the code that your terminal or app shows.</p>
         </div>
         <form class="form" method="post" action="${form.action}">
-          ${csrfField(viewer)}
-          ${problemNotice(form.problem)}
-          ${textField({
+          ${form.start}
+          ${form.text({
             name: 'user_code',
             label: 'Code',
-            value: form.userCode ?? '',
+            value: userCode,
             required: true,
             autocomplete: 'off',
             placeholder: 'BCDF-GHJK',

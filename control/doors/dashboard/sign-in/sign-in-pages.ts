@@ -2,15 +2,15 @@
 import { ACCOUNT_PATHS } from '../../../ground/mail/links.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import { isCountry, resolveCountry } from '../../../people/organisations/countries.ts'
-import type { ApiError } from '../../../../shared/errors.ts'
 import { html } from '../../../../shared/pages/html.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Request, Route } from '../../../ground/http/route.ts'
-import { orShow, problemText, requireActor, safeNext, type Handlers } from '../frame/handlers.ts'
+import { orShow, safeNext, type Handlers } from '../frame/handlers.ts'
 import type { Page } from '../frame/layout.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { messagePage } from '../parts/message-page.ts'
 import * as views from './sign-in-view.ts'
+import { carriedIn } from './carried-draft.ts'
 import { showVerifyFirst, waitingDecision } from './waiting-decision.ts'
 
 export function authRoutes(services: DashboardServices, handlers: Handlers): Route[] {
@@ -29,10 +29,10 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
     return id === undefined ? 0 : (await anonymous.list(id)).filter((drop) => drop.claimable).length
   }
 
-  function countryOf(request: Request, chosen?: string): views.CountryChoice {
+  function countryOf(request: Request): views.CountryChoice {
     const { geoCountry, acceptLanguage } = accounts.circumstancesOf(request)
     return {
-      value: resolveCountry({ geo: geoCountry, form: chosen, acceptLanguage }),
+      value: resolveCountry({ geo: geoCountry, form: undefined, acceptLanguage }),
       isGiven: isCountry(geoCountry),
     }
   }
@@ -41,51 +41,38 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
     page('/signup', async ({ request, viewer, actor }) => {
       const next = request.query.get('next') ?? undefined
       if (actor) return seeOther(safeNext(next, '/sites'))
-      return views.signUpPage(viewer, { next, waiting: await waitingDrops(request), country: countryOf(request) })
+      return views.signUpPage(viewer, {
+        next,
+        email: request.query.get('email') ?? '',
+        waiting: await waitingDrops(request),
+        country: countryOf(request),
+      })
     }),
-    form('/signup', async ({ request, viewer, form }) => {
-      const country = form.get('country') ?? ''
-      const input = { email: form.get('email') ?? '', password: form.get('password') ?? '', country }
-      return orShow(
-        async () => {
-          const signedIn = await accounts.signUp(input, accounts.circumstancesOf(request))
-          const home = signedIn.claimed > 0 ? '/sites?done=claimed-hidden' : '/sites?done=welcome'
-          return seeOther(safeNext(form.get('next'), home), { 'set-cookie': signedIn.setCookie })
-        },
-        async (problem) => ({
-          ...views.signUpPage(viewer, {
-            email: input.email,
-            problem: problemText(problem),
-            next: form.get('next') ?? undefined,
-            waiting: await waitingDrops(request),
-            country: countryOf(request, country),
-          }),
-          status: problem.status,
-        }),
-      )
+    form('/signup', { on: '/signup', keeps: ['next', 'email'] }, async ({ request, form: sent }) => {
+      const input = {
+        email: sent.get('email') ?? '',
+        password: sent.get('password') ?? '',
+        country: sent.get('country') ?? '',
+      }
+      const signedIn = await accounts.signUp(input, accounts.circumstancesOf(request))
+      const home = signedIn.claimed > 0 ? '/sites?done=claimed-hidden' : '/sites?done=welcome'
+      return seeOther(safeNext(sent.get('next'), home), { 'set-cookie': signedIn.setCookie })
     }),
     page('/signin', ({ request, viewer, actor }) => {
       const next = request.query.get('next') ?? undefined
-      return actor ? seeOther(safeNext(next, '/sites')) : views.signInPage(viewer, { next })
+      return actor
+        ? seeOther(safeNext(next, '/sites'))
+        : views.signInPage(viewer, { next, email: request.query.get('email') ?? '' })
     }),
-    form('/signin', async ({ request, viewer, form }) => {
-      const proof = form.get('proof') ?? undefined
-      const input = { email: form.get('email') ?? '', password: form.get('password') ?? '', proof }
-      return orShow(
-        async () => {
-          const signedIn = await accounts.signIn(input, accounts.circumstancesOf(request))
-          const home = signedIn.claimed > 0 ? '/sites?done=claimed' : '/sites'
-          return seeOther(safeNext(form.get('next'), home), { 'set-cookie': signedIn.setCookie })
-        },
-        (problem) =>
-          views.signInPage(viewer, {
-            email: input.email,
-            problem: problemText(problem),
-            next: form.get('next') ?? undefined,
-            status: problem.status,
-            work: workOf(problem),
-          }),
-      )
+    form('/signin', { on: '/signin', keeps: ['next', 'email'] }, async ({ request, form: sent }) => {
+      const proof = sent.get('proof') ?? undefined
+      const input = { email: sent.get('email') ?? '', password: sent.get('password') ?? '', proof }
+      const signedIn = await accounts.signIn(input, accounts.circumstancesOf(request))
+      const waiting = carriedIn(sent)
+      const resumed = waiting && (await handlers.resume(request, signedIn.setCookie, waiting))
+      if (resumed) return resumed
+      const home = signedIn.claimed > 0 ? '/sites?done=claimed' : '/sites'
+      return seeOther(safeNext(sent.get('next'), home), { 'set-cookie': signedIn.setCookie })
     }),
     // Signing out is a form like any other: a link to it could be put anywhere.
     page('/signout', ({ viewer, actor }) =>
@@ -99,9 +86,9 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
           })
         : seeOther('/'),
     ),
-    form('/signout', async ({ request }) => {
+    form('/signout', { on: '/signout' }, async ({ request, form: sent }) => {
       const { setCookie } = await accounts.signOut(accounts.circumstancesOf(request).sessionSecret)
-      return seeOther('/', { 'set-cookie': setCookie })
+      return seeOther(safeNext(sent.get('next'), '/'), { 'set-cookie': setCookie })
     }),
   ]
 }
@@ -123,7 +110,7 @@ function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[
         button: 'Confirm my address',
       })
     }),
-    form(ACCOUNT_PATHS.verify, ({ request, form, actor }) =>
+    form(ACCOUNT_PATHS.verify, { on: ACCOUNT_PATHS.verify, keeps: ['token'] }, ({ request, form, actor }) =>
       orShow(
         async () => {
           const { email } = await accounts.verifyEmail(form.get('token') ?? '')
@@ -134,7 +121,7 @@ function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[
         (problem) => deadVerification(problem.status, actor),
       ),
     ),
-    accountForm('/verify/send', { verified: false }, async ({ actor, form: sent }) => {
+    accountForm('/verify/send', { on: '/verify/send', verified: false }, async ({ actor, form: sent }) => {
       await accounts.resendVerification(actor)
       return seeOther(safeNext(sent.get('next'), '/sites?done=mailed'))
     }),
@@ -150,30 +137,19 @@ function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[
         ? views.resetPasswordPage(viewer, { token })
         : deadLink(400, html`<a class="button primary" href="/reset">Ask for a new one</a>`)
     }),
-    form(ACCOUNT_PATHS.reset, ({ request, viewer, form }) =>
-      orShow(
-        async () => {
-          await accounts.requestReset(form.get('email') ?? '', accounts.circumstancesOf(request))
-          return messagePage({
-            title: 'Look into your mailbox',
-            lead: 'If there is an account with this address, a link to choose a new password is on its way.',
-          })
-        },
-        (problem) => views.resetRequestPage(viewer, { problem: problemText(problem), status: problem.status }),
-      ),
-    ),
-    form('/reset/password', ({ request, viewer, form }) => {
-      const token = form.get('token') ?? ''
-      return orShow(
-        async () => {
-          const signedIn = await accounts.resetPassword(
-            { token, password: form.get('password') ?? '' },
-            accounts.circumstancesOf(request),
-          )
-          return seeOther('/sites?done=reset', { 'set-cookie': signedIn.setCookie })
-        },
-        (problem) => views.resetPasswordPage(viewer, { token, problem: problemText(problem), status: problem.status }),
+    form(ACCOUNT_PATHS.reset, { on: ACCOUNT_PATHS.reset }, async ({ request, form: sent }) => {
+      await accounts.requestReset(sent.get('email') ?? '', accounts.circumstancesOf(request))
+      return messagePage({
+        title: 'Look into your mailbox',
+        lead: 'If there is an account with this address, a link to choose a new password is on its way.',
+      })
+    }),
+    form('/reset/password', { on: ACCOUNT_PATHS.reset, keeps: ['token'] }, async ({ request, form: sent }) => {
+      const signedIn = await accounts.resetPassword(
+        { token: sent.get('token') ?? '', password: sent.get('password') ?? '' },
+        accounts.circumstancesOf(request),
       )
+      return seeOther('/sites?done=reset', { 'set-cookie': signedIn.setCookie })
     }),
     page(ACCOUNT_PATHS.emailChange, async ({ request, viewer }) => {
       const token = tokenOf(request)
@@ -186,7 +162,7 @@ function linkRoutes({ accounts }: DashboardServices, handlers: Handlers): Route[
         button: 'Use it',
       })
     }),
-    form(ACCOUNT_PATHS.emailChange, ({ form }) =>
+    form(ACCOUNT_PATHS.emailChange, { on: ACCOUNT_PATHS.emailChange, keeps: ['token'] }, ({ form }) =>
       orShow(
         async () => {
           const { email } = await accounts.confirmEmailChange(form.get('token') ?? '')
@@ -208,14 +184,10 @@ function invitationRoutes({ organisations }: DashboardServices, handlers: Handle
       const token = request.query.get('token') ?? ''
       const invitation = await organisations.peekInvitation(token)
       if (!invitation) return deadLink(404)
-      const here = encodeURIComponent(`${ACCOUNT_PATHS.invitation}?token=${token}`)
-      if (!actor) {
-        return messagePage({
-          title: `Join ${invitation.organisation}`,
-          lead: html`You are invited as ${invitation.role}. Continue with the address <strong>${invitation.email}</strong>.`,
-          actions: html`<a class="button primary" href="/signup?next=${here}">Sign up</a><a class="button" href="/signin?next=${here}">Sign in</a>`,
-        })
-      }
+      const here = `${ACCOUNT_PATHS.invitation}?token=${token}`
+      if (!actor) return views.invitationPage(invitation, here)
+      if (actor.email !== invitation.email)
+        return views.wrongAccountPage(viewer, { invitation, email: actor.email, here })
       if (!actor.emailVerified) return showVerifyFirst(handlers, { request, viewer, actor }, actor.email)
       return views.confirmLinkPage(viewer, {
         title: `Join ${invitation.organisation}`,
@@ -225,20 +197,16 @@ function invitationRoutes({ organisations }: DashboardServices, handlers: Handle
         button: 'Accept the invitation',
       })
     }),
-    handlers.form(ACCOUNT_PATHS.invitation, async ({ actor, form }) => {
-      const member = requireActor(actor, { verified: true })
-      const organisation = await organisations.accept(member, form.get('token') ?? '')
-      await organisations.switchTo(member, organisation.id)
-      return seeOther('/sites?done=joined')
-    }),
+    handlers.accountForm(
+      ACCOUNT_PATHS.invitation,
+      { on: ACCOUNT_PATHS.invitation, keeps: ['token'], verified: true },
+      async ({ actor, form }) => {
+        const organisation = await organisations.accept(actor, form.get('token') ?? '')
+        await organisations.switchTo(actor, organisation.id)
+        return seeOther('/sites?done=joined')
+      },
+    ),
   ]
-}
-
-/** What the page has to solve before it may be sent again. */
-function workOf({ code, fields }: ApiError): views.Work | undefined {
-  return code === 'proof_required'
-    ? { challenge: fields['challenge'] as string, bits: fields['bits'] as number }
-    : undefined
 }
 
 /** What the person was about to decide comes first. */

@@ -2,55 +2,53 @@
 import { html, type Content } from '../../../../shared/pages/html.ts'
 import { COUNTRY_NAMES } from '../../../people/organisations/countries.ts'
 import { MIN_PASSWORD_CHARS } from '../../../people/accounts/rules.ts'
+import type { Work } from '../frame/draft.ts'
 import { csrfField, nextQuery, type Page, type Viewer } from '../frame/layout.ts'
-import { problemNotice, selectField, textField } from '../parts/form-fields.ts'
+import { formAt, type PageForm } from '../parts/form-fields.ts'
+import { messagePage } from '../parts/message-page.ts'
+import { carriedFields } from './carried-draft.ts'
 import { countInWords, shortAddress } from '../parts/words.ts'
 
 /** Soon enough for a person who comes back from the mail, and nothing for us. */
 const VERIFY_LOOK_SECONDS = 4
 
 export interface AuthForm {
-  readonly email?: string
-  readonly problem?: string | undefined
   /** Where to go afterwards: a path of ours. */
   readonly next?: string | undefined
+  /** Known from where the person came, such as an invitation. */
+  readonly email: string
   /** How many anonymous drops of this browser wait to be claimed. */
   readonly waiting?: number
 }
 
 function authPage(
-  viewer: Viewer,
+  form: PageForm,
   title: string,
-  form: {
-    action: string
+  view: {
     lead?: Content
-    problem?: string | undefined
     fields: Content
     button: string
     below?: Content
-    status?: number
     next?: string | undefined
     scripts?: readonly string[] | undefined
   },
 ): Page {
   return {
     title,
-    ...(form.scripts ? { scripts: form.scripts } : {}),
-    status: form.status ?? 200,
-    next: form.next,
+    ...(view.scripts ? { scripts: view.scripts } : {}),
+    next: view.next,
     body: html`
       <div class="narrow section">
         <div class="stack">
           <h1>${title}</h1>
-          ${form.lead !== undefined && html`<p class="soft">${form.lead}</p>`}
+          ${view.lead !== undefined && html`<p class="soft">${view.lead}</p>`}
         </div>
         <form class="form" method="post" action="${form.action}">
-          ${csrfField(viewer)}
-          ${problemNotice(form.problem)}
-          ${form.fields}
-          <button class="button primary">${form.button}</button>
+          ${form.start}
+          ${view.fields}
+          <button class="button primary">${view.button}</button>
         </form>
-        ${form.below !== undefined && html`<div class="soft">${form.below}</div>`}
+        ${view.below !== undefined && html`<div class="soft">${view.below}</div>`}
       </div>
     `,
   }
@@ -65,29 +63,27 @@ export interface CountryChoice {
   readonly isGiven: boolean
 }
 
-export function signUpPage(viewer: Viewer, form: AuthForm & { country: CountryChoice }): Page {
-  return authPage(viewer, 'Create your account', {
-    action: '/signup',
-    next: form.next,
-    status: form.problem === undefined ? 200 : 400,
-    problem: form.problem,
-    lead: form.waiting
-      ? html`${countInWords(form.waiting, 'drop')} of this browser will be yours, at the same address.
-        <strong>${form.waiting === 1 ? 'It is' : 'They are'} hidden from visitors when you sign up</strong>,
-        until you open the link in the mail that we send you; ${form.waiting === 1 ? 'it is' : 'they are'}
+export function signUpPage(viewer: Viewer, view: AuthForm & { country: CountryChoice }): Page {
+  const form = formAt(viewer, '/signup')
+  return authPage(form, 'Create your account', {
+    next: view.next,
+    lead: view.waiting
+      ? html`${countInWords(view.waiting, 'drop')} of this browser will be yours, at the same address.
+        <strong>${view.waiting === 1 ? 'It is' : 'They are'} hidden from visitors when you sign up</strong>,
+        until you open the link in the mail that we send you; ${view.waiting === 1 ? 'it is' : 'they are'}
         back within a second.`
       : 'Free for three drops. No card, no trial that runs out.',
     fields: [
-      nextField(form.next),
-      textField({
+      nextField(view.next),
+      form.text({
         name: 'email',
         label: 'E-mail',
         type: 'email',
-        value: form.email ?? '',
+        value: view.email,
         required: true,
         autocomplete: 'email',
       }),
-      textField({
+      form.text({
         name: 'password',
         label: 'Password',
         type: 'password',
@@ -96,27 +92,21 @@ export function signUpPage(viewer: Viewer, form: AuthForm & { country: CountryCh
         autocomplete: 'new-password',
         hint: `At least ${MIN_PASSWORD_CHARS} characters.`,
       }),
-      selectField({
+      form.select({
         name: 'country',
         label: 'Country',
-        value: form.country.value,
+        value: view.country.value,
         options: COUNTRY_NAMES,
         autocomplete: 'country',
-        disabled: form.country.isGiven,
-        hint: form.country.isGiven
+        disabled: view.country.isGiven,
+        hint: view.country.isGiven
           ? 'From your connection. It sets the currency of paid plans.'
           : 'Sets the currency of paid plans. It stays as it is afterwards.',
       }),
     ],
     button: 'Sign up',
-    below: html`Already here? <a href="/signin${nextQuery(form.next)}">Sign in</a>`,
+    below: html`Already here? <a href="/signin${nextQuery(view.next)}">Sign in</a>`,
   })
-}
-
-/** What the browser has to work out before the form may be sent. */
-export interface Work {
-  readonly challenge: string
-  readonly bits: number
 }
 
 /** Without JavaScript there is still a way in: the mailbox. */
@@ -131,69 +121,95 @@ const workFields = (work: Work): Content => html`<input type="hidden" name="proo
     </p>
   </noscript>`
 
-export function signInPage(viewer: Viewer, form: AuthForm & { status?: number; work?: Work | undefined }): Page {
-  return authPage(viewer, 'Sign in', {
-    scripts: form.work ? ['answer-challenge'] : undefined,
-    action: '/signin',
-    next: form.next,
-    status: form.status ?? 200,
-    problem: form.problem,
+export function signInPage(viewer: Viewer, { next, email }: AuthForm): Page {
+  const { draft } = viewer
+  const action = '/signin'
+  const form = formAt(viewer, action, carriedFields(action, draft))
+  const work = form.isRefused ? draft?.work : undefined
+  return authPage(form, 'Sign in', {
+    scripts: work ? ['answer-challenge'] : undefined,
+    next,
     fields: [
-      nextField(form.next),
-      textField({
+      nextField(next),
+      form.text({
         name: 'email',
         label: 'E-mail',
         type: 'email',
-        value: form.email ?? '',
+        value: email,
         required: true,
         autocomplete: 'username',
       }),
-      textField({
+      form.text({
         name: 'password',
         label: 'Password',
         type: 'password',
         required: true,
         autocomplete: 'current-password',
       }),
-      form.work && workFields(form.work),
+      work && workFields(work),
     ],
     button: 'Sign in',
-    below: html`<a href="/reset">Forgot your password?</a> · New here? <a href="/signup${nextQuery(form.next)}">Sign
+    below: html`<a href="/reset">Forgot your password?</a> · New here? <a href="/signup${nextQuery(next)}">Sign
       up</a>`,
   })
 }
 
-export function resetRequestPage(viewer: Viewer, form: { problem?: string; status?: number } = {}): Page {
-  return authPage(viewer, 'Reset your password', {
-    action: '/reset',
-    status: form.status ?? 200,
-    problem: form.problem,
+export function resetRequestPage(viewer: Viewer): Page {
+  const form = formAt(viewer, '/reset')
+  return authPage(form, 'Reset your password', {
     lead: 'We will mail you a link that works for one hour.',
-    fields: textField({ name: 'email', label: 'E-mail', type: 'email', required: true, autocomplete: 'username' }),
+    fields: form.text({ name: 'email', label: 'E-mail', type: 'email', required: true, autocomplete: 'username' }),
     button: 'Send the link',
     below: html`<a href="/signin">Back to sign in</a>`,
   })
 }
 
-export function resetPasswordPage(viewer: Viewer, form: { token: string; problem?: string; status?: number }): Page {
-  return authPage(viewer, 'Choose a new password', {
-    action: '/reset/password',
-    status: form.status ?? 200,
-    problem: form.problem,
+export function resetPasswordPage(viewer: Viewer, { token }: { token: string }): Page {
+  const form = formAt(viewer, '/reset/password', { token })
+  return authPage(form, 'Choose a new password', {
     lead: 'Every session, API token and connected app of your account ends. Scripts and assistants need new access afterwards.',
-    fields: [
-      html`<input type="hidden" name="token" value="${form.token}">`,
-      textField({
-        name: 'password',
-        label: 'New password',
-        type: 'password',
-        required: true,
-        minlength: MIN_PASSWORD_CHARS,
-        autocomplete: 'new-password',
-        hint: `At least ${MIN_PASSWORD_CHARS} characters.`,
-      }),
-    ],
+    fields: form.text({
+      name: 'password',
+      label: 'New password',
+      type: 'password',
+      required: true,
+      minlength: MIN_PASSWORD_CHARS,
+      autocomplete: 'new-password',
+      hint: `At least ${MIN_PASSWORD_CHARS} characters.`,
+    }),
     button: 'Set password',
+  })
+}
+
+interface Invitation {
+  readonly organisation: string
+  readonly role: string
+  readonly email: string
+}
+
+/** For a person who is not signed in: both ways in know the address that was invited. */
+export function invitationPage(invitation: Invitation, here: string): Page {
+  const query = `${nextQuery(here)}&email=${encodeURIComponent(invitation.email)}`
+  return messagePage({
+    title: `Join ${invitation.organisation}`,
+    lead: html`You are invited as ${invitation.role}. Continue with the address <strong>${invitation.email}</strong>.`,
+    actions: html`<a class="button primary" href="/signup${query}">Sign up</a><a class="button"
+        href="/signin${query}">Sign in</a>`,
+  })
+}
+
+/** Signed in with another address than the one that was invited. */
+export function wrongAccountPage(
+  viewer: Viewer,
+  { invitation, email, here }: { invitation: Invitation; email: string; here: string },
+): Page {
+  const form = formAt(viewer, '/signout', { next: here })
+  return authPage(form, `Join ${invitation.organisation}`, {
+    lead: html`This invitation is for <strong>${invitation.email}</strong>, and you are signed in as
+      <strong>${email}</strong>. Sign out here to go on with the other address, or ask for an invitation to this one.`,
+    fields: '',
+    button: `Go on as ${invitation.email}`,
+    below: html`<a href="/sites">Stay signed in as ${email}</a>`,
   })
 }
 
@@ -202,12 +218,8 @@ export function confirmLinkPage(
   viewer: Viewer,
   link: { title: string; lead: Content; action: string; token: string; button: string },
 ): Page {
-  return authPage(viewer, link.title, {
-    action: link.action,
-    lead: link.lead,
-    fields: html`<input type="hidden" name="token" value="${link.token}">`,
-    button: link.button,
-  })
+  const form = formAt(viewer, link.action, { token: link.token })
+  return authPage(form, link.title, { lead: link.lead, fields: '', button: link.button })
 }
 
 export function claimPage(
@@ -216,11 +228,11 @@ export function claimPage(
     token: string
     drop: { url: string; title: string }
     organisation: string | undefined
-    problem?: string | undefined
   },
 ): Page {
   const signedIn = viewer.signedIn !== undefined
   const here = `/claim?token=${claim.token}`
+  const form = formAt(viewer, '/claim', { token: claim.token })
   return {
     title: 'Claim a drop',
     next: here,
@@ -239,13 +251,11 @@ export function claimPage(
           <strong>${claim.drop.title || shortAddress(claim.drop.url)}</strong>
           <a href="${claim.drop.url}">${shortAddress(claim.drop.url)}</a>
         </div>
-        ${problemNotice(claim.problem)}
         ${
           signedIn
             ? html`
-              <form method="post" action="/claim" class="form">
-                ${csrfField(viewer)}
-                <input type="hidden" name="token" value="${claim.token}">
+              <form method="post" action="${form.action}" class="form">
+                ${form.start}
                 <button class="button primary">Claim it for ${claim.organisation ?? 'my account'}</button>
               </form>
             `

@@ -9,7 +9,7 @@ import { staffPage } from './staff-view.ts'
 
 export function staffRoutes({ trust, clock }: DashboardServices, handlers: Handlers): Route[] {
   const staffForm = (path: string, act: Parameters<Handlers['accountForm']>[2]): Route =>
-    handlers.accountForm(path, { verified: true }, async (asked) => {
+    handlers.accountForm(path, { on: '/staff', keeps: ['q'], verified: true }, async (asked) => {
       if (!asked.actor.isStaff) throw errors.notFound('page')
       return act(asked)
     })
@@ -23,7 +23,7 @@ export function staffRoutes({ trust, clock }: DashboardServices, handlers: Handl
     }),
     staffForm('/staff/takedown', async ({ actor, form }) => {
       const reason = (form.get('reason') ?? '').trim()
-      if (reason === '') throw errors.invalidRequest('Give a reason: the owner is told.')
+      if (reason === '') throw errors.invalidRequest('reason: give one, the owner is told.')
       await trust.takedown(actor, form.get('slug') ?? '', reason)
       return seeOther('/staff?done=done')
     }),

@@ -3,7 +3,7 @@ import { MAX_MESSAGE_CHARS } from '../../../../shared/limits.ts'
 import { html, safeUrl, type Content, type Html } from '../../../../shared/pages/html.ts'
 import type { Trust } from '../../../drops/trust/trust.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
-import { textField } from '../parts/form-fields.ts'
+import { formAt } from '../parts/form-fields.ts'
 import { timeAgo } from '../parts/words.ts'
 
 type QueueEntry = Awaited<ReturnType<Trust['openQueue']>>[number]
@@ -34,7 +34,7 @@ export function staffPage(viewer: Viewer, view: StaffPage): Page {
           view.search !== '' &&
           (view.found.length === 0
             ? html`<p class="soft">Nothing matches “${view.search}”.</p>`
-            : html`<ul class="plain section">${view.found.map((site) => foundCard(viewer, site))}</ul>`)
+            : html`<ul class="plain section">${view.found.map((site) => foundCard(viewer, site, view.search))}</ul>`)
         }
       </section>
       <section class="section" aria-labelledby="queue">
@@ -42,14 +42,14 @@ export function staffPage(viewer: Viewer, view: StaffPage): Page {
         ${
           view.queue.length === 0
             ? html`<p class="soft">Nothing waits for a decision.</p>`
-            : html`<ul class="plain section">${view.queue.map((entry) => queueCard(viewer, entry, view.now))}</ul>`
+            : html`<ul class="plain section">${view.queue.map((entry) => queueCard(viewer, entry, view))}</ul>`
         }
       </section>
     `,
   }
 }
 
-function queueCard(viewer: Viewer, entry: QueueEntry, now: number): Html {
+function queueCard(viewer: Viewer, entry: QueueEntry, { now, search }: StaffPage): Html {
   return html`
     <li class="card">
       <div class="head">
@@ -64,7 +64,7 @@ function queueCard(viewer: Viewer, entry: QueueEntry, now: number): Html {
       </p>
       <p class="small soft">${timeAgo(entry.created_at, now)}</p>
       <div class="cluster">
-        ${entry.slug !== null && takedownForm(viewer, entry.slug, entry.id)}
+        ${entry.slug !== null && takedownForm(viewer, entry.slug, entry.id, search)}
         <form method="post" action="/staff/dismiss">
           ${csrfField(viewer)}
           <input type="hidden" name="id" value="${entry.id}">
@@ -81,7 +81,7 @@ function reportedAddress(address: string): Content {
   return href ? html`<a href="${href}" rel="noopener noreferrer nofollow">${address}</a>` : address
 }
 
-function foundCard(viewer: Viewer, site: FoundSite): Html {
+function foundCard(viewer: Viewer, site: FoundSite, search: string): Html {
   return html`
     <li class="card">
       <div class="head">
@@ -93,7 +93,7 @@ function foundCard(viewer: Viewer, site: FoundSite): Html {
       </div>
       ${
         site.taken_down_at === null
-          ? takedownForm(viewer, site.slug, site.id)
+          ? takedownForm(viewer, site.slug, site.id, search)
           : html`
             <p class="soft">${site.taken_down_reason}</p>
             <form method="post" action="/staff/restore">
@@ -107,14 +107,14 @@ function foundCard(viewer: Viewer, site: FoundSite): Html {
   `
 }
 
-function takedownForm(viewer: Viewer, slug: string, id: string): Html {
+function takedownForm(viewer: Viewer, slug: string, id: string, search: string): Html {
+  const form = formAt(viewer, '/staff/takedown', { slug, q: search })
   return html`
-    <details>
+    <details${form.isRefused ? html` open` : ''}>
       <summary>Take it down</summary>
-      <form class="form" method="post" action="/staff/takedown">
-        ${csrfField(viewer)}
-        <input type="hidden" name="slug" value="${slug}">
-        ${textField({
+      <form class="form" method="post" action="${form.action}">
+        ${form.start}
+        ${form.text({
           name: 'reason',
           id: `reason-${id}`,
           label: 'Reason',

@@ -7,7 +7,7 @@ import { paramsOf, type Route } from '../../../ground/http/route.ts'
 import type { PreparedVersion, UploadOwner } from '../../../drops/publishing/contract.ts'
 import { receiveText } from '../../../drops/publishing/intake/receive.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
-import { orShow, problemText, type Answer, type FormRequest, type Handlers } from '../frame/handlers.ts'
+import type { Answer, FormRequest, Handlers } from '../frame/handlers.ts'
 import { findTemplateFill, saveTemplateFill } from './queries.ts'
 import { sandboxed } from '../frame/sandbox.ts'
 import type { DashboardServices } from '../frame/services.ts'
@@ -82,7 +82,8 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
   }
 
   async function editedSite(actor: Actor | undefined, siteId: string | null): Promise<ApiSite | undefined> {
-    return actor && siteId ? sites.get(actor, siteId) : undefined
+    if (!actor || !siteId) return undefined
+    return sites.get(actor, siteId)
   }
 
   return [
@@ -98,30 +99,16 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
         values: fill?.template === template.name ? fill.fields : template.sample,
       })
     }),
-    handlers.form('/templates/:name', async (asked) => {
+    handlers.form('/templates/:name', { on: '/templates/:name', keeps: ['site'] }, (asked) => {
       const template = requireTemplate(asked.params)
-      return orShow(
-        async () => {
-          const missing = template.fields.find(
-            (field) => field.required && (asked.form.get(field.name) ?? '').trim() === '',
-          )
-          if (missing) throw errors.invalidRequest(`Fill in “${missing.label}” first.`)
-          return asked.actor ? publishOwned(asked.actor, template, asked.form) : publishAnonymous(asked, template)
-        },
-        async (problem) => ({
-          ...templatePage(asked.viewer, {
-            template,
-            site: problem.status === 404 ? undefined : await editedSite(asked.actor, asked.form.get('site')),
-            anonymousLifetimeMs: config.anonymousLifetimeMs,
-            values: readValues(template, asked.form),
-            problem: problemText(problem),
-          }),
-          status: problem.status,
-        }),
+      const missing = template.fields.find(
+        (field) => field.required && (asked.form.get(field.name) ?? '').trim() === '',
       )
+      if (missing) throw errors.invalidRequest(`${missing.name}: fill in “${missing.label}” first.`)
+      return asked.actor ? publishOwned(asked.actor, template, asked.form) : publishAnonymous(asked, template)
     }),
     { method: 'GET', path: SAMPLE_PATH, handle: (request) => sample(requireTemplate(paramsOf(SAMPLE_PATH, request))) },
-    handlers.form('/templates/:name/preview', async ({ params, form }) => {
+    handlers.form('/templates/:name/preview', { on: '/templates/:name' }, ({ params, form }) => {
       const template = requireTemplate(params)
       return sandboxed('still', template.render(readValues(template, form)))
     }),

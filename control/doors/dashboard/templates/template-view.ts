@@ -2,9 +2,9 @@
 import { durationInWords } from '../../../../shared/durations.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
-import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
+import type { Page, Viewer } from '../frame/layout.ts'
 import { COLOURS, MAX_FIELD_CHARS, type Template, type TemplateField, type TemplateValues } from './designs/template.ts'
-import { problemNotice, selectField, textField } from '../parts/form-fields.ts'
+import { formAt, type PageForm } from '../parts/form-fields.ts'
 import { nameOf, shortAddress } from '../parts/words.ts'
 
 export function templatesPage(templates: readonly Template[]): Page {
@@ -46,16 +46,15 @@ export interface TemplateForm {
   /** The drop that is edited; undefined for a new one. */
   readonly site: ApiSite | undefined
   readonly anonymousLifetimeMs: number
-  readonly problem?: string
 }
 
-export function templatePage(viewer: Viewer, form: TemplateForm): Page {
-  const { template, values, site } = form
+export function templatePage(viewer: Viewer, view: TemplateForm): Page {
+  const { template, values, site } = view
+  const form = formAt(viewer, `/templates/${template.name}`)
   return {
     title: template.title,
     section: 'templates',
     scripts: ['template'],
-    status: form.problem === undefined ? 200 : 400,
     body: html`
       <div class="head">
         <div>
@@ -69,14 +68,13 @@ export function templatePage(viewer: Viewer, form: TemplateForm): Page {
         </div>
       </div>
       <div class="two">
-        <form class="form" method="post" action="/templates/${template.name}" data-template
-            data-preview-action="/templates/${template.name}/preview">
-          ${csrfField(viewer)}
+        <form class="form" method="post" action="${form.action}" data-template
+            data-preview-action="${form.action}/preview">
+          ${form.start}
           ${site && html`<input type="hidden" name="site" value="${site.id}">`}
-          ${problemNotice(form.problem)}
-          ${template.fields.map((field) => fieldOf(field, values[field.name] ?? ''))}
+          ${template.fields.map((field) => fieldOf(form, field, values[field.name] ?? ''))}
           <div class="cluster">
-            ${submitButton(viewer, form)}
+            ${submitButton(viewer, view)}
             <button class="button" formaction="/templates/${template.name}/preview" formtarget="preview"
                 formnovalidate>Preview</button>
           </div>
@@ -98,7 +96,7 @@ function submitButton(viewer: Viewer, { site, anonymousLifetimeMs }: TemplateFor
 
 const TYPES = { text: 'text', url: 'url', email: 'email', date: 'date', time: 'time' } as const
 
-function fieldOf(field: TemplateField, value: string): Html {
+function fieldOf(form: PageForm, field: TemplateField, value: string): Html {
   const hint = field.hint === undefined ? {} : { hint: field.hint }
   const common = {
     name: field.name,
@@ -110,17 +108,17 @@ function fieldOf(field: TemplateField, value: string): Html {
   }
   switch (field.kind) {
     case 'colour':
-      return selectField({
+      return form.select({
         name: field.name,
         label: field.label,
         value,
         options: [...COLOURS].map(([name, colour]) => [name, colour.label] as const),
       })
     case 'long':
-      return textField({ ...common, rows: 4 })
+      return form.text({ ...common, rows: 4 })
     case 'lines':
-      return textField({ ...common, rows: 6 })
+      return form.text({ ...common, rows: 6 })
     default:
-      return textField({ ...common, type: TYPES[field.kind] })
+      return form.text({ ...common, type: TYPES[field.kind] })
   }
 }

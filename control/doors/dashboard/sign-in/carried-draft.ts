@@ -1,0 +1,28 @@
+/**
+ * What a person was about to send when their session ended travels with the sign-in form, in two hidden fields, and
+ * comes back after it. It is never kept on our side.
+ */
+import { MAX_JSON_BYTES } from '../../../../shared/limits.ts'
+import type { Draft } from '../frame/draft.ts'
+
+const ACTION_FIELD = 'draft_for'
+const VALUES_FIELD = 'draft'
+
+/** Encoded, and beside the other fields, it has to fit into what a form may hold. */
+const MAX_CARRIED_CHARS = MAX_JSON_BYTES / 2
+
+/** The hidden fields of the sign-in form; none when it is opened by itself. */
+export function carriedFields(signInAction: string, draft: Draft | undefined): Record<string, string> {
+  if (!draft) return {}
+  if (draft.action !== signInAction) {
+    const values = draft.values.toString()
+    return values.length > MAX_CARRIED_CHARS ? {} : { [ACTION_FIELD]: draft.action, [VALUES_FIELD]: values }
+  }
+  const action = draft.values.get(ACTION_FIELD)
+  return action === null ? {} : { [ACTION_FIELD]: action, [VALUES_FIELD]: draft.values.get(VALUES_FIELD) ?? '' }
+}
+
+export function carriedIn(sent: URLSearchParams): { action: string; values: URLSearchParams } | undefined {
+  const action = sent.get(ACTION_FIELD)
+  return action === null ? undefined : { action, values: new URLSearchParams(sent.get(VALUES_FIELD) ?? '') }
+}
