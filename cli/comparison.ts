@@ -8,11 +8,23 @@ import { countOf, formatBytes, plain, type Terminal } from './terminal.ts'
 export function compareWithLive(
   { api }: Context,
   files: readonly Pick<LocalFile, 'path' | 'sha256' | 'size'>[],
-  { slug, remembered }: { slug: string | undefined; remembered: RememberedDrop | undefined },
+  {
+    slug,
+    remembered,
+    alone = false,
+  }: {
+    slug: string | undefined
+    remembered: RememberedDrop | undefined
+    /** One page or document by itself. */
+    alone?: boolean
+  },
 ): Promise<Changes> {
   const drop = slug === undefined ? (remembered ? { site_id: remembered.id } : {}) : { slug }
   const list = files.map(({ path, sha256, size }) => ({ path, sha256, size }))
-  return api.call('POST', '/sites/check', { json: { ...drop, files: list }, repeatable: true })
+  return api.call('POST', '/sites/check', {
+    json: { ...drop, files: list, ...(alone ? { alone } : {}) },
+    repeatable: true,
+  })
 }
 
 export function printChanges(terminal: Terminal, { added, changed, removed, unchanged, missing }: Changes): void {

@@ -14,6 +14,7 @@ import {
   type SecretCandidate,
   type SecretFile,
 } from '../shared/secret-files.ts'
+import { LANDING_PAGES } from '../shared/upload-kind.ts'
 import { usageError } from './failure.ts'
 import { parseIgnore, type Ignore } from './ignore.ts'
 
@@ -48,9 +49,6 @@ export interface ReadOptions {
   onFound?(files: number, bytes: number): void
   onRead?(bytes: number): void
 }
-
-/** One of them makes a folder a site; the service renders the Markdown one. */
-export const LANDING_PAGES = ['index.html', 'index.md', 'index.markdown'] as const
 
 /** Names of what would be published, sorted; and what is left out unasked. */
 export async function listFolder(

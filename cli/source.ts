@@ -1,15 +1,15 @@
-/** What `deploy` publishes: a folder that was named or found, a page, or a zip. */
+/** What `deploy` publishes: a folder that was named or found, a page, a document, or a zip. */
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import { usageError } from './failure.ts'
-import { LANDING_PAGES } from './folder.ts'
+import { fileKindOf, isPageFormat, LANDING_PAGES } from '../shared/upload-kind.ts'
 
 /** Where static-site generators and bundlers put what they build, in the order they are looked for. */
 export const BUILD_FOLDERS = ['dist', 'build', 'out', 'public', '_site'] as const
 
 export type Source =
   | { readonly kind: 'folder'; readonly path: string; readonly project: string }
-  | { readonly kind: 'page'; readonly path: string; readonly project: string }
+  | { readonly kind: 'page' | 'document'; readonly path: string; readonly project: string }
   | { readonly kind: 'zip'; readonly path: string; readonly project: string }
 
 export async function findSource(cwd: string, argument: string | undefined): Promise<Source> {
@@ -20,16 +20,18 @@ async function namedSource(target: string, argument: string): Promise<Source> {
   const stats = await stat(target).catch(() => undefined)
   if (stats === undefined) throw usageError(`"${argument}" does not exist.`)
   if (stats.isDirectory()) return { kind: 'folder', path: target, project: projectOf(target) }
-  const kind = fileKind(target)
+  const kind = sourceKind(target)
   if (kind === undefined)
-    throw usageError(`"${argument}" cannot be published. Give a folder, an .html or .md file, or a .zip.`)
+    throw usageError(
+      `"${argument}" cannot be published by itself. Give a folder, a page (.html, .md), a .zip, a PDF, an image, a video, a sound or a text file.`,
+    )
   return { kind, path: target, project: path.dirname(target) }
 }
 
-function fileKind(file: string): 'page' | 'zip' | undefined {
-  const extension = path.extname(file).toLowerCase()
-  if (['.html', '.htm', '.md', '.markdown'].includes(extension)) return 'page'
-  return extension === '.zip' ? 'zip' : undefined
+function sourceKind(file: string): 'page' | 'document' | 'zip' | undefined {
+  const kind = fileKindOf(path.basename(file))
+  if (kind === undefined || kind === 'archive') return kind && 'zip'
+  return isPageFormat(kind) ? 'page' : 'document'
 }
 
 /** A build folder is wiped by the next build, so its project remembers the drop. */

@@ -51,11 +51,21 @@ export const errors = {
       'invalid_request',
       'The field "file" has no filename. Send it as a file, with a name that says what it is, such as page.html.',
     ),
-  unsupportedFileType: (name: string) =>
+  /** `takes`: without an account only pages are taken. */
+  unsupportedFileType: (name: string, takes: 'page' | 'anything') =>
     new ApiError(
       400,
       'unsupported_file_type',
-      `"${name}" cannot be published as a single file. Use .html, .htm, .md or .markdown. A folder or a .zip is a bundle, which needs an account.`,
+      takes === 'page'
+        ? `"${name}" cannot be published as a single file without an account. Use .html, .htm, .md or .markdown. A folder, a .zip, a PDF, an image, a video or a text needs an account.`
+        : `"${name}" cannot be published by itself. Use a page (.html, .md), a PDF, an image, a video, a sound or a text file. A folder or a .zip with an index.html is published as a bundle.`,
+    ),
+  /** `what` begins the sentence: "A folder". */
+  needsAccount: (what: string) =>
+    new ApiError(
+      400,
+      'invalid_request',
+      `${what} needs an account. Without one, publish one file at a time: .html, .htm, .md or .markdown.`,
     ),
   missingIndex: (detail = 'The bundle has no index.html at its root. Add one, or upload the folder that holds it.') =>
     new ApiError(400, 'missing_index', detail),

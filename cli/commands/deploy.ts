@@ -2,6 +2,7 @@ import path from 'node:path'
 import { clockNotices } from '../../shared/clock-notice.ts'
 import type { SecretFile } from '../../shared/secret-files.ts'
 import { randomSlug } from '../../shared/readable-slug.ts'
+import { fileKindOf, LANDING_PAGE } from '../../shared/upload-kind.ts'
 import { sitePath } from '../api-client.ts'
 import { ApiFailure } from '../api-failure.ts'
 import type { ArchiveContent } from '../archive-content.ts'
@@ -32,7 +33,7 @@ export const deploy: Command = {
   kind: 'service',
   patient: true,
   name: 'deploy',
-  summary: 'Publish a folder, a page or a .zip',
+  summary: 'Publish a folder, a page, a document or a .zip',
   usage: 'deploy [folder|file] [--slug <slug>] [--message <text>] [--spa] [--include <pattern>] [--dry-run] [--yes]',
   options: {
     slug: { type: 'string', value: 'slug', help: 'Publish to this drop of yours; made if it is free' },
@@ -52,6 +53,7 @@ export const deploy: Command = {
     'Without a folder: this one if it has an index.html, else what was built (dist/, build/, out/, public/ or _site/).',
     'Beside a package.json, what was built comes first.',
     'Remembers the drop in .dropway.json and sends changed files only.',
+    'A PDF, an image, a video, a sound or a text by itself gets a small page that shows it.',
     'Files listed in .dropwayignore (as in .gitignore) stay at home.',
     'Files that look like secrets are refused before anything is public; --include publishes them all the same.',
     'The last line on stdout is the address.',
@@ -334,7 +336,11 @@ async function describe(context: Context, source: Source, project: Project, args
   const { terminal } = context
   const name = source.kind === 'folder' ? undefined : path.basename(source.path)
   const { files, blocked } = await contentOf(context, source, args.texts('include'))
-  const changes = await compareWithLive(context, files, { slug: args.text('slug'), remembered: project.find(name) })
+  const changes = await compareWithLive(context, files, {
+    slug: args.text('slug'),
+    remembered: project.find(name),
+    alone: source.kind === 'page' || source.kind === 'document',
+  })
   const bytes = files.reduce((sum, file) => sum + file.size, 0)
   noteBlocked(terminal, 'Would not be published', blocked)
   printChanges(terminal, changes)
@@ -357,8 +363,8 @@ async function contentOf(context: Context, source: Source, include: readonly str
     case 'folder':
       return { files: (await readPublishable(context, source.path, include)).files, blocked: [] }
     case 'page':
-      // Published as the landing page.
-      return { files: [{ path: 'index.html', ...(await digestStream(source.path)) }], blocked: [] }
+    case 'document':
+      return { files: [{ path: uploadedName(source.path), ...(await digestStream(source.path)) }], blocked: [] }
     case 'zip': {
       // Other commands need not wait for what it brings along.
       const { readArchive } = await import('../archive-content.ts')
@@ -367,6 +373,12 @@ async function contentOf(context: Context, source: Source, include: readonly str
     default:
       return source satisfies never
   }
+}
+
+/** HTML is published as the landing page; the service remembers what else was sent by its own name. */
+function uploadedName(file: string): string {
+  const name = path.basename(file)
+  return fileKindOf(name) === 'html' ? LANDING_PAGE : name
 }
 
 function noteBlocked(terminal: Terminal, what: string, blocked: readonly SecretFile[]): void {

@@ -120,7 +120,7 @@ describe('uploads', () => {
   })
 
   test.each([
-    ['an image', fileForm('cat.png', 'x'), 400, 'unsupported_file_type'],
+    ['a program', fileForm('cat.exe', 'x'), 400, 'unsupported_file_type'],
     [
       'no file',
       (() => {

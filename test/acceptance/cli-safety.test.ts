@@ -192,6 +192,14 @@ describe('--dry-run', () => {
     expect((await dropway(`deploy ${folder} --dry-run`)).stdout).toContain('+ index.md')
   })
 
+  test.each(['page.html', 'note.md', 'cat.png'])('knows %s again once it is live', async (name) => {
+    const folder = await makeFolder({ [name]: 'x' })
+    const before = await dropway(`deploy ${name} --slug ${newSlug()} --dry-run --json`, { cwd: folder })
+    expect(before.json()).toMatchObject({ unchanged: false, file_count: 1, removed: [] })
+    expect((await dropway(`deploy ${name} --slug ${newSlug()}`, { cwd: folder })).code).toBe(0)
+    expect((await dropway(`deploy ${name} --dry-run --json`, { cwd: folder })).json().unchanged).toBe(true)
+  })
+
   test('looks into a .zip as the service does, and sends nothing', async () => {
     const slug = newSlug()
     const inside = { 'site/index.html': 'x', 'site/a.css': 'b{}', 'site/.npmrc': '//x/:_authToken=x' }

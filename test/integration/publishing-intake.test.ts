@@ -65,13 +65,50 @@ describe('a single file', () => {
     expect(prepared.blobs).toContain(file.source!.hash)
   })
 
+  test.each([
+    ['cat.png', 'PNG', '<img src="cat.png" alt="cat">'],
+    ['film.mp4', 'MP4', '<video src="film.mp4" controls'],
+    ['song.mp3', 'MP3', '<audio src="song.mp3" controls'],
+    ['c v.pdf', '%PDF', '<object data="c%20v.pdf" type="application/pdf"'],
+    ['notes.txt', 'a < b', '<pre tabindex="0">a &lt; b</pre>'],
+  ])('%s gets a page that shows it, and stays beside it', async (name, content, markup) => {
+    const prepared = await publish((intake) => intake.addSingle(name, chunksOf(content), {}))
+    const files = await filesOf(prepared)
+    expect([...files.keys()].sort()).toEqual([name, 'index.html'].sort())
+    const page = files.get('index.html')!
+    expect((await fixture.blobs.read(page.hash)).toString()).toContain(markup)
+    expect((await fixture.blobs.read(files.get(name)!.hash)).toString()).toBe(content)
+    expect(page.source).toMatchObject({ path: name, hash: files.get(name)!.hash })
+    expect(prepared).toMatchObject({ byteSize: content.length, fileCount: 1, title: name.replace(/\..*/, '') })
+  })
+
+  test('a document that looks like a secret is refused as a whole', async () => {
+    await expect(publish((intake) => intake.addSingle('.env.txt', chunksOf('KEY=1'), {}))).rejects.toMatchObject({
+      code: 'secret_files',
+    })
+  })
+
+  test('without an account a document is not taken', async () => {
+    const intake = fixture.publishing.receive({ owner: { kind: 'network', ip: '192.0.2.1' }, capBytes: CAP_BYTES })
+    await expect(intake.addSingle('cat.png', chunksOf('x'), {})).rejects.toThrow('needs an account')
+    await intake.abort()
+  })
+
+  test.each([
+    ['a page', 'a.html', '<p>x', ['index.html']],
+    ['a document', 'a.txt', 'x', ['a.txt', 'index.html']],
+  ])('%s may turn out to be all there is', async (_what, name, content, paths) => {
+    const prepared = await publish(async (intake) => (await intake.addUnnamed(chunksOf(content))).alone(name))
+    expect([...(await filesOf(prepared)).keys()]).toEqual(paths)
+  })
+
   test('a title that comes after the file counts', async () => {
     const intake = fixture.publishing.receive({ owner: OWNER, capBytes: CAP_BYTES })
     await intake.addSingle('notes.markdown', chunksOf('# Notes'), {})
     expect((await intake.finish({ title: 'Given' })).title).toBe('Given')
   })
 
-  test.each(['a.txt', 'a.php', 'html', '.html', 'a.html.exe', 'a.zip'])('%s is not taken', async (name) => {
+  test.each(['a.css', 'a.php', 'html', '.html', 'a.html.exe', 'a.zip'])('%s is not taken', async (name) => {
     await expect(publish((intake) => intake.addSingle(name, chunksOf('x'), {}))).rejects.toMatchObject({
       status: 400,
       code: 'unsupported_file_type',

@@ -19,7 +19,7 @@ const role = fc.constantFrom('admin', 'member', 'member', 'owner')
 const fileKind: fc.Arbitrary<FileKind> = fc.oneof(
   { weight: 60, arbitrary: fc.constant('html' as const) },
   { weight: 8, arbitrary: fc.constant('markdown' as const) },
-  { weight: 6, arbitrary: fc.constantFrom('text' as const, 'none' as const, 'unnamed' as const) },
+  { weight: 6, arbitrary: fc.constantFrom('program' as const, 'none' as const, 'unnamed' as const) },
   { weight: 3, arbitrary: fc.constantFrom('two' as const, 'not a form' as const) },
   { weight: 1, arbitrary: fc.constant('too large' as const) },
 )
@@ -328,7 +328,7 @@ function singleForm(
   const content = isTooLarge(file, capBytes) ? Buffer.alloc(capBytes + 1, 'x') : bytes
   const part = (name: string): File => new File([new Uint8Array(content)], name)
   if (file === 'unnamed') form.append('file', content.toString())
-  else if (file !== 'none') form.append('file', part(file === 'text' ? 'notes.txt' : path))
+  else if (file !== 'none') form.append('file', part(file === 'program' ? 'notes.exe' : path))
   if (file === 'two') form.append('file', part(path))
   return form
 }

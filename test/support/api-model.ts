@@ -155,7 +155,7 @@ const refuse = {
   conflict: (code: string) => new Refusal(409, code),
 }
 
-export type FileKind = 'html' | 'markdown' | 'text' | 'none' | 'unnamed' | 'two' | 'not a form' | 'too large'
+export type FileKind = 'html' | 'markdown' | 'program' | 'none' | 'unnamed' | 'two' | 'not a form' | 'too large'
 export type BundleKind = 'good' | 'no index' | 'missing path' | 'no files' | 'not a zip'
 
 export interface Patch {
@@ -1094,7 +1094,7 @@ export function isTooLarge(file: FileKind, capBytes: number): boolean {
 }
 
 function requireSingle(file: FileKind, capBytes: number): void {
-  if (file === 'text') throw new Refusal(400, 'unsupported_file_type')
+  if (file === 'program') throw new Refusal(400, 'unsupported_file_type')
   if (isTooLarge(file, capBytes)) throw new Refusal(413, 'upload_too_large')
   if (['none', 'unnamed', 'two', 'not a form'].includes(file)) throw refuse.invalid()
 }

@@ -8,6 +8,7 @@ import {
   MAX_SLUG_CHARS,
   MIN_SLUG_CHARS,
 } from '../../../shared/limits.ts'
+import { formatOfText } from '../../../shared/pasted-text.ts'
 import type { QuickContent, QuickFile, QuickPublished } from '../../drops/sites/versions/quick-publish.ts'
 import type { Propagated } from '../../drops/sites/sites.ts'
 import { decodeContent } from './arguments.ts'
@@ -47,7 +48,7 @@ const placeFields = {
 const publishPage = defineTool({
   name: 'service_publish',
   description:
-    'Publish one HTML or Markdown page, or an uploaded page or .zip. The slug of a drop of yours updates it at the same address.',
+    'Publish one HTML or Markdown page, or an upload: page, .zip, PDF, image, video, text. The slug of a drop of yours updates it at the same address.',
   hints: 'changes',
   input: {
     content: z.string().min(1).optional().describe('The whole document'),
@@ -142,7 +143,7 @@ async function takenContent(
   { actor, services }: Call,
 ): Promise<QuickContent> {
   if (content !== undefined && upload === undefined)
-    return { kind: 'text', format: format ?? guessFormat(content), content }
+    return { kind: 'text', format: format ?? formatOfText(content), content }
   if (content !== undefined || upload === undefined) throw errors.invalidRequest('Send either content or upload.')
   return { kind: 'sent', ...(await services.contentUploads.find(actor, upload)) }
 }
@@ -189,9 +190,4 @@ async function published(
       ...(pending ? { note: 'Visible everywhere within seconds.' } : {}),
     },
   }
-}
-
-/** HTML begins with markup; everything else reads best as Markdown. */
-function guessFormat(content: string): 'html' | 'markdown' {
-  return /^\s*(?:<!doctype|<html|<head|<body|<!--|<[a-z][a-z0-9-]*[\s>])/i.test(content) ? 'html' : 'markdown'
 }

@@ -96,6 +96,8 @@ export interface Anonymous {
   publishText(publisher: Publisher, text: AnonymousText): Promise<Propagated<AnonymousDrop>>
   /** What this browser made and has not claimed, also what can no longer be claimed: `claimable` tells them apart. */
   list(anonymousId: string): Promise<RememberedDrop[]>
+  /** Immediate and permanent, for whoever has the browser that made it. */
+  delete(anonymousId: string, siteId: string): Promise<void>
   /**
    * What this browser made. A new account gets all of it, as promised, whatever its plan's cap; signing in claims the
    * newest that there is room for, and the others stay as they are. Inside the caller's transaction; returns how many.
@@ -238,6 +240,16 @@ export function createAnonymous({
         expires_at: drop.expires_at.toISOString(),
         views: drop.views,
       }))
+    },
+
+    async delete(anonymousId, siteId) {
+      await transaction(sql, async (tx) => {
+        const isOwn = await queries.lockOfBrowser(tx, siteId, anonymousId)
+        const site = isOwn ? await sites.find(tx, siteId) : undefined
+        if (!site) throw errors.notFound()
+        await sites.remove(tx, site)
+      })
+      await events.propagate()
     },
 
     async claimBrowser(tx, from) {

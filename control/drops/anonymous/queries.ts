@@ -44,6 +44,14 @@ export async function lockClaimable(sql: Sql, by: Claim, now: Date): Promise<str
   return rows.map((row) => row.id)
 }
 
+/** A drop of this browser that no account has; locked, since it is about to go. */
+export async function lockOfBrowser(sql: Sql, id: string, anonymousId: string): Promise<boolean> {
+  const rows = await sql`
+    select id from sites where id = ${id} and anonymous_id = ${anonymousId} and org_id is null and deleted_at is null
+    for update`
+  return rows.length > 0
+}
+
 export async function findByClaim(
   sql: Sql,
   claimHash: string,

@@ -49,12 +49,20 @@ export type UploadOwner =
   | { readonly kind: 'organisation'; readonly id: string }
   | { readonly kind: 'network'; readonly ip: string }
 
+export interface UnnamedFile {
+  readonly size: number
+  /** One of several. */
+  name(path: string): void
+  /** The whole upload: a page, a document or an archive. */
+  alone(filename: string): Promise<void>
+}
+
 /** The files of one upload, in the order they arrive. Every method throws an ApiError for bad input. */
 export interface Intake {
   addFile(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void>
-  /** Stores the bytes now; the path follows (shape A sends all `files` before all `paths` if it likes). */
-  addUnnamed(bytes: AsyncIterable<Uint8Array>): Promise<{ name(path: string): void }>
-  /** One page or Markdown document, whatever its name, as the landing page. */
+  /** Stores the bytes now; what they are follows, once all files are known. */
+  addUnnamed(bytes: AsyncIterable<Uint8Array>): Promise<UnnamedFile>
+  /** One page as the landing page, whatever its name; a document with a page that shows it. Without an account only pages. */
   addSingle(filename: string, bytes: AsyncIterable<Uint8Array>, options: { title?: string | undefined }): Promise<void>
   addZip(bytes: AsyncIterable<Uint8Array>): Promise<void>
   /** A blob that is in the store already; `finish` refuses it when it is not, or has another size. */

@@ -39,6 +39,7 @@ export function createPublishing(options: PublishingOptions): Publishing {
         workers,
         scratchDir,
         capBytes,
+        takes: owner.kind === 'network' ? 'page' : 'anything',
         admit: async () => {
           if (owner.kind === 'organisation') await options.admitUpload?.(owner.id)
         },

@@ -149,7 +149,7 @@ export function siteRoutes({
       path: `${root}/:id/upload`,
       access: 'account',
       tag: versionTag,
-      summary: 'Publish one .html or .md file',
+      summary: 'Publish one page (.html, .md), or a document that a small page shows (PDF, image, video, sound, text)',
       status: 201,
       form: schemas.pageFormSchema,
       formSamples: { page: { file: 'page.html' } },

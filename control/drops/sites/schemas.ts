@@ -167,7 +167,7 @@ const publishFields = {
 
 /** Read by receive.ts as they arrive; here for readers of the API. */
 export const pageFormSchema = z.object({
-  file: described(z.file(), 'The page. Its filename says what it is.'),
+  file: described(z.file(), 'The page, or the document that a page shows. Its filename says what it is.'),
   ...publishFields,
 })
 
@@ -231,11 +231,15 @@ export const storedBlobsSchema = z.object({
   stored: described(z.array(sha256Hex), 'What has arrived whole.', [SAMPLE_SHA256]),
 })
 
-/** `slug` of a drop that you have, or of one that would be made; `site_id` wins; without both a new drop. */
+/**
+ * `slug` of a drop that you have, or of one that would be made; `site_id` wins; without both a new drop. `alone`: the one
+ * file is published by itself, as `upload` does.
+ */
 export const checkUploadSchema = z.strictObject({
   site_id: described(z.string(), 'The site to publish to; wins over `slug`.').optional(),
   slug: described(z.string().max(200), 'Of a site that you have, or that would be made.', 'my-page').optional(),
   files: fileList,
+  alone: z.boolean().optional(),
 })
 export type CheckUpload = z.infer<typeof checkUploadSchema>
 

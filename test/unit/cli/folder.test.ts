@@ -62,12 +62,13 @@ test.each([
 })
 
 test('a named source: build folders belong to their project, files to their folder', async () => {
-  for (const name of ['dist/index.html', 'docs/index.html', 'page.md', 'x.zip', 'x.png']) await write(name)
+  for (const name of ['dist/index.html', 'docs/index.html', 'page.md', 'x.zip', 'x.png', 'x.exe']) await write(name)
   expect(await findSource(root, 'dist')).toMatchObject({ kind: 'folder', project: root })
   expect(await findSource(root, 'docs')).toMatchObject({ kind: 'folder', project: path.join(root, 'docs') })
   expect(await findSource(root, 'page.md')).toMatchObject({ kind: 'page', project: root })
   expect(await findSource(root, 'x.zip')).toMatchObject({ kind: 'zip' })
-  await expect(findSource(root, 'x.png')).rejects.toThrow(/cannot be published/)
+  expect(await findSource(root, 'x.png')).toMatchObject({ kind: 'document' })
+  await expect(findSource(root, 'x.exe')).rejects.toThrow(/cannot be published/)
   await expect(findSource(root, 'none')).rejects.toThrow(/does not exist/)
 })
 

@@ -23,7 +23,14 @@ function textOf(reply: Reply): string {
 }
 
 const viewer: Viewer = {
-  signedIn: { email: 'a@example.com', orgId: 'org_1', emailVerified: true, isStaff: false, organisations: [] },
+  signedIn: {
+    email: 'a@example.com',
+    orgId: 'org_1',
+    emailVerified: true,
+    isStaff: false,
+    plan: 'free',
+    organisations: [],
+  },
   csrf: 'token',
   cookies: [],
 }
@@ -112,7 +119,7 @@ test('a QR code is one path of dark squares', () => {
 describe('assets', () => {
   test('scripts import each other by hashed names, and types are gone', async () => {
     const assets = loadAssets()
-    const address = assets.script('landing')
+    const address = assets.script('publish')
     const reply = await assets.routes[0]!.handle({
       params: { file: address.slice('/assets/'.length) },
       header: () => undefined,

@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream'
-import { describe, expect, test } from 'vitest'
-import { filenameOfText } from '../../../control/doors/dashboard/publish/pasted-text.ts'
+import { expect, test } from 'vitest'
 import { receivePublishForm } from '../../../control/doors/dashboard/publish/received.ts'
 import type { Part, Request } from '../../../control/ground/http/route.ts'
-import type { Intake, PreparedVersion } from '../../../control/drops/publishing/contract.ts'
+import type { Intake, PreparedVersion, UploadOwner } from '../../../control/drops/publishing/contract.ts'
 
 const PREPARED = { manifestHash: 'hash' } as PreparedVersion
 
@@ -12,7 +11,11 @@ function createIntake(): { intake: Intake; calls: string[] } {
   const calls: string[] = []
   const intake: Intake = {
     addFile: async (path) => void calls.push(`file ${path}`),
-    addUnnamed: async () => ({ name: (path) => void calls.push(`file ${path}`) }),
+    addUnnamed: async () => ({
+      size: 1,
+      name: (path) => void calls.push(`file ${path}`),
+      alone: async (name) => void calls.push(`alone ${name}`),
+    }),
     addSingle: async (name) => void calls.push(`single ${name}`),
     addZip: async () => void calls.push('zip'),
     addStored: async () => {},
@@ -32,37 +35,55 @@ const file = (filename: string): Part => ({
 const pasted = (text: string): Part => ({ kind: 'content', name: 'text', stream: Readable.from([Buffer.from(text)]) })
 const field = (name: string, value: string): Part => ({ kind: 'field', name, value })
 
-async function receive(parts: readonly Part[], accepts: 'page' | 'any' = 'any', admit = () => {}) {
+const ACCOUNT = { kind: 'organisation', id: 'org_1' } as const
+const STRANGER = { kind: 'network', ip: '192.0.2.1' } as const
+
+async function receive(parts: readonly Part[], owner: UploadOwner = ACCOUNT, admit = () => {}) {
   const { intake, calls } = createIntake()
   const request = {
     async multipart(onPart: (part: Part) => Promise<void>) {
       for (const part of parts) await onPart(part)
     },
   } as Request
-  const form = await receivePublishForm(request, {
-    owner: { kind: 'network', ip: '192.0.2.1' },
+  const fields = new URLSearchParams()
+  const prepared = await receivePublishForm(request, {
+    fields,
+    owner,
     publishing: { receive: () => intake },
-    capBytes: 1,
-    accepts,
-    fields: new URLSearchParams(),
+    capBytes: 100,
     admit,
   })
-  return { ...form, calls: calls.filter((call) => call !== 'abort') }
+  return { fields, prepared, calls: calls.filter((call) => call !== 'abort') }
 }
 
 test.each<[string, readonly Part[], readonly string[]]>([
-  ['one page becomes the landing page', [file('report.html')], ['file index.html']],
-  ['one Markdown file is rendered', [file('notes.md')], ['single notes.md']],
-  ['a zip is unpacked', [file('site.ZIP')], ['zip']],
-  ['several files keep their names', [file('index.html'), file('a.css')], ['file a.css', 'file index.html']],
+  ['one page becomes the landing page', [file('report.html')], ['alone report.html']],
+  ['one Markdown file is rendered', [file('notes.md')], ['alone notes.md']],
+  ['a document is shown', [file('photo.png')], ['alone photo.png']],
+  ['a zip is unpacked', [file('site.ZIP')], ['alone site.ZIP']],
+  [
+    'a zip that is known to come by itself is unpacked at once',
+    [field('paths', 'site.zip'), file('site.zip')],
+    ['zip'],
+  ],
+  ['several files keep their names', [file('index.html'), file('a.css')], ['file index.html', 'file a.css']],
+  ['the first of several may be Markdown', [file('a.md'), file('index.html')], ['file a.md', 'file index.html']],
+  ['the first of several may be a zip', [file('a.zip'), file('index.html')], ['file a.zip', 'file index.html']],
+  ['what a system adds does not make a site', [file('.DS_Store'), file('a.md')], ['alone a.md']],
+  [
+    'all paths may come before all files',
+    [field('paths', 'x/index.html'), field('paths', 'x/a.css'), file('index.html'), file('a.css')],
+    ['file index.html', 'file a.css'],
+  ],
   [
     'paths name the files that follow',
     [field('paths', 'x/index.html'), file('index.html'), field('paths', 'x/a.css'), file('a.css')],
-    ['file x/a.css', 'file x/index.html'],
+    ['file index.html', 'file a.css'],
   ],
   ['pasted HTML', [pasted('<!doctype html><p>x')], ['single index.html']],
   ['pasted Markdown', [pasted('# x')], ['single index.md']],
-  ['files win over text', [file('a.md'), pasted('# x')], ['single a.md']],
+  ['pasted text is what its publisher says', [field('format', 'html'), pasted('# x')], ['single index.html']],
+  ['files win over text', [file('a.md'), pasted('# x')], ['alone a.md']],
   ['a file input left alone counts for nothing', [file(''), pasted('# x')], ['single index.md']],
 ])('%s', async (_promise, parts, calls) => {
   const received = await receive(parts)
@@ -74,17 +95,20 @@ test('an empty form publishes nothing', async () => {
   expect((await receive([pasted('  '), file('')])).prepared).toBeUndefined()
 })
 
-test('a lone file that is no page is refused', async () => {
-  await expect(receive([file('photo.png')])).rejects.toMatchObject({ code: 'unsupported_file_type' })
+test('a lone file that cannot be shown is refused', async () => {
+  await expect(receive([file('tool.exe')])).rejects.toMatchObject({ code: 'unsupported_file_type' })
 })
 
-test('a zip beside other files is refused', async () => {
-  await expect(receive([file('a.zip'), file('b.html')])).rejects.toMatchObject({ code: 'invalid_request' })
+test('several files without a landing page are refused', async () => {
+  await expect(receive([file('a.zip'), file('b.html')])).rejects.toMatchObject({ code: 'missing_index' })
+  await expect(receive([field('paths', 'x/a.html'), file('a.html')])).rejects.toMatchObject({ code: 'missing_index' })
 })
 
 test('without an account it is one page: no second file, no paths, no zip', async () => {
-  await expect(receive([file('a.html'), file('b.html')], 'page')).rejects.toMatchObject({ code: 'invalid_request' })
-  expect((await receive([file('site.zip')], 'page')).calls).toEqual(['single site.zip'])
+  await expect(receive([file('a.html'), file('b.html')], STRANGER)).rejects.toMatchObject({ code: 'invalid_request' })
+  await expect(receive([field('paths', 'x/a.html'), file('a.html')], STRANGER)).rejects.toThrow('needs an account')
+  for (const name of ['site.zip', 'photo.png'])
+    await expect(receive([file(name)], STRANGER)).rejects.toMatchObject({ code: 'unsupported_file_type' })
 })
 
 test('what pasted text is shows behind a long comment too', async () => {
@@ -98,21 +122,9 @@ test('nothing is taken in before the form was admitted', async () => {
     throw new Error('refused')
   }
   for (const content of [file('a.html'), pasted('# x')])
-    await expect(receive([field('csrf', 'x'), content], 'any', refuse)).rejects.toThrow('refused')
+    await expect(receive([field('csrf', 'x'), content], ACCOUNT, refuse)).rejects.toThrow('refused')
 })
 
-describe('pasted text', () => {
-  test.each([
-    ['<!DOCTYPE html><title>x', 'index.html'],
-    ['  \n<html>', 'index.html'],
-    ['<!-- a comment --> <body>', 'index.html'],
-    ['<div>x</div>', 'index.html'],
-    ['# Heading', 'index.md'],
-    ['<b>bold</b> words', 'index.md'],
-    ['<https://example.com>', 'index.md'],
-    ['1 < 2', 'index.md'],
-    ['', 'index.md'],
-  ])('%j is %s', (text, name) => {
-    expect(filenameOfText(text)).toBe(name)
-  })
+test('short text can be shown again', async () => {
+  expect((await receive([pasted('# x')])).fields.get('text')).toBe('# x')
 })

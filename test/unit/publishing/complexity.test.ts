@@ -5,12 +5,14 @@ import os from 'node:os'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { isHtml } from '../../../control/doors/dashboard/publish/pasted-text.ts'
+import { isHtml } from '../../../shared/pasted-text.ts'
 import { scanHtml } from '../../../control/drops/publishing/html/scan.ts'
 import { decodeReferences, shorten } from '../../../control/drops/publishing/html/text.ts'
 import { cssLinks, encodeLinks, htmlLinks } from '../../../control/drops/publishing/analysis/links.ts'
-import { renderMarkdown, textOf, withoutFrontMatter } from '../../../control/drops/publishing/markdown/markdown.ts'
-import { PathSet, pathProblem, quotePath } from '../../../control/drops/publishing/files/paths.ts'
+import { textOf } from '../../../control/drops/publishing/html/text.ts'
+import { renderMarkdown, withoutFrontMatter } from '../../../control/drops/publishing/markdown/markdown.ts'
+import { PathSet, pathProblem } from '../../../control/drops/publishing/files/paths.ts'
+import { quotePath } from '../../../shared/quoted-path.ts'
 import { parseHeaders, parseRedirects, type SiteRules } from '../../../control/drops/publishing/manifest/site-rules.ts'
 import { MAX_SCANNED_BYTES } from '../../../control/drops/publishing/analysis/analyse.ts'
 import { writeReport, type ReportInput } from '../../../control/drops/publishing/analysis/report.ts'
@@ -120,6 +122,8 @@ describe('texts', () => {
   const TEXTS: Readonly<Record<string, [(n: number) => string, (text: string) => unknown, number]>> = {
     'pasted text of empty comments': [repeated('<!---->', 'x'), isHtml, ANONYMOUS],
     'pasted text of comment starts': [repeated('<!--'), isHtml, ANONYMOUS],
+    'pasted text of links that never end': [(n) => `<p>\n${fill('[', n)}`, isHtml, ANONYMOUS],
+    'pasted text of lines of verbatim starts': [(n) => `<p>\n${fill('<pre\n', n)}`, isHtml, ANONYMOUS],
     'pasted text of blanks': [repeated(' \ufeff'), isHtml, ANONYMOUS],
     'pasted text with one long tag': [(n) => `<div${fill(' a', n)}`, isHtml, ANONYMOUS],
     'marks of two kinds': [(n) => `a${halves('\u0301', '\u0323')(n)}`, toNfc, ANONYMOUS],

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { PathSet, pathProblem, quotePath } from '../../../control/drops/publishing/files/paths.ts'
+import { PathSet, pathProblem } from '../../../control/drops/publishing/files/paths.ts'
+import { quotePath } from '../../../shared/quoted-path.ts'
 
 describe('paths that may be published', () => {
   test.each([

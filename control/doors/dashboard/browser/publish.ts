@@ -1,8 +1,31 @@
-/** Publishing to an account's drop: files, folders, zips or text, with progress, cancel and retry; live preview of text. */
-import { watchZone, type PickedFile } from './modules/drop-zone.ts'
+/**
+ * Publishing by hand, on every page that can: files, folders and zips that are let go anywhere in the window or chosen,
+ * or pasted text. In this order: look at what it is, ask whether it is welcome, send it with progress, go to the result.
+ */
+import { ApiError } from '../../../../shared/errors.ts'
+import { formatOfText } from '../../../../shared/pasted-text.ts'
+import { uploadKindOf, type UploadTerms } from '../../../../shared/upload-kind.ts'
+import { solveChallenge } from '../../../../shared/pages/browser/proof-of-work.ts'
+import { watchInput, watchWindow, type ChosenFile } from './modules/chosen-files.ts'
 import { enableCopying, find } from './modules/elements.ts'
+import { keepFiles, takeKeptFiles } from './modules/kept-files.ts'
+import { lookAt, type Looked } from './modules/look.ts'
 import { enablePreview } from './modules/preview.ts'
-import { errorText, send, SendError, type Sending } from './modules/send.ts'
+import { createPanel, type Panel, type WayOn } from './modules/publish-panel.ts'
+import { bodyOf, errorText, send, SendError, type Sending, type Sent } from './modules/send.ts'
+import { sizeInWords } from './modules/words.ts'
+
+/** Says in an address that chosen files wait to be published. */
+const KEPT = 'kept'
+
+const SESSION_OVER = 'Your session has ended. Sign in: the files that you chose are kept.'
+
+interface Attempt {
+  readonly files: readonly ChosenFile[]
+  /** The publisher has read which files look like secrets. */
+  readonly allowSecrets: boolean
+  readonly proof?: string
+}
 
 enableCopying(document)
 
@@ -10,95 +33,203 @@ const form = document.querySelector<HTMLFormElement>('form[data-publish]')
 if (form) enablePublishing(form)
 
 function enablePublishing(form: HTMLFormElement): void {
-  const zone = find(form, '[data-zone]', HTMLElement)
-  const source = find(form, '[data-preview-source]', HTMLTextAreaElement)
-  enablePreview(form, source)
-  enableFolderChoice(form, zone)
-  watchZone(zone, (files) => void publish(form, files))
+  const panel = createPanel(form)
+  const publish = (attempt: Attempt): void => void publishFrom(form, panel, attempt)
+  const onFiles = (files: readonly ChosenFile[]): void => publish({ files, allowSecrets: isTicked(form) })
+  watchWindow(onFiles)
+  const input = form.querySelector<HTMLInputElement>('input[type=file]')
+  if (input) watchInput(input, onFiles)
+  enableFolderChoice(form, input)
+  enableText(form)
   form.addEventListener('submit', (event) => {
     const button = (event.submitter as HTMLButtonElement | null) ?? undefined
     if (button?.formTarget) return
     event.preventDefault()
-    void publish(form, [])
+    publish({ files: [], allowSecrets: isTicked(form) })
   })
+  if (new URLSearchParams(location.search).has(KEPT))
+    void takeKeptFiles().then((files) => {
+      history.replaceState(null, '', location.pathname)
+      if (files.length > 0) onFiles(files)
+    })
+}
+
+function isTicked(form: HTMLFormElement): boolean {
+  return form.querySelector<HTMLInputElement>('input[name=allow_secrets]')?.checked ?? false
 }
 
 /** A file input chooses files or a folder, never both: the button turns it into the latter for one choice. */
-function enableFolderChoice(form: HTMLFormElement, zone: HTMLElement): void {
-  const input = find(zone, 'input', HTMLInputElement)
-  find(form, '[data-choose-folder]', HTMLButtonElement).addEventListener('click', () => {
+function enableFolderChoice(form: HTMLFormElement, input: HTMLInputElement | null): void {
+  form.querySelector('[data-choose-folder]')?.addEventListener('click', () => {
+    if (!input) return
     input.webkitdirectory = true
     input.click()
     input.webkitdirectory = false
   })
 }
 
-async function publish(form: HTMLFormElement, files: readonly PickedFile[]): Promise<void> {
-  const panel = find(form, '[data-progress]', HTMLElement)
-  const bar = find(panel, 'progress', HTMLProgressElement)
-  const status = find(panel, '[role=status]', HTMLElement)
-  const button = find(form, 'button.primary', HTMLButtonElement)
-  clearProblem(form)
-  panel.hidden = false
-  button.disabled = true
-  const [first] = files
-  status.textContent = first ? `Uploading ${files.length === 1 ? first.path : `${files.length} files`}…` : 'Publishing…'
-  const sending = send(form.action, bodyOf(form, files), { 'dropway-fragment': '1' }, (share) => {
-    bar.value = share * 100
-    if (share === 1) status.textContent = 'Publishing…'
-  })
-  const stopCancelling = enableCancel(panel, sending)
+/** Says what the text is taken for while it is typed; the choice beside it says otherwise. */
+function enableText(form: HTMLFormElement): void {
+  const source = form.querySelector<HTMLTextAreaElement>('textarea[name=text]')
+  if (!source) return
+  const choice = find(form, 'select[name=format]', HTMLSelectElement)
+  const guess = find(choice, 'option', HTMLOptionElement)
+  const words = guess.text
+  const show = (): void => {
+    const found = formatOfText(source.value) === 'html' ? 'HTML' : 'Markdown'
+    guess.text = source.value.trim() === '' ? words : `Looks like ${found}`
+  }
+  source.addEventListener('input', show)
+  choice.addEventListener('change', () => source.dispatchEvent(new Event('input')))
+  show()
+  if (source.dataset['previewSource'] === undefined) return
+  enablePreview(form, source)
+  if (source.value.trim() !== '') source.dispatchEvent(new Event('input'))
+}
+
+async function publishFrom(form: HTMLFormElement, panel: Panel, attempt: Attempt): Promise<void> {
+  if (panel.isBusy()) return
+  panel.begin(attempt.files.length > 0 ? 'Looking at it…' : 'Publishing…')
   try {
-    const sent = await sending.done
-    const location = sent.status === 201 ? (JSON.parse(sent.text) as { location: string }).location : undefined
-    if (location !== undefined) globalThis.location.assign(location)
-    else showProblem(form, errorText(sent), files)
+    const looked = attempt.files.length > 0 ? await look(form, attempt) : undefined
+    await askFirst(form, looked)
+    await sendTo(form, panel, attempt, looked)
   } catch (error) {
-    showProblem(form, error instanceof SendError ? error.message : 'This did not work. Try again.', files)
+    panel.refuse(wordsOf(error), waysOn(form, panel, attempt, error))
+  } finally {
+    panel.end()
+  }
+}
+
+function look({ dataset }: HTMLFormElement, { files, allowSecrets }: Attempt): Promise<Looked> {
+  const takes = dataset['takes'] === 'page' ? 'page' : 'anything'
+  return lookAt(files, { capBytes: Number(dataset['cap']), takes, allowSecrets })
+}
+
+/** Whether the address is free, and whether the plan has room: known before the first byte is sent. */
+async function askFirst(form: HTMLFormElement, looked: Looked | undefined): Promise<void> {
+  const { check, site } = form.dataset
+  if (check === undefined) return
+  const valueOf = (name: string): string => form.querySelector<HTMLInputElement>(`input[name=${name}]`)?.value ?? ''
+  const asked = new URLSearchParams({
+    csrf: valueOf('csrf'),
+    acting_for: valueOf('acting_for'),
+    slug: valueOf('slug'),
+    site: site ?? '',
+    // How large the files of an archive are shows when it is unpacked.
+    bytes: String(looked === undefined || looked.isArchive ? 0 : looked.bytes),
+  })
+  const answer = await fetch(check, { method: 'POST', body: asked, headers: { 'dropway-fragment': '1' } })
+  const sent = { status: answer.status, text: await answer.text() }
+  if (!answer.ok) throw refusalOf(sent)
+}
+
+async function sendTo(
+  form: HTMLFormElement,
+  panel: Panel,
+  attempt: Attempt,
+  looked: Looked | undefined,
+): Promise<void> {
+  const { proof } = attempt
+  const headers = { 'dropway-fragment': '1', ...(proof === undefined ? {} : { 'dropway-proof': proof }) }
+  const sending = send(form.action, bodyFor(form, attempt, looked), headers, (sentBytes, allBytes) => {
+    const share = sentBytes / allBytes
+    const figures = `${Math.floor(share * 100)} %, ${sizeInWords(sentBytes)} of ${sizeInWords(allBytes)}`
+    panel.show(share === 1 ? 'Publishing…' : `Sending ${looked?.words ?? 'the text'}`, share, figures)
+  })
+  const sent = await whileLeavingAsks(panel, sending)
+  const body = bodyOf(sent)
+  if (sent.status === 201 && typeof body['location'] === 'string') return location.assign(body['location'])
+  const { challenge, bits } = body
+  if (proof === undefined && typeof challenge === 'string' && typeof bits === 'number')
+    return sendTo(form, panel, { ...attempt, proof: await solveChallenge(challenge, bits) }, looked)
+  throw refusalOf(sent)
+}
+
+/** Cancel works while it is sent, and a person who is about to leave is asked. */
+async function whileLeavingAsks(panel: Panel, sending: Sending): Promise<Sent> {
+  const ask = (event: BeforeUnloadEvent): void => event.preventDefault()
+  addEventListener('beforeunload', ask)
+  const stopCancelling = panel.onCancel(sending.cancel)
+  try {
+    return await sending.done
   } finally {
     stopCancelling()
-    panel.hidden = true
-    button.disabled = false
-    bar.value = 0
+    removeEventListener('beforeunload', ask)
   }
 }
 
-function enableCancel(panel: HTMLElement, sending: Sending): () => void {
-  const cancel = find(panel, '[data-cancel]', HTMLButtonElement)
-  cancel.addEventListener('click', sending.cancel)
-  return () => cancel.removeEventListener('click', sending.cancel)
-}
-
-/** Fields first, then each file after its path: the server decides before the bytes arrive. */
-function bodyOf(form: HTMLFormElement, files: readonly PickedFile[]): FormData {
+/** Fields first, then the paths of all files, then the files: the server decides before the bytes arrive. */
+function bodyFor(form: HTMLFormElement, { allowSecrets }: Attempt, looked: Looked | undefined): FormData {
   const body = new FormData()
   for (const [name, value] of new FormData(form)) {
-    if (typeof value === 'string' && (name !== 'text' || files.length === 0)) body.append(name, value)
+    if (typeof value === 'string' && (name !== 'text' || !looked)) body.append(name, value)
   }
-  for (const { file, path } of files) {
-    body.append('paths', path)
-    body.append('files', file)
-  }
+  if (allowSecrets) body.set('allow_secrets', 'on')
+  for (const { path } of looked?.files ?? []) body.append('paths', path)
+  for (const { file } of looked?.files ?? []) body.append('files', file)
   return body
 }
 
-function clearProblem(form: HTMLFormElement): void {
-  for (const notice of form.querySelectorAll('.notice.bad')) notice.remove()
+function refusalOf(sent: { status: number; text: string }): ApiError {
+  const code = bodyOf(sent)['error']
+  const words = sent.status === 401 ? SESSION_OVER : errorText(sent)
+  return new ApiError(sent.status, typeof code === 'string' ? code : '', words)
 }
 
-function showProblem(form: HTMLFormElement, text: string, files: readonly PickedFile[]): void {
-  clearProblem(form)
-  const notice = document.createElement('div')
-  notice.className = 'notice bad cluster spread'
-  notice.setAttribute('role', 'alert')
-  const words = document.createElement('p')
-  words.textContent = text
-  const retry = document.createElement('button')
-  retry.type = 'button'
-  retry.className = 'button small'
-  retry.textContent = 'Try again'
-  retry.addEventListener('click', () => void publish(form, files))
-  notice.append(words, retry)
-  form.prepend(notice)
-  find(form, 'input[type=file]', HTMLInputElement).value = ''
+function wordsOf(error: unknown): string {
+  return error instanceof ApiError || error instanceof SendError ? error.message : 'This did not work. Try again.'
+}
+
+/** What a person can do about a refusal, nearest first. */
+function waysOn(form: HTMLFormElement, panel: Panel, attempt: Attempt, error: unknown): WayOn[] {
+  const code = error instanceof ApiError ? error.code : undefined
+  const again = (change: Partial<Attempt>) => (): void => void publishFrom(form, panel, { ...attempt, ...change })
+  if (code === 'secret_files') return [{ label: 'Publish them too', act: again({ allowSecrets: true }) }]
+  if (error instanceof ApiError && error.status === 401)
+    return [{ label: 'Sign in', act: () => void goWithFiles(attempt.files, '/signin', location.pathname) }]
+  if (code === 'version_changed') return [{ label: 'Publish mine over it', act: overwriting(form, again({})) }]
+  if (attempt.files.length > 0 && isForAccounts(form, attempt.files))
+    return [
+      { label: 'Sign up and publish it', act: () => void goWithFiles(attempt.files, '/signup') },
+      { label: 'Sign in', act: () => void goWithFiles(attempt.files, '/signin') },
+    ]
+  return attempt.files.length > 0 && isKnownBeforehand(code) ? [] : [{ label: 'Try again', act: again({}) }]
+}
+
+/** The publisher knows now that another version is live. */
+function overwriting(form: HTMLFormElement, publish: () => void): () => void {
+  return () => {
+    form.querySelector('input[name=if_version]')?.remove()
+    publish()
+  }
+}
+
+/** A stranger may not publish it, and anyone with an account may. */
+function isForAccounts({ dataset }: HTMLFormElement, files: readonly ChosenFile[]): boolean {
+  if (dataset['takes'] !== 'page') return false
+  const given = files.map(({ file, path }) => ({ path, size: file.size }))
+  const isTaken = (takes: UploadTerms['takes'], capBytes: number): boolean => {
+    try {
+      uploadKindOf(given, { takes, capBytes })
+      return true
+    } catch {
+      return false
+    }
+  }
+  return !isTaken('page', Number(dataset['cap'])) && isTaken('anything', Number(dataset['accountCap']))
+}
+
+function isKnownBeforehand(code: string | undefined): boolean {
+  return code !== undefined && ['unsupported_file_type', 'missing_index', 'upload_too_large'].includes(code)
+}
+
+/** The files wait in this browser while their publisher signs up. */
+async function goWithFiles(
+  files: readonly ChosenFile[],
+  page: '/signup' | '/signin',
+  next = '/sites/new',
+): Promise<void> {
+  await keepFiles(files)
+  location.assign(`${page}?next=${encodeURIComponent(`${next}?${KEPT}`)}`)
 }

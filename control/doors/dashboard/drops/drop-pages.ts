@@ -1,23 +1,34 @@
 /** `/sites`: the list, a new drop, publishing, versions, views. */
-import { MAX_MESSAGE_CHARS } from '../../../../shared/limits.ts'
 import { DAY_MS } from '../../../../shared/clock.ts'
 import { errors } from '../../../../shared/errors.ts'
+import { fileKindOf, isPageFormat } from '../../../../shared/upload-kind.ts'
+import { decodeText } from '../../../drops/publishing/files/text-encoding.ts'
+import { uploadedFiles } from '../../../drops/sites/versions/uploaded-files.ts'
 import { plans } from '../../../../shared/plans.ts'
-import { json, seeOther } from '../../../ground/http/reply.ts'
+import { json, noContent, seeOther } from '../../../ground/http/reply.ts'
 import type { PathParams, Route } from '../../../ground/http/route.ts'
 import { flashOf } from '../frame/flash.ts'
-import { isFragment, type AccountRequest, type Answer, type FormOptions, type Handlers } from '../frame/handlers.ts'
+import {
+  isFragment,
+  orShow,
+  type AccountRequest,
+  type Answer,
+  type FormOptions,
+  type Handlers,
+} from '../frame/handlers.ts'
 import { findTemplateFill } from '../templates/queries.ts'
 import { dailyViewsOf, findTakedownReason } from './queries.ts'
-import { receivePublishForm } from '../publish/received.ts'
+import { createOwnPublishing } from '../publish/own-drops.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { siteVersionsPage, siteChangesPage } from './versions-view.ts'
 import { siteViewsPage } from './views-view.ts'
 import { sitePublishPage } from './publish-view.ts'
-import { newSitePage, sitesPage, type ListedSite } from './list-view.ts'
-import type { ApiSite } from '../../../drops/sites/schemas.ts'
+import { newSitePage, sitesPage, type EditedText, type ListedSite } from './list-view.ts'
+import type { ApiSite, VersionEntry } from '../../../drops/sites/schemas.ts'
 
 const SPARKLINE_DAYS = 30
+/** A text that is edited in a page is read and sent as a whole. */
+const MAX_EDITED_BYTES = 1_000_000
 const VIEW_SPANS: readonly [number, ...number[]] = [30, 90]
 
 interface OfSite {
@@ -48,13 +59,13 @@ function listRoutes(services: DashboardServices, handlers: Handlers): Route[] {
   }
 
   return [
-    handlers.accountPage('/sites', async ({ request, actor }) => {
+    handlers.accountPage('/sites', async ({ request, viewer, actor }) => {
       const search = (request.query.get('q') ?? '').trim()
       const all = await sites.list(actor)
       const shown = all.filter((site) => matches(site, search))
       const active = all.filter((site) => site.state !== 'paused').length
       return {
-        ...sitesPage({
+        ...sitesPage(viewer, {
           sites: await withViews(shown),
           total: all.length,
           search,
@@ -78,24 +89,55 @@ function dayOf(ms: number): string {
 
 function publishRoutes(services: DashboardServices, handlers: Handlers): Route[] {
   const { sites, versions, publishing, clock, sql, config } = services
+  const own = createOwnPublishing(services, handlers)
 
   async function showSite(asked: AccountRequest & OfSite): Promise<Answer> {
     const { actor } = asked
     const siteId = asked.params.id
     const site = await sites.get(actor, siteId)
-    const live = (await versions.list(actor, siteId)).find((version) => version.live)
+    const { query } = asked.request
+    const list = await versions.list(actor, siteId)
+    const live = list.find((version) => version.live)
+    const before = list.find((version) => version.version_id === query.get('before') && !version.live)
+    const isEdited = query.has('edit') || asked.viewer.draft?.values.has('if_version')
     const fill = await findTemplateFill(sql, siteId)
     const removedFor = site.state === 'removed' ? await findTakedownReason(sql, siteId) : undefined
     return {
       ...sitePublishPage(asked.viewer, {
         site,
         live,
-        justPublished: asked.request.query.get('done') === 'published',
+        justPublished: query.get('done') === 'published',
+        before: before && {
+          version: before,
+          // From the new version back: what it would add is what has gone.
+          changes: await versions.changes(actor, siteId, before.version_id),
+        },
+        edited: isEdited ? await editedText(site, live) : undefined,
+        isEditable: (await editableFile(site)) !== undefined,
         template: fill?.template,
         removedFor,
         now: clock.now(),
       }),
-      ...(asked.request.query.get('done') === 'published' ? {} : flashOf(asked.request)),
+      ...(query.get('done') === 'published' ? {} : flashOf(asked.request)),
+    }
+  }
+
+  /** The file of a drop that is one page, small enough to be edited here. */
+  async function editableFile(site: ApiSite): Promise<{ name: string; hash: string } | undefined> {
+    const manifest = await versions.liveManifest(site.id, site.live_version_id)
+    const [only, ...others] = uploadedFiles(manifest)
+    if (only === undefined || others.length > 0) return undefined
+    const [name, { hash, size }] = only
+    return isPageFormat(fileKindOf(name)) && size <= MAX_EDITED_BYTES ? { name, hash } : undefined
+  }
+
+  async function editedText(site: ApiSite, live: VersionEntry | undefined): Promise<EditedText | undefined> {
+    const file = await editableFile(site)
+    if (!file || !live) return undefined
+    return {
+      text: decodeText(await publishing.readBlob(file.hash)),
+      format: fileKindOf(file.name) === 'html' ? 'html' : 'markdown',
+      version: live.version_number,
     }
   }
 
@@ -111,43 +153,27 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
     })
   }
 
-  const receive = (asked: AccountRequest, fields: URLSearchParams) =>
-    receivePublishForm(asked.request, {
-      publishing,
-      owner: { kind: 'organisation', id: asked.actor.orgId },
-      capBytes: plans[asked.actor.plan].uploadBytes,
-      accepts: 'any',
-      fields,
-      admit: (early) => handlers.requireOwnForm(asked, early),
-    })
-
-  async function createAndPublish(asked: AccountRequest, fields: URLSearchParams): Promise<string> {
-    const { actor } = asked
-    const { prepared } = await receive(asked, fields)
-    const slug = (fields.get('slug') ?? '').trim()
-    const name = (fields.get('name') ?? '').trim()
-    const wanted = { ...(slug === '' ? {} : { slug }), ...(name === '' ? {} : { name }) }
-    if (!prepared) return `/sites/${(await sites.create(actor, wanted)).value.id}`
-    const { value } = await versions.publishNew(actor, wanted, prepared, {})
-    return `/sites/${value.siteId}?done=published`
-  }
-
-  async function publishVersion(asked: AccountRequest & OfSite, fields: URLSearchParams): Promise<string> {
-    const siteId = asked.params.id
-    await sites.get(asked.actor, siteId)
-    const { prepared } = await receive(asked, fields)
-    if (!prepared) throw errors.invalidRequest('Choose files, or paste some text first.')
-    await versions.publish(asked.actor, siteId, prepared, {
-      message: (fields.get('message') ?? '').slice(0, MAX_MESSAGE_CHARS),
-    })
-    return `/sites/${siteId}?done=published`
-  }
-
   return [
     handlers.accountPage('/sites/new', ({ viewer }) => newSitePage(viewer, { sitesDomain: config.sitesDomain })),
-    publishForm('/sites/new', { on: '/sites/new' }, createAndPublish),
+    publishForm('/sites/new', { on: '/sites/new' }, own.publishNew),
     handlers.accountPage('/sites/:id', (asked) => showSite(asked)),
-    publishForm('/sites/:id/publish', { on: '/sites/:id' }, publishVersion),
+    publishForm('/sites/:id/publish', { on: '/sites/:id' }, (asked, fields) =>
+      own.publishVersion(asked, asked.params.id, fields),
+    ),
+    handlers.accountForm('/sites/check', { on: '/sites/new', verified: false }, ({ actor, form }) =>
+      orShow(
+        async () => {
+          const [siteId, slug] = [form.get('site') ?? '', (form.get('slug') ?? '').trim()]
+          await services.uploads.requireWelcome(actor, {
+            siteId: siteId === '' ? undefined : siteId,
+            slug: slug === '' ? undefined : slug,
+            byteSize: Math.max(0, Number(form.get('bytes')) || 0),
+          })
+          return noContent()
+        },
+        (problem) => json(problem.status, problem.toBody(), problem.headers),
+      ),
+    ),
   ]
 }
 

@@ -3,11 +3,11 @@ import { SLUG_RULE } from '../../../../shared/hosts.ts'
 import { MAX_NAME_CHARS, MAX_SLUG_CHARS } from '../../../../shared/limits.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
-import type { Page, Viewer } from '../frame/layout.ts'
+import { csrfField, type AccountViewer, type Page } from '../frame/layout.ts'
 import { sparkline } from '../parts/charts.ts'
 import { ALLOW_SECRETS } from '../publish/received.ts'
 import { formAt, type PageForm } from '../parts/form-fields.ts'
-import { dropZone } from '../parts/drop-zone.ts'
+import { dropZone, pasteField, publishProgress, publishTerms } from '../parts/drop-zone.ts'
 import { nameOf, shortAddress, stateTag, timeAgo } from '../parts/words.ts'
 
 export interface ListedSite {
@@ -24,10 +24,11 @@ export interface SitesList {
   readonly now: number
 }
 
-export function sitesPage(list: SitesList): Omit<Page, 'flash'> {
+export function sitesPage(viewer: AccountViewer, list: SitesList): Omit<Page, 'flash'> {
   return {
     title: 'Drops',
     section: 'sites',
+    scripts: ['publish'],
     body: html`
       <div class="head">
         <div>
@@ -36,6 +37,11 @@ export function sitesPage(list: SitesList): Omit<Page, 'flash'> {
         </div>
         <a class="button primary" href="/sites/new">New drop</a>
       </div>
+      <form class="window-drop" method="post" action="/sites/new" enctype="multipart/form-data"
+          ${publishTerms(viewer.signedIn.plan)}>
+        ${csrfField(viewer)}
+        ${publishProgress()}
+      </form>
       ${
         list.total === 0
           ? emptyState()
@@ -104,7 +110,7 @@ function emptyState(): Html {
     <section class="empty" aria-labelledby="empty">
       <h2 id="empty">Your first drop takes ten seconds</h2>
       <ol class="steps">
-        <li>Drop a file, a folder or a zip on the next page, or paste some text.</li>
+        <li>Drop a file, a folder or a zip anywhere on this page, or paste some text on the next.</li>
         <li>It gets an address of its own, with HTTPS.</li>
         <li>Publish again whenever you like: every upload is a version you can go back to.</li>
       </ol>
@@ -116,7 +122,7 @@ function emptyState(): Html {
   `
 }
 
-export function newSitePage(viewer: Viewer, { sitesDomain }: { sitesDomain: string }): Page {
+export function newSitePage(viewer: AccountViewer, { sitesDomain }: { sitesDomain: string }): Page {
   const form = formAt(viewer, '/sites/new')
   return {
     title: 'New drop',
@@ -129,7 +135,8 @@ export function newSitePage(viewer: Viewer, { sitesDomain }: { sitesDomain: stri
           <p class="soft">Publish something now, or reserve the address and fill it later.</p>
         </div>
       </div>
-      <form class="form" method="post" action="${form.action}" enctype="multipart/form-data" data-publish>
+      <form class="form" method="post" action="${form.action}" enctype="multipart/form-data"
+          ${publishTerms(viewer.signedIn.plan)}>
         ${form.start}
         <div class="row">
           ${form.text({
@@ -155,21 +162,28 @@ export function newSitePage(viewer: Viewer, { sitesDomain }: { sitesDomain: stri
   }
 }
 
+/** What is live, in the paste box. */
+export interface EditedText {
+  readonly text: string
+  readonly format: 'html' | 'markdown'
+  /** The version that was live when it was opened. */
+  readonly version: number
+}
+
 /** The fields of every publish form: files or text, progress, and the two ends of it. */
-export function publishFields(form: PageForm, extra?: Html): Html {
+export function publishFields(form: PageForm, { edited, extra }: { edited?: EditedText; extra?: Html } = {}): Html {
   return html`
     <div class="two">
       <div class="stack">
-        ${dropZone({ name: 'files', title: 'Drop a folder, a zip or files', hint: 'or choose files', multiple: true })}
-        <p class="cluster" data-folder>
-          <button class="button small" type="button" data-choose-folder>Choose a folder</button>
-        </p>
-        <p class="or">or paste</p>
-        <div class="field">
-          <label class="visually-hidden" for="text">HTML or Markdown</label>
-          <textarea class="input editor" id="text" name="text" spellcheck="false"
-              placeholder="HTML or Markdown" data-preview-source>${form.typed('text')}</textarea>
-        </div>
+        ${!edited && chooseFiles()}
+        ${publishProgress()}
+        ${!edited && html`<p class="or">or paste</p>`}
+        ${pasteField({
+          text: form.typed('text') ?? edited?.text ?? '',
+          format: form.typed('format') ?? edited?.format ?? '',
+          placeholder: 'HTML or Markdown',
+          previewed: true,
+        })}
       </div>
       <div class="stack">
         <div class="preview-frame" data-preview>
@@ -185,15 +199,24 @@ export function publishFields(form: PageForm, extra?: Html): Html {
       hint: 'Keys, passwords, .env, .git and database dumps are refused otherwise: everyone could read them.',
       checked: false,
     })}
-    <div class="stack" data-progress hidden>
-      <progress max="100" value="0" aria-label="Upload"></progress>
-      <p class="hint" role="status"></p>
-      <p class="cluster"><button class="button small" type="button" data-cancel>Cancel</button></p>
-    </div>
     <div class="cluster">
       <button class="button primary">Publish</button>
       <button class="button" formaction="/preview" formtarget="preview" formnovalidate>Preview the
       text</button>
     </div>
+  `
+}
+
+function chooseFiles(): Html {
+  return html`
+    ${dropZone({
+      name: 'files',
+      title: 'Drop a folder, a zip or files',
+      hint: 'anywhere on this page, or choose files',
+      multiple: true,
+    })}
+    <p class="cluster" data-folder>
+      <button class="button small" type="button" data-choose-folder>Choose a folder</button>
+    </p>
   `
 }

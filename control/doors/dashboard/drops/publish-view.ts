@@ -1,19 +1,25 @@
 /** Publishing to one drop, and what the last publish had to say. */
 import { MAX_MESSAGE_CHARS } from '../../../../shared/limits.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
-import type { PublishReport, ApiSite, VersionEntry } from '../../../drops/sites/schemas.ts'
-import type { Page, Viewer } from '../frame/layout.ts'
+import type { Changes, PublishReport, ApiSite, VersionEntry } from '../../../drops/sites/schemas.ts'
+import { csrfField, type AccountViewer, type Page } from '../frame/layout.ts'
 import { formAt } from '../parts/form-fields.ts'
+import { publishTerms } from '../parts/drop-zone.ts'
 import { copyRow } from '../parts/publish-result.ts'
 import { qrCode } from '../parts/qr.ts'
 import { sitePage } from './drop-frame.ts'
-import { publishFields } from './list-view.ts'
-import { bytesInWords, countInWords, timeAgo } from '../parts/words.ts'
+import { publishFields, type EditedText } from './list-view.ts'
+import { bytesInWords, countInWords, shortAddress, timeAgo } from '../parts/words.ts'
 
 export interface SitePublish {
   readonly site: ApiSite
   readonly live: VersionEntry | undefined
   readonly justPublished: boolean
+  /** The version that this publish took the place of, and what going back to it would change. */
+  readonly before: { readonly version: VersionEntry; readonly changes: Changes } | undefined
+  /** The page is one text that can be edited here. */
+  readonly isEditable: boolean
+  readonly edited: EditedText | undefined
   /** The template this drop was made with, to edit it again. */
   readonly template: string | undefined
   /** The reason that trust and safety gave. */
@@ -21,8 +27,8 @@ export interface SitePublish {
   readonly now: number
 }
 
-export function sitePublishPage(viewer: Viewer, view: SitePublish): Page {
-  const { site, live } = view
+export function sitePublishPage(viewer: AccountViewer, view: SitePublish): Page {
+  const { site, live, edited } = view
   const form = formAt(viewer, `/sites/${site.id}/publish`)
   return sitePage(site, '', {
     scripts: ['publish'],
@@ -36,7 +42,7 @@ export function sitePublishPage(viewer: Viewer, view: SitePublish): Page {
           </p>
         `
       }
-      ${live && liveCard(view, live)}
+      ${live && liveCard(viewer, view, live)}
       ${
         view.template !== undefined &&
         html`
@@ -45,25 +51,27 @@ export function sitePublishPage(viewer: Viewer, view: SitePublish): Page {
           </p>
         `
       }
-      <form class="form card" method="post" action="${form.action}" enctype="multipart/form-data"
-          data-publish data-site="${site.id}">
-        <h2>${live ? 'Publish a new version' : 'Publish the first version'}</h2>
+      <form class="form card" id="publish" method="post" action="${form.action}" enctype="multipart/form-data"
+          ${publishTerms(viewer.signedIn.plan, site.id)}>
+        <h2>${edited ? 'Edit the page' : live ? 'Publish a new version' : 'Publish the first version'}</h2>
         ${form.start}
-        ${publishFields(
-          form,
-          form.text({
+        ${edited && html`<input type="hidden" name="if_version" value="${edited.version}">`}
+        ${publishFields(form, {
+          ...(edited && { edited }),
+          extra: form.text({
             name: 'message',
             label: 'Message',
             maxlength: MAX_MESSAGE_CHARS,
             hint: 'Optional: what changed, for the list of versions.',
           }),
-        )}
+        })}
       </form>
     `,
   })
 }
 
-function liveCard({ site, justPublished, now }: SitePublish, live: VersionEntry): Html {
+function liveCard(viewer: AccountViewer, view: SitePublish, live: VersionEntry): Html {
+  const { site, justPublished, now, before, isEditable, edited } = view
   return html`
     <section class="card ${justPublished ? 'raised' : ''}" aria-labelledby="live">
       <div class="result">
@@ -75,12 +83,48 @@ function liveCard({ site, justPublished, now }: SitePublish, live: VersionEntry)
             ${countInWords(live.file_count, 'file')}, ${bytesInWords(live.byte_size)}, published
             ${timeAgo(site.published_at ?? live.created_at, now)}${live.message !== '' && html`: “${live.message}”`}
           </p>
+          ${justPublished && before && changeSummary(viewer, site, live, before)}
+          <a class="live-link" href="${site.url}" target="_blank" rel="noopener">${shortAddress(site.url)}</a>
           ${copyRow(site.url, 'Address')}
+          ${
+            isEditable &&
+            !edited &&
+            html`<p class="cluster"><a class="button small" href="/sites/${site.id}?edit#publish">Edit the page</a></p>`
+          }
           ${reportList(live.report)}
         </div>
         ${qrCode(site.url)}
       </div>
     </section>
+  `
+}
+
+/** What the publish did to the files, and the way back. */
+function changeSummary(
+  viewer: AccountViewer,
+  site: ApiSite,
+  live: VersionEntry,
+  { version, changes }: NonNullable<SitePublish['before']>,
+): Html {
+  const parts: readonly [number, string][] = [
+    [changes.removed.length, 'added'],
+    [changes.changed.length, 'changed'],
+    [changes.added.length, 'removed'],
+  ]
+  const words = parts.flatMap(([count, what]) => (count === 0 ? [] : [`${count} ${what}`])).join(', ')
+  return html`
+    <div class="cluster">
+      <p>${countInWords(version.file_count, 'file')} → ${live.file_count}: ${words || 'nothing changed'}</p>
+      ${
+        viewer.signedIn.emailVerified &&
+        html`
+          <form method="post" action="/sites/${site.id}/versions/${version.version_id}/promote">
+            ${csrfField(viewer)}
+            <button class="button small">Undo: back to version ${version.version_number}</button>
+          </form>
+        `
+      }
+    </div>
   `
 }
 

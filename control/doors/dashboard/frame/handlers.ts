@@ -338,7 +338,7 @@ export function requireActor(actor: Actor | undefined, options: { verified: bool
 }
 
 /** The same request, from an actor who is signed in. */
-function requestOf(asked: PageRequest, actor: Actor): AccountRequest {
+export function requestOf(asked: PageRequest, actor: Actor): AccountRequest {
   const signedIn = asked.viewer.signedIn ?? { ...actor, organisations: [] }
   return { ...asked, actor, viewer: { ...asked.viewer, signedIn } }
 }

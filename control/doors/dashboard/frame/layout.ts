@@ -3,6 +3,7 @@ import { STRICT_TRANSPORT_SECURITY } from '../../../../shared/header-policy.ts'
 import { randomBytes } from 'node:crypto'
 import { brandLink } from '../../../../shared/pages/brand.ts'
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
+import type { PlanName } from '../../../../shared/plans.ts'
 import { html as htmlReply } from '../../../ground/http/reply.ts'
 import type { Reply } from '../../../ground/http/route.ts'
 import type { Assets } from './assets.ts'
@@ -19,6 +20,7 @@ export interface Viewer {
         readonly isStaff: boolean
         /** All that this person belongs to, the personal one first. */
         readonly organisations: readonly { readonly id: string; readonly name: string }[]
+        readonly plan: PlanName
       }
     | undefined
   /** Value of the hidden `csrf` field of every form on the page. */

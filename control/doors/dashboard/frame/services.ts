@@ -18,6 +18,7 @@ import type { OAuth } from '../../oauth/oauth.ts'
 import type { Organisations } from '../../../people/organisations/organisations.ts'
 import type { Publishing } from '../../../drops/publishing/contract.ts'
 import type { Sites } from '../../../drops/sites/sites.ts'
+import type { Uploads } from '../../../drops/sites/uploads/uploads.ts'
 import type { Versions } from '../../../drops/sites/versions/versions.ts'
 import type { Trust } from '../../../drops/trust/trust.ts'
 
@@ -37,11 +38,12 @@ export interface DashboardServices {
     Sites,
     'choose' | 'list' | 'get' | 'create' | 'patch' | 'delete' | 'dailyViews' | 'organisationOf' | 'usage'
   >
-  readonly versions: Pick<Versions, 'publish' | 'publishNew' | 'list' | 'promote' | 'changes'>
+  readonly versions: Pick<Versions, 'publish' | 'publishNew' | 'list' | 'promote' | 'changes' | 'liveManifest'>
+  readonly uploads: Pick<Uploads, 'requireWelcome'>
   readonly publishing: Pick<Publishing, 'receive' | 'readBlob'>
   readonly anonymous: Pick<
     Anonymous,
-    'admit' | 'publish' | 'publishText' | 'list' | 'findClaim' | 'claimLink' | 'capBytes'
+    'admit' | 'publish' | 'publishText' | 'list' | 'delete' | 'findClaim' | 'claimLink' | 'capBytes'
   >
   readonly browserCookie: BrowserCookie
   readonly limiter: RateLimiter

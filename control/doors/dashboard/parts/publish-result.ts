@@ -1,4 +1,4 @@
-/** "It is live": the address, to open, copy or scan. Shown whole by the server, or put in place by a script. */
+/** "It is live": the address, to open, copy or scan. */
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
 import { qrCode } from './qr.ts'
 import { relativeTime, shortAddress } from './words.ts'
@@ -6,9 +6,17 @@ import { relativeTime, shortAddress } from './words.ts'
 export interface AnonymousResult {
   readonly url: string
   readonly expiresAt: string
-  readonly claimUrl: string
+  /** Known only right after it was published. */
+  readonly claimUrl: string | undefined
   readonly now: number
-  readonly signedIn: boolean
+  /** The form that deletes it. */
+  readonly remove: Html
+}
+
+/** The result has an address of its own, so that Back and Forward find it. The claim's token is in its query, as in a link. */
+export function resultAddress(drop: { readonly id: string; readonly claim_url: string }): string {
+  const claim = new URL(drop.claim_url).searchParams.get('token') ?? ''
+  return `/published?${new URLSearchParams({ drop: drop.id, claim }).toString()}`
 }
 
 export function anonymousResult(drop: AnonymousResult): Html {
@@ -16,33 +24,32 @@ export function anonymousResult(drop: AnonymousResult): Html {
     <section class="card raised" aria-labelledby="live-heading">
       <div class="result">
         <div class="stack">
-          <h2 id="live-heading" tabindex="-1">Your page is live</h2>
-          <a class="live-link" href="${drop.url}">${shortAddress(drop.url)}</a>
+          <h1 id="live-heading">Your page is live</h1>
+          <a class="live-link" href="${drop.url}" target="_blank" rel="noopener">${shortAddress(drop.url)}</a>
           ${copyRow(drop.url, 'Address')}
           <p class="notice warn">
-            It disappears ${relativeTime(Date.parse(drop.expiresAt), drop.now)}. ${
-              drop.signedIn ? 'Add it to your account' : 'Sign up in this browser'
-            } and it is yours to keep, at the same address.${
-              !drop.signedIn &&
-              ' From then on visitors see a notice instead, until you have opened the link in the mail that we send you.'
-            }
+            It disappears ${relativeTime(Date.parse(drop.expiresAt), drop.now)}. Sign up in this browser and it
+            is yours to keep, at the same address. From then on visitors see a notice instead, until you have
+            opened the link in the mail that we send you.
           </p>
           <p class="cluster">
-            ${
-              drop.signedIn
-                ? html`<a class="button primary" href="${drop.claimUrl}">Add to my drops</a>`
-                : html`<a class="button primary" href="/signup">Keep it: sign up and verify</a>`
-            }
+            <a class="button primary" href="/signup">Keep it: sign up and verify</a>
             <a class="button" href="/">Publish another</a>
           </p>
         </div>
         ${qrCode(drop.url)}
       </div>
-      <details>
-        <summary>Claim it from another device</summary>
-        <p class="hint">The first person to open this link, signed in, owns the drop. Keep it to yourself.</p>
-        ${copyRow(drop.claimUrl, 'Claim link')}
-      </details>
+      ${
+        drop.claimUrl !== undefined &&
+        html`
+          <details>
+            <summary class="small">Claim it from another device</summary>
+            <p class="hint">The first person to open this link, signed in, owns the drop. Keep it to yourself.</p>
+            ${copyRow(drop.claimUrl, 'Claim link')}
+          </details>
+        `
+      }
+      ${drop.remove}
     </section>
   `
 }

@@ -1,19 +1,30 @@
 /** `/` and anonymous publishing. */
 import { ApiError, errors } from '../../../../shared/errors.ts'
-import { html as htmlReply, json, seeOther } from '../../../ground/http/reply.ts'
+import { html } from '../../../../shared/pages/html.ts'
+import { json, seeOther } from '../../../ground/http/reply.ts'
 import type { Reply, Request, Route } from '../../../ground/http/route.ts'
 import type { Publisher } from '../../../drops/anonymous/anonymous.ts'
-import { isFragment, orShow, type Handlers, type PageRequest } from '../frame/handlers.ts'
+import {
+  isFragment,
+  orShow,
+  requestOf,
+  type AccountRequest,
+  type Answer,
+  type Handlers,
+  type PageRequest,
+} from '../frame/handlers.ts'
 import type { Page } from '../frame/layout.ts'
+import { createOwnPublishing } from '../publish/own-drops.ts'
 import { receivePublishForm } from '../publish/received.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { messagePage } from '../parts/message-page.ts'
 import { claimPage } from '../sign-in/sign-in-view.ts'
-import { landingPage } from './landing-view.ts'
-import { anonymousResult } from '../parts/publish-result.ts'
+import { deleteDrop, landingPage } from './landing-view.ts'
+import { anonymousResult, resultAddress } from '../parts/publish-result.ts'
 
 export function landingRoutes(services: DashboardServices, handlers: Handlers): Route[] {
   const { anonymous, browserCookie, botCheck, clock, config } = services
+  const own = createOwnPublishing(services, handlers)
   const stamp = (): string => botCheck.startToken(clock.now())
 
   /** The text form of the page has no headers to carry the signals: its fields do. */
@@ -30,15 +41,21 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
     }
   }
 
+  async function publishOwn(asked: AccountRequest, sent: URLSearchParams): Promise<Reply> {
+    const location = await own.publishNew(asked, sent)
+    return isFragment(asked.request) ? json(201, { location }) : seeOther(location)
+  }
+
   async function publish(asked: PageRequest, sent: URLSearchParams): Promise<Reply> {
     const { request, viewer } = asked
+    // A form from before they signed in elsewhere: it is a drop of their account all the same.
+    if (asked.actor) return publishOwn(requestOf(asked, asked.actor), sent)
     const browser = browserCookie.readOrCreate(request)
     let publisher: Publisher | undefined
-    const { prepared } = await receivePublishForm(request, {
+    const prepared = await receivePublishForm(request, {
       publishing: services.publishing,
       owner: { kind: 'network', ip: request.ip },
       capBytes: anonymous.capBytes,
-      accepts: 'page',
       fields: sent,
       async admit(early) {
         handlers.requireOwnForm(asked, early)
@@ -48,18 +65,34 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
     })
     if (!prepared) throw errors.invalidRequest('Choose a file, or paste some text first.')
     const { value: drop } = await anonymous.publish(publisher!, prepared, sent.get('title') ?? '')
-    const panel = anonymousResult({
-      url: drop.url,
-      expiresAt: drop.expires_at,
-      claimUrl: drop.claim_url,
-      now: clock.now(),
-      signedIn: viewer.signedIn !== undefined,
-    })
     const cookies: Record<string, string[]> =
       browser.setCookie === undefined ? {} : { 'set-cookie': [...viewer.cookies, browser.setCookie] }
-    if (isFragment(request)) return htmlReply(201, panel.text, cookies)
-    const page = handlers.reply(viewer, { title: 'Your page is live', status: 201, scripts: ['landing'], body: panel })
-    return { ...page, headers: { ...page.headers, ...cookies } }
+    const location = resultAddress(drop)
+    return isFragment(request) ? json(201, { location }, cookies) : seeOther(location, cookies)
+  }
+
+  /** The drops of this browser that no account has. */
+  async function dropsOf(request: Request): Promise<Awaited<ReturnType<typeof anonymous.list>>> {
+    const id = browserCookie.read(request)
+    return id === undefined ? [] : anonymous.list(id)
+  }
+
+  async function showResult({ request, viewer }: PageRequest): Promise<Answer> {
+    const id = request.query.get('drop')
+    const drop = (await dropsOf(request)).find((entry) => entry.id === id && entry.state === 'live')
+    if (!drop) return seeOther('/')
+    const claim = request.query.get('claim') ?? ''
+    return {
+      title: 'Your page is live',
+      scripts: ['copy'],
+      body: html`${anonymousResult({
+        url: drop.url,
+        expiresAt: drop.expires_at,
+        claimUrl: claim === '' ? undefined : `${config.baseUrl}/claim?token=${encodeURIComponent(claim)}`,
+        now: clock.now(),
+        remove: deleteDrop(viewer, drop),
+      })}`,
+    }
   }
 
   async function showClaim({ viewer, actor }: PageRequest, token: string): Promise<Page> {
@@ -78,9 +111,15 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
 
   return [
     handlers.page('/', async ({ request, viewer }) => {
-      const browserId = browserCookie.read(request)
-      const drops = browserId === undefined ? [] : await anonymous.list(browserId)
+      const drops = await dropsOf(request)
       return landingPage(viewer, { stamp: stamp(), drops, now: clock.now(), lifetimes: config })
+    }),
+    handlers.page('/published', showResult),
+    handlers.form('/drop/delete', { on: '/' }, async ({ request, form }) => {
+      const browserId = browserCookie.read(request)
+      if (browserId === undefined) throw errors.notFound()
+      await anonymous.delete(browserId, form.get('id') ?? '')
+      return seeOther('/')
     }),
     {
       method: 'POST',

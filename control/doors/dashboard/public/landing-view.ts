@@ -1,11 +1,11 @@
 /** The front door: publish right here, then read what this is. */
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import { plans } from '../../../../shared/plans.ts'
-import type { Page, Viewer } from '../frame/layout.ts'
+import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { icon } from '../parts/charts.ts'
 import { formAt } from '../parts/form-fields.ts'
 import { planTable, type Lifetimes } from '../parts/plan-table.ts'
-import { dropZone } from '../parts/drop-zone.ts'
+import { dropZone, pasteField, publishProgress, publishTerms } from '../parts/drop-zone.ts'
 import { bytesInWords, countInWords, shortAddress, timeAgo } from '../parts/words.ts'
 
 export interface DropForm {
@@ -14,6 +14,7 @@ export interface DropForm {
 }
 
 export interface RememberedDrop {
+  readonly id: string
   readonly url: string
   readonly title: string
   readonly expires_at: string
@@ -34,19 +35,22 @@ export function landingPage(viewer: Viewer, form: Landing): Page {
     title: 'Publish a page in ten seconds',
     description:
       'Drop an HTML or Markdown file, get a live HTTPS address. Folders, versions, custom domains and passwords when you need them.',
-    scripts: ['landing'],
+    scripts: ['publish'],
     body: html`
       <div class="hero">
         <div class="stack">
           <h1 class="big">Drop it here. It’s on the web.</h1>
           <p class="lead">
-            One HTML or Markdown file becomes a page at its own HTTPS address, in seconds and without an
-            account. Sign up when you want to keep it.
+            ${
+              viewer.signedIn
+                ? 'A file, a folder or a zip becomes a drop of yours at its own HTTPS address, in seconds.'
+                : 'One HTML or Markdown file becomes a page at its own HTTPS address, in seconds and without an account. Sign up when you want to keep it.'
+            }
           </p>
         </div>
         <div id="publish">${dropForm(viewer, form)}</div>
       </div>
-      ${form.drops.length > 0 && rememberedDrops(form.drops, form.now)}
+      ${form.drops.length > 0 && rememberedDrops(viewer, form.drops, form.now)}
       ${features()}
       <section class="section" aria-labelledby="plans">
         <h2 id="plans">Plans</h2>
@@ -60,31 +64,39 @@ export function landingPage(viewer: Viewer, form: Landing): Page {
   }
 }
 
-export function dropForm(viewer: Viewer, { stamp }: DropForm): Html {
-  const form = formAt(viewer, '/drop')
+/** Signed-in people publish to their account; nothing of theirs disappears after a week. */
+function dropForm(viewer: Viewer, { stamp }: DropForm): Html {
+  const plan = viewer.signedIn?.plan
+  const form = formAt(viewer, plan === undefined ? '/drop' : '/sites/new')
   return html`
-    <form class="card raised" method="post" action="${form.action}" enctype="multipart/form-data" data-drop>
+    <form class="card raised" method="post" action="${form.action}" enctype="multipart/form-data"
+        ${publishTerms(plan)}>
       ${form.start}
       <input type="hidden" name="stamp" value="${stamp}">
       <div class="trap" aria-hidden="true">
         <label>Leave this empty <input name="website" tabindex="-1" autocomplete="off"></label>
       </div>
-      ${dropZone({
-        name: 'file',
-        accept: '.html,.htm,.md,.markdown',
-        title: 'Drop an HTML or Markdown file',
-        hint: `or choose one · up to ${bytesInWords(plans.anonymous.uploadBytes)}`,
-      })}
+      ${
+        plan === undefined
+          ? dropZone({
+              name: 'file',
+              title: 'Drop an HTML or Markdown file',
+              hint: `anywhere on this page, or choose one · up to ${bytesInWords(plans.anonymous.uploadBytes)}`,
+            })
+          : dropZone({
+              name: 'files',
+              title: 'Drop a folder, a zip or files',
+              hint: `anywhere on this page, or choose files · up to ${bytesInWords(plans[plan].uploadBytes)}`,
+              multiple: true,
+            })
+      }
+      ${publishProgress()}
       <p class="or">or paste</p>
-      <div class="field">
-        <label class="visually-hidden" for="text">HTML or Markdown</label>
-        <textarea class="input editor" id="text" name="text" spellcheck="false"
-            placeholder="# Hello&#10;&#10;Some **Markdown**, or a whole HTML page.">${form.typed('text')}</textarea>
-      </div>
-      <div class="stack" data-progress hidden>
-        <progress max="100" value="0" aria-label="Upload"></progress>
-        <p class="hint" role="status"></p>
-      </div>
+      ${pasteField({
+        text: form.typed('text') ?? '',
+        format: form.typed('format') ?? '',
+        placeholder: '# Hello\n\nSome **Markdown**, or a whole HTML page.',
+      })}
       <button class="button primary">Publish</button>
     </form>
   `
@@ -92,7 +104,7 @@ export function dropForm(viewer: Viewer, { stamp }: DropForm): Html {
 
 const STANDINGS = { live: 'disappears', expired: 'expired', removed: 'removed' } as const
 
-function rememberedDrops(drops: readonly RememberedDrop[], now: number): Html {
+function rememberedDrops(viewer: Viewer, drops: readonly RememberedDrop[], now: number): Html {
   return html`
     <section class="section" aria-labelledby="yours">
       <div class="head">
@@ -106,16 +118,34 @@ function rememberedDrops(drops: readonly RememberedDrop[], now: number): Html {
         ${drops.slice(0, 6).map(
           (drop) => html`
             <li class="card">
-              <a href="${drop.url}"><strong>${drop.title || shortAddress(drop.url)}</strong></a>
+              <a href="${drop.url}" target="_blank" rel="noopener">
+                <strong>${drop.title || shortAddress(drop.url)}</strong>
+              </a>
               <p class="small soft">
                 ${countInWords(drop.views, 'view')}, ${STANDINGS[drop.state]}
                 ${drop.state === 'removed' ? '' : timeAgo(drop.expires_at, now)}
               </p>
+              ${deleteDrop(viewer, drop)}
             </li>
           `,
         )}
       </ul>
     </section>
+  `
+}
+
+/** Only this browser can: nobody else has its cookie. */
+export function deleteDrop(viewer: Viewer, drop: Pick<RememberedDrop, 'id' | 'url'>): Html {
+  return html`
+    <details>
+      <summary class="small">Delete</summary>
+      <form class="stack" method="post" action="/drop/delete">
+        ${csrfField(viewer)}
+        <input type="hidden" name="id" value="${drop.id}">
+        <p class="hint">At once and for good: ${shortAddress(drop.url)} will say that it is gone.</p>
+        <button class="button small danger">Delete for good</button>
+      </form>
+    </details>
   `
 }
 

@@ -1,6 +1,7 @@
 /** Our own Markdown texts, and the operator's, as part of a page: settings at the top, facts filled in, rendered once. */
 import { raw, type Html } from '../../../../shared/pages/html.ts'
-import { renderBody, textOf, withoutFrontMatter } from '../../../drops/publishing/markdown/markdown.ts'
+import { textOf } from '../../../drops/publishing/html/text.ts'
+import { renderBody, withoutFrontMatter } from '../../../drops/publishing/markdown/markdown.ts'
 
 export interface MarkdownText {
   /** Its first heading, which is not part of `body`. */

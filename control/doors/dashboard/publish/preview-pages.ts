@@ -1,12 +1,13 @@
 /** The frame beside the editor: shows pasted text as it would be published. */
 import { createStandalonePages } from '../../../../shared/pages/shell.ts'
 import { limitKeyOfIp } from '../../../../shared/ip.ts'
+import { filenameOfText, formatOfText } from '../../../../shared/pasted-text.ts'
 import { plans } from '../../../../shared/plans.ts'
 import type { Request, Route } from '../../../ground/http/route.ts'
 import type { Limit } from '../../../ground/http/limits/sliding-window.ts'
 import { orShow, problemText, type Handlers } from '../frame/handlers.ts'
 import { receiveText } from '../../../drops/publishing/intake/receive.ts'
-import { filenameOfText, isHtml } from './pasted-text.ts'
+import { formatOf } from './received.ts'
 import { sandboxed } from '../frame/sandbox.ts'
 import type { DashboardServices } from '../frame/services.ts'
 
@@ -21,7 +22,10 @@ export function previewRoutes({ csrf, publishing, config, limiter }: DashboardSe
   /** Markdown goes the way of a real publish, so that what is shown is what will be. */
   async function renderMarkdown(ip: string, text: string): Promise<string> {
     const limits = { owner: { kind: 'network', ip }, capBytes: plans.anonymous.uploadBytes } as const
-    const { landingHash } = await receiveText(publishing, limits, { filename: filenameOfText(text), content: text })
+    const { landingHash } = await receiveText(publishing, limits, {
+      filename: filenameOfText(text, 'markdown'),
+      content: text,
+    })
     return (await publishing.readBlob(landingHash)).toString()
   }
 
@@ -34,12 +38,13 @@ export function previewRoutes({ csrf, publishing, config, limiter }: DashboardSe
         const fields = await readFields(request, (early) => csrf.requireCsrf(request, early))
         await limiter.consume('preview', limitKeyOfIp(request.ip), PREVIEW_LIMIT)
         const text = fields.get('text') ?? ''
+        const format = formatOf(fields) ?? formatOfText(text)
         const { viewer } = await handlers.read(request)
         const answer = await orShow(
           async () =>
             text.trim() === ''
               ? noteFor('Preview', 'Nothing to show yet.')
-              : sandboxed('scripts', isHtml(text) ? text : await renderMarkdown(request.ip, text)),
+              : sandboxed('scripts', format === 'html' ? text : await renderMarkdown(request.ip, text)),
           (problem) => noteFor('No preview', problemText(problem)),
         )
         return handlers.reply(viewer, answer)

@@ -1,10 +1,17 @@
-/** Reads a publish form: fields first, then either files (each after its path) or pasted text. Streamed, capped. */
+/** Reads a publish form: fields first, then either files (after their paths) or pasted text. Streamed, capped. */
 import type { Readable } from 'node:stream'
-import { ApiError, errors } from '../../../../shared/errors.ts'
+import { ApiError } from '../../../../shared/errors.ts'
+import { filenameOfText } from '../../../../shared/pasted-text.ts'
+import { fileKindOf, uploadKindOf, type GivenFile, type UploadTerms } from '../../../../shared/upload-kind.ts'
 import type { Part, Request } from '../../../ground/http/route.ts'
-import type { Intake, PreparedVersion, Publishing, UploadOwner } from '../../../drops/publishing/contract.ts'
+import type {
+  Intake,
+  PreparedVersion,
+  Publishing,
+  UnnamedFile,
+  UploadOwner,
+} from '../../../drops/publishing/contract.ts'
 import { receiveForm, type FormReader } from '../../../drops/sites/versions/receive.ts'
-import { filenameOfText } from './pasted-text.ts'
 
 /** Name of the checkbox of a publisher who means it. */
 export const ALLOW_SECRETS = 'allow_secrets'
@@ -14,26 +21,23 @@ const HEAD_BYTES = 1_000_000
 
 type FilePart = Extract<Part, { kind: 'file' }>
 
-export interface PublishForm {
-  /** Undefined when the form carried neither file nor text. */
-  readonly prepared: PreparedVersion | undefined
-}
-
 export interface ReceiveOptions {
   readonly publishing: Pick<Publishing, 'receive'>
   readonly owner: UploadOwner
   readonly capBytes: number
-  /** `page`: one .html or .md and nothing else (anonymous drops); `any`: also zips and several files. */
-  readonly accepts: 'page' | 'any'
   /** Collects the fields; they stay readable when the upload is refused. */
   readonly fields: URLSearchParams
   /** Called once, with the fields that came before the first file, before any content is taken in. Throws to refuse. */
   admit(fields: URLSearchParams): Promise<void> | void
 }
 
-export async function receivePublishForm(request: Request, options: ReceiveOptions): Promise<PublishForm> {
+/** Undefined when the form carried neither file nor text. */
+export async function receivePublishForm(
+  request: Request,
+  options: ReceiveOptions,
+): Promise<PreparedVersion | undefined> {
   const { publishing, owner, capBytes, fields } = options
-  const files = options.accepts === 'page' ? createPageTaker() : createFileTaker()
+  const files = createFileTaker({ capBytes, takes: owner.kind === 'network' ? 'page' : 'anything' })
   let admitted = false
   let hasText = false
   /** A wrong file is told at the end of the form: the text after it is the publisher's work, and comes back. */
@@ -65,19 +69,24 @@ export async function receivePublishForm(request: Request, options: ReceiveOptio
       // Files win over text, and come before it in our forms.
       if (refused || files.count > 0 || text.beginning.trim() === '') return
       await admit()
-      await intake.addSingle(filenameOfText(text.beginning), text.all, {})
+      await intake.addSingle(filenameOfText(text.beginning, formatOf(fields)), text.all, {})
       hasText = true
     },
     async onEnd() {
       if (refused) throw refused
       await admit()
-      files.finish()
-      if (files.count === 0 && !hasText) return undefined
+      if (files.count > 0) await files.finish()
+      else if (!hasText) return undefined
       return { secrets: fields.has(ALLOW_SECRETS) ? 'allow' : 'refuse' }
     },
   }
-  const prepared = await receiveForm(request, publishing, { owner, capBytes }, { reader, contentField: 'text' })
-  return { prepared }
+  return receiveForm(request, publishing, { owner, capBytes }, { reader, contentField: 'text' })
+}
+
+/** What the publisher says that pasted text is; undefined leaves it to the guess. */
+export function formatOf(fields: URLSearchParams): 'html' | 'markdown' | undefined {
+  const said = fields.get('format')
+  return said === 'html' || said === 'markdown' ? said : undefined
 }
 
 /** A flood, or more than the plan takes, is not read any further. */
@@ -107,64 +116,49 @@ async function* joined(head: readonly Buffer[], rest: AsyncIterator<Buffer>): As
 
 interface FileTaker {
   readonly count: number
-  /** The path of the next file, when the form tells it. */
+  /** The path of a file that follows, in the same order. */
   expect(path: string): void
   take(intake: Intake, part: FilePart): Promise<void>
-  finish(): void
+  /** All files are there: what they are is decided from the whole set. */
+  finish(): Promise<void>
 }
 
-function createPageTaker(): FileTaker {
+function createFileTaker(terms: UploadTerms): FileTaker {
+  const paths: string[] = []
+  const taken: (GivenFile & UnnamedFile)[] = []
+  let isUnpacked = false
   let count = 0
-  return {
-    get count() {
-      return count
-    },
-    expect() {},
-    async take(intake, part) {
-      if (++count > 1) throw errors.invalidRequest('Publish one file at a time. Folders and zips need an account.')
-      await intake.addSingle(part.filename, part.stream, {})
-    },
-    finish() {},
-  }
-}
-
-/**
- * One page becomes the landing page whatever its name; a zip is unpacked; several files keep their paths.
- * Which of these it is shows only when the second file arrives, so the first page waits for its name.
- */
-function createFileTaker(): FileTaker {
-  let path: string | undefined
-  let first: { name(path: string): void; path: string } | undefined
-  let count = 0
-  let isWhole = false
 
   async function take(intake: Intake, part: FilePart): Promise<void> {
-    const name = path ?? part.filename.replace(/^.*[/\\]/s, '')
-    path = undefined
-    if (isWhole)
-      throw errors.invalidRequest('Publish a zip or a Markdown file by itself, or several files without one.')
+    const path = paths[count] ?? part.filename.replace(/^.*[/\\]/s, '')
     count++
-    if (count === 1 && /\.(?:zip|md|markdown)$/i.test(name)) {
-      isWhole = true
-      return /\.zip$/i.test(name) ? intake.addZip(part.stream) : intake.addSingle(name, part.stream, {})
+    // Our script says beforehand that nothing else follows: an archive need not be kept to be unpacked.
+    if (count === 1 && paths.length === 1 && terms.takes === 'anything' && fileKindOf(path) === 'archive') {
+      isUnpacked = true
+      return intake.addZip(part.stream)
     }
-    if (count === 1) first = { ...(await intake.addUnnamed(part.stream)), path: name }
-    else await intake.addFile(name, part.stream)
+    if (terms.takes === 'page') refuseEarly(path)
+    taken.push({ ...(await intake.addUnnamed(part.stream)), path })
+  }
+
+  /** Without an account, more than one page is known to be too much before its bytes are taken. */
+  function refuseEarly(path: string): void {
+    uploadKindOf([...taken, { path, size: 1 }], { ...terms, capBytes: Number.POSITIVE_INFINITY })
   }
 
   return {
     get count() {
       return count
     },
-    expect(next: string): void {
-      path = next
+    expect(path: string): void {
+      paths.push(path)
     },
     take,
-    finish(): void {
-      if (!first) return
-      if (count > 1) first.name(first.path)
-      else if (/\.html?$/i.test(first.path)) first.name('index.html')
-      else throw errors.unsupportedFileType(first.path)
+    async finish(): Promise<void> {
+      if (isUnpacked) return
+      const found = uploadKindOf(taken, terms)
+      if (found.kind === 'site') for (const file of taken) file.name(file.path.slice(found.root.length))
+      else for (const file of taken) if (file.path === found.name) await file.alone(found.name)
     },
   }
 }

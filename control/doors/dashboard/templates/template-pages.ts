@@ -13,7 +13,7 @@ import { sandboxed } from '../frame/sandbox.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { findTemplate, templates } from './designs/all.ts'
 import { readValues, type Template } from './designs/template.ts'
-import { anonymousResult } from '../parts/publish-result.ts'
+import { resultAddress } from '../parts/publish-result.ts'
 import { templatePage, templatesPage } from './template-view.ts'
 
 const SAMPLE_PATH = '/templates/:name/sample'
@@ -63,22 +63,8 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
     const prepared = await prepare(template.render(values), { kind: 'network', ip: request.ip }, anonymous.capBytes)
     const { value: drop } = await anonymous.publish(publisher, prepared, '')
     await saveTemplateFill(sql, drop.id, { template: template.name, fields: values }, new Date(clock.now()))
-    const page = handlers.reply(
-      { ...viewer, cookies: [...viewer.cookies, ...(browser.setCookie === undefined ? [] : [browser.setCookie])] },
-      {
-        title: 'Your page is live',
-        status: 201,
-        scripts: ['landing'],
-        body: anonymousResult({
-          url: drop.url,
-          expiresAt: drop.expires_at,
-          claimUrl: drop.claim_url,
-          now: clock.now(),
-          signedIn: false,
-        }),
-      },
-    )
-    return page
+    const cookies = [...viewer.cookies, ...(browser.setCookie === undefined ? [] : [browser.setCookie])]
+    return seeOther(resultAddress(drop), { 'set-cookie': cookies })
   }
 
   async function editedSite(actor: Actor | undefined, siteId: string | null): Promise<ApiSite | undefined> {

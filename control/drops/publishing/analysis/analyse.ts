@@ -54,12 +54,18 @@ export async function analyse(blobs: BlobStore, request: AnalysisRequest): Promi
   return {
     charset: charsetOf(bytes, isPage, scan),
     ...(scan && { injection: injectionOf(scan) }),
-    ...(scan?.title && { title: scan.title }),
+    ...titleOf(scan),
     ...linksOf(request.path, mediaType, bytes, scan),
     ...(encodings && { encodings }),
     ...(converted && { converted: { hash: converted.hash, size: converted.size } }),
     created: [...(converted ? [converted] : []), ...created].filter((blob) => blob.modifiedAt !== undefined),
   }
+}
+
+/** A page without a title is known by its first heading. */
+function titleOf(scan: HtmlScan | undefined): Pick<Reading, 'title'> {
+  const title = scan?.title ?? scan?.heading
+  return title === undefined ? {} : { title }
 }
 
 /** The bytes that are served, and what a page of them says. */

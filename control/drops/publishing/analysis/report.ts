@@ -12,7 +12,7 @@ import type { PublishReport, Warning } from '../contract.ts'
 import { storable } from '../html/text.ts'
 import { decodeLinks, type EncodedLinks } from './links.ts'
 import { isRuleFile } from '../manifest/manifest-builder.ts'
-import { quotePath } from '../files/paths.ts'
+import { quotePath } from '../../../../shared/quoted-path.ts'
 import type { SiteRules } from '../manifest/site-rules.ts'
 
 /** As many as a person reads; the last one says how many more there are. */

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
 import { ArchiveFile } from './archive-file.ts'
 import type { ArchiveEntry } from './gate.ts'
-import { quotePath } from '../files/paths.ts'
+import { quotePath } from '../../../../shared/quoted-path.ts'
 
 /** Up to here an entry is inflated in one go; a larger one flows through in pieces. */
 const MAX_WHOLE_BYTES = 4_000_000

@@ -12,7 +12,9 @@ import yauzl, { type Entry, type LocalFileHeader, type ZipFile } from 'yauzl'
 import { ApiError, errors } from '../../../../shared/errors.ts'
 import { MAX_BUNDLE_FILES } from '../../../../shared/limits.ts'
 import { ArchiveFile } from './archive-file.ts'
-import { isSystemClutter, pathProblem, PathSet, quotePath } from '../files/paths.ts'
+import { quotePath } from '../../../../shared/quoted-path.ts'
+import { isSystemClutter } from '../../../../shared/upload-kind.ts'
+import { pathProblem, PathSet } from '../files/paths.ts'
 
 export interface ArchiveEntry {
   readonly path: string

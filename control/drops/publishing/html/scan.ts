@@ -7,7 +7,7 @@
  */
 import { MAX_META_POLICIES, MAX_TITLE_CHARS } from '../../../../shared/limits.ts'
 import { findRawTextEnd, isSpace, LESS_THAN, readMarkup, type Attribute, type Tag } from './tokens.ts'
-import { decodeReferences, shorten } from './text.ts'
+import { decodeReferences, shorten, textOf } from './text.ts'
 import { ForeignContent } from './foreign.ts'
 
 export interface MetaPolicy {
@@ -27,6 +27,8 @@ export interface HtmlScan {
    */
   readonly csp: readonly MetaPolicy[]
   readonly title?: string
+  /** Text of the first h1. */
+  readonly heading?: string
   readonly description?: string
   /** As declared by a BOM or a meta element, lower case. */
   readonly charset?: string
@@ -43,6 +45,8 @@ export interface HtmlLink {
 
 /** A page with more links is a list; the report stops there. */
 const MAX_LINKS = 5000
+/** With the tags inside of it. */
+const MAX_HEADING_BYTES = 2000
 const MAX_DESCRIPTION_CHARS = 300
 /** Longer ones are not written by hand. */
 const MAX_CONTENT_TYPE_CHARS = 1000
@@ -111,6 +115,7 @@ class PageScanner {
   #templateStart = 0
   readonly #csp: MetaPolicy[] = []
   #title: string | undefined
+  #heading: string | undefined
   #description: string | undefined
   #charset: string | undefined
   #base: string | undefined
@@ -132,6 +137,7 @@ class PageScanner {
       body: this.#isFrameset ? null : Math.max(head, tail),
       csp: this.#csp,
       ...(this.#title && { title: this.#title }),
+      ...(this.#heading && { heading: this.#heading }),
       ...(this.#description && { description: this.#description }),
       ...(this.#charset && { charset: this.#charset }),
       ...(this.#base !== undefined && { base: this.#base }),
@@ -231,6 +237,9 @@ class PageScanner {
       case 'template':
         if (this.#templates++ === 0) this.#templateStart = tag.start
         break
+      case 'h1':
+        this.#firstHeading(tag)
+        break
       case 'meta':
         this.#meta(tag)
         break
@@ -265,6 +274,12 @@ class PageScanner {
     }
     this.#at = end.end
     return true
+  }
+
+  #firstHeading(tag: Tag): void {
+    if (this.#heading !== undefined || this.#templates > 0) return
+    const part = this.#bytes.toString('utf8', tag.end, tag.end + MAX_HEADING_BYTES)
+    this.#heading = shorten(textOf(part.split(/<\/h1/i, 1)[0] ?? ''), MAX_TITLE_CHARS)
   }
 
   #meta(tag: Tag): void {

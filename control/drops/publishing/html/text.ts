@@ -25,6 +25,11 @@ export function decodeReferences(text: string): string {
   })
 }
 
+/** Text of a piece of markup. */
+export function textOf(html: string): string {
+  return decodeReferences(html.replace(/<[^<>]*>/g, '')).trim()
+}
+
 /** Postgres takes neither U+0000 nor half a surrogate pair; as in HTML, U+FFFD stands for them. */
 export function storable(text: string): string {
   return text.replaceAll('\0', '\ufffd').toWellFormed()

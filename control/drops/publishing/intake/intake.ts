@@ -14,19 +14,23 @@ import { zip } from '../../../../shared/zip.ts'
 import { batchesOf, inParallel } from '../workers/batches.ts'
 import type { Intake, PreparedVersion } from '../contract.ts'
 import type { StoredFile } from '../manifest/manifest-builder.ts'
-import { isSystemClutter, pathProblem, PathSet, quotePath } from '../files/paths.ts'
+import { quotePath } from '../../../../shared/quoted-path.ts'
+import {
+  ARCHIVE_OVERHEAD_BYTES,
+  fileKindOf,
+  isPageFormat,
+  isSystemClutter,
+  type SingleKind,
+  type UploadTerms,
+} from '../../../../shared/upload-kind.ts'
+import { pathProblem, PathSet } from '../files/paths.ts'
 import type { Upload } from './prepare.ts'
-import { singleKindOf } from '../files/single-file.ts'
 import type { UploadWorkers } from '../workers/workers.ts'
 
-/** An archive of incompressible files is a little larger than the files. */
-const ARCHIVE_OVERHEAD_BYTES = 1_000_000
-
-export interface IntakeDependencies {
+export interface IntakeDependencies extends UploadTerms {
   readonly blobs: BlobStore
   readonly workers: UploadWorkers
   readonly scratchDir: string
-  readonly capBytes: number
   /** Called once, before the first byte is taken; throws to refuse. */
   admit(): Promise<void>
   prepare(upload: Upload): Promise<PreparedVersion>
@@ -34,7 +38,15 @@ export interface IntakeDependencies {
 
 type Shape = 'empty' | 'single' | 'files' | 'zip'
 
-export function createIntake({ blobs, workers, scratchDir, capBytes, admit, prepare }: IntakeDependencies): Intake {
+export function createIntake({
+  blobs,
+  workers,
+  scratchDir,
+  capBytes,
+  takes,
+  admit,
+  prepare,
+}: IntakeDependencies): Intake {
   const paths = new PathSet()
   const files: StoredFile[] = []
   const created: { readonly hash: string; readonly modifiedAt: number }[] = []
@@ -113,6 +125,20 @@ export function createIntake({ blobs, workers, scratchDir, capBytes, admit, prep
     }
   }
 
+  function requireSingle(filename: string): SingleKind {
+    checkPath(filename)
+    const kind = fileKindOf(filename)
+    if (kind === undefined || kind === 'archive' || (takes === 'page' && !isPageFormat(kind)))
+      throw errors.unsupportedFileType(filename, takes)
+    return kind
+  }
+
+  function standAlone(kind: SingleKind, filename: string, blob: StoredBlob, title?: string): void {
+    if (blob.size === 0) throw errors.invalidRequest(`${quotePath(filename)} is empty.`)
+    single = { kind, filename, title, blob }
+    shape = 'single'
+  }
+
   /** Takes back what this upload brought, except for what another one has meanwhile stored or kept too. */
   async function abort(): Promise<void> {
     if (isOver) return
@@ -129,15 +155,21 @@ export function createIntake({ blobs, workers, scratchDir, capBytes, admit, prep
     async addUnnamed(bytes) {
       await enter('files')
       const blob = await store(bytes)
-      return { name: (filePath) => name(filePath, blob) }
+      return {
+        size: blob.size,
+        name: (filePath) => name(filePath, blob),
+        async alone(filename) {
+          if (fileKindOf(filename) !== 'archive' || takes === 'page')
+            return standAlone(requireSingle(filename), filename, blob)
+          shape = 'empty'
+          await addZip(blobs.stream(blob.hash))
+        },
+      }
     },
     async addSingle(filename, bytes, { title }) {
       await enter('single')
-      checkPath(filename)
-      const kind = singleKindOf(filename)
-      const blob = await store(bytes)
-      if (blob.size === 0) throw errors.invalidRequest(`${quotePath(filename)} is empty.`)
-      single = { kind, filename, title, blob }
+      const kind = requireSingle(filename)
+      standAlone(kind, filename, await store(bytes), title)
     },
     addZip,
     async addStored(filePath, hash, size) {

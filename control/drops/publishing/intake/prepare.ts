@@ -13,7 +13,9 @@ import type { Manifest } from '../../../../shared/manifest.ts'
 import { zip } from '../../../../shared/zip.ts'
 import { isWorthReading, type Analysis, type AnalysisRequest, type Reading } from '../analysis/analyse.ts'
 import { batchesOf, inParallel } from '../workers/batches.ts'
-import { LANDING_PAGE, markdownLanding, requireLandingPage, unwrapFolder } from './bundle.ts'
+import { LANDING_PAGE, type Shown, type SingleKind } from '../../../../shared/upload-kind.ts'
+import { markdownLanding, requireLandingPage, unwrapFolder } from './bundle.ts'
+import { documentPage, MAX_SHOWN_TEXT_BYTES } from './document-page.ts'
 import type { PreparedVersion, Secrets } from '../contract.ts'
 import {
   blobSizesOf,
@@ -24,10 +26,9 @@ import {
   type StoredFile,
 } from '../manifest/manifest-builder.ts'
 import type { Manifests } from '../manifest/manifests.ts'
-import { quotePath } from '../files/paths.ts'
+import { quotePath } from '../../../../shared/quoted-path.ts'
 import type { Readings } from '../analysis/readings.ts'
 import type { ReportInput } from '../analysis/report.ts'
-import type { SingleKind } from '../files/single-file.ts'
 import type { RuleFiles, SiteRules } from '../manifest/site-rules.ts'
 import { decodeText } from '../files/text-encoding.ts'
 import { isHtmlType, mediaTypeOf } from '../files/types.ts'
@@ -74,7 +75,9 @@ export async function prepareVersion(
   await requireAnnounced(blobs, sent, upload.announced, base)
   const received = await withLandingPage({ blobs, workers }, upload, sent)
   requireLandingPage(received)
-  const { files: uploaded, blocked } = await siftSecrets(blobs, received, upload.secrets)
+  // Of a document by itself nothing would be left to publish.
+  const secrets = upload.single && upload.secrets === 'withhold' ? 'refuse' : upload.secrets
+  const { files: uploaded, blocked } = await siftSecrets(blobs, received, secrets)
   const unchanged = withConverted(uploaded, knownConversions(base))
   const known = knownFacts(base)
   const isRead = (file: StoredFile): boolean => readings.get(file) !== undefined
@@ -85,10 +88,11 @@ export async function prepareVersion(
   const rules = await workers.readRules(ruleFilesOf(files))
   const manifest = buildManifest({ files, facts: mergeFacts(known, analyses), ...rules })
   const stored = upload.remember(await manifests.write(manifest))
+  const sentFiles = [...new Map(files.map((file) => [(file.source ?? file).path, file.source ?? file])).values()]
   return {
     manifestHash: stored.hash,
-    byteSize: files.reduce((sum, file) => sum + (file.source?.size ?? file.size), 0),
-    fileCount: files.length,
+    byteSize: sentFiles.reduce((sum, file) => sum + file.size, 0),
+    fileCount: sentFiles.length,
     title: readingOf.get(landing)?.title ?? '',
     blobs: [...new Set([...blobsOf(manifest), stored.hash])],
     report: { ...(await workers.report(reportInput(files, readingOf, rules))), blocked },
@@ -108,8 +112,10 @@ async function withLandingPage(
     return index ? [...sent.filter((file) => file !== index), await render(index)] : sent
   }
   const { kind, filename, title, blob } = upload.single
-  if (kind === 'html') return [{ path: LANDING_PAGE, hash: blob.hash, size: blob.size }]
-  return [await render({ path: filename, hash: blob.hash, size: blob.size }, title)]
+  const sentAlone = { path: filename, hash: blob.hash, size: blob.size }
+  if (kind === 'html') return [{ ...sentAlone, path: LANDING_PAGE }]
+  if (kind === 'markdown') return [await render(sentAlone, title)]
+  return [sentAlone, await showDocument(deps, upload, kind, sentAlone, title)]
 }
 
 async function renderLanding(
@@ -126,6 +132,21 @@ async function renderLanding(
   })
   const rendered = upload.remember(await blobs.put(Buffer.from(page.html)))
   return { path: LANDING_PAGE, hash: rendered.hash, size: rendered.size, source }
+}
+
+/** The page that shows a document. Its source is the document, so that nothing was uploaded but that. */
+async function showDocument(
+  { blobs }: Pick<PrepareDependencies, 'blobs'>,
+  upload: Upload,
+  shown: Shown,
+  source: StoredFile,
+  title: string | undefined,
+): Promise<StoredFile> {
+  const { path: filename, hash, size } = source
+  const isShort = shown === 'text' && size <= MAX_SHOWN_TEXT_BYTES
+  const text = isShort ? decodeText(await blobs.read(hash)) : undefined
+  const page = upload.remember(await blobs.put(Buffer.from(documentPage({ shown, filename, size, title, text }))))
+  return { path: LANDING_PAGE, hash: page.hash, size: page.size, source }
 }
 
 /**

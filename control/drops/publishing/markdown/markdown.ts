@@ -8,7 +8,7 @@ import hljs from 'highlight.js/lib/common'
 import { micromark, type Options } from 'micromark'
 import { gfm, gfmHtml } from 'micromark-extension-gfm'
 import { toNfc } from '../../../../shared/nfc.ts'
-import { decodeReferences, shorten } from '../html/text.ts'
+import { decodeReferences, shorten, textOf } from '../html/text.ts'
 import { markdownPage } from './page.ts'
 
 type HtmlExtension = NonNullable<Options['htmlExtensions']>[number]
@@ -39,13 +39,12 @@ export interface RenderedBody {
 export function renderBody(source: string, dialect: 'plain' | 'full' = 'full'): RenderedBody {
   const allow = { allowDangerousHtml: true, allowDangerousProtocol: true }
   if (dialect === 'plain') return { html: micromark(source, allow), heading: undefined }
-  const headings = headingAnchors()
   const html = micromark(source, {
     ...allow,
     extensions: [gfm()],
-    htmlExtensions: [gfmHtml({ clobberPrefix: '' }), rawHtml, headings.extension, highlightedCode()],
+    htmlExtensions: [gfmHtml({ clobberPrefix: '' }), rawHtml, headingAnchors(), highlightedCode()],
   })
-  return { html, heading: headings.first() }
+  return { html, heading: firstHeadingOf(html) }
 }
 
 /** The GitHub additions include a filter of raw HTML, which is for pages that carry other people's text. */
@@ -61,19 +60,17 @@ const rawHtml: HtmlExtension = {
 }
 
 /** Headings get ids that stay the same as long as their text does, and a link to themselves. */
-function headingAnchors(): { extension: HtmlExtension; first(): string | undefined } {
+function headingAnchors(): HtmlExtension {
   const used = new Map<string, number>()
-  let firstText: string | undefined
 
   function heading(rank: number, inner: string): string {
     const text = textOf(inner)
-    firstText ??= text
     const id = uniqueId(slugOf(text), used)
     const anchor = `<a class="anchor" href="#${id}" aria-label="Link to this section">#</a>`
     return `<h${rank} id="${id}">${inner}${anchor}</h${rank}>`
   }
 
-  const extension: HtmlExtension = {
+  return {
     exit: {
       atxHeadingSequence(token) {
         if (this.getData('headingRank')) return
@@ -94,7 +91,6 @@ function headingAnchors(): { extension: HtmlExtension; first(): string | undefin
       },
     },
   }
-  return { extension, first: () => firstText || undefined }
 }
 
 /** Letters and digits of any script survive; everything else separates words. */
@@ -196,7 +192,20 @@ function descriptionOf(html: string): string {
   return start < 0 || end < 0 ? '' : shorten(textOf(html.slice(start, end)), MAX_DESCRIPTION_CHARS)
 }
 
-/** Text of an inline piece of our own output. */
-export function textOf(html: string): string {
-  return decodeReferences(html.replace(/<[^<>]*>/g, '')).trim()
+/** In the order of the document, those written as HTML included; one that holds only a picture says nothing. */
+function firstHeadingOf(html: string): string | undefined {
+  const opening = /<h[1-6](?=[\s>])/gi
+  const closing = /<\/h[1-6]/gi
+  for (let start = opening.exec(html); start; start = opening.exec(html)) {
+    closing.lastIndex = start.index
+    const end = closing.exec(html)
+    if (!end) return undefined
+    const text = textOf(html.slice(start.index, end.index).replace(ANCHOR, ''))
+    if (text !== '') return text
+    opening.lastIndex = end.index
+  }
+  return undefined
 }
+
+/** The link that a heading of ours ends with. */
+const ANCHOR = /<a class="anchor" href="#[^"]*" aria-label="[^"]*">#<\/a>$/

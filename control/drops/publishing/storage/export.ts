@@ -54,6 +54,11 @@ async function addSites(
 
 /** What was uploaded in place of what is served: the source of a rendered page, the rule files. */
 function* uploadedFiles(manifest: Manifest): Generator<{ path: string; hash: string; size: number }> {
-  for (const [path, file] of manifest.files) yield file.source ?? { path, hash: file.hash, size: file.size }
+  const served = new Set(manifest.files.map(([path]) => path))
+  for (const [path, file] of manifest.files) {
+    // A document that a page shows is served too.
+    if (file.source && file.source.path !== path && served.has(file.source.path)) continue
+    yield file.source ?? { path, hash: file.hash, size: file.size }
+  }
   for (const [path, file] of manifest.unserved) yield { path, ...file }
 }

@@ -15,6 +15,7 @@ import { errors } from '../../../../shared/errors.ts'
 import { newId } from '../../../../shared/ids.ts'
 import { MAX_BATCHED_FILE_BYTES } from '../../../../shared/limits.ts'
 import { plans } from '../../../../shared/plans.ts'
+import { uploadKindOf } from '../../../../shared/upload-kind.ts'
 import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
 import type { Manifest } from '../../../../shared/manifest.ts'
 import type { Actor } from '../../../ground/actor.ts'
@@ -68,11 +69,20 @@ export interface UploadPlace {
   readonly uploadId: string
 }
 
+export interface WelcomeQuestion {
+  /** Undefined for a new drop. */
+  readonly siteId?: string | undefined
+  readonly slug?: string | undefined
+  readonly byteSize: number
+}
+
 export interface Uploads {
   /** Opens an upload of the listed files; `missing` are those that are not stored yet. */
   start(actor: Actor, siteId: string, wanted: StartUpload): Promise<StartedUpload>
   /** Refuses what `start`, `finish` and making the drop would refuse, with the same words. */
   check(actor: Actor, wanted: CheckUpload): Promise<UploadCheck>
+  /** Refuses what a publish of so many bytes, to a drop or to a new one, would be refused for, before anything is sent. */
+  requireWelcome(actor: Actor, wanted: WelcomeQuestion): Promise<void>
   /** What is missing, all at once: a caller that was interrupted goes on from here. */
   progress(actor: Actor, place: UploadPlace): Promise<UploadProgress>
   /** How many bytes of a blob have arrived, so that a broken connection resumes there. */
@@ -132,18 +142,23 @@ export function createUploads({
     requireConsistent(files)
   }
 
-  /** The drop that is named; a new one is made and given up at once, so that every refusal is the real one. */
+  /** The drop that is named; undefined when it would be made. */
   async function findOrTry(actor: Actor, { site_id, slug }: CheckUpload): Promise<SiteFacts | undefined> {
     if (site_id !== undefined) return sites.requireOwn(sql, actor, site_id)
     const own = slug === undefined ? undefined : await findOwnSlug(sql, actor.orgId, slug)
     if (own !== undefined) return sites.requireOwn(sql, actor, own)
+    await tryNew(actor, slug)
+    return undefined
+  }
+
+  /** A drop that would be made is made and given up at once, so that every refusal is the real one. */
+  async function tryNew(actor: Actor, slug: string | undefined): Promise<void> {
     const given = new Error('given up on purpose')
     const refusal = await transaction(sql, async (tx) => {
       await sites.add(tx, actor, { slug })
       throw given
     }).catch((error: unknown) => error)
     if (refusal !== given) throw refusal
-    return undefined
   }
 
   async function receiveWhole(uploadId: string, file: queries.UploadBlob, body: Readable): Promise<void> {
@@ -218,7 +233,8 @@ export function createUploads({
       if (site) versions.requirePublishable(site)
       requireUploadable(wanted.files, plans[plan].uploadBytes)
       const files = wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size }))
-      if (!markdownLanding(files)) requireLandingPage(files)
+      if (wanted.alone) requireAlone(wanted.files)
+      else if (!markdownLanding(files)) requireLandingPage(files)
       const live = uploadedHashes(site && (await versions.liveManifest(site.id, site.live_version_id)))
       const missing = await missingOf(actor, wanted.files, live)
       const unchanged = isSameContent(live, wanted.files)
@@ -230,6 +246,15 @@ export function createUploads({
         unchanged,
         missing: { file_count: missing.size, byte_size: missing.values().reduce((sum, size) => sum + size, 0) },
       }
+    },
+
+    async requireWelcome(actor, { siteId, slug, byteSize }) {
+      const site = siteId === undefined ? undefined : await sites.requireOwn(sql, actor, siteId)
+      if (site) versions.requirePublishable(site)
+      else await tryNew(actor, slug)
+      const plan = site?.plan ?? actor.plan
+      if (byteSize > plans[plan].uploadBytes) throw errors.uploadTooLarge(plans[plan].uploadBytes)
+      await versions.requireRoom(actor.orgId, site, plan, byteSize)
     },
 
     async progress(actor, place) {
@@ -337,6 +362,13 @@ export function createUploads({
       return expired
     },
   }
+}
+
+/** One page or document by itself. */
+function requireAlone(files: StartUpload['files']): void {
+  const { kind } = uploadKindOf(files, { capBytes: Number.POSITIVE_INFINITY, takes: 'anything' })
+  if (kind === 'site' || kind === 'archive')
+    throw errors.invalidRequest('Only one page or document is published alone.')
 }
 
 function requireConsistent(files: StartUpload['files']): void {

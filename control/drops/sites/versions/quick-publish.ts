@@ -8,6 +8,7 @@ import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
 import { ApiError, errors } from '../../../../shared/errors.ts'
 import type { Manifest } from '../../../../shared/manifest.ts'
 import { plans } from '../../../../shared/plans.ts'
+import { fileKindOf, LANDING_PAGE, type FileKind } from '../../../../shared/upload-kind.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import type { Intake, PreparedVersion, Publishing } from '../../publishing/contract.ts'
 import { receiveContent, type Limits } from '../../publishing/intake/receive.ts'
@@ -31,8 +32,10 @@ export interface QuickFile {
 
 export type QuickContent =
   | { readonly kind: 'text'; readonly format: 'html' | 'markdown'; readonly content: string }
+  /** A file in hand that is published by itself. */
+  | { readonly kind: 'alone'; readonly name: string; readonly bytes: Buffer }
   | { readonly kind: 'files'; readonly files: readonly QuickFile[] }
-  /** A page, a Markdown document or a .zip that was sent ahead. */
+  /** A page, a document or a .zip that was sent ahead. */
   | { readonly kind: 'sent'; readonly name: string; readonly hash: string; readonly size: number }
 
 interface QuickOptions {
@@ -113,6 +116,8 @@ export function createQuickPublish({
         const name = content.format === 'html' ? 'index.html' : 'index.md'
         return intake.addSingle(name, Readable.from([Buffer.from(content.content)]), { title })
       }
+      case 'alone':
+        return intake.addSingle(content.name, Readable.from([content.bytes]), { title })
       case 'files':
         for (const [index, file] of content.files.entries()) {
           await takeFile(intake, file)
@@ -121,7 +126,7 @@ export function createQuickPublish({
         return
       case 'sent': {
         const bytes = blobs.stream(content.hash)
-        return /\.zip$/i.test(content.name)
+        return fileKindOf(content.name) === 'archive'
           ? intake.addZip(bytes)
           : intake.addSingle(content.name.slice(content.name.lastIndexOf('/') + 1), bytes, { title })
       }
@@ -228,7 +233,7 @@ function pathsOf(manifest: Manifest): string[] {
   return [...manifest.files.map(([path]) => path), ...manifest.unserved.map(([path]) => path)]
 }
 
-/** The files after the edit. Pure. A lone Markdown document stays one, whatever its name: it is the landing page. */
+/** The files after the edit. Pure. A lone page or document stays one, whatever its name. */
 export function editedContent(manifest: Manifest | undefined, { put, remove }: QuickEdit): QuickContent {
   const files = new Map<string, QuickBytes>(uploadedFiles(manifest))
   for (const path of remove)
@@ -236,13 +241,14 @@ export function editedContent(manifest: Manifest | undefined, { put, remove }: Q
   for (const { path, bytes } of put) files.set(path, bytes)
   if (files.size === 0) throw errors.invalidRequest('No file would be left. Delete the drop instead.')
   const [[only, bytes]] = [...files] as [[string, QuickBytes]]
-  if (files.size === 1 && isMarkdown(only))
-    return Buffer.isBuffer(bytes)
-      ? { kind: 'text', format: 'markdown', content: bytes.toString() }
-      : { kind: 'sent', name: only, ...bytes }
+  if (files.size === 1 && standsAlone(manifest, only, fileKindOf(only)))
+    return Buffer.isBuffer(bytes) ? { kind: 'alone', name: only, bytes } : { kind: 'sent', name: only, ...bytes }
   return { kind: 'files', files: [...files].map(([path, content]) => ({ path, bytes: content })) }
 }
 
-function isMarkdown(path: string): boolean {
-  return /\.(?:md|markdown)$/i.test(path)
+/** Markdown is rendered; a document is one where it was before, so that a site does not become one by losing its pages. */
+function standsAlone(manifest: Manifest | undefined, path: string, kind: FileKind | undefined): boolean {
+  if (path.includes('/') || kind === undefined || kind === 'archive' || kind === 'html') return false
+  const landing = manifest?.files.find(([name]) => name === LANDING_PAGE)?.[1]
+  return kind === 'markdown' || landing?.source?.path === path
 }

@@ -15,14 +15,14 @@ export function send(
   url: string,
   body: FormData,
   headers: Readonly<Record<string, string>>,
-  onProgress: (share: number) => void,
+  onProgress: (sentBytes: number, allBytes: number) => void,
 ): Sending {
   const request = new XMLHttpRequest()
   const done = new Promise<Sent>((resolve, reject) => {
     request.open('POST', url)
     for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value)
     request.upload.addEventListener('progress', (event) => {
-      if (event.lengthComputable) onProgress(event.loaded / event.total)
+      if (event.lengthComputable) onProgress(event.loaded, event.total)
     })
     request.addEventListener('load', () => resolve({ status: request.status, text: request.responseText }))
     request.addEventListener('error', () =>
@@ -36,11 +36,16 @@ export function send(
 
 /** What an API error says, or a sentence of our own when it says nothing. */
 export function errorText(sent: Sent): string {
+  const { detail } = bodyOf(sent)
+  return typeof detail === 'string' ? detail : `The server answered ${sent.status}. Try again.`
+}
+
+/** The fields of a JSON answer; none when it is something else: a proxy's page, or nothing at all. */
+export function bodyOf(sent: Sent): Readonly<Record<string, unknown>> {
   try {
-    const body = JSON.parse(sent.text) as { detail?: unknown }
-    if (typeof body.detail === 'string') return body.detail
+    const body: unknown = JSON.parse(sent.text)
+    return typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
   } catch {
-    // Not JSON: a proxy's page, or nothing at all.
+    return {}
   }
-  return `The server answered ${sent.status}. Try again.`
 }

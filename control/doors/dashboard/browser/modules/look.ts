@@ -1,0 +1,45 @@
+/** Looks at files before anything is sent, and decides as the service would: with its own functions. */
+import { errors } from '../../../../../shared/errors.ts'
+import { SECRET_HEAD_BYTES, secretIn } from '../../../../../shared/secret-files.ts'
+import { isSystemClutter, uploadKindOf, type UploadTerms } from '../../../../../shared/upload-kind.ts'
+import type { ChosenFile } from './chosen-files.ts'
+import { sizeInWords } from './words.ts'
+
+export interface Looked {
+  readonly files: readonly ChosenFile[]
+  readonly bytes: number
+  /** What it is, to be read after "Publishing": `site with 6 files (1.2 MB)`. */
+  readonly words: string
+  readonly isArchive: boolean
+}
+
+/** Throws the refusal that the service would send. */
+export async function lookAt(
+  chosen: readonly ChosenFile[],
+  terms: UploadTerms & { allowSecrets: boolean },
+): Promise<Looked> {
+  const files = chosen.filter(({ path }) => !isSystemClutter(path))
+  const found = uploadKindOf(
+    files.map(({ file, path }) => ({ path, size: file.size })),
+    terms,
+  )
+  if (!terms.allowSecrets) await refuseSecrets(files)
+  const bytes = files.reduce((sum, { file }) => sum + file.size, 0)
+  const name = found.kind === 'site' ? `a site with ${countOf(files.length)}` : found.name
+  return { files, bytes, words: `${name} (${sizeInWords(bytes)})`, isArchive: found.kind === 'archive' }
+}
+
+function countOf(files: number): string {
+  return files === 1 ? '1 file' : `${files} files`
+}
+
+async function refuseSecrets(files: readonly ChosenFile[]): Promise<void> {
+  const blocked: { path: string; what: string }[] = []
+  for (const { file, path } of files) {
+    if (secretIn({ path, size: file.size }) === undefined) continue
+    const head = await file.slice(0, SECRET_HEAD_BYTES).text()
+    const what = secretIn({ path, size: file.size, head })
+    if (what !== undefined) blocked.push({ path, what })
+  }
+  if (blocked.length > 0) throw errors.secretFiles(blocked)
+}

@@ -1,0 +1,61 @@
+/** Publishing by hand to drops of an account: what the forms of the dashboard and of the front page do. */
+import { errors } from '../../../../shared/errors.ts'
+import { MAX_MESSAGE_CHARS } from '../../../../shared/limits.ts'
+import { plans } from '../../../../shared/plans.ts'
+import type { AccountRequest, Handlers } from '../frame/handlers.ts'
+import type { DashboardServices } from '../frame/services.ts'
+import type { PreparedVersion } from '../../../drops/publishing/contract.ts'
+import { receivePublishForm } from './received.ts'
+
+/** Each returns where the result is shown, and fills in the fields of the form as they arrive. */
+export interface OwnPublishing {
+  /** A new drop; without content its address is reserved. */
+  publishNew(asked: AccountRequest, fields: URLSearchParams): Promise<string>
+  publishVersion(asked: AccountRequest, siteId: string, fields: URLSearchParams): Promise<string>
+}
+
+export function createOwnPublishing(
+  { sites, versions, publishing }: Pick<DashboardServices, 'sites' | 'versions' | 'publishing'>,
+  handlers: Pick<Handlers, 'requireOwnForm'>,
+): OwnPublishing {
+  function receive(asked: AccountRequest, fields: URLSearchParams): Promise<PreparedVersion | undefined> {
+    const { request, actor } = asked
+    return receivePublishForm(request, {
+      publishing,
+      owner: { kind: 'organisation', id: actor.orgId },
+      capBytes: plans[actor.plan].uploadBytes,
+      fields,
+      admit: () => handlers.requireOwnForm(asked, fields),
+    })
+  }
+
+  return {
+    async publishNew(asked, fields) {
+      const { actor } = asked
+      const prepared = await receive(asked, fields)
+      const slug = (fields.get('slug') ?? '').trim()
+      const name = (fields.get('name') ?? '').trim()
+      const wanted = { ...(slug === '' ? {} : { slug }), ...(name === '' ? {} : { name }) }
+      if (!prepared) return `/sites/${(await sites.create(actor, wanted)).value.id}`
+      const { value } = await versions.publishNew(actor, wanted, prepared, {})
+      return `/sites/${value.siteId}?done=published`
+    },
+
+    async publishVersion(asked, siteId, fields) {
+      const { live_version_id: before } = await sites.get(asked.actor, siteId)
+      const prepared = await receive(asked, fields)
+      if (!prepared) throw errors.invalidRequest('Choose files, or paste some text first.')
+      await versions.publish(asked.actor, siteId, prepared, {
+        message: (fields.get('message') ?? '').slice(0, MAX_MESSAGE_CHARS),
+        ...ifVersionOf(fields),
+      })
+      return `/sites/${siteId}?done=published${before === null ? '' : `&before=${before}`}`
+    },
+  }
+}
+
+/** The version that the publisher had before their eyes. */
+function ifVersionOf(fields: URLSearchParams): { ifVersion?: number } {
+  const said = fields.get('if_version') ?? ''
+  return /^\d{1,9}$/.test(said) ? { ifVersion: Number(said) } : {}
+}
