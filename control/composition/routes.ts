@@ -4,6 +4,7 @@ import type { Dashboard } from '../doors/dashboard/dashboard.ts'
 import { mcpRoutes } from '../doors/mcp/routes.ts'
 import { authorizeRoutes } from '../doors/oauth/authorize.ts'
 import { oauthRoutes } from '../doors/oauth/routes.ts'
+import { statusRoutes } from '../doors/status/routes.ts'
 import { anonymousRoutes } from '../drops/anonymous/routes.ts'
 import { domainRoutes } from '../drops/domains/routes.ts'
 import { galleryRoutes } from '../drops/gallery/routes.ts'
@@ -31,6 +32,7 @@ const API_TAGS: readonly Tag[] = [
   { name: 'Organisation', description: 'People who work together: members, invitations and the audit log.' },
   { name: 'Gallery', description: 'Drops whose owners want to be seen.' },
   { name: 'Billing', description: 'Plan and subscription; payments happen at the payment processor.' },
+  { name: 'Status', description: 'Whether the service is well, for monitors.' },
 ]
 
 export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
@@ -53,6 +55,7 @@ export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
     ...auditRoutes({ apiRoute, sql }),
     ...galleryRoutes({ apiRoute, ...services }),
     ...billingRoutes({ apiRoute, ...services }),
+    ...statusRoutes({ apiRoute, ...services }),
   ]
   const document = openApiDocument(api, { baseUrl, version: '1', tags: API_TAGS, sessionCookie: SESSION_COOKIE })
   return [

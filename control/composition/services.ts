@@ -3,6 +3,7 @@
  * this. What a lower floor needs of a higher one is handed down as a function.
  */
 import { createOAuth, type OAuth } from '../doors/oauth/oauth.ts'
+import { createServiceStatus, type ServiceStatus } from '../doors/status/status.ts'
 import { fetchPublic } from '../ground/http/public-fetch.ts'
 import { composeDrops, type Drops } from './drops.ts'
 import { openGround, type ControlOptions, type Ground } from './ground.ts'
@@ -11,6 +12,7 @@ import { composePeople, type People } from './people.ts'
 import { composePlans, type Plans } from './plans.ts'
 
 export interface Services extends Ground, Drops, Plans, People {
+  readonly serviceStatus: ServiceStatus
   readonly oauth: OAuth
   close(): Promise<void>
 }
@@ -28,6 +30,7 @@ export function createServices(options: ControlOptions): Services {
     ...plans,
     ...people,
     oauth,
+    serviceStatus: createServiceStatus({ ...ground, ...drops }),
     async close() {
       await drops.domainWatch.stop()
       await ground.mailer.stop()

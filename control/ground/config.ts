@@ -20,6 +20,8 @@ export interface ControlConfig extends SharedSettings {
   /** May `/dev/mail` show those files? They hold links that open accounts: only where the service is this machine's own. */
   readonly showsMails: boolean
   readonly mailFrom: string
+  /** Where people reach the operator: a mail address, shown on the pages about the service. */
+  readonly contact: string | undefined
   readonly stripeSecretKey: string | undefined
   readonly stripeWebhookSecrets: readonly string[]
   readonly stripeApiBase: string | undefined
@@ -94,6 +96,7 @@ export function readControlConfig(environment: Env): ControlConfig {
     secretKey: readSecretKey(env, shared.dataDir),
     ...readMail(env, shared),
     mailFrom: env.text('MAIL_FROM', `Dropway <no-reply@${shared.serviceHost}>`),
+    contact: env.optional('CONTACT_EMAIL'),
     stripeSecretKey: env.optional('STRIPE_SECRET_KEY'),
     stripeWebhookSecrets: env.list('STRIPE_WEBHOOK_SECRET'),
     stripeApiBase: env.url('STRIPE_API_BASE', ['https', 'http']),

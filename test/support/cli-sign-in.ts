@@ -30,17 +30,22 @@ let logins = 0
 export async function loginByBrowser(
   cli: Cli,
   run: Run,
-  { browser }: Person,
+  person: Person,
   env: Readonly<Record<string, string>>,
   args: readonly string[] = [],
 ): Promise<CliResult> {
   const opened = path.join(cli.folder, `opened-${++logins}`)
   const running = run(['login', ...args], { env: { ...env, BROWSER: await makeOpener(cli), OPENED: opened } })
+  await approveLogin(person, opened)
+  return running
+}
+
+/** The person's part once the client has opened "the browser": looks, and allows it. */
+export async function approveLogin({ browser }: Person, opened: string): Promise<void> {
   const page = await browser.open(await openedAddress(opened))
   const form = new URLSearchParams({ ...formFields(page.text(), '/oauth/authorize'), decision: 'allow' })
   const answer = await browser.post('/oauth/authorize', form)
   await visitLoopback(answer.header('location')!)
-  return running
 }
 
 /** `dropway login --device`: the code that it shows is typed in elsewhere. */

@@ -41,6 +41,10 @@ export interface Cli {
   readonly folder: string
   /** The installed program. */
   readonly bin: string
+  /** What would be published, as a file. */
+  readonly archive: string
+  /** The PATH of people who have it. */
+  readonly path: string
   run(args: readonly string[], options?: RunOptions): Promise<CliResult>
   /** The same in a pseudo-terminal; stdout and stderr arrive together. */
   runInTerminal(args: readonly string[], options?: RunOptions): Promise<CliResult>
@@ -48,7 +52,7 @@ export interface Cli {
 }
 
 /** Packed and installed once per run: two builds at a time would overwrite each other. */
-export async function installSharedCli(): Promise<SharedThing<{ bin: string }>> {
+export async function installSharedCli(): Promise<SharedThing<{ bin: string; archive: string }>> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-test-cli-'))
   const packed = await packCli(folder)
   const prefix = path.join(folder, 'installed')
@@ -56,13 +60,13 @@ export async function installSharedCli(): Promise<SharedThing<{ bin: string }>> 
   // It has no dependencies, so that no registry is asked.
   await npm(['install', '--offline', '--no-audit', '--no-fund', '--prefix', prefix, packed], folder)
   return {
-    description: { bin: path.join(prefix, 'node_modules', '.bin', 'dropway') },
+    description: { bin: path.join(prefix, 'node_modules', '.bin', 'dropway'), archive: packed },
     stop: () => rm(folder, { recursive: true, force: true }),
   }
 }
 
 export async function openCli(): Promise<Cli> {
-  const { bin } = await askBroker<{ bin: string }>(inject('broker'), 'cli')
+  const { bin, archive } = await askBroker<{ bin: string; archive: string }>(inject('broker'), 'cli')
   const folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-test-home-'))
   const baseEnv = { PATH: OWN_PATH, HOME: path.join(folder, 'home'), TERM: 'xterm' }
   const complete = (options: RunOptions): RunOptions => ({
@@ -73,6 +77,8 @@ export async function openCli(): Promise<Cli> {
   return {
     folder,
     bin,
+    archive,
+    path: OWN_PATH,
     run: (args, options = {}) => run(bin, args, complete(options)),
     runInTerminal(args, options = {}) {
       const command = [bin, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ')

@@ -6,7 +6,7 @@ import type { Reply, Request, Route } from '../../ground/http/route.ts'
 import { loadAssets } from './frame/assets.ts'
 import { createHandlers, problemText } from './frame/handlers.ts'
 import type { ConsentPages } from '../oauth/consent.ts'
-import { createLayout } from './frame/layout.ts'
+import { createLayout, SIGNED_OUT } from './frame/layout.ts'
 import { accountRoutes } from './account/account-pages.ts'
 import { authRoutes } from './sign-in/sign-in-pages.ts'
 import { deviceRoutes } from './sign-in/device-pages.ts'
@@ -85,8 +85,6 @@ export function createDashboard(services: DashboardServices): Dashboard {
     },
   }
 }
-
-const SIGNED_OUT = { signedIn: undefined, csrf: '', cookies: [] }
 
 const TITLES: ReadonlyMap<number, string> = new Map([
   [401, 'Please sign in'],

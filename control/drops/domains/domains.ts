@@ -84,6 +84,8 @@ export interface Domains {
    * checked at once. The organisation is locked.
    */
   resume(tx: Sql, orgId: string, plan: PlanName): Promise<void>
+  /** How many names that are served have a certificate that ends before then. */
+  endingCertificates(before: Date): Promise<number>
   /** For operators: what the edges serve, and when it ends. Never a key. */
   certificates(): Promise<{ name: string; not_before: string; not_after: string; updated_at: string }[]>
 }
@@ -336,6 +338,8 @@ export function createDomains(deps: DomainsDependencies): Domains {
     },
 
     resume,
+
+    endingCertificates: (before) => queries.countEndingCertificates(sql, before),
 
     async certificates(): Promise<{ name: string; not_before: string; not_after: string; updated_at: string }[]> {
       const rows = await mirror.all()

@@ -254,6 +254,14 @@ export async function certificatesAfter(sql: Sql, name: string, limit: number): 
   return sql<CertificateRow[]>`select * from certificates where name > ${name} order by name limit ${limit}`
 }
 
+export async function countEndingCertificates(sql: Sql, before: Date): Promise<number> {
+  return one(
+    await sql<{ count: number }[]>`
+      select count(*) as count from certificates c join domains d on d.domain = c.name
+      where d.wanted and d.removed_at is null and c.not_after < ${before}`,
+  ).count
+}
+
 export async function wantedDomains(sql: Sql): Promise<Pick<DomainRow, 'domain' | 'org_id'>[]> {
   return sql<Pick<DomainRow, 'domain' | 'org_id'>[]>`
     select domain, org_id from domains where wanted and removed_at is null`

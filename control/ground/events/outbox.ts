@@ -45,3 +45,8 @@ async function enqueue(
 ): Promise<void> {
   await sql`insert into outbox ${sql(entry)}`
 }
+
+/** Changes that have not reached Redis yet. */
+export async function outboxBacklog(sql: Sql): Promise<number> {
+  return one(await sql<{ count: number }[]>`select count(*) as count from outbox`).count
+}

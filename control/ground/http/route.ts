@@ -79,6 +79,8 @@ export interface Route {
   /** `/api/v1/sites/:id`; a final `*` matches the rest. HEAD is answered by GET. */
   readonly path: string
   handle(request: Request): Promise<Reply> | Reply
+  /** Answered also while Postgres is away: the handler asks it nothing, or limits how long it waits. */
+  readonly worksWithoutDatabase?: boolean
   /** What /api/v1/openapi.json says about it; set by `apiRoute`. */
   readonly operation?: Operation
 }

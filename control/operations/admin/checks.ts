@@ -11,7 +11,8 @@ import { openRedis } from '../../../shared/redis.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import { openDatabase, type Pool } from '../../ground/database/sql.ts'
 import { memoryOf } from './memory.ts'
-import { appliedMigrations, databaseFacts, outboxBacklog } from './queries.ts'
+import { outboxBacklog } from '../../ground/events/outbox.ts'
+import { appliedMigrations, databaseFacts } from './queries.ts'
 
 export interface Finding {
   readonly check: string

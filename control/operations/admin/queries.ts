@@ -32,8 +32,3 @@ export async function appliedMigrations(sql: Sql): Promise<string[]> {
   const rows = await sql<{ name: string }[]>`select name from schema_migrations`
   return rows.map((row) => row.name)
 }
-
-/** Changes that have not reached Redis yet, and how old the oldest is. */
-export async function outboxBacklog(sql: Sql): Promise<number> {
-  return one(await sql<{ count: number }[]>`select count(*) as count from outbox`).count
-}

@@ -31,6 +31,9 @@ export interface Viewer {
   readonly draft?: Draft | undefined
 }
 
+/** Who looks when no session can be read. */
+export const SIGNED_OUT: Viewer = { signedIn: undefined, csrf: '', cookies: [] }
+
 export type AccountViewer = Viewer & { readonly signedIn: NonNullable<Viewer['signedIn']> }
 
 export interface Page {
@@ -266,7 +269,12 @@ function footer(): Html {
         <ul class="nav">
           <li><a href="/#plans">Plans</a></li>
           <li><a href="/gallery">Gallery</a></li>
-          <li><a href="/docs">API</a></li>
+          <li><a href="/docs">Docs</a></li>
+          <li><a href="/help">Help</a></li>
+          <li><a href="/status">Status</a></li>
+          <li><a href="/terms">Terms</a></li>
+          <li><a href="/privacy">Privacy</a></li>
+          <li><a href="/imprint">Imprint</a></li>
           <li><a href="/report">Report abuse</a></li>
         </ul>
       </div>

@@ -15,6 +15,7 @@ import type { RateLimiter } from '../../../ground/http/limits/rate-limit.ts'
 import type { Gallery } from '../../../drops/gallery/gallery.ts'
 import type { DeviceGrants } from '../../oauth/device.ts'
 import type { OAuth } from '../../oauth/oauth.ts'
+import type { ServiceStatus } from '../../status/status.ts'
 import type { Organisations } from '../../../people/organisations/organisations.ts'
 import type { Publishing } from '../../../drops/publishing/contract.ts'
 import type { Sites } from '../../../drops/sites/sites.ts'
@@ -25,7 +26,17 @@ import type { Trust } from '../../../drops/trust/trust.ts'
 export interface DashboardServices {
   readonly config: Pick<
     ControlConfig,
-    'anonymousLifetimeMs' | 'baseUrl' | 'freeIdleLifetimeMs' | 'personalDataKeptMs' | 'publicPort' | 'sitesDomain'
+    | 'anonymousLifetimeMs'
+    | 'baseUrl'
+    | 'contact'
+    | 'dataDir'
+    | 'freeIdleLifetimeMs'
+    | 'personalDataKeptMs'
+    | 'publicPort'
+    | 'recoveryWindowMs'
+    | 'sitesDomain'
+    | 'slugCooldownMs'
+    | 'unverifiedLifetimeMs'
   >
   readonly clock: Clock
   readonly sql: Pool
@@ -52,5 +63,6 @@ export interface DashboardServices {
   readonly trust: Pick<Trust, 'takedown' | 'restore' | 'report' | 'openQueue' | 'dismiss' | 'search'>
   readonly gallery: Pick<Gallery, 'list'>
   readonly oauth: Pick<OAuth, 'listGrants' | 'revokeGrant'> & { readonly device: Pick<DeviceGrants, 'find' | 'decide'> }
+  readonly serviceStatus: ServiceStatus
   readonly billing: Pick<Billing, 'checkout' | 'portal' | 'overview' | 'returned' | 'subscriptionsOf'>
 }

@@ -1,22 +1,31 @@
 /** What texts about the service may name, so that none of it is written twice: `{{base_url}}` in a Markdown file. */
 import { durationInWords } from '../../../../shared/durations.ts'
+import { plans } from '../../../../shared/plans.ts'
 import { addressOf } from '../../../../shared/settings.ts'
-import type { ControlConfig } from '../../../ground/config.ts'
+import { SESSION_IDLE_MS, SESSION_LIFETIME_MS } from '../../../people/access/sessions.ts'
+import type { DashboardServices } from '../frame/services.ts'
+import { bytesInWords } from '../parts/words.ts'
 import type { Facts } from './markdown-text.ts'
 
-export function factsOf(
-  config: Pick<
-    ControlConfig,
-    'anonymousLifetimeMs' | 'baseUrl' | 'freeIdleLifetimeMs' | 'personalDataKeptMs' | 'publicPort' | 'sitesDomain'
-  >,
-): Facts {
+export function factsOf(config: DashboardServices['config']): Facts {
   return {
     base_url: config.baseUrl,
+    service_host: new URL(config.baseUrl).host,
     sites_domain: config.sitesDomain,
-    /** `https://*.…` as people see it; the star is the slug. */
+    /** What follows the slug in the address of a drop. */
     drops_address: addressOf(config, `*.${config.sitesDomain}`).replace('https://*.', ''),
+    contact:
+      config.contact === undefined
+        ? 'The operator of this service has not given a contact address yet.'
+        : `Write to [${config.contact}](mailto:${config.contact}).`,
     anonymous_lifetime: durationInWords(config.anonymousLifetimeMs),
     free_idle_lifetime: durationInWords(config.freeIdleLifetimeMs),
+    recovery_window: durationInWords(config.recoveryWindowMs),
+    slug_cooldown: durationInWords(config.slugCooldownMs),
+    unverified_lifetime: durationInWords(config.unverifiedLifetimeMs),
     personal_data_kept: durationInWords(config.personalDataKeptMs),
+    session_lifetime: durationInWords(SESSION_LIFETIME_MS),
+    session_idle: durationInWords(SESSION_IDLE_MS),
+    free_upload: bytesInWords(plans.free.uploadBytes),
   }
 }

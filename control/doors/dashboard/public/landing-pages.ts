@@ -112,7 +112,7 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
   return [
     handlers.page('/', async ({ request, viewer }) => {
       const drops = await dropsOf(request)
-      return landingPage(viewer, { stamp: stamp(), drops, now: clock.now(), lifetimes: config })
+      return { ...landingPage(viewer, { stamp: stamp(), drops, now: clock.now(), lifetimes: config }), canonical: '/' }
     }),
     handlers.page('/published', showResult),
     handlers.form('/drop/delete', { on: '/' }, async ({ request, form }) => {

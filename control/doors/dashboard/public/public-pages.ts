@@ -1,4 +1,4 @@
-/** Pages for everyone: docs, gallery, report. */
+/** Pages for everyone: docs, gallery, report, and those that every public service has. */
 import { MAX_REPORT_CHARS } from '../../../../shared/limits.ts'
 import { errors } from '../../../../shared/errors.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
@@ -7,22 +7,39 @@ import type { Route } from '../../../ground/http/route.ts'
 import { REPORT_REASONS, type ReportReason } from '../../../drops/trust/trust.ts'
 import { flashOf } from '../frame/flash.ts'
 import type { Handlers } from '../frame/handlers.ts'
+import { SIGNED_OUT } from '../frame/layout.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { createDocs } from './docs/docs-pages.ts'
 import { factsOf } from './facts.ts'
 import { galleryPage, reportPage } from './gallery-view.ts'
+import { crawlerRoutes } from './service/crawlers.ts'
+import { servicePages, SERVICE_PATHS } from './service/service-pages.ts'
+import { statusPage } from './service/service-view.ts'
 
 export function publicRoutes(
-  { config, gallery, trust, clock }: DashboardServices,
+  { config, gallery, trust, clock, serviceStatus }: DashboardServices,
   handlers: Handlers,
   api: OpenApiDocument,
 ): Route[] {
-  const docs = createDocs(handlers, api, factsOf(config), config.baseUrl)
+  const facts = factsOf(config)
+  const docs = createDocs(handlers, api, facts, config.baseUrl)
   return [
     ...docs.routes,
+    ...servicePages(handlers, facts, config.dataDir),
+    ...crawlerRoutes(config.baseUrl, ['/', '/templates', '/gallery', ...docs.paths, ...SERVICE_PATHS, '/status']),
+    {
+      method: 'GET',
+      path: '/status',
+      worksWithoutDatabase: true,
+      async handle(request) {
+        const status = await serviceStatus.current()
+        const viewer = status.databaseAnswers ? (await handlers.read(request)).viewer : SIGNED_OUT
+        return handlers.reply(viewer, statusPage(status, clock.now()))
+      },
+    },
     handlers.page('/gallery', async ({ request }) => {
       const order = request.query.get('order') === 'popular' ? 'popular' : 'newest'
-      return galleryPage({ entries: await gallery.list(order), order, now: clock.now() })
+      return { ...galleryPage({ entries: await gallery.list(order), order, now: clock.now() }), canonical: '/gallery' }
     }),
     handlers.page('/report', ({ request, viewer }) => ({
       ...reportPage(viewer, { url: (request.query.get('url') ?? '').slice(0, MAX_REPORT_CHARS) }),

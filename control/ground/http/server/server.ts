@@ -78,14 +78,15 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const server = new Server({ auto_close: false, max_body_length: Number.MAX_SAFE_INTEGER })
   let closing = false
 
-  function serve(pattern: string, handle: Handle) {
+  function serve(pattern: string, handle: Handle, worksWithoutDatabase = false) {
     return (request: ServerRequest, response: ServerResponse): Promise<void> => {
       const { method, path } = request
       options.onRequest?.(`${method} ${path}`)
       const stay: Stay = { leave: undefined, request: undefined }
       return asPartOf({ method, path }, async () => {
         try {
-          const reply = await answer(options, stay, { request, response, surroundings, pattern, shares }, handle)
+          const arrival = { request, response, surroundings, pattern, shares, worksWithoutDatabase }
+          const reply = await answer(options, stay, arrival, handle)
           if (reply) await send(request, response, reply, { closing })
         } catch (error) {
           // The reply had begun, or could not be written: nothing is left to tell the caller.
@@ -106,7 +107,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     register(
       server,
       route,
-      serve(route.path, (request) => route.handle(request)),
+      serve(route.path, (request) => route.handle(request), route.worksWithoutDatabase),
     )
   server.any(
     '/*',
@@ -171,6 +172,7 @@ interface Arrival {
   readonly surroundings: Surroundings
   readonly pattern: string
   readonly shares: Shares
+  readonly worksWithoutDatabase: boolean
 }
 
 /** Undefined when the caller has gone. */
@@ -180,7 +182,7 @@ async function answer(
   arrival: Arrival,
   handle: Handle,
 ): Promise<Reply | undefined> {
-  const { request: serverRequest, response, surroundings, pattern, shares } = arrival
+  const { request: serverRequest, response, surroundings, pattern, shares, worksWithoutDatabase } = arrival
   try {
     if (!isOurHost(serverRequest, options.serviceHost)) throw errors.misdirected()
     const request = new IncomingRequest(serverRequest, response, surroundings, pattern)
@@ -188,7 +190,7 @@ async function answer(
     const { network } = request
     await enter(shares, network, stay)
     if (response.completed) return undefined
-    if (!options.guard) return await handle(request)
+    if (!options.guard || worksWithoutDatabase) return await handle(request)
     return await options.guard(() => {
       noteNetwork(network)
       noteLeaving(() => request.signal)

@@ -14,7 +14,16 @@ import { docsFrame, idOf, type DocsMap } from './frame-view.ts'
 const FOLDER = path.join(import.meta.dirname, 'guides')
 
 /** In reading order; each is a file of `guides/`. */
-const GUIDES = ['quick-start'] as const
+const GUIDES = [
+  'quick-start',
+  'command-line',
+  'assistants',
+  'continuous-integration',
+  'custom-domains',
+  'redirects-and-headers',
+  'single-page-apps',
+  'privacy',
+] as const
 
 /** Paths of all pages of the docs, for the sitemap. */
 export interface Docs {
