@@ -1,5 +1,5 @@
 /** Our own Markdown texts, and the operator's, as part of a page: settings at the top, facts filled in, rendered once. */
-import { raw, type Html } from '../../../../shared/pages/html.ts'
+import { escape, raw, type Html } from '../../../../shared/pages/html.ts'
 import { textOf } from '../../../drops/publishing/html/text.ts'
 import { renderBody, withoutFrontMatter } from '../../../drops/publishing/markdown/markdown.ts'
 
@@ -36,10 +36,21 @@ function frontMatterOf(source: string): string {
   return source.slice(0, source.length - withoutFrontMatter(source).length)
 }
 
-/** What scrolls sideways on a phone can be reached and scrolled by keyboard. */
+/** What scrolls sideways can be reached by keyboard; rows of tables become cards on a phone. */
 function reachable(html: string): string {
   return html
     .replaceAll('<pre>', '<pre tabindex="0">')
-    .replaceAll('<table>', '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table class="table">')
-    .replaceAll('</table>', '</table></div>')
+    .replace(
+      /<table>(.*?)<\/table>/gs,
+      (_whole, inner: string) => `<table class="table stacked">${labelled(inner)}</table>`,
+    )
+}
+
+/** Each cell knows the heading of its column: as a card there is none above it. */
+function labelled(table: string): string {
+  const headings = [...table.matchAll(/<th[^>]*>(.*?)<\/th>/gs)].map(([, heading = '']) => textOf(heading))
+  return table.replace(/<tr>.*?<\/tr>/gs, (row) => {
+    let column = 0
+    return row.replaceAll('<td', () => `<td data-label="${escape(headings[column++] ?? '')}"`)
+  })
 }
