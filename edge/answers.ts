@@ -12,6 +12,7 @@ import { addressOf } from '../shared/settings.ts'
 import type { ClosedPage, Drop, Exchange, HeaderList } from './context.ts'
 import { closedPage, errorPage, missingPage, unlockPage, type PreparedPage } from './gate/pages.ts'
 import { safeNext, type UnlockOutcome } from './gate/unlock.ts'
+import { ICON_PNG } from './icon.ts'
 import { redirectHeaders } from './rewrite/headers.ts'
 import type { ProxyFailure } from './send/proxy.ts'
 
@@ -29,6 +30,8 @@ export interface Answers {
   moved(exchange: Exchange, host: string): void
   /** To the page where a visitor reports the drop: paid ones carry no badge that leads there. */
   report(exchange: Exchange): void
+  /** For a drop without an icon of its own. */
+  icon(exchange: Exchange): void
   methods(exchange: Exchange, drop: Drop): void
   /** Control is away, or the request did not get there. */
   unavailable(exchange: Exchange, failure: ProxyFailure): void
@@ -42,6 +45,19 @@ interface Lock {
 
 const MAX_KEPT_PAGES = 500
 const ALLOW: HeaderList = ['allow', 'GET, HEAD, OPTIONS']
+/** Kept for a day: a drop may bring an icon tomorrow. */
+const ICON_HEADERS: HeaderList = [
+  'content-type',
+  'image/png',
+  'content-length',
+  String(ICON_PNG.length),
+  'cache-control',
+  'public, max-age=86400',
+  'x-content-type-options',
+  'nosniff',
+  'strict-transport-security',
+  STRICT_TRANSPORT_SECURITY,
+]
 const EMPTY: HeaderList = ['content-length', '0']
 /** What a program should wait when control is away, or its network sends too much. */
 const SAFE: HeaderList = ['x-content-type-options', 'nosniff', 'strict-transport-security', STRICT_TRANSPORT_SECURITY]
@@ -101,6 +117,7 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
       const location = reportAddressOf(baseUrl, exchange.host)
       exchange.send(302, ['location', location, 'cache-control', 'no-store', ...SAFE, ...EMPTY], undefined)
     },
+    icon: (exchange) => exchange.send(200, ICON_HEADERS, ICON_PNG),
     methods: (exchange, drop) => exchange.send(204, [...ALLOW, ...SAFE, ...versionOf(drop)], undefined),
     unavailable(exchange, { status, error }) {
       const id = error === undefined ? undefined : newId('err')

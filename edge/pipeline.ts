@@ -15,6 +15,7 @@ import type { Classify } from './classify/classify.ts'
 import type { Drop, Exchange, Intent } from './context.ts'
 import { checkState } from './gate/state.ts'
 import { UNLOCK_PATH, type Unlock } from './gate/unlock.ts'
+import { ICON_PATH } from './icon.ts'
 import { locate } from './locate/locate.ts'
 import type { Representations } from './representations.ts'
 import { asPartOf, pathOf } from './stray-errors.ts'
@@ -86,6 +87,8 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
   function act(exchange: Exchange, drop: Drop, intent: Intent): Done {
     switch (intent.kind) {
       case 'asset':
+        // A drop's own page for what is missing is no icon.
+        if (intent.status === 404 && exchange.target === ICON_PATH) return answers.icon(exchange)
         return whenReady(representations.of(drop, intent, exchange), (file) =>
           whenReady(sendFile(exchange, intent.status, file), (sent) => {
             const isPage = file.isPage && intent.status === 200 && sent !== 'other'
@@ -97,6 +100,7 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
       case 'redirect':
         return answers.redirect(exchange, drop, intent.status, intent.location)
       case 'missing':
+        if (exchange.target === ICON_PATH) return answers.icon(exchange)
         return exchange.target === REPORT_PATH ? answers.report(exchange) : answers.missing(exchange, drop)
       case 'malformed':
         return answers.error(exchange, 400, { drop })

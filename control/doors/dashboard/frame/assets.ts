@@ -68,7 +68,7 @@ export function loadAssets(): Assets {
       if (address === undefined) throw new Error(`There is no script ${name}.ts`)
       return address
     },
-    routes: [assetRoute(files)],
+    routes: [assetRoute(files), iconRoute],
   }
 }
 
@@ -93,6 +93,17 @@ function addScripts(add: (name: string, body: string) => string): Map<string, st
   for (const folder of [SOURCES, SHARED_SOURCES])
     for (const file of readdirSync(folder)) if (file.endsWith('.ts')) addScript(path.join(folder, file))
   return addresses
+}
+
+/** Asked for by programs that do not read the page. */
+const iconRoute: Route = {
+  method: 'GET',
+  path: '/favicon.ico',
+  handle: () => ({
+    status: 200,
+    headers: { 'content-type': 'image/svg+xml', 'cache-control': 'public, max-age=86400' },
+    body: FAVICON_SVG,
+  }),
 }
 
 function assetRoute(files: ReadonlyMap<string, Asset>): Route {
