@@ -69,6 +69,7 @@ export const errors = {
     ),
   missingIndex: (detail = 'The bundle has no index.html at its root. Add one, or upload the folder that holds it.') =>
     new ApiError(400, 'missing_index', detail),
+  tooManyFiles: (most: number) => new ApiError(400, 'invalid_request', `A bundle holds at most ${most} files.`),
   archiveRejected: (detail: string) => new ApiError(400, 'archive_rejected', detail),
   /** `blocked`: path and what it looks like, of each. */
   secretFiles: (blocked: readonly { path: string; what: string }[]) =>

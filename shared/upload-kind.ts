@@ -7,6 +7,7 @@
  * - Several files, or a folder, are a site: `index.html`, or `index.md`, must lie at its root.
  */
 import { errors } from './errors.ts'
+import { MAX_BUNDLE_FILES } from './limits.ts'
 import { quotePath } from './quoted-path.ts'
 
 export interface GivenFile {
@@ -97,6 +98,7 @@ function aloneOf(name: string, takes: UploadTerms['takes']): UploadKind {
 
 function siteOf(files: readonly GivenFile[], takes: UploadTerms['takes']): UploadKind {
   if (takes === 'page') throw errors.needsAccount(files.length === 1 ? 'A folder' : `A site of ${files.length} files`)
+  if (files.length > MAX_BUNDLE_FILES) throw errors.tooManyFiles(MAX_BUNDLE_FILES)
   const paths = files.map(({ path }) => path)
   const root = siteRootOf(paths)
   if (!LANDING_PAGES.some((name) => paths.includes(root + name))) throw errors.missingIndex(missingIndexHint(paths))

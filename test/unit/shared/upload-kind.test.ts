@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { MAX_BUNDLE_FILES } from '../../../shared/limits.ts'
 import {
   ARCHIVE_OVERHEAD_BYTES,
   fileKindOf,
@@ -69,6 +70,12 @@ describe('several files, or a folder', () => {
     ['only what a system adds', ['.DS_Store', 'Thumbs.db'], /no file in this upload/],
   ])('%s is refused', (_what, paths, words) => {
     expect(() => uploadKindOf(given(paths), account)).toThrow(words)
+  })
+
+  test('more files than a bundle holds are refused', () => {
+    const paths = ['index.html', ...Array.from({ length: MAX_BUNDLE_FILES }, (_, index) => `${index}.txt`)]
+    expect(() => uploadKindOf(given(paths, 0), account)).toThrow(`at most ${MAX_BUNDLE_FILES} files`)
+    expect(uploadKindOf(given(paths.slice(1).with(0, 'index.html'), 0), account).kind).toBe('site')
   })
 
   test('without an account the words say what it is', () => {

@@ -143,7 +143,7 @@ export function deleteDrop(viewer: Viewer, drop: Pick<RememberedDrop, 'id' | 'ur
         ${csrfField(viewer)}
         <input type="hidden" name="id" value="${drop.id}">
         <p class="hint">At once and for good: ${shortAddress(drop.url)} will say that it is gone.</p>
-        <button class="button small danger">Delete for good</button>
+        <p class="cluster"><button class="button small danger">Delete for good</button></p>
       </form>
     </details>
   `

@@ -75,7 +75,7 @@ export function createIntake({
     if (isSystemClutter(filePath)) return
     const problem = paths.add(filePath)
     if (problem) throw errors.invalidRequest(`${quotePath(filePath)} ${problem}.`)
-    if (paths.size > MAX_BUNDLE_FILES) throw errors.invalidRequest(`A bundle holds at most ${MAX_BUNDLE_FILES} files.`)
+    if (paths.size > MAX_BUNDLE_FILES) throw errors.tooManyFiles(MAX_BUNDLE_FILES)
     files.push({ path: filePath, hash: blob.hash, size: blob.size })
   }
 

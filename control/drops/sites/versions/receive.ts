@@ -52,8 +52,7 @@ export const receiveBundle: Receive = (request, publishing, limits) => {
     onField(name, value) {
       requireFilename(name)
       if (name !== 'paths') return
-      if (paths.length + files > 2 * MAX_BUNDLE_FILES)
-        throw errors.invalidRequest(`A bundle holds at most ${MAX_BUNDLE_FILES} files.`)
+      if (paths.length + files > 2 * MAX_BUNDLE_FILES) throw errors.tooManyFiles(MAX_BUNDLE_FILES)
       paths.push(value)
       pair()
     },
