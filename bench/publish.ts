@@ -1,12 +1,13 @@
 /**
  * Publishing on the whole stack: from the first byte of an upload to the 201, when every worker serves it.
  *
- *   npm run bench:publish [-- --rounds 5] [--parallel 10] [--only zip,redeploy,parallel,list]
+ *   npm run bench:publish [-- --rounds 5] [--parallel 10] [--only zip,redeploy,parallel,list,small]
  *
  * zip        1,000 files, 20 MB, beside `unzip` and `sha256sum` on the same bytes (bar: 3 ×)
  * redeploy   the same site with one file changed, through /uploads (bar: 100 ms, one file sent)
  * parallel   ten uploads of 200 MB at once: what control's memory grows by (bar: 128 MB)
  * list       GET /sites
+ * small      POST /drops of a page: CPU of control, and how often it waits for Postgres and Redis
  */
 import { execFileSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
@@ -17,24 +18,29 @@ import https from 'node:https'
 import os from 'node:os'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
 import { ZipFile } from 'yazl'
 import { startStack, type Account, type OwnStack, type Published } from '../test/support/stack.ts'
-import { residentMb } from '../test/support/processes.ts'
+import { fileForm } from '../test/support/api.ts'
+import { cpuMs, residentMb } from '../test/support/processes.ts'
 import { keepResult } from './report.ts'
+import { startCountedServices, type CountedServices } from './round-trips.ts'
 import { median } from '../test/support/figures.ts'
 
 const FILES = 1000
 const FILE_BYTES = 20_000
 const LARGE_BYTES = 200_000_000
 const SAMPLE_MS = 50
+const SMALL_PAGES = 200
+const IDLE_MS = 4000
 
 const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '5' },
     parallel: { type: 'string', default: '10' },
-    only: { type: 'string', default: 'zip,redeploy,parallel,list' },
+    only: { type: 'string', default: 'zip,redeploy,parallel,list,small' },
   },
 })
 const rounds = Number(values.rounds)
@@ -42,7 +48,13 @@ const work = mkdtempSync(path.join(os.tmpdir(), 'dropway-bench-publish-'))
 const stack = await startStack({ workers: 1 })
 try {
   const account = await stack.createAccount('business')
-  const benches = { zip: benchZip, redeploy: benchRedeploy, parallel: benchParallel, list: benchList }
+  const benches = {
+    zip: benchZip,
+    redeploy: benchRedeploy,
+    parallel: benchParallel,
+    list: benchList,
+    small: benchSmall,
+  }
   const figures: Record<string, object> = {}
   for (const [name, bench] of Object.entries(benches)) {
     if (!values.only.split(',').includes(name)) continue
@@ -189,6 +201,46 @@ async function benchList({ controlPort, baseUrl, ca, fetch }: OwnStack, account:
     failed: result.non2xx + result.errors,
     throughEdgeEachMs: round2((performance.now() - startedAt) / 50),
   }
+}
+
+async function benchSmall(): Promise<object> {
+  const services = await startCountedServices()
+  const own = await startStack({ workers: 1, env: services.env })
+  try {
+    let pages = 0
+    const publish = async (): Promise<void> => {
+      const html = `<!doctype html><title>Page ${pages++}</title><p>Small.`
+      const answer = await own.fetch('/api/v1/drops', { body: fileForm('index.html', html) })
+      if (answer.status !== 201) throw new Error(`publish: ${answer.status} ${answer.text()}`)
+    }
+    for (let index = 0; index < SMALL_PAGES; index++) await publish()
+    const idle = await turnsDuring(services, () => setTimeout(IDLE_MS))
+    const control = own.pids()['control']!
+    const before = cpuMs(control)
+    const startedAt = performance.now()
+    const busy = await turnsDuring(services, async () => {
+      for (let index = 0; index < SMALL_PAGES; index++) await publish()
+    })
+    const elapsedMs = performance.now() - startedAt
+    // Jobs and heartbeats go on meanwhile.
+    const each = (kind: 'postgres' | 'redis') => (busy[kind] - (idle[kind] * elapsedMs) / IDLE_MS) / SMALL_PAGES
+    return {
+      controlCpuMs: round2((cpuMs(control) - before) / SMALL_PAGES),
+      wallMs: round2(elapsedMs / SMALL_PAGES),
+      turnsWithPostgres: Math.round(each('postgres')),
+      turnsWithRedis: Math.round(each('redis')),
+    }
+  } finally {
+    await own.stop()
+    await services.stop()
+  }
+}
+
+async function turnsDuring(services: CountedServices, work: () => Promise<unknown>) {
+  const before = services.turns()
+  await work()
+  const after = services.turns()
+  return { postgres: after.postgres - before.postgres, redis: after.redis - before.redis }
 }
 
 async function newSite({ token }: Account): Promise<Published> {

@@ -5,7 +5,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Sql } from '../../control/ground/database/sql.ts'
 import { createEvents } from '../../control/ground/events/publish.ts'
 import { lockPublication } from '../../control/ground/events/queries.ts'
+import { setRoute } from '../../control/ground/events/outbox.ts'
 import { silentLog } from '../../shared/log.ts'
+import { decodeRouteRecord } from '../../shared/route-record.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { startTestRedis, type TestRedis } from '../support/redis.ts'
 
@@ -44,4 +46,32 @@ test('Postgres ends a transaction that no one goes on with, soonest one that pub
   const usual = await limitMs(database.sql)
   expect(publishing).toBeGreaterThan(0)
   expect(usual).toBeGreaterThan(publishing)
+})
+
+test('of two changes of a host at once, the one that commits later has the higher revision, in the table and in the outbox', async () => {
+  const { sql } = database
+  const host = 'raced.sites.test'
+  const targets = ['new-1', 'new-2', 'known-1', 'known-2'].map((name) => `${name}.sites.test`)
+  for (const [first, second] of [targets.slice(0, 2), targets.slice(2)] as [string, string][]) {
+    const isWaiting = async (): Promise<boolean> =>
+      (await sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length >
+      0
+    let waiting: Promise<unknown> | undefined
+    await sql.begin(async (tx) => {
+      await setRoute(tx, { kind: 'alias', host, to: first })
+      waiting = sql.begin((other) => setRoute(other, { kind: 'alias', host, to: second }))
+      await expect.poll(isWaiting).toBe(true)
+    })
+    await waiting
+    const [row] = await sql<{ record: { to: string }; revision: number }[]>`
+      select record, revision from routes where host = ${host}`
+    const news = await sql<{ value: string; revision: number }[]>`
+      select value, revision from outbox where name = ${host} order by id desc limit 2`
+    expect(row).toMatchObject({ record: { to: second, revision: row!.revision } })
+    expect(news.map(({ value }) => decodeRouteRecord(value))).toMatchObject([
+      { to: second, revision: row!.revision },
+      { to: first, revision: news[1]!.revision },
+    ])
+    expect(news[1]!.revision).toBeLessThan(row!.revision)
+  }
 })

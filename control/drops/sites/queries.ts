@@ -213,24 +213,20 @@ export async function listVersions(sql: Sql, siteId: string): Promise<VersionRow
     where v.site_id = ${siteId} and v.dropped_at is null order by v.number desc`
 }
 
+/**
+ * The newest version of a site that is locked, and the blobs that it needs: the spans of all others end, those of new
+ * ones begin.
+ */
 export async function insertVersion(
   sql: Sql,
   version: Omit<VersionRow, 'report' | 'created_by_email'> & { created_by: string | null },
   report: Partial<PublishReport>,
   blobs: readonly string[],
 ): Promise<void> {
-  await sql`insert into versions ${sql({ ...version, report: sql.json(report) })}`
-  await spanBlobs(sql, version, blobs)
-}
-
-/** The newest version needs these blobs: ends the spans of all others, and begins those of new ones. The site is locked. */
-async function spanBlobs(
-  sql: Sql,
-  { site_id, number }: { site_id: string; number: number },
-  blobs: readonly string[],
-): Promise<void> {
+  const { site_id, number } = version
   await sql`
-    with needed as materialized (select unnest(${blobs as string[]}::text[]) as hash),
+    with version as (insert into versions ${sql({ ...version, report: sql.json(report) })}),
+    needed as materialized (select unnest(${blobs as string[]}::text[]) as hash),
     ended as (
       update site_blobs set to_version = ${number - 1}
       where site_id = ${site_id} and to_version is null and hash not in (select hash from needed))

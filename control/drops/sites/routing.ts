@@ -2,7 +2,7 @@
  * From a site to the route records of every host that leads to it. Runs inside the transaction of every change, so that
  * the drop's clock is settled here too: no caller has to remember it.
  */
-import type { Sql } from '../../ground/database/sql.ts'
+import { inOrder, type Sql } from '../../ground/database/sql.ts'
 import { setRoute, type NewRoute } from '../../ground/events/outbox.ts'
 import { siteHost } from '../../../shared/hosts.ts'
 import { findSite, lockSite, retainedVersions, retireSlugs, setClock, slugsOf } from './queries.ts'
@@ -36,12 +36,16 @@ export function createRefreshRoutes({
 
   return async (sql, siteId) => {
     // A change that waited for another writes what that one left behind, not what was there before it.
-    await lockSite(sql, siteId)
-    const found = await findSite(sql, siteId)
+    const [, found, retained, held] = await inOrder(
+      () => lockSite(sql, siteId),
+      () => findSite(sql, siteId),
+      () => retainedVersions(sql, siteId),
+      () => slugsOf(sql, siteId),
+    )
     if (!found) return
     const site = await settleClock(sql, found)
-    const record = siteRouteOf(site, await retainedVersions(sql, siteId), sitesDomain, now())
-    const slugs = sortSlugs(await slugsOf(sql, siteId), site.deleted_at !== null, now())
+    const record = siteRouteOf(site, retained, sitesDomain, now())
+    const slugs = sortSlugs(held, site.deleted_at !== null, now())
     for (const slug of slugs.serving) await setRoute(sql, { ...record, host: siteHost(slug, sitesDomain) })
     for (const slug of slugs.redirecting) await setRoute(sql, redirectRouteOf(slug, site, sitesDomain))
     if (slugs.retired.length > 0)

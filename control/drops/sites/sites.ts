@@ -10,7 +10,7 @@ import { randomSlug } from '../../../shared/readable-slug.ts'
 import { addressOf } from '../../../shared/settings.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { ControlConfig } from '../../ground/config.ts'
-import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import { inOrder, transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import type { Events } from '../../ground/events/publish.ts'
 import { preparePassword, writePassword } from './protection.ts'
 import * as queries from './queries.ts'
@@ -180,7 +180,8 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     const id = newId('st', clock.now())
     const isOwned = 'orgId' in owner
     const slug = wanted.slug ?? randomSlug()
-    await queries.insertSite(tx, {
+    if (wanted.slug !== undefined) requireUsableSlug(wanted.slug)
+    const row = {
       id,
       org_id: isOwned ? owner.orgId : null,
       slug,
@@ -192,12 +193,16 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
       anonymous_network: isOwned ? null : owner.network,
       claim_hash: isOwned ? null : owner.claimHash,
       created_at: now(),
-    })
-    if (wanted.slug !== undefined) await takeWantedSlug(tx, wanted.slug, id)
-    else await takeRandomSlug(tx, slug, id)
-    const site = await queries.findSite(tx, id)
+    }
+    const [, isTaken, site] = await inOrder(
+      () => queries.insertSite(tx, row),
+      () => queries.takeSlug(tx, slug, id, now()),
+      () => queries.findSite(tx, id),
+    )
     if (!site) throw new Error(`The drop ${id} was made and is not there`)
-    return site
+    if (isTaken) return site
+    if (wanted.slug !== undefined) throw errors.slugTaken(slug)
+    return { ...site, slug: await takeRandomSlug(tx, id) }
   }
 
   /** A new site without content, inside the caller's transaction; its routes are left to the caller. */
@@ -211,20 +216,26 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
   }
 
   async function takeWantedSlug(tx: Sql, slug: string, siteId: string): Promise<void> {
+    requireUsableSlug(slug)
+    if (!(await queries.takeSlug(tx, slug, siteId, now()))) throw errors.slugTaken(slug)
+  }
+
+  function requireUsableSlug(slug: string): void {
     const problem = slugProblem(slug)
     if (problem === 'invalid') throw errors.invalidRequest(`slug: use ${SLUG_RULE}, with no hyphen at either end`)
     if (problem === 'reserved') throw errors.slugReserved(slug)
     if (problem === 'prefixed') throw errors.slugPrefixed(slug)
-    if (!(await queries.takeSlug(tx, slug, siteId, now()))) throw errors.slugTaken(slug)
   }
 
-  async function takeRandomSlug(tx: Sql, first: string, siteId: string): Promise<void> {
-    for (let attempt = 0, slug = first; attempt < MAX_SLUG_TRIES; attempt++, slug = randomSlug()) {
+  /** For a drop whose first one was taken already. */
+  async function takeRandomSlug(tx: Sql, siteId: string): Promise<string> {
+    for (let attempt = 1; attempt < MAX_SLUG_TRIES; attempt++) {
+      const slug = randomSlug()
       if (!(await queries.takeSlug(tx, slug, siteId, now()))) continue
-      if (slug !== first) await queries.updateSite(tx, siteId, { slug }, now())
-      return
+      await queries.updateSite(tx, siteId, { slug }, now())
+      return slug
     }
-    throw errors.slugTaken(first)
+    throw new Error('No random address is free')
   }
 
   /** Paused drops that fit the cap again are live. Whenever their owner does something that makes room, or comes back. */

@@ -1,4 +1,5 @@
 /** Postgres. `Sql` is a pool or a transaction: query functions take it first, so that either passes through. */
+import { setImmediate } from 'node:timers/promises'
 import postgres from 'postgres'
 import { MINUTE_MS } from '../../../shared/clock.ts'
 import { arrayTypes } from './array-types.ts'
@@ -78,6 +79,25 @@ export async function transaction<Result>(
       if (attempt >= 5 || (code !== '40001' && code !== '40P01')) throw error
     }
   }
+}
+
+/**
+ * Statements of one transaction, sent in this order without waiting for the answer to each: Postgres runs them one after
+ * the other, and each sees what those before it did or waited for. Each step sends one statement, at once.
+ */
+export async function inOrder<const Steps extends readonly (() => PromiseLike<unknown>)[]>(
+  ...steps: Steps
+): Promise<{ -readonly [Step in keyof Steps]: Awaited<ReturnType<Steps[Step]>> }> {
+  const answers: Promise<unknown>[] = []
+  for (const step of steps) {
+    const answer = Promise.resolve(step())
+    // The others fail with it; the caller hears of it below.
+    answer.catch(() => {})
+    answers.push(answer)
+    // A query is sent a few microtasks after it was asked for.
+    await setImmediate()
+  }
+  return (await Promise.all(answers)) as { -readonly [Step in keyof Steps]: Awaited<ReturnType<Steps[Step]>> }
 }
 
 /** The row of a query that always has one, such as a count; none is a mistake in the query. */

@@ -3,7 +3,6 @@
  * commit together or not at all. `publish.ts` carries the rows to Redis.
  */
 import type { RouteRecord } from '../../../shared/route-record.ts'
-import { encodeRouteRecord } from '../../../shared/route-record.ts'
 import { encodeDomainWish, type DomainWish } from '../../../shared/stream.ts'
 import { currentCall } from '../database/call.ts'
 import { jsonb, one, type Sql } from '../database/sql.ts'
@@ -13,17 +12,22 @@ export type NewRoute = Unrevised<RouteRecord>
 
 /** Sets what the edges answer at a host. Later calls for the same host win, in commit order of the row lock. */
 export async function setRoute(sql: Sql, route: NewRoute): Promise<void> {
-  // The upsert locks the host's row first, so that revisions of one host are handed out in commit order.
-  await sql`insert into routes (host, record, revision) values (${route.host}, '{}', 0)
-            on conflict (host) do update set host = excluded.host`
-  const { revision, history } = one(
-    await sql<{ revision: number; history: string }[]>`
-      select nextval('route_revisions')::bigint as revision, (select id from history) as history`,
+  // One statement: it locks the host's row, and only then draws the revision that is written, so that revisions of one
+  // host are handed out in commit order.
+  const { history } = one(
+    await sql<{ history: string }[]>`
+      with written as (
+        insert into routes (host, record, revision)
+        select ${route.host}, ${jsonb(sql, { ...route, v: 1 })}::jsonb || jsonb_build_object('revision', r), r
+        from nextval('route_revisions') r
+        on conflict (host) do update set (record, revision) = (
+          select excluded.record || jsonb_build_object('revision', r), r from nextval('route_revisions') r)
+        returning host, record, revision)
+      insert into outbox (kind, name, value, revision)
+      select 'route', host, record::text, revision from written
+      returning (select id from history) as history`,
   )
-  const record = { ...route, v: 1, revision } as RouteRecord
-  await sql`update routes set record = ${jsonb(sql, record)}, revision = ${record.revision} where host = ${route.host}`
   noteChange(route.host, history)
-  await enqueue(sql, { kind: 'route', name: route.host, value: encodeRouteRecord(record), revision: record.revision })
 }
 
 /** What the caller's acknowledgement is about. */
@@ -35,15 +39,9 @@ function noteChange(host: string, history: string): void {
 
 /** Asks the edges to have (or to give up) a certificate for a custom domain. */
 export async function setDomainWanted(sql: Sql, domain: string, wish: DomainWish): Promise<void> {
-  const { revision } = one(await sql<{ revision: number }[]>`select nextval('route_revisions')::bigint as revision`)
-  await enqueue(sql, { kind: 'domain', name: domain, value: encodeDomainWish(wish), revision })
-}
-
-async function enqueue(
-  sql: Sql,
-  entry: { kind: 'route' | 'domain'; name: string; value: string; revision: number },
-): Promise<void> {
-  await sql`insert into outbox ${sql(entry)}`
+  await sql`
+    insert into outbox (kind, name, value, revision)
+    values ('domain', ${domain}, ${encodeDomainWish(wish)}, nextval('route_revisions'))`
 }
 
 /** Changes that have not reached Redis yet. */

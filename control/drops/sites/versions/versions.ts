@@ -13,7 +13,7 @@ import { addressOf } from '../../../../shared/settings.ts'
 import type { Manifest } from '../../../../shared/manifest.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
-import { transaction, type Pool, type Sql } from '../../../ground/database/sql.ts'
+import { inOrder, transaction, type Pool, type Sql } from '../../../ground/database/sql.ts'
 import type { Events } from '../../../ground/events/publish.ts'
 import type { PreparedVersion, Publishing } from '../../publishing/contract.ts'
 import { preparePassword, writePassword, type WantedPassword } from '../protection.ts'
@@ -187,7 +187,6 @@ export function createVersions({
       created_at: now,
     }
     const report = reportFor(prepared.report, options.spaFallback ?? site.spa_fallback)
-    await queries.insertVersion(tx, version, report, prepared.blobs)
     const changes = {
       live_version_id: version.id,
       next_version_number: version.number + 1,
@@ -195,12 +194,13 @@ export function createVersions({
       published_at: now,
       ...(options.spaFallback === undefined ? {} : { spa_fallback: options.spaFallback }),
     }
-    // One after the other on the connection of the transaction, without waiting for the answer to each.
-    const [dropped] = await Promise.all([
-      queries.dropOldestVersion(tx, site.id, plans[site.plan].versionsKept, now),
-      queries.updateSite(tx, site.id, changes, now),
-      queries.recordPublish(tx, { site_id: site.id, version_id: version.id, kind: 'upload', user_id: by, at: now }),
-    ])
+    const [, dropped] = await inOrder(
+      () => queries.insertVersion(tx, version, report, prepared.blobs),
+      () => queries.dropOldestVersion(tx, site.id, plans[site.plan].versionsKept, now),
+      () => queries.updateSite(tx, site.id, changes, now),
+      () =>
+        queries.recordPublish(tx, { site_id: site.id, version_id: version.id, kind: 'upload', user_id: by, at: now }),
+    )
     await refreshRoutes(tx, site.id)
     return {
       version: shown(site, { ...version, report }),
