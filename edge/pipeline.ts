@@ -4,7 +4,7 @@
  *
  *   accept → classify → gate → locate → rewrite → send
  *
- * A hot request runs through without a promise: `whenReady` waits only for what really is not there yet.
+ * A hot request runs through without a promise or a function made for it: only what really is not there yet is awaited.
  */
 import type { Clock } from '../shared/clock.ts'
 import { newId } from '../shared/ids.ts'
@@ -12,15 +12,16 @@ import type { Log } from '../shared/log.ts'
 import { REPORT_PATH } from '../shared/report-address.ts'
 import type { Answers } from './answers.ts'
 import type { Classify } from './classify/classify.ts'
-import type { Drop, Exchange, Intent } from './context.ts'
+import type { Drop, Exchange, Intent, SiteIndex } from './context.ts'
 import { checkState } from './gate/state.ts'
 import { UNLOCK_PATH, type Unlock } from './gate/unlock.ts'
 import { ICON_PATH } from './icon.ts'
 import { locate } from './locate/locate.ts'
-import type { Representations } from './representations.ts'
+import type { Asset, Representations } from './representations.ts'
 import { asPartOf, pathOf } from './stray-errors.ts'
-import { sendFile } from './send/file.ts'
+import { sendFile, type Sent } from './send/file.ts'
 import type { Proxy } from './send/proxy.ts'
+import type { Representation } from './send/representation.ts'
 import { isView, type Views } from './send/views.ts'
 import type { Sites } from './store/sites.ts'
 
@@ -78,25 +79,21 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
       return answers.locked(exchange, drop, { work: unlock.workFor(route, exchange) })
 
     const manifest = route.manifest!
-    return whenReady(sites.get(manifest) ?? sites.load(manifest), (index) => {
-      const fetchDest = exchange.header('sec-fetch-dest')
-      return act(exchange, drop, locate(index, { target: exchange.target, spaFallback: route.spa_fallback, fetchDest }))
-    })
+    const index = sites.get(manifest)
+    if (index === undefined)
+      return sites.load(manifest).then((loaded) => act(exchange, drop, find(exchange, drop, loaded)))
+    return act(exchange, drop, find(exchange, drop, index))
   }
 
   function act(exchange: Exchange, drop: Drop, intent: Intent): Done {
     switch (intent.kind) {
-      case 'asset':
+      case 'asset': {
         // A drop's own page for what is missing is no icon.
         if (intent.status === 404 && exchange.target === ICON_PATH) return answers.icon(exchange)
-        return whenReady(representations.of(drop, intent, exchange), (file) =>
-          whenReady(sendFile(exchange, intent.status, file), (sent) => {
-            const isPage = file.isPage && intent.status === 200 && sent !== 'other'
-            if (!isPage || drop.isPreview || !isView(exchange)) return
-            const agent = exchange.header('user-agent') ?? ''
-            views.count({ siteId: drop.route.site_id, page: intent.path, ip: exchange.ip, agent }, clock.now())
-          }),
-        )
+        const file = representations.of(drop, intent, exchange)
+        if (file instanceof Promise) return file.then((made) => show(exchange, drop, intent, made))
+        return show(exchange, drop, intent, file)
+      }
       case 'redirect':
         return answers.redirect(exchange, drop, intent.status, intent.location)
       case 'missing':
@@ -107,6 +104,21 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
       default:
         return intent satisfies never
     }
+  }
+
+  function show(exchange: Exchange, drop: Drop, asset: Asset, file: Representation): Done {
+    const sent = sendFile(exchange, asset.status, file)
+    if (!file.isPage || asset.status !== 200 || drop.isPreview)
+      return sent instanceof Promise ? sent.then(ignore) : undefined
+    return sent instanceof Promise
+      ? sent.then((what) => count(exchange, drop, asset, what))
+      : count(exchange, drop, asset, sent)
+  }
+
+  function count(exchange: Exchange, drop: Drop, { path }: Asset, sent: Sent): void {
+    if (sent === 'other' || !isView(exchange)) return
+    const agent = exchange.header('user-agent') ?? ''
+    views.count({ siteId: drop.route.site_id, page: path, ip: exchange.ip, agent }, clock.now())
   }
 
   async function attemptUnlock(exchange: Exchange, drop: Drop): Promise<void> {
@@ -133,12 +145,12 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
   }
 }
 
-function whenReady<Value, Result>(
-  value: Value | Promise<Value>,
-  use: (value: Value) => Result | Promise<Result>,
-): Result | Promise<Result> {
-  return value instanceof Promise ? value.then(use) : use(value)
+function find(exchange: Exchange, { route }: Drop, index: SiteIndex): Intent {
+  const fetchDest = exchange.header('sec-fetch-dest')
+  return locate(index, { target: exchange.target, spaFallback: route.spa_fallback, fetchDest })
 }
+
+function ignore(): void {}
 
 function isReading({ method }: Exchange): boolean {
   return method === 'GET' || method === 'HEAD'

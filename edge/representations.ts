@@ -56,14 +56,33 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
     maxSize: MAX_PREPARED_BYTES,
     sizeCalculation: ({ headers }, key) => PREPARED_OVERHEAD_BYTES + 2 * key.length + 2 * charsOf(headers),
   })
-  const ids = new WeakMap<ServedSite, string>()
+  const ids = new WeakMap<ServedSite, number>()
   let nextId = 0
+  /** Mostly a file is asked for as it was before: then its key need not be written again. */
+  const keys = new WeakMap<ManifestFile, Key>()
 
   /** A route object is replaced, never changed: its identity stands for all of its settings. */
-  function idOf(route: ServedSite): string {
+  function idOf(route: ServedSite): number {
     let id = ids.get(route)
-    if (id === undefined) ids.set(route, (id = String(nextId++)))
+    if (id === undefined) ids.set(route, (id = nextId++))
     return id
+  }
+
+  function keyOf(route: ServedSite, asset: Asset, encoding: Encoding | 'identity', snippetsKey: string): string {
+    const id = idOf(route)
+    const { file, path, status, custom } = asset
+    const last = keys.get(file)
+    const isSame =
+      last?.id === id &&
+      last.status === status &&
+      last.encoding === encoding &&
+      last.snippetsKey === snippetsKey &&
+      last.customId === custom.id &&
+      last.path === path
+    if (isSame) return last.text
+    const text = `${id}|${status}|${encoding}|${snippetsKey}|${custom.id}|${path}`
+    keys.set(file, { id, status, encoding, snippetsKey, customId: custom.id, path, text })
+    return text
   }
 
   const blob = (hash: string): Promise<Buffer> => cache.load(hash, () => blobs.read(hash))
@@ -132,7 +151,7 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
         exchange.header('range') === undefined
           ? chooseEncoding(exchange.header('accept-encoding'), inserted ? keptEncodings(file) : file.encodings)
           : 'identity'
-      const key = `${idOf(route)}|${status}|${encoding}|${inserted?.key ?? ''}|${asset.custom.id}|${asset.path}`
+      const key = keyOf(route, asset, encoding, inserted?.key ?? '')
       const ready = prepared.get(key)
       if (ready !== undefined) return ready
       const headers = [
@@ -155,6 +174,17 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
       })
     },
   }
+}
+
+/** What a prepared answer depends on, and its name in the cache. */
+interface Key {
+  readonly id: number
+  readonly status: number
+  readonly encoding: string
+  readonly snippetsKey: string
+  readonly customId: string
+  readonly path: string
+  readonly text: string
 }
 
 async function* chunksOf(

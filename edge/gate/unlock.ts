@@ -3,6 +3,7 @@
  * The signature covers the drop, the generation of its password and the stored hash, so that a new password
  * locks everyone out at once and a cookie of one drop is worth nothing at another.
  */
+import { timingSafeEqual } from 'node:crypto'
 import { MINUTE_MS, DAY_MS, SECOND_MS } from '../../shared/clock.ts'
 import type { Clock } from '../../shared/clock.ts'
 import { ApiError } from '../../shared/errors.ts'
@@ -10,7 +11,6 @@ import { limitKeyOfIp } from '../../shared/ip.ts'
 import { MAX_PASSWORD_CHARS } from '../../shared/limits.ts'
 import { verifyPassword } from '../../shared/password.ts'
 import { guessBits, PROOF_LIFETIME_MS, type Challenge, type ProofOfWork } from '../../shared/proof-of-work.ts'
-import { equalTexts } from '../../shared/secrets.ts'
 import type { Secrets } from '../../shared/secrets.ts'
 import type { ServedSite, Arrival } from '../context.ts'
 import { createAttempts } from './attempts.ts'
@@ -74,13 +74,13 @@ export function createUnlock({ secrets, proofOfWork, clock, tell }: UnlockDepend
   const perDrop = createAttempts(PER_DROP, clock)
   const perProof = createAttempts(PER_PROOF, clock)
   /** Signing is a tenth of the cost of a request; routes are replaced, never changed, so it is done once for each. */
-  const tokens = new WeakMap<ServedSite, string>()
+  const tokens = new WeakMap<ServedSite, Token>()
 
-  function tokenOf(route: ServedSite, { hash, generation }: NonNullable<ServedSite['password']>): string {
+  function tokenOf(route: ServedSite, { hash, generation }: NonNullable<ServedSite['password']>): Token {
     let token = tokens.get(route)
     if (token === undefined) {
-      token = secrets.sign('unlock-cookie', `${route.site_id}\n${generation}\n${hash}`)
-      tokens.set(route, token)
+      const text = secrets.sign('unlock-cookie', `${route.site_id}\n${generation}\n${hash}`)
+      tokens.set(route, (token = { text, bytes: Buffer.from(text) }))
     }
     return token
   }
@@ -126,7 +126,8 @@ export function createUnlock({ secrets, proofOfWork, clock, tell }: UnlockDepend
       const { password } = route
       if (password === null) return true
       if (cookieHeader === undefined) return false
-      return cookieValues(cookieHeader, COOKIE).some((value) => equalTexts(value, tokenOf(route, password)))
+      const token = tokenOf(route, password)
+      return cookieValues(cookieHeader, COOKIE).some((value) => isToken(value, token))
     },
 
     workFor: (route, arrival) => (route.password === null ? undefined : workFor(route, keysOf(route, arrival))),
@@ -145,7 +146,7 @@ export function createUnlock({ secrets, proofOfWork, clock, tell }: UnlockDepend
       if (isRight === false) return { kind: 'wrong', work: workFor(route, keys) }
       giveBackEverywhere(keys)
       if (isRight === 'busy') return { kind: 'limited', retryAfterSeconds: 2, work: workFor(route, keys) }
-      return { kind: 'unlocked', setCookie: unlockCookie(tokenOf(route, route.password)), location }
+      return { kind: 'unlocked', setCookie: unlockCookie(tokenOf(route, route.password).text), location }
     },
 
     hear({ isGivenBack, proofId, ...keys }) {
@@ -155,6 +156,18 @@ export function createUnlock({ secrets, proofOfWork, clock, tell }: UnlockDepend
       if (proofId !== undefined) perProof.take(proofId)
     },
   }
+}
+
+/** What the cookie of a drop holds. */
+interface Token {
+  readonly text: string
+  readonly bytes: Buffer
+}
+
+/** In constant time; how long a token is, is no secret. */
+function isToken(value: string, { bytes }: Token): boolean {
+  const given = Buffer.from(value)
+  return given.length === bytes.length && timingSafeEqual(given, bytes)
 }
 
 type Keys = Pick<UnlockAttempt, 'visitorKey' | 'dropKey'>
@@ -192,12 +205,22 @@ function clearedCookie(): string {
 /** The values of one name: a browser may send two, and the right one counts; more are never an accident. */
 function cookieValues(header: string, name: string): string[] {
   const values: string[] = []
-  for (const pair of header.split(';')) {
-    const at = pair.indexOf('=')
-    if (at > 0 && pair.slice(0, at).trim() === name) values.push(pair.slice(at + 1).trim())
-    if (values.length === MAX_COOKIE_VALUES) break
+  for (let start = 0; start < header.length && values.length < MAX_COOKIE_VALUES;) {
+    const mark = header.indexOf(';', start)
+    const end = mark < 0 ? header.length : mark
+    const nameAt = pastSpaces(header, start)
+    const equalsAt = pastSpaces(header, nameAt + name.length)
+    if (equalsAt < end && header.startsWith(name, nameAt) && header[equalsAt] === '=')
+      values.push(header.slice(equalsAt + 1, end).trim())
+    start = end + 1
   }
   return values
+}
+
+function pastSpaces(text: string, from: number): number {
+  let at = from
+  while (text[at] === ' ') at += 1
+  return at
 }
 
 /**

@@ -56,30 +56,40 @@ export function markupOf({
   isProtected,
 }: Pick<AssetFacts, 'file' | 'custom' | 'isProtected'>): Markup | undefined {
   const type = isProtected ? undefined : custom.find(([name]) => name === 'content-type')?.[1]
-  const named = /^\s*(?:text\/(html)|application\/(xhtml)\+xml)\s*(?:;|$)/i.exec(type ?? file.type)
-  if (named) return named[1] === undefined ? 'xhtml' : 'html'
+  const shown = type ?? file.type
+  if (HTML.test(shown)) return 'html'
+  if (XHTML.test(shown)) return 'xhtml'
   return type == null && isPage(file) ? 'html' : undefined
 }
 
+const HTML = /^\s*text\/html\s*(?:;|$)/i
+const XHTML = /^\s*application\/xhtml\+xml\s*(?:;|$)/i
+
 /** Redirects of a drop: they may change with the next version, so they are never kept for long. */
 export function redirectHeaders(location: string, facts: DropFacts): HeaderList {
-  const headers = new Map<string, string>([
-    ['location', location],
-    ['cache-control', REVALIDATE],
-  ])
-  applyService(headers, facts)
-  return [...headers]
+  return [['location', location], ['cache-control', servicePolicy(facts) ?? REVALIDATE], ...serviceHeaders(facts)]
+}
+
+function applyService(headers: Map<string, string>, facts: DropFacts): void {
+  const policy = servicePolicy(facts)
+  if (policy !== undefined) headers.set('cache-control', policy)
+  for (const [name, value] of serviceHeaders(facts)) headers.set(name, value)
+}
+
+/** How long an answer may be kept, where that is the service's word; a preview is for the owner's eyes, now. */
+function servicePolicy({ isProtected, isPreview }: DropFacts): string | undefined {
+  if (isProtected) return 'private, no-store'
+  return isPreview ? 'no-store' : undefined
 }
 
 /** What stands on every answer of a drop, whatever `_headers` says. */
-function applyService(headers: Map<string, string>, { versionNumber, isProtected, isPreview }: DropFacts): void {
-  if (isProtected) headers.set('cache-control', 'private, no-store')
-  // A preview is for the owner's eyes, now: no cache keeps it.
-  else if (isPreview) headers.set('cache-control', 'no-store')
-  if (isProtected || isPreview) headers.set('x-robots-tag', 'noindex')
-  headers.set('x-content-type-options', 'nosniff')
-  headers.set('strict-transport-security', STRICT_TRANSPORT_SECURITY)
-  headers.set('dropway-version', String(versionNumber))
+function serviceHeaders({ versionNumber, isProtected, isPreview }: DropFacts): HeaderList {
+  const always: HeaderList = [
+    ['x-content-type-options', 'nosniff'],
+    ['strict-transport-security', STRICT_TRANSPORT_SECURITY],
+    ['dropway-version', String(versionNumber)],
+  ]
+  return isProtected || isPreview ? [['x-robots-tag', 'noindex'], ...always] : always
 }
 
 function applyCustom(headers: Map<string, string>, { custom, snippets }: AssetFacts): void {

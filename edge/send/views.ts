@@ -3,7 +3,7 @@
  * the counts to Redis.
  */
 import { DAY_MS } from '../../shared/clock.ts'
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { limitKeyOfIp } from '../../shared/ip.ts'
 import type { Exchange, SeenPage } from '../context.ts'
@@ -38,10 +38,7 @@ export function createViews(): Views {
       }
       const network = limitKeyOfIp(ip)
       // Who it was does not matter.
-      const visitor = createHash('sha256')
-        .update(`${siteId}|${network}|${page}|${agent}`)
-        .digest('base64url')
-        .slice(0, 22)
+      const visitor = hash('sha256', `${siteId}|${network}|${page}|${agent}`, 'base64url').slice(0, 22)
       if (told.has(visitor)) return
       told.set(visitor, true)
       seen.push([`${siteId}|${day}`, network, visitor])
