@@ -17,7 +17,7 @@ import { createNetworkLimits } from './accept/limits.ts'
 import { createTlsListener, TLS_OPTIONS } from './accept/listen.ts'
 import { createPlainListener } from './accept/plain.ts'
 import { rotateTicketKeys, ticketKeys } from './accept/tickets.ts'
-import { createClassify } from './classify/classify.ts'
+import { createClassify, createServiceTest } from './classify/classify.ts'
 import type { EdgeConfig } from './config.ts'
 import { startDelayMeter } from './delay-meter.ts'
 import { createUnlock } from './gate/unlock.ts'
@@ -90,6 +90,7 @@ export function runWorker(config: EdgeConfig): void {
     limits,
     ticketKeys: ticketKeys(secrets, clock.now()),
     onExchange: pipeline,
+    isService: createServiceTest(config.serviceHost),
     onAnswer: requestLog.answered,
     onRefusedConnection: () => void (refusedConnections += 1),
   })

@@ -6,18 +6,6 @@ import type { VisitorIps } from './address.ts'
 import type { Network, NetworkLimits } from './limits.ts'
 import type { Lane, Outgoing } from './outgoing.ts'
 
-export interface Connection {
-  /** Address of the socket's other end. */
-  readonly peer: string
-  /** The visitor's address for a request with this `x-forwarded-for`. */
-  visitor(forwardedFor: string | undefined): string
-  isTrustedProxy(): boolean
-  covers(host: string): boolean
-  mayRequest(forwardedFor: string | undefined): boolean
-  mayDivide(forwardedFor: string | undefined, bytes: number): boolean
-  readonly lane: Lane
-}
-
 export interface ConnectionContext {
   readonly visitorIps: VisitorIps
   readonly limits: NetworkLimits
@@ -25,33 +13,86 @@ export interface ConnectionContext {
   readonly outgoing: Outgoing
 }
 
-export function describeConnection(
-  socket: TLSSocket,
-  peer: string,
-  network: Network,
-  context: ConnectionContext,
-): Connection {
-  const { visitorIps, limits, certificates, outgoing } = context
-  const servername = (socket as { servername?: string | false }).servername
-  const isTrusted = visitorIps.isTrusted(peer)
+export class Connection {
+  readonly lane: Lane
+  /** Then the visitors are behind it, and its word about their addresses is taken. */
+  readonly isTrustedProxy: boolean
+  readonly #peer: string
+  readonly #network: Network
+  readonly #servername: string | false | undefined
+  readonly #context: ConnectionContext
   // Browsers reuse a connection for one host, seldom for a few: the last answer is enough.
-  let coveredHost: string | undefined
-  // Behind a proxy all visitors share one socket: there the visitor counts, not the peer.
-  const networkOf = (forwardedFor: string | undefined): Network =>
-    isTrusted ? limits.of(visitorIps.visitorOf(peer, forwardedFor)) : network
-  return {
-    peer,
-    lane: outgoing.lane(socket),
-    visitor: (forwardedFor) => visitorIps.visitorOf(peer, forwardedFor),
-    isTrustedProxy: () => isTrusted,
-    covers(host) {
-      if (host === coveredHost) return true
-      if (!certificates.coversHost(servername, host)) return false
-      coveredHost = host
-      return true
-    },
-    mayRequest: (forwardedFor) => limits.mayRequest(networkOf(forwardedFor)),
-    mayDivide: (forwardedFor, bytes) => limits.mayDivide(networkOf(forwardedFor), bytes),
+  #coveredHost: string | undefined
+
+  /** `peer`: address of the socket's other end. */
+  constructor(socket: TLSSocket, peer: string, network: Network, context: ConnectionContext) {
+    this.lane = context.outgoing.lane(socket)
+    this.isTrustedProxy = context.visitorIps.isTrusted(peer)
+    this.#peer = peer
+    this.#network = network
+    this.#servername = (socket as { servername?: string | false }).servername
+    this.#context = context
+  }
+
+  /** The visitor's address for a request with this `x-forwarded-for`. */
+  visitor(forwardedFor: string | undefined): string {
+    return this.#context.visitorIps.visitorOf(this.#peer, forwardedFor)
+  }
+
+  covers(host: string): boolean {
+    if (host === this.#coveredHost) return true
+    if (!this.#context.certificates.coversHost(this.#servername, host)) return false
+    this.#coveredHost = host
+    return true
+  }
+
+  mayRequest(forwardedFor: string | undefined): boolean {
+    return this.#context.limits.mayRequest(this.#networkOf(forwardedFor))
+  }
+
+  mayDivide(forwardedFor: string | undefined, bytes: number): boolean {
+    return this.#context.limits.mayDivide(this.#networkOf(forwardedFor), bytes)
+  }
+
+  /** Behind a proxy all visitors share one socket: there the visitor counts, not the peer. */
+  #networkOf(forwardedFor: string | undefined): Network {
+    return this.isTrustedProxy ? this.#context.limits.of(this.visitor(forwardedFor)) : this.#network
+  }
+}
+
+/** The part of an exchange that its connection answers, whichever protocol it speaks. */
+export abstract class ConnectionExchange implements Pick<Exchange, 'host' | 'ip' | 'settle' | 'header'> {
+  readonly connection: Connection
+  host = ''
+
+  constructor(connection: Connection) {
+    this.connection = connection
+  }
+
+  abstract header(name: string): string | undefined
+
+  settle(host: string): void {
+    this.host = host
+  }
+
+  get ip(): string {
+    return this.connection.visitor(this.#forwardedFor)
+  }
+
+  countRequest(): boolean {
+    return this.connection.mayRequest(this.#forwardedFor)
+  }
+
+  certificateCovers(host: string): boolean {
+    return this.connection.covers(host)
+  }
+
+  protected mayDivide(bytes: number): boolean {
+    return this.connection.mayDivide(this.#forwardedFor, bytes)
+  }
+
+  get #forwardedFor(): string | undefined {
+    return this.connection.isTrustedProxy ? this.header('x-forwarded-for') : undefined
   }
 }
 

@@ -4,8 +4,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import type { Exchange, HeaderList } from '../context.ts'
-import type { Connection, ExchangeHandlers } from './connection.ts'
+import { ConnectionExchange, type Connection, type ExchangeHandlers } from './connection.ts'
 import { createHeaderWeight } from './header-weight.ts'
+import { createHttpDate } from './http-date.ts'
 import { resetConnection } from './raw-socket.ts'
 import { readForm } from './read-form.ts'
 import { IDLE_MS, MAX_HEADER_BYTES } from './timeouts.ts'
@@ -39,6 +40,23 @@ const FIRST_REQUEST_MS = 15_000
 const LAST_REQUESTS_MS = 500
 const HIGHEST_STREAM_ID = 2 ** 31 - 1
 
+/** Names and values of whole answers, prepared: with the status before them, and the date at the end. */
+class AnswerLists {
+  readonly #date = createHttpDate()
+  readonly #prepared = new WeakMap<HeaderList, string[]>()
+
+  of(status: number, headers: HeaderList): string[] {
+    const date = this.#date.text()
+    const text = STATUS_TEXTS[status] ?? String(status)
+    let list = this.#prepared.get(headers)
+    if (list?.[1] !== text) this.#prepared.set(headers, (list = [':status', text, ...headers, 'date', date]))
+    else if (list.at(-1) !== date) list[list.length - 1] = date
+    return list
+  }
+}
+
+const STATUS_TEXTS: readonly string[] = Array.from({ length: 600 }, (_, status) => String(status))
+
 export interface Http2Side {
   take(socket: TLSSocket, connection: Connection): void
   /** GOAWAY to all; sessions end when their streams have. */
@@ -66,6 +84,7 @@ type KnownSocket = TLSSocket & { [kConnection]: Connection; [kSocket]: TLSSocket
 export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Http2Side {
   const sessions = new Set<KnownSession>()
   const headerWeight = createHeaderWeight()
+  const context: Http2Context = { onAnswer, lists: new AnswerLists() }
   const server = http2.createServer({
     settings: {
       maxConcurrentStreams: MAX_CONCURRENT_STREAMS,
@@ -121,7 +140,7 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
     session[kMeter].requests += 1
     session[kMeter].hasAsked = true
     headerWeight.add(rawHeaders)
-    onExchange(new Http2Exchange(stream, headers, rawHeaders, session[kConnection], onAnswer))
+    onExchange(new Http2Exchange(stream, headers, rawHeaders, session[kConnection], context))
   })
   return {
     take(fresh, connection) {
@@ -184,38 +203,32 @@ function endIdle(session: KnownSession): void {
   }, GOAWAY_GRACE_MS).unref()
 }
 
-class Http2Exchange implements Exchange {
+interface Http2Context extends Pick<ExchangeHandlers, 'onAnswer'> {
+  readonly lists: AnswerLists
+}
+
+class Http2Exchange extends ConnectionExchange implements Exchange {
   readonly method: string
   readonly target: string
   readonly #stream: http2.ServerHttp2Stream
   readonly #headers: http2.IncomingHttpHeaders
   readonly #rawHeaders: readonly string[]
-  readonly #connection: Connection
-  readonly #onAnswer: ExchangeHandlers['onAnswer']
-  #host = ''
+  readonly #context: Http2Context
 
   constructor(
     stream: http2.ServerHttp2Stream,
     headers: http2.IncomingHttpHeaders,
     rawHeaders: readonly string[],
     connection: Connection,
-    onAnswer: ExchangeHandlers['onAnswer'],
+    context: Http2Context,
   ) {
-    this.#onAnswer = onAnswer
+    super(connection)
+    this.#context = context
     this.#stream = stream
     this.#headers = headers
     this.#rawHeaders = rawHeaders
-    this.#connection = connection
     this.method = headers[':method'] ?? ''
     this.target = headers[':path'] ?? ''
-  }
-
-  get host(): string {
-    return this.#host
-  }
-
-  get ip(): string {
-    return this.#connection.visitor(this.header('x-forwarded-for'))
   }
 
   /** RFC 9113 §8.3.1: `host` may come instead of `:authority`, and must not say anything else beside it. */
@@ -227,10 +240,6 @@ class Http2Exchange implements Exchange {
     return hasTwoHosts(this.#rawHeaders) ? undefined : host
   }
 
-  countRequest(): boolean {
-    return this.#connection.mayRequest(this.header('x-forwarded-for'))
-  }
-
   get isAnswered(): boolean {
     return this.#stream.headersSent || this.#stream.destroyed
   }
@@ -240,51 +249,42 @@ class Http2Exchange implements Exchange {
     return typeof value === 'string' ? value : value?.join(', ')
   }
 
-  certificateCovers(host: string): boolean {
-    return this.#connection.covers(host)
-  }
-
-  settle(host: string): void {
-    this.#host = host
-  }
-
   send(status: number, headers: HeaderList, body: Buffer | undefined): void {
     const stream = this.#stream
     if (stream.destroyed || stream.closed) return
-    this.#onAnswer(this, status)
-    const list = [':status', String(status), ...headers]
+    this.#context.onAnswer(this, status)
+    const list = this.#context.lists.of(status, headers)
     if (body === undefined || body.length === 0 || this.method === 'HEAD') {
       stream.respond(list, END_STREAM)
       this.#stopBody()
       return
     }
     stream.respond(list)
-    this.#connection.lane.end(stream, body)
+    this.connection.lane.end(stream, body)
     this.#stopBody()
   }
 
   stream(status: number, headers: HeaderList, source: Readable, length: number): void {
     const stream = this.#stream
     if (stream.destroyed || stream.closed) return void source.destroy()
-    this.#onAnswer(this, status)
+    this.#context.onAnswer(this, status)
     stream.respond([':status', String(status), ...headers])
-    this.#connection.lane.pump(source, stream, length)
+    this.connection.lane.pump(source, stream, length)
     this.#stopBody()
   }
 
   relay(status: number, headers: HeaderList, source: Readable): void {
     const stream = this.#stream
     if (stream.destroyed || stream.closed) return void source.destroy()
-    this.#onAnswer(this, status)
+    this.#context.onAnswer(this, status)
     stream.respond([':status', String(status), ...headers])
-    this.#connection.lane.relay(source, stream)
+    this.connection.lane.relay(source, stream)
   }
 
   countPiece(bytes: number): void {
     const { session } = this.#stream
     if (session === undefined || session.destroyed) return
-    if (!this.#connection.mayDivide(this.header('x-forwarded-for'), bytes))
-      session.destroy(undefined, http2.constants.NGHTTP2_ENHANCE_YOUR_CALM)
+    if (!this.mayDivide(bytes)) session.destroy(undefined, http2.constants.NGHTTP2_ENHANCE_YOUR_CALM)
   }
 
   /**

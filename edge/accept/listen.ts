@@ -8,8 +8,8 @@ import type { CertificateIndex } from '../../certs/certificates.ts'
 import type { CertificateBundle } from '../../shared/certificate-bundle.ts'
 import { normaliseIp } from '../../shared/ip.ts'
 import type { VisitorIps } from './address.ts'
-import { describeConnection, type ConnectionContext, type ExchangeHandlers } from './connection.ts'
-import { createHttp1Side } from './http1.ts'
+import { Connection, type ConnectionContext } from './connection.ts'
+import { createHttp1Side, type Http1Handlers } from './http1/http1.ts'
 import { createHttp2Side } from './http2.ts'
 import type { Network, NetworkLimits } from './limits.ts'
 import { createOutgoing } from './outgoing.ts'
@@ -38,7 +38,7 @@ export const TLS_OPTIONS = {
 
 const LISTEN_BACKLOG = 4096
 
-export interface TlsListenerDependencies extends ExchangeHandlers {
+export interface TlsListenerDependencies extends Http1Handlers {
   readonly certificates: CertificateIndex
   readonly visitorIps: VisitorIps
   readonly limits: NetworkLimits
@@ -83,7 +83,7 @@ export function createTlsListener(dependencies: TlsListenerDependencies): TlsLis
     socket.on('error', () => socket.destroy())
     const visitor = visitors.get(rawSocketOf(socket))
     if (visitor === undefined) return void socket.destroy()
-    const connection = describeConnection(socket, visitor.peer, visitor.network, context)
+    const connection = new Connection(socket, visitor.peer, visitor.network, context)
     if (socket.alpnProtocol === 'h2') http2.take(socket, connection)
     else http1.take(socket, connection)
   })

@@ -54,6 +54,11 @@ export interface Lane {
   pump(source: Readable, to: Writable, length: number): void
   /** The same for an answer of another server, which has announced its length itself or has none. */
   relay(source: Readable, to: Writable): void
+  /** Then nothing is written whole. */
+  readonly isScarce: boolean
+  /** Counts bytes that are written elsewhere, until they are released. */
+  hold(bytes: number): void
+  release(bytes: number): void
 }
 
 export function createOutgoing({
@@ -192,7 +197,7 @@ class CountedLane implements Lane {
   }
 
   get #expectedBytes(): number {
-    return this.#isScarce ? Math.max(MIN_TAKEN_BYTES, this.#bytes / CHECKS_TO_TAKE_ALL) : MIN_TAKEN_BYTES
+    return this.isScarce ? Math.max(MIN_TAKEN_BYTES, this.#bytes / CHECKS_TO_TAKE_ALL) : MIN_TAKEN_BYTES
   }
 
   #patience(isKnown: boolean): number {
@@ -200,10 +205,11 @@ class CountedLane implements Lane {
   }
 
   end(to: Writable, body: Buffer): void {
-    if (this.#isScarce) return this.#send(new CountedAnswer(to, this), body, () => to.end())
+    if (this.isScarce) return this.#send(new CountedAnswer(to, this), body, () => to.end())
     const { length } = body
     this.hold(length)
-    to.once('close', () => this.release(length))
+    // It comes once; `once` would make two more objects of it.
+    to.on('close', () => this.release(length))
     to.end(body)
   }
 
@@ -261,15 +267,15 @@ class CountedLane implements Lane {
   }
 
   get #isNeed(): boolean {
-    return this.#isScarce || this.#total.crowdedFor > 0
+    return this.isScarce || this.#total.crowdedFor > 0
   }
 
-  get #isScarce(): boolean {
+  get isScarce(): boolean {
     return this.#total.bytes >= this.#total.scarceFrom
   }
 
   get #mayWrite(): boolean {
-    return this.#pieces < MAX_PIECES || !this.#isScarce
+    return this.#pieces < MAX_PIECES || !this.isScarce
   }
 
   #inTurn(write: () => void): void {
@@ -279,7 +285,7 @@ class CountedLane implements Lane {
 
   #send(answer: CountedAnswer, bytes: Buffer, then: () => void): void {
     this.#inTurn(() => {
-      const length = this.#isScarce ? PIECE_BYTES : bytes.length
+      const length = this.isScarce ? PIECE_BYTES : bytes.length
       const rest = bytes.subarray(length)
       answer.write(bytes.subarray(0, length), rest.length > 0 ? () => this.#send(answer, rest, then) : then)
     })

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { parseAuthority } from '../../shared/hosts.ts'
 import { normaliseIp } from '../../shared/ip.ts'
 import type { ReceivedRequest } from '../../shared/received-request.ts'
-import { hostOf, splitAbsoluteForm } from './http1.ts'
+import { hostOf, splitAbsoluteForm } from './http1/node-exchange.ts'
 import type { NetworkLimits } from './limits.ts'
 import { HEADERS_MS, IDLE_MS, MAX_HEADER_BYTES } from './timeouts.ts'
 

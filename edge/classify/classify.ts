@@ -34,7 +34,7 @@ const refused = (status: 400 | 414 | 421 | 429): Destination => ({ kind: 'refuse
 const BAD_REQUEST = refused(400)
 
 export function createClassify({ routes, serviceHost, sitesDomain }: ClassifyDependencies): Classify {
-  const service = serviceHost.replace(/^\[|\]$/g, '')
+  const service = bareHost(serviceHost)
   const previews = createPreviews(routes)
   const hosts = new LRUCache<string, string>({ max: 10_000 })
   const destinations = new WeakMap<ServedRoute, Destination>()
@@ -87,6 +87,16 @@ export function createClassify({ routes, serviceHost, sitesDomain }: ClassifyDep
     if (!exchange.certificateCovers(host) && isIP(host) === 0) return refused(421)
     return host === service ? SERVICE : destinationOf(host)
   }
+}
+
+/** Whether control answers what is asked of this authority. */
+export function createServiceTest(serviceHost: string): (authority: string) => boolean {
+  const service = bareHost(serviceHost)
+  return (authority) => parseAuthority(authority) === service
+}
+
+function bareHost(host: string): string {
+  return host.replace(/^\[|\]$/g, '')
 }
 
 function toDestination(record: ServedRoute): Destination {

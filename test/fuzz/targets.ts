@@ -15,6 +15,7 @@ import { requireJsonShape } from '../../control/ground/http/bodies/json-shape.ts
 import { walkMultipart } from '../../control/ground/http/bodies/multipart.ts'
 import { parseCookies } from '../../control/ground/http/server/request.ts'
 import { inspectPage } from '../../control/drops/trust/phishing.ts'
+import { readRequestHead } from '../../edge/accept/http1/request-head.ts'
 import { readPath } from '../../edge/locate/request-path.ts'
 import { chooseLanguage } from '../../edge/rewrite/language.ts'
 import { chooseEncoding } from '../../edge/rewrite/negotiate.ts'
@@ -23,6 +24,7 @@ import { ApiError } from '../../shared/errors.ts'
 import { headerRuleSchema, redirectRuleSchema } from '../../shared/manifest.ts'
 import { compilePattern, compileDestination } from '../../shared/path-pattern.ts'
 import { createPatternSet } from '../../shared/pattern-set.ts'
+import { readByNode } from '../support/read-by-node.ts'
 import { rawZip } from '../support/raw-zip.ts'
 
 export interface Target {
@@ -149,6 +151,29 @@ export const targets: readonly Target[] = [
       if (read.kind !== 'path') return
       require(read.path.startsWith('/') && !read.path.includes('//'), 'one slash at a time')
       require(!read.path.split('/').some((segment) => segment === '.' || segment === '..'), 'no dot segments')
+    },
+  },
+  {
+    name: 'request-head',
+    ...HEADER,
+    seeds: [
+      'GET / HTTP/1.1\r\nHost: a\r\n\r\n',
+      'HEAD /a?b HTTP/1.1\r\nhost: a\r\nCookie: a=1\r\nConnection: keep-alive\r\n\r\n',
+    ],
+    words: [
+      ...['GET ', 'HEAD ', ' HTTP/1.1', '\r\n', '\r\n\r\n', '\n', ': ', '\t', 'Host: ', 'Connection: keep-alive'],
+      ...['Content-Length: ', 'Transfer-Encoding: chunked', 'Upgrade: '],
+    ],
+    /** What the edge reads itself is one request for node:http as well, and the same. */
+    async run(input) {
+      const head = readRequestHead(input)
+      if (head === undefined) return
+      const { requests, isBroken } = await readByNode(input)
+      const [request] = requests
+      require(!isBroken && requests.length === 1 && request?.complete === true, 'it is one whole request')
+      require(request?.method === head.method && request.url === head.target, 'it asks for the same')
+      for (const [name, value] of Object.entries(request?.headers ?? {}))
+        require(head.header(name) === value, `${name} is the same`)
     },
   },
   {

@@ -1,0 +1,254 @@
+/**
+ * Plain requests of HTTP/1.1, read straight from the connection and answered in one write: node:http takes twice the
+ * processor time for them. One at a time:
+ *
+ *   a plain head (request-head.ts) ─▶ an Exchange ─▶ its answer ─▶ the next
+ *   anything else, and what control answers ─▶ the connection with what was read goes to node:http, for good
+ *
+ * So every rule about slow, broken and unusual requests stands in one place, node:http and its settings. Here are those
+ * about connections that have sent nothing odd: the first request must come in time, silence ends them, and what is sent
+ * ahead waits for its turn.
+ */
+import { Writable, type Readable } from 'node:stream'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { TLSSocket } from 'node:tls'
+import type { Exchange, HeaderList } from '../../context.ts'
+import { ConnectionExchange, type Connection, type ExchangeHandlers } from '../connection.ts'
+import { HEADERS_MS, IDLE_MS } from '../timeouts.ts'
+import type { AnswerHeads } from './answer-head.ts'
+import { readRequestHead, type RequestHead } from './request-head.ts'
+
+/** Larger bodies are not copied to stand behind their head: the two are written together. */
+const MAX_JOINED_BYTES = 16_384
+
+export interface DirectContext extends ExchangeHandlers {
+  readonly heads: AnswerHeads
+  isDraining(): boolean
+  /** Control answers there. */
+  isService(authority: string): boolean
+  /** No request came in time. */
+  onTooSlow(socket: TLSSocket): void
+  /** Nothing happened for too long. */
+  onSilent(socket: TLSSocket): void
+  /** Gives the connection to node:http; nothing of it is read or written here any more. */
+  handOver(socket: TLSSocket, read: Buffer): void
+}
+
+export class DirectConnection {
+  readonly connection: Connection
+  readonly #socket: TLSSocket
+  readonly #context: DirectContext
+  readonly #onData = (bytes: Buffer): void => this.#read(bytes)
+  readonly #onTimeout = (): void => this.#end()
+  readonly #onWritten = (): void => this.#written()
+  #isHandedOver = false
+  #hasAsked = false
+  #isBusy = false
+  /** Came before the answer under way was out. */
+  #ahead: Buffer | undefined
+  #heldBytes = 0
+  #isLast = false
+  /** An answer that leaves piece by piece. */
+  #answer: PiecemealAnswer | undefined
+  /** Of the request before: mostly the same again, and no service. */
+  #host = ''
+
+  constructor(socket: TLSSocket, connection: Connection, context: DirectContext) {
+    this.#socket = socket
+    this.connection = connection
+    this.#context = context
+    socket.setTimeout(HEADERS_MS)
+    socket.on('timeout', this.#onTimeout)
+    socket.on('data', this.#onData)
+  }
+
+  endIfIdle(): void {
+    if (!this.#isBusy && !this.#isHandedOver) this.#socket.destroy()
+  }
+
+  destroy(): void {
+    this.#socket.destroy()
+  }
+
+  /** The connection is gone: what was under way is no more. */
+  close(): void {
+    this.#release()
+    this.#answer?.destroy()
+  }
+
+  get isWritable(): boolean {
+    return this.#socket.writable
+  }
+
+  #read(bytes: Buffer): void {
+    if (this.#isBusy) {
+      this.#ahead = bytes
+      return void this.#socket.pause()
+    }
+    const head = readRequestHead(bytes)
+    if (head === undefined || this.#isForControl(head.host)) return this.#handOver(bytes)
+    if (!this.#hasAsked) this.#socket.setTimeout(IDLE_MS)
+    this.#hasAsked = true
+    this.#isBusy = true
+    this.#context.onExchange(new DirectExchange(head, this, this.#context.onAnswer))
+  }
+
+  #isForControl(host: string): boolean {
+    if (host === this.#host) return false
+    if (this.#context.isService(host)) return true
+    this.#host = host
+    return false
+  }
+
+  #handOver(bytes: Buffer): void {
+    this.#isHandedOver = true
+    this.#socket.off('data', this.#onData)
+    this.#socket.off('timeout', this.#onTimeout)
+    this.#context.handOver(this.#socket, bytes)
+  }
+
+  #end(): void {
+    if (this.#hasAsked) this.#context.onSilent(this.#socket)
+    else this.#context.onTooSlow(this.#socket)
+  }
+
+  /** The whole answer at once. */
+  write(status: number, headers: HeaderList, body: Buffer | undefined): void {
+    const { lane } = this.connection
+    if (body !== undefined && lane.isScarce) return lane.end(this.open(status, headers), body)
+    const head = this.#headOf(status, headers)
+    if (body === undefined) return this.#send(head[0].length + head[1].length, Buffer.concat(head))
+    const length = head[0].length + head[1].length + body.length
+    if (body.length <= MAX_JOINED_BYTES) return this.#send(length, Buffer.concat([...head, body], length))
+    this.#socket.cork()
+    this.#socket.write(Buffer.concat(head))
+    this.#send(length, body)
+    this.#socket.uncork()
+  }
+
+  /** The head now, the body piece by piece. */
+  open(status: number, headers: HeaderList): PiecemealAnswer {
+    const head = this.#headOf(status, headers)
+    this.#socket.write(Buffer.concat(head))
+    this.#answer = new PiecemealAnswer(this.#socket, () => this.#written())
+    return this.#answer
+  }
+
+  #headOf(status: number, headers: HeaderList): readonly [Buffer, Buffer] {
+    const fields = this.#context.heads.fields(status, headers)
+    this.#isLast = this.#context.isDraining()
+    return [fields, this.#context.heads.rest(this.#isLast)]
+  }
+
+  #send(heldBytes: number, bytes: Buffer): void {
+    this.#heldBytes = heldBytes
+    this.connection.lane.hold(heldBytes)
+    this.#socket.write(bytes, this.#onWritten)
+  }
+
+  #release(): void {
+    if (this.#heldBytes > 0) this.connection.lane.release(this.#heldBytes)
+    this.#heldBytes = 0
+  }
+
+  #written(): void {
+    this.#release()
+    this.#answer = undefined
+    this.#isBusy = false
+    if (this.#isLast) return this.#socket.destroySoon()
+    // Others are answered in between.
+    if (this.#ahead !== undefined) setImmediate(() => this.#proceed())
+  }
+
+  #proceed(): void {
+    const bytes = this.#ahead
+    this.#ahead = undefined
+    if (bytes === undefined || this.#socket.destroyed) return
+    this.#read(bytes)
+    this.#socket.resume()
+  }
+}
+
+class DirectExchange extends ConnectionExchange implements Exchange {
+  readonly method: 'GET' | 'HEAD'
+  readonly target: string
+  readonly #head: RequestHead
+  readonly #direct: DirectConnection
+  readonly #onAnswer: ExchangeHandlers['onAnswer']
+  #isAnswered = false
+
+  constructor(head: RequestHead, direct: DirectConnection, onAnswer: ExchangeHandlers['onAnswer']) {
+    super(direct.connection)
+    this.method = head.method
+    this.target = head.target
+    this.#head = head
+    this.#direct = direct
+    this.#onAnswer = onAnswer
+  }
+
+  get authority(): string {
+    return this.#head.host
+  }
+
+  get isAnswered(): boolean {
+    return this.#isAnswered || !this.#direct.isWritable
+  }
+
+  header(name: string): string | undefined {
+    return this.#head.header(name)
+  }
+
+  send(status: number, headers: HeaderList, body: Buffer | undefined): void {
+    if (this.isAnswered) return
+    this.#direct.write(status, headers, this.method === 'HEAD' ? undefined : body)
+    this.#answered(status)
+  }
+
+  stream(status: number, headers: HeaderList, source: Readable, length: number): void {
+    if (this.isAnswered) return void source.destroy()
+    this.connection.lane.pump(source, this.#direct.open(status, headers), length)
+    this.#answered(status)
+  }
+
+  #answered(status: number): void {
+    this.#isAnswered = true
+    this.#onAnswer(this, status)
+  }
+
+  relay(): never {
+    throw new Error('control does not answer a plain request')
+  }
+
+  forProxy(): { request: IncomingMessage; response: ServerResponse } {
+    throw new Error('control does not get a plain request')
+  }
+
+  countPiece(): void {}
+
+  async readForm(): Promise<undefined> {
+    return undefined
+  }
+}
+
+/** The body of one answer as a stream that leaves the connection open, unless it breaks off. */
+class PiecemealAnswer extends Writable {
+  readonly #socket: TLSSocket
+  readonly #onOut: () => void
+
+  constructor(socket: TLSSocket, onOut: () => void) {
+    super()
+    this.#socket = socket
+    this.#onOut = onOut
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: (error?: Error | null) => void): void {
+    this.#socket.write(chunk, done)
+  }
+
+  /** What breaks off must not look whole. Why it did is the connection's affair. */
+  override _destroy(_error: Error | null, done: (error?: Error | null) => void): void {
+    if (this.writableFinished) this.#onOut()
+    else this.#socket.destroy()
+    done(null)
+  }
+}

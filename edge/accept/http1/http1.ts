@@ -1,0 +1,119 @@
+/** HTTP/1.1 visitors: plain requests are answered directly, node:http has the others. */
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { TLSSocket } from 'node:tls'
+import type { ReceivedRequest } from '../../../shared/received-request.ts'
+import type { Connection, ExchangeHandlers } from '../connection.ts'
+import { createHttpDate } from '../http-date.ts'
+import { resetConnection } from '../raw-socket.ts'
+import { HEADERS_MS, IDLE_MS, KEEP_ALIVE_MS, MAX_HEADER_BYTES, REQUEST_MS } from '../timeouts.ts'
+import { createAnswerHeads } from './answer-head.ts'
+import { DirectConnection, type DirectContext } from './direct.ts'
+import { NodeExchange } from './node-exchange.ts'
+import { Pipeline } from './pipelined.ts'
+import { refuse } from './refuse.ts'
+
+const CHECK_TIMEOUTS_MS = 2000
+const MAX_HEADER_LINES = 128
+
+export interface Http1Side {
+  take(socket: TLSSocket, connection: Connection): void
+  /** Idle connections end now, busy ones after their answer. */
+  drain(): void
+  destroy(): void
+  connections(): number
+}
+
+export interface Http1Handlers extends ExchangeHandlers {
+  /** Control answers what is asked of this host. */
+  isService(authority: string): boolean
+}
+
+export function createHttp1Side({ onExchange, onAnswer, isService }: Http1Handlers): Http1Side {
+  const taken = new Map<object, DirectConnection>()
+  const pipelines = new WeakMap<object, Pipeline>()
+  let draining = false
+  const server = http.createServer({
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: HEADERS_MS,
+    requestTimeout: REQUEST_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: CHECK_TIMEOUTS_MS,
+    // classify answers a missing or repeated Host itself, with a page.
+    requireHostHeader: false,
+  })
+  server.maxHeadersCount = MAX_HEADER_LINES
+  server.timeout = IDLE_MS
+  const take = (request: IncomingMessage, response: ServerResponse): void => {
+    const direct = taken.get(request.socket)
+    if (direct === undefined) return
+    // Node reads nothing behind an upgrade that was not taken.
+    if (draining || request.headers.upgrade !== undefined) response.shouldKeepAlive = false
+    onExchange(new NodeExchange(request as ReceivedRequest, response, direct.connection, onAnswer))
+  }
+  const pipelineOf = (socket: object): Pipeline => {
+    let pipeline = pipelines.get(socket)
+    if (pipeline === undefined) pipelines.set(socket, (pipeline = new Pipeline(take)))
+    return pipeline
+  }
+  server.on('request', (request, response) => {
+    // Without a socket it stands behind the answer to an earlier request of the same connection.
+    if (response.socket === null) pipelineOf(request.socket).push(request, response)
+    else take(request, response)
+  })
+  server.on('connect', (_request, socket) => refuse(socket, '405 Method Not Allowed', 'allow: GET, HEAD\r\n'))
+  server.on('clientError', onClientError)
+  server.on('timeout', (socket: unknown) => endSilent(socket as TLSSocket))
+  // Never listens (sockets come from the TLS side), but this is what starts its check for slow senders.
+  server.emit('listening')
+
+  const direct: DirectContext = {
+    onExchange,
+    onAnswer,
+    isService,
+    heads: createAnswerHeads(createHttpDate()),
+    isDraining: () => draining,
+    onTooSlow: (socket) => refuse(socket, TOO_SLOW),
+    onSilent: endSilent,
+    handOver(socket, read) {
+      server.emit('connection', socket)
+      socket.unshift(read)
+    },
+  }
+  return {
+    take(socket, connection) {
+      const reading = new DirectConnection(socket, connection, direct)
+      taken.set(socket, reading)
+      connection.lane.whenStalled(() => resetConnection(socket))
+      socket.once('close', () => {
+        taken.delete(socket)
+        reading.close()
+      })
+    },
+    drain() {
+      draining = true
+      for (const reading of taken.values()) reading.endIfIdle()
+      server.closeIdleConnections()
+    },
+    destroy() {
+      for (const reading of taken.values()) reading.destroy()
+    },
+    connections: () => taken.size,
+  }
+}
+
+const TOO_SLOW = '408 Request Timeout'
+
+const PARSE_ERRORS: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: TOO_SLOW,
+}
+
+function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+  refuse(socket, PARSE_ERRORS[error.code ?? ''] ?? '400 Bad Request')
+}
+
+function endSilent(socket: TLSSocket): void {
+  if (socket.writableLength > 0) resetConnection(socket)
+  else socket.destroy()
+}

@@ -1,0 +1,121 @@
+/** A request that node:http has read. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
+import type { ReceivedRequest } from '../../../shared/received-request.ts'
+import type { Exchange, HeaderList } from '../../context.ts'
+import { ConnectionExchange, type Connection, type ExchangeHandlers } from '../connection.ts'
+import { readForm } from '../read-form.ts'
+import { PROXIED_IDLE_MS } from '../timeouts.ts'
+import { refuse } from './refuse.ts'
+
+export class NodeExchange extends ConnectionExchange implements Exchange {
+  readonly method: string
+  readonly target: string
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse
+  readonly #onAnswer: ExchangeHandlers['onAnswer']
+  readonly #authority: string | undefined
+
+  constructor(
+    request: ReceivedRequest,
+    response: ServerResponse,
+    connection: Connection,
+    onAnswer: ExchangeHandlers['onAnswer'],
+  ) {
+    super(connection)
+    this.#onAnswer = onAnswer
+    this.#request = request
+    this.#response = response
+    const { method, url } = request
+    this.method = method
+    const absolute = url.charCodeAt(0) === SLASH ? undefined : splitAbsoluteForm(url)
+    this.target = absolute === undefined ? url : absolute.target
+    this.#authority = hostOf(request.rawHeaders, absolute?.authority)
+  }
+
+  get authority(): string | undefined {
+    return this.#authority
+  }
+
+  get isAnswered(): boolean {
+    return this.#response.headersSent || this.#response.destroyed
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#request.headers[name]
+    return typeof value === 'string' ? value : value?.join(', ')
+  }
+
+  send(status: number, headers: HeaderList, body: Buffer | undefined): void {
+    const response = this.#response
+    if (response.destroyed) return
+    this.#stopBody()
+    this.#onAnswer(this, status)
+    response.writeHead(status, headers as string[])
+    if (body === undefined || this.method === 'HEAD') return void response.end()
+    this.connection.lane.end(response, body)
+  }
+
+  stream(status: number, headers: HeaderList, source: Readable, length: number): void {
+    const response = this.#response
+    if (response.destroyed) return void source.destroy()
+    this.#stopBody()
+    this.#onAnswer(this, status)
+    response.writeHead(status, headers as string[])
+    this.connection.lane.pump(source, response, length)
+  }
+
+  relay(status: number, headers: HeaderList, source: Readable): void {
+    const response = this.#response
+    if (response.destroyed) return void source.destroy()
+    this.#onAnswer(this, status)
+    // A connection that closes while its visitor still sends would take the answer with it.
+    const isLast = this.#request.httpVersionMinor === 0 || (!response.shouldKeepAlive && this.#request.complete)
+    response.writeHead(status, [...headers, 'connection', isLast ? 'close' : 'keep-alive'])
+    this.connection.lane.relay(source, response)
+  }
+
+  countPiece(bytes: number): void {
+    if (!this.mayDivide(bytes)) refuse(this.#request.socket, '400 Bad Request')
+  }
+
+  /** An unwanted body is not read: the connection ends after the answer instead. */
+  #stopBody(): void {
+    if (!this.#request.complete && hasBody(this.#request)) this.#response.shouldKeepAlive = false
+  }
+
+  readForm(maxBytes: number): Promise<Buffer | undefined> {
+    return readForm(this.#request, maxBytes, (bytes) => this.countPiece(bytes))
+  }
+
+  forProxy(): { request: IncomingMessage; response: ServerResponse } {
+    this.#request.socket.setTimeout(PROXIED_IDLE_MS)
+    return { request: this.#request, response: this.#response }
+  }
+}
+
+const SLASH = 47
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined
+}
+
+/** RFC 9112 §3.2.2: absolute-form is legal; what it names must not differ from Host (we never switch hosts for it). */
+export function splitAbsoluteForm(url: string): { authority: string; target: string } | undefined {
+  const [, authority, rest = ''] = /^https?:\/\/([^/?#]*)(.*)$/i.exec(url) ?? []
+  if (authority === undefined) return undefined
+  return { authority, target: rest.startsWith('/') ? rest : `/${rest}` }
+}
+
+/** The one Host of a request; undefined when it is missing, repeated, or not what an absolute target says. */
+export function hostOf(rawHeaders: readonly string[], absolute: string | undefined): string | undefined {
+  let host: string | undefined
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]
+    if (name?.length !== 4 || name.toLowerCase() !== 'host') continue
+    if (host !== undefined) return undefined
+    host = rawHeaders[index + 1]
+  }
+  if (absolute !== undefined && absolute.toLowerCase() !== host?.toLowerCase()) return undefined
+  return host
+}

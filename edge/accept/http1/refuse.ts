@@ -1,0 +1,9 @@
+/** Ends a connection before there is a request that a page could answer. */
+import type { Duplex } from 'node:stream'
+
+export function refuse(socket: Duplex, status: string, headers = ''): void {
+  if (!socket.writable) return void socket.destroy()
+  socket.end(
+    `HTTP/1.1 ${status}\r\n${headers}content-length: 0\r\ncache-control: no-store\r\nconnection: close\r\n\r\n`,
+  )
+}

@@ -1,0 +1,228 @@
+/**
+ * Plain requests of HTTP/1.1 are read by the edge itself, all others by node:http. No visitor may notice: the same bytes
+ * get the same answer, whoever reads them and however they are divided.
+ */
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import tls from 'node:tls'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startEdgeFixture, type EdgeFixture } from '../support/edge-fixture.ts'
+import { inGroups } from '../support/groups.ts'
+
+let fixture: EdgeFixture
+const HOST = 'direct.localhost'
+const LARGE = 'large '.repeat(50_000)
+const HUGE = 'huge '.repeat(500_000)
+
+beforeAll(async () => {
+  fixture = await startEdgeFixture({
+    env: { EDGE_WORKERS: '1', EDGE_REQUESTS_PER_IP: '100000', EDGE_HANDSHAKES_PER_IP: '10000' },
+  })
+  await fixture.publish(
+    HOST,
+    { 'index.html': '<p>mine</p>', 'a/b.txt': 'deep', 'empty.txt': '', 'large.txt': LARGE, 'huge.bin': HUGE },
+    {},
+    { redirects: [{ from: '/old', to: '/a/b.txt', status: 302, force: false, line: 1 }] },
+  )
+  await fixture.publish('other.localhost', { 'index.html': 'other', 'secret.txt': 'other secret' })
+  // Once, so that nothing is loaded any more.
+  for (const target of ['/', '/a/b.txt', '/large.txt']) await fixture.h1(HOST, target)
+})
+afterAll(() => fixture?.stop())
+
+async function connect(): Promise<tls.TLSSocket> {
+  const socket = tls.connect({
+    port: fixture.edge.httpsPort,
+    host: '127.0.0.1',
+    ca: fixture.ca(),
+    servername: HOST,
+    ALPNProtocols: ['http/1.1'],
+  })
+  socket.on('error', () => {})
+  socket.setNoDelay(true)
+  await once(socket, 'secureConnect')
+  return socket
+}
+
+const CLOSING = `GET /a/b.txt HTTP/1.1\r\nHost: ${HOST}\r\nConnection: close\r\n\r\n`
+/** No plain request: from here on node:http reads the connection. */
+const TO_NODE = `OPTIONS / HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`
+
+/** Everything that is answered to these pieces, each a TLS record of its own, until the connection ends. */
+async function answersTo(pieces: readonly (string | Buffer)[], before = ''): Promise<string> {
+  const socket = await connect()
+  const chunks: Buffer[] = []
+  if (before !== '') {
+    socket.write(before)
+    await once(socket, 'data')
+  }
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  const closed = new Promise((resolve) => socket.once('close', resolve))
+  // One after the other: Node would put what waits into one record.
+  for (const piece of pieces) await Promise.race([closed, new Promise((resolve) => void socket.write(piece, resolve))])
+  await Promise.race([closed, sleep(5000)])
+  socket.destroy()
+  const text = Buffer.concat(chunks).toString('latin1')
+  // What a visitor hears after the end was announced depends on who was faster.
+  return text
+    .replaceAll(/^Date: .*\r$/gm, 'Date: now\r')
+    .replace(/^([^]*?\r\nconnection: close\r\n[^]*?)HTTP\/1\.1 [^]*$/i, '$1')
+}
+
+const head = (lines: string, target = '/'): string => `GET ${target} HTTP/1.1\r\nHost: ${HOST}\r\n${lines}\r\n`
+
+const REQUESTS: readonly (readonly [name: string, request: string])[] = [
+  ['a page', head('')],
+  ['a page as a browser asks', head('User-Agent: Mozilla/5.0\r\nAccept: */*\r\nConnection: keep-alive\r\n')],
+  ['HEAD', head('').replace('GET', 'HEAD')],
+  ['a file that is empty', head('', '/empty.txt')],
+  ['a redirect', head('', '/old?a=b')],
+  ['nothing', head('', '/nothing')],
+  ['a malformed path', head('', '/%00')],
+  ['a range', head('Range: bytes=1-3\r\n', '/a/b.txt')],
+  ['ranges', head('Range: bytes=90-\r\n', '/a/b.txt')],
+  ['another host than the certificate names', 'GET / HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n'],
+  ['an unknown host', 'GET / HTTP/1.1\r\nHost: nobody.localhost\r\n\r\n'],
+  ['a host in capitals with a port', 'GET / HTTP/1.1\r\nHOST: DIRECT.localhost.:8443\r\n\r\n'],
+  ['no host', 'GET / HTTP/1.1\r\n\r\n'],
+  ['an empty host', 'GET / HTTP/1.1\r\nHost:\r\n\r\n'],
+  ['two hosts', head(`Host: other.localhost\r\n`)],
+  ['a host with user info', 'GET / HTTP/1.1\r\nHost: a@direct.localhost\r\n\r\n'],
+  ['an absolute target', head('').replace(' /', ` http://${HOST}/`)],
+  ['an absolute target of another host', head('').replace(' /', ' https://other.localhost/secret.txt')],
+  ['HTTP/1.0', head('').replace('1.1', '1.0')],
+  ['HTTP/2.0 by name', head('').replace('1.1', '2.0')],
+  ['a body that is a request', head(`Content-Length: ${TO_NODE.length}\r\n`) + TO_NODE],
+  ['a chunked body that is a request', `${head('Transfer-Encoding: chunked\r\n')}0\r\n\r\n`],
+  ['both lengths', `${head('Content-Length: 4\r\nTransfer-Encoding: chunked\r\n')}0\r\n\r\n`],
+  ['a length that is none', head('Content-Length: +0\r\n')],
+  ['a length of nothing', head('Content-Length: 0\r\n')],
+  ['a space before the colon', head('Content-Length : 5\r\n')],
+  ['a tab in a name', head('Transfer-Encoding\t: chunked\r\n')],
+  ['a control character in a value', head('X: a\u000bb\r\n')],
+  ['a null in a value', head('X: a\0b\r\n')],
+  ['bytes beyond ASCII', head('X: \u00e4\u00ff\r\n')],
+  ['bytes beyond ASCII in the target', head('', '/\u00e4')],
+  ['a folded line', head('X: a\r\n b\r\n')],
+  ['lines that end in LF', head('').replaceAll('\r\n', '\n')],
+  ['a bare CR', head('X: a\rb\r\n')],
+  ['an empty name', head(': a\r\n')],
+  ['no colon', head('a\r\n')],
+  ['an empty line in front', `\r\n${head('')}`],
+  ['a space in the target', head('', '/a b')],
+  ['two spaces before the version', head('').replace(' HTTP', '  HTTP')],
+  ['an upgrade', head('Connection: upgrade\r\nUpgrade: websocket\r\n')],
+  ['an upgrade to h2c', head('Connection: upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n')],
+  ['an expectation', head('Expect: 100-continue\r\n')],
+  ['trailers', head('TE: trailers\r\nConnection: TE\r\n')],
+  ['the same cookie header twice', head('Cookie: a=1\r\nCookie: b=2\r\n')],
+  ['POST', head('').replace('GET', 'POST')],
+  ['DELETE', head('').replace('GET', 'DELETE')],
+  ['a method in small letters', head('').replace('GET', 'get')],
+  ['what is no HTTP', 'hello there\r\n\r\n'],
+  ['two requests', head('') + head('', '/a/b.txt')],
+  ['two requests, the first unusual', head('', '/a/b.txt').replace('GET', 'POST') + head('')],
+  ['two requests, the second unusual', head('') + head('Content-Length: 0\r\n', '/a/b.txt')],
+]
+
+test.each(REQUESTS)(
+  '%s is answered alike by both readers, divided anywhere',
+  async (_name, request) => {
+    const bytes = Buffer.from(request, 'latin1')
+    const alike = async (pieces: readonly (string | Buffer)[], how: string): Promise<void> => {
+      const [direct, byNode] = await Promise.all([answersTo(pieces), answersTo(pieces, TO_NODE)])
+      expect(byNode).toMatch(/^HTTP\/1\.1 \d{3} /)
+      expect(direct, how).toBe(byNode)
+    }
+    await alike([bytes, CLOSING], 'whole')
+    await alike([Buffer.concat([bytes, Buffer.from(CLOSING)])], 'with what follows')
+    const places = Array.from({ length: bytes.length - 1 }, (_, at) => at + 1)
+    await inGroups(places, 8, (at) => alike([bytes.subarray(0, at), bytes.subarray(at), CLOSING], `divided at ${at}`))
+  },
+  60_000,
+)
+
+test('a request byte by byte', async () => {
+  const request = head('Cookie: a=1\r\nAccept: */*\r\n') + CLOSING
+  const whole = await answersTo([request])
+  expect(await answersTo(Array.from(request))).toBe(whole)
+})
+
+test('large and streamed files are whole, one after the other on one connection', async () => {
+  const targets = ['/large.txt', '/huge.bin', '/a/b.txt', '/huge.bin', '/large.txt']
+  const answer = await answersTo([...targets.map((target) => head('', target)), CLOSING])
+  const bodies = answer.split(/HTTP\/1\.1 200 OK\r\n[^]*?\r\n\r\n/).slice(1)
+  expect(bodies.map((body) => body.length)).toEqual(
+    [LARGE, HUGE, 'deep', HUGE, LARGE, 'deep'].map((body) => body.length),
+  )
+  expect(bodies).toEqual([LARGE, HUGE, 'deep', HUGE, LARGE, 'deep'])
+})
+
+test('a tag that is known is not sent again', async () => {
+  const { headers } = await fixture.h1(HOST, '/a/b.txt')
+  const request = head(`If-None-Match: ${headers['etag']}\r\n`, '/a/b.txt')
+  const direct = await answersTo([request, CLOSING])
+  expect(direct).toMatch(/^HTTP\/1\.1 304 Not Modified\r\n/)
+  expect(direct).toBe(await answersTo([request, CLOSING], TO_NODE))
+})
+
+test('what is sent ahead is answered in order, and others in between', async () => {
+  const targets = Array.from({ length: 500 }, (_, n) => (n % 2 === 0 ? '/a/b.txt' : `/nothing-${n}`))
+  const waiting = answersTo([...targets.map((target) => head('', target)), CLOSING])
+  expect((await fixture.h2(HOST, '/')).status).toBe(200)
+  const statuses = [...(await waiting).matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status)
+  expect(statuses).toEqual([...targets.map((target) => (target === '/a/b.txt' ? '200' : '404')), '200'])
+})
+
+test('a connection that says nothing is told so, and ended', async () => {
+  const socket = await connect()
+  let answer = ''
+  socket.on('data', (chunk: Buffer) => (answer += chunk.toString()))
+  await once(socket, 'close')
+  expect(answer).toMatch(/^HTTP\/1\.1 408 /)
+}, 30_000)
+
+test('a network over its rate gets 429 on a plain request too', async () => {
+  const limited = await fixture.startEdge({
+    EDGE_REQUESTS_PER_IP: '5',
+    EDGE_WORKERS: '1',
+    REPLICA_DIR: `${fixture.dataDir}/second`,
+  })
+  const plain = fixture.edge
+  try {
+    fixture.edge = limited
+    const answer = await answersTo([...Array.from({ length: 20 }, () => head('')), CLOSING])
+    const statuses = [...answer.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status)
+    expect(statuses.slice(0, 5)).toEqual(Array.from({ length: 5 }, () => '200'))
+    expect(statuses).toContain('429')
+  } finally {
+    fixture.edge = plain
+    await limited.stop()
+  }
+})
+
+test('a stopping edge ends idle connections at once, and busy ones after their answer', async () => {
+  const stopping = await fixture.startEdge({
+    EDGE_WORKERS: '1',
+    REPLICA_DIR: `${fixture.dataDir}/third`,
+    EDGE_DRAIN: '20s',
+  })
+  const plain = fixture.edge
+  fixture.edge = stopping
+  const [idle, busy] = await Promise.all([connect(), connect()])
+  fixture.edge = plain
+  idle.write(head(''))
+  await once(idle, 'data')
+  // More than the kernel's buffers hold: under way until it is read.
+  busy.write(head('', '/huge.bin'))
+  busy.pause()
+  await sleep(500)
+  const ended = stopping.stop()
+  await once(idle.resume(), 'close')
+  let received = 0
+  busy.on('data', (chunk: Buffer) => (received += chunk.length))
+  busy.resume()
+  await once(busy, 'close')
+  expect(received).toBeGreaterThan(HUGE.length)
+  expect(await ended).toBe(0)
+}, 60_000)

@@ -1,0 +1,26 @@
+/** What node:http makes of the bytes of a connection. */
+import http, { type IncomingMessage } from 'node:http'
+import { duplexPair } from 'node:stream'
+import { setImmediate as turn } from 'node:timers/promises'
+
+export interface ReadByNode {
+  readonly requests: readonly IncomingMessage[]
+  /** Something in there is not HTTP. */
+  readonly isBroken: boolean
+}
+
+const TURNS = 4
+
+export async function readByNode(bytes: Buffer): Promise<ReadByNode> {
+  const requests: IncomingMessage[] = []
+  let isBroken = false
+  const server = http.createServer({ requireHostHeader: false }, (request) => void requests.push(request))
+  server.on('clientError', () => (isBroken = true))
+  const [visitor, socket] = duplexPair()
+  server.emit('connection', socket)
+  visitor.write(bytes)
+  for (let n = 0; n < TURNS; n++) await turn()
+  visitor.destroy()
+  socket.destroy()
+  return { requests, isBroken }
+}

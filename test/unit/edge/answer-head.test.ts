@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { createAnswerHeads } from '../../../edge/accept/http1/answer-head.ts'
+import { createHttpDate } from '../../../edge/accept/http-date.ts'
+
+const EPOCH = 'Thu, 01 Jan 1970 00:00:00 GMT'
+
+test('the same list is the same bytes, for one status', () => {
+  const heads = createAnswerHeads(createHttpDate(() => 0))
+  const list = ['content-type', 'text/plain', 'content-length', '3']
+  const bytes = heads.fields(200, list)
+  expect(bytes.toString()).toBe('HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 3\r\n')
+  expect(heads.fields(200, list)).toBe(bytes)
+  expect(heads.fields(404, list).toString()).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/)
+})
+
+test.each([
+  ['x', 'a\r\nset-cookie: b'],
+  ['x', 'a\0'],
+  ['x', '\u0100'],
+  ['x y', 'a'],
+  ['', 'a'],
+])('what cannot stand in a field is refused: %j %j', (name, value) => {
+  expect(() => createAnswerHeads(createHttpDate()).fields(200, [name, value])).toThrow()
+})
+
+test('the rest says when it is and how it goes on', () => {
+  let now = 0
+  const heads = createAnswerHeads(createHttpDate(() => now))
+  expect(heads.rest(false).toString()).toBe(
+    `Date: ${EPOCH}\r\nConnection: keep-alive\r\nKeep-Alive: timeout=60\r\n\r\n`,
+  )
+  expect(heads.rest(true).toString()).toBe(`Date: ${EPOCH}\r\nConnection: close\r\n\r\n`)
+  now = 999
+  expect(heads.rest(false).toString()).toContain(EPOCH)
+  now = 61_000
+  expect(heads.rest(false).toString()).toContain('Thu, 01 Jan 1970 00:01:01 GMT')
+})
