@@ -49,6 +49,12 @@ const WINDOWS_MS = [400, 1000, 2500, 5000]
 /** Misfortunes come together, and so do publishers. */
 const CLUSTERED = 0.3
 const MAX_CLUSTER_GAP_MS = 60
+/**
+ * Some runs have a publish that a failover of Redis takes back, with a certificate behind it in the log, or a record that
+ * no edge can read while Redis refuses commands.
+ */
+const POINTED = 0.15
+const MAX_POINTED_GAP_MS = 200
 /** Some runs have a new history that meets something while it is published, or while the edges read it. */
 const PAIRED = 0.2
 const COMPANION_GAPS_MS = [250, 1800]
@@ -75,6 +81,20 @@ export function scenarioOf(seed: number): Scenario {
     const what = random.pick(CHANGES)
     return { at, action: { kind: 'change', what, host: random.below(hosts), control: random.below(controls) } }
   })
+  if (random.chance(POINTED)) {
+    const at = random.between(FIRST_ACTION_MS, FIRST_ACTION_MS + window)
+    const host = random.below(hosts)
+    const change = (what: Change): Action => ({ kind: 'change', what, host, control: random.below(controls) })
+    const others: readonly Action[] = random.chance(0.5)
+      ? [
+          change('publish'),
+          { kind: 'redis failover', lost: random.between(1, 6), skewMs: 0, ms: 0 },
+          { kind: 'certificate', host },
+        ]
+      : [{ kind: 'redis refuses', ms: random.between(200, 1500) }, change('later format'), change('publish')]
+    let then = at
+    for (const action of others) actions.push({ at: (then += random.below(MAX_POINTED_GAP_MS)), action })
+  }
   if (random.chance(PAIRED)) {
     const at = random.between(FIRST_ACTION_MS, FIRST_ACTION_MS + window)
     const after = random.pick(COMPANION_GAPS_MS)
