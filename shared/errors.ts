@@ -108,13 +108,14 @@ export const errors = {
   },
   methodNotAllowed: (allow: string) =>
     new ApiError(405, 'method_not_allowed', `This address answers ${allow}.`, { headers: { allow } }),
-  slugTaken: (slug: string) => new ApiError(409, 'slug_taken', `The slug "${slug}" is taken. Choose another.`),
-  slugReserved: (slug: string) => new ApiError(409, 'slug_reserved', `The slug "${slug}" is reserved. Choose another.`),
+  slugTaken: (slug: string) => new ApiError(409, 'slug_taken', `The address "${slug}" is taken. Choose another.`),
+  slugReserved: (slug: string) =>
+    new ApiError(409, 'slug_reserved', `The address "${slug}" is reserved. Choose another.`),
   slugPrefixed: (slug: string) =>
     new ApiError(
       409,
       'slug_reserved',
-      `The slug "${slug}" has two hyphens where international names and previews have them. Choose another, or use one hyphen.`,
+      `The address "${slug}" has two hyphens where international names and previews have them. Choose another, or use one hyphen.`,
     ),
   conflict: (code: string, detail: string) => new ApiError(409, code, detail),
   subscriptionExists: (portalUrl: string) =>

@@ -1,5 +1,7 @@
-/** Slugs for drops whose owner named none. */
+/** Slugs for drops whose owner named none, or one that cannot be had. */
 import { randomInt } from 'node:crypto'
+import { slugProblem } from './hosts.ts'
+import { MAX_SLUG_CHARS } from './limits.ts'
 
 const ADJECTIVES =
   `amber bold brave bright brisk calm clear clever cosy crisp curious daring dapper eager early easy fair
@@ -23,3 +25,19 @@ export function randomSlug(): string {
   const tail = Array.from({ length: 6 }, () => pick(TAIL_CHARS)).join('')
   return `${pick(ADJECTIVES)}-${pick(NOUNS)}-${tail}`
 }
+
+/** Slugs that are like the wanted text, nearest first; each may be used, if no one has it. */
+export function similarSlugs(text: string): string[] {
+  const stem = text
+    .normalize('NFKD')
+    .toLowerCase()
+    .replaceAll(/\p{M}/gu, '')
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .slice(0, MAX_SLUG_CHARS - ENDINGS_CHARS)
+    .replaceAll(/^-|-$/g, '')
+  const wanted = [stem, `${stem}-2`, `my-${stem}`, `the-${stem}`, `${stem}-site`, `${stem}-page`]
+  return wanted.filter((slug) => slug !== text && slugProblem(slug) === undefined)
+}
+
+/** Room for what is put before or after a name. */
+const ENDINGS_CHARS = 5

@@ -55,6 +55,14 @@ export function openGround({ config, clock, log }: ControlOptions): Ground {
     blobs: openBlobStore({ url: config.blobStore }, (error) => log.warn({ err: error }, 'no copy of a blob kept')),
     limiter: createRateLimiter({ redis, clock }),
     enqueueMail: createEnqueueMail({ secrets, clock }),
-    mailer: createMailer({ sql, sink, secrets, clock, log, mailFrom: config.mailFrom }),
+    mailer: createMailer({
+      sql,
+      sink,
+      secrets,
+      clock,
+      log,
+      mailFrom: config.mailFrom,
+      mailReplyTo: config.contact,
+    }),
   }
 }

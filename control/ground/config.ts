@@ -20,7 +20,7 @@ export interface ControlConfig extends SharedSettings {
   /** May `/dev/mail` show those files? They hold links that open accounts: only where the service is this machine's own. */
   readonly showsMails: boolean
   readonly mailFrom: string
-  /** Where people reach the operator: a mail address, shown on the pages about the service. */
+  /** Where people reach the operator: a mail address, shown on the pages about the service. Answers to mails go there. */
   readonly contact: string | undefined
   readonly stripeSecretKey: string | undefined
   readonly stripeWebhookSecrets: readonly string[]

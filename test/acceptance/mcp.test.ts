@@ -164,7 +164,7 @@ describe('errors tell an assistant what to do', () => {
   test('the slug of someone else, and the drop of someone else', async () => {
     const { slug, id } = await call(mine, 'service_publish', { content: '<p>mine</p>', slug: newSlug() })
     expect(await complaint(theirs, 'service_publish', { content: 'x', slug })).toBe(
-      `slug_taken: The slug "${slug}" is taken. Choose another.`,
+      `slug_taken: The address "${slug}" is taken. Choose another.`,
     )
     for (const tool of ['service_read', 'service_versions', 'service_delete'])
       for (const name of [id, slug]) expect(await complaint(theirs, tool, { id: name })).toMatch(/^not_found: /)

@@ -122,6 +122,8 @@ describe('a drop from start to end', () => {
     await page.getByLabel('Google Analytics').fill('not an id')
     await page.getByRole('button', { name: 'Save Analytics' }).click()
     expect(await page.getByRole('alert').innerText()).toContain('G-XXXXXXXXXX')
+    expect(await page.getByLabel('Google Analytics').inputValue()).toBe('not an id')
+    await page.getByLabel('Google Analytics').fill('')
     await page.getByLabel('Plausible').fill('example.com')
     await page.getByRole('button', { name: 'Save Analytics' }).click()
     await page.getByText('Saved.').waitFor()

@@ -37,7 +37,7 @@ test('a report reaches the queue; staff take the drop down and bring it back', a
   await page.getByText('Done.').waitFor()
   expect((await stack.visit(site.slug)).status).toBe(410)
 
-  await page.getByLabel('Slug, domain or e-mail').fill(owner.email)
+  await page.getByLabel('Address, domain or e-mail').fill(owner.email)
   await page.getByRole('button', { name: 'Search' }).click()
   await page.getByRole('button', { name: 'Restore' }).click()
   await page.getByText('Done.').waitFor()

@@ -87,9 +87,9 @@ export function authorizeRoutes({
     const form = await request.form()
     csrf.requireCsrf(request, form)
     const actor = await access.sessionActor(request)
-    if (!actor) throw errors.unauthorized('Your session has ended. Start again from your app.')
     const parameters = requestFields(form)
-    if (form.get(SHOWN_ORGANISATION) !== actor.orgId) return seeOther(`${paths.authorize}?${parameters}`)
+    // The session has ended, or another organisation was chosen: the question is asked again, after signing in.
+    if (!actor || form.get(SHOWN_ORGANISATION) !== actor.orgId) return seeOther(`${paths.authorize}?${parameters}`)
     const outcome = await checked(parameters, actor, request.ip)
     if ('reply' in outcome) return outcome.reply
     if (form.get('decision') === 'allow') return seeOther(await oauth.allow(actor, outcome.request))

@@ -200,7 +200,9 @@ export function createDomains(deps: DomainsDependencies): Domains {
     if (plan.customDomains === 0) throw errors.planFeature('A custom domain')
     if (await queries.findOwnDomain(tx, actor.orgId, domain)) return
     if ((await queries.countDomains(tx, actor.orgId)) >= plan.customDomains)
-      throw errors.planLimit(`Your plan allows ${plan.customDomains} custom domains. Remove one, or upgrade.`)
+      throw errors.planLimit(
+        `Your plan allows ${plan.customDomains} custom ${plan.customDomains === 1 ? 'domain' : 'domains'}. Remove one, or upgrade.`,
+      )
     const since = new Date(now().getTime() - DAY_MS)
     if ((await queries.countDomainsSince(tx, actor.orgId, since)) >= rules.newDomainsPerDay(plan.customDomains))
       throw errors.rateLimited(

@@ -137,6 +137,19 @@ export async function takeSlug(sql: Sql, slug: string, siteId: string, now: Date
   return rows.length === 1
 }
 
+/** Those of them that the site could not take; `siteId` is undefined for a new one. */
+export async function listTakenSlugs(
+  sql: Sql,
+  slugs: readonly string[],
+  siteId: string | undefined,
+  now: Date,
+): Promise<string[]> {
+  const rows = await sql<{ slug: string }[]>`
+    select slug from slugs where slug in ${sql(slugs as string[])}
+      and site_id is distinct from ${siteId ?? null} and (kind = 'current' or free_at > ${now})`
+  return rows.map(({ slug }) => slug)
+}
+
 export async function releaseSlug(sql: Sql, slug: string, kind: 'former' | 'tombstone', freeAt: Date): Promise<void> {
   await sql`update slugs set kind = ${kind}, free_at = ${freeAt} where slug = ${slug}`
 }

@@ -2,11 +2,11 @@
 import type { Audit } from '../../people/audit/audit.ts'
 import { randomBytes } from 'node:crypto'
 import { DAY_MS, type Clock } from '../../../shared/clock.ts'
-import { errors } from '../../../shared/errors.ts'
+import { errors, type ApiError } from '../../../shared/errors.ts'
 import { siteHost, SLUG_RULE, slugProblem } from '../../../shared/hosts.ts'
 import { newId } from '../../../shared/ids.ts'
 import { plans, type PlanName } from '../../../shared/plans.ts'
-import { randomSlug } from '../../../shared/readable-slug.ts'
+import { randomSlug, similarSlugs } from '../../../shared/readable-slug.ts'
 import { addressOf } from '../../../shared/settings.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { ControlConfig } from '../../ground/config.ts'
@@ -82,6 +82,12 @@ export interface Sites {
   find(sql: Sql, siteId: string): Promise<SiteFacts | undefined>
   showAll(sites: readonly SiteFacts[]): Promise<ApiSite[]>
   get(actor: Actor, siteId: string): Promise<ApiSite>
+  /** Why a drop could not have this slug, with free ones that are like it; undefined when it could. Takes nothing. */
+  lookAtSlug(
+    actor: Actor,
+    slug: string,
+    siteId: string | undefined,
+  ): Promise<{ refusal: ApiError; others: string[] } | undefined>
   /** Whose a drop is, for a person who may belong to several organisations. */
   organisationOf(siteId: string): Promise<string | undefined>
   /** The id of a drop that is named by its slug, its address or the id itself. */
@@ -221,10 +227,15 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
   }
 
   function requireUsableSlug(slug: string): void {
+    const refusal = refusalOf(slug)
+    if (refusal) throw refusal
+  }
+
+  function refusalOf(slug: string): ApiError | undefined {
     const problem = slugProblem(slug)
-    if (problem === 'invalid') throw errors.invalidRequest(`slug: use ${SLUG_RULE}, with no hyphen at either end`)
-    if (problem === 'reserved') throw errors.slugReserved(slug)
-    if (problem === 'prefixed') throw errors.slugPrefixed(slug)
+    if (problem === 'invalid') return errors.invalidRequest(`slug: use ${SLUG_RULE}, with no hyphen at either end`)
+    if (problem === 'reserved') return errors.slugReserved(slug)
+    return problem === 'prefixed' ? errors.slugPrefixed(slug) : undefined
   }
 
   /** For a drop whose first one was taken already. */
@@ -310,6 +321,13 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
     find: queries.findSite,
     showAll,
     get: showOwn,
+    async lookAtSlug(actor, slug, siteId) {
+      if (siteId !== undefined) await requireOwn(sql, actor, siteId)
+      const others = similarSlugs(slug)
+      const taken = new Set(await queries.listTakenSlugs(sql, [slug, ...others], siteId, now()))
+      const refusal = refusalOf(slug) ?? (taken.has(slug) ? errors.slugTaken(slug) : undefined)
+      return refusal ? { refusal, others: others.filter((other) => !taken.has(other)).slice(0, 3) } : undefined
+    },
     organisationOf: (siteId) => queries.findOrganisationOf(sql, siteId),
 
     async findId(actor, name) {

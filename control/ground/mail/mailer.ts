@@ -58,6 +58,7 @@ interface MailerDependencies {
   readonly clock: Clock
   readonly log: Log
   readonly mailFrom: string
+  readonly mailReplyTo?: string | undefined
   /** Mails sent at the same time. */
   readonly senders?: number
 }
@@ -69,6 +70,7 @@ export function createMailer({
   clock,
   log,
   mailFrom,
+  mailReplyTo,
   senders = DEFAULT_SENDERS,
 }: MailerDependencies): Mailer {
   const now = (): Date => new Date(clock.now())
@@ -94,7 +96,8 @@ export function createMailer({
     const note = createHandoverNote({ sql, mailId: mail.id, now: now() })
     try {
       const content = JSON.parse(secrets.open(mail.sealed, sealContext(mail.id)).toString('utf8')) as RenderedMail
-      await sink.deliver({ id: mail.id, from: mailFrom, to: mail.recipient, createdAt: mail.createdAt, content }, note)
+      const { id, recipient: to, createdAt } = mail
+      await sink.deliver({ id, from: mailFrom, replyTo: mailReplyTo, to, createdAt, content }, note)
       await note.settle()
       await markMailSent(tx, mail.id, now())
     } catch (error) {

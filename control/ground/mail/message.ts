@@ -5,14 +5,16 @@ import type { RenderedMail } from './templates.ts'
 export interface Message {
   readonly id: string
   readonly from: string
+  readonly replyTo?: string | undefined
   readonly to: string
   readonly createdAt: Date
   readonly content: RenderedMail
 }
 
-export function composeMessage({ id, from, to, createdAt, content }: Message): Promise<Buffer> {
+export function composeMessage({ id, from, replyTo, to, createdAt, content }: Message): Promise<Buffer> {
   const composer = new MailComposer({
     from,
+    ...(replyTo === undefined ? {} : { replyTo }),
     to,
     subject: content.subject,
     date: createdAt,

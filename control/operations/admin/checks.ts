@@ -258,6 +258,19 @@ const blobs: Check = async ({ blobStore }) => {
 }
 
 /** What is asked for from outside, where it is set at all. */
+/** Mails ask to be answered when a drop was taken down or an account was changed: someone has to read that. */
+const answers: Check = ({ smtpUrl, mailFrom, contact }) => {
+  if (contact !== undefined) return [ok('answers to mails', `go to ${contact}`)]
+  if (smtpUrl === undefined || !/no-?reply/i.test(mailFrom)) return []
+  return [
+    warning(
+      'answers to mails',
+      `go to ${mailFrom}`,
+      'Set CONTACT_EMAIL to an address that is read: appeals come there.',
+    ),
+  ]
+}
+
 const outside: Check = async ({ smtpUrl, acmeDirectoryUrl, stripeApiBase, stripeSecretKey, dataDir }) => {
   const wanted = [
     smtpUrl === undefined ? undefined : { check: 'mail', setting: 'SMTP_URL', url: smtpUrl },
@@ -317,6 +330,7 @@ export const checks: readonly Check[] = [
   edgeListeners,
   blobs,
   outside,
+  answers,
   memory,
 ]
 

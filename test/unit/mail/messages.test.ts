@@ -65,6 +65,20 @@ const compose = async (content: ReturnType<typeof renderMail>) =>
     })
   ).toString()
 
+test('answers go to the address that the operator set, and nowhere else otherwise', async () => {
+  const content = renderMail('takedown', samples.takedown)
+  const message = {
+    id: 'mail_1',
+    from: 'Dropway <no-reply@dropway.test>',
+    to: 'ada@example.com',
+    createdAt: at,
+    content,
+  }
+  const answered = await composeMessage({ ...message, replyTo: 'People <people@dropway.test>' })
+  expect(answered.toString()).toMatch(/^Reply-To: People <people@dropway\.test>\r$/m)
+  expect((await composeMessage(message)).toString()).not.toMatch(/^Reply-To/m)
+})
+
 describe('every mail', () => {
   test.each(Object.keys(samples) as MailTemplate[])(
     '%s has a subject and the same words in both parts',

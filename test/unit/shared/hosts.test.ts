@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { isHostname, parseAuthority, parsePreviewHost, previewHost, slugProblem } from '../../../shared/hosts.ts'
+import { similarSlugs } from '../../../shared/readable-slug.ts'
 
 /** A host of so many characters: labels of 63, and what is left. */
 const long = (chars: number): string => `${`${'a'.repeat(63)}.`.repeat(3)}${'b'.repeat(chars - 192)}`
@@ -90,4 +91,20 @@ describe('preview addresses', () => {
     ['1-a', undefined],
     ['x1--a', undefined],
   ])('%s is of version %s', (host, version) => expect(parsePreviewHost(host)?.versionNumber).toBe(version))
+})
+
+test.each([
+  ['holiday', ['holiday-2', 'my-holiday', 'the-holiday', 'holiday-site', 'holiday-page']],
+  ['Über Uns!', ['uber-uns', 'uber-uns-2', 'my-uber-uns', 'the-uber-uns', 'uber-uns-site', 'uber-uns-page']],
+  ['--a', ['a-2', 'my-a', 'the-a', 'a-site', 'a-page']],
+  ['admin', ['admin-2', 'my-admin', 'the-admin', 'admin-site', 'admin-page']],
+  ['', []],
+])('what is like %j can be offered instead', (text, others) => {
+  expect(similarSlugs(text)).toEqual(others)
+})
+
+test('what is like a long name is short enough', () => {
+  const others = similarSlugs('x'.repeat(80))
+  expect(others.length).toBe(6)
+  for (const slug of others) expect(slug.length).toBeLessThanOrEqual(63)
 })

@@ -21,6 +21,7 @@ import {
   type AppEntry,
 } from './account-view.ts'
 import { messagePage } from '../parts/message-page.ts'
+import { nameOf } from '../parts/words.ts'
 import { organisationRoutes } from './organisation-pages.ts'
 import { planRoutes } from './plan-pages.ts'
 
@@ -168,7 +169,7 @@ function appRoutes(
   ]
 }
 
-function logRoutes({ sql, clock }: DashboardServices, { accountPage: page }: Handlers): Route[] {
+function logRoutes({ sql, sites, clock }: DashboardServices, { accountPage: page }: Handlers): Route[] {
   return [
     page('/account/log', async ({ request, actor }) => {
       if (!may(actor.role, 'read_audit_log'))
@@ -178,7 +179,8 @@ function logRoutes({ sql, clock }: DashboardServices, { accountPage: page }: Han
         limit: 50,
         ...(Number.isInteger(before) && before > 0 ? { before } : {}),
       })
-      return accountPage('/log', logBody(entries, clock.now()))
+      const drops = new Map((await sites.list(actor)).map((site) => [site.id, nameOf(site)]))
+      return accountPage('/log', logBody(entries, drops, clock.now()))
     }),
   ]
 }

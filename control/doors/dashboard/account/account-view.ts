@@ -7,6 +7,7 @@ import type { SessionEntry } from '../../../people/accounts/contract.ts'
 import type { AuditPage } from '../../../people/audit/audit.ts'
 import type { Bill } from '../../../ground/mail/templates.ts'
 import { csrfField, type AccountViewer, type Page, type Viewer } from '../frame/layout.ts'
+import { deedInWords, whoInWords, type DropNames } from './audit-words.ts'
 import { confirmCard } from '../parts/confirm-card.ts'
 import { formAt } from '../parts/form-fields.ts'
 import { copyRow } from '../parts/publish-result.ts'
@@ -338,7 +339,7 @@ export function appsBody(apps: readonly AppEntry[], options: { baseUrl: string; 
   `
 }
 
-export function logBody(page: AuditPage, now: number): Html {
+export function logBody(page: AuditPage, drops: DropNames, now: number): Html {
   return html`
     <p class="soft">Who did what in this organisation, newest first.</p>
     ${
@@ -360,12 +361,9 @@ export function logBody(page: AuditPage, now: number): Html {
                 (entry) => html`
                   <tr>
                     <td class="nowrap">${timeAgo(entry.at, now)}</td>
-                    <td>${entry.actor}</td>
-                    <td>
-                      <code>${entry.action}</code>
-                      <span class="small soft">${entry.subject}${detailInWords(entry.detail)}</span>
-                    </td>
-                    <td class="small soft">${entry.ip ?? ''}</td>
+                    <td>${whoInWords(entry.actor)}</td>
+                    <td>${deedInWords(entry, drops)}</td>
+                    <td class="small soft"${entry.ip !== null && html` data-label="From"`}>${entry.ip}</td>
                   </tr>
                 `,
               )}
@@ -378,16 +376,6 @@ export function logBody(page: AuditPage, now: number): Html {
       html`<p><a class="button" href="/account/log?before=${page.next}">Older entries</a></p>`
     }
   `
-}
-
-function detailInWords(detail: Readonly<Record<string, unknown>>): string {
-  const facts = Object.entries(detail).filter(([, value]) => value !== null && value !== '')
-  return facts.length === 0 ? '' : ` (${facts.map(([name, value]) => `${name}: ${valueInWords(value)}`).join('; ')})`
-}
-
-function valueInWords(value: unknown): string {
-  if (Array.isArray(value)) return value.join(', ')
-  return typeof value === 'object' ? JSON.stringify(value) : `${value as string | number | boolean}`
 }
 
 /** `ending`: what is paid for and ends with the account; `keptMs`: how long logs still name the person. */

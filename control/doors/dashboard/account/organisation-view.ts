@@ -9,7 +9,7 @@ import { csrfField, type Viewer } from '../frame/layout.ts'
 import { endingSubscriptions } from './account-view.ts'
 import { confirmCard } from '../parts/confirm-card.ts'
 import { formAt, type PageForm } from '../parts/form-fields.ts'
-import { spoken, timeAgo } from '../parts/words.ts'
+import { dayInWords, spoken, timeAgo } from '../parts/words.ts'
 
 const HOME = '/account/organisation'
 
@@ -227,8 +227,8 @@ function inviteCard(viewer: Viewer, view: OrganisationPage): Html {
             ${view.invitations.map(
               (invitation) => html`
                 <li class="cluster spread">
-                  <span>${invitation.email}, ${invitation.role} <span class="small soft">until
-                  ${timeAgo(invitation.expiresAt, view.now)}</span></span>
+                  <span>${invitation.email}, ${invitation.role} <span class="small soft">works
+                  until ${dayInWords(invitation.expiresAt)}</span></span>
                   <form method="post" action="/account/organisation/uninvite">
                     ${csrfField(viewer)}
                     <input type="hidden" name="id" value="${invitation.id}">

@@ -8,7 +8,7 @@ import type { Sites } from '../../../drops/sites/sites.ts'
 import { csrfField, type AccountViewer, type Viewer } from '../frame/layout.ts'
 import { formAt } from '../parts/form-fields.ts'
 import { planTable, type Lifetimes } from '../parts/plan-table.ts'
-import { bytesInWords, countInWords, dayInWords, nameOf } from '../parts/words.ts'
+import { bytesInWords, countInWords, dayInWords, money, nameOf } from '../parts/words.ts'
 
 export interface UsagePage {
   readonly plan: PlanName
@@ -48,7 +48,7 @@ export function usageBody(viewer: AccountViewer, view: UsagePage): Html {
     ${payment(viewer, view)}
     <section class="section" aria-labelledby="compare">
       <h2 id="compare">All plans</h2>
-      ${planTable(view.lifetimes)}
+      ${planTable({ lifetimes: view.lifetimes, currency: view.billing.currency, current: view.plan })}
     </section>
   `
 }
@@ -228,13 +228,4 @@ function priceOf({ plan, billing }: UsagePage): string {
   return billing.interval === 'annual'
     ? `${money(price.annual, billing.currency)} a year`
     : `${money(price.monthly, billing.currency)} a month`
-}
-
-function money(amount: number, currency: string): string {
-  const format = new Intl.NumberFormat('en', {
-    style: 'currency',
-    currency: currency.toUpperCase(),
-    maximumFractionDigits: 0,
-  })
-  return format.format(amount)
 }

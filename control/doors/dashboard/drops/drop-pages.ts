@@ -9,6 +9,7 @@ import { json, noContent, seeOther } from '../../../ground/http/reply.ts'
 import type { PathParams, Route } from '../../../ground/http/route.ts'
 import { flashOf } from '../frame/flash.ts'
 import {
+  problemText,
   isFragment,
   orShow,
   type AccountRequest,
@@ -19,6 +20,7 @@ import {
 import { findTemplateFill } from '../templates/queries.ts'
 import { dailyViewsOf, findTakedownReason } from './queries.ts'
 import { createOwnPublishing } from '../publish/own-drops.ts'
+import type { Limit } from '../../../ground/http/limits/sliding-window.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { siteVersionsPage, siteChangesPage } from './versions-view.ts'
 import { siteViewsPage } from './views-view.ts'
@@ -30,6 +32,11 @@ const SPARKLINE_DAYS = 30
 /** A text that is edited in a page is read and sent as a whole. */
 const MAX_EDITED_BYTES = 1_000_000
 const VIEW_SPANS: readonly [number, ...number[]] = [30, 90]
+
+/** A person who types without pause asks about three times a second. */
+const ADDRESS_LIMIT: Limit = { points: 900, windowSeconds: 300 }
+/** What is longer is no address, and its refusal says the same. */
+const MAX_LOOKED_CHARS = 200
 
 interface OfSite {
   readonly params: { readonly id: string }
@@ -63,13 +70,12 @@ function listRoutes(services: DashboardServices, handlers: Handlers): Route[] {
       const search = (request.query.get('q') ?? '').trim()
       const all = await sites.list(actor)
       const shown = all.filter((site) => matches(site, search))
-      const active = all.filter((site) => site.state !== 'paused').length
       return {
         ...sitesPage(viewer, {
           sites: await withViews(shown),
           total: all.length,
           search,
-          usage: { used: active, limit: plans[actor.plan].activeDrops },
+          usage: (await sites.usage(actor)).drops,
           now: clock.now(),
         }),
         ...flashOf(request),
@@ -154,6 +160,16 @@ function publishRoutes(services: DashboardServices, handlers: Handlers): Route[]
   }
 
   return [
+    // What the address field asks while it is typed into.
+    handlers.accountPage('/sites/address', async ({ request, actor }) => {
+      await services.limiter.consume('address', actor.userId, ADDRESS_LIMIT)
+      const looked = await sites.lookAtSlug(
+        actor,
+        (request.query.get('slug') ?? '').trim().slice(0, MAX_LOOKED_CHARS),
+        request.query.get('site') ?? undefined,
+      )
+      return json(200, looked ? { problem: problemText(looked.refusal), others: looked.others } : {})
+    }),
     handlers.accountPage('/sites/new', ({ viewer }) => newSitePage(viewer, { sitesDomain: config.sitesDomain })),
     publishForm('/sites/new', { on: '/sites/new' }, own.publishNew),
     handlers.accountPage('/sites/:id', (asked) => showSite(asked)),
@@ -190,11 +206,11 @@ function versionRoutes({ sites, versions, clock }: DashboardServices, handlers: 
     }),
     handlers.accountPage('/sites/:id/versions/:version', async ({ viewer, actor, params }) => {
       const { id, version: versionId } = params
-      const changes = await versions.changes(actor, id, versionId)
+      const comparison = await versions.compare(actor, id, versionId)
       const [site, list] = await Promise.all([sites.get(actor, id), versions.list(actor, id)])
       const version = list.find((entry) => entry.version_id === versionId)
       if (!version) throw errors.notFound('version')
-      return siteChangesPage(viewer, { site, version, changes })
+      return siteChangesPage(viewer, { site, version, comparison })
     }),
     handlers.accountForm('/sites/:id/versions/:version/promote', PROMOTE_FORM, async ({ actor, params }) => {
       await versions.promote(actor, params.id, params.version)

@@ -8,7 +8,7 @@ import { sparkline } from '../parts/charts.ts'
 import { ALLOW_SECRETS } from '../publish/received.ts'
 import { formAt, type PageForm } from '../parts/form-fields.ts'
 import { dropZone, pasteField, publishProgress, publishTerms } from '../parts/drop-zone.ts'
-import { nameOf, shortAddress, stateTag, timeAgo } from '../parts/words.ts'
+import { countInWords, nameOf, shortAddress, stateTag, timeAgo } from '../parts/words.ts'
 
 export interface ListedSite {
   readonly site: ApiSite
@@ -33,7 +33,7 @@ export function sitesPage(viewer: AccountViewer, list: SitesList): Omit<Page, 'f
       <div class="head">
         <div>
           <h1>Drops</h1>
-          <p class="soft">${list.usage.used} of ${list.usage.limit} active</p>
+          <p class="soft">${activeInWords(list.usage)}</p>
         </div>
         <a class="button primary" href="/sites/new">New drop</a>
       </div>
@@ -54,6 +54,13 @@ export function sitesPage(viewer: AccountViewer, list: SitesList): Omit<Page, 'f
       }
     `,
   }
+}
+
+/** After a plan has ended there may be more than it allows. */
+function activeInWords({ used, limit }: SitesList['usage']): string {
+  return used > limit
+    ? `${countInWords(used, 'active drop')}; your plan has room for ${limit}`
+    : `${used} of ${limit} active`
 }
 
 function searchForm(search: string): Html {
@@ -127,7 +134,7 @@ export function newSitePage(viewer: AccountViewer, { sitesDomain }: { sitesDomai
   return {
     title: 'New drop',
     section: 'sites',
-    scripts: ['publish'],
+    scripts: ['publish', 'address'],
     body: html`
       <div class="head">
         <div>

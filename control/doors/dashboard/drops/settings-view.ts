@@ -21,6 +21,7 @@ export function siteSettingsPage(viewer: Viewer, view: SiteSettings): Page {
   const formOf = (name: string): PageForm => formAt(viewer, `/sites/${site.id}/settings/${name}`)
   return sitePage(site, '/settings', {
     flash: view.flash,
+    scripts: ['address'],
     body: html`${card(formOf('general'), 'General', (form) => general(form, view))}
       ${card(formOf('behaviour'), 'Behaviour', (form) => behaviour(form, site))}
       ${

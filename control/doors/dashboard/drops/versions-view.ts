@@ -1,9 +1,11 @@
 /** Every retained version, newest first; one click away from being live, after a look at what that changes. */
 import { html, type Html } from '../../../../shared/pages/html.ts'
-import type { Changes, ApiSite, VersionEntry } from '../../../drops/sites/schemas.ts'
+import type { ApiSite, VersionEntry } from '../../../drops/sites/schemas.ts'
+import type { Comparison } from '../../../drops/sites/versions/versions.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { reportList } from './publish-view.ts'
 import { sitePage } from './drop-frame.ts'
+import { diffLines, type DiffLine } from './text-diff.ts'
 import { bytesInWords, countInWords, spoken, timeAgo } from '../parts/words.ts'
 
 export interface SiteVersions {
@@ -76,11 +78,10 @@ function row(viewer: Viewer, { site, now }: SiteVersions, version: VersionEntry)
             version.preview_url !== null &&
             html`<a class="button small" href="${version.preview_url}">Preview${spoken(`version ${version.version_number}`)}</a>`
           }
-          ${
-            !version.live &&
-            html`<a class="button small" href="/sites/${site.id}/versions/${version.version_id}">What
-              changes${spoken(`with version ${version.version_number}`)}</a>${promoteForm(viewer, site, version, 'small')}`
-          }
+          <a class="button small" href="/sites/${site.id}/versions/${version.version_id}">${
+            version.live ? 'What changed' : 'What changes'
+          }${spoken(`with version ${version.version_number}`)}</a>
+          ${!version.live && promoteForm(viewer, site, version, 'small')}
         </div>
       </td>
     </tr>
@@ -101,7 +102,7 @@ function promoteForm(viewer: Viewer, site: ApiSite, version: VersionEntry, size:
   return html`
     <form method="post" action="/sites/${site.id}/versions/${version.version_id}/promote">
       ${csrfField(viewer)}
-      <button class="button primary ${size}">Make live${spoken(`version ${version.version_number}`)}</button>
+      <button class="button ${size === '' && 'primary'} ${size}">Make live${spoken(`version ${version.version_number}`)}</button>
     </form>
   `
 }
@@ -111,9 +112,10 @@ const SHOWN_PATHS = 200
 
 export function siteChangesPage(
   viewer: Viewer,
-  view: { site: ApiSite; version: VersionEntry; changes: Changes },
+  view: { site: ApiSite; version: VersionEntry; comparison: Comparison },
 ): Page {
-  const { site, version, changes } = view
+  const { site, version, comparison } = view
+  const { changes, texts } = comparison
   const total = changes.added.length + changes.changed.length + changes.removed.length
   const list = (kind: 'added' | 'changed' | 'removed', sign: string): readonly Html[] =>
     changes[kind].slice(0, SHOWN_PATHS).map(
@@ -127,14 +129,14 @@ export function siteChangesPage(
   return sitePage(site, '/versions', {
     body: html`
       <section class="card" aria-labelledby="changes">
-        <h2 id="changes">What version ${version.version_number} would change</h2>
+        <h2 id="changes">What version ${version.version_number} ${version.live ? 'changed' : 'would change'}</h2>
         ${
           total === 0
-            ? html`<p>Nothing: it has the same files as the live version.</p>`
+            ? html`<p>Nothing: it has the same files as ${otherInWords(view)}.</p>`
             : html`
               <p class="soft">
                 ${countInWords(changes.added.length, 'file')} added, ${changes.changed.length} changed,
-                ${changes.removed.length} removed, compared with what is live.
+                ${changes.removed.length} removed, compared with ${otherInWords(view)}.
               </p>
               <ul class="changes">
                 ${list('added', '+')}
@@ -149,6 +151,46 @@ export function siteChangesPage(
           <a class="button quiet" href="/sites/${site.id}/versions">Back</a>
         </div>
       </section>
+      ${texts.map(({ path, before, after }) => textChange(path, diffLines(before, after)))}
     `,
   })
+}
+
+function otherInWords({ version, comparison }: { version: VersionEntry; comparison: Comparison }): string {
+  if (comparison.with === undefined) return 'nothing: it is the first that is kept'
+  return version.live
+    ? `version ${comparison.with}, which was there before`
+    : `version ${comparison.with}, which is live`
+}
+
+const SIGNS = { added: '+', removed: '−', same: ' ' } as const
+/** Lines around a change, and of one file at most: the preview shows the rest. */
+const SHOWN_AROUND = 2
+const SHOWN_LINES = 300
+const SHOWN_LINE_CHARS = 300
+
+function textChange(path: string, lines: readonly DiffLine[]): Html {
+  const near = new Set(
+    lines.flatMap(({ kind }, index) =>
+      kind === 'same' ? [] : Array.from({ length: 2 * SHOWN_AROUND + 1 }, (_, offset) => index - SHOWN_AROUND + offset),
+    ),
+  )
+  const shown = lines.flatMap((line, index) => (near.has(index) ? [{ ...line, isAfterGap: !near.has(index - 1) }] : []))
+  return html`
+    <section class="card" aria-label="Changes of ${path}">
+      <h3><code>${path}</code></h3>
+      <div class="diff" tabindex="0" role="region" aria-label="Lines of ${path}">
+        ${shown.slice(0, SHOWN_LINES).map(
+          ({ kind, text, isAfterGap }, index) => html`${isAfterGap && index > 0 && html`<div class="gap">…</div>`}<div
+              class="${kind}"><span aria-hidden="true">${SIGNS[kind]} </span>${
+                kind !== 'same' && html`<span class="visually-hidden">${kind}: </span>`
+              }${text.slice(0, SHOWN_LINE_CHARS)}${text.length > SHOWN_LINE_CHARS && '…'}</div>`,
+        )}
+      </div>
+      ${
+        shown.length > SHOWN_LINES &&
+        html`<p class="hint">${countInWords(shown.length - SHOWN_LINES, 'more line')} not shown.</p>`
+      }
+    </section>
+  `
 }

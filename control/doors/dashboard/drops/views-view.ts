@@ -16,7 +16,7 @@ export function siteViewsPage(view: { site: ApiSite; days: readonly Day[] }): Pa
       <section class="card" aria-labelledby="views">
         <div class="head">
           <h2 id="views">${countInWords(total, 'page view')}</h2>
-          <ul class="side">${[link(30), link(90)]}</ul>
+          <ul class="choices" aria-label="Time shown">${[link(30), link(90)]}</ul>
         </div>
         ${viewsChart(days)}
         <p class="hint">

@@ -47,9 +47,12 @@ export interface DashboardServices {
   readonly organisations: Organisations
   readonly sites: Pick<
     Sites,
-    'choose' | 'list' | 'get' | 'create' | 'patch' | 'delete' | 'dailyViews' | 'organisationOf' | 'usage'
+    'choose' | 'list' | 'get' | 'create' | 'patch' | 'delete' | 'dailyViews' | 'lookAtSlug' | 'organisationOf' | 'usage'
   >
-  readonly versions: Pick<Versions, 'publish' | 'publishNew' | 'list' | 'promote' | 'changes' | 'liveManifest'>
+  readonly versions: Pick<
+    Versions,
+    'publish' | 'publishNew' | 'list' | 'promote' | 'changes' | 'compare' | 'liveManifest'
+  >
   readonly uploads: Pick<Uploads, 'requireWelcome'>
   readonly publishing: Pick<Publishing, 'receive' | 'readBlob'>
   readonly anonymous: Pick<

@@ -18,38 +18,45 @@ export function sparkline(counts: readonly number[]): Html {
 }
 
 const WIDTH = 720
-const HEIGHT = 220
-const LEFT = 40
-const BOTTOM = 24
+const HEIGHT = 240
+const TOP = 34
+const BOTTOM = 34
+/** Beside one busy day the others would vanish: a day with views is always seen. */
+const MIN_BAR = 3
 
+/** Bars over the whole width; what the lines mean stands on them, so that the text may grow on a small screen. */
 export function viewsChart(days: readonly Day[]): Html {
   const top = niceTop(Math.max(...days.map((day) => day.count), 1))
-  const slot = (WIDTH - LEFT) / days.length
-  const plot = HEIGHT - BOTTOM - 10
-  const y = (count: number): number => round(10 + plot * (1 - count / top))
+  const slot = WIDTH / days.length
+  const floor = HEIGHT - BOTTOM
+  const heightOf = (count: number): number => round((floor - TOP) * (count / top))
   const bars = days.map((day, index) => {
-    const height = round(HEIGHT - BOTTOM - y(day.count))
-    const left = round(LEFT + index * slot + slot * 0.15)
+    const height = day.count === 0 ? 0 : Math.max(MIN_BAR, heightOf(day.count))
     const title = `${dayInWords(day.day)}: ${countInWords(day.count, 'view')}`
     return html`
-<rect x="${left}" y="${y(day.count)}" width="${round(slot * 0.7)}" height="${height}" rx="2"
-        fill="currentColor"> <title>${title}</title> </rect>
+<rect x="${round(index * slot + slot * 0.15)}" y="${round(floor - height)}" width="${round(slot * 0.7)}"
+        height="${height}" rx="${round(Math.min(3, slot * 0.2))}" fill="currentColor"> <title>${title}</title> </rect>
 `
   })
-  const lines = [0, top / 2, top].map(
-    (count) => html`
-<line class="axis" x1="${LEFT}" x2="${WIDTH}" y1="${y(count)}" y2="${y(count)}"/>
-      <text x="${LEFT - 6}" y="${y(count) + 4}" text-anchor="end">${count}</text>
-`,
-  )
+  const lines = [0, top / 2, top].map((count) => {
+    const y = round(floor - heightOf(count))
+    return html`
+<line class="axis" x1="0" x2="${WIDTH}" y1="${y}" y2="${y}"/>
+      ${count > 0 && html`<text x="0" y="${y - 6}">${shortCount(count)}</text>`}
+`
+  })
   const total = days.reduce((sum, day) => sum + day.count, 0)
   return html`<svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img"
       aria-label="${countInWords(total, 'view')} in ${days.length} days">
     ${lines}
     ${bars}
-    <text x="${LEFT}" y="${HEIGHT - 6}">${shortDay(days[0]?.day)}</text>
+    <text x="0" y="${HEIGHT - 6}">${shortDay(days[0]?.day)}</text>
     <text x="${WIDTH}" y="${HEIGHT - 6}" text-anchor="end">${shortDay(days.at(-1)?.day)}</text>
   </svg>`
+}
+
+function shortCount(count: number): string {
+  return new Intl.NumberFormat('en-GB', { notation: 'compact' }).format(count)
 }
 
 /** The next round number whose half is whole too. */

@@ -1,9 +1,9 @@
 /** The plan table, straight from shared/plans.ts. */
 import { durationInWords } from '../../../../shared/durations.ts'
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
-import { plans, type Plan } from '../../../../shared/plans.ts'
+import { plans, type Plan, type PlanName } from '../../../../shared/plans.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
-import { bytesInWords } from './words.ts'
+import { bytesInWords, money } from './words.ts'
 
 const SHOWN: readonly Plan[] = [plans.anonymous, plans.free, plans.plus, plans.business]
 
@@ -35,15 +35,28 @@ const ROWS: readonly (readonly [label: string, value: (plan: Plan, lifetimes: Li
   ['No Dropway badge', (plan) => yesNo(!plan.badge)],
 ]
 
-export function planTable(lifetimes: Lifetimes): Html {
+export interface PlanTable {
+  readonly lifetimes: Lifetimes
+  /** What prices are in: an account's own currency, or what it would be where the visitor is. */
+  readonly currency: string
+  /** The reader's own plan. */
+  readonly current?: PlanName
+}
+
+/** All plans side by side, on a phone too: there the name of a row stands above its four cells. */
+export function planTable({ lifetimes, currency, current }: PlanTable): Html {
+  const mark = (plan: Plan): Content => plan.name === current && html` class="current"`
   return html`
-    <div class="scroll" tabindex="0" role="region" aria-label="Plans">
       <table class="table plans">
+        <caption class="visually-hidden">Plans</caption>
         <thead>
           <tr>
             <td></td>
             ${SHOWN.map(
-              (plan) => html`<th scope="col">${plan.label}<span class="price">${priceInWords(plan)}</span></th>`,
+              (plan) =>
+                html`<th scope="col"${mark(plan)}>${plan.label}${
+                  plan.name === current && html`<span class="yours">Your plan</span>`
+                }<span class="price">${priceInWords(plan, currency)}</span></th>`,
             )}
           </tr>
         </thead>
@@ -51,21 +64,20 @@ export function planTable(lifetimes: Lifetimes): Html {
           ${ROWS.map(
             ([label, value]) => html`<tr>
                 <th scope="row">${label}</th>
-                ${SHOWN.map((plan) => html`<td>${value(plan, lifetimes)}</td>`)}
+                ${SHOWN.map((plan) => html`<td${mark(plan)}>${value(plan, lifetimes)}</td>`)}
               </tr>
               \n`,
           )}
         </tbody>
       </table>
-    </div>
   `
 }
 
-function priceInWords(plan: Plan): string {
+function priceInWords(plan: Plan, currency: string): string {
   if (plan.name === 'anonymous') return 'no sign-up'
   if (!plan.price) return 'no longer sold'
   if (plan.price.monthly === 0) return 'free'
-  return `${plan.price.monthly} a month, or ${plan.price.annual} a year`
+  return `${money(plan.price.monthly, currency)} a month, or ${money(plan.price.annual, currency)} a year`
 }
 
 function limit(value: number): Content {

@@ -24,6 +24,16 @@ export function countInWords(count: number, noun: string, plural = `${noun}s`): 
   return `${count.toLocaleString('en-GB')} ${count === 1 ? noun : plural}`
 }
 
+/** Whole units of a currency, as prices of plans are. */
+export function money(amount: number, currency: string): string {
+  const format = new Intl.NumberFormat('en', {
+    style: 'currency',
+    currency: currency.toUpperCase(),
+    maximumFractionDigits: 0,
+  })
+  return format.format(amount)
+}
+
 const UNITS: readonly (readonly [ms: number, unit: Intl.RelativeTimeFormatUnit])[] = [
   [365 * DAY_MS, 'year'],
   [30 * DAY_MS, 'month'],

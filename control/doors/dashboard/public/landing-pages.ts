@@ -3,6 +3,7 @@ import { ApiError, errors } from '../../../../shared/errors.ts'
 import { html } from '../../../../shared/pages/html.ts'
 import { json, seeOther } from '../../../ground/http/reply.ts'
 import type { Reply, Request, Route } from '../../../ground/http/route.ts'
+import { currencyOf, resolveCountry } from '../../../people/organisations/countries.ts'
 import type { Publisher } from '../../../drops/anonymous/anonymous.ts'
 import {
   isFragment,
@@ -112,7 +113,10 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
   return [
     handlers.page('/', async ({ request, viewer }) => {
       const drops = await dropsOf(request)
-      return { ...landingPage(viewer, { stamp: stamp(), drops, now: clock.now(), lifetimes: config }), canonical: '/' }
+      const { geoCountry: geo, acceptLanguage } = services.accounts.circumstancesOf(request)
+      const currency = currencyOf(resolveCountry({ geo, acceptLanguage }))
+      const page = landingPage(viewer, { stamp: stamp(), drops, now: clock.now(), lifetimes: config, currency })
+      return { ...page, canonical: '/' }
     }),
     handlers.page('/published', showResult),
     handlers.form('/drop/delete', { on: '/' }, async ({ request, form }) => {

@@ -28,6 +28,7 @@ export interface Landing extends DropForm {
   readonly drops: readonly RememberedDrop[]
   readonly now: number
   readonly lifetimes: Lifetimes
+  readonly currency: string
 }
 
 export function landingPage(viewer: Viewer, form: Landing): Page {
@@ -54,7 +55,7 @@ export function landingPage(viewer: Viewer, form: Landing): Page {
       ${features()}
       <section class="section" aria-labelledby="plans">
         <h2 id="plans">Plans</h2>
-        ${planTable(form.lifetimes)}
+        ${planTable(form)}
         <p class="soft small">
           Yearly plans are paid up front. VAT is added where it applies. You can export everything at any
           time.

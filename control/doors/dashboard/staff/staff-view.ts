@@ -25,9 +25,9 @@ export function staffPage(viewer: Viewer, view: StaffPage): Page {
       <section class="section" aria-labelledby="search">
         <h2 id="search">Find a drop</h2>
         <form class="search" role="search" method="get" action="/staff">
-          <label class="visually-hidden" for="q">Slug, domain or e-mail</label>
+          <label class="visually-hidden" for="q">Address, domain or e-mail</label>
           <input class="input" id="q" type="search" name="q" value="${view.search}"
-              placeholder="Slug, domain or e-mail">
+              placeholder="Address, domain or e-mail">
           <button class="button">Search</button>
         </form>
         ${

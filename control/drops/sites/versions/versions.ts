@@ -38,7 +38,7 @@ interface VersionsDependencies {
   events: Pick<Events, 'propagate'>
   refreshRoutes: RefreshRoutes
   audit: Audit
-  publishing: Pick<Publishing, 'readManifest' | 'refine'>
+  publishing: Pick<Publishing, 'readManifest' | 'readBlob' | 'refine'>
   sites: Pick<Sites, 'add' | 'lockOrganisation' | 'lockOwn' | 'requireOwn'>
   config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>
 }
@@ -131,6 +131,8 @@ export interface Versions {
   promote(actor: Actor, siteId: string, versionId: string): Promise<Propagated<ApiVersion>>
   /** What visitors would notice if this version replaced the live one. */
   changes(actor: Actor, siteId: string, versionId: string): Promise<Changes>
+  /** What a version changed or would change, with the texts: the live one beside the one before it, others beside it. */
+  compare(actor: Actor, siteId: string, versionId: string): Promise<Comparison>
   /** Compresses harder what has gone live since the last run. A version keeps its id, number and content. */
   refineDue(stopping: AbortSignal): Promise<number>
 }
@@ -337,6 +339,28 @@ export function createVersions({
     return version
   }
 
+  async function changedTexts(
+    from: Manifest | undefined,
+    to: Manifest,
+    paths: readonly string[],
+  ): Promise<Comparison['texts']> {
+    const [before, after] = [new Map(from?.files), new Map(to.files)]
+    const readable = paths.filter(
+      (path) =>
+        TEXT_PATH.test(path) &&
+        Math.max(before.get(path)?.size ?? Infinity, after.get(path)?.size ?? Infinity) <= MAX_TEXT_BYTES,
+    )
+    const read = async (files: typeof before, path: string): Promise<string> => {
+      const hash = files.get(path)?.hash
+      return hash === undefined ? '' : (await publishing.readBlob(hash)).toString()
+    }
+    return Promise.all(
+      readable
+        .slice(0, MAX_TEXTS)
+        .map(async (path) => ({ path, before: await read(before, path), after: await read(after, path) })),
+    )
+  }
+
   async function liveManifestHash(site: Pick<SiteFacts, 'id' | 'live_version_id'>): Promise<string | undefined> {
     const retained = await queries.retainedVersions(sql, site.id)
     return retained.find((version) => version.id === site.live_version_id)?.manifest_hash
@@ -467,6 +491,20 @@ export function createVersions({
       )
     },
 
+    async compare(actor, siteId, versionId) {
+      const site = await sites.requireOwn(sql, actor, siteId)
+      const kept = (await queries.listVersions(sql, siteId)).toSorted((one, other) => one.number - other.number)
+      const at = kept.findIndex(({ id }) => id === versionId)
+      const version = kept[at]
+      if (!version) throw errors.notFound('version')
+      const isLive = versionId === site.live_version_id
+      const other = isLive ? kept[at - 1] : kept.find(({ id }) => id === site.live_version_id)
+      const from = other && (await publishing.readManifest(other.manifest_hash))
+      const to = await publishing.readManifest(version.manifest_hash)
+      const changes = compareManifests(from, to)
+      return { with: other?.number, changes, texts: await changedTexts(from, to, changes.changed) }
+    },
+
     async refineDue(stopping) {
       let count = 0
       while (!stopping.aborted) {
@@ -501,6 +539,18 @@ function reportFor({ warnings, blocked }: PreparedVersion['report'], isClientRou
     warnings: warnings.filter((warning) => !isClientRouted || warning.code !== 'missing_page'),
   }
 }
+
+export interface Comparison {
+  /** Number of the version that it is compared with; undefined when there is none. */
+  readonly with: number | undefined
+  readonly changes: Changes
+  /** Changed files that people read, as they were and are. Not more than a page can show. */
+  readonly texts: readonly { readonly path: string; readonly before: string; readonly after: string }[]
+}
+
+const TEXT_PATH = /\.(?:html?|css|js|mjs|md|markdown|txt|json|svg|xml)$|(?:^|\/)_(?:redirects|headers)$/i
+const MAX_TEXTS = 8
+const MAX_TEXT_BYTES = 200_000
 
 export function compareManifests(from: Manifest | undefined, to: Manifest): Changes {
   const before = new Map(from?.files.map(([path, file]) => [path, file.hash]))
