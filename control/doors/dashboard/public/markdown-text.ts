@@ -1,4 +1,5 @@
 /** Our own Markdown texts, and the operator's, as part of a page: settings at the top, facts filled in, rendered once. */
+import { before } from '../../../../shared/before.ts'
 import { escape, raw, type Html } from '../../../../shared/pages/html.ts'
 import { textOf } from '../../../drops/publishing/html/text.ts'
 import { renderBody, withoutFrontMatter } from '../../../drops/publishing/markdown/markdown.ts'
@@ -19,17 +20,36 @@ export type Facts = Readonly<Record<string, string>>
 export function renderText(source: string, facts: Facts, fallbackTitle: string): MarkdownText {
   const filled = source.replace(/\{\{([a-z_]+)\}\}/g, (whole, name: string) => facts[name] ?? whole)
   const { html } = renderBody(withoutFrontMatter(filled))
-  const heading = /<h1 id="[^"]*">(.*?)<a class="anchor"[^>]*>#<\/a><\/h1>\n?/s.exec(html)
-  const body = heading ? html.replace(heading[0], '') : html
+  const { heading, body } = splitHeading(html)
   return {
-    title: heading ? textOf(heading[1] ?? '') : fallbackTitle,
-    description: /^description: *(.+)$/m.exec(frontMatterOf(filled))?.[1],
+    title: heading === undefined ? fallbackTitle : textOf(before(heading, ANCHOR)),
+    description: descriptionOf(frontMatterOf(filled)),
     body: raw(reachable(body)),
-    contents: [...body.matchAll(/<h2 id="([^"]*)">(.*?)<a class="anchor"/g)].map(([, id = '', text = '']) => ({
-      id,
-      text: textOf(text),
-    })),
+    contents: body
+      .split('<h2 id="')
+      .slice(1)
+      .map((part) => {
+        const id = before(part, '"')
+        return { id, text: textOf(`<h2 id="${before(part, ANCHOR)}`) }
+      }),
   }
+}
+
+/** Where a heading's link to itself begins. */
+const ANCHOR = '<a class="anchor"'
+
+/** The first heading of the first rank, and all around it. */
+function splitHeading(html: string): { heading: string | undefined; body: string } {
+  const start = html.indexOf('<h1 id="')
+  const end = html.indexOf('</h1>', start)
+  if (start < 0 || end < 0) return { heading: undefined, body: html }
+  return { heading: html.slice(start, end), body: html.slice(0, start) + html.slice(end + '</h1>'.length) }
+}
+
+function descriptionOf(settings: string): string | undefined {
+  const name = 'description:'
+  const line = settings.split('\n').find((text) => text.startsWith(name))
+  return line?.slice(name.length).trim()
 }
 
 function frontMatterOf(source: string): string {
@@ -38,19 +58,21 @@ function frontMatterOf(source: string): string {
 
 /** What scrolls sideways can be reached by keyboard; rows of tables become cards on a phone. */
 function reachable(html: string): string {
-  return html
-    .replaceAll('<pre>', '<pre tabindex="0">')
-    .replace(
-      /<table>(.*?)<\/table>/gs,
-      (_whole, inner: string) => `<table class="table stacked">${labelled(inner)}</table>`,
-    )
+  const [first = '', ...tables] = html.replaceAll('<pre>', '<pre tabindex="0">').split('<table>')
+  return [first, ...tables.map(labelled)].join('<table class="table stacked">')
 }
 
-/** Each cell knows the heading of its column: as a card there is none above it. */
-function labelled(table: string): string {
-  const headings = [...table.matchAll(/<th[^>]*>(.*?)<\/th>/gs)].map(([, heading = '']) => textOf(heading))
-  return table.replace(/<tr>.*?<\/tr>/gs, (row) => {
+/** From inside a table on: each of its cells knows the heading of its column, as a card has none above it. */
+function labelled(html: string): string {
+  const table = before(html, '</table>')
+  const headings = table
+    .split('<th')
+    .slice(1)
+    .filter((part) => !part.startsWith('ead'))
+    .map((part) => textOf(`<th${before(part, '</th>')}`))
+  const rows = table.split('<tr>').map((row) => {
     let column = 0
     return row.replaceAll('<td', () => `<td data-label="${escape(headings[column++] ?? '')}"`)
   })
+  return rows.join('<tr>') + html.slice(table.length)
 }

@@ -80,9 +80,13 @@ function queryOf({ parameters = [] }: NamedOperation): string {
 }
 
 /** `/sites/{id}/versions/{version_id}` → `/sites/$SITE_ID/versions/$VERSION_ID`. */
-export function pathWithVariables(path: string): string {
-  return path.replace(/([a-z-]+)\/\{([a-z_0-9]+)\}/g, (_whole, collection: string, name: string) => {
-    const variable = name === 'id' ? `${collection.replace(/s$/, '')}_id` : name
-    return `${collection}/$${variable.toUpperCase()}`
+function pathWithVariables(path: string): string {
+  const parts = path.split('/')
+  const named = parts.map((part, index) => {
+    if (!part.startsWith('{')) return part
+    const name = part.slice(1, -1)
+    const variable = name === 'id' ? `${(parts[index - 1] ?? '').replace(/s$/, '')}_id` : name
+    return `$${variable.toUpperCase()}`
   })
+  return named.join('/')
 }
