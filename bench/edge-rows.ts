@@ -43,7 +43,7 @@ const BROWSER = {
 const file = { host: HOST, status: 200 } as const
 /** HTTP/1.1 costs Go less on arm64. */
 const H1_BAR = os.arch() === 'arm64' ? 0.6 : 0.5
-const PLAIN_PAGE = 'h2 page, plain'
+const PLAIN_PAGE = 'h2 plain page'
 
 export const rows: readonly Row[] = [
   { name: 'h1 4 kB', protocol: 'h1', path: '/4.html', ...file, hasBare: true, bars: { caddy: H1_BAR } },
@@ -54,7 +54,7 @@ export const rows: readonly Row[] = [
   { name: 'h2 200 kB', protocol: 'h2', path: '/200.html', ...file, bars: { caddy: 0.4, nginx: 0.8 } },
   { name: PLAIN_PAGE, protocol: 'h2', path: '/page.html', ...file, headers: BROWSER },
   {
-    name: 'h2 page, snippets',
+    name: 'h2 page with snippets',
     protocol: 'h2',
     host: SNIPPETS_HOST,
     path: '/page.html',
@@ -63,7 +63,7 @@ export const rows: readonly Row[] = [
     ownBar: { row: PLAIN_PAGE, share: 1.1 },
   },
   {
-    name: 'h2 page, password',
+    name: 'h2 page with password',
     protocol: 'h2',
     host: LOCKED_HOST,
     path: '/4.html',
