@@ -165,6 +165,11 @@ const cases: Record<string, string> = {
   'end tag of the body only': '</body>',
   'doctype with a greater-than': '<!doctype html public ">"></head><body>x</body>',
   'image in the head': '<head><title>x</title><img></head><body>y</body>',
+  'a table that ends inside of a drawing': '<table><svg></table><textarea>',
+  'a block that ends inside of a formula': '<div><math></div><script>',
+  'a template that ends inside of a drawing': '<template><svg></template><textarea>',
+  'a cell that shields the block around it': '<div><table><tr><td><svg></div><textarea></svg>',
+  'text behind a template with text': '</head><template>x</template>y<frameset>',
   'null bytes': '<body>a\0b</body>',
 }
 
@@ -222,6 +227,7 @@ describe('snippets land in the head and in the body, and nothing else changes', 
           '<xmp></body></xmp>',
           '--!>',
         ],
+        ...['<ul><li>', '</li>', '<span>', '</span>', '<h2>', '</h3>', '<math>', '<foreignObject>'],
         ...['<script', '</script', '<math><mi>x</mi></math>', '<svg><foreignObject><p>x</p></foreignObject></svg>'],
       ],
     )

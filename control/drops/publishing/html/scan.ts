@@ -8,7 +8,7 @@
 import { MAX_META_POLICIES, MAX_TITLE_CHARS } from '../../../../shared/limits.ts'
 import { findRawTextEnd, isSpace, LESS_THAN, readMarkup, type Attribute, type Tag } from './tokens.ts'
 import { decodeReferences, shorten, textOf } from './text.ts'
-import { ForeignContent } from './foreign.ts'
+import { OpenElements, RAW_TEXT } from './open-elements.ts'
 
 export interface MetaPolicy {
   readonly policy: string
@@ -50,11 +50,6 @@ const MAX_HEADING_BYTES = 2000
 const MAX_DESCRIPTION_CHARS = 300
 /** Longer ones are not written by hand. */
 const MAX_CONTENT_TYPE_CHARS = 1000
-
-const RAW_TEXT: ReadonlySet<string> = new Set(
-  // noscript: a browser with scripting reads it as text.
-  ['script', 'style', 'title', 'textarea', 'xmp', 'iframe', 'noembed', 'noframes', 'noscript'],
-)
 
 /** Start tags that leave the parser in the head. */
 const HEAD_TAGS: ReadonlySet<string> = new Set(
@@ -101,7 +96,7 @@ function hasUtf8Mark(bytes: Buffer): boolean {
 
 class PageScanner {
   readonly #bytes: Buffer
-  readonly #foreign = new ForeignContent()
+  readonly #open = new OpenElements()
   #at: number
   #head: number | undefined
   #lastBodyEnd: number | undefined
@@ -151,7 +146,7 @@ class PageScanner {
       const lessThan = this.#bytes.indexOf(LESS_THAN, this.#at)
       this.#text(this.#at, lessThan < 0 ? this.#bytes.length : lessThan)
       if (lessThan < 0) return this.#bytes.length
-      const markup = readMarkup(this.#bytes, lessThan, this.#foreign.isCurrent)
+      const markup = readMarkup(this.#bytes, lessThan, this.#open.isForeign)
       switch (markup.kind) {
         case 'unfinished':
           return lessThan
@@ -160,7 +155,7 @@ class PageScanner {
           this.#at = lessThan + 1
           break
         case 'other':
-          if (this.#foreign.isCurrent && this.#isCdata(lessThan)) this.#visibleText(lessThan)
+          if (this.#open.isForeign && this.#isCdata(lessThan)) this.#visibleText(lessThan)
           this.#at = markup.end
           break
         case 'end':
@@ -181,8 +176,8 @@ class PageScanner {
   }
 
   #text(from: number, to: number): void {
-    // Only until it has had its effect: once the head is over and no frameset can come, text decides nothing.
-    if (this.#head !== undefined && !this.#framesetOk) return
+    // Only until it has had its effect: once the body has begun and no frameset can come, text decides nothing.
+    if (this.#bodyStarted && !this.#framesetOk) return
     for (let at = from; at < to; at++) if (!isSpace(this.#bytes[at])) return this.#visibleText(at)
   }
 
@@ -202,7 +197,7 @@ class PageScanner {
   }
 
   #endTag(tag: Tag): void {
-    if (this.#foreign.isOpen && this.#foreign.endTag(tag.name)) return
+    if (this.#open.endTag(tag.name)) return
     if (tag.name === 'template') {
       if (this.#templates > 0) this.#templates--
       return
@@ -219,7 +214,7 @@ class PageScanner {
   #startTag(tag: Tag): boolean {
     this.#collectLinks(tag)
     this.#at = tag.end
-    if (this.#foreign.isCurrent && this.#foreign.startTag(tag, (name) => this.#value(tag, name))) return true
+    if (this.#open.startTag(tag, (name) => this.#value(tag, name))) return true
     this.#buildPage(tag)
     if (tag.name === 'plaintext') return false
     return RAW_TEXT.has(tag.name) ? this.#rawText(tag) : true
@@ -230,10 +225,6 @@ class PageScanner {
     else if (!this.#staysInHead(tag.name)) this.#startBody(tag.start)
     if (this.#barsFrameset(tag)) this.#framesetOk = false
     switch (tag.name) {
-      case 'svg':
-      case 'math':
-        this.#foreign.enter(tag)
-        break
       case 'template':
         if (this.#templates++ === 0) this.#templateStart = tag.start
         break
