@@ -233,7 +233,7 @@ describe('with an account', () => {
     await session.send('Network.emulateNetworkConditions', line)
     await dropOnWindow(page, [await layOfSize('film.mp4', 5_000_000)])
     await page.getByText(/^\d+ %, .* of 5\.0 MB$/).waitFor()
-    expect(await page.getByRole('status').innerText()).toContain('Sending film.mp4 (5.0 MB)')
+    await page.getByRole('status').filter({ hasText: 'Sending film.mp4 (5.0 MB)' }).waitFor()
     expect(await page.locator('[data-zone]').isVisible()).toBe(false)
     await keepScreenshot(page, 'by-hand-progress-390-dark')
     const asked = page.waitForEvent('dialog')

@@ -80,8 +80,9 @@ const OUTPUT = fileURLToPath(new URL('../output/screenshots/', import.meta.url))
 /** The rest of a very long page looks like its beginning. */
 const MAX_SCREENSHOT_PX = 2400
 
-/** Kept as test output, so that a person can look at what the tests saw. */
+/** With SCREENSHOTS=1, so that a person can look at what the tests saw: drawing hundreds of pages takes minutes. */
 export async function keepScreenshot(page: Page, name: string): Promise<void> {
+  if (process.env['SCREENSHOTS'] !== '1') return
   mkdirSync(OUTPUT, { recursive: true })
   const size = (await page.evaluate('[innerWidth, document.documentElement.scrollHeight]')) as [number, number]
   await page.screenshot({
