@@ -10,9 +10,9 @@
  * starts listens then.
  *
  * Reconciling: when the epoch in Redis is not the one the replica was built from, or the log was trimmed past our
- * position, the whole snapshot is applied. Nothing is ever forgotten on the way: without an epoch (FLUSHALL, a new Redis)
- * control republishes everything first and sets the epoch as its last step; and a host that a complete snapshot does not
- * name is told to control, which says what becomes of it.
+ * position, the whole snapshot is applied. Nothing is ever forgotten on the way: without an epoch (FLUSHALL, a new Redis,
+ * one that was promoted) control republishes everything first and sets the epoch as its last step; and a host that a
+ * complete snapshot does not name is told to control, which says what becomes of it.
  *
  * A snapshot of an older history than ours, or of a rival one, is not taken: Postgres was set back and does not know it
  * yet. We say what we hold, acknowledge nothing, and wait for control to begin a history that is newer than ours.
@@ -30,6 +30,7 @@ import { encodeEdgeState } from '../../shared/live-edges.ts'
 import type { Log } from '../../shared/log.ts'
 import { pairs } from '../../shared/pairs.ts'
 import type { RedisConnection } from '../../shared/redis-commands.ts'
+import { lifeOf } from '../../shared/redis-life.ts'
 import { compareStreamIds, nextStreamId, START_OF_LOG } from '../../shared/stream.ts'
 import type { Timers } from '../../shared/timers.ts'
 import { isAbout, readLog, readSnapshot, type Read } from './read-entries.ts'
@@ -141,7 +142,7 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
   const isAsReconciled = async (): Promise<boolean> => {
     // Only this connection keeps us on the list; the one that follows can be well without it.
     if (commands.status !== 'ready') return !reconciled
-    const [epoch, isRegistered] = await Promise.all([commands.get(keys.epoch), register()])
+    const [epoch, isRegistered] = await Promise.all([completeEpoch(), register()])
     return !reconciled || (isRegistered && (epoch ?? '') === (asideFrom ?? replica.progress().epoch))
   }
   const stopHeartbeat = timers.every(EDGE_HEARTBEAT_MS, () => void heartbeat().catch(() => {}))
@@ -252,9 +253,21 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
     }
   }
 
+  /**
+   * The snapshot that Redis has all of. One that it took over from another life may lack what the other had confirmed,
+   * until control has published everything again. A control of the release before does not say in which life it did.
+   */
+  async function completeEpoch(): Promise<string | null> {
+    const [[epoch = null, lifeOfSnapshot = null], life] = await Promise.all([
+      commands.mget([keys.epoch, keys.redisLife]),
+      lifeOf(commands),
+    ])
+    return lifeOfSnapshot === null || lifeOfSnapshot === life ? epoch : null
+  }
+
   /** Brings the replica to a position from which the log can be followed without a gap. Returns where we are level. */
   async function reconcile(): Promise<string> {
-    const epoch = await commands.get(keys.epoch)
+    const epoch = await completeEpoch()
     const [first] = await commands.xrange(keys.log, '-', '+', 'COUNT', 1)
     const [tip] = await commands.xrevrange(keys.log, '+', '-', 'COUNT', 1)
     const known = replica.progress()

@@ -13,7 +13,8 @@
  * Where it looks away, and why:
  *
  *   - What was acknowledged and then lost with a database that was set back is owed by no one: Postgres is the truth. So
- *     operations that the table does not have any more raise no floor, and are judged by `honest` alone.
+ *     operations that the table does not have any more raise no floor, lower those that they had raised, and are judged
+ *     by `honest` alone.
  *   - After a restore without a trace (files put back, the same life) an operator begins a new history at the end. Such
  *     a database notices by itself what Redis says was published (`newest`); where Redis was lost in the same hour,
  *     nothing but the edges could tell, and one history's revisions are then given out twice.
@@ -81,6 +82,11 @@ export class Checker {
   setBack(before: ReadonlySet<number>, after: ReadonlySet<number>): void {
     this.#setBackAt = this.#world.now
     for (const operation of before) if (!after.has(operation)) this.#lostAt.set(operation, this.#world.now)
+    const owed = new Map<string, number>()
+    for (const { operation, host, revision } of this.#acknowledged)
+      if (after.has(operation)) owed.set(host, Math.max(owed.get(host) ?? 0, revision))
+    for (const floors of this.#floors.values())
+      for (const [host, floor] of floors) floors.set(host, Math.min(floor, owed.get(host) ?? 0))
   }
 
   /** Whether the database has not been set back since. */

@@ -168,6 +168,12 @@ export const mistakes: readonly Mistake[] = [
     'position: tip?.[0] ?? START_OF_LOG },',
     "position: (await commands.xrevrange(keys.log, '+', '-', 'COUNT', 1))[0]?.[0] ?? START_OF_LOG },",
   ),
+  mistake(
+    'a snapshot that another life of Redis left counts',
+    follower,
+    'return lifeOfSnapshot === null || lifeOfSnapshot === life ? epoch : null',
+    'return lifeOfSnapshot === null || life ? epoch : null',
+  ),
   mistake('a new epoch goes unnoticed', follower, '    reconcileNeeded = true\n    blocking?.disconnect()', ''),
   mistake(
     'an edge that stands aside does not notice that its connection is lost',

@@ -50,8 +50,8 @@ const WINDOWS_MS = [400, 1000, 2500, 5000]
 const CLUSTERED = 0.3
 const MAX_CLUSTER_GAP_MS = 60
 /**
- * Some runs have a publish that a failover of Redis takes back, with a certificate behind it in the log, or a record that
- * no edge can read while Redis refuses commands.
+ * Some runs have a publish that a failover of Redis takes back, with a certificate behind it in the log, a record that no
+ * edge can read while Redis refuses commands, or an edge that comes back to one, having missed what was before it.
  */
 const POINTED = 0.15
 const MAX_POINTED_GAP_MS = 200
@@ -85,13 +85,22 @@ export function scenarioOf(seed: number): Scenario {
     const at = random.between(FIRST_ACTION_MS, FIRST_ACTION_MS + window)
     const host = random.below(hosts)
     const change = (what: Change): Action => ({ kind: 'change', what, host, control: random.below(controls) })
-    const others: readonly Action[] = random.chance(0.5)
-      ? [
-          change('publish'),
-          { kind: 'redis failover', lost: random.between(1, 6), skewMs: 0, ms: 0 },
-          { kind: 'certificate', host },
-        ]
-      : [{ kind: 'redis refuses', ms: random.between(200, 1500) }, change('later format'), change('publish')]
+    const others = random.pick<readonly Action[]>([
+      [
+        change('publish'),
+        { kind: 'redis failover', lost: random.between(1, 6), skewMs: 0, ms: 0 },
+        { kind: 'certificate', host },
+      ],
+      [{ kind: 'redis refuses', ms: random.between(200, 1500) }, change('later format'), change('publish')],
+      [
+        change('publish'),
+        { kind: 'edge stops', which: random.below(edges), ms: random.between(300, 1500) },
+        change('publish'),
+        change('password'),
+        change('later format'),
+        { kind: 'redis failover', lost: random.between(1, 12), skewMs: 0, ms: 0 },
+      ],
+    ])
     let then = at
     for (const action of others) actions.push({ at: (then += random.below(MAX_POINTED_GAP_MS)), action })
   }

@@ -10,7 +10,7 @@ import { liveEdges, type EdgeRegistry, type LiveEdge } from '../../../shared/liv
 import type { RedisCommands } from '../../../shared/redis-commands.ts'
 import { compareStreamIds } from '../../../shared/stream.ts'
 import type { Timers } from '../../../shared/timers.ts'
-import { lifeOf } from './redis-life.ts'
+import { lifeOf } from '../../../shared/redis-life.ts'
 
 const POLL_MS = 4
 

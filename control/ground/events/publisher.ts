@@ -25,7 +25,7 @@ import {
   NO_HISTORY,
 } from './history-rules.ts'
 import type { OutboxRow, Publication, PublicationStore } from './publication.ts'
-import { lifeOf } from './redis-life.ts'
+import { lifeOf } from '../../../shared/redis-life.ts'
 
 export interface PublisherDependencies {
   readonly store: PublicationStore

@@ -2,8 +2,8 @@
  * Which life of Redis this is: a promoted replica, or a server that was started again from its file, begins another one,
  * and may lack what the last one had confirmed. Positions in the log of two lives cannot be compared.
  */
-import { keys } from '../../../shared/keys.ts'
-import type { RedisCommands } from '../../../shared/redis-commands.ts'
+import { keys } from './keys.ts'
+import type { RedisCommands } from './redis-commands.ts'
 
 /** As a script with a key, so that a cluster asks the server that has our data. */
 const READ_LIFE = `return redis.call('INFO', 'replication')`
