@@ -187,7 +187,12 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
     await acknowledge()
   }
 
+  /** Also where it ends halfway: what was applied of it is not announced by anything else. */
   async function loadSnapshot(epoch: string): Promise<void> {
+    await applySnapshot(epoch).finally(() => announce(undefined))
+  }
+
+  async function applySnapshot(epoch: string): Promise<void> {
     const history = decodeHistory(epoch)
     if (history) await replica.adopt(history)
     const [tip] = await commands.xrevrange(keys.log, '+', '-', 'COUNT', 1)
@@ -215,7 +220,6 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
     if ((await commands.get(keys.epoch)) !== epoch) throw new Error('the snapshot changed while it was read')
     tellOperator(refused)
     await replica.completeSnapshot({ epoch, position: tip?.[0] ?? START_OF_LOG }, refused)
-    await announce(undefined)
     log.info({ epoch, hosts: named.size }, 'snapshot applied')
   }
 

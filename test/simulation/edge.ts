@@ -42,6 +42,7 @@ export class SimulatedEdge {
   #workers: Worker[] = []
   #connections = new Set<SimulatedConnection>()
   #starts = 0
+  #stopping = false
   readonly #disk
   readonly #world: World
   readonly #redis: SimulatedRedis
@@ -67,6 +68,7 @@ export class SimulatedEdge {
     if (this.isRunning) return
     const process = (this.#process = { name: this.name, alive: true })
     this.id = `${this.name}-${++this.#starts}`
+    this.#stopping = false
     const replica = (this.#replica = createReplica(this.#disk.open(), { readOnly: false }))
     this.#workers = Array.from({ length: this.#workerCount }, () => this.#startWorker())
     const follower = (this.#follower = startFollower({
@@ -79,7 +81,7 @@ export class SimulatedEdge {
       logBatch: Math.min(MAX_BATCH, this.#redis.logLength),
     }))
     const listen = (): void => {
-      if (process.alive) this.listening = true
+      if (process.alive && !this.#stopping) this.listening = true
     }
     void follower.firstSync.then(listen)
     this.#world.after(FIRST_SYNC_MS, listen)
@@ -93,6 +95,7 @@ export class SimulatedEdge {
 
   async stop(): Promise<void> {
     if (!this.isRunning) return
+    this.#stopping = true
     this.listening = false
     await this.#follower!.stop()
     this.#end()

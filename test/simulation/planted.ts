@@ -148,7 +148,13 @@ export const mistakes: readonly Mistake[] = [
     'results !== null && results.every(([error]) => error === null)',
     'results !== null',
   ),
-  mistake('workers are not told of a snapshot', follower, 'await announce(undefined)', ''),
+  mistake('workers are not told of a snapshot', follower, '.finally(() => announce(undefined))', ''),
+  mistake(
+    'workers are not told of half a snapshot',
+    follower,
+    '.finally(() => announce(undefined))',
+    '.then(() => announce(undefined))',
+  ),
   mistake(
     'a log that was trimmed before it came goes unnoticed',
     follower,
@@ -209,8 +215,8 @@ export const mistakes: readonly Mistake[] = [
     follower,
     '    if (history) await replica.adopt(history)\n',
     '',
-    'await announce(undefined)',
-    'if (history) await replica.adopt(history)\n    await announce(undefined)',
+    '    await replica.completeSnapshot(',
+    '    if (history) await replica.adopt(history)\n    await replica.completeSnapshot(',
   ),
   mistake(
     'records of a newer history are applied before its snapshot',
