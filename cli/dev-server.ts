@@ -123,7 +123,11 @@ async function act(root: string, { markdown }: Snapshot, intent: Intent, request
     case 'missing':
       return text(404, 'There is nothing at this address, and no 404.html.')
     case 'redirect':
-      return { status: intent.status, headers: local(redirectHeaders(intent.location, DROP)), body: Buffer.alloc(0) }
+      return {
+        status: intent.status,
+        headers: local([['location', intent.location], ...redirectHeaders(DROP)]),
+        body: Buffer.alloc(0),
+      }
     case 'asset': {
       const { file, status } = intent
       const custom = intent.custom.list

@@ -71,6 +71,7 @@ export interface AnswerSettings {
 export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Answers {
   const service = new URL(baseUrl).hostname.replace(/^\[|\]$/g, '')
   const kept = new LRUCache<string, PreparedPage>({ max: MAX_KEPT_PAGES })
+  const ofRedirects = new WeakMap<Drop, HeaderList>()
   const keep = (key: string, make: () => PreparedPage): PreparedPage => {
     let page = kept.get(key)
     if (page === undefined) kept.set(key, (page = make()))
@@ -103,8 +104,11 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
       const own = ['location', location, 'set-cookie', setCookie, 'cache-control', 'private, no-store']
       exchange.send(303, [...own, ...SAFE, ...versionOf(drop), ...EMPTY], undefined)
     },
-    redirect: (exchange, drop, status, location) =>
-      exchange.send(status, [...redirectHeaders(location, drop).flat(), ...EMPTY], undefined),
+    redirect(exchange, drop, status, location) {
+      let headers = ofRedirects.get(drop)
+      if (headers === undefined) ofRedirects.set(drop, (headers = [...redirectHeaders(drop).flat(), ...EMPTY]))
+      exchange.send(status, ['location', location, ...headers], undefined)
+    },
     moved(exchange, host) {
       const location = addressOf({ publicPort }, host) + exchange.target
       exchange.send(

@@ -52,7 +52,7 @@ export interface CompiledRedirect {
   readonly rule: RedirectRule
   readonly destination: RuleDestination
   /** Values of placeholders and of the splat when the decoded path matches. */
-  match(path: string): ReadonlyMap<string, string> | undefined
+  match(path: string): readonly string[] | undefined
 }
 
 export interface CompiledHeaders {

@@ -16,7 +16,8 @@ export interface PathPattern {
   /** Names that a destination may use, `splat` included, in the order of the path. */
   readonly names: readonly string[]
   readonly form: PatternForm
-  match(path: string): ReadonlyMap<string, string> | undefined
+  /** A value for each of the names. */
+  match(path: string): readonly string[] | undefined
 }
 
 /** A pattern taken apart: literal runs with a placeholder between each two of them, and what may follow. */
@@ -52,7 +53,6 @@ const NAME = /^[A-Za-z][A-Za-z0-9_]*$/
 const MAX_PLACEHOLDERS = 16
 /** Each may be as long as the visitor's path: more would make an address that no header can hold. */
 const MAX_REFERENCES = 16
-const NO_VALUES: ReadonlyMap<string, string> = new Map()
 
 export function compilePattern(from: string): PathPattern | PathProblem {
   const path = toNfc(decodeText(from))
@@ -70,7 +70,7 @@ export function compilePattern(from: string): PathPattern | PathProblem {
   if (new Set(names).size !== names.length) return { problem: `"${from}" uses a placeholder name twice` }
   if (names.length > MAX_PLACEHOLDERS) return { problem: `"${from}" has more than ${MAX_PLACEHOLDERS} placeholders` }
   const form = formOf(path)
-  return { names, form, match: (candidate) => matchForm(form, names, candidate) }
+  return { names, form, match: (candidate) => matchForm(form, candidate) }
 }
 
 function patternProblem(from: string, path: string): string | undefined {
@@ -111,8 +111,7 @@ function tailOf(text: string): Tail {
 
 const SLASH = 0x2f
 
-function matchForm(form: PatternForm, names: readonly string[], path: string): ReadonlyMap<string, string> | undefined {
-  const { first, rest, end } = form
+function matchForm({ first, rest, end }: PatternForm, path: string): readonly string[] | undefined {
   if (!path.startsWith(first)) return undefined
   let position = first.length
   const found: string[] = []
@@ -139,7 +138,7 @@ function matchForm(form: PatternForm, names: readonly string[], path: string): R
     default:
       return end satisfies never
   }
-  return names.length === 0 ? NO_VALUES : new Map(names.map((name, index) => [name, found[index] ?? '']))
+  return found
 }
 
 /** Where the segment that begins here ends: at the next slash, or with the path. */
@@ -194,16 +193,16 @@ function tailBefore(
   return found.reverse()
 }
 
-/** Where a rule leads. */
+/** Where a rule leads, given what its pattern found for each of its names. */
 export interface RuleDestination {
   /** An address elsewhere that the publisher wrote out: `https://…`. */
   readonly isAbsolute: boolean
   /** Value for `Location`: ASCII, encoded, and one-slash relative unless it is absolute. */
-  location(values: ReadonlyMap<string, string>): string
+  location(values: readonly string[]): string
   /** Decoded path inside the drop, single slashes, for rewrites. Only for destinations that are not absolute. */
-  path(values: ReadonlyMap<string, string>): string
+  path(values: readonly string[]): string
   /** Whether `path(values)` is this one, found out without building it. */
-  leadsTo(path: string, values: ReadonlyMap<string, string>): boolean
+  leadsTo(path: string, values: readonly string[]): boolean
 }
 
 /** `names`: what the pattern yields; other words after a colon stand for themselves. */
@@ -234,7 +233,8 @@ interface Template<Kind extends Reference = Reference> {
 }
 
 interface Reference {
-  readonly name: string
+  /** Among the names of the pattern. */
+  readonly position: number
   readonly textAfter: string
 }
 
@@ -253,15 +253,15 @@ function withEncoders({ start, references }: Template): Template<EncodedReferenc
   return { start, references: encoded }
 }
 
-function isFilledTo(path: string, { start, references }: Template, values: ReadonlyMap<string, string>): boolean {
-  let position = endOfPart(path, 0, start)
-  for (const { name, textAfter } of references) {
-    if (position < 0) return false
-    position = endOfPart(path, position, values.get(name) ?? '')
-    if (position < 0) return false
-    position = endOfPart(path, position, textAfter)
+function isFilledTo(path: string, { start, references }: Template, values: readonly string[]): boolean {
+  let end = endOfPart(path, 0, start)
+  for (const { position, textAfter } of references) {
+    if (end < 0) return false
+    end = endOfPart(path, end, values[position] ?? '')
+    if (end < 0) return false
+    end = endOfPart(path, end, textAfter)
   }
-  return position === path.length
+  return end === path.length
 }
 
 /** Where the path goes on behind the part that it should have here; -1 when it has another. */
@@ -291,11 +291,11 @@ function destinationProblem(to: string, origin: string | undefined): string | un
 
 function splitDestination(text: string, names: readonly string[]): Template {
   let start = ''
-  const references: { name: string; textAfter: string }[] = []
-  let last: { name: string; textAfter: string } | undefined
+  const references: { position: number; textAfter: string }[] = []
+  let last: { position: number; textAfter: string } | undefined
   for (const piece of text.split(/(:[A-Za-z][A-Za-z0-9_]*)/)) {
-    if (piece.startsWith(':') && names.includes(piece.slice(1)))
-      references.push((last = { name: piece.slice(1), textAfter: '' }))
+    const position = piece.startsWith(':') ? names.indexOf(piece.slice(1)) : -1
+    if (position >= 0) references.push((last = { position, textAfter: '' }))
     else if (last) last.textAfter += piece
     else start += piece
   }
@@ -304,11 +304,11 @@ function splitDestination(text: string, names: readonly string[]): Template {
 
 function fill<Kind extends Reference>(
   { start, references }: Template<Kind>,
-  values: ReadonlyMap<string, string>,
+  values: readonly string[],
   show: (value: string, reference: Kind) => string,
 ): string {
   let text = start
-  for (const reference of references) text += show(values.get(reference.name) ?? '', reference) + reference.textAfter
+  for (const reference of references) text += show(values[reference.position] ?? '', reference) + reference.textAfter
   return text
 }
 
@@ -317,8 +317,12 @@ export function oneSlash(location: string): string {
   return `/${location.replace(/^[/\\]+/, '')}`
 }
 
+/** Mostly there is nothing to encode. */
+const PLAIN_PATH = /^[\w\-./~!$&'()*+,;=:@]*$/
+
 /** A decoded path → the path of an address. Slashes stay slashes. */
 export function encodePath(path: string): string {
+  if (PLAIN_PATH.test(path)) return path
   return encodeURI(path.toWellFormed()).replace(/[?#]/g, (char) => (char === '?' ? '%3F' : '%23'))
 }
 

@@ -85,8 +85,8 @@ function resolve({ files, longestName }: SiteIndex, path: string): Resolved | un
   return page && { kind: 'file', name: `${name}.html`, file: page }
 }
 
-interface MatchedRule extends CompiledRedirect {
-  readonly values: ReadonlyMap<string, string>
+interface MatchedRule extends Pick<CompiledRedirect, 'rule' | 'destination'> {
+  readonly values: readonly string[]
 }
 
 /** The first rule that matches and does not lead to where the visitor already is. */
@@ -95,8 +95,8 @@ function firstRule({ redirects }: SiteIndex, path: string): MatchedRule | undefi
     const candidate = redirects.rules[position]
     const values = candidate?.match(path)
     if (candidate === undefined || values === undefined) continue
-    if (candidate.destination.isAbsolute || !candidate.destination.leadsTo(path, values))
-      return { ...candidate, values }
+    const { rule, destination } = candidate
+    if (destination.isAbsolute || !destination.leadsTo(path, values)) return { rule, destination, values }
   }
   return undefined
 }

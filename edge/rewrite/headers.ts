@@ -66,8 +66,8 @@ const HTML = /^\s*text\/html\s*(?:;|$)/i
 const XHTML = /^\s*application\/xhtml\+xml\s*(?:;|$)/i
 
 /** Redirects of a drop: they may change with the next version, so they are never kept for long. */
-export function redirectHeaders(location: string, facts: DropFacts): HeaderList {
-  return [['location', location], ['cache-control', servicePolicy(facts) ?? REVALIDATE], ...serviceHeaders(facts)]
+export function redirectHeaders(facts: DropFacts): HeaderList {
+  return [['cache-control', servicePolicy(facts) ?? REVALIDATE], ...serviceHeaders(facts)]
 }
 
 function applyService(headers: Map<string, string>, facts: DropFacts): void {

@@ -166,8 +166,8 @@ function pointsAtItself(
   from: string,
   to: string,
   status: RedirectRule['status'],
-  match: (path: string) => ReadonlyMap<string, string> | undefined,
-  pathOf: (values: ReadonlyMap<string, string>) => string,
+  match: (path: string) => readonly string[] | undefined,
+  pathOf: (values: readonly string[]) => string,
 ): boolean {
   if (/^https?:/i.test(to)) return false
   if (status === 200 || status === 404) return from === to
