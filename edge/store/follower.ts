@@ -15,7 +15,7 @@
  * complete snapshot does not name is told to control, which says what becomes of it.
  *
  * A snapshot of an older history than ours, or of a rival one, is not taken: Postgres was set back and does not know it
- * yet. We say what we hold, acknowledge nothing, and wait for control to begin a history that is newer than ours.
+ * yet. We say what we hold, acknowledge nothing, are not level, and wait for control to begin a newer history than ours.
  *
  * What cannot be read or served does not stop what stands behind it. Its name goes on as it was, and is told to control
  * beside the position: an acknowledgement never covers it. It is tried again every few seconds, since what was wrong may
@@ -318,11 +318,11 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
   async function follow(connection: RedisConnection, level: string): Promise<void> {
     let { position } = replica.progress()
     while (!stopped && !reconcileNeeded) {
-      if (!following && hasSnapshot() && compareStreamIds(position, level) >= 0) becomeLevel()
       if (asideFrom !== undefined) {
         await timers.sleep(RECONNECT_MS)
         continue
       }
+      if (!following && hasSnapshot() && compareStreamIds(position, level) >= 0) becomeLevel()
       const reply = await connection.xread('COUNT', logBatch, 'BLOCK', BLOCK_MS, 'STREAMS', keys.log, position)
       const entries = reply?.[0]?.[1] ?? []
       await tryAgain(position)
@@ -367,9 +367,8 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
     }
   }
 
-  /** Or stands aside from one that is older than its own. */
   function hasSnapshot(): boolean {
-    return asideFrom !== undefined || replica.progress().epoch !== ''
+    return replica.progress().epoch !== ''
   }
 
   function becomeLevel(): void {
@@ -393,7 +392,7 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
     async stop() {
       stopped = true
       stopHeartbeat()
-      if (following)
+      if (reconciled)
         await commands
           .multi()
           .del(keys.edge(edgeId))
