@@ -28,11 +28,15 @@ export interface Bench {
   readonly cookie: string
 }
 
-/** One worker, no limits per network: all load comes from one address. */
-export async function startEdge(workDir: string, upstream: number): Promise<Bench> {
+/** No limits per network: all load comes from one address. */
+export async function startEdge(
+  workDir: string,
+  upstream: number,
+  { workers = 1, isPinned = true } = {},
+): Promise<Bench> {
   const fixture = await startEdgeFixture({
     env: {
-      EDGE_WORKERS: '1',
+      EDGE_WORKERS: String(workers),
       EDGE_REQUESTS_PER_IP: '10000000',
       EDGE_HANDSHAKES_PER_IP: '1000000',
       EDGE_CONNECTIONS_PER_IP: '100000',
@@ -67,7 +71,7 @@ export async function startEdge(workDir: string, upstream: number): Promise<Benc
     path.join(workDir, 'key.pem'),
     pem.match(/-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?PRIVATE KEY-----\n/)![0],
   )
-  pinToCore(fixture.edge.pid, SERVER_CORE)
+  if (isPinned) pinToCore(fixture.edge.pid, SERVER_CORE)
   const { httpsPort: port, pid } = fixture.edge
   const unlocked = await fixture.h1(LOCKED_HOST, '/.dropway/unlock', {
     method: 'POST',

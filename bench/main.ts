@@ -22,6 +22,11 @@ interface Bench {
 const BENCHES: readonly Bench[] = [
   { name: 'edge', asks: 'What a request costs, beside nginx and Caddy', quick: ['--seconds', '1'] },
   { name: 'walk', asks: 'What the edge itself adds to a request', quick: ['--rounds', '3'] },
+  {
+    name: 'connections',
+    asks: 'Ten thousand connections, and a second worker',
+    quick: ['--idle', '200', '--kept', '500', '--seconds', '1'],
+  },
   { name: 'edge-outage', asks: 'Visitors while Redis is killed or frozen', quick: ['--seconds', '2', '--rounds', '1'] },
   { name: 'routes', asks: 'A routing table of a million hosts', quick: ['--routes', '50000', '--publishes', '20'] },
   { name: 'handshake', asks: 'TLS handshakes with ten thousand certificates', quick: ['1'] },

@@ -8,7 +8,7 @@ import path from 'node:path'
 export const RESULTS = process.env['BENCH_RESULTS'] ?? path.join(import.meta.dirname, 'results')
 
 /** Figures of one architecture say nothing about another: each keeps its own. */
-const PER_ARCHITECTURE: ReadonlySet<string> = new Set(['edge', 'walk'])
+const PER_ARCHITECTURE: ReadonlySet<string> = new Set(['edge', 'walk', 'connections'])
 
 export interface Machine {
   readonly measuredAt: string

@@ -50,7 +50,10 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
   }
   /** Without a newer one, a restore goes back to the beginning. */
   let backup: State = postgres.backUp()
-  /** Set back without a trace, perhaps to before its last new history: only an operator knows who is right. */
+  /**
+   * Only an operator knows who is right: the database was set back without a trace, perhaps to before its last new
+   * history, or one that was left behind has a history that is no older, and is the first to find Redis empty.
+   */
   let needsOperator = false
   let operations = 0
   const versions = new Map<string, number>()
@@ -144,6 +147,14 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
     }
   }
 
+  function loseRedis(): void {
+    const { ordinal, id } = postgres.state.history
+    checker.redisLost(ordinal)
+    needsOperator ||= controls.some(
+      ({ postgres: { state } }) => state.history.ordinal >= ordinal && state.history.id !== id,
+    )
+  }
+
   function refuseCommands(ms: number): void {
     if (ms === 0) return
     redis.refusals = 0.3
@@ -171,13 +182,13 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
         issuer.cut()
         return world.after(action.ms, () => (redis.up = true))
       case 'redis failover':
-        if (redis.failOver(action.lost, action.skewMs) > 0) checker.redisLost(postgres.state.history.ordinal)
+        if (redis.failOver(action.lost, action.skewMs) > 0) loseRedis()
         for (const each of [...edges, ...controls]) each.cut()
         issuer.cut()
         return refuseCommands(action.ms)
       case 'redis flushed':
         redis.flush()
-        return checker.redisLost(postgres.state.history.ordinal)
+        return loseRedis()
       case 'redis refuses':
         return refuseCommands(action.ms)
       case 'backup':
@@ -208,7 +219,7 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
         postgres.failOver(action.lag)
         checker.setBack(before, postgres.state.operations)
         redis.flush()
-        checker.redisLost(postgres.state.history.ordinal)
+        loseRedis()
         for (const each of [...edges, ...controls]) each.cut()
         return issuer.cut()
       }

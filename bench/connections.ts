@@ -1,0 +1,164 @@
+/**
+ * Many connections and many cores: what a connection costs that waits (memory of the server per connection), what a
+ * request costs while 10,000 others wait and one in a hundred asks, and what the edge does with a second worker.
+ * nginx and Caddy beside it where they are installed; each server is pinned to one core, the visitors to another.
+ *
+ *   npm run bench:connections [-- --idle 2000] [--kept 10000] [--seconds 3]
+ */
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { isInstalled } from '../test/support/programs.ts'
+import { cpuMs, pinToCore, processTree, residentMb } from '../test/support/processes.ts'
+import type { AskCommand, HolderOptions, HolderReport } from './connection-holder.ts'
+import { HOST } from './edge-rows.ts'
+import { startCaddy, startEdge, startNginx, startUpstream, type Server } from './edge-servers.ts'
+import { loadH1, LOAD_CORE } from './generators.ts'
+import { keepResult } from './report.ts'
+
+const HOLDER = path.join(import.meta.dirname, 'connection-holder.ts')
+const PAGE = '/4.html'
+const ACTIVE_SHARE = 0.01
+/** Until garbage of the handshakes is collected and buffers are given back. */
+const SETTLE_MS = 3000
+const WARM_UP_SECONDS = 4
+
+const { values } = parseArgs({
+  options: {
+    idle: { type: 'string', default: '2000' },
+    kept: { type: 'string', default: '10000' },
+    seconds: { type: 'string', default: '3' },
+  },
+})
+const [idle, kept, seconds] = [Number(values.idle), Number(values.kept), Number(values.seconds)]
+const workDir = mkdtempSync(path.join(os.tmpdir(), 'dropway-bench-connections-'))
+chmodSync(workDir, 0o755)
+const stops: (() => Promise<void>)[] = []
+const figures: Record<string, Record<string, number>> = {}
+
+try {
+  const upstream = await startUpstream()
+  stops.push(upstream.stop)
+  const { edge, cookie } = await startEdge(workDir, upstream.port)
+  const servers: Server[] = [edge]
+  stops.push(edge.stop)
+  if (isInstalled('nginx')) servers.push(await startNginx(workDir, upstream.port, cookie))
+  if (isInstalled('caddy')) servers.push(await startCaddy(workDir, upstream.port, cookie))
+  stops.push(...servers.slice(1).map(({ stop }) => stop))
+  for (const server of servers) {
+    await loadH1({ port: server.port, host: HOST, path: PAGE }, WARM_UP_SECONDS)
+    figures[server.name] = {
+      ...(await measureIdle(server, 'h1')),
+      ...(await measureIdle(server, 'h2')),
+      ...(await measureKept(server)),
+    }
+    say(server.name, figures[server.name]!)
+  }
+  figures['1 worker'] = await measureWorkers(1, upstream.port)
+  say('1 worker', figures['1 worker'])
+  figures['2 workers'] = await measureWorkers(2, upstream.port)
+  say('2 workers', figures['2 workers'])
+  keepResult('connections', { idle, kept, seconds, figures })
+} finally {
+  await Promise.all(stops.map((stop) => stop()))
+  rmSync(workDir, { recursive: true, force: true })
+}
+
+function say(name: string, found: Readonly<Record<string, number>>): void {
+  const cells = Object.entries(found).map(([what, figure]) => `${what} ${figure}`)
+  process.stdout.write(`${name.padEnd(12)}${cells.join('; ')}\n`)
+}
+
+/** The server's memory before and after, by connection. */
+async function measureIdle(server: Server, protocol: HolderOptions['protocol']): Promise<Record<string, number>> {
+  const before = memoryKb(server.pid)
+  const holder = await hold(server, protocol, idle)
+  await sleep(SETTLE_MS)
+  const perConnection = (memoryKb(server.pid) - before) / idle
+  await holder.end()
+  await sleep(SETTLE_MS)
+  return { [`${protocol} kB per idle connection`]: round(perConnection) }
+}
+
+/** One in a hundred asks while the others wait; then as many ask, and no one waits. */
+async function measureKept(server: Server): Promise<Record<string, number>> {
+  const active = Math.round(kept * ACTIVE_SHARE)
+  const crowd = await hold(server, 'h1', kept)
+  const among = await measureAsking(server, crowd, active)
+  await crowd.end()
+  await sleep(SETTLE_MS)
+  const few = await hold(server, 'h1', active)
+  const alone = await measureAsking(server, few, active)
+  await few.end()
+  return {
+    'µs per request among all': round(among.microseconds),
+    'µs per request alone': round(alone.microseconds),
+    'p99 ms among all': round(among.p99Ms),
+    'p99 ms alone': round(alone.p99Ms),
+    'connections lost': kept - among.open,
+  }
+}
+
+async function measureAsking(server: Server, holder: Holder, connections: number) {
+  await holder.ask({ connections, seconds: 1 })
+  const before = cpuMs(server.pid)
+  const { requests, p99Ms, open } = await holder.ask({ connections, seconds })
+  return { microseconds: ((cpuMs(server.pid) - before) * 1000) / requests, p99Ms, open }
+}
+
+/** Free to use all cores, beside the visitors: CPU time tells whether workers are in each other's way. */
+async function measureWorkers(workers: number, upstream: number): Promise<Record<string, number>> {
+  const folder = path.join(workDir, String(workers))
+  const { edge } = await startEdge(folder, upstream, { workers, isPinned: false })
+  try {
+    const target = { port: edge.port, host: HOST, path: PAGE }
+    await loadH1(target, WARM_UP_SECONDS)
+    const before = cpuMs(edge.pid)
+    const requests = await loadH1(target, seconds)
+    const cpuSeconds = (cpuMs(edge.pid) - before) / 1000
+    return {
+      'requests per CPU second': Math.round(requests / cpuSeconds),
+      'requests per second': Math.round(requests / seconds),
+    }
+  } finally {
+    await edge.stop()
+  }
+}
+
+interface Holder {
+  ask(command: AskCommand): Promise<Extract<HolderReport, { kind: 'asked' }>>
+  end(): Promise<void>
+}
+
+async function hold({ port }: Server, protocol: HolderOptions['protocol'], count: number): Promise<Holder> {
+  const options: HolderOptions = { port, host: HOST, path: PAGE, protocol, count }
+  const child = fork(HOLDER, [JSON.stringify(options)], { execArgv: [] })
+  pinToCore(child.pid!, LOAD_CORE)
+  const report = async (): Promise<HolderReport> => ((await once(child, 'message')) as [HolderReport])[0]
+  const { open } = await report()
+  if (open < count) throw new Error(`${count - open} of ${count} connections did not stay open`)
+  return {
+    async ask(command) {
+      child.send(command)
+      return (await report()) as Extract<HolderReport, { kind: 'asked' }>
+    },
+    end: () => ended(child),
+  }
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  child.kill()
+  await once(child, 'exit')
+}
+
+function memoryKb(pid: number): number {
+  return processTree(pid).reduce((sum, each) => sum + residentMb(each) * 1000, 0)
+}
+
+function round(figure: number): number {
+  return Math.round(figure * 10) / 10
+}
