@@ -53,6 +53,12 @@ export const mistakes: readonly Mistake[] = [
     'if (!own.ofThisLife) return history\n',
     'return history\n',
   ),
+  mistake(
+    'the newest revision of a snapshot is not noted',
+    publisher,
+    'if (revision > newestRevision) multi.set',
+    'if (revision < 0) multi.set',
+  ),
   mistake('the newest revision is not noted', publisher, 'if (last && last.revision >', 'if (!last && 0 >'),
   mistake(
     'a database that may not publish does',

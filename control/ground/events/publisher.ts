@@ -159,22 +159,26 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
   async function publishAll(
     publication: Publication,
     history: History,
-    life: string,
+    { newest, life }: RedisFacts,
   ): Promise<{ routes: number; epoch: string }> {
     const taken = await redis.multi().set(keys.writer, encodeHistory(history)).exec()
     const failure = taken?.[0]?.[0]
     if (!taken || failure) throw failure ?? new Error('Redis was taken by another history meanwhile')
     let routes = 0
-    let newest = { revision: 0, host: '' }
+    let newestRevision = revisionIn(newest)
     for (let after = ''; ;) {
       const rows = await publication.routesAfter(after, REPUBLISH_BATCH_ROWS)
       const last = rows.at(-1)
       if (!last) break
       await watchWriter(history)
-      await write(history, (multi) =>
-        multi.hset(keys.routes, ...rows.flatMap((row) => [row.host, JSON.stringify(row.record)])),
-      )
-      for (const { host, record } of rows) if (record.revision > newest.revision) newest = { ...record, host }
+      const newestRow = rows.reduce((a, b) => (b.record.revision > a.record.revision ? b : a))
+      const { revision } = newestRow.record
+      await write(history, (multi) => {
+        // Not behind them: a database that is set back meanwhile would give the same revisions out again.
+        if (revision > newestRevision) multi.set(keys.newest, `${revision} ${newestRow.host}`)
+        multi.hset(keys.routes, ...rows.flatMap((row) => [row.host, JSON.stringify(row.record)]))
+      })
+      newestRevision = Math.max(newestRevision, revision)
       routes += rows.length
       after = last.host
     }
@@ -183,7 +187,6 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
     const epoch = encodeEpoch(history, newToken())
     // One after the other: each says that those before it are there.
     for (const [key, value] of [
-      [keys.newest, `${newest.revision} ${newest.host}`],
       [keys.epoch, epoch],
       [keys.redisLife, life],
     ] as const) {
@@ -213,8 +216,7 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
     const last = rows.filter(({ kind }) => kind === 'route').reduce<OutboxRow | undefined>(later, undefined)
     const results = await write(writer, (multi) => {
       multi.get(keys.epoch)
-      if (last && last.revision > Number.parseInt(newest ?? '0', 10))
-        multi.set(keys.newest, `${last.revision} ${last.name}`)
+      if (last && last.revision > revisionIn(newest)) multi.set(keys.newest, `${last.revision} ${last.name}`)
       for (const { kind, name, value } of rows) {
         if (kind === 'route') multi.hset(keys.routes, name, value)
         if (kind === 'domain') multi.hset(keys.domains, name, value)
@@ -237,7 +239,7 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
     let { newest } = facts
     let epoch = facts.epoch ?? ''
     if (!isComplete(facts, history)) {
-      ;({ epoch } = await publishAll(publication, history, life))
+      ;({ epoch } = await publishAll(publication, history, facts))
       log.info({ history: history.ordinal }, 'everything was published')
       await watchWriter(history)
       newest = await redis.get(keys.newest)
@@ -307,7 +309,7 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
           const facts = await readFacts()
           const history = await takeStand(publication, facts, edges, wantNew)
           if (history === undefined) return undefined
-          const { routes } = await publishAll(publication, history, facts.life)
+          const { routes } = await publishAll(publication, history, facts)
           return { routes, history: history.ordinal }
         })
         if (published !== undefined) return published
@@ -316,6 +318,11 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
 
     settleUnknown,
   }
+}
+
+/** Of `keys.newest`: a revision and its host. */
+function revisionIn(newest: string | null): number {
+  return Number.parseInt(newest ?? '0', 10)
 }
 
 function later(newest: OutboxRow | undefined, row: OutboxRow): OutboxRow {
