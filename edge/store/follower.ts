@@ -259,14 +259,14 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
 
   /**
    * The snapshot that Redis has all of. One that it took over from another life may lack what the other had confirmed,
-   * until control has published everything again. A control of the release before does not say in which life it did.
+   * until control has published everything again. A release without histories does not say in which life it did.
    */
   async function completeEpoch(): Promise<string | null> {
-    const [[epoch = null, lifeOfSnapshot = null], life] = await Promise.all([
+    const [[epoch = null, lifeOfSnapshot], life] = await Promise.all([
       commands.mget([keys.epoch, keys.redisLife]),
       lifeOf(commands),
     ])
-    return lifeOfSnapshot === null || lifeOfSnapshot === life ? epoch : null
+    return decodeHistory(epoch) === undefined || lifeOfSnapshot === life ? epoch : null
   }
 
   /** Brings the replica to a position from which the log can be followed without a gap. Returns where we are level. */

@@ -183,8 +183,8 @@ export const mistakes: readonly Mistake[] = [
   mistake(
     'a snapshot that another life of Redis left counts',
     follower,
-    'return lifeOfSnapshot === null || lifeOfSnapshot === life ? epoch : null',
-    'return lifeOfSnapshot === null || life ? epoch : null',
+    '|| lifeOfSnapshot === life ? epoch : null',
+    '|| life ? epoch : null',
   ),
   mistake('a new epoch goes unnoticed', follower, '    reconcileNeeded = true\n    blocking?.disconnect()', ''),
   mistake(
