@@ -8,7 +8,8 @@ import type { Sites } from '../../../drops/sites/sites.ts'
 import { csrfField, type AccountViewer, type Viewer } from '../frame/layout.ts'
 import { formAt } from '../parts/form-fields.ts'
 import { planTable, type Lifetimes } from '../parts/plan-table.ts'
-import { bytesInWords, countInWords, dayInWords, money, nameOf } from '../parts/words.ts'
+import { bytesInWords } from '../../../../shared/sizes.ts'
+import { countInWords, dayInWords, money, nameOf } from '../parts/words.ts'
 
 export interface UsagePage {
   readonly plan: PlanName

@@ -4,6 +4,7 @@
  */
 import { ApiError } from '../../../../shared/errors.ts'
 import { formatOfText } from '../../../../shared/pasted-text.ts'
+import { bytesInWords } from '../../../../shared/sizes.ts'
 import { uploadKindOf, type UploadTerms } from '../../../../shared/upload-kind.ts'
 import { solveChallenge } from '../../../../shared/pages/browser/proof-of-work.ts'
 import { watchInput, watchWindow, type ChosenFile } from './modules/chosen-files.ts'
@@ -13,7 +14,6 @@ import { lookAt, type Looked } from './modules/look.ts'
 import { enablePreview } from './modules/preview.ts'
 import { createPanel, type Panel, type WayOn } from './modules/publish-panel.ts'
 import { bodyOf, errorText, send, SendError, type Sending, type Sent } from './modules/send.ts'
-import { sizeInWords } from './modules/words.ts'
 
 /** Says in an address that chosen files wait to be published. */
 const KEPT = 'kept'
@@ -134,7 +134,7 @@ async function sendTo(
   const headers = { 'dropway-fragment': '1', ...(proof === undefined ? {} : { 'dropway-proof': proof }) }
   const sending = send(form.action, bodyFor(form, attempt, looked), headers, (sentBytes, allBytes) => {
     const share = sentBytes / allBytes
-    const figures = `${Math.floor(share * 100)} %, ${sizeInWords(sentBytes)} of ${sizeInWords(allBytes)}`
+    const figures = `${Math.floor(share * 100)} %, ${bytesInWords(sentBytes)} of ${bytesInWords(allBytes)}`
     panel.show(share === 1 ? 'Publishing…' : `Sending ${looked?.words ?? 'the text'}`, share, figures)
   })
   const sent = await whileLeavingAsks(panel, sending)

@@ -9,7 +9,8 @@ import { copyRow } from '../parts/publish-result.ts'
 import { qrCode } from '../parts/qr.ts'
 import { sitePage } from './drop-frame.ts'
 import { publishFields, type EditedText } from './list-view.ts'
-import { bytesInWords, countInWords, shortAddress, timeAgo } from '../parts/words.ts'
+import { bytesInWords } from '../../../../shared/sizes.ts'
+import { countInWords, shortAddress, timeAgo } from '../parts/words.ts'
 
 export interface SitePublish {
   readonly site: ApiSite

@@ -6,7 +6,8 @@ import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { reportList } from './publish-view.ts'
 import { sitePage } from './drop-frame.ts'
 import { diffLines, type DiffLine } from './text-diff.ts'
-import { bytesInWords, countInWords, spoken, timeAgo } from '../parts/words.ts'
+import { bytesInWords } from '../../../../shared/sizes.ts'
+import { countInWords, spoken, timeAgo } from '../parts/words.ts'
 
 export interface SiteVersions {
   readonly site: ApiSite

@@ -3,7 +3,8 @@ import { durationInWords } from '../../../../shared/durations.ts'
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
 import { plans, type Plan, type PlanName } from '../../../../shared/plans.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
-import { bytesInWords, money } from './words.ts'
+import { bytesInWords } from '../../../../shared/sizes.ts'
+import { money } from './words.ts'
 
 const SHOWN: readonly Plan[] = [plans.anonymous, plans.free, plans.plus, plans.business]
 

@@ -3,23 +3,6 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../../shared/clock.ts'
 import type { SiteState } from '../../../../shared/route-record.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 
-export function bytesInWords(bytes: number): string {
-  if (!Number.isFinite(bytes)) return 'no limit'
-  if (bytes < 1000) return `${bytes} B`
-  for (const [size, unit] of [
-    [1e9, 'GB'],
-    [1e6, 'MB'],
-    [1e3, 'kB'],
-  ] as const) {
-    if (bytes >= size) return `${trimmed(bytes / size)} ${unit}`
-  }
-  return `${bytes} B`
-}
-
-function trimmed(value: number): string {
-  return value >= 100 ? String(Math.round(value)) : String(Math.round(value * 10) / 10)
-}
-
 export function countInWords(count: number, noun: string, plural = `${noun}s`): string {
   return `${count.toLocaleString('en-GB')} ${count === 1 ? noun : plural}`
 }

@@ -4,7 +4,7 @@ import { plans } from '../../../../shared/plans.ts'
 import { addressOf } from '../../../../shared/settings.ts'
 import { SESSION_IDLE_MS, SESSION_LIFETIME_MS } from '../../../people/access/sessions.ts'
 import type { DashboardServices } from '../frame/services.ts'
-import { bytesInWords } from '../parts/words.ts'
+import { bytesInWords } from '../../../../shared/sizes.ts'
 import type { Facts } from './markdown-text.ts'
 
 export function factsOf(config: DashboardServices['config']): Facts {

@@ -6,7 +6,8 @@ import { icon } from '../parts/charts.ts'
 import { formAt } from '../parts/form-fields.ts'
 import { planTable, type Lifetimes } from '../parts/plan-table.ts'
 import { dropZone, pasteField, publishProgress, publishTerms } from '../parts/drop-zone.ts'
-import { bytesInWords, countInWords, shortAddress, timeAgo } from '../parts/words.ts'
+import { bytesInWords } from '../../../../shared/sizes.ts'
+import { countInWords, shortAddress, timeAgo } from '../parts/words.ts'
 
 export interface DropForm {
   /** The moment the form was made, signed: a form that comes back too fast was not filled by a person. */

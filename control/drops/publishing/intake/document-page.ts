@@ -3,7 +3,9 @@
  * only request goes to the document.
  */
 import { escape } from '../../../../shared/pages/html.ts'
+import { bytesInWords } from '../../../../shared/sizes.ts'
 import type { Shown } from '../../../../shared/upload-kind.ts'
+import { writtenPage } from '../html/written-page.ts'
 
 /** A longer text is there to be opened; a page that holds it all would be slow to read for every visitor. */
 export const MAX_SHOWN_TEXT_BYTES = 500_000
@@ -21,30 +23,20 @@ export function documentPage(document: ShownDocument): string {
   const { filename, shown, size } = document
   const title = document.title?.trim() || filename.replace(/\.[^.]+$/, '')
   const address = escape(encodeURIComponent(filename))
-  return [
-    '<!doctype html>',
-    '<html lang="en">',
-    '<head>',
-    '<meta charset="utf-8">',
-    '<meta name="viewport" content="width=device-width, initial-scale=1">',
-    '<meta name="color-scheme" content="light dark">',
-    `<title>${escape(title)}</title>`,
-    `<meta property="og:title" content="${escape(title)}">`,
-    '<meta property="og:type" content="article">',
-    `<style>${STYLE}</style>`,
-    '</head>',
-    `<body class="${shown}">`,
-    '<header>',
-    `<h1>${escape(title)}</h1>`,
-    `<p>${escape(filename)}, ${sizeInWords(size)} · <a href="${address}">Open</a> · <a href="${address}" download>Download</a></p>`,
-    '</header>',
-    '<main>',
-    shownIn(document, address, escape(title)),
-    '</main>',
-    '</body>',
-    '</html>',
-    '',
-  ].join('\n')
+  return writtenPage({
+    title,
+    style: STYLE,
+    kind: shown,
+    body: [
+      '<header>',
+      `<h1>${escape(title)}</h1>`,
+      `<p>${escape(filename)}, ${bytesInWords(size)} · <a href="${address}">Open</a> · <a href="${address}" download>Download</a></p>`,
+      '</header>',
+      '<main>',
+      shownIn(document, address, escape(title)),
+      '</main>',
+    ],
+  })
 }
 
 function shownIn({ shown, text }: ShownDocument, address: string, title: string): string {
@@ -64,11 +56,6 @@ function shownIn({ shown, text }: ShownDocument, address: string, title: string)
     default:
       return shown satisfies never
   }
-}
-
-function sizeInWords(bytes: number): string {
-  if (bytes < 1000) return `${bytes} bytes`
-  return bytes < 1_000_000 ? `${Math.round(bytes / 1000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`
 }
 
 const STYLE = `

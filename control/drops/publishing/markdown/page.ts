@@ -1,5 +1,5 @@
-/** The page around rendered Markdown. Everything inline: no script, no request to anywhere. */
-import { escape } from '../../../../shared/pages/html.ts'
+/** The page around rendered Markdown. */
+import { writtenPage } from '../html/written-page.ts'
 
 export function markdownPage({
   title,
@@ -10,35 +10,12 @@ export function markdownPage({
   description: string
   body: string
 }): string {
-  const meta =
-    description === ''
-      ? []
-      : [
-          `<meta name="description" content="${escape(description)}">`,
-          `<meta property="og:description" content="${escape(description)}">`,
-        ]
-  return [
-    '<!doctype html>',
-    '<html lang="en">',
-    '<head>',
-    '<meta charset="utf-8">',
-    '<meta name="viewport" content="width=device-width, initial-scale=1">',
-    '<meta name="color-scheme" content="light dark">',
-    `<title>${escape(title)}</title>`,
-    `<meta property="og:title" content="${escape(title)}">`,
-    '<meta property="og:type" content="article">',
-    '<meta name="twitter:card" content="summary">',
-    ...meta,
-    `<style>${STYLE}</style>`,
-    '</head>',
-    '<body>',
-    '<main class="page">',
-    body.trimEnd(),
-    '</main>',
-    '</body>',
-    '</html>',
-    '',
-  ].join('\n')
+  return writtenPage({
+    title,
+    description,
+    style: STYLE,
+    body: ['<main class="page">', body.trimEnd(), '</main>'],
+  })
 }
 
 const STYLE = `

@@ -3,7 +3,7 @@ import { errors } from '../../../../../shared/errors.ts'
 import { SECRET_HEAD_BYTES, secretIn } from '../../../../../shared/secret-files.ts'
 import { isSystemClutter, uploadKindOf, type UploadTerms } from '../../../../../shared/upload-kind.ts'
 import type { ChosenFile } from './chosen-files.ts'
-import { sizeInWords } from './words.ts'
+import { bytesInWords } from '../../../../../shared/sizes.ts'
 
 export interface Looked {
   readonly files: readonly ChosenFile[]
@@ -26,7 +26,7 @@ export async function lookAt(
   if (!terms.allowSecrets) await refuseSecrets(files)
   const bytes = files.reduce((sum, { file }) => sum + file.size, 0)
   const name = found.kind === 'site' ? `a site with ${countOf(files.length)}` : found.name
-  return { files, bytes, words: `${name} (${sizeInWords(bytes)})`, isArchive: found.kind === 'archive' }
+  return { files, bytes, words: `${name} (${bytesInWords(bytes)})`, isArchive: found.kind === 'archive' }
 }
 
 function countOf(files: number): string {
