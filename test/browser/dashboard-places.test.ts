@@ -88,6 +88,12 @@ describe.each([
     )
     await visitor.goto(`/sites/${drop.id}/versions`)
     expect(await page.getByRole('main').locator('.button.primary').count()).toBe(0)
+    const rows = page.getByRole('row').filter({ has: page.getByRole('rowheader') })
+    expect(await rows.nth(0).innerText()).toMatch(
+      /Version 2[^]*1 file changed, 1 added, 1 removed: index\.html, new\.html, gone\.html/,
+    )
+    expect(await rows.nth(1).innerText()).not.toMatch(/changed|added|removed/)
+    await keepScreenshot(page, `versions-${options.width}`)
     await page.getByRole('link', { name: 'What changed with version 2' }).click()
     await page.getByRole('heading', { name: 'What version 2 changed' }).waitFor()
     expect(await page.getByRole('main').innerText()).toContain('compared with version 1, which was there before')

@@ -198,7 +198,7 @@ const PROMOTE_FORM = { on: '/sites/:id/versions/:version', verified: true } as c
 function versionRoutes({ sites, versions, clock }: DashboardServices, handlers: Handlers): Route[] {
   return [
     handlers.accountPage('/sites/:id/versions', async ({ request, viewer, actor, params: { id } }) => {
-      const [site, list] = await Promise.all([sites.get(actor, id), versions.list(actor, id)])
+      const [site, list] = await Promise.all([sites.get(actor, id), versions.history(actor, id)])
       return {
         ...siteVersionsPage(viewer, { site, versions: list, kept: plans[actor.plan].versionsKept, now: clock.now() }),
         ...flashOf(request),

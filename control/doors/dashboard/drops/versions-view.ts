@@ -1,7 +1,7 @@
 /** Every retained version, newest first; one click away from being live, after a look at what that changes. */
 import { html, type Html } from '../../../../shared/pages/html.ts'
-import type { ApiSite, VersionEntry } from '../../../drops/sites/schemas.ts'
-import type { Comparison } from '../../../drops/sites/versions/versions.ts'
+import type { ApiSite, Changes, VersionEntry } from '../../../drops/sites/schemas.ts'
+import type { Comparison, PastVersion } from '../../../drops/sites/versions/versions.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { reportList } from './publish-view.ts'
 import { sitePage } from './drop-frame.ts'
@@ -11,7 +11,7 @@ import { countInWords, spoken, timeAgo } from '../parts/words.ts'
 
 export interface SiteVersions {
   readonly site: ApiSite
-  readonly versions: readonly VersionEntry[]
+  readonly versions: readonly PastVersion[]
   readonly kept: number
   readonly now: number
 }
@@ -48,7 +48,7 @@ export function siteVersionsPage(viewer: Viewer, view: SiteVersions): Page {
   })
 }
 
-function row(viewer: Viewer, { site, now }: SiteVersions, version: VersionEntry): Html {
+function row(viewer: Viewer, { site, now }: SiteVersions, version: PastVersion): Html {
   return html`
     <tr>
       <td>
@@ -64,6 +64,8 @@ function row(viewer: Viewer, { site, now }: SiteVersions, version: VersionEntry)
       </td>
       <td>
         ${countInWords(version.file_count, 'file')}, ${bytesInWords(version.byte_size)}${
+          version.changes && html`<br><span class="small soft whole">${changesInWords(version.changes)}</span>`
+        }${
           version.report.warnings.length > 0 &&
           html`
             <details>
@@ -87,6 +89,29 @@ function row(viewer: Viewer, { site, now }: SiteVersions, version: VersionEntry)
       </td>
     </tr>
   `
+}
+
+/** Enough to recognise what it was; the page of the version has all. */
+const NAMED_PATHS = 3
+
+/** `2 files changed, 1 removed: index.html, style.css, old.html` */
+function changesInWords(changes: Changes): string {
+  const paths = [...changes.changed, ...changes.added, ...changes.removed]
+  if (paths.length === 0) return 'The same files as before'
+  const names = [...paths.slice(0, NAMED_PATHS), ...(paths.length > NAMED_PATHS ? ['…'] : [])]
+  return `${countsInWords(changes)}: ${names.join(', ')}`
+}
+
+function countsInWords({ changed, added, removed }: Changes): string {
+  const counts = [
+    [changed.length, 'changed'],
+    [added.length, 'added'],
+    [removed.length, 'removed'],
+  ] as const
+  return counts
+    .filter(([count]) => count > 0)
+    .map(([count, deed], index) => `${index === 0 ? countInWords(count, 'file') : count} ${deed}`)
+    .join(', ')
 }
 
 /** The API has the older ones. */
@@ -136,8 +161,7 @@ export function siteChangesPage(
             ? html`<p>Nothing: it has the same files as ${otherInWords(view)}.</p>`
             : html`
               <p class="soft">
-                ${countInWords(changes.added.length, 'file')} added, ${changes.changed.length} changed,
-                ${changes.removed.length} removed, compared with ${otherInWords(view)}.
+                ${countsInWords(changes)}, compared with ${otherInWords(view)}.
               </p>
               <ul class="changes">
                 ${list('added', '+')}

@@ -51,7 +51,7 @@ export interface DashboardServices {
   >
   readonly versions: Pick<
     Versions,
-    'publish' | 'publishNew' | 'list' | 'promote' | 'changes' | 'compare' | 'liveManifest'
+    'publish' | 'publishNew' | 'list' | 'history' | 'promote' | 'changes' | 'compare' | 'liveManifest'
   >
   readonly uploads: Pick<Uploads, 'requireWelcome'>
   readonly publishing: Pick<Publishing, 'receive' | 'readBlob'>
