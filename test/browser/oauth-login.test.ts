@@ -110,6 +110,29 @@ test.each([{ javaScript: true }, { javaScript: false }])(
   60_000,
 )
 
+test('a question from before a sign-in in another tab is asked again, and goes on', async () => {
+  const callback = await openCallback()
+  const { provider, memory } = newProvider(callback.redirect)
+  const transport = newTransport(stack, { authProvider: provider })
+  await expect(newClient('modern').connect(transport)).rejects.toBeInstanceOf(UnauthorizedError)
+  const visitor = await openVisitor(browser, stack, { javaScript: false })
+  const { page } = visitor
+  await signIn(visitor, account.email)
+  await page.goto(memory.address!.href)
+  await page.getByRole('heading', { name: 'Test assistant' }).waitFor()
+  await visitor.context.clearCookies()
+  const other = await visitor.context.newPage()
+  await signIn({ page: other }, account.email)
+  await page.getByRole('button', { name: 'Allow' }).click()
+  // The same question, made for the new session.
+  await page.getByRole('heading', { name: 'Test assistant' }).waitFor()
+  await page.getByRole('button', { name: 'Allow' }).click()
+  await page.getByRole('heading', { name: 'Connected' }).waitFor()
+  expect((await callback.answer).get('code')).not.toBeNull()
+  await visitor.close()
+  callback.close()
+})
+
 test('a drop can neither frame the question nor answer it', async () => {
   const attempt = await newAttempt(stack)
   const fields = Object.entries({ ...attempt.query, organisation: account.org_id, decision: 'allow' })

@@ -79,7 +79,7 @@ test('crawlers find the pages for everyone, and each exists', async () => {
 })
 
 test('messengers get a title, words and a picture that exists', async () => {
-  for (const address of ['/', '/docs/quick-start', '/terms', '/gallery']) {
+  for (const address of ['/', '/docs/quick-start', '/terms', '/gallery', '/templates', '/templates/cv']) {
     const page = (await stack.fetch(address)).text()
     expect(page, address).toContain(`<link rel="canonical" href="${stack.baseUrl}${address}">`)
     for (const name of ['og:title', 'og:description', 'og:url', 'og:image', 'og:site_name'])

@@ -14,7 +14,7 @@ import { returnPlace, UntrustedRequest } from './rules.ts'
 interface AuthorizeDependencies extends ConsentPages {
   oauth: OAuth
   access: Pick<Access, 'sessionActor'>
-  csrf: Pick<Csrf, 'requireCsrf'>
+  csrf: Pick<Csrf, 'requireCsrf' | 'standing'>
   organisations: Pick<Organisations, 'list'>
 }
 
@@ -85,11 +85,13 @@ export function authorizeRoutes({
 
   async function decide(request: Request): Promise<Reply> {
     const form = await request.form()
-    csrf.requireCsrf(request, form)
+    const standing = csrf.standing(request, form)
+    if (standing === 'foreign') csrf.requireCsrf(request, form)
     const actor = await access.sessionActor(request)
     const parameters = requestFields(form)
-    // The session has ended, or another organisation was chosen: the question is asked again, after signing in.
-    if (!actor || form.get(SHOWN_ORGANISATION) !== actor.orgId) return seeOther(`${paths.authorize}?${parameters}`)
+    // The session has ended or is another one, or another organisation was chosen: the question is asked again.
+    if (!actor || standing === 'stale' || form.get(SHOWN_ORGANISATION) !== actor.orgId)
+      return seeOther(`${paths.authorize}?${parameters}`)
     const outcome = await checked(parameters, actor, request.ip)
     if ('reply' in outcome) return outcome.reply
     if (form.get('decision') === 'allow') return seeOther(await oauth.allow(actor, outcome.request))

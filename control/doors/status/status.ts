@@ -3,11 +3,13 @@
  * Asked anew at most every FRESH_MS, whoever asks how often; each question has a time limit, because what is broken
  * usually does not answer.
  */
-import { DAY_MS, SECOND_MS, type Clock } from '../../../shared/clock.ts'
+import { DAY_MS, MINUTE_MS, SECOND_MS, type Clock } from '../../../shared/clock.ts'
 import { liveEdges, type EdgeRegistry } from '../../../shared/live-edges.ts'
 import type { Domains } from '../../drops/domains/domains.ts'
 import type { Sql } from '../../ground/database/sql.ts'
+import { certificateEnd, type TlsPlace } from '../../ground/certificate-end.ts'
 import { outboxBacklog } from '../../ground/events/outbox.ts'
+import type { Mailer } from '../../ground/mail/mailer.ts'
 
 const FRESH_MS = 5 * SECOND_MS
 const QUESTION_MS = 1500
@@ -15,6 +17,10 @@ const QUESTION_MS = 1500
 const MAX_BACKLOG = 1000
 /** Certificates are renewed weeks before this. */
 const CERTIFICATE_WARNING_MS = 7 * DAY_MS
+/** A mail leaves within seconds. One that was turned down is tried again later than this. */
+const LATE_MAIL_MS = 10 * MINUTE_MS
+/** As many mailboxes are not full by chance at the same time: it is our way out that does not work. */
+const MAX_LATE_RECIPIENTS = 5
 
 export type PartState = 'ok' | 'degraded' | 'away'
 
@@ -41,26 +47,32 @@ export interface ServiceStatus {
 interface StatusDependencies {
   readonly sql: Sql
   readonly domains: Pick<Domains, 'endingCertificates'>
+  readonly mailer: Pick<Mailer, 'lateRecipients'>
   readonly redis: EdgeRegistry & { ping(): Promise<string> }
   readonly clock: Clock
+  readonly config: { readonly baseUrl: string }
 }
 
-export function createServiceStatus({ sql, domains, redis, clock }: StatusDependencies): ServiceStatus {
+export function createServiceStatus({ sql, domains, mailer, redis, clock, config }: StatusDependencies): ServiceStatus {
   let last: { readonly at: number; readonly status: Promise<Status> } | undefined
 
   async function ask(): Promise<Status> {
     const checkedAt = new Date(clock.now())
-    const [edges, backlog, pong, ending] = await Promise.all([
+    const [edges, backlog, pong, ending, own, late] = await Promise.all([
       answered(liveEdges(redis)),
       answered(outboxBacklog(sql)),
       answered(redis.ping()),
       answered(domains.endingCertificates(new Date(checkedAt.getTime() + CERTIFICATE_WARNING_MS))),
+      answered(certificateEnd(placeOf(config.baseUrl))),
+      answered(mailer.lateRecipients(new Date(checkedAt.getTime() - LATE_MAIL_MS))),
     ])
     return summarise(checkedAt, {
       edges: edges?.length,
       database: backlog !== undefined,
       waitingChanges: pong === undefined ? undefined : backlog,
       endingCertificates: ending,
+      ownCertificateLeftMs: own && own.getTime() - checkedAt.getTime(),
+      lateRecipients: late,
     })
   }
 
@@ -78,11 +90,15 @@ export interface Facts {
   readonly edges: number | undefined
   readonly database: boolean
   readonly waitingChanges: number | undefined
+  /** Of custom domains. */
   readonly endingCertificates: number | undefined
+  /** Of the service's own name, as its edges show it. They may be out of reach from here, and well. */
+  readonly ownCertificateLeftMs: number | undefined
+  readonly lateRecipients: number | undefined
 }
 
 export function summarise(checkedAt: Date, facts: Facts): Status {
-  const parts = [drops(facts), publishing(facts), changes(facts), certificates(facts)]
+  const parts = [drops(facts), publishing(facts), changes(facts), certificates(facts), mails(facts)]
   const state = parts.some((part) => part.state === 'away')
     ? 'away'
     : parts.some((part) => part.state === 'degraded')
@@ -116,8 +132,16 @@ function changes({ waitingChanges }: Facts): Part {
     : { name, state: 'ok', detail: 'Changes arrive at once.' }
 }
 
-function certificates({ endingCertificates }: Facts): Part {
+function certificates({ endingCertificates, ownCertificateLeftMs = Number.POSITIVE_INFINITY }: Facts): Part {
   const name = 'Certificates'
+  if (ownCertificateLeftMs <= 0)
+    return { name, state: 'away', detail: 'The certificate of this service has ended. Browsers warn of it.' }
+  if (ownCertificateLeftMs < CERTIFICATE_WARNING_MS)
+    return {
+      name,
+      state: 'degraded',
+      detail: 'The certificate of this service ends within a week and is not renewed yet.',
+    }
   if (endingCertificates === undefined)
     return { name, state: 'degraded', detail: 'Cannot be looked at right now. Those in use stay in use.' }
   return endingCertificates > 0
@@ -127,6 +151,21 @@ function certificates({ endingCertificates }: Facts): Part {
         detail: 'Some certificates of custom domains end within a week and are not renewed yet.',
       }
     : { name, state: 'ok', detail: 'All certificates are renewed in time.' }
+}
+
+/** Links to verify an address and to reset a password come by mail. */
+function mails({ lateRecipients }: Facts): Part {
+  const name = 'Mails'
+  if (lateRecipients === undefined)
+    return { name, state: 'degraded', detail: 'Mails are kept and leave as soon as the database answers again.' }
+  return lateRecipients > MAX_LATE_RECIPIENTS
+    ? { name, state: 'degraded', detail: 'Mails leave later than usual. They are kept and tried again.' }
+    : { name, state: 'ok', detail: 'Mails leave at once.' }
+}
+
+function placeOf(baseUrl: string): TlsPlace {
+  const { hostname, port } = new URL(baseUrl)
+  return { host: hostname, port: Number(port || 443), servername: hostname, timeoutMs: QUESTION_MS }
 }
 
 /** Undefined when it failed or took too long. */

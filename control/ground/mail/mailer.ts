@@ -21,6 +21,7 @@ import { transaction, type Pool, type Sql } from '../database/sql.ts'
 import { createHandoverNote, HandedOverElsewhere } from './handover-note.ts'
 import { sealContext } from './mail.ts'
 import {
+  countLateRecipients,
   deleteSettledMails,
   lockDueMail,
   MAIL_CHANNEL,
@@ -49,6 +50,8 @@ export interface Mailer {
   sweep(): Promise<void>
   /** Sends everything that is due; resolves how many were settled. */
   deliverDue(): Promise<number>
+  /** How many people wait for a mail that was written before then. */
+  lateRecipients(before: Date): Promise<number>
 }
 
 interface MailerDependencies {
@@ -153,6 +156,7 @@ export function createMailer({
 
   return {
     deliverDue,
+    lateRecipients: (before) => countLateRecipients(sql, before),
     sweep: () => deleteSettledMails(sql, new Date(clock.now() - KEEP_SETTLED_MS)),
     start() {
       if (stopping && !stopping.signal.aborted) return

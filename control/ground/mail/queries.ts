@@ -66,6 +66,13 @@ export async function markMailFailed(sql: Sql, mailId: string, now: Date, error:
   await deleteHandover(sql, mailId)
 }
 
+export async function countLateRecipients(sql: Sql, before: Date): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(distinct recipient)::int as count from mails
+    where sent_at is null and failed_at is null and created_at < ${before}`
+  return row?.count ?? 0
+}
+
 export async function deleteSettledMails(sql: Sql, before: Date): Promise<void> {
   await sql`delete from mails where coalesce(sent_at, failed_at) < ${before}`
 }

@@ -2,12 +2,12 @@
 import { readdirSync, statfsSync } from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
-import tls from 'node:tls'
 import { openBlobStore } from '../../../shared/blobs/open.ts'
 import { keys } from '../../../shared/keys.ts'
 import { liveEdges, type LiveEdge } from '../../../shared/live-edges.ts'
 import { readLocalServices } from '../../../shared/local-services.ts'
 import { openRedis } from '../../../shared/redis.ts'
+import { certificateEnd } from '../../ground/certificate-end.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import { openDatabase, type Pool } from '../../ground/database/sql.ts'
 import { memoryOf } from './memory.ts'
@@ -204,43 +204,23 @@ function connects(port: number, host: string): Promise<boolean> {
 }
 
 /** A handshake for the service's own name: is there a certificate, and until when? */
-function tlsFinding(port: number, servername: string): Promise<Finding> {
-  return new Promise((resolve) => {
-    const socket = tls.connect({
-      port,
-      host: '127.0.0.1',
-      servername,
-      rejectUnauthorized: false,
-      timeout: CONNECT_TIMEOUT_MS,
-    })
-    const settle = (finding: Finding) => {
-      socket.destroy()
-      resolve(finding)
-    }
-    const away = () =>
-      settle(
-        problem(
+async function tlsFinding(port: number, servername: string): Promise<Finding> {
+  try {
+    const end = await certificateEnd({ port, host: '127.0.0.1', servername, timeoutMs: CONNECT_TIMEOUT_MS })
+    return end.getTime() < Date.now()
+      ? problem(
           'edge https',
-          `nothing answers TLS on port ${port} (EDGE_HTTPS_PORT)`,
-          `${START_IT} Its log is DATA_DIR/logs/edge.log.`,
-        ),
-      )
-    socket.on('error', away)
-    socket.on('timeout', away)
-    socket.on('secureConnect', () => {
-      const { valid_to } = socket.getPeerCertificate()
-      const ended = Date.parse(valid_to) < Date.now()
-      settle(
-        ended
-          ? problem(
-              'edge https',
-              `the certificate of ${servername} ended on ${valid_to}`,
-              'Renew SITES_CERT_FILE, or check the clock.',
-            )
-          : ok('edge https', `listens on port ${port}, certificate until ${valid_to}`),
-      )
-    })
-  })
+          `the certificate of ${servername} ended on ${end.toUTCString()}`,
+          'Renew SITES_CERT_FILE, or check the clock.',
+        )
+      : ok('edge https', `listens on port ${port}, certificate until ${end.toUTCString()}`)
+  } catch {
+    return problem(
+      'edge https',
+      `nothing answers TLS on port ${port} (EDGE_HTTPS_PORT)`,
+      `${START_IT} Its log is DATA_DIR/logs/edge.log.`,
+    )
+  }
 }
 
 /** `s3://key:secret@bucket/prefix?…` → `s3://bucket/prefix` */

@@ -10,6 +10,8 @@ import { nameOf, shortAddress } from '../parts/words.ts'
 export function templatesPage(templates: readonly Template[]): Page {
   return {
     title: 'Templates',
+    description: 'Fill in a form, get a good-looking page: a CV, an invitation, a portfolio, a page of links.',
+    canonical: '/templates',
     section: 'templates',
     body: html`
       <div class="head">
@@ -53,6 +55,7 @@ export function templatePage(viewer: Viewer, view: TemplateForm): Page {
   const form = formAt(viewer, `/templates/${template.name}`)
   return {
     title: template.title,
+    ...(site ? {} : { description: template.summary, canonical: `/templates/${template.name}` }),
     section: 'templates',
     scripts: ['template'],
     body: html`
