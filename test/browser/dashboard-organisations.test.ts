@@ -114,6 +114,25 @@ describe.each([
     await visitor.close()
   })
 
+  test('a drop is published for the organisation that the page showed, whichever was chosen in another tab', async () => {
+    const account = await stack.createAccount('free', { password: PASSWORD })
+    const visitor = await openVisitor(browser, stack, options)
+    const { page } = visitor
+    await signIn(visitor, account.email)
+    await createOrganisation(visitor, 'Elsewhere')
+    await visitor.goto('/sites/new')
+    await page.getByRole('textbox', { name: 'HTML or Markdown' }).fill('# Two tabs')
+    const other = await visitor.context.newPage()
+    await other.goto('/account/organisation')
+    await other.getByLabel('Act for').selectOption({ label: 'Elsewhere (owner)' })
+    await other.getByRole('button', { name: 'Switch', exact: true }).click()
+    await other.getByText('You act for this organisation now.').waitFor()
+    await page.getByRole('button', { name: 'Publish', exact: true }).click()
+    await page.getByRole('heading', { name: /is live/ }).waitFor()
+    expect(await menuOf(visitor).innerText()).not.toContain('Elsewhere')
+    await visitor.close()
+  })
+
   test('an invitation knows its address, and says so to the wrong account', async () => {
     const owner = await openVisitor(browser, stack, options)
     await signIn(owner, (await stack.createAccount('free', { password: PASSWORD })).email)

@@ -57,7 +57,9 @@ export class FormBrowser {
 
 /** Names and values that the form carries by itself. */
 export function formFields(page: string, action: string): Record<string, string> {
-  const form = page.split('<form').find((part) => part.includes(`action="${action}"`))
+  const form = page
+    .split('<form')
+    .find((part) => [`action="${action}"`, `action="${action}?`].some((start) => part.includes(start)))
   if (form === undefined) throw new Error(`the page has no form that posts to ${action}`)
   const inputs = form.split('</form>')[0]!.matchAll(/<input[^>]*type="hidden"[^>]*>/g)
   return Object.fromEntries([...inputs].map(([input]) => [attribute(input, 'name'), attribute(input, 'value')]))

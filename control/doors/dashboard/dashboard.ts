@@ -72,7 +72,7 @@ export function createDashboard(services: DashboardServices): Dashboard {
       // With the database away the session cannot be read, and the page must not wait for it.
       const isAway = problem.status === 503
       const reply = isAway
-        ? handlers.reply(SIGNED_OUT, errorPageOf(problem))
+        ? await handlers.reply(SIGNED_OUT, errorPageOf(problem))
         : await show(request, errorPageOf(problem))
       return { ...reply, headers: { ...reply.headers, ...problem.headers } }
     },

@@ -30,7 +30,7 @@ const viewer: Viewer = {
     emailVerified: true,
     isStaff: false,
     plan: 'free',
-    organisations: [],
+    organisations: async () => [],
   },
   csrf: 'token',
   cookies: [],
@@ -143,9 +143,9 @@ test('the proof of work in the browser is SHA-256', async () => {
   }
 })
 
-test('the consent page names the client as text, and its form may lead to the redirect alone', () => {
+test('the consent page names the client as text, and its form may lead to the redirect alone', async () => {
   const render = createLayout(loadAssets(), 'https://dropway.example')
-  const reply = render(
+  const reply = await render(
     viewer,
     consentPage(viewer, {
       clientName: '<script>alert(1)</script>',
@@ -165,7 +165,7 @@ test('the consent page names the client as text, and its form may lead to the re
   expect(textOf(reply)).toMatch(/value="allow"[\s\S]*value="deny"/)
 })
 
-test('the consent page names the host that was verified, and no other as the maker', () => {
+test('the consent page names the host that was verified, and no other as the maker', async () => {
   const asked = {
     clientName: 'dropway.example (official)',
     redirectUri: 'https://app.example/cb',
@@ -177,13 +177,12 @@ test('the consent page names the host that was verified, and no other as the mak
     action: '/oauth/authorize',
     hidden: {},
   }
-  const render = (verifiedHost: string | undefined) =>
-    textOf(
-      createLayout(loadAssets(), 'https://dropway.example')(viewer, consentPage(viewer, { ...asked, verifiedHost })),
-    )
-  expect(render('app.example')).toContain('<dt>Made by</dt><dd><strong>app.example</strong> (verified)</dd>')
-  expect(render(undefined)).toContain('<dt>Made by</dt><dd>unknown</dd>')
-  expect(render(undefined)).not.toContain('(verified)')
+  const layout = createLayout(loadAssets(), 'https://dropway.example')
+  const render = async (verifiedHost: string | undefined) =>
+    textOf(await layout(viewer, consentPage(viewer, { ...asked, verifiedHost })))
+  expect(await render('app.example')).toContain('<dt>Made by</dt><dd><strong>app.example</strong> (verified)</dd>')
+  expect(await render(undefined)).toContain('<dt>Made by</dt><dd>unknown</dd>')
+  expect(await render(undefined)).not.toContain('(verified)')
 })
 
 test('the reference describes an operation with a call that can be pasted', () => {

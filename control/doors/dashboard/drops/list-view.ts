@@ -3,7 +3,7 @@ import { SLUG_RULE } from '../../../../shared/hosts.ts'
 import { MAX_NAME_CHARS, MAX_SLUG_CHARS } from '../../../../shared/limits.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
-import { csrfField, type AccountViewer, type Page } from '../frame/layout.ts'
+import { csrfField, uploadAddress, type AccountViewer, type Page } from '../frame/layout.ts'
 import { sparkline } from '../parts/charts.ts'
 import { ALLOW_SECRETS } from '../publish/received.ts'
 import { formAt, type PageForm } from '../parts/form-fields.ts'
@@ -37,7 +37,7 @@ export function sitesPage(viewer: AccountViewer, list: SitesList): Omit<Page, 'f
         </div>
         <a class="button primary" href="/sites/new">New drop</a>
       </div>
-      <form class="window-drop" method="post" action="/sites/new" enctype="multipart/form-data"
+      <form class="window-drop" method="post" action="${uploadAddress(viewer, '/sites/new')}" enctype="multipart/form-data"
           ${publishTerms(viewer.signedIn.plan)}>
         ${csrfField(viewer)}
         ${publishProgress()}
@@ -142,7 +142,7 @@ export function newSitePage(viewer: AccountViewer, { sitesDomain }: { sitesDomai
           <p class="soft">Publish something now, or reserve the address and fill it later.</p>
         </div>
       </div>
-      <form class="form" method="post" action="${form.action}" enctype="multipart/form-data"
+      <form class="form" method="post" action="${uploadAddress(viewer, form.action)}" enctype="multipart/form-data"
           ${publishTerms(viewer.signedIn.plan)}>
         ${form.start}
         <div class="row">

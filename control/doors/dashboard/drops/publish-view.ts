@@ -2,7 +2,7 @@
 import { MAX_MESSAGE_CHARS } from '../../../../shared/limits.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { Changes, PublishReport, ApiSite, VersionEntry } from '../../../drops/sites/schemas.ts'
-import { csrfField, type AccountViewer, type Page } from '../frame/layout.ts'
+import { csrfField, uploadAddress, type AccountViewer, type Page } from '../frame/layout.ts'
 import { formAt } from '../parts/form-fields.ts'
 import { publishTerms } from '../parts/drop-zone.ts'
 import { copyRow } from '../parts/publish-result.ts'
@@ -52,7 +52,7 @@ export function sitePublishPage(viewer: AccountViewer, view: SitePublish): Page 
           </p>
         `
       }
-      <form class="form card" id="publish" method="post" action="${form.action}" enctype="multipart/form-data"
+      <form class="form card" id="publish" method="post" action="${uploadAddress(viewer, form.action)}" enctype="multipart/form-data"
           ${publishTerms(viewer.signedIn.plan, site.id)}>
         <h2>${edited ? 'Edit the page' : live ? 'Publish a new version' : 'Publish the first version'}</h2>
         ${form.start}

@@ -17,6 +17,7 @@ import { asPageRequest, fillPath, matchPath, withCookie } from './asked.ts'
 import { ACTING_FOR_FIELD, draftAgain, draftOf, type Draft, type FieldNames } from './draft.ts'
 import type { AccountViewer, Page, RenderPage, Viewer } from './layout.ts'
 import type { DashboardServices } from './services.ts'
+import { readTyped } from './typed-fields.ts'
 
 export interface PageRequest {
   readonly request: Request
@@ -58,7 +59,9 @@ export interface AccountFormOptions extends FormOptions {
 export interface Handlers {
   /** Who comes, by their session. */
   read(request: Request): Promise<PageRequest>
-  reply(viewer: Viewer, answer: Answer): Reply
+  /** As `read`, for a form that streams: they act for the organisation that its page showed, as its address says. */
+  readUploader(request: Request): Promise<PageRequest>
+  reply(viewer: Viewer, answer: Answer): Promise<Reply>
   page<Path extends string>(path: Path, show: (asked: At<Path, PageRequest>) => Promise<Answer> | Answer): Route
   /** Sends strangers to sign in, and back here afterwards. */
   accountPage<Path extends string>(
@@ -104,6 +107,8 @@ const STALE = 'This page was made before you signed in here. Nothing is lost: lo
 const OTHER_ORGANISATION =
   'You act for another organisation since this page was opened. Look it over and send it again, or switch back first.'
 const SESSION_OVER = 'Your session has ended. Sign in: what you have entered is kept and comes back afterwards.'
+const SESSION_OVER_UNREAD =
+  'Your session has ended, and what came after the files was too much to be read. Go back in your browser to what you entered, keep a copy of it, and sign in.'
 const WELCOME_BACK = 'You are signed in again. This is what you had entered: look it over and send it.'
 
 export function createHandlers(
@@ -117,16 +122,24 @@ export function createHandlers(
     const actor = await access.sessionActor(request)
     const { token, setCookie } = csrf.csrfToken(request)
     const cookies = setCookie === undefined ? [] : [setCookie]
-    const signedIn = actor && { ...actor, organisations: await organisations.list(actor) }
+    const signedIn = actor && { ...actor, organisations: () => organisations.list(actor) }
     return { request, actor, viewer: { signedIn, csrf: token, cookies } }
   }
 
-  function reply(viewer: Viewer, answer: Answer): Reply {
+  async function readUploader(request: Request): Promise<PageRequest> {
+    const asked = await read(request)
+    // What is in the form comes later. Until then the browser says that its page is ours.
+    const isOurs = csrf.standing(request, new URLSearchParams()) !== 'foreign'
+    const shown = isOurs ? request.query.get(ACTING_FOR_FIELD) : null
+    return (await switchIfMember(asked.actor, shown)) ? read(request) : asked
+  }
+
+  async function reply(viewer: Viewer, answer: Answer): Promise<Reply> {
     return 'title' in answer ? render(viewer, answer) : answer
   }
 
   /** What no form of the page has said is said above it. */
-  function replyWith(viewer: Viewer, draft: Draft, answer: Answer, status: number, headers = {}): Reply {
+  async function replyWith(viewer: Viewer, draft: Draft, answer: Answer, status: number, headers = {}): Promise<Reply> {
     if (!('title' in answer)) return answer
     const flash = draft.isShown ? undefined : { tone: 'bad' as const, text: [...draft.problems.values()].join(' ') }
     return render(viewer, { ...answer, ...(flash && { flash }), status, headers: { ...answer.headers, ...headers } })
@@ -158,44 +171,62 @@ export function createHandlers(
     return replyWith(viewer, draft, answer, problem.status, problem.headers)
   }
 
+  /** False where they act for it already, or it is not theirs. */
+  async function switchIfMember(actor: Actor | undefined, orgId: string | null | undefined): Promise<boolean> {
+    if (!actor || !orgId || orgId === actor.orgId) return false
+    try {
+      await organisations.switchTo(actor, orgId)
+      return true
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return false
+      throw error
+    }
+  }
+
   /** A link into another organisation of the same person leads there, instead of nowhere. */
   async function followDrop({ actor, request }: PageRequest): Promise<boolean> {
     const { id } = request.params
-    const orgId = actor && id !== undefined ? await sites.organisationOf(id) : undefined
-    if (!actor || orgId === undefined || orgId === actor.orgId) return false
-    const isMember = (await organisations.list(actor)).some((organisation) => organisation.id === orgId)
-    if (isMember) await organisations.switchTo(actor, orgId)
-    return isMember
+    return actor !== undefined && id !== undefined && switchIfMember(actor, await sites.organisationOf(id))
   }
 
   /** A form acts for the organisation that its page showed, whichever was chosen in another tab since. */
-  async function followPage(actor: Actor | undefined, sent: URLSearchParams): Promise<boolean> {
-    const shown = sent.get(ACTING_FOR_FIELD)
-    if (!actor || !shown || shown === actor.orgId) return false
-    await organisations.switchTo(actor, shown)
-    return true
-  }
-
-  function requireOwnForm({ request, actor }: PageRequest, fields: URLSearchParams): void {
-    if (csrf.standing(request, fields) === 'stale') throw errors.forbidden(STALE)
-    csrf.requireCsrf(request, fields)
+  function requireShownOrganisation({ actor }: PageRequest, fields: URLSearchParams): void {
     const shown = fields.get(ACTING_FOR_FIELD)
     if (actor && shown !== null && shown !== actor.orgId) throw errors.forbidden(OTHER_ORGANISATION)
+  }
+
+  function requireOwnForm(asked: PageRequest, fields: URLSearchParams): void {
+    if (csrf.standing(asked.request, fields) === 'stale') throw errors.forbidden(STALE)
+    csrf.requireCsrf(asked.request, fields)
+    requireShownOrganisation(asked, fields)
   }
 
   /** When the session has ended, the fields are still read: what was typed goes on to the sign-in page. */
   async function requireUploader({ request, actor }: PageRequest, sent: URLSearchParams): Promise<Actor> {
     if (!actor && !isFragment(request)) {
-      await request.multipart(async (part) => {
-        if (part.kind === 'field') sent.append(part.name, part.value)
-        else for await (const _chunk of part.stream);
-      })
+      const isWhole = await readTyped(request, sent)
       if (csrf.standing(request, sent) === 'foreign') csrf.requireCsrf(request, sent)
+      if (!isWhole) throw errors.unauthorized(SESSION_OVER_UNREAD)
     }
     return requireActor(actor, { verified: false })
   }
 
-  /** Runs a form's deed; refusals come back the way the form came. */
+  /** Runs a form's deed; a refusal goes back the way the form came. */
+  async function orGiveBack(
+    asked: PageRequest,
+    form: FormOptions,
+    sent: URLSearchParams,
+    act: () => Promise<Answer> | Answer,
+  ): Promise<Reply> {
+    try {
+      return await reply(asked.viewer, await act())
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status >= 500) throw error
+      if (isFragment(asked.request)) return json(error.status, error.toBody(), error.headers)
+      return comeBack(asked, form, sent, error)
+    }
+  }
+
   async function submit(
     request: Request,
     form: FormOptions,
@@ -204,20 +235,21 @@ export function createHandlers(
     const sent = await request.form()
     const standing = csrf.standing(request, sent)
     if (standing === 'foreign') csrf.requireCsrf(request, sent)
-    let asked = { ...(await read(request)), form: sent }
-    try {
-      // Without an account there is nothing to be out of date: the deed itself asks to sign in.
-      if (standing === 'stale' && (asked.actor || !('verified' in form))) throw errors.forbidden(STALE)
-      if (await followPage(asked.actor, sent)) asked = { ...(await read(request)), form: sent }
-      return reply(asked.viewer, await act(asked))
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.status >= 500) throw error
-      return comeBack(asked, form, sent, error)
-    }
+    const first = await read(request)
+    // Without an account there is nothing to be out of date: the deed itself asks to sign in.
+    const isStale = standing === 'stale' && (first.actor !== undefined || !('verified' in form))
+    const isFollowed = !isStale && (await switchIfMember(first.actor, sent.get(ACTING_FOR_FIELD)))
+    const asked = isFollowed ? await read(request) : first
+    return orGiveBack(asked, form, sent, () => {
+      if (isStale) throw errors.forbidden(STALE)
+      requireShownOrganisation(asked, sent)
+      return act({ ...asked, form: sent })
+    })
   }
 
   return {
     read,
+    readUploader,
     reply,
     comeBack,
     requireOwnForm,
@@ -285,17 +317,12 @@ export function createHandlers(
         method: 'POST',
         path,
         async handle(request) {
-          let asked = await read(request)
+          const asked = await readUploader(request)
           const sent = new URLSearchParams()
-          try {
-            if (asked.actor && (await followDrop(asked))) asked = await read(request)
+          return orGiveBack(asked, options, sent, async () => {
             const account = requestOf(asked, await requireUploader(asked, sent))
-            return reply(account.viewer, await act({ ...account, params: paramsOf(path, request) }, sent))
-          } catch (error) {
-            if (!(error instanceof ApiError) || error.status >= 500) throw error
-            if (isFragment(request)) return json(error.status, error.toBody(), error.headers)
-            return comeBack(asked, options, sent, error)
-          }
+            return act({ ...account, params: paramsOf(path, request) }, sent)
+          })
         },
       }
     },
@@ -339,7 +366,7 @@ export function requireActor(actor: Actor | undefined, options: { verified: bool
 
 /** The same request, from an actor who is signed in. */
 export function requestOf(asked: PageRequest, actor: Actor): AccountRequest {
-  const signedIn = asked.viewer.signedIn ?? { ...actor, organisations: [] }
+  const signedIn = asked.viewer.signedIn ?? { ...actor, organisations: async () => [] }
   return { ...asked, actor, viewer: { ...asked.viewer, signedIn } }
 }
 

@@ -9,6 +9,12 @@ import type { Reply } from '../../../ground/http/route.ts'
 import type { Assets } from './assets.ts'
 import { ACTING_FOR_FIELD, type Draft } from './draft.ts'
 
+/** An organisation of the menu. */
+interface Choice {
+  readonly id: string
+  readonly name: string
+}
+
 /** Who looks at the page, as far as the frame cares. */
 export interface Viewer {
   readonly signedIn:
@@ -18,8 +24,8 @@ export interface Viewer {
         readonly orgId: string
         readonly emailVerified: boolean
         readonly isStaff: boolean
-        /** All that this person belongs to, the personal one first. */
-        readonly organisations: readonly { readonly id: string; readonly name: string }[]
+        /** All that this person belongs to, the personal one first. Asked for when a page is drawn. */
+        organisations(): Promise<readonly Choice[]>
         readonly plan: PlanName
       }
     | undefined
@@ -61,15 +67,16 @@ export interface Flash {
   readonly text: Content
 }
 
-export type RenderPage = (viewer: Viewer, page: Page) => Reply
+export type RenderPage = (viewer: Viewer, page: Page) => Promise<Reply>
 
 export function createLayout(
   assets: Pick<Assets, 'style' | 'icon' | 'script' | 'socialImage'>,
   baseUrl: string,
 ): RenderPage {
-  return (viewer, page) => {
+  return async (viewer, page) => {
     const nonce = randomBytes(16).toString('base64url')
-    return htmlReply(page.status ?? 200, renderDocument(assets, viewer, page, nonce, baseUrl).text, {
+    const top = header(viewer, page, (await viewer.signedIn?.organisations()) ?? [])
+    return htmlReply(page.status ?? 200, renderDocument(assets, viewer, page, { nonce, baseUrl, top }).text, {
       ...securityHeaders(nonce, page.formTargets ?? []),
       ...page.headers,
       ...(viewer.cookies.length > 0 ? { 'set-cookie': viewer.cookies } : {}),
@@ -104,8 +111,7 @@ function renderDocument(
   assets: Pick<Assets, 'style' | 'icon' | 'script' | 'socialImage'>,
   viewer: Viewer,
   page: Page,
-  nonce: string,
-  baseUrl: string,
+  { nonce, baseUrl, top }: { nonce: string; baseUrl: string; top: Html },
 ): Html {
   const description = page.description ?? 'Publish a page, a folder or a whole site in ten seconds.'
   return html`<!doctype html>
@@ -122,8 +128,7 @@ ${page.canonical !== undefined && sharedAs({ title: page.title, description, url
 ${(page.scripts ?? []).map((name) => html`<script type="module" src="${assets.script(name)}" nonce="${nonce}"></script>\n`)}
 </head>
 <body>
-<a class="skip" href="#content">Skip to the content</a>
-${header(viewer, page)}
+${top}
 <main id="content" class="page" tabindex="-1">
 ${viewer.signedIn && !viewer.signedIn.emailVerified && verifyNotice(viewer, viewer.signedIn.email)}
 ${
@@ -162,9 +167,10 @@ function sharedAs({
 <meta name="twitter:card" content="summary_large_image">`
 }
 
-function header(viewer: Viewer, { section, next }: Page): Html {
+function header(viewer: Viewer, { section, next }: Page, organisations: readonly Choice[]): Html {
   return html`
     <header class="top">
+      <a class="skip" href="#content">Skip to the content</a>
       <div class="top-inner">
         ${brandLink('/')}
         <nav aria-label="Main">
@@ -172,7 +178,7 @@ function header(viewer: Viewer, { section, next }: Page): Html {
             ${viewer.signedIn ? signedInLinks(viewer.signedIn, section) : signedOutLinks(section, next)}
           </ul>
         </nav>
-        ${viewer.signedIn && ownMenu(viewer, viewer.signedIn, section)}
+        ${viewer.signedIn && ownMenu(viewer, viewer.signedIn, organisations, section)}
       </div>
     </header>
   `
@@ -188,10 +194,15 @@ function signedInLinks(user: NonNullable<Viewer['signedIn']>, section: Page['sec
 }
 
 /** Who I am, for which organisation I act, and the way out. The browser opens and closes it without a script. */
-function ownMenu(viewer: Viewer, user: NonNullable<Viewer['signedIn']>, section: Page['section']): Html {
-  const current = user.organisations.find(({ id }) => id === user.orgId)
+function ownMenu(
+  viewer: Viewer,
+  user: NonNullable<Viewer['signedIn']>,
+  organisations: readonly Choice[],
+  section: Page['section'],
+): Html {
+  const current = organisations.find(({ id }) => id === user.orgId)
   const next = section === 'account' ? '/account/organisation' : '/sites'
-  const choice = ({ id, name }: { id: string; name: string }): Html =>
+  const choice = ({ id, name }: Choice): Html =>
     id === user.orgId
       ? html`<li><span class="menu-item clip" aria-current="true">${name}</span></li>`
       : html`
@@ -208,10 +219,10 @@ function ownMenu(viewer: Viewer, user: NonNullable<Viewer['signedIn']>, section:
     <div class="own">
       <button class="button small own-button" type="button" popovertarget="own-menu"><span class="visually-hidden">You
         act for </span><span class="clip">${current?.name ?? user.email}</span></button>
-      <div class="menu" id="own-menu" popover aria-label="Your account">
+      <div class="menu" id="own-menu" popover role="group" aria-label="Your account">
         <p class="small soft menu-note">Signed in as<br><strong class="clip">${user.email}</strong></p>
         <p class="small soft menu-note" id="own-organisations">Acting for</p>
-        <ul class="plain" aria-labelledby="own-organisations">${user.organisations.map(choice)}</ul>
+        <ul class="plain" aria-labelledby="own-organisations">${organisations.map(choice)}</ul>
         <ul class="plain menu-rest">
           <li>
             <a class="menu-item" href="/account"${section === 'account' ? html` aria-current="true"` : ''}>Account</a>
@@ -280,6 +291,11 @@ function footer(): Html {
       </div>
     </footer>
   `
+}
+
+/** Where a form with files goes: its address says before its body for which organisation its page was made. */
+export function uploadAddress({ signedIn }: Pick<Viewer, 'signedIn'>, action: string): string {
+  return signedIn ? `${action}?${ACTING_FOR_FIELD}=${encodeURIComponent(signedIn.orgId)}` : action
 }
 
 /** What every form carries: the token, and the organisation that its page shows. */

@@ -1,6 +1,8 @@
 /** Where files are let go, and what a publish form shows while they travel. */
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
 import { plans, type PlanName } from '../../../../shared/plans.ts'
+import { bytesInWords } from '../../../../shared/sizes.ts'
+import { MAX_RETURNED_BYTES } from '../frame/typed-fields.ts'
 import { icon } from './charts.ts'
 
 export interface DropZone {
@@ -63,6 +65,12 @@ export function pasteField(field: { text: Content; format?: string; placeholder:
       <label class="visually-hidden" for="text">HTML or Markdown</label>
       <textarea class="input editor${field.text !== '' && ' tall'}" id="text" name="text" spellcheck="false"
           placeholder="${field.placeholder}"${field.previewed && html` data-preview-source`}>${field.text}</textarea>
+      <noscript>
+        <p class="hint">
+          Keep a copy of a text longer than ${bytesInWords(MAX_RETURNED_BYTES)}: without JavaScript, a form that
+          is not accepted cannot bring it back.
+        </p>
+      </noscript>
     </div>
   `
 }

@@ -129,7 +129,7 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
       method: 'POST',
       path: '/drop',
       async handle(request) {
-        const asked = await handlers.read(request)
+        const asked = await handlers.readUploader(request)
         const sent = new URLSearchParams()
         const answer = await orShow(
           () => publish(asked, sent),

@@ -1,7 +1,7 @@
 /** The front door: publish right here, then read what this is. */
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import { plans } from '../../../../shared/plans.ts'
-import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
+import { csrfField, uploadAddress, type Page, type Viewer } from '../frame/layout.ts'
 import { icon } from '../parts/charts.ts'
 import { formAt } from '../parts/form-fields.ts'
 import { planTable, type Lifetimes } from '../parts/plan-table.ts'
@@ -71,7 +71,7 @@ function dropForm(viewer: Viewer, { stamp }: DropForm): Html {
   const plan = viewer.signedIn?.plan
   const form = formAt(viewer, plan === undefined ? '/drop' : '/sites/new')
   return html`
-    <form class="card raised" method="post" action="${form.action}" enctype="multipart/form-data"
+    <form class="card raised" method="post" action="${uploadAddress(viewer, form.action)}" enctype="multipart/form-data"
         ${publishTerms(plan)}>
       ${form.start}
       <input type="hidden" name="stamp" value="${stamp}">

@@ -4,6 +4,8 @@ import { ApiError } from '../../../../shared/errors.ts'
 import { filenameOfText } from '../../../../shared/pasted-text.ts'
 import { fileKindOf, uploadKindOf, type GivenFile, type UploadTerms } from '../../../../shared/upload-kind.ts'
 import type { Part, Request } from '../../../ground/http/route.ts'
+import { isFragment } from '../frame/handlers.ts'
+import { createSkip, MAX_RETURNED_BYTES, TEXT_FIELD, UnreadRest } from '../frame/typed-fields.ts'
 import type {
   Intake,
   PreparedVersion,
@@ -17,7 +19,7 @@ import { receiveForm, type FormReader } from '../../../drops/sites/versions/rece
 export const ALLOW_SECRETS = 'allow_secrets'
 
 /** What is looked at to tell HTML from Markdown; longer comments before a page make it Markdown. */
-const HEAD_BYTES = 1_000_000
+const HEAD_BYTES = MAX_RETURNED_BYTES
 
 type FilePart = Extract<Part, { kind: 'file' }>
 
@@ -40,8 +42,10 @@ export async function receivePublishForm(
   const files = createFileTaker({ capBytes, takes: owner.kind === 'network' ? 'page' : 'anything' })
   let admitted = false
   let hasText = false
-  /** A wrong file is told at the end of the form: the text after it is the publisher's work, and comes back. */
+  /** A refused file is told at the end of the form: the text after it is the publisher's work, and comes back. */
   let refused: ApiError | undefined
+  const skip = createSkip()
+  let isUnread = false
   const admit = async (): Promise<void> => {
     if (!admitted) await options.admit(fields)
     admitted = true
@@ -55,17 +59,18 @@ export async function receivePublishForm(
       // A file input that was left alone arrives as a part without a name.
       if (part.filename === '') return
       try {
-        await admit()
-        await files.take(intake, part)
+        if (!refused) await admit()
+        if (!refused) return await files.take(intake, part)
       } catch (error) {
-        if (!isAboutContent(error)) throw error
-        refused ??= error
-        part.stream.resume()
+        if (!isRefusal(error)) throw error
+        refused = error
       }
+      await skip(part.stream)
     },
     async onContent(stream, intake) {
       const text = await beginningOf(stream)
-      if (text.isWhole) fields.set('text', text.beginning)
+      if (text.isWhole) fields.set(TEXT_FIELD, text.beginning)
+      else isUnread = true
       // Files win over text, and come before it in our forms.
       if (refused || files.count > 0 || text.beginning.trim() === '') return
       await admit()
@@ -80,7 +85,19 @@ export async function receivePublishForm(
       return { secrets: fields.has(ALLOW_SECRETS) ? 'allow' : 'refuse' }
     },
   }
-  return receiveForm(request, publishing, { owner, capBytes }, { reader, contentField: 'text' })
+  try {
+    return await receiveForm(request, publishing, { owner, capBytes }, { reader, contentField: TEXT_FIELD })
+  } catch (error) {
+    const cause = error instanceof UnreadRest ? refused : error
+    // A script stays on the page with everything.
+    const isLost = (isUnread || error instanceof UnreadRest) && !isFragment(request)
+    throw isLost && isRefusal(cause) ? sayingUnread(cause) : cause
+  }
+}
+
+function sayingUnread({ status, code, message, fields, headers }: ApiError): ApiError {
+  const words = `${message} What you typed was too much to bring back here: go back in your browser to find it.`
+  return new ApiError(status, code, words, { fields, headers })
 }
 
 /** What the publisher says that pasted text is; undefined leaves it to the guess. */
@@ -89,9 +106,8 @@ export function formatOf(fields: URLSearchParams): 'html' | 'markdown' | undefin
   return said === 'html' || said === 'markdown' ? said : undefined
 }
 
-/** A flood, or more than the plan takes, is not read any further. */
-function isAboutContent(error: unknown): error is ApiError {
-  return error instanceof ApiError && error.status < 500 && error.status !== 413 && error.status !== 429
+function isRefusal(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status < 500
 }
 
 /** The beginning of a text says what it is; a short one is also kept for the form. */
@@ -130,15 +146,17 @@ function createFileTaker(terms: UploadTerms): FileTaker {
   let count = 0
 
   async function take(intake: Intake, part: FilePart): Promise<void> {
+    // What is refused halfway is read past afterwards, and so has to stay open.
+    const bytes = part.stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
     const path = paths[count] ?? part.filename.replace(/^.*[/\\]/s, '')
     count++
     // Our script says beforehand that nothing else follows: an archive need not be kept to be unpacked.
     if (count === 1 && paths.length === 1 && terms.takes === 'anything' && fileKindOf(path) === 'archive') {
       isUnpacked = true
-      return intake.addZip(part.stream)
+      return intake.addZip(bytes)
     }
     if (terms.takes === 'page') refuseEarly(path)
-    taken.push({ ...(await intake.addUnnamed(part.stream)), path })
+    taken.push({ ...(await intake.addUnnamed(bytes)), path })
   }
 
   /** Without an account, more than one page is known to be too much before its bytes are taken. */

@@ -11,13 +11,24 @@ const VALUES_FIELD = 'draft'
 /** Encoded, and beside the other fields, it has to fit into what a form may hold. */
 const MAX_CARRIED_CHARS = MAX_JSON_BYTES / 2
 
-/** The hidden fields of the sign-in form; none when it is opened by itself. */
-export function carriedFields(signInAction: string, draft: Draft | undefined): Record<string, string> {
+export interface Carried {
+  /** The hidden fields of the sign-in form; none when it is opened by itself. */
+  readonly fields: Record<string, string>
+  /** Too long to travel: it stays on the sign-in page, to be sent from there. */
+  readonly left?: Draft
+}
+
+export function carry(signInAction: string, draft: Draft | undefined): Carried {
+  if (!draft || draft.action === signInAction) return { fields: carriedOn(draft) }
+  const values = draft.values.toString()
+  return values.length > MAX_CARRIED_CHARS
+    ? { fields: {}, left: draft }
+    : { fields: { [ACTION_FIELD]: draft.action, [VALUES_FIELD]: values } }
+}
+
+/** A refused sign-in passes on what came with it. */
+function carriedOn(draft: Draft | undefined): Record<string, string> {
   if (!draft) return {}
-  if (draft.action !== signInAction) {
-    const values = draft.values.toString()
-    return values.length > MAX_CARRIED_CHARS ? {} : { [ACTION_FIELD]: draft.action, [VALUES_FIELD]: values }
-  }
   const action = draft.values.get(ACTION_FIELD)
   return action === null ? {} : { [ACTION_FIELD]: action, [VALUES_FIELD]: draft.values.get(VALUES_FIELD) ?? '' }
 }

@@ -1,12 +1,13 @@
 /** Sign-up, sign-in, password reset, verification, claiming. Plain forms: no script is needed for any of them. */
-import { html, type Content } from '../../../../shared/pages/html.ts'
+import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
 import { COUNTRY_NAMES } from '../../../people/organisations/countries.ts'
 import { MIN_PASSWORD_CHARS } from '../../../people/accounts/rules.ts'
-import type { Work } from '../frame/draft.ts'
+import type { Draft, Work } from '../frame/draft.ts'
+import { TEXT_FIELD } from '../frame/typed-fields.ts'
 import { csrfField, nextQuery, type Page, type Viewer } from '../frame/layout.ts'
 import { formAt, type PageForm } from '../parts/form-fields.ts'
 import { messagePage } from '../parts/message-page.ts'
-import { carriedFields } from './carried-draft.ts'
+import { carry } from './carried-draft.ts'
 import { countInWords, shortAddress } from '../parts/words.ts'
 
 /** Soon enough for a person who comes back from the mail, and nothing for us. */
@@ -26,6 +27,8 @@ function authPage(
   title: string,
   view: {
     lead?: Content
+    /** Stands before the form. */
+    above?: Content
     fields: Content
     button: string
     below?: Content
@@ -43,6 +46,7 @@ function authPage(
           <h1>${title}</h1>
           ${view.lead !== undefined && html`<p class="soft">${view.lead}</p>`}
         </div>
+        ${view.above}
         <form class="form" method="post" action="${form.action}">
           ${form.start}
           ${view.fields}
@@ -121,12 +125,46 @@ const workFields = (work: Work): Content => html`<input type="hidden" name="proo
     </p>
   </noscript>`
 
+/** Too long to travel with the sign-in form: it waits here until its writer has signed in beside it. */
+function leftBehind(viewer: Viewer, draft: Draft): Html {
+  draft.isShown = true
+  const text = draft.values.get(TEXT_FIELD)
+  const others = [...draft.values].filter(([name]) => name !== TEXT_FIELD)
+  return html`
+    <div class="notice warn stack" role="alert">
+      <p>
+        Your session has ended, and what you entered is too long to come along through signing in.
+        <a href="/signin" target="_blank">Sign in in another tab</a>, leave this one open, and then send it from
+        here. If you sign in below, it is lost.
+      </p>
+      <form class="stack" method="post" action="${draft.action}"
+          ${text !== null && html`enctype="multipart/form-data"`} aria-label="What you entered">
+        ${csrfField(viewer)}
+        ${others.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+        ${
+          text !== null &&
+          html`
+            <div class="field">
+              <label for="left-text">What you entered</label>
+              <textarea class="input" id="left-text" name="${TEXT_FIELD}" rows="6" spellcheck="false">
+${text}</textarea>
+            </div>
+          `
+        }
+        <div><button class="button">Send it, signed in</button></div>
+      </form>
+    </div>
+  `
+}
+
 export function signInPage(viewer: Viewer, { next, email }: AuthForm): Page {
   const { draft } = viewer
   const action = '/signin'
-  const form = formAt(viewer, action, carriedFields(action, draft))
+  const { fields: carried, left } = carry(action, draft)
+  const form = formAt(viewer, action, carried)
   const work = form.isRefused ? draft?.work : undefined
   return authPage(form, 'Sign in', {
+    above: left && leftBehind(viewer, left),
     scripts: work ? ['answer-challenge'] : undefined,
     next,
     fields: [

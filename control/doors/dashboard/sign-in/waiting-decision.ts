@@ -14,7 +14,7 @@ export function showVerifyFirst(
   handlers: Pick<Handlers, 'reply'>,
   { request, viewer }: PageRequest,
   email: string,
-): Reply {
+): Promise<Reply> {
   const here = pathAndQueryOf(request)
   const remembered = cookie(COOKIE, encodeURIComponent(here), { maxAgeSeconds: HOUR_MS / 1000 })
   const page = verifyFirstPage(viewer, { email, here })

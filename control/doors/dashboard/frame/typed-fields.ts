@@ -1,0 +1,55 @@
+/**
+ * What was typed into a form whose files are not taken: it comes back to its sender. Files are read past, because
+ * fields may follow them, up to a bound: a sender who is refused cannot keep us reading.
+ */
+import type { Readable } from 'node:stream'
+import type { Request } from '../../../ground/http/route.ts'
+
+/** Of all files of a form together. The rest of the body is cut off with the answer. */
+const MAX_SKIPPED_BYTES = 10_000_000
+/** A longer text is published like any other, but a refusal does not bring it back. */
+export const MAX_RETURNED_BYTES = 1_000_000
+/** The field of a publish form that holds a page. */
+export const TEXT_FIELD = 'text'
+
+/** There was more than is read for someone who is refused. */
+export class UnreadRest extends Error {}
+
+/** Reads past files of one form; throws UnreadRest when they are too large together. */
+export function createSkip(): (stream: Readable) => Promise<void> {
+  let leftBytes = MAX_SKIPPED_BYTES
+  return async (stream) => {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      leftBytes -= chunk.length
+      if (leftBytes < 0) throw new UnreadRest()
+    }
+  }
+}
+
+/** Collects the fields of a form in `sent`. False when there was more than is read. */
+export async function readTyped(request: Pick<Request, 'multipart'>, sent: URLSearchParams): Promise<boolean> {
+  const skip = createSkip()
+  const take = { contentField: TEXT_FIELD }
+  try {
+    await request.multipart(async (part) => {
+      if (part.kind === 'field') sent.append(part.name, part.value)
+      else if (part.kind === 'content') sent.append(part.name, await readText(part.stream))
+      else await skip(part.stream)
+    }, take)
+    return true
+  } catch (error) {
+    if (error instanceof UnreadRest) return false
+    throw error
+  }
+}
+
+async function readText(stream: Readable): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > MAX_RETURNED_BYTES) throw new UnreadRest()
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
