@@ -4,6 +4,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { closedPage, errorPage, missingPage, unlockPage } from '../../edge/gate/pages.ts'
 import type { PreparedPage } from '../../edge/gate/pages.ts'
+import { aceViolations } from '../support/accessibility.ts'
 import { launchBrowser } from '../support/browser.ts'
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
@@ -60,6 +61,7 @@ test.each([
       found.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
       name,
     ).toEqual([])
+    expect(await aceViolations(page), name).toEqual([])
   }
   expect(asked.filter((url) => url !== 'https://demo.dropway.test/')).toEqual([])
   await context.close()

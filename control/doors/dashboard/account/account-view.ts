@@ -247,10 +247,10 @@ export function tokensBody(
             ${view.tokens.map(
               (token) => html`
                 <tr>
-                  <td>
+                  <th scope="row">
                     <strong>${token.name}</strong><br>
                     <span class="small soft mono">dw_…${token.hint}</span>
-                  </td>
+                  </th>
                   <td data-label="Created">${timeAgo(token.createdAt, view.now)}</td>
                   <td data-label="Last used">
                     ${token.lastUsedAt === null ? 'never' : timeAgo(token.lastUsedAt, view.now)}
@@ -360,7 +360,7 @@ export function logBody(page: AuditPage, drops: DropNames, now: number): Html {
               ${page.entries.map(
                 (entry) => html`
                   <tr>
-                    <td class="nowrap">${timeAgo(entry.at, now)}</td>
+                    <th scope="row" class="nowrap">${timeAgo(entry.at, now)}</th>
                     <td>${whoInWords(entry.actor)}</td>
                     <td>${deedInWords(entry, drops)}</td>
                     <td class="small soft"${entry.ip !== null && html` data-label="From"`}>${entry.ip}</td>

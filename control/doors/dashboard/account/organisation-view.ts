@@ -64,9 +64,9 @@ export function organisationBody(viewer: Viewer, view: OrganisationPage): Html {
 function createdNotice(viewer: Viewer, created: Membership, current: Membership): Html {
   const form = formAt(viewer, `${HOME}/switch`, { org: created.id })
   return html`
-    <form class="notice good cluster spread" method="post" action="${form.action}" role="status">
+    <form class="notice good cluster spread" method="post" action="${form.action}">
       ${form.start}
-      <p><strong>${created.name}</strong> is there. You still act for ${current.name}.</p>
+      <p role="status"><strong>${created.name}</strong> is there. You still act for ${current.name}.</p>
       <button class="button small">Switch to ${created.name}</button>
     </form>
   `
@@ -124,10 +124,10 @@ function memberRow(viewer: Viewer, { current, userId, now }: OrganisationPage, m
     may(current.role, member.role === 'member' ? 'manage_members' : 'manage_admins')
   return html`
     <tr>
-      <td>
+      <th scope="row">
         ${member.email}${isSelf && ' (you)'}<br>
         <span class="small soft">since ${timeAgo(member.joinedAt, now)}</span>
-      </td>
+      </th>
       <td data-label="Role">${member.role}</td>
       <td class="right">
         <div class="cluster">

@@ -92,7 +92,7 @@ function half(domain: ApiSingleDomain, main: ApiSingleDomain | undefined, now: n
   const { tone, word } = STATES[domain.state]
   const isDone = domain.state === 'active'
   return html`
-    <div class="stack">
+    <div class="stack${main && ' half'}">
       <div class="head">
         <div>
           <h2>
@@ -159,7 +159,7 @@ function recordTable(records: readonly RecordLine[]): Html {
   const row = ({ action, host, type, value, found }: RecordLine): Html =>
     html`
       <tr>
-        <td data-label="Do">${ACTIONS[action]}</td>
+        <th scope="row" data-label="Do">${ACTIONS[action]}</th>
         <td data-label="Host">${action === 'remove' ? html`<code>${host}</code>` : copied(host)}</td>
         <td data-label="Type"><code>${type}</code></td>
         <td data-label="Wanted">${action === 'remove' ? nothing : copied(value)}</td>

@@ -94,10 +94,10 @@ function table(list: SitesList): Html {
 function row(site: ApiSite, recent: readonly number[], now: number): Html {
   return html`
     <tr>
-      <td>
+      <th scope="row">
         <a href="/sites/${site.id}"><strong>${nameOf(site)}</strong></a><br>
         <a class="small soft" href="${site.url}">${shortAddress(site.url)}</a>
-      </td>
+      </th>
       <td>${stateTag(site.state)}${site.has_password && html` <span class="tag">Password</span>`}</td>
       <td data-label="Views">
         <span class="spark-row">

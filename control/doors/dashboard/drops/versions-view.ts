@@ -51,12 +51,12 @@ export function siteVersionsPage(viewer: Viewer, view: SiteVersions): Page {
 function row(viewer: Viewer, { site, now }: SiteVersions, version: PastVersion): Html {
   return html`
     <tr>
-      <td>
+      <th scope="row">
         <strong>Version ${version.version_number}</strong>
         ${version.live && html`<span class="tag good">Live</span>`}${
           version.message !== '' && html`<br><span class="small soft">${version.message}</span>`
         }
-      </td>
+      </th>
       <td>
         ${timeAgo(version.created_at, now)}${
           version.created_by !== null && html`<br><span class="small soft">${version.created_by}</span>`

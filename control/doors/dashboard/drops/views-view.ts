@@ -25,26 +25,25 @@ export function siteViewsPage(view: { site: ApiSite; days: readonly Day[] }): Pa
         </p>
         <details>
           <summary>As a table</summary>
-          <div class="scroll" tabindex="0" role="region" aria-label="Views per day">
-            <table class="table">
-              <thead>
-                <tr>
-                  <th scope="col">Day</th>
-                  <th scope="col" class="right">Views</th>
-                </tr>
-              </thead>
-              <tbody>
-                ${days.toReversed().map(
-                  (day) => html`
-                    <tr>
-                      <td>${dayInWords(day.day)}</td>
-                      <td class="right">${day.count}</td>
-                    </tr>
-                  `,
-                )}
-              </tbody>
-            </table>
-          </div>
+          <table class="table">
+            <caption class="visually-hidden">Views per day</caption>
+            <thead>
+              <tr>
+                <th scope="col">Day</th>
+                <th scope="col" class="right">Views</th>
+              </tr>
+            </thead>
+            <tbody>
+              ${days.toReversed().map(
+                (day) => html`
+                  <tr>
+                    <th scope="row">${dayInWords(day.day)}</th>
+                    <td class="right">${day.count}</td>
+                  </tr>
+                `,
+              )}
+            </tbody>
+          </table>
         </details>
       </section>
       <p class="hint">

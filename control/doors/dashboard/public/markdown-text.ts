@@ -62,7 +62,7 @@ function reachable(html: string): string {
   return [first, ...tables.map(labelled)].join('<table class="table stacked">')
 }
 
-/** From inside a table on: each of its cells knows the heading of its column, as a card has none above it. */
+/** From inside a table on: each of its cells knows the heading of its column, as a card has none above it; the first names its row. */
 function labelled(html: string): string {
   const table = before(html, '</table>')
   const headings = table
@@ -72,7 +72,8 @@ function labelled(html: string): string {
     .map((part) => textOf(`<th${before(part, '</th>')}`))
   const rows = table.split('<tr>').map((row) => {
     let column = 0
-    return row.replaceAll('<td', () => `<td data-label="${escape(headings[column++] ?? '')}"`)
+    const cells = row.replaceAll('<td', () => `<td data-label="${escape(headings[column++] ?? '')}"`)
+    return cells.replace('<td', '<th scope="row"').replace('</td>', '</th>')
   })
   return rows.join('<tr>') + html.slice(table.length)
 }
