@@ -3,7 +3,8 @@ import type { Context } from './command.ts'
 import type { LocalFile } from './folder.ts'
 import type { Changes } from './json-output.ts'
 import type { RememberedDrop } from './project.ts'
-import { countOf, formatBytes, plain, type Terminal } from './terminal.ts'
+import { countOf, plain, type Terminal } from './terminal.ts'
+import { bytesInWords } from '../shared/sizes.ts'
 
 export function compareWithLive(
   { api }: Context,
@@ -34,6 +35,6 @@ export function printChanges(terminal: Terminal, { added, changed, removed, unch
   terminal.print(
     unchanged
       ? 'Nothing differs from what is live.'
-      : `${added.length} new, ${changed.length} changed, ${removed.length} removed; ${countOf(missing.file_count, 'file')} to send, ${formatBytes(missing.byte_size)}.`,
+      : `${added.length} new, ${changed.length} changed, ${removed.length} removed; ${countOf(missing.file_count, 'file')} to send, ${bytesInWords(missing.byte_size)}.`,
   )
 }

@@ -2,7 +2,8 @@
  * How far a deploy has come: one line that is drawn over where a person watches a terminal, a line now and then where
  * it goes to a log, so that a long upload does not look dead and a short one leaves no trace.
  */
-import { countOf, formatBytes, type Terminal } from './terminal.ts'
+import { countOf, type Terminal } from './terminal.ts'
+import { bytesInWords } from '../shared/sizes.ts'
 
 const REDRAW_MS = 80
 const LOG_EVERY_MS = 10_000
@@ -69,10 +70,10 @@ export function createProgress(terminal: Terminal, now: () => number = Date.now)
 }
 
 function factsOf({ files, bytes, filesDone, bytesDone, elapsedMs }: PhaseState): string[] {
-  const facts = [`${formatBytes(bytesDone)} of ${formatBytes(bytes)}`, `${filesDone} of ${countOf(files, 'file')}`]
+  const facts = [`${bytesInWords(bytesDone)} of ${bytesInWords(bytes)}`, `${filesDone} of ${countOf(files, 'file')}`]
   if (elapsedMs < RATE_AFTER_MS || bytesDone <= 0) return facts
   const perSecond = bytesDone / (elapsedMs / 1000)
-  return [...facts, `${formatBytes(perSecond)}/s`, `${formatSeconds((bytes - bytesDone) / perSecond)} left`]
+  return [...facts, `${bytesInWords(perSecond)}/s`, `${formatSeconds((bytes - bytesDone) / perSecond)} left`]
 }
 
 const shareOf = ({ bytes, bytesDone }: PhaseState): number =>

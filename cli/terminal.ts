@@ -111,18 +111,6 @@ export function table(rows: readonly (readonly string[])[]): string[] {
   )
 }
 
-const UNITS = ['B', 'kB', 'MB', 'GB'] as const
-
-export function formatBytes(bytes: number): string {
-  let value = bytes
-  let unit = 0
-  while (value >= 1000 && unit < UNITS.length - 1) {
-    value /= 1000
-    unit++
-  }
-  return `${unit === 0 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit]}`
-}
-
 /** `2026-11-15 16:31`. */
 export function formatTime(iso: string): string {
   return iso.slice(0, 16).replace('T', ' ')

@@ -1,4 +1,4 @@
-/** Sizes as people read them, in pages, in their scripts and on the pages around documents. */
+/** Sizes as people read them: in pages, their scripts, the pages around documents, and the client. */
 
 const UNITS = [
   [1e9, 'GB'],

@@ -4,7 +4,8 @@ import { openBrowser } from '../browser.ts'
 import { confirmed } from '../chosen-drop.ts'
 import { yesOption, type Command, type Context } from '../command.ts'
 import { usageError } from '../failure.ts'
-import { formatBytes, formatTime, plain, table } from '../terminal.ts'
+import { formatTime, plain, table } from '../terminal.ts'
+import { bytesInWords } from '../../shared/sizes.ts'
 import { unknownWord } from '../unknown-word.ts'
 
 export const logout: Command = {
@@ -149,9 +150,9 @@ export const usage: Command = {
     const rows = [
       ['Plan', used.plan],
       ['Drops', `${used.drops.used} of ${used.drops.limit}`],
-      ['Storage', `${formatBytes(used.storage_bytes.used)} of ${formatBytes(used.storage_bytes.limit)}`],
+      ['Storage', `${bytesInWords(used.storage_bytes.used)} of ${bytesInWords(used.storage_bytes.limit)}`],
       ['Domains', `${used.custom_domains.used} of ${used.custom_domains.limit}`],
-      ['Largest upload', formatBytes(used.upload_bytes.limit)],
+      ['Largest upload', bytesInWords(used.upload_bytes.limit)],
       ['Versions kept', String(used.versions_per_drop.limit)],
       ['Views, 30 days', String(used.views_30d)],
     ]

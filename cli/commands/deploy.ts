@@ -18,7 +18,8 @@ import { createProgress } from '../progress.ts'
 import { openProject, type Project, type RememberedDrop } from '../project.ts'
 import { readPublishable } from '../publishable.ts'
 import { findSource, type Source } from '../source.ts'
-import { countOf, formatBytes, plain, type Terminal } from '../terminal.ts'
+import { countOf, plain, type Terminal } from '../terminal.ts'
+import { bytesInWords } from '../../shared/sizes.ts'
 import { createUploader, type UploadOptions } from '../upload.ts'
 
 interface Outcome {
@@ -318,7 +319,7 @@ function report({ terminal }: Context, { site, version }: Outcome): void {
   if (version === undefined) terminal.note('Nothing has changed; the live version stays.')
   else
     terminal.note(
-      `Version ${version.version_number} is live: ${countOf(version.file_count, 'file')}, ${formatBytes(version.byte_size)}`,
+      `Version ${version.version_number} is live: ${countOf(version.file_count, 'file')}, ${bytesInWords(version.byte_size)}`,
     )
   terminal.print(site.url)
   const data: Deployed = {
@@ -345,7 +346,7 @@ async function describe(context: Context, source: Source, project: Project, args
   noteBlocked(terminal, 'Would not be published', blocked)
   printChanges(terminal, changes)
   terminal.print(
-    `${countOf(files.length, 'file')}, ${formatBytes(bytes)}, to ${changes.site === null ? 'a new drop' : changes.site.slug}. Nothing was published.`,
+    `${countOf(files.length, 'file')}, ${bytesInWords(bytes)}, to ${changes.site === null ? 'a new drop' : changes.site.slug}. Nothing was published.`,
   )
   terminal.data({
     dry_run: true,

@@ -9,7 +9,8 @@ import { chosenDrop } from '../chosen-drop.ts'
 import { dropOption, type Command, type Context } from '../command.ts'
 import { CliError, exitCodes, usageError } from '../failure.ts'
 import type { VersionEntry } from '../json-output.ts'
-import { countOf, formatBytes, formatTime, plain, table } from '../terminal.ts'
+import { countOf, formatTime, plain, table } from '../terminal.ts'
+import { bytesInWords } from '../../shared/sizes.ts'
 import { unknownWord } from '../unknown-word.ts'
 
 export const list: Command = {
@@ -66,7 +67,7 @@ function versionRow(entry: VersionEntry): string[] {
     entry.live ? 'live' : '',
     formatTime(entry.created_at),
     countOf(entry.file_count, 'file'),
-    formatBytes(entry.byte_size),
+    bytesInWords(entry.byte_size),
     plain(entry.message ?? ''),
     entry.version_id,
     lastPromotion(entry),
@@ -169,7 +170,7 @@ export const exportAll: Command = {
       const output = createWriteStream(partial)
       await pipeline(body, output)
       await rename(partial, file)
-      terminal.note(formatBytes(output.bytesWritten))
+      terminal.note(bytesInWords(output.bytesWritten))
       terminal.print(file)
       terminal.data({ file, byte_size: output.bytesWritten })
     } catch (error) {

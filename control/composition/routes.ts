@@ -61,7 +61,7 @@ export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
   return [
     ...api,
     openApiRoute(document),
-    ...mcpRoutes({ services: { ...services, baseUrl }, ...services, baseUrl, log }),
+    ...mcpRoutes({ services: { ...services, baseUrl, guides: dashboard.guides }, ...services, baseUrl, log }),
     ...oauthRoutes({ ...services, baseUrl }),
     ...authorizeRoutes({ ...services, consent: dashboard.consent, verifyFirst: dashboard.verifyFirst }),
     ...dashboard.routes(document),

@@ -254,7 +254,7 @@ test('in a terminal there is a progress bar, and the last line is still the addr
     env: { ...serviceEnv(), DROPWAY_TOKEN: owner.token },
   })
   expect(code, stdout).toBe(0)
-  expect(stdout).toContain('of 2.0 MB')
+  expect(stdout).toContain('of 2 MB')
   expect(lines.at(-1)).toMatch(/^https:\/\/[a-z0-9-]+\.localhost:\d+$/)
 })
 

@@ -279,6 +279,12 @@ describe('resources', () => {
     const read = async (uri: string): Promise<{ text?: string; blob?: string }> =>
       (await client.readResource({ uri })).contents[0]!
     expect((await read('dropway://guides/publishing')).text).toContain('service_edit_files')
+    // The docs, as people read them, with the facts of this service.
+    const rules = (await read('dropway://guides/redirects-and-headers')).text!
+    expect(rules).toMatch(/^# Redirects and headers\n/)
+    expect((await stack.fetch('/docs/redirects-and-headers')).text()).toContain('/blog/:slug      /posts/:slug')
+    expect(rules).toContain('/blog/:slug      /posts/:slug')
+    expect((await read('dropway://guides/quick-start')).text).toContain(`${stack.baseUrl}/api/v1/drops`)
     expect((await read(`dropway://drops/${slug}`)).text).toContain('"a.css"')
     expect((await read(`dropway://drops/${slug}/report`)).text).toContain('gone.png')
     expect((await read(`dropway://drops/${slug}/files/a.css`)).text).toBe('<p>a.css</p>')

@@ -232,8 +232,8 @@ describe('with an account', () => {
     const line = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 200_000 }
     await session.send('Network.emulateNetworkConditions', line)
     await dropOnWindow(page, [await layOfSize('film.mp4', 5_000_000)])
-    await page.getByText(/^\d+ %, .* of 5\.0 MB$/).waitFor()
-    await page.getByRole('status').filter({ hasText: 'Sending film.mp4 (5.0 MB)' }).waitFor()
+    await page.getByText(/^\d+ %, .* of 5 MB$/).waitFor()
+    await page.getByRole('status').filter({ hasText: 'Sending film.mp4 (5 MB)' }).waitFor()
     expect(await page.locator('[data-zone]').isVisible()).toBe(false)
     await keepScreenshot(page, 'by-hand-progress-390-dark')
     const asked = page.waitForEvent('dialog')

@@ -12,6 +12,8 @@ import { authRoutes } from './sign-in/sign-in-pages.ts'
 import { deviceRoutes } from './sign-in/device-pages.ts'
 import { landingRoutes } from './public/landing-pages.ts'
 import { previewRoutes } from './publish/preview-pages.ts'
+import { readGuides, type GuideText } from './public/docs/guide-texts.ts'
+import { factsOf } from './public/facts.ts'
 import { publicRoutes } from './public/public-pages.ts'
 import { siteDomainsRoutes } from './drops/domains-pages.ts'
 import { siteSettingsRoutes } from './drops/settings-pages.ts'
@@ -26,6 +28,8 @@ import { showVerifyFirst } from './sign-in/waiting-decision.ts'
 export interface Dashboard extends ConsentPages {
   /** Every page and asset; `api` is what /docs explains. */
   routes(api: OpenApiDocument): Route[]
+  /** What /docs tells, for readers without a browser. */
+  readonly guides: readonly GuideText[]
   notFound(request: Request): Promise<Reply>
   errorPage(request: Request, problem: ApiError): Promise<Reply>
 }
@@ -41,6 +45,7 @@ export function createDashboard(services: DashboardServices): Dashboard {
   }
 
   return {
+    guides: readGuides(factsOf(services.config)),
     routes(api) {
       const pages = [
         ...assets.routes,

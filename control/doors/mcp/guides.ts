@@ -1,11 +1,11 @@
-/** Short guides that an assistant can read as resources, instead of guessing. */
+/** What an assistant can read about its tools, instead of guessing. All else is told by the guides of the docs. */
 export interface Guide {
   readonly name: string
   readonly title: string
   readonly text: string
 }
 
-export const GUIDES: readonly Guide[] = [
+export const TOOL_GUIDES: readonly Guide[] = [
   {
     name: 'publishing',
     title: 'Publishing and changing drops',
@@ -18,32 +18,12 @@ export const GUIDES: readonly Guide[] = [
 - Content that does not fit into a message: \`service_upload\` returns an address; \`curl -T video.mp4 "<put_url>"\`; then name the upload in \`service_edit_files\` or \`service_publish_files\` (\`{"path": "video.mp4", "upload": "upl_…"}\`), or give a page or .zip to \`service_publish\` as \`upload\`. A PDF, an image, a video, a sound or a text given so gets a small page that shows it.
 - Files that look like secrets (keys, \`.env\`, \`.git\`, dumps) are refused, unless the person wants them public and you send \`allow_secrets: true\`.
 - Every version can be brought back with \`service_promote\`, as long as the plan keeps it.
-`,
-  },
-  {
-    name: 'redirects-and-headers',
-    title: '_redirects and _headers',
-    text: `# _redirects and _headers
-
-Two text files at the root of the upload; they are not served.
-
-\`_redirects\`, one rule per line, the first that matches wins, real files win unless the status ends with \`!\`:
-
-    /old            /new            301
-    /blog/:slug     /posts/:slug    301
-    /app/*          /app/index.html 200
-
-\`_headers\`, a path and indented headers below it:
-
-    /assets/*
-      cache-control: public, max-age=31536000, immutable
-
-A single-page app with client-side routes needs only \`spa_fallback: true\` in \`service_settings\`.
+- A single-page app with client-side routes needs only \`spa_fallback: true\` in \`service_settings\`.
 `,
   },
   {
     name: 'domains',
-    title: 'Custom domains',
+    title: 'Custom domains with service_domain',
     text: `# Custom domains
 
 1. \`service_domain\` with \`action: "add"\` takes the name for a drop (paid plans) and answers with the DNS records to set, in the words of the domain doctor.

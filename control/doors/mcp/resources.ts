@@ -8,7 +8,7 @@ import type { Actor } from '../../ground/actor.ts'
 import { decodeText } from '../../drops/publishing/files/text-encoding.ts'
 import { uploadedFiles } from '../../drops/sites/versions/uploaded-files.ts'
 import { dropFacts } from './drop-tools.ts'
-import { GUIDES } from './guides.ts'
+import { TOOL_GUIDES, type Guide } from './guides.ts'
 import type { ToolServices } from './tool.ts'
 
 const DROPS_PER_PAGE = 50
@@ -40,6 +40,7 @@ export interface Resources {
 
 export function createResources(actor: Actor, services: ToolServices): Resources {
   const { sites, versions, publishing } = services
+  const guides = [...TOOL_GUIDES, ...services.guides]
 
   async function findDrop(uri: string, slug: string) {
     try {
@@ -79,25 +80,25 @@ export function createResources(actor: Actor, services: ToolServices): Resources
       const from = Number(cursor ?? 0)
       const all = await sites.list(actor)
       const end = from + DROPS_PER_PAGE
-      const guides = from === 0 ? GUIDES.map(guideResource) : []
+      const told = from === 0 ? guides.map(guideResource) : []
       const drops = all.slice(from, end).flatMap(({ slug, name, title }): Resource[] => [
         { uri: `dropway://drops/${slug}`, name: slug, title: name || title || slug, mimeType: JSON_TYPE },
         { uri: `dropway://drops/${slug}/report`, name: `${slug} report`, mimeType: JSON_TYPE },
       ])
-      return { resources: [...guides, ...drops], ...(all.length > end ? { nextCursor: String(end) } : {}) }
+      return { resources: [...told, ...drops], ...(all.length > end ? { nextCursor: String(end) } : {}) }
     },
 
     async read(uri) {
       const [, kind, name = '', part] = /^dropway:\/\/(guides|drops)\/([^/]+)(?:\/(.+))?$/s.exec(uri) ?? []
       if (kind === 'drops') return readDrop(uri, decoded(uri, name), part && decoded(uri, part))
-      const guide = GUIDES.find((candidate) => candidate.name === name)
+      const guide = guides.find((candidate) => candidate.name === name)
       if (kind === undefined || !guide || part !== undefined) throw new ResourceNotFoundError(uri)
       return textOf(uri, 'text/markdown', guide.text)
     },
   }
 }
 
-function guideResource({ name, title }: (typeof GUIDES)[number]): Resource {
+function guideResource({ name, title }: Guide): Resource {
   return { uri: `dropway://guides/${name}`, name, title, mimeType: 'text/markdown' }
 }
 

@@ -10,6 +10,7 @@ import type { ContentUploads } from '../../drops/sites/content-uploads/content-u
 import type { QuickPublish } from '../../drops/sites/versions/quick-publish.ts'
 import type { Sites } from '../../drops/sites/sites.ts'
 import type { Versions } from '../../drops/sites/versions/versions.ts'
+import type { Guide } from './guides.ts'
 
 export interface ToolServices {
   sites: Pick<Sites, 'list' | 'get' | 'findId' | 'patch' | 'choose' | 'delete'>
@@ -21,6 +22,8 @@ export interface ToolServices {
   clock: Clock
   log: Log
   baseUrl: string
+  /** What the docs tell people. */
+  guides: readonly Guide[]
 }
 
 /** One call of a tool. */

@@ -17,8 +17,12 @@ export interface MarkdownText {
 /** `{{base_url}}` in a text becomes `facts.base_url`; a name that is unknown stays as it was written. */
 export type Facts = Readonly<Record<string, string>>
 
+export function filledIn(source: string, facts: Facts): string {
+  return source.replace(/\{\{([a-z_]+)\}\}/g, (whole, name: string) => facts[name] ?? whole)
+}
+
 export function renderText(source: string, facts: Facts, fallbackTitle: string): MarkdownText {
-  const filled = source.replace(/\{\{([a-z_]+)\}\}/g, (whole, name: string) => facts[name] ?? whole)
+  const filled = filledIn(source, facts)
   const { html } = renderBody(withoutFrontMatter(filled))
   const { heading, body } = splitHeading(html)
   return {

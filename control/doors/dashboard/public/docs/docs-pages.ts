@@ -1,6 +1,4 @@
 /** `/docs`: guides, and the API reference. */
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
 import { errors } from '../../../../../shared/errors.ts'
 import { html } from '../../../../../shared/pages/html.ts'
 import type { OpenApiDocument } from '../../../../ground/http/openapi.ts'
@@ -10,20 +8,7 @@ import type { Page } from '../../frame/layout.ts'
 import { renderText, type Facts } from '../markdown-text.ts'
 import { apiOverviewPage, apiTagPage, tagPath } from './api-view.ts'
 import { docsFrame, idOf, type DocsMap } from './frame-view.ts'
-
-const FOLDER = path.join(import.meta.dirname, 'guides')
-
-/** In reading order; each is a file of `guides/`. */
-const GUIDES = [
-  'quick-start',
-  'command-line',
-  'assistants',
-  'continuous-integration',
-  'custom-domains',
-  'redirects-and-headers',
-  'single-page-apps',
-  'privacy',
-] as const
+import { GUIDES, sourceOf } from './guide-texts.ts'
 
 /** Paths of all pages of the docs, for the sitemap. */
 export interface Docs {
@@ -35,7 +20,7 @@ export function createDocs(handlers: Handlers, document: OpenApiDocument, facts:
   const guides = GUIDES.map((name) => ({
     name,
     path: `/docs/${name}`,
-    ...renderText(readFileSync(path.join(FOLDER, `${name}.md`), 'utf8'), facts, name),
+    ...renderText(sourceOf(name), facts, name),
   }))
   const map: DocsMap = {
     guides: guides.map(({ path: address, title }) => ({ path: address, title })),
