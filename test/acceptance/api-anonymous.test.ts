@@ -156,6 +156,35 @@ describe('GET /drops', () => {
   })
 })
 
+describe('DELETE /drops', () => {
+  const remove = (token: string) => stack.fetch(`/api/v1/drops?token=${token}`, { method: 'DELETE' })
+
+  test('whoever has the claim link deletes the drop, once and for good', async () => {
+    const made = (await stack.fetch('/api/v1/drops', { body: fileForm('a.html', '<title>Mistake</title>') })).json()
+    const token = new URL(made.claim_url).searchParams.get('token')!
+    expect((await remove(`${token}x`)).status).toBe(404)
+    expect((await stack.visit(made.slug)).status).toBe(200)
+    expect((await remove(token)).status).toBe(204)
+    expect((await stack.visit(made.slug)).status).toBe(410)
+    expect((await remove(token)).status).toBe(404)
+  })
+
+  test('a drop that was claimed is deleted by its account alone', async () => {
+    const made = (await stack.fetch('/api/v1/drops', { body: fileForm('a.html', '<title>Kept</title>') })).json()
+    const token = new URL(made.claim_url).searchParams.get('token')!
+    const account = await stack.createAccount('free', { password: 'correct horse battery' })
+    const browser = new FormBrowser(stack, '203.0.113.12')
+    await browser.send('/signin', { email: account.email, password: 'correct horse battery' })
+    expect((await browser.send(`/claim?token=${token}`, {}, '/claim')).status).toBe(303)
+    expect((await remove(token)).status).toBe(404)
+    expect((await stack.visit(made.slug)).status).toBe(200)
+  })
+
+  test.each(['/api/v1/drops', '/api/v1/drops?token='])('%s names no drop', async (path) => {
+    expect((await stack.fetch(path, { method: 'DELETE' })).status).toBe(path.endsWith('=') ? 404 : 400)
+  })
+})
+
 describe('limits', () => {
   let limited: OwnStack
   beforeAll(async () => {

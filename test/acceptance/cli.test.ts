@@ -275,6 +275,15 @@ test('drop: no account, a claim link, the address last, and a QR code where some
   expect(json).toMatchObject({ url: expect.any(String), claim_url: expect.any(String), slug: expect.any(String) })
   const wrong = await makeFolder({ 'x.png': 'x' })
   expect((await dropway(['drop', 'x.png'], { cwd: wrong })).code).toBe(1)
+
+  const { claim_url, slug } = json as { claim_url: string; slug: string }
+  const remove = (link: string) => dropway(['drop', '--delete', link], { cwd: folder, env: { DROPWAY_TOKEN: '' } })
+  expect((await remove('https://elsewhere.example/claim?token=x')).stderr).toContain(
+    'belongs to https://elsewhere.example',
+  )
+  expect((await remove(claim_url)).stdout).toContain('Deleted.')
+  expect((await stack.visit(slug)).status).toBe(410)
+  expect((await remove(claim_url)).code).toBe(1)
 })
 
 test('password: read from stdin, asked for in a terminal, enforced at the address', async () => {

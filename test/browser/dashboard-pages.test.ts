@@ -136,13 +136,15 @@ describe.each(VIEWS)('at $width px, first $scheme, then $other', ({ width, schem
   )
 })
 
-test('at 320 px nothing scrolls sideways', async () => {
+test('at 320 px nothing scrolls sideways, and all tabs of a drop are there', async () => {
   const visitor = await openVisitor(browser, stack, { width: 320 })
   await signIn(visitor, email)
   const wide: string[] = []
   for (const path of [...PUBLIC_PAGES, ...ACCOUNT_PAGES, ...sitePages]) {
     await visitor.goto(path)
-    if (!(await visitor.page.evaluate('document.documentElement.scrollWidth <= innerWidth'))) wide.push(path)
+    const isWide = `document.documentElement.scrollWidth > innerWidth ||
+      [...document.querySelectorAll('.tabs')].some((tabs) => tabs.scrollWidth > tabs.clientWidth)`
+    if (await visitor.page.evaluate(isWide)) wide.push(path)
   }
   expect(wide).toEqual([])
   await visitor.close()

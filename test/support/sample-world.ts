@@ -147,6 +147,12 @@ export async function createSampleWorld(stack: Stack, stripe: StripeStandIn, fol
       await invite(ORGANISATION_ID)
       return { variables: { ORGANISATION_ID } }
     },
+    delete_drops: async () => {
+      const drop = (await stack.fetch('/api/v1/drops-md', { json: { markdown: '# Hello' } })).json<{
+        claim_url: string
+      }>()
+      return { replaced: { '9d2c4b7e': new URL(drop.claim_url).searchParams.get('token')! } }
+    },
     post_billing_checkout: async () => ({ variables: { DROPWAY_TOKEN: (await stack.createAccount()).token } }),
     post_billing_portal: async () => ({ variables: { DROPWAY_TOKEN: (await customer()).token } }),
   }

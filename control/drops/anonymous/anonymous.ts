@@ -96,8 +96,8 @@ export interface Anonymous {
   publishText(publisher: Publisher, text: AnonymousText): Promise<Propagated<AnonymousDrop>>
   /** What this browser made and has not claimed, also what can no longer be claimed: `claimable` tells them apart. */
   list(anonymousId: string): Promise<RememberedDrop[]>
-  /** Immediate and permanent, for whoever has the browser that made it. */
-  delete(anonymousId: string, siteId: string): Promise<void>
+  /** Immediate and permanent, for whoever has the browser that made it, or the link to claim it. */
+  delete(by: { anonymousId: string; siteId: string } | { claim: string }): Promise<void>
   /**
    * What this browser made. A new account gets all of it, as promised, whatever its plan's cap; signing in claims the
    * newest that there is room for, and the others stay as they are. Inside the caller's transaction; returns how many.
@@ -242,10 +242,10 @@ export function createAnonymous({
       }))
     },
 
-    async delete(anonymousId, siteId) {
+    async delete(by) {
       await transaction(sql, async (tx) => {
-        const isOwn = await queries.lockOfBrowser(tx, siteId, anonymousId)
-        const site = isOwn ? await sites.find(tx, siteId) : undefined
+        const id = await queries.lockUnclaimed(tx, 'claim' in by ? { claimHash: hashSecret(by.claim) } : by)
+        const site = id === undefined ? undefined : await sites.find(tx, id)
         if (!site) throw errors.notFound()
         await sites.remove(tx, site)
       })

@@ -44,12 +44,18 @@ export async function lockClaimable(sql: Sql, by: Claim, now: Date): Promise<str
   return rows.map((row) => row.id)
 }
 
-/** A drop of this browser that no account has; locked, since it is about to go. */
-export async function lockOfBrowser(sql: Sql, id: string, anonymousId: string): Promise<boolean> {
-  const rows = await sql`
-    select id from sites where id = ${id} and anonymous_id = ${anonymousId} and org_id is null and deleted_at is null
-    for update`
-  return rows.length > 0
+/** A drop that no account has, also an expired one; locked, since it is about to go. */
+export async function lockUnclaimed(
+  sql: Sql,
+  by: { anonymousId: string; siteId: string } | { claimHash: string },
+): Promise<string | undefined> {
+  const condition =
+    'anonymousId' in by
+      ? sql`id = ${by.siteId} and anonymous_id = ${by.anonymousId}`
+      : sql`claim_hash = ${by.claimHash}`
+  const [row] = await sql<{ id: string }[]>`
+    select id from sites where ${condition} and org_id is null and deleted_at is null for update`
+  return row?.id
 }
 
 export async function findByClaim(

@@ -16,6 +16,9 @@ import type { BrowserCookie } from './browser-cookie.ts'
 /** JSON may write a byte of the text as six (`\\u0001`); the cap itself is counted on the text. */
 const JSON_OVERHEAD = 6
 
+/** Ours have 43. */
+const MAX_CLAIM_CHARS = 200
+
 const time = (description: string) => described(z.iso.datetime(), description, '2026-11-22T09:00:00.000Z')
 const url = described(z.string(), 'Its address.', 'https://quiet-otter-4821.dropway.example')
 const slug = described(z.string(), 'The name in its address.', 'quiet-otter-4821')
@@ -28,7 +31,7 @@ const dropSchema = z
     slug,
     claim_url: described(
       z.string(),
-      'Opened by someone with an account, it makes the drop theirs.',
+      'Opened by someone with an account, it makes the drop theirs. Its token also deletes it.',
       'https://dropway.example/claim?token=9d2c4b7e',
     ),
     expires_at: time('When it ends, unless it was claimed.'),
@@ -132,6 +135,19 @@ export function anonymousRoutes({
         const id = browserCookie.read(request)
         return id === undefined ? [] : anonymous.list(id)
       },
+    }),
+    apiRoute({
+      method: 'DELETE',
+      path: '/api/v1/drops',
+      access: 'public',
+      tag,
+      summary: 'Delete the drop of a claim link for good',
+      status: 204,
+      query: z.strictObject({
+        token: described(z.string().max(MAX_CLAIM_CHARS), 'The token at the end of its `claim_url`.', '9d2c4b7e'),
+      }),
+      output: undefined,
+      run: ({ query }) => anonymous.delete({ claim: query.token }),
     }),
   ]
 }

@@ -120,9 +120,9 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
     }),
     handlers.page('/published', showResult),
     handlers.form('/drop/delete', { on: '/' }, async ({ request, form }) => {
-      const browserId = browserCookie.read(request)
-      if (browserId === undefined) throw errors.notFound()
-      await anonymous.delete(browserId, form.get('id') ?? '')
+      const anonymousId = browserCookie.read(request)
+      if (anonymousId === undefined) throw errors.notFound()
+      await anonymous.delete({ anonymousId, siteId: form.get('id') ?? '' })
       return seeOther('/')
     }),
     {
