@@ -24,7 +24,7 @@ export function galleryPage(view: { entries: readonly GalleryEntry[]; order: Gal
           <h1>Gallery</h1>
           <p class="lead">Drops whose makers want to be seen.</p>
         </div>
-        <ul class="side">
+        <ul class="choices" aria-label="Order">
           ${link('newest', 'Newest')}
           ${link('popular', 'Popular')}
         </ul>

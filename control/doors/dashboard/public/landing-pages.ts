@@ -102,6 +102,7 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
       return messagePage({
         title: 'This claim link does not work any more',
         lead: 'It was used already, or the drop has expired.',
+        actions: html`<a class="button primary" href="/">Publish a page</a>`,
         status: 404,
       })
     }
