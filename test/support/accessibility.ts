@@ -29,8 +29,11 @@ const AXE_RULES = {
 const ACE_GUIDELINE = 'IBM_Accessibility'
 const ACE_CONTRAST = 'text_contrast_sufficient'
 
-const sourceOf = (file: string): string => readFileSync(createRequire(import.meta.url).resolve(file), 'utf8')
-const ENGINES = { axe: sourceOf('axe-core/axe.min.js'), ace: sourceOf('accessibility-checker-engine/ace.js') }
+const require = createRequire(import.meta.url)
+const ENGINES = {
+  axe: readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'),
+  ace: readFileSync(require.resolve('accessibility-checker-engine/ace.js'), 'utf8'),
+}
 
 /** Where a rule of IBM's engine contradicts the standard that it is about: the elements, and why. */
 const WRONG = [
