@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config'
+import { LongFirst } from './test/support/long-first.ts'
 import { filesInNeedOf, missingPackages, TEST_FILES } from './test/support/programs.ts'
 
 /** Told by `pretest`, which has tried to install what they need. */
@@ -12,6 +13,7 @@ export default defineConfig({
     pool: 'forks',
     // Most files wait for sockets and processes, so a few more than there are cores keep two cores busy.
     maxWorkers: 3,
+    sequence: { sequencer: LongFirst },
     testTimeout: 60_000,
     hookTimeout: 120_000,
     teardownTimeout: 30_000,
