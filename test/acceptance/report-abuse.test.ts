@@ -24,7 +24,7 @@ test('so do the pages of what was there', async () => {
   const account = await stack.createAccount('plus')
   const [deleted, removed] = [await stack.publish(account, 'one'), await stack.publish(account, 'two')]
   await stack.fetch(`/api/v1/sites/${deleted.id}`, { token: account.token, method: 'DELETE' })
-  expect((await stack.admin('takedown', removed.slug, '--reason', 'phishing')).code).toBe(0)
+  expect((await stack.operate('takedown', removed.slug, '--reason', 'phishing')).code).toBe(0)
   for (const { slug } of [deleted, removed]) {
     const page = await stack.visit(slug)
     expect([page.status, page.text()]).toEqual([410, expect.stringContaining(`/report?url=https%3A%2F%2F${slug}.`)])

@@ -161,7 +161,7 @@ const isWalked = (plan: PlanName, way: WayName): boolean =>
 let cells: Cell[]
 
 beforeAll(async () => {
-  ;[stack, cli] = await Promise.all([startStack({ env: { JOB_INTERVAL: '1h' } }), openCli()])
+  ;[stack, cli] = await Promise.all([startStack({ env: { JOB_INTERVAL: '1h' }, operator: true }), openCli()])
   cells = []
   for (const plan of PLANS) {
     const walked = WAY_NAMES.filter((way) => isWalked(plan, way))
@@ -201,13 +201,15 @@ async function inTurns(act: (cell: Cell) => Promise<void>, among: readonly Cell[
   )
 }
 
-async function admin(...args: string[]): Promise<void> {
-  const result = await stack.admin(...args)
+async function operate(...args: string[]): Promise<void> {
+  const result = await stack.operate(...args)
   expect(result.stderr + result.code).toBe('0')
 }
 
-const runAfter = (days: number) =>
-  admin('run-lifecycle', '--now', new Date(start + days * DAY_MS).toISOString(), '--really')
+async function runAfter(days: number): Promise<void> {
+  const result = await stack.admin('run-lifecycle', '--now', new Date(start + days * DAY_MS).toISOString(), '--really')
+  expect(result.stderr + result.code).toBe('0')
+}
 
 /** What a visitor reads of the state, in one word. */
 async function seen(slug: string): Promise<string> {
@@ -290,13 +292,13 @@ test('reserved → live; a version is promoted, and rolled forward again; delete
 
 test('trust and safety: removed, with a mail and no clock; restored, live for as long as the plan says', async () => {
   const chosen = TAKES_ALL ? cells : cells.filter((cell) => isPaid(cell) || cell.way === WAYS.browser)
-  await Promise.all(chosen.map(({ slug }) => admin('takedown', slug, '--reason', 'phishing')))
+  await Promise.all(chosen.map(({ slug }) => operate('takedown', slug, '--reason', 'phishing')))
   await runAfter(0.1)
   const taken = (cell: Cell): boolean => chosen.includes(cell)
   expect(await table()).toEqual(
     expected((cell) => (taken(cell) ? { sees: '410 removed', mails: 1, versions: 2 } : LIVE)),
   )
-  await Promise.all(chosen.map(({ slug }) => admin('restore', slug)))
+  await Promise.all(chosen.map(({ slug }) => operate('restore', slug)))
   expect(await table()).toEqual(expected((cell) => (taken(cell) ? { ...LIVE, mails: 1 } : LIVE)))
   earlier = new Map(chosen.map((cell) => [cell.name, 1]))
 }, 600_000)
@@ -353,7 +355,7 @@ test('a paid plan ends: what is beyond the cap pauses, with one mail and no cloc
   await inTurns(async (cell) => {
     for (const slug of others(cell)) await WAYS.token.publish(cell.account, slug, '<title>two</title>')
   })
-  await Promise.all(cells.map(({ account }) => admin('set-plan', '--email', account.email, '--plan', 'free')))
+  await Promise.all(cells.map(({ account }) => operate('set-plan', '--email', account.email, '--plan', 'free')))
   const paused = (cell: Cell): Row => clockRow(cell, { sees: '503 paused', mails: 1, versions: 2 })
   // The one that was published first pauses.
   expect(await table()).toEqual(expected(paused))
@@ -369,7 +371,7 @@ test('a paid plan ends: what is beyond the cap pauses, with one mail and no cloc
     await way.keep(account, slug)
     expect(await seen(slug)).toBe('200 two')
   })
-  await Promise.all(cells.map(({ account, plan }) => admin('set-plan', '--email', account.email, '--plan', plan)))
+  await Promise.all(cells.map(({ account, plan }) => operate('set-plan', '--email', account.email, '--plan', plan)))
   for (const cell of cells) expect([cell.name, await seen(cell.slug)]).toEqual([cell.name, '200 two'])
 }, 600_000)
 

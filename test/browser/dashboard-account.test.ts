@@ -243,7 +243,7 @@ describe.each([{ javaScript: true }, { javaScript: false }])(
       expect(await page.getByRole('checkbox', { checked: true }).count()).toBe(2)
       expect(await statuses()).toEqual([200, 200, 200, 200, 200])
 
-      await stack.admin('set-plan', '--email', account.email, '--plan', 'free')
+      await stack.operate('set-plan', '--email', account.email, '--plan', 'free')
       // The two that were chosen, and what was published last.
       expect(await statuses()).toEqual([200, 200, 503, 503, 200])
       await visitor.goto('/account/plan')

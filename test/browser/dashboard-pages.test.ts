@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seriousViolations } from '../support/accessibility.ts'
 import { launchBrowser } from '../support/browser.ts'
-import { keepScreenshot, newEmail, openVisitor, PASSWORD, signIn } from '../support/dashboard-visitor.ts'
+import { keepScreenshot, openVisitor, PASSWORD, signIn } from '../support/dashboard-visitor.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
 
 const MAX_PAGE_BYTES = 100_000
@@ -16,20 +16,8 @@ let sitePages: string[]
 beforeAll(async () => {
   stack = await sharedStack()
   browser = await launchBrowser()
-  email = newEmail()
-  const created = await stack.adminReading(
-    PASSWORD,
-    'create-account',
-    '--email',
-    email,
-    '--plan',
-    'plus',
-    '--verified',
-    '--staff',
-    '--token',
-    '--password-stdin',
-  )
-  const account = JSON.parse(created.stdout) as { token: string }
+  const account = await stack.createAccount('plus', { password: PASSWORD, staff: true })
+  email = account.email
   const site = await stack.publish(account, '<title>Pages</title><a href="gone.html">x</a>')
   await stack.publish(account, '<title>Pages</title>second', site)
   await stack.fetch(`/api/v1/sites/${site.id}/domains`, { token: account.token, json: { domain: 'pages.example.com' } })
@@ -315,7 +303,7 @@ describe('pages at a drop’s address look and read alike', () => {
       const deleted = await stack.publish(account, '<title>Deleted</title>x')
       await stack.fetch(`/api/v1/sites/${deleted.id}`, { token: account.token, method: 'DELETE' })
       const removed = await stack.publish(account, '<title>Removed</title>x')
-      await stack.admin('takedown', removed.slug, '--reason', 'a test')
+      await stack.operate('takedown', removed.slug, '--reason', 'a test')
       const pages = [
         { name: 'unlock', url: locked.url, status: 401 },
         { name: 'gone', url: deleted.url, status: 410 },

@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { launchBrowser } from '../support/browser.ts'
-import { newEmail, openVisitor, PASSWORD, signIn } from '../support/dashboard-visitor.ts'
+import { openVisitor, PASSWORD, signIn } from '../support/dashboard-visitor.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
 
 let stack: Stack
@@ -23,8 +23,7 @@ test('a report reaches the queue; staff take the drop down and bring it back', a
   await reporter.page.getByText('We will look at it.').waitFor()
   await reporter.close()
 
-  const email = newEmail()
-  await stack.adminReading(PASSWORD, 'create-account', '--email', email, '--verified', '--staff', '--password-stdin')
+  const { email } = await stack.createAccount('free', { password: PASSWORD, staff: true })
   const staff = await openVisitor(browser, stack)
   const { page } = staff
   await signIn(staff, email)

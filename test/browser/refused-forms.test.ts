@@ -3,7 +3,7 @@ import type { Browser, Locator } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seriousViolations } from '../support/accessibility.ts'
 import { launchBrowser } from '../support/browser.ts'
-import { keepScreenshot, newEmail, openVisitor, PASSWORD, signIn, type Visitor } from '../support/dashboard-visitor.ts'
+import { keepScreenshot, openVisitor, PASSWORD, signIn, type Visitor } from '../support/dashboard-visitor.ts'
 import { mailedLink } from '../support/mailbox.ts'
 import { sharedStack, type Published, type Stack } from '../support/stack.ts'
 
@@ -169,12 +169,8 @@ let resetLink: string
 beforeAll(async () => {
   stack = await sharedStack()
   browser = await launchBrowser()
-  email = newEmail()
-  const created = await stack.adminReading(
-    PASSWORD,
-    ...['create-account', '--email', email, '--plan', 'plus', '--verified', '--staff', '--token', '--password-stdin'],
-  )
-  const account = JSON.parse(created.stdout) as { token: string }
+  const account = await stack.createAccount('plus', { password: PASSWORD, staff: true })
+  email = account.email
   site = await stack.publish(account, '<title>First</title>x')
   await stack.publish(account, '<title>First</title>y', site)
   for (const title of ['Second', 'Third', 'Fourth']) await stack.publish(account, `<title>${title}</title>x`)

@@ -17,6 +17,7 @@ import { inject } from 'vitest'
 import { askBroker, type SharedThing } from './broker.ts'
 import { request, type Answer, type RequestOptions } from './client.ts'
 import { unwatchEventLoops, watchEventLoops } from './event-loops.ts'
+import { askOperator, startOperator } from './operator.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** Ten times what a start takes on a calm machine. Counted in ticks: while this process is stopped, the stack may be too. */
@@ -37,6 +38,13 @@ export interface Account {
   readonly org_id: string
   readonly plan: PlanName
   readonly token: string
+}
+
+export interface AccountOptions {
+  readonly email?: string
+  readonly password?: string
+  /** May see the pages of the service's staff. */
+  readonly staff?: boolean
 }
 
 export interface Published {
@@ -70,8 +78,10 @@ export interface Stack {
   admin(...args: string[]): Promise<CommandResult>
   /** The same, with something to read on stdin. */
   adminReading(input: string, ...args: string[]): Promise<CommandResult>
+  /** What `admin` does, by an operator who stays where the stack has one: for tests that are not about the program. */
+  operate(...args: string[]): Promise<CommandResult>
   /** A verified account with an API token. */
-  createAccount(plan?: PlanName, options?: { email?: string; password?: string }): Promise<Account>
+  createAccount(plan?: PlanName, options?: AccountOptions): Promise<Account>
   /** Publishes files (or one page) as a new site, or as the next version of `site`. */
   publish(
     account: Pick<Account, 'token'>,
@@ -101,6 +111,8 @@ export interface StackOptions {
   readonly npm?: boolean
   /** Run it as this system user; only root can. */
   readonly user?: SystemUser
+  /** Have an operator who stays, which many accounts and commands are worth. For stacks whose services are left alone. */
+  readonly operator?: boolean
 }
 
 export interface SystemUser {
@@ -111,14 +123,28 @@ export interface SystemUser {
 interface Description {
   readonly dataDir: string
   readonly env: Readonly<Record<string, string>>
+  /** Where its operator listens. */
+  readonly operator?: string | undefined
 }
 
-export async function startStack({ env = {}, workers = 1, npm = false, user }: StackOptions = {}): Promise<OwnStack> {
+export async function startStack(options: StackOptions = {}): Promise<OwnStack> {
+  return (await startDescribed(options)).stack
+}
+
+async function startDescribed({
+  env = {},
+  workers = 1,
+  npm = false,
+  user,
+  operator: hasOperator = false,
+}: StackOptions): Promise<{ stack: OwnStack; description: Description }> {
   const dataDir = env['DATA_DIR'] ?? (await mkdtemp(path.join(os.tmpdir(), 'dropway-test-stack-')))
   if (user) await chown(dataDir, user.uid, user.gid)
-  const description: Description = { dataDir, env: await stackEnvironment(dataDir, workers, env) }
+  const settings: Description = { dataDir, env: await stackEnvironment(dataDir, workers, env) }
   const output: string[] = []
-  let supervisor = await startSupervisor(description, output, { npm, user })
+  let supervisor = await startSupervisor(settings, output, { npm, user })
+  const operator = hasOperator ? await startOperator(dataDir, settings.env) : undefined
+  const description: Description = { ...settings, operator: operator?.address }
   const { CONTROL_PORT: controlPort, METRICS_PORT: metricsPort } = description.env
   watchEventLoops('control', Number(controlPort))
   watchEventLoops('edge', Number(metricsPort))
@@ -131,7 +157,7 @@ export async function startStack({ env = {}, workers = 1, npm = false, user }: S
     return supervisor.exitCode ?? 1
   }
 
-  return {
+  const stack: OwnStack = {
     ...attach(description),
     output,
     kill(name, signal = 'SIGKILL') {
@@ -143,11 +169,13 @@ export async function startStack({ env = {}, workers = 1, npm = false, user }: S
     },
     async stop() {
       for (const port of [controlPort, metricsPort]) unwatchEventLoops(Number(port))
+      await operator?.stop()
       const code = await end()
       await rm(dataDir, { recursive: true, force: true })
       return code
     },
   }
+  return { stack, description }
 }
 
 /** The stack that all test files of this run share. */
@@ -156,8 +184,8 @@ export async function sharedStack(): Promise<Stack> {
 }
 
 export async function startSharedStack(): Promise<SharedThing<Description>> {
-  const stack = await startStack({ workers: 2 })
-  return { description: { dataDir: stack.dataDir, env: stack.env }, stop: async () => void (await stack.stop()) }
+  const { stack, description } = await startDescribed({ workers: 2, operator: true })
+  return { description, stop: async () => void (await stack.stop()) }
 }
 
 async function stackEnvironment(dataDir: string, workers: number, extra: Readonly<Record<string, string>>) {
@@ -248,7 +276,7 @@ function readProcesses(dataDir: string): Record<string, number> {
 }
 
 /** What one can do with a stack that runs with this environment. */
-export function attach({ dataDir, env }: Description): Stack {
+export function attach({ dataDir, env, operator }: Description): Stack {
   const httpsPort = Number(env['EDGE_HTTPS_PORT'])
   const baseUrl = env['BASE_URL'] ?? `https://localhost:${httpsPort}`
   const sitesDomain = env['SITES_DOMAIN'] ?? 'localhost'
@@ -269,6 +297,8 @@ export function attach({ dataDir, env }: Description): Stack {
   const adminReading: Stack['adminReading'] = (input, ...args) =>
     run(['control/operations/admin/main.ts', ...args], env, input)
   const admin: Stack['admin'] = (...args) => adminReading('', ...args)
+  const operateReading: Stack['adminReading'] = (input, ...args) =>
+    operator === undefined ? adminReading(input, ...args) : askOperator(operator, { args, input })
 
   return {
     baseUrl,
@@ -282,24 +312,20 @@ export function attach({ dataDir, env }: Description): Stack {
     fetch,
     admin,
     adminReading,
+    operate: (...args) => operateReading('', ...args),
     visit: (slug, target = '/', options = {}) =>
       fetch(`https://${slug}.${sitesDomain}:${httpsPort}${target}`, { h2: true, ...options }),
     async createAccount(
       plan = 'free',
-      { email = `user-${randomBytes(5).toString('hex')}@example.test`, password } = {},
+      { email = `user-${randomBytes(5).toString('hex')}@example.test`, password, staff = false } = {},
     ) {
-      const passwordArguments = password === undefined ? [] : ['--password-stdin']
-      const result = await adminReading(
-        password ?? '',
-        'create-account',
-        '--email',
-        email,
-        '--plan',
-        plan,
+      const flags = [
         '--verified',
         '--token',
-        ...passwordArguments,
-      )
+        ...(staff ? ['--staff'] : []),
+        ...(password === undefined ? [] : ['--password-stdin']),
+      ]
+      const result = await operateReading(password ?? '', 'create-account', '--email', email, '--plan', plan, ...flags)
       if (result.code !== 0) throw new Error(`create-account failed: ${result.stderr}`)
       return JSON.parse(result.stdout) as Account
     },

@@ -1,0 +1,39 @@
+/** The process of `operator.ts`: one command at a time, each as a call of its own, over services that stay open. */
+import http from 'node:http'
+import { Readable } from 'node:stream'
+import { json } from 'node:stream/consumers'
+import { createServices } from '../../control/composition/services.ts'
+import { readControlConfig } from '../../control/ground/config.ts'
+import { newCall, runAs } from '../../control/ground/database/call.ts'
+import { commands } from '../../control/operations/admin/commands.ts'
+import { systemClock } from '../../shared/clock.ts'
+import { silentLog } from '../../shared/log.ts'
+import type { OperatorCall } from './operator.ts'
+import type { CommandResult } from './stack.ts'
+
+const [address] = process.argv.slice(2)
+const services = createServices({ config: readControlConfig(process.env), clock: systemClock, log: silentLog })
+
+async function run({ args: [name = '', ...rest], input }: OperatorCall): Promise<CommandResult> {
+  // Commands read a password from there.
+  Object.defineProperty(process, 'stdin', { value: Readable.from([Buffer.from(input)]), configurable: true })
+  try {
+    const result = await runAs(newCall(), () => commands.get(name)!.run(services, rest))
+    return { code: 0, stdout: `${JSON.stringify(result)}\n`, stderr: '' }
+  } catch (error) {
+    return { code: 1, stdout: '', stderr: `${(error as Error).message}\n` }
+  }
+}
+
+let last: Promise<unknown> = Promise.resolve()
+
+const server = http.createServer((request, response) => {
+  last = last.then(async () => response.end(JSON.stringify(await run((await json(request)) as OperatorCall))))
+})
+server.listen(address, () => process.send!('ready'))
+
+process.on('disconnect', async () => {
+  server.close()
+  server.closeAllConnections()
+  await services.close()
+})
