@@ -8,8 +8,7 @@ import { newCall, runAs } from '../../control/ground/database/call.ts'
 import { commands } from '../../control/operations/admin/commands.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { silentLog } from '../../shared/log.ts'
-import type { OperatorCall } from './operator.ts'
-import type { CommandResult } from './stack.ts'
+import type { CommandResult, OperatorCall } from './operator.ts'
 
 const [address] = process.argv.slice(2)
 const services = createServices({ config: readControlConfig(process.env), clock: systemClock, log: silentLog })

@@ -8,7 +8,6 @@ import { fileURLToPath } from 'node:url'
 import http from 'node:http'
 import path from 'node:path'
 import { json } from 'node:stream/consumers'
-import type { CommandResult } from './stack.ts'
 
 const PROGRAM = fileURLToPath(new URL('operator-process.ts', import.meta.url))
 
@@ -16,6 +15,13 @@ const PROGRAM = fileURLToPath(new URL('operator-process.ts', import.meta.url))
 export interface OperatorCall {
   readonly args: readonly string[]
   readonly input: string
+}
+
+/** How a command ended. */
+export interface CommandResult {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
 }
 
 export interface Operator {

@@ -17,7 +17,7 @@ import { inject } from 'vitest'
 import { askBroker, type SharedThing } from './broker.ts'
 import { request, type Answer, type RequestOptions } from './client.ts'
 import { unwatchEventLoops, watchEventLoops } from './event-loops.ts'
-import { askOperator, startOperator } from './operator.ts'
+import { askOperator, startOperator, type CommandResult } from './operator.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** Ten times what a start takes on a calm machine. Counted in ticks: while this process is stopped, the stack may be too. */
@@ -51,12 +51,6 @@ export interface Published {
   readonly id: string
   readonly slug: string
   readonly url: string
-}
-
-export interface CommandResult {
-  readonly code: number
-  readonly stdout: string
-  readonly stderr: string
 }
 
 export interface Stack {
