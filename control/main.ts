@@ -12,6 +12,7 @@ import { surviveStrayErrors } from './ground/stray-errors.ts'
 
 async function main(): Promise<void> {
   keepFilesPrivate()
+  widenThreadPool()
   const config = readControlConfig(process.env)
   const log = createLog('control', config.logLevel)
   const watchdog = startWatchdog({ name: 'control' })
@@ -39,6 +40,14 @@ async function main(): Promise<void> {
   process.on('SIGINT', stop)
   // Without its supervisor it would hold the port that the next one needs.
   process.on('disconnect', stop)
+}
+
+/**
+ * Node gives all threads of a process four more for files, and each blob waits for the disk there. The disk makes as many
+ * durable at once as wait. Read when the first of these threads starts, which no import does.
+ */
+function widenThreadPool(): void {
+  process.env['UV_THREADPOOL_SIZE'] ??= '16'
 }
 
 try {

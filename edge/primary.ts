@@ -85,7 +85,7 @@ export async function runPrimary(
     },
     problemOf: createProblemOf({
       replica,
-      blobs: openBlobStore({ url: config.blobStore }, () => {}),
+      blobs: openBlobStore({ url: config.blobStore }),
       secrets: createSecrets(config.secretKey),
       indexManifest,
     }),

@@ -52,7 +52,10 @@ export function runWorker(config: EdgeConfig): void {
   const secrets = createSecrets(config.secretKey)
   const replica = openReplica(config.replicaDir, { readOnly: true })
   const routes = createRoutes(replica)
-  const blobs = openBlobStore({ url: config.blobStore }, (error) => log.warn({ err: error }, 'no copy of a blob kept'))
+  const blobs = openBlobStore(
+    { url: config.blobStore },
+    { onProblem: (error) => log.warn({ err: error }, 'no copy of a blob kept') },
+  )
   const cache = createBlobCache(config.blobCacheBytes)
   const views = createViews()
   const requestLog = createRequestLog({ log, sample: config.accessLogSample })

@@ -52,7 +52,10 @@ export function openGround({ config, clock, log }: ControlOptions): Ground {
     redis,
     publisherRedis,
     secrets,
-    blobs: openBlobStore({ url: config.blobStore }, (error) => log.warn({ err: error }, 'no copy of a blob kept')),
+    blobs: openBlobStore(
+      { url: config.blobStore },
+      { onProblem: (error) => log.warn({ err: error }, 'no copy of a blob kept') },
+    ),
     limiter: createRateLimiter({ redis, clock }),
     enqueueMail: createEnqueueMail({ secrets, clock }),
     mailer: createMailer({

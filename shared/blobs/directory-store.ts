@@ -9,13 +9,14 @@
  * A blob that is discarded is renamed to `<root>/tmp/<hash>-<random>` first, so that a crash loses nothing: `sweep` gives
  * it its name back.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, hash as digestOf, randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { link, mkdir, open, readdir, readFile, rename, rm, stat, utimes, type FileHandle } from 'node:fs/promises'
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { before } from '../before.ts'
 import { BlobMissing, isBlobHash, pacedStream, type BlobStore, type BlobWriter, type StoredBlob } from './blob-store.ts'
 import { sweepDrafts } from './drafts.ts'
+import { offThreadCalls, type FileCalls, type FileStats, type OpenFile } from './file-calls.ts'
 
 const TEMPORARY_FOLDER = 'tmp'
 const MIN_CHUNK_BYTES = 4096
@@ -23,12 +24,12 @@ const MAX_CHUNK_BYTES = 32_768
 /** Of what has been read so far. */
 const CHUNK_SHARE = 1 / 4
 
-export function createDirectoryBlobStore(root: string): BlobStore {
-  const folders = createFolders(root)
+export function createDirectoryBlobStore(root: string, files: FileCalls = offThreadCalls): BlobStore {
+  const folders = createFolders(root, files)
 
-  async function writer(): Promise<BlobWriter> {
-    const draft = await draftPath()
-    return createWriter(draft, await open(draft, 'wx'), adopt)
+  async function createDraft(): Promise<Draft> {
+    const path = await draftPath()
+    return { path, file: await files.open(path, 'wx') }
   }
 
   async function draftPath(prefix = ''): Promise<string> {
@@ -36,28 +37,48 @@ export function createDirectoryBlobStore(root: string): BlobStore {
     return path.join(root, TEMPORARY_FOLDER, prefix + randomBytes(12).toString('hex'))
   }
 
-  /** Gives a draft its name, unless the bytes are there already. */
-  async function adopt(draft: Draft): Promise<StoredBlob> {
-    const { hash, size, file } = draft
-    const known = await keep(hash)
-    if (known) {
-      await file.close()
-      await rm(draft.path)
-      return known
+  async function abandon({ path, file }: Draft): Promise<void> {
+    // Closing twice rejects; the draft must go all the same.
+    await file.close().catch(() => undefined)
+    await rm(path, { force: true })
+  }
+
+  async function writer(): Promise<BlobWriter> {
+    const draft = await createDraft()
+    const digest = createHash('sha256')
+    let size = 0
+    return {
+      async write(chunk) {
+        digest.update(chunk)
+        size += chunk.length
+        await writeAll(draft.file, chunk)
+      },
+      async finish() {
+        const hash = digest.digest('hex')
+        const kept = await keep(hash)
+        if (!kept) return adopt(draft, hash, size)
+        await abandon(draft)
+        return kept
+      },
+      abort: () => abandon(draft),
     }
+  }
+
+  /** Gives a draft its name, unless another writer of the same bytes came first. */
+  async function adopt({ path, file }: Draft, hash: string, size: number): Promise<StoredBlob> {
     await file.datasync()
     const { mtimeMs } = await file.stat()
     await file.close()
     await folders.ensure(folderOf(hash))
-    const kept = await nameOrKeep(draft.path, hash)
-    await rm(draft.path)
-    await syncFolder(path.join(root, folderOf(hash)))
+    const kept = await nameOrKeep(path, hash)
+    await files.rm(path)
+    await folders.sync(folderOf(hash))
     return kept ?? { hash, size, modifiedAt: mtimeMs }
   }
 
   /** The blob that another writer named first; undefined when this one did. */
   async function nameOrKeep(draft: string, hash: string): Promise<StoredBlob | undefined> {
-    while (!(await linked(draft, pathOf(root, hash)))) {
+    while (!(await linked(files.link(draft, pathOf(root, hash))))) {
       const kept = await keep(hash)
       // Else it was discarded in between, and its name is free.
       if (kept) return kept
@@ -70,7 +91,8 @@ export function createDirectoryBlobStore(root: string): BlobStore {
    * anew. A blob that is known to be in use keeps its name all the time.
    */
   async function discard(hash: string, modifiedAt: number): Promise<boolean> {
-    const isUntouched = async (file: string): Promise<boolean> => (await statOrMissing(file))?.mtimeMs === modifiedAt
+    const isUntouched = async (file: string): Promise<boolean> =>
+      (await statOrMissing(stat(file)))?.mtimeMs === modifiedAt
     if (!(await isUntouched(pathOf(root, hash)))) return false
     const removed = await draftPath(`${hash}-`)
     if (!(await existing(rename(pathOf(root, hash), removed)))) return false
@@ -84,7 +106,7 @@ export function createDirectoryBlobStore(root: string): BlobStore {
 
   /** Restoring a blob that is not needed does no harm: garbage collection finds it again. */
   async function restore(removed: string, hash: string): Promise<void> {
-    await existing(linked(removed, pathOf(root, hash)))
+    await existing(linked(files.link(removed, pathOf(root, hash))))
     await rm(removed, { force: true })
   }
 
@@ -101,22 +123,22 @@ export function createDirectoryBlobStore(root: string): BlobStore {
     // Most bytes are new. The kernel knows that at once, where a failing utimes would cost an error with its stack.
     if (!existsSync(pathOf(root, hash))) return undefined
     const now = new Date()
-    if (!(await existing(utimes(pathOf(root, hash), now, now)))) return undefined
+    if (!(await existing(files.utimes(pathOf(root, hash), now, now)))) return undefined
     // Looked at afterwards: a file that lost its name in between may have been found untouched just before.
-    const facts = await statOrMissing(pathOf(root, hash))
+    const facts = await statOrMissing(files.stat(pathOf(root, hash)))
     return facts && { hash, size: facts.size }
   }
 
   async function put(bytes: Uint8Array): Promise<StoredBlob> {
-    const hash = createHash('sha256').update(bytes).digest('hex')
+    const hash = digestOf('sha256', bytes)
     const kept = await keep(hash)
     if (kept) return kept
-    const target = await writer()
+    const draft = await createDraft()
     try {
-      await target.write(bytes)
-      return await target.finish()
+      await writeAll(draft.file, bytes)
+      return await adopt(draft, hash, bytes.length)
     } catch (error) {
-      await target.abort()
+      await abandon(draft)
       throw error
     }
   }
@@ -126,7 +148,7 @@ export function createDirectoryBlobStore(root: string): BlobStore {
     writer,
     keep,
     has: (hash) => existing(stat(pathOf(root, hash))),
-    read: (hash) => readFile(pathOf(root, hash)).catch((error: unknown) => rethrowMissing(error, hash)),
+    read: (hash) => files.readFile(pathOf(root, hash)).catch((error: unknown) => rethrowMissing(error, hash)),
     stream: (hash, range) => pacedStream(() => chunksOf(pathOf(root, hash), hash, range)),
     discard,
     remove: (hash) => rm(pathOf(root, hash), { force: true }),
@@ -137,31 +159,11 @@ export function createDirectoryBlobStore(root: string): BlobStore {
 
 interface Draft {
   readonly path: string
-  readonly file: FileHandle
-  readonly hash: string
-  readonly size: number
-}
-
-function createWriter(draft: string, file: FileHandle, adopt: (draft: Draft) => Promise<StoredBlob>): BlobWriter {
-  const digest = createHash('sha256')
-  let size = 0
-  return {
-    async write(chunk) {
-      digest.update(chunk)
-      size += chunk.length
-      await writeAll(file, chunk)
-    },
-    finish: () => adopt({ path: draft, file, hash: digest.digest('hex'), size }),
-    async abort() {
-      // Closing twice rejects; the draft must go all the same.
-      await file.close().catch(() => undefined)
-      await rm(draft, { force: true })
-    },
-  }
+  readonly file: OpenFile
 }
 
 /** A single write may be short, for instance when the disk is nearly full. */
-async function writeAll(file: FileHandle, chunk: Uint8Array): Promise<void> {
+async function writeAll(file: OpenFile, chunk: Uint8Array): Promise<void> {
   let offset = 0
   while (offset < chunk.length) {
     const { bytesWritten } = await file.write(chunk, offset)
@@ -169,12 +171,38 @@ async function writeAll(file: FileHandle, chunk: Uint8Array): Promise<void> {
   }
 }
 
-/** Creates folders once per process; a folder that is new is durable in its parent before a blob is named in it. */
-function createFolders(root: string): { ensure(name: string): Promise<void> } {
+interface Folders {
+  /** Created once per process. One that is new is durable in its parent before a blob is named in it. */
+  ensure(name: string): Promise<void>
+  /** Makes the names in a folder durable. Those who ask while the disk is busy wait for one sync together. */
+  sync(name: string): Promise<void>
+}
+
+function createFolders(root: string, files: FileCalls): Folders {
   const ready = new Map<string, Promise<void>>()
+  const unsynced = new Set<string>()
+  let running: Promise<void> = Promise.resolve()
+  let next: Promise<void> | undefined
 
   async function create(name: string): Promise<void> {
     if ((await mkdir(path.join(root, name), { recursive: true })) !== undefined) await syncFolder(root)
+  }
+
+  async function syncFolder(folder: string): Promise<void> {
+    const handle = await files.open(folder, 'r')
+    try {
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+  }
+
+  async function syncAll(): Promise<void> {
+    await running.catch(() => {})
+    next = undefined
+    const names = [...unsynced]
+    unsynced.clear()
+    await Promise.all(names.map((name) => syncFolder(path.join(root, name))))
   }
 
   return {
@@ -187,15 +215,11 @@ function createFolders(root: string): { ensure(name: string): Promise<void> } {
       }
       return creation
     },
-  }
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
+    sync(name) {
+      unsynced.add(name)
+      if (!next) next = running = syncAll()
+      return next
+    },
   }
 }
 
@@ -228,7 +252,7 @@ async function* listBlobs(root: string): AsyncIterable<Required<StoredBlob>> {
     if (!/^[0-9a-f]{2}$/.test(folder)) continue
     for (const hash of await names(path.join(root, folder))) {
       if (!isBlobHash(hash)) continue
-      const facts = await statOrMissing(path.join(root, folder, hash))
+      const facts = await statOrMissing(stat(path.join(root, folder, hash)))
       if (facts) yield { hash, size: facts.size, modifiedAt: facts.mtimeMs }
     }
   }
@@ -241,7 +265,7 @@ function folderOf(hash: string): string {
 /** The only place where a hash becomes a path; anything but a hash is a mistake of ours. */
 function pathOf(root: string, hash: string): string {
   if (!isBlobHash(hash)) throw new Error(`not a blob hash: ${JSON.stringify(hash)}`)
-  return path.join(root, folderOf(hash), hash)
+  return `${root}/${folderOf(hash)}/${hash}`
 }
 
 async function names(folder: string): Promise<string[]> {
@@ -253,9 +277,9 @@ async function names(folder: string): Promise<string[]> {
   }
 }
 
-async function statOrMissing(file: string): Promise<{ size: number; mtimeMs: number } | undefined> {
+async function statOrMissing(operation: Promise<FileStats>): Promise<FileStats | undefined> {
   try {
-    return await stat(file)
+    return await operation
   } catch (error) {
     if (isMissing(error)) return undefined
     throw error
@@ -274,9 +298,9 @@ async function existing(operation: Promise<unknown>): Promise<boolean> {
 }
 
 /** False when the name is taken. */
-async function linked(file: string, name: string): Promise<boolean> {
+async function linked(operation: Promise<void>): Promise<boolean> {
   try {
-    await link(file, name)
+    await operation
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false

@@ -8,6 +8,7 @@ import path from 'node:path'
 import type { BlobStore } from './blob-store.ts'
 import { createCachedBlobStore } from './cached-store.ts'
 import { createDirectoryBlobStore } from './directory-store.ts'
+import type { FileCalls } from './file-calls.ts'
 import { parseBlobStoreUrl } from './location.ts'
 import { createS3BlobStore } from './s3-store.ts'
 
@@ -16,14 +17,20 @@ export interface BlobStoreLocation {
   readonly url: string
 }
 
-/** `onProblem` hears of what costs no visitor an answer, for instance a full disk below the cache. */
-export function openBlobStore({ url }: BlobStoreLocation, onProblem?: (error: Error) => void): BlobStore {
+export interface OpenOptions {
+  /** Hears of what costs no visitor an answer, for instance a full disk below the cache. */
+  readonly onProblem?: (error: Error) => void
+  /** For a thread that may wait for the file system. */
+  readonly files?: FileCalls
+}
+
+export function openBlobStore({ url }: BlobStoreLocation, { onProblem, files }: OpenOptions = {}): BlobStore {
   const location = parseBlobStoreUrl(url)
-  if (location.kind === 'directory') return createDirectoryBlobStore(location.directory)
+  if (location.kind === 'directory') return createDirectoryBlobStore(location.directory, files)
   const { settings, cacheDir, cacheBytes } = location
   return createCachedBlobStore({
     distant: createS3BlobStore(settings, path.join(cacheDir, 'drafts')),
-    copies: createDirectoryBlobStore(path.join(cacheDir, 'copies')),
+    copies: createDirectoryBlobStore(path.join(cacheDir, 'copies'), files),
     maxBytes: cacheBytes,
     ...(onProblem && { onProblem }),
   })

@@ -12,6 +12,7 @@ import { BlobMissing, type BlobStore } from '../../shared/blobs/blob-store.ts'
 import { createCachedBlobStore } from '../../shared/blobs/cached-store.ts'
 import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
 import { parseS3Url } from '../../shared/blobs/location.ts'
+import { directCalls, offThreadCalls, type FileCalls, type OpenFile } from '../../shared/blobs/file-calls.ts'
 import { openBlobStore } from '../../shared/blobs/open.ts'
 import { createS3BlobStore } from '../../shared/blobs/s3-store.ts'
 import { collect } from '../support/publishing.ts'
@@ -36,6 +37,8 @@ afterAll(async () => {
 
 const stores: Record<string, () => BlobStore> = {
   'a directory': () => openBlobStore({ url: `file:${path.join(root, 'directory')}` }),
+  'a directory, from a thread of its own': () =>
+    openBlobStore({ url: `file:${path.join(root, 'thread')}` }, { files: directCalls }),
   S3: () => createS3BlobStore(parseS3Url(s3Url).settings, path.join(root, 'drafts')),
   'S3 behind a cache': () => openBlobStore({ url: s3Url }),
 }
@@ -192,6 +195,54 @@ describe('a directory', () => {
     expect(await readdir(path.join(folder, 'tmp'))).toEqual([])
   })
 
+  test.each([
+    ['off the thread', offThreadCalls],
+    ['directly', directCalls],
+  ])(
+    'of many that are stored at once, called %s, each has its bytes, then its name, then its folder on disk',
+    async (_, calls) => {
+      const folder = path.join(root, `ordered-${randomBytes(4).toString('hex')}`)
+      const done: string[] = []
+      const store = createDirectoryBlobStore(folder, recorded(calls, done))
+      const blobs = Array.from({ length: 100 }, () => randomBytes(100))
+      await Promise.all(
+        blobs.map(async (bytes) => {
+          const { hash } = await store.put(bytes)
+          const named = done.findIndex((step) => step.startsWith('name ') && step.endsWith(hash))
+          const draft = done[named]!.split(' ')[1]!
+          const asked = done.indexOf(`sync ${hash.slice(0, 2)}`, named)
+          expect(done.indexOf(`bytes ${draft}`)).toBeGreaterThan(-1)
+          expect(named).toBeGreaterThan(done.indexOf(`bytes ${draft}`))
+          expect(asked).toBeGreaterThan(named)
+          expect(done.indexOf(`synced ${hash.slice(0, 2)}`, asked)).toBeGreaterThan(asked)
+        }),
+      )
+      expect(done.filter((step) => /^synced [0-9a-f]{2}$/.test(step)).length).toBeLessThanOrEqual(blobs.length)
+    },
+  )
+
+  test('a folder that cannot be synced fails those who wait for it, and no later ones', async () => {
+    let isBroken = true
+    const store = createDirectoryBlobStore(path.join(root, 'unsynced'), {
+      ...offThreadCalls,
+      async open(file, flags) {
+        const opened = await offThreadCalls.open(file, flags)
+        if (!/^[0-9a-f]{2}$/.test(path.basename(file))) return opened
+        return wrapped(opened, {
+          sync: async () => {
+            if (isBroken) throw new Error('the disk is broken')
+            await opened.sync()
+          },
+        })
+      },
+    })
+    const bytes = randomBytes(10)
+    await expect(Promise.all([store.put(bytes), store.put(randomBytes(10))])).rejects.toThrow('the disk is broken')
+    isBroken = false
+    const later = randomBytes(10)
+    expect((await store.read((await store.put(later)).hash)).equals(later)).toBe(true)
+  })
+
   test('sweeps the drafts of writers that died, and no others', async () => {
     const folder = path.join(root, 'swept')
     const store = createDirectoryBlobStore(folder)
@@ -204,6 +255,43 @@ describe('a directory', () => {
     expect(await readdir(path.join(folder, 'tmp'))).toEqual([])
   })
 })
+
+function wrapped(file: OpenFile, other: Partial<OpenFile>): OpenFile {
+  return {
+    write: (chunk, offset) => file.write(chunk, offset),
+    stat: () => file.stat(),
+    datasync: () => file.datasync(),
+    sync: () => file.sync(),
+    close: () => file.close(),
+    ...other,
+  }
+}
+
+/** Notes what has become durable, and the names that were given, in order. */
+function recorded(calls: FileCalls, done: string[]): FileCalls {
+  return {
+    ...calls,
+    async open(file, flags) {
+      const name = path.basename(file)
+      const opened = await calls.open(file, flags)
+      return wrapped(opened, {
+        async datasync() {
+          await opened.datasync()
+          done.push(`bytes ${name}`)
+        },
+        async sync() {
+          done.push(`sync ${name}`)
+          await opened.sync()
+          done.push(`synced ${name}`)
+        },
+      })
+    },
+    async link(file, name) {
+      await calls.link(file, name)
+      done.push(`name ${path.basename(file)} ${path.basename(name)}`)
+    },
+  }
+}
 
 describe('the cache in front of a distant store', () => {
   function cached(maxBytes: number) {

@@ -13,6 +13,9 @@ const MAX_WHOLE_BYTES = 4_000_000
 const MAX_PENDING_BYTES = 8_000_000
 const MAX_PENDING_BLOBS = 16
 
+/** What zlib takes at least. One chunk holds the whole entry, so that nothing is copied together afterwards. */
+const MIN_CHUNK_BYTES = 64
+
 /** The entry is not what the archive says it is. */
 class BadEntry extends Error {}
 
@@ -74,7 +77,8 @@ function inflateWhole(archive: ArchiveFile, entry: ArchiveEntry): Buffer {
 function inflate(packed: Buffer, entry: ArchiveEntry): Buffer {
   try {
     // The limit ends a bomb at its announced size; one byte more is enough to know that it lies.
-    return zlib.inflateRawSync(packed, { maxOutputLength: entry.size + 1 })
+    const maxOutputLength = entry.size + 1
+    return zlib.inflateRawSync(packed, { maxOutputLength, chunkSize: Math.max(maxOutputLength, MIN_CHUNK_BYTES) })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw wrongSize(entry)
     throw new BadEntry(`Entry ${quotePath(entry.path)} cannot be unpacked: ${(error as Error).message}.`)

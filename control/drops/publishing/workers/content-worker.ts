@@ -1,6 +1,7 @@
 /** A thread that reads, checks and compresses what was uploaded. It opens the blob store itself, so that bytes stay here. */
 import os from 'node:os'
 import { workerData } from 'node:worker_threads'
+import { directCalls } from '../../../../shared/blobs/file-calls.ts'
 import { openBlobStore } from '../../../../shared/blobs/open.ts'
 import { analyse } from '../analysis/analyse.ts'
 import { inspectArchive } from '../archive/gate.ts'
@@ -11,7 +12,7 @@ import type { ContentJob, ContentWorkerData } from './jobs.ts'
 import { serveJobs } from './serve.ts'
 
 const { blobStore, priority } = workerData as ContentWorkerData
-const blobs = openBlobStore(blobStore)
+const blobs = openBlobStore(blobStore, { files: directCalls })
 const PRIORITIES = {
   'below normal': os.constants.priority.PRIORITY_BELOW_NORMAL,
   low: os.constants.priority.PRIORITY_LOW,
