@@ -350,6 +350,19 @@ describe('changed files only', () => {
     expect(partial).toEqual(whole)
   })
 
+  test.each([
+    ['A renamed page', { 'index.html': 'x', 'a.html': '<p>a' }, { 'index.html': 'x', 'b.html': '<p>a' }],
+    ['A page that is now a text', { 'index.html': 'x', 'a.html': '<p>a' }, { 'index.html': 'x', 'a.txt': '<p>a' }],
+    ['Another name of the same Markdown', { 'index.markdown': '# a' }, { 'index.md': '# a' }],
+    ['Another text under the same name', { 'index.md': '# a' }, { 'index.md': '# b' }],
+  ] as readonly [string, Record<string, string>, Record<string, string>][])(
+    '%s is told in the manifest as if there were no live version',
+    async (_, before, after) => {
+      const { manifestHash: base } = await publishFiles(before)
+      expect(await publishFiles(after, { base })).toEqual(await publishFiles(after))
+    },
+  )
+
   test('the report tells of links on unchanged pages, whose target was taken away', async () => {
     const site = { 'index.html': '<a href="/a">a</a>', 'a.html': '<a href="/b">b</a><img src="c.png">', 'b.html': 'b' }
     const whole = await publishFiles({ ...site, 'c.png': 'png' })

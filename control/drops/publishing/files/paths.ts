@@ -14,17 +14,25 @@ export function pathProblem(path: string): string | undefined {
   if (path.includes('\\')) return 'contains a backslash; separate folders with /'
   if (path.startsWith('/')) return 'is an absolute path'
   if (/^[A-Za-z]:/.test(path)) return 'starts with a drive letter'
-  if (Buffer.byteLength(path) > MAX_PATH_BYTES) return `is longer than ${MAX_PATH_BYTES} bytes`
+  if (isLonger(path, MAX_PATH_BYTES)) return `is longer than ${MAX_PATH_BYTES} bytes`
   const segments = path.split('/')
   if (segments.length > MAX_PATH_DEPTH) return `lies more than ${MAX_PATH_DEPTH} folders deep`
-  return segments.map(segmentProblem).find((problem) => problem !== undefined)
+  for (const segment of segments) {
+    const problem = segmentProblem(segment)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+/** No unit of UTF-16 takes more than three bytes: most paths need not be measured. */
+function isLonger(text: string, maxBytes: number): boolean {
+  return text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes
 }
 
 function segmentProblem(segment: string): string | undefined {
   if (segment === '') return 'contains an empty folder name'
   if (segment === '.' || segment === '..') return `contains "${segment}" as a folder name`
-  if (Buffer.byteLength(segment) > MAX_PATH_SEGMENT_BYTES)
-    return `has a part longer than ${MAX_PATH_SEGMENT_BYTES} bytes`
+  if (isLonger(segment, MAX_PATH_SEGMENT_BYTES)) return `has a part longer than ${MAX_PATH_SEGMENT_BYTES} bytes`
   return undefined
 }
 
@@ -42,7 +50,9 @@ export class PathSet {
     const name = toNfc(path)
     if (this.#files.has(name)) return 'appears twice'
     if (this.#folders.has(name)) return 'is both a file and a folder'
-    const folders = foldersOf(name)
+    // A folder that is known was judged with all that it lies in.
+    const parent = name.slice(0, Math.max(0, name.lastIndexOf('/')))
+    const folders = this.#folders.has(parent) ? [] : foldersOf(name)
     if (folders.some((folder) => this.#files.has(folder))) return 'lies in a folder that is also a file'
     this.#files.add(name)
     for (const folder of folders) this.#folders.add(folder)

@@ -38,7 +38,18 @@ export function mediaTypeOf(path: string): string {
   const extension = extensionOf(name)
   if (extension === undefined)
     return /^(?:LICENSE|README|CNAME|CHANGELOG|humans|security)$/.test(name) ? 'text/plain' : UNKNOWN
-  return FIXED.get(extension) ?? mime.getType(extension) ?? UNKNOWN
+  return FIXED.get(extension) ?? registeredType(extension) ?? UNKNOWN
+}
+
+/** Each known extension is looked up once: the registry takes a path apart again, and is asked for every file. */
+const registered = new Map<string, string>()
+
+function registeredType(extension: string): string | undefined {
+  const known = registered.get(extension)
+  if (known !== undefined) return known
+  const type = mime.getType(extension)
+  if (type !== null) registered.set(extension, type)
+  return type ?? undefined
 }
 
 /**

@@ -78,11 +78,10 @@ export async function prepareVersion(
   // Of a document by itself nothing would be left to publish.
   const secrets = upload.single && upload.secrets === 'withhold' ? 'refuse' : upload.secrets
   const { files: uploaded, blocked } = await siftSecrets(blobs, received, secrets)
-  const unchanged = withConverted(uploaded, knownConversions(base))
-  const known = knownFacts(base)
-  const isRead = (file: StoredFile): boolean => readings.get(file) !== undefined
-  const { analyses, conversions } = await analyseFiles(workers, planAnalyses(unchanged, known, isRead), upload.remember)
-  const files = withConverted(unchanged, conversions)
+  const compared = withLive(withConverted(uploaded, knownConversions(base)), base, readings)
+  const known = knownFacts(base, compared)
+  const { analyses, conversions } = await analyseFiles(workers, planAnalyses(compared, known), upload.remember)
+  const files = withConverted(compared, conversions)
   const landing = requireLandingPage(files)
   const readingOf = readingsOf(files, analyses, readings)
   const rules = await workers.readRules(ruleFilesOf(files))
@@ -172,10 +171,31 @@ async function requireAnnounced(
   })
 }
 
-/** What the live version knows, by content. Its type says what the charset was found to be. */
-function knownFacts(base: Manifest | undefined): Map<string, FileFacts> {
+/**
+ * The same files, with what the live version says of those that it has under the same name. A page whose links are no
+ * longer in memory is not among them: it may have to be read again.
+ */
+function withLive(files: readonly StoredFile[], base: Manifest | undefined, readings: Readings): readonly StoredFile[] {
+  if (!base) return files
+  const live = new Map(base.files)
+  return files.map((file) => {
+    const entry = live.get(file.path)
+    if (entry?.hash !== file.hash || !isSameSource(entry.source, file.source)) return file
+    const reading = readings.get(file)
+    return reading || !isHtmlType(mediaTypeOf(file.path)) ? { ...file, live: { entry, reading } } : file
+  })
+}
+
+function isSameSource(one: StoredFile['source'], other: StoredFile['source']): boolean {
+  return one?.hash === other?.hash && one?.path === other?.path
+}
+
+/** What the live version knows about the bytes of the other files. Its type says what the charset was found to be. */
+function knownFacts(base: Manifest | undefined, files: readonly StoredFile[]): Map<string, FileFacts> {
+  const wanted = new Set(files.filter((file) => !file.live).map((file) => file.hash))
   const known = new Map<string, FileFacts>()
   for (const [path, file] of base?.files ?? []) {
+    if (!wanted.has(file.hash)) continue
     known.set(factsKey({ path, hash: file.hash }), {
       charset: file.type.endsWith('charset=utf-8') ? 'utf-8' : null,
       ...(file.injection && { injection: file.injection }),
@@ -199,7 +219,7 @@ function knownConversions(base: Manifest | undefined): Conversions {
 function withConverted(files: readonly StoredFile[], conversions: Conversions): readonly StoredFile[] {
   if (conversions.size === 0) return files
   return files.map((file) => {
-    const converted = conversions.get(factsKey(file))
+    const converted = file.live ? undefined : conversions.get(factsKey(file))
     if (!converted) return file
     const { path, hash, size } = file
     return { path, ...converted, source: { path, hash, size } }
@@ -207,13 +227,9 @@ function withConverted(files: readonly StoredFile[], conversions: Conversions): 
 }
 
 /** Which files to read, each content once. Pure. */
-export function planAnalyses(
-  files: readonly StoredFile[],
-  known: ReadonlyMap<string, FileFacts>,
-  isRead: (file: StoredFile) => boolean = () => false,
-): AnalysisRequest[] {
+export function planAnalyses(files: readonly StoredFile[], known: ReadonlyMap<string, FileFacts>): AnalysisRequest[] {
   const unique = new Map(
-    files.filter((file) => isWorthReading(file.path, file.size)).map((file) => [factsKey(file), file]),
+    files.filter((file) => !file.live && isWorthReading(file.path, file.size)).map((file) => [factsKey(file), file]),
   )
   const requests: AnalysisRequest[] = []
   let quickBytes = 0
@@ -223,7 +239,7 @@ export function planAnalyses(
     if (!known.has(key)) {
       quickBytes += size
       requests.push({ path, hash, size, ...(quickBytes <= QUICK_COMPRESSION_BYTES && { effort: 'quick' as const }) })
-    } else if (isHtmlType(mediaTypeOf(path)) && !isRead(file)) {
+    } else if (isHtmlType(mediaTypeOf(path))) {
       recheckedBytes += size
       if (path === LANDING_PAGE || recheckedBytes <= RECHECKED_BYTES) requests.push({ path, hash, size })
     }
@@ -263,8 +279,8 @@ function readingsOf(
 ): ReadonlyMap<StoredFile, Reading> {
   const found = new Map<StoredFile, Reading>()
   for (const file of files) {
-    const analysis = analyses.get(factsKey(file))
-    const reading = analysis ?? readings.get(file)
+    const analysis = file.live ? undefined : analyses.get(factsKey(file))
+    const reading = file.live ? file.live.reading : (analysis ?? readings.get(file))
     if (reading) found.set(file, reading)
     if (analysis) readings.set(file, analysis)
   }

@@ -6,6 +6,7 @@ import {
   type ManifestFile,
   type RedirectRule,
 } from '../../../../shared/manifest.ts'
+import type { Reading } from '../analysis/analyse.ts'
 import { contentTypeOf, isHtmlType, isImmutableName, mediaTypeOf } from '../files/types.ts'
 
 /** Rule files at the root of an upload: they steer the edge and are not served. */
@@ -17,6 +18,8 @@ export interface StoredFile {
   readonly size: number
   /** What was uploaded in its place (Markdown, a page in UTF-16). */
   readonly source?: ManifestFile['source']
+  /** What the live version says of it: the same bytes under the same name. Nothing about it is found out again. */
+  readonly live?: { readonly entry: ManifestFile; readonly reading: Reading | undefined }
 }
 
 /** What the bytes of a file say, found once at publish time. */
@@ -44,7 +47,9 @@ export function buildManifest(input: ManifestInput): Manifest {
   const sorted = input.files.toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
   return {
     v: MANIFEST_FORMAT,
-    files: sorted.filter((file) => !isRuleFile(file.path)).map((file) => [file.path, manifestFile(file, input.facts)]),
+    files: sorted
+      .filter((file) => !isRuleFile(file.path))
+      .map((file) => [file.path, file.live?.entry ?? manifestFile(file, input.facts)]),
     redirects: [...input.redirects],
     headers: [...input.headers],
     unserved: sorted.filter((file) => isRuleFile(file.path)).map(({ path, hash, size }) => [path, { hash, size }]),

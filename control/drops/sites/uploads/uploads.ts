@@ -115,11 +115,14 @@ export function createUploads({
 }: UploadsDependencies): Uploads {
   const partialPath = (uploadId: string, hash: string): string => path.join(partialsDir, uploadId, hash)
 
-  async function requireUpload(actor: Actor, { siteId, uploadId }: UploadPlace): Promise<queries.UploadRow> {
-    await sites.requireOwn(sql, actor, siteId)
+  async function requireUpload(
+    actor: Actor,
+    { siteId, uploadId }: UploadPlace,
+  ): Promise<{ site: SiteFacts; upload: queries.UploadRow }> {
+    const site = await sites.requireOwn(sql, actor, siteId)
     const upload = await queries.findOpenUpload(sql, siteId, uploadId, new Date(clock.now()))
     if (!upload) throw errors.notFound('upload')
-    return upload
+    return { site, upload }
   }
 
   async function requireExpected(uploadId: string, hash: string): Promise<queries.UploadBlob> {
@@ -259,7 +262,7 @@ export function createUploads({
 
     async progress(actor, place) {
       const { uploadId } = place
-      const upload = await requireUpload(actor, place)
+      const { upload } = await requireUpload(actor, place)
       const missing = await queries.listMissing(sql, uploadId)
       const begun = await readdir(path.join(partialsDir, uploadId)).catch(() => [])
       const arrived: Record<string, number> = {}
@@ -315,8 +318,7 @@ export function createUploads({
 
     async finish(actor, place) {
       const { siteId, uploadId } = place
-      const upload = await requireUpload(actor, place)
-      const site = await sites.requireOwn(sql, actor, siteId)
+      const { site, upload } = await requireUpload(actor, place)
       const files = await queries.listUploadFiles(sql, uploadId)
       if (!files) throw errors.notFound('upload')
       const missing = await queries.listMissing(sql, uploadId)
