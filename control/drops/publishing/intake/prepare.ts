@@ -171,18 +171,27 @@ async function requireAnnounced(
   })
 }
 
+interface ComparedFile extends StoredFile {
+  /** With `live`: what is remembered of the page. */
+  readonly reading?: Reading | undefined
+}
+
 /**
  * The same files, with what the live version says of those that it has under the same name. A page whose links are no
  * longer in memory is not among them: it may have to be read again.
  */
-function withLive(files: readonly StoredFile[], base: Manifest | undefined, readings: Readings): readonly StoredFile[] {
+function withLive(
+  files: readonly StoredFile[],
+  base: Manifest | undefined,
+  readings: Readings,
+): readonly ComparedFile[] {
   if (!base) return files
   const live = new Map(base.files)
   return files.map((file) => {
     const entry = live.get(file.path)
     if (entry?.hash !== file.hash || !isSameSource(entry.source, file.source)) return file
     const reading = readings.get(file)
-    return reading || !isHtmlType(mediaTypeOf(file.path)) ? { ...file, live: { entry, reading } } : file
+    return reading || !isHtmlType(mediaTypeOf(file.path)) ? { ...file, live: entry, reading } : file
   })
 }
 
@@ -216,7 +225,7 @@ function knownConversions(base: Manifest | undefined): Conversions {
 }
 
 /** The same files, with the UTF-8 page in the place of what was uploaded. */
-function withConverted(files: readonly StoredFile[], conversions: Conversions): readonly StoredFile[] {
+function withConverted(files: readonly ComparedFile[], conversions: Conversions): readonly ComparedFile[] {
   if (conversions.size === 0) return files
   return files.map((file) => {
     const converted = file.live ? undefined : conversions.get(factsKey(file))
@@ -273,14 +282,14 @@ async function analyseFiles(
 
 /** What was found just now, or by an earlier upload. */
 function readingsOf(
-  files: readonly StoredFile[],
+  files: readonly ComparedFile[],
   analyses: ReadonlyMap<string, Analysis>,
   readings: Readings,
 ): ReadonlyMap<StoredFile, Reading> {
   const found = new Map<StoredFile, Reading>()
   for (const file of files) {
     const analysis = file.live ? undefined : analyses.get(factsKey(file))
-    const reading = file.live ? file.live.reading : (analysis ?? readings.get(file))
+    const reading = file.live ? file.reading : (analysis ?? readings.get(file))
     if (reading) found.set(file, reading)
     if (analysis) readings.set(file, analysis)
   }

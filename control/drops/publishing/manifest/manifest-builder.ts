@@ -6,7 +6,6 @@ import {
   type ManifestFile,
   type RedirectRule,
 } from '../../../../shared/manifest.ts'
-import type { Reading } from '../analysis/analyse.ts'
 import { contentTypeOf, isHtmlType, isImmutableName, mediaTypeOf } from '../files/types.ts'
 
 /** Rule files at the root of an upload: they steer the edge and are not served. */
@@ -19,7 +18,7 @@ export interface StoredFile {
   /** What was uploaded in its place (Markdown, a page in UTF-16). */
   readonly source?: ManifestFile['source']
   /** What the live version says of it: the same bytes under the same name. Nothing about it is found out again. */
-  readonly live?: { readonly entry: ManifestFile; readonly reading: Reading | undefined }
+  readonly live?: ManifestFile
 }
 
 /** What the bytes of a file say, found once at publish time. */
@@ -49,7 +48,7 @@ export function buildManifest(input: ManifestInput): Manifest {
     v: MANIFEST_FORMAT,
     files: sorted
       .filter((file) => !isRuleFile(file.path))
-      .map((file) => [file.path, file.live?.entry ?? manifestFile(file, input.facts)]),
+      .map((file) => [file.path, file.live ?? manifestFile(file, input.facts)]),
     redirects: [...input.redirects],
     headers: [...input.headers],
     unserved: sorted.filter((file) => isRuleFile(file.path)).map(({ path, hash, size }) => [path, { hash, size }]),
