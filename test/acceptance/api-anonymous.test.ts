@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { fileForm } from '../support/api.ts'
-import { FormBrowser } from '../support/form-browser.ts'
+import { FormBrowser, formFields } from '../support/form-browser.ts'
 import { sharedStack, startStack, type OwnStack, type Stack } from '../support/stack.ts'
 import { badPages } from '../unit/trust/pages.ts'
 
@@ -204,6 +204,24 @@ describe('limits', () => {
       true,
     ])
     expect((await publish('2001:db8:1:2::1')).status).toBe(201)
+  })
+
+  test('a page that is one too many comes back with its text, without scripts too, also beside a file', async () => {
+    const browser = new FormBrowser(limited, '203.0.113.60')
+    const paste = async (file?: string) => {
+      const form = new FormData()
+      for (const [name, value] of Object.entries(formFields((await browser.open('/')).text(), '/drop')))
+        form.append(name, value)
+      if (file !== undefined) form.append('file', new File([file], 'a.html', { type: 'text/html' }))
+      form.append('text', '# The fourth of an hour')
+      return browser.open('/drop', { body: form, headers: { origin: limited.baseUrl } })
+    }
+    for (let round = 0; round < 3; round++) expect((await paste()).status).toBe(303)
+    for (const file of [undefined, '<p>A file beside it</p>']) {
+      const refused = await paste(file)
+      expect([refused.status, Number(refused.header('retry-after')) > 0]).toEqual([429, true])
+      expect(refused.text()).toContain('# The fourth of an hour</textarea>')
+    }
   })
 
   test('one network stores so much and no more, until it signs in or its drops expire', async () => {

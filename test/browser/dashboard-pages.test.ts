@@ -120,7 +120,7 @@ describe.each(VIEWS)('at $width px, first $scheme, then $other', ({ width, schem
       expect(visitor.problems).toEqual([])
       await visitor.close()
     },
-    120_000,
+    240_000,
   )
 })
 

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { UnauthorizedError, type OAuthClientProvider } from '@modelcontextprotocol/client'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { seriousViolations } from '../support/accessibility.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { openVisitor, PASSWORD, signIn } from '../support/dashboard-visitor.ts'
 import { newClient, newTransport } from '../support/mcp-client.ts'
@@ -77,6 +78,7 @@ test.each([{ javaScript: true }, { javaScript: false }])(
     await page.getByLabel('Password').fill(PASSWORD)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('heading', { name: 'Test assistant' }).waitFor()
+    if (javaScript) expect(await seriousViolations(page)).toEqual([])
     expect(await page.getByRole('definition').allInnerTexts()).toEqual(
       expect.arrayContaining([account.email, 'unknown', `a program on your own computer\n${callback.redirect}`]),
     )
