@@ -59,6 +59,22 @@ const enqueueTo = (to: string, eventKey = to) =>
   )
 const unsent = async () => (await database.sql`select 1 from mails where sent_at is null`).length
 
+test('says how many people wait for a mail of before, and forgets them when it has left', async () => {
+  const smtp = await startSmtpServer()
+  const mailer = newMailer(createSmtpSink(smtp.url))
+  for (const [to, event] of [
+    ['a@example.com', 'one'],
+    ['a@example.com', 'two'],
+    ['b@example.com', 'three'],
+  ] as const)
+    await enqueueTo(to, event)
+  expect(await mailer.lateRecipients(new Date(clock.now() - HOUR_MS))).toBe(0)
+  expect(await mailer.lateRecipients(new Date(clock.now() + 1000))).toBe(2)
+  await mailer.deliverDue()
+  expect(await mailer.lateRecipients(new Date(clock.now() + 1000))).toBe(0)
+  await smtp.close()
+})
+
 describe('a mail server', () => {
   test('gets each mail once, with two mailers racing, soon after the commit', async () => {
     const smtp = await startSmtpServer()
