@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seriousViolations } from '../support/accessibility.ts'
 import { launchBrowser } from '../support/browser.ts'
-import { keepScreenshot, openVisitor, PASSWORD, signIn } from '../support/dashboard-visitor.ts'
+import { beSignedIn, keepScreenshot, openVisitor, PASSWORD } from '../support/dashboard-visitor.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
 
 const MAX_PAGE_BYTES = 100_000
@@ -86,7 +86,7 @@ describe.each(VIEWS)('at $width px, first $scheme, then $other', ({ width, schem
     async (who) => {
       const visitor = await openVisitor(browser, stack, { width, scheme })
       const { page } = visitor
-      if (who === 'account holders') await signIn(visitor, email)
+      if (who === 'account holders') await beSignedIn(visitor, stack, email)
       const foreign: string[] = []
       page.on('request', (request) => {
         if (!request.url().startsWith(stack.baseUrl) && !request.url().startsWith('data:')) foreign.push(request.url())
@@ -126,7 +126,7 @@ describe.each(VIEWS)('at $width px, first $scheme, then $other', ({ width, schem
 
 test('at 320 px nothing scrolls sideways, and all tabs of a drop are there', async () => {
   const visitor = await openVisitor(browser, stack, { width: 320 })
-  await signIn(visitor, email)
+  await beSignedIn(visitor, stack, email)
   const wide: string[] = []
   for (const path of [...PUBLIC_PAGES, ...ACCOUNT_PAGES, ...sitePages]) {
     await visitor.goto(path)
@@ -141,7 +141,7 @@ test('at 320 px nothing scrolls sideways, and all tabs of a drop are there', asy
 test('a page weighs at most 100 kB, and nothing moves while it loads', async () => {
   const visitor = await openVisitor(browser, stack)
   const { page } = visitor
-  await signIn(visitor, email)
+  await beSignedIn(visitor, stack, email)
   await page.addInitScript(
     `window.shifts = 0; new PerformanceObserver((list) => { for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifts += entry.value }).observe({ type: 'layout-shift', buffered: true })`,
   )
@@ -217,7 +217,7 @@ describe('security', () => {
 
   test('a form without its token, with a stranger’s token, or from another origin is refused', async () => {
     const visitor = await openVisitor(browser, stack)
-    await signIn(visitor, email)
+    await beSignedIn(visitor, stack, email)
     const cookies = (await visitor.context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
     await visitor.goto('/account/tokens')
     const csrf = await visitor.page.locator('input[name=csrf]').first().inputValue()
@@ -239,7 +239,7 @@ describe('security', () => {
 
   test('every form on every page carries the token', async () => {
     const visitor = await openVisitor(browser, stack)
-    await signIn(visitor, email)
+    await beSignedIn(visitor, stack, email)
     const cookie = (await visitor.context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
     await visitor.close()
     const count = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0
@@ -259,7 +259,7 @@ describe('security', () => {
   test('what is previewed runs as a stranger: no cookie, no access to the dashboard', async () => {
     const visitor = await openVisitor(browser, stack)
     const { page } = visitor
-    await signIn(visitor, email)
+    await beSignedIn(visitor, stack, email)
     await visitor.goto('/sites/new')
     await page
       .getByRole('textbox', { name: 'HTML or Markdown' })

@@ -2,7 +2,7 @@
 import type { Browser, Locator } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { launchBrowser } from '../support/browser.ts'
-import { openVisitor, PASSWORD, signIn } from '../support/dashboard-visitor.ts'
+import { beSignedIn, openVisitor, PASSWORD } from '../support/dashboard-visitor.ts'
 import { sharedStack, type PlanName, type Stack } from '../support/stack.ts'
 
 let stack: Stack
@@ -27,7 +27,7 @@ async function paste(area: Locator, characters: number): Promise<void> {
 async function openForm(plan: PlanName, javaScript: boolean) {
   const owner = await stack.createAccount(plan, { password: PASSWORD })
   const person = await openVisitor(browser, stack, { javaScript })
-  await signIn(person, owner.email)
+  await beSignedIn(person, stack, owner.email)
   await person.goto('/sites/new')
   return { owner, ...person, area: person.page.getByRole('textbox', { name: 'HTML or Markdown', includeHidden: true }) }
 }

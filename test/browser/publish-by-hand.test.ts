@@ -7,12 +7,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seriousViolations } from '../support/accessibility.ts'
 import { launchBrowser } from '../support/browser.ts'
 import {
+  beSignedIn,
   fillSignUp,
   keepScreenshot,
   newEmail,
   openVisitor,
   PASSWORD,
-  signIn,
   signUp,
   type Visitor,
 } from '../support/dashboard-visitor.ts'
@@ -56,7 +56,7 @@ async function layOfSize(name: string, bytes: number): Promise<string> {
 
 async function owner(options: Parameters<typeof openVisitor>[2] = {}): Promise<Visitor> {
   const visitor = await openVisitor(browser, stack, options)
-  await signIn(visitor, account.email)
+  await beSignedIn(visitor, stack, account.email)
   return visitor
 }
 
