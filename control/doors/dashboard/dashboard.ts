@@ -38,10 +38,13 @@ export function createDashboard(services: DashboardServices): Dashboard {
   const assets = loadAssets()
   const handlers = createHandlers(services, createLayout(assets, services.config.baseUrl))
 
-  /** The frame needs the session; when even that fails the page still has to appear. */
+  /** The frame needs the session and its organisations; when even that fails the page still has to appear. */
   async function show(request: Request, page: Parameters<typeof handlers.reply>[1]): Promise<Reply> {
-    const asked = await handlers.read(request).catch(() => undefined)
-    return handlers.reply(asked?.viewer ?? SIGNED_OUT, page)
+    try {
+      return await handlers.reply((await handlers.read(request)).viewer, page)
+    } catch {
+      return handlers.reply(SIGNED_OUT, page)
+    }
   }
 
   return {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { createDashboard } from '../../../control/doors/dashboard/dashboard.ts'
 import { loadAssets } from '../../../control/doors/dashboard/frame/assets.ts'
 import { problemText, safeNext } from '../../../control/doors/dashboard/frame/handlers.ts'
 import { createLayout, type Viewer } from '../../../control/doors/dashboard/frame/layout.ts'
@@ -17,6 +18,7 @@ import { openApiDocument } from '../../../control/ground/http/openapi.ts'
 import { described } from '../../../control/ground/http/operations/described.ts'
 import { describeOperation } from '../../../control/ground/http/operations/operation.ts'
 import type { Reply, Route } from '../../../control/ground/http/route.ts'
+import { fakeRequest } from '../../support/accounts.ts'
 
 function textOf(reply: Reply): string {
   if (typeof reply.body !== 'string') throw new Error('the reply is no text')
@@ -221,4 +223,17 @@ test('the reference describes an operation with a call that can be pasted', () =
   expect(text).toContain('&quot;https://dropway.example/api/v1/sites/$SITE_ID/upload?days=7&quot;')
   expect(text).toContain('https://my-page.example')
   expect(text).not.toContain('/page<')
+})
+
+test('an error is told also when the organisations of its reader cannot be read', async () => {
+  const services = {
+    config: { baseUrl: 'https://dropway.example', sitesDomain: 'dropway.example', publicPort: 443 },
+    access: { sessionActor: async () => ({ ...viewer.signedIn }) },
+    csrf: { csrfToken: () => ({ token: 'token', setCookie: undefined }) },
+    organisations: { list: () => Promise.reject(new Error('the database has just gone')) },
+  }
+  const dashboard = createDashboard(services as unknown as Parameters<typeof createDashboard>[0])
+  const reply = await dashboard.errorPage(fakeRequest({}), errors.internal('err_1'))
+  expect(reply.status).toBe(500)
+  expect(textOf(reply)).toContain('err_1')
 })
