@@ -14,6 +14,7 @@ import { createLocalSource, type CertificateSource } from '../certs/source.ts'
 import { openBlobStore } from '../shared/blobs/open.ts'
 import { systemClock } from '../shared/clock.ts'
 import { newId } from '../shared/ids.ts'
+import { edgeIdOf } from '../shared/live-edges.ts'
 import { createLog, type Log } from '../shared/log.ts'
 import { createSecrets, type Secrets } from '../shared/secrets.ts'
 import { decodeDomainWish, encodeDomainWish } from '../shared/stream.ts'
@@ -76,7 +77,7 @@ export async function runPrimary(
   const issuer = await startIssuer(config, background, log, certificates.events)
 
   const follower = startFollower({
-    edgeId: newId('edge'),
+    edgeId: edgeIdOf(newId('edge')),
     replica,
     connect: (use) => connectRedis(config.redisUrl, use),
     async announce(changes) {

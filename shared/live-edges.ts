@@ -83,14 +83,31 @@ export async function liveEdges(redis: EdgeRegistry): Promise<LiveEdge[]> {
   })
 }
 
-/** Who says something that cannot be read has acknowledged nothing. */
+/** At the end of the id of an edge that says its state. Releases before this one said their position only. */
+const SAYS_STATE = '.state'
+
+export function edgeIdOf(unique: string): string {
+  return unique + SAYS_STATE
+}
+
+/** Of no snapshot that anyone waits for. */
+const NOTHING_SAID: LiveEdge['state'] = {
+  epoch: '',
+  history: undefined,
+  refused: new Map(),
+  refusedRoutes: new Map(),
+  refusedCount: 0,
+}
+
+/** Who says something that cannot be read, or half of it, has acknowledged nothing. */
 function withState(edge: LiveEdge, text: string | null): LiveEdge {
-  if (text === null) return edge
+  const nothing = { ...edge, position: START_OF_LOG, state: NOTHING_SAID }
+  if (text === null) return edge.id.endsWith(SAYS_STATE) ? nothing : edge
   try {
     const state = decodeEdgeState(text)
     return { ...edge, position: state.position, state }
   } catch {
-    return { ...edge, position: START_OF_LOG }
+    return nothing
   }
 }
 

@@ -299,7 +299,7 @@ function tableOf(card: string): string[][] {
       .matchAll(/<tr>(.*?)<\/tr>/gs),
   ]
   return rows.map(([, row]) =>
-    [...row!.matchAll(/<td[^>]*>(.*?)<\/td>/gs)].map(([, cell]) =>
+    [...row!.matchAll(/<(td|th)[^>]*>(.*?)<\/\1>/gs)].map(([, , cell]) =>
       textOf(cell!.replace(/<button.*?<\/button>/gs, '')).trim(),
     ),
   )

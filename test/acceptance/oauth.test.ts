@@ -286,9 +286,10 @@ describe('consent', () => {
     expect(location.searchParams.has('code')).toBe(false)
   })
 
+  const UNSAID = { origin: '', 'sec-fetch-site': '' }
   test.each<[string, (fields: Record<string, string>) => Record<string, string>, Record<string, string>]>([
-    ['without the token of the form', (fields) => ({ ...fields, csrf: '' }), {}],
-    ['with a token of its own', (fields) => ({ ...fields, csrf: 'x'.repeat(43) }), {}],
+    ['without the token of the form', (fields) => ({ ...fields, csrf: '' }), UNSAID],
+    ['with a token of its own', (fields) => ({ ...fields, csrf: 'x'.repeat(43) }), UNSAID],
     ['from another origin', (fields) => fields, { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }],
     ['from a drop next door', (fields) => fields, { origin: 'https://evil.localhost', 'sec-fetch-site': 'same-site' }],
   ])('a forged decision %s is refused', async (_, forge, headers) => {
@@ -301,12 +302,26 @@ describe('consent', () => {
     expect(answer.header('location')).toBeUndefined()
   })
 
+  test.each<[string, (fields: Record<string, string>) => Record<string, string>]>([
+    ['without a token', (fields) => ({ ...fields, csrf: '' })],
+    ['with another token', (fields) => ({ ...fields, csrf: 'x'.repeat(43) })],
+  ])('a decision on our own page %s lets no one in: the question is asked again', async (_, forge) => {
+    const page = await person.browser.open(consentAddress(await newAttempt(stack)))
+    await expectAskedAgain(forge(formFields(page.text(), '/oauth/authorize')))
+  })
+
   test('the token of one person’s form is worth nothing in the session of another', async () => {
     const page = await stranger.browser.open(consentAddress(await newAttempt(stack)))
-    const fields = formFields(page.text(), '/oauth/authorize')
-    const body = new URLSearchParams({ ...fields, decision: 'allow' })
-    expect((await person.browser.post('/oauth/authorize', body)).status).toBe(403)
+    await expectAskedAgain(formFields(page.text(), '/oauth/authorize'))
   })
+
+  async function expectAskedAgain(fields: Record<string, string>): Promise<void> {
+    const answer = await person.browser.post('/oauth/authorize', new URLSearchParams({ ...fields, decision: 'allow' }))
+    const location = new URL(answer.header('location')!, stack.baseUrl)
+    expect([answer.status, location.origin, location.pathname]).toEqual([303, stack.baseUrl, '/oauth/authorize'])
+    expect(location.searchParams.has('code')).toBe(false)
+    expect((await person.browser.open(`${location.pathname}${location.search}`)).text()).toContain('name="decision"')
+  }
 
   test('when another organisation was chosen since, the question is asked again', async () => {
     const attempt = await newAttempt(stack)

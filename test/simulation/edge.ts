@@ -5,6 +5,7 @@ import { createQuestions, type Questions } from '../../edge/store/questions.ts'
 import { createReplica, type Change, type Replica } from '../../edge/store/replica.ts'
 import { createRoutes, type Routes } from '../../edge/store/routes.ts'
 import type { ServedRoute } from '../../edge/context.ts'
+import { edgeIdOf } from '../../shared/live-edges.ts'
 import { silentLog } from '../../shared/log.ts'
 import { openConnection, type SimulatedConnection } from './connection.ts'
 import { createDisk } from './disk.ts'
@@ -67,7 +68,7 @@ export class SimulatedEdge {
   start(): void {
     if (this.isRunning) return
     const process = (this.#process = { name: this.name, alive: true })
-    this.id = `${this.name}-${++this.#starts}`
+    this.id = edgeIdOf(`${this.name}-${++this.#starts}`)
     this.#stopping = false
     const replica = (this.#replica = createReplica(this.#disk.open(), { readOnly: false }))
     this.#workers = Array.from({ length: this.#workerCount }, () => this.#startWorker())

@@ -27,6 +27,7 @@ function startEdge() {
     publishAll(history: History) {
       for (const host of HOSTS) command('hset', keys.routes, host, recordOf(host, history))
       command('set', keys.epoch, encodeEpoch(history, 'snapshot'))
+      command('set', keys.redisLife, `life${redis.life}`)
     },
     historyAt: (host: string) => historyOfRevision(edge.replicaRoute(host)?.revision ?? 0),
     said: () => JSON.parse(redis.peek(keys.edgeState(edge.id))!) as { history: string; position: string },

@@ -53,12 +53,6 @@ export const mistakes: readonly Mistake[] = [
     'if (!own.ofThisLife) return history\n',
     'return history\n',
   ),
-  mistake(
-    'the newest revision of a snapshot is not noted',
-    publisher,
-    'if (revision > newestRevision) multi.set',
-    'if (revision < 0) multi.set',
-  ),
   mistake('the newest revision is not noted', publisher, 'if (last && last.revision >', 'if (!last && 0 >'),
   mistake(
     'a database that may not publish does',
@@ -203,12 +197,6 @@ export const mistakes: readonly Mistake[] = [
     replica,
     'return isServed || isNextToHeld ? []',
     'return isServed || host ? []',
-  ),
-  mistake(
-    'an older record ends the doubt about a newer one',
-    replica,
-    'unsureFrom(name, held) ?? (held ?? 0) + 1',
-    '(held ?? 0) + 1',
   ),
   mistake(
     'the history is not remembered',

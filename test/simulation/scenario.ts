@@ -55,6 +55,7 @@ const MAX_CLUSTER_GAP_MS = 60
  */
 const POINTED = 0.15
 const MAX_POINTED_GAP_MS = 200
+const MAX_FAILOVER_GAP_MS = 2500
 /** Some runs have a new history that meets something while it is published, or while the edges read it. */
 const PAIRED = 0.2
 const COMPANION_GAPS_MS = [250, 1800]
@@ -98,11 +99,12 @@ export function scenarioOf(seed: number): Scenario {
         change('publish'),
         change('password'),
         change('later format'),
-        { kind: 'redis failover', lost: random.between(1, 12), skewMs: 0, ms: 0 },
       ],
     ])
     let then = at
     for (const action of others) actions.push({ at: (then += random.below(MAX_POINTED_GAP_MS)), action })
+    const failover: Action = { kind: 'redis failover', lost: random.between(1, 30), skewMs: 0, ms: 0 }
+    if (random.chance(0.5)) actions.push({ at: then + random.below(MAX_FAILOVER_GAP_MS), action: failover })
   }
   if (random.chance(PAIRED)) {
     const at = random.between(FIRST_ACTION_MS, FIRST_ACTION_MS + window)

@@ -13,6 +13,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { Redis } from 'ioredis'
 import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
 import { keys } from '../../shared/keys.ts'
+import { lifeOf } from '../../shared/redis-life.ts'
 import { encodeEpoch, revisionFloor } from '../../shared/history.ts'
 import { everyEdgeReached, liveEdges } from '../../shared/live-edges.ts'
 import { encodeManifest, type Manifest, type ManifestFile } from '../../shared/manifest.ts'
@@ -229,7 +230,10 @@ export async function startEdgeFixture(options: FixtureOptions = {}): Promise<Ed
     reached,
     setEpoch: async (epoch) => void (await redis.set(keys.epoch, epoch)),
     writeHistory: (ordinal) => void (revision = revisionFloor(ordinal) + 1),
-    setHistory: async (ordinal) => void (await redis.set(keys.epoch, encodeEpoch({ ordinal, id: `h${ordinal}` }, 'x'))),
+    async setHistory(ordinal) {
+      await redis.set(keys.epoch, encodeEpoch({ ordinal, id: `h${ordinal}` }, 'x'))
+      await redis.set(keys.redisLife, await lifeOf(redis))
+    },
     putRoute: async (route) => void (await putRoute(route)),
     putRecord: async (host, text) => void (await redis.hset(keys.routes, host, text)),
     unknownHosts: () => redis.smembers(keys.unknown),
