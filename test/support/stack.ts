@@ -211,16 +211,21 @@ const PORT_RANGE = { first: 10_000, count: 22_000 }
 const PORT_SHARES = 8
 const SHARE = Math.floor(PORT_RANGE.count / PORT_SHARES)
 
+/** To those who asked before: they may not have begun to listen. */
+const givenPorts = new Set<number>()
+
 /** Held all at once, so that they differ. */
 export async function freePorts(count: number): Promise<number[]> {
   // Test processes run side by side: one must not take what another has just found free.
   const shareStart = PORT_RANGE.first + (Number(process.env['VITEST_POOL_ID'] ?? 0) % PORT_SHARES) * SHARE
   const servers: net.Server[] = []
   while (servers.length < count) {
-    const server = await holdPort(shareStart + randomInt(SHARE))
+    const port = shareStart + randomInt(SHARE)
+    const server = givenPorts.has(port) ? undefined : await holdPort(port)
     if (server) servers.push(server)
   }
   const ports = servers.map((server) => (server.address() as net.AddressInfo).port)
+  for (const port of ports) givenPorts.add(port)
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
   return ports
 }
