@@ -94,11 +94,14 @@ export class Checker {
     return moment > this.#setBackAt
   }
 
-  /** `committed`: the history of the database. A claim that it had not committed is gone with Redis, and no one knows of it. */
-  redisLost(committed: number): void {
+  /**
+   * `known`: the newest history that was committed and that an edge has heard of. A later claim is gone with Redis: a
+   * database that was left behind, and is the first to find it empty, cannot hear of it from anyone.
+   */
+  redisLost(known: number): void {
     this.#redisIsBehind = true
     this.#redisLostAt = this.#world.now
-    for (const ordinal of this.#claims.keys()) if (ordinal > committed) this.#claims.delete(ordinal)
+    for (const ordinal of this.#claims.keys()) if (ordinal > known) this.#claims.delete(ordinal)
   }
 
   unreadable(host: string): void {

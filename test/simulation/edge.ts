@@ -154,6 +154,11 @@ export class SimulatedEdge {
     return [...this.#replica!.hosts()]
   }
 
+  /** The ordinal of the newest history that it has heard of. */
+  historyOrdinal(): number {
+    return (this.isRunning && this.#replica!.history()?.ordinal) || 0
+  }
+
   certificate(name: string): string | undefined {
     return this.#replica!.value('certificate', name)
   }

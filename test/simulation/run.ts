@@ -149,7 +149,7 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
 
   function loseRedis(): void {
     const { ordinal, id } = postgres.state.history
-    checker.redisLost(ordinal)
+    checker.redisLost(Math.min(ordinal, Math.max(...edges.map((edge) => edge.historyOrdinal()))))
     needsOperator ||= controls.some(
       ({ postgres: { state } }) => state.history.ordinal >= ordinal && state.history.id !== id,
     )
