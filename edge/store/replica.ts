@@ -59,6 +59,8 @@ export const MAX_NAME_BYTES = 500
 export interface Replica {
   /** What a host stands for, or undefined when it was never heard of. */
   route(host: string): ServedRoute | undefined
+  /** Of what is held, also of a host that is unsure. */
+  heldRevision(host: string): number | undefined
   /** The manifest of a version that the host's site retains. */
   manifestOf(host: string, versionNumber: number): string | undefined
   value(kind: Exclude<Kind, 'route'>, name: string): string | undefined
@@ -190,6 +192,7 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
       const stored = routes.get(host)
       return stored && fromStored(host, stored)
     },
+    heldRevision,
     manifestOf(host, versionNumber) {
       const stored = routes.get(host)
       return stored && manifestOf(stored, versionNumber)

@@ -255,7 +255,8 @@ test('what was published while the edge was away is there when it is ready', asy
 })
 
 test('a frozen Redis costs no visitor anything, and the edge follows again afterwards', async () => {
-  fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
+  // One visitor, as often as it goes.
+  fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1', EDGE_HANDSHAKES_PER_IP: '100000' } })
   await fixture.publish('a.localhost', { 'index.html': 'one' })
   process.kill(fixture.redisServer.pid, 'SIGSTOP')
   try {
