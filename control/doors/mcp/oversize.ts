@@ -27,10 +27,12 @@ export async function readBody(
   for await (const chunk of body) {
     size += chunk.length
     if (size > limits.maxDrainedBytes) return endless(scanner.id(), limits.maxDrainedBytes)
-    if (size > limits.maxBytes) chunks.length = 0
-    else {
+    if (size <= limits.maxBytes) {
       hold(chunk.length)
       chunks.push(chunk)
+    } else if (chunks.length > 0) {
+      hold(-(size - chunk.length))
+      chunks.length = 0
     }
     scanner.push(chunk)
   }

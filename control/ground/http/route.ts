@@ -46,7 +46,10 @@ export interface Request {
    * `part.stream` before it resolves. Rejects with invalid_request on a malformed or truncated body.
    */
   multipart(onPart: (part: Part) => Promise<void>, options?: MultipartOptions): Promise<void>
-  /** Counts bytes that a reader of `stream` keeps against what the caller's network may hold, until the reply. */
+  /**
+   * Counts bytes that a reader of `stream` keeps against what the caller's network may hold, until the reply; a negative
+   * number gives back.
+   */
   hold(bytes: number): void
 }
 

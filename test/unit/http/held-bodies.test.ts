@@ -17,4 +17,7 @@ test('one caller holds a part of the memory for bodies, all together no more tha
   first.release()
   third.add(20)
   second.add(10)
+  second.add(-5)
+  expect(() => second.add(6)).toThrow(expect.objectContaining(refusal))
+  second.add(5)
 })

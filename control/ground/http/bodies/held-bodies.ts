@@ -5,7 +5,8 @@
 import { errors } from '../../../../shared/errors.ts'
 
 const MAX_HELD_BYTES = 160_000_000
-const MAX_HELD_BYTES_PER_CALLER = 40_000_000
+/** Twice the largest that is read whole, a message of 32 MB: a client may send one while the answer to its last goes out. */
+const MAX_HELD_BYTES_PER_CALLER = 64_000_000
 
 export interface HeldBodies {
   /** What one request holds; throws 503 when it is too much. */
@@ -13,6 +14,7 @@ export interface HeldBodies {
 }
 
 export interface HeldBody {
+  /** Fewer than none are given back. */
   add(bytes: number): void
   /** The request is answered. */
   release(): void
