@@ -96,12 +96,6 @@ export const mistakes: readonly Mistake[] = [
     "return { kind: 'reached' }",
   ),
   mistake(
-    'an acknowledgement in another life of Redis counts',
-    acknowledgements,
-    'outcome && awaited[index]!.life !== life ? SUPERSEDED : outcome',
-    'outcome && !awaited[index] ? SUPERSEDED : outcome',
-  ),
-  mistake(
     'an edge that is late counts as reached',
     acknowledgements,
     "outcome ?? { kind: 'late' }",
@@ -142,19 +136,7 @@ export const mistakes: readonly Mistake[] = [
     'hasSnapshot()',
   ),
   mistake('it is level before there is a snapshot', follower, 'hasSnapshot() && ', ''),
-  mistake(
-    'a registration that Redis refused counts',
-    follower,
-    'results !== null && results.every(([error]) => error === null)',
-    'results !== null',
-  ),
   mistake('workers are not told of a snapshot', follower, '.finally(() => announce(undefined))', ''),
-  mistake(
-    'workers are not told of half a snapshot',
-    follower,
-    '.finally(() => announce(undefined))',
-    '.then(() => announce(undefined))',
-  ),
   mistake(
     'a log that was trimmed before it came goes unnoticed',
     follower,

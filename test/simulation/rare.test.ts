@@ -1,11 +1,13 @@
-/** Mistakes that seeds do find, but too seldom to wait for: seeds 6607, 38096 and 106600 in their day. */
+/** Mistakes that seeds do find, but too seldom to wait for: seeds 6607, 38096 and 106600 in their day, or never met. */
 import { expect, test } from 'vitest'
+import { createAcknowledgements } from '../../control/ground/events/acknowledgements.ts'
 import { createReplica, type Entry } from '../../edge/store/replica.ts'
-import { revisionFloor } from '../../shared/history.ts'
+import { encodeEpoch, encodeHistory, revisionFloor } from '../../shared/history.ts'
 import { keys } from '../../shared/keys.ts'
 import { edgeIdOf, encodeEdgeState, liveEdges } from '../../shared/live-edges.ts'
 import { SimulatedControl } from './control.ts'
 import { createDisk } from './disk.ts'
+import { loneEdge } from './lone-edge.ts'
 import { SimulatedPostgres, type Unrevised } from './postgres.ts'
 import { SimulatedRedis } from './redis.ts'
 import { World } from './world.ts'
@@ -63,4 +65,38 @@ test('an edge that is known by half of what it says has acknowledged nothing', a
   expect(await liveEdges(registry([edgeIdOf('a')], '{}'))).toMatchObject([{ position: '0-0', state: { epoch: '' } }])
   // Of the release before.
   expect(await liveEdges(registry(['a'], null))).toEqual([{ id: 'a', position: '9-0' }])
+})
+
+test('an acknowledgement in another life of Redis does not count', async () => {
+  const world = new World(1, false)
+  const history = { ordinal: 1, id: 'first' }
+  const epoch = encodeEpoch(history, 'snapshot')
+  const state = encodeEdgeState({ v: 1, position: '9-0', epoch, history: encodeHistory(history) })
+  const stored = new Map([
+    [keys.epoch, epoch],
+    [keys.writer, encodeHistory(history)],
+    [keys.edge(edgeIdOf('a')), '9-0'],
+    [keys.edgeState(edgeIdOf('a')), state],
+  ])
+  const redis = {
+    smembers: async () => [edgeIdOf('a')],
+    mget: async (names: readonly string[]) => names.map((name) => stored.get(name) ?? null),
+    eval: async () => 'master_replid:second',
+  }
+  const { reached } = createAcknowledgements(redis, world.timersOf({ name: 'control', alive: true }))
+  const outcomeIn = (life: string) => reached({ position: '8-0', epoch, life, hosts: new Set(['a']) }, 1000)
+  expect(await outcomeIn('first')).toEqual({ kind: 'superseded' })
+  expect(await outcomeIn('second')).toEqual({ kind: 'reached' })
+})
+
+test('an edge whose registration Redis refused is not level: control would not wait for it', async () => {
+  const { world, redis, edge, publishAll } = loneEdge()
+  publishAll({ ordinal: 1, id: 'first' })
+  redis.refusals = 1
+  edge.start()
+  await world.run(5000)
+  expect(edge.isFollowing()).toBe(false)
+  redis.refusals = 0
+  await world.run(world.now + 5000)
+  expect(edge.isFollowing()).toBe(true)
 })
