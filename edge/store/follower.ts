@@ -181,7 +181,7 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
   async function publish(read: Read, position: string): Promise<void> {
     const { entries, refused } = await examine(read)
     tellOperator(refused)
-    const changes = await replica.apply(entries, { position }, refused)
+    const { changes } = await replica.apply(entries, { position }, refused)
     if (changes.length > 0) await announce(changes)
     served = servedBy(replica, position)
     await acknowledge()
@@ -205,8 +205,9 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
       if (isNewerThan(history, found)) throw new Error('a newer history is being written over the snapshot')
       // All of a snapshot are too many to be asked for; those that were refused are not forgotten by it.
       const read = await examine(found, (entry) => wasRefused.has(refusalKey(entry)))
-      refused.push(...read.refused, ...read.entries.flatMap(setBack))
-      await replica.apply(read.entries, {})
+      // A record that is older than ours is not taken, and so not acknowledged: its database lacks what it had published.
+      const { outdated } = await replica.apply(read.entries, {})
+      refused.push(...read.refused, ...outdated)
     }
     await scan(keys.routes, async (page) => {
       for (const [host] of page) named.add(host)
@@ -221,15 +222,6 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
     tellOperator(refused)
     await replica.completeSnapshot({ epoch, position: tip?.[0] ?? START_OF_LOG }, refused)
     log.info({ epoch, hosts: named.size }, 'snapshot applied')
-  }
-
-  /** Older than what is held: it is not taken, and so not acknowledged. Its database lacks what it had published. */
-  function setBack(entry: Entry): Refusal[] {
-    if (entry.kind !== 'route') return []
-    const { kind, name, record } = entry
-    const held = replica.heldRevision(name) ?? 0
-    if (record.revision >= held) return []
-    return [{ kind, name, revision: record.revision, reason: `revision ${held} is held here, which is newer` }]
   }
 
   /** Hosts of a history that was lost: they go on until control says what becomes of them. */

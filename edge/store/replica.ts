@@ -26,6 +26,13 @@ export interface Change {
   readonly name: string
 }
 
+export interface Applied {
+  /** What really changed. */
+  readonly changes: readonly Change[]
+  /** Routes that were not taken, because a newer record of their host is held. */
+  readonly outdated: readonly Refusal[]
+}
+
 /** A message whose content has been read and found good. */
 export type Entry =
   | { readonly kind: 'route'; readonly name: string; readonly record: RouteRecord }
@@ -59,8 +66,6 @@ export const MAX_NAME_BYTES = 500
 export interface Replica {
   /** What a host stands for, or undefined when it was never heard of. */
   route(host: string): ServedRoute | undefined
-  /** Of what is held, also of a host that is unsure. */
-  heldRevision(host: string): number | undefined
   /** The manifest of a version that the host's site retains. */
   manifestOf(host: string, versionNumber: number): string | undefined
   value(kind: Exclude<Kind, 'route'>, name: string): string | undefined
@@ -79,10 +84,10 @@ export interface Replica {
   /** A reader sees the newest commit of the primary from here on. */
   refresh(): void
   /**
-   * Applies entries and the progress they stand for in one transaction; returns what really changed.
+   * Applies entries and the progress they stand for in one transaction; returns what became of them.
    * An older revision of a route never replaces a newer one, and nothing of an older history is taken at all.
    */
-  apply(entries: readonly Entry[], progress: Partial<Progress>, refused?: readonly Refusal[]): Promise<Change[]>
+  apply(entries: readonly Entry[], progress: Partial<Progress>, refused?: readonly Refusal[]): Promise<Applied>
   /**
    * Before the first record of a history is applied: should Redis and Postgres both lose it while we have read half of
    * it, we can say what we hold, and nothing older is taken for its successor.
@@ -132,18 +137,22 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
     return stored && revisionOf(stored)
   }
 
-  const write = (entry: Entry, oldest: number): Change | undefined => {
+  /** Returns whether it was taken, or that it is outdated. */
+  const write = (entry: Entry, oldest: number): boolean | Refusal => {
     const { kind, name } = entry
     if (kind === 'route') {
       const held = heldRevision(name)
       const { revision } = entry.record
       const wanted = unsureFrom(name, held) ?? (held ?? 0) + 1
-      if (historyOfRevision(revision) < oldest || revision < wanted) return undefined
+      if (historyOfRevision(revision) < oldest || revision < wanted)
+        return (
+          revision < (held ?? 0) && { kind, name, revision, reason: `revision ${held} is held here, which is newer` }
+        )
       routes.put(name, toStored(entry.record))
       if (unsure.get(name) !== undefined) unsure.remove(name)
     } else if (entry.value === '') others[kind].remove(name)
     else others[kind].put(name, entry.value)
-    return { kind, name }
+    return true
   }
 
   const noteProgress = (progress: Partial<Progress>): void => {
@@ -192,7 +201,6 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
       const stored = routes.get(host)
       return stored && fromStored(host, stored)
     },
-    heldRevision,
     manifestOf(host, versionNumber) {
       const stored = routes.get(host)
       return stored && manifestOf(stored, versionNumber)
@@ -210,10 +218,16 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
     apply(entries, progress, news = []) {
       return storage.transaction(() => {
         const oldest = history()?.ordinal ?? 0
-        const changes = entries.flatMap((entry) => write(entry, oldest) ?? [])
+        const changes: Change[] = []
+        const outdated: Refusal[] = []
+        for (const entry of entries) {
+          const result = write(entry, oldest)
+          if (result === true) changes.push({ kind: entry.kind, name: entry.name })
+          else if (result !== false) outdated.push(result)
+        }
         noteRefusals(entries, news)
         noteProgress(progress)
-        return changes
+        return { changes, outdated }
       })
     },
     async adopt(adopted) {

@@ -126,8 +126,8 @@ export const mistakes: readonly Mistake[] = [
   mistake(
     'it acknowledges before it applies',
     follower,
-    '    const changes = await replica.apply(entries, { position }, refused)',
-    '    served = { ...served, position }\n    await acknowledge()\n    const changes = await replica.apply(entries, { position }, refused)',
+    '    const { changes } = await replica.apply(entries, { position }, refused)',
+    '    served = { ...served, position }\n    await acknowledge()\n    const { changes } = await replica.apply(entries, { position }, refused)',
   ),
   mistake(
     'it is level before it has read the log',

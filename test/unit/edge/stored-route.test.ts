@@ -81,8 +81,12 @@ test('an older revision never replaces a newer one', async () => {
   const replica = openReplica(dir, { readOnly: false })
   const entry = (revision: number, badge: boolean) =>
     ({ kind: 'route', name: site.host, record: { ...site, revision, badge } }) as const
-  expect(await replica.apply([entry(7, true)], {})).toHaveLength(1)
-  expect(await replica.apply([entry(6, false), entry(7, false)], {})).toEqual([])
+  const name = { kind: 'route', name: site.host }
+  expect(await replica.apply([entry(7, true)], {})).toEqual({ changes: [name], outdated: [] })
+  expect(await replica.apply([entry(6, false), entry(7, false)], {})).toEqual({
+    changes: [],
+    outdated: [{ ...name, revision: 6, reason: 'revision 7 is held here, which is newer' }],
+  })
   expect(replica.route(site.host)).toMatchObject({ revision: 7, badge: true })
   await replica.close()
 })
