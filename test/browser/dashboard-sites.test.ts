@@ -82,7 +82,10 @@ describe('a drop from start to end', () => {
     const { page } = visitor
     await visitor.goto(`/sites/${id}`)
     // The request hangs until it is let go, as on a slow line.
-    await page.route(`**/sites/${id}/publish`, () => {})
+    await page.route(
+      (url) => url.pathname === `/sites/${id}/publish`,
+      () => {},
+    )
     await page.locator('input[type=file]').setInputFiles(file('index.html', 'slow'))
     await page.getByRole('button', { name: 'Cancel' }).click()
     expect(await page.getByRole('alert').innerText()).toContain('Nothing was published')
