@@ -58,6 +58,7 @@ function shownIn({ shown, text }: ShownDocument, address: string, title: string)
   }
 }
 
+/** What is transparent in a picture may be around dark or light ink: it lies on squares in which both are seen. */
 const STYLE = `
 :root{--paper:#fdfcfa;--ink:#1f2328;--soft:#59606a;--line:#e4e1db;--tint:#f4f2ee;--link:#0b57c2}
 @media (prefers-color-scheme:dark){:root{--paper:#15171a;--ink:#dfe1e4;--soft:#9ba3ad;--line:#2e3238;--tint:#1e2125;--link:#8ab8ff}}
@@ -72,6 +73,7 @@ a{color:var(--link);text-underline-offset:.16em}
 main{flex:1 0 auto;padding:clamp(.75rem,3vw,2rem);display:flex;justify-content:center;align-items:flex-start}
 img,video{display:block;max-width:100%;height:auto;max-height:calc(100vh - 8rem);margin:0 auto;border-radius:8px}
 .image a{width:100%}
+.image img{background:repeating-conic-gradient(#f3f3f3 0 25%,#e0e0e0 0 50%) 0 0/20px 20px}
 .image main,.video main{align-items:center}
 audio{width:min(100%,36rem)}
 object{width:100%;height:100%;min-height:70vh;border:0}
