@@ -97,7 +97,8 @@ function stayingLive(viewer: Viewer, { drops, plan }: UsagePage): Html {
             <input type="checkbox" name="site" value="${drop.id}"${
               form.isTicked('site', drop.id, drop.stays_live) ? html` checked` : ''
             }>
-            <span>${nameOf(drop)} ${drop.state === 'paused' && html`<span class="tag warn">Paused</span>`}</span>
+            <span>${nameOf(drop)}</span>
+            ${drop.state === 'paused' && html`<span class="tag warn">Paused</span>`}
           </label>`,
         )}
       </fieldset>
