@@ -1,5 +1,5 @@
 /**
- * The REST API as a whole against a small model (support/api-model.ts): random sequences of calls by several people, with
+ * The REST API as a whole against a small model (support/api-model/): random sequences of calls by several people, with
  * sessions, tokens and nothing, over real HTTP, Postgres and Redis. Every answer is predicted: status, error code and
  * visible fields; at the end, so is what the edges were told.
  *
@@ -29,7 +29,11 @@ import type { RouteRecord } from '../../shared/route-record.ts'
 import { hashSecret, randomSecret } from '../../shared/secrets.ts'
 import { callers, calls, requestOf, type Sent } from '../support/api-calls.ts'
 import { MARKDOWN, singleFile } from '../support/api-content.ts'
-import { Model, type Call, type Caller, type Expected, type SlugFacts } from '../support/api-model.ts'
+import type { Caller } from '../support/api-model/access.ts'
+import type { Expected } from '../support/api-model/answers.ts'
+import { aim, type Call } from '../support/api-model/calls.ts'
+import { changePlan, predict, takeDown } from '../support/api-model/model.ts'
+import { liveNumber, World, type SlugFacts } from '../support/api-model/world.ts'
 import { startEdgeStandIn, type EdgeStandIn } from '../support/edge-stand-in.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { startTestRedis, type TestRedis } from '../support/redis.ts'
@@ -202,7 +206,7 @@ async function begin(wanted: { personal: PlanName; team: PlanName; memberRole: '
   const number = ++sequences
   const prefix = `m${number}-`
   const slugs = new Map([...ODD_SLUGS, ...OWN_SLUGS.map((slug): [string, SlugFacts] => [`${prefix}${slug}`, {}])])
-  const model = new Model(slugs, markdownBytes)
+  const world = new World(slugs, markdownBytes)
   const cookies: (string | undefined)[] = []
   const { sql } = database
 
@@ -219,8 +223,8 @@ async function begin(wanted: { personal: PlanName; team: PlanName; memberRole: '
       const session = /=([^;]+)/.exec(setCookie)![1]!
       const plan: PlanName = index === 0 ? wanted.personal : 'free'
       await tx`update organisations set plan = ${plan} where id = ${orgId}`
-      model.people.push({ id, email, verified, session, sessionOrg: orgId })
-      model.orgs.push({
+      world.people.push({ id, email, verified, session, sessionOrg: orgId })
+      world.orgs.push({
         id: orgId,
         personal: true,
         name: `${name}-${number}`,
@@ -231,7 +235,7 @@ async function begin(wanted: { personal: PlanName; team: PlanName; memberRole: '
       })
       now += 1000
     }
-    const [owner, member] = model.people
+    const [owner, member] = world.people
     const id = newId('org')
     const at = new Date(now)
     await insertOrganisation(tx, {
@@ -246,7 +250,7 @@ async function begin(wanted: { personal: PlanName; team: PlanName; memberRole: '
     await tx`update organisations set plan = ${wanted.team} where id = ${id}`
     now += 1000
     await insertMembership(tx, { orgId: id, userId: member!.id, role: wanted.memberRole, now: new Date(now) })
-    model.orgs.push({
+    world.orgs.push({
       id,
       personal: false,
       name: 'Team',
@@ -259,26 +263,26 @@ async function begin(wanted: { personal: PlanName; team: PlanName; memberRole: '
       deleted: false,
     })
   })
-  const team = model.orgs.at(-1)!
-  for (const person of model.people) if (person.verified) await giveToken(person.id, person.sessionOrg)
+  const team = world.orgs.at(-1)!
+  for (const person of world.people) if (person.verified) await giveToken(person.id, person.sessionOrg)
   for (const userId of team.members.keys()) await giveToken(userId, team.id)
 
   async function giveToken(userId: string, orgId: string): Promise<void> {
     const { tokens } = app.services
     const { id, token, name } = await tokens.createFor({ userId, orgId, emailVerified: true }, 'first')
-    model.tokens.push({ id, secret: token, person: userId, org: orgId, name, revoked: false })
+    world.tokens.push({ id, secret: token, person: userId, org: orgId, name, revoked: false })
   }
 
   function credentialsOf(caller: Caller): Record<string, string> {
     switch (caller.kind) {
       case 'session':
       case 'foreign page': {
-        const { session } = model.people[caller.person % model.people.length]!
+        const { session } = world.people[caller.person % world.people.length]!
         const site = caller.kind === 'session' ? 'same-origin' : 'cross-site'
         return { cookie: `${SESSION_COOKIE}=${session}`, 'sec-fetch-site': site }
       }
       case 'token':
-        return { authorization: `Bearer ${model.tokens[caller.token % model.tokens.length]!.secret}` }
+        return { authorization: `Bearer ${world.tokens[caller.token % world.tokens.length]!.secret}` }
       case 'wrong token':
         return { authorization: 'Bearer dw_nobody' }
       case 'nobody':
@@ -308,9 +312,9 @@ async function begin(wanted: { personal: PlanName; team: PlanName; memberRole: '
   async function take(each: Step): Promise<void> {
     now += 1000
     if (each.by === 'operator') return operate(each)
-    const call = prefixed(model.aim(each.caller, each.call), prefix)
-    const request = requestOf(model, call)
-    const expected = model.predict(each.caller, call)
+    const call = prefixed(aim(world, each.caller, each.call), prefix)
+    const request = requestOf(world, call)
+    const expected = predict(world, each.caller, call)
     const isAnonymous = 'browser' in call
     const answer = await send(
       isAnonymous ? {} : credentialsOf(each.caller),
@@ -336,23 +340,23 @@ async function begin(wanted: { personal: PlanName; team: PlanName; memberRole: '
   async function operate(each: Extract<Step, { by: 'operator' }>): Promise<void> {
     const { services } = app
     if (each.do === 'plan') {
-      const org = model.org(each.org)
+      const org = world.org(each.org)
       if (!org || org.deleted) return
       await transaction(sql, (tx) => services.lifecycle.changePlan(tx, org.id, each.plan))
-      return model.changePlan(org, each.plan)
+      return changePlan(world, org, each.plan)
     }
-    const site = model.site(each.site)
+    const site = world.site(each.site)
     if (!site || site.deleted) return
     if (each.do === 'grow') return grow(site.versions.at(-1), site.org)
     if (site.takenDown === (each.do === 'take down')) return
     if (each.do === 'take down') await services.trust.takedown({ system: 'operator' }, site.slug, 'a test')
     else await services.trust.restore({ system: 'operator' }, site.slug)
-    model.takeDown(site, each.do === 'take down')
+    takeDown(world, site, each.do === 'take down')
   }
 
   /** As if the newest version filled the plan's storage: megabytes need not be sent to meet the cap. */
   async function grow(version: { id: string; bytes: number } | undefined, orgId: string | null): Promise<void> {
-    const org = model.orgs.find(({ id }) => id === orgId)
+    const org = world.orgs.find(({ id }) => id === orgId)
     if (!version || !org) return
     version.bytes = plans[org.plan].storageBytes
     await sql`update versions set byte_size = ${version.bytes} where id = ${version.id}`
@@ -360,15 +364,15 @@ async function begin(wanted: { personal: PlanName; team: PlanName; memberRole: '
 
   /** What the edges were told of every slug. */
   async function end(): Promise<void> {
-    const hosts = [...model.slugs.keys()].map((slug) => `${slug}.${SITES_DOMAIN}`)
+    const hosts = [...world.slugs.keys()].map((slug) => `${slug}.${SITES_DOMAIN}`)
     const rows = await sql<{ host: string; record: RouteRecord }[]>`
       select host, record from routes where host = any(${hosts})`
     const told = new Map(rows.map(({ host, record }) => [host, record]))
     const former = new Map<string, number>()
-    for (const { site, kind } of model.slugs.values())
+    for (const { site, kind } of world.slugs.values())
       if (kind === 'former') former.set(site, (former.get(site) ?? 0) + 1)
-    for (const [slug, held] of model.slugs) {
-      const site = model.sites.find(({ id }) => id === held.site)!
+    for (const [slug, held] of world.slugs) {
+      const site = world.sites.find(({ id }) => id === held.site)!
       const record = told.get(`${slug}.${SITES_DOMAIN}`)
       // Only the newest ten lead on.
       if (held.kind === 'former' && former.get(site.id)! > 10) continue
@@ -378,9 +382,9 @@ async function begin(wanted: { personal: PlanName; team: PlanName; memberRole: '
           : {
               kind: 'site',
               site_id: site.id,
-              state: model.stateOf(site),
+              state: world.stateOf(site),
               locked: site.hasPassword && !site.deleted,
-              ...(site.org === null ? {} : { version: site.deleted ? 0 : model.liveNumber(site) }),
+              ...(site.org === null ? {} : { version: site.deleted ? 0 : liveNumber(site) }),
             },
       )
       function seen(route: RouteRecord): object {

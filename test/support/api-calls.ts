@@ -2,7 +2,11 @@
 import fc from 'fast-check'
 import { plans } from '../../shared/plans.ts'
 import { bundleFiles, MARKDOWN, singleFile, uploadFiles } from './api-content.ts'
-import { isTooLarge, nextFile, type Call, type Caller, type FileKind, type Model } from './api-model.ts'
+import type { Caller } from './api-model/access.ts'
+import type { Call, FileKind } from './api-model/calls.ts'
+import { nextFile } from './api-model/prepared-uploads.ts'
+import { isTooLarge } from './api-model/publishing.ts'
+import { liveNumber, type World } from './api-model/world.ts'
 
 export interface Sent {
   readonly method: string
@@ -200,15 +204,15 @@ export const callers: fc.Arbitrary<Caller> = fc.oneof(
   },
 )
 
-/** What goes over the line. The model is only asked which ids there are. */
-export function requestOf(model: Model, call: Call): Sent {
-  const site = (index: number): string => `/sites/${model.site(index)?.id ?? 'st_nobody'}`
-  const org = (index: number): string => `/organisations/${model.org(index)?.id ?? 'org_nobody'}`
+/** What goes over the line. The world is only asked which ids there are. */
+export function requestOf(world: World, call: Call): Sent {
+  const site = (index: number): string => `/sites/${world.site(index)?.id ?? 'st_nobody'}`
+  const org = (index: number): string => `/organisations/${world.org(index)?.id ?? 'org_nobody'}`
   const upload = (index: number): string => {
-    const found = model.upload(index)
+    const found = world.upload(index)
     return `/sites/${found?.site ?? 'st_nobody'}/uploads/${found?.id ?? 'upl_nobody'}`
   }
-  const personId = (index: number): string => model.person(index)?.id ?? 'usr_nobody'
+  const personId = (index: number): string => world.person(index)?.id ?? 'usr_nobody'
   const get = (path: string): Sent => ({ method: 'GET', path })
   const post = (path: string, json?: unknown): Sent => ({ method: 'POST', path, json })
   switch (call.do) {
@@ -224,9 +228,9 @@ export function requestOf(model: Model, call: Call): Sent {
     case 'delete site':
       return { method: 'DELETE', path: site(call.site) }
     case 'upload': {
-      const found = model.site(call.site)
-      const capBytes = plans[model.orgs.find(({ id }) => id === found?.org)?.plan ?? 'free'].uploadBytes
-      const fields = { message: call.message, ...ifVersionField(call.ifVersion, found ? model.liveNumber(found) : 0) }
+      const found = world.site(call.site)
+      const capBytes = plans[world.orgs.find(({ id }) => id === found?.org)?.plan ?? 'free'].uploadBytes
+      const fields = { message: call.message, ...ifVersionField(call.ifVersion, found ? liveNumber(found) : 0) }
       return { method: 'POST', path: `${site(call.site)}/upload`, body: singleForm(call, capBytes, fields) }
     }
     case 'bundle':
@@ -234,18 +238,18 @@ export function requestOf(model: Model, call: Call): Sent {
     case 'list versions':
       return get(`${site(call.site)}/versions`)
     case 'promote':
-      return post(`${site(call.site)}/versions/${model.version(call.of, call.version) ?? 'v_nobody'}/promote`)
+      return post(`${site(call.site)}/versions/${world.version(call.of, call.version) ?? 'v_nobody'}/promote`)
     case 'compare':
-      return get(`${site(call.site)}/versions/${model.version(call.of, call.version) ?? 'v_nobody'}/changes`)
+      return get(`${site(call.site)}/versions/${world.version(call.of, call.version) ?? 'v_nobody'}/changes`)
     case 'start upload': {
-      const found = model.site(call.site)
-      const live = found ? model.liveNumber(found) : 0
+      const found = world.site(call.site)
+      const live = found ? liveNumber(found) : 0
       const wanted = { none: undefined, right: live, wrong: live + 1, malformed: -1 }[call.ifVersion]
       const files = uploadFiles(call).map(({ path, sha256, size }) => ({ path, sha256, size }))
       return post(`${site(call.site)}/uploads`, { files, if_version: wanted })
     }
     case 'send blob': {
-      const found = model.upload(call.upload)
+      const found = world.upload(call.upload)
       const next = found && nextFile(found)
       const bytes = next?.bytes ?? Buffer.from('nothing')
       const body = new Uint8Array(call.good ? bytes : Buffer.from(bytes.toString().toUpperCase()))
@@ -256,7 +260,7 @@ export function requestOf(model: Model, call: Call): Sent {
     case 'read upload':
       return get(upload(call.upload))
     case 'choose': {
-      const ids = call.sites.map((index) => model.site(index)?.id ?? 'st_nobody')
+      const ids = call.sites.map((index) => world.site(index)?.id ?? 'st_nobody')
       return { method: 'PUT', path: '/sites/staying-live', json: { site_ids: ids } }
     }
     case 'read me':
@@ -285,21 +289,21 @@ export function requestOf(model: Model, call: Call): Sent {
       return { method: 'DELETE', path: `${org(call.org)}/members/${personId(call.person)}` }
     case 'invite':
       return post(`${org(call.org)}/invitations`, {
-        email: model.person(call.person)?.email ?? 'nobody',
+        email: world.person(call.person)?.email ?? 'nobody',
         role: call.role,
       })
     case 'withdraw invitation': {
-      const id = model.invitation(call.invitation)?.id ?? 'inv_nobody'
+      const id = world.invitation(call.invitation)?.id ?? 'inv_nobody'
       return { method: 'DELETE', path: `${org(call.org)}/invitations/${id}` }
     }
     case 'accept invitation':
-      return post('/invitations/accept', { token: model.invitation(call.invitation)?.token ?? 'nothing' })
+      return post('/invitations/accept', { token: world.invitation(call.invitation)?.token ?? 'nothing' })
     case 'list tokens':
       return get('/tokens')
     case 'create token':
       return post('/tokens', { name: call.name })
     case 'revoke token':
-      return { method: 'DELETE', path: `/tokens/${model.token(call.token)?.id ?? 'tok_nobody'}` }
+      return { method: 'DELETE', path: `/tokens/${world.token(call.token)?.id ?? 'tok_nobody'}` }
     case 'publish anonymously':
       return { method: 'POST', path: '/drops', body: singleForm(call, plans.anonymous.uploadBytes, {}) }
     case 'publish markdown':
