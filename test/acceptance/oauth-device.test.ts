@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import * as oauth from 'oauth4webapi'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { Answer } from '../support/client.ts'
+import { refusal, type Answer } from '../support/client.ts'
 import { FormBrowser, formFields } from '../support/form-browser.ts'
 import {
   anyAddress,
@@ -57,8 +57,6 @@ async function start(fields: Record<string, string> = { scope: 'cli' }): Promise
 function poll({ clientId, device_code }: Started, changes: Record<string, string> = {}): Promise<Answer> {
   return tokenRequest(stack, { grant_type: GRANT, client_id: clientId, device_code, ...changes })
 }
-
-const refusal = (answer: Answer): string => `${answer.status} ${answer.json().error}`
 
 /** Types the code, and answers the question that follows. */
 async function decide({ browser }: Person, userCode: string, decision: 'allow' | 'deny'): Promise<Answer> {

@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { apiFor } from '../support/api.ts'
-import type { Answer } from '../support/client.ts'
+import { refusal, type Answer } from '../support/client.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
 
 let stack: Stack
@@ -24,7 +24,6 @@ const listOf = (files: Readonly<Record<string, string>>) =>
   Object.entries(files).map(([path, content]) => ({ path, sha256: hashOf(content), size: Buffer.byteLength(content) }))
 /** No one has stored it before. */
 const fresh = (text: string): string => `${text} ${randomBytes(8).toString('hex')}`
-const refusal = (answer: Answer): string => `${answer.status} ${answer.json().error}`
 
 async function start(files: Readonly<Record<string, string>>): Promise<Upload> {
   const { token } = owner

@@ -31,6 +31,11 @@ export interface Answer {
   json<Value = any>(): Value // oxlint-disable-line typescript/no-explicit-any -- a test asserts the shape right after
 }
 
+/** Status and error code of an endpoint's refusal. */
+export function refusal(answer: Answer): string {
+  return `${answer.status} ${answer.json().error}`
+}
+
 const DEFAULT_TIMEOUT_MS = 30_000
 
 export async function request(options: RequestOptions): Promise<Answer> {

@@ -114,6 +114,12 @@ export function refresh(stack: Stack, { clientId }: Attempt, refreshToken: strin
   return tokenRequest(stack, { grant_type: 'refresh_token', client_id: clientId, refresh_token: refreshToken })
 }
 
+/** The smallest call that needs a token for MCP. */
+export function callMcp(stack: Stack, token: string): Promise<Answer> {
+  const json = { jsonrpc: '2.0', id: 1, method: 'ping' }
+  return stack.fetch('/mcp', { token, json, headers: { accept: 'application/json, text/event-stream' } })
+}
+
 /** `fetch` for libraries: the real stack, with its own certificate authority. */
 export function webFetch(stack: Stack): typeof globalThis.fetch {
   return async (input, init) => {

@@ -1,0 +1,308 @@
+/** Bodies that callers send to the control plane, over real sockets: JSON, forms with files, and what is wrong with them. */
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import http from 'node:http'
+import net from 'node:net'
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { json, noContent } from '../../control/ground/http/reply.ts'
+import type { Part, Route } from '../../control/ground/http/route.ts'
+import { errors } from '../../shared/errors.ts'
+import { hello, jsonEcho, startServer } from '../support/http-server.ts'
+import { exchange, statusOf } from '../support/raw-http.ts'
+
+test('JSON bodies: parsed, or refused with the code that says why', async () => {
+  const { url } = await startServer([jsonEcho])
+  const post = (body: string, type = 'application/json') =>
+    fetch(`${url}/api/v1/echo`, { method: 'POST', body, headers: { 'content-type': type } })
+  expect(await (await post('{"a":[1,"ü"]}', 'application/json; charset=utf-8')).json()).toEqual({ a: [1, 'ü'] })
+  const table: [string, string, number, string][] = [
+    ['{"a":', 'application/json', 400, 'invalid_json'],
+    ['', 'application/json', 400, 'invalid_json'],
+    ['{}', 'text/plain', 400, 'invalid_request'],
+    ['{}', 'application/jsonx', 400, 'invalid_request'],
+    [JSON.stringify('x'.repeat(1_000_001)), 'application/json', 413, 'upload_too_large'],
+  ]
+  for (const [body, type, status, code] of table) {
+    const answer = await post(body, type)
+    expect([answer.status, ((await answer.json()) as { error: string }).error]).toEqual([status, code])
+  }
+})
+
+test('a body that is not UTF-8, and a chunked one over the cap, are refused', async () => {
+  const { url } = await startServer([jsonEcho])
+  const headers = { 'content-type': 'application/json' }
+  const bad = await fetch(`${url}/api/v1/echo`, { method: 'POST', headers, body: Buffer.from([0x22, 0xff, 0x22]) })
+  expect(bad.status).toBe(400)
+  const chunks = Readable.toWeb(
+    Readable.from(Array.from({ length: 40 }, () => Buffer.alloc(50_000, 32))),
+  ) as ReadableStream
+  const large = await fetch(`${url}/api/v1/echo`, {
+    method: 'POST',
+    headers,
+    body: chunks,
+    duplex: 'half',
+  } as RequestInit)
+  expect(large.status).toBe(413)
+})
+
+/** Collects parts; files as sizes and hashes. */
+function collector(): { route: Route; parts: unknown[]; received: { bytes: number } } {
+  const parts: unknown[] = []
+  const received = { bytes: 0 }
+  const onPart = async (part: Part) => {
+    if (part.kind === 'field') return void parts.push([part.name, part.value])
+    const hash = createHash('sha256')
+    let size = 0
+    for await (const chunk of part.stream as AsyncIterable<Buffer>) {
+      hash.update(chunk)
+      size += chunk.byteLength
+      received.bytes += chunk.byteLength
+    }
+    const filename = part.kind === 'file' ? part.filename : undefined
+    parts.push([part.name, filename, size, hash.digest('hex').slice(0, 8)])
+  }
+  const route: Route = {
+    method: 'POST',
+    path: '/api/v1/upload',
+    async handle(request) {
+      await request.multipart(onPart)
+      return json(201, parts.length)
+    },
+  }
+  return { route, parts, received }
+}
+
+test('multipart: parts in order, paths and UTF-8 names kept', async () => {
+  const { route, parts } = collector()
+  const { url } = await startServer([route])
+  const form = new FormData()
+  form.append('files', new Blob(['one']), 'dir/übersicht.html')
+  form.append('paths', 'dir/übersicht.html')
+  form.append('files', new Blob([]), 'empty.txt')
+  form.append('paths', 'empty.txt')
+  const answer = await fetch(`${url}/api/v1/upload`, { method: 'POST', body: form })
+  expect(answer.status).toBe(201)
+  expect(parts).toEqual([
+    ['files', 'dir/übersicht.html', 3, expect.any(String)],
+    ['paths', 'dir/übersicht.html'],
+    ['files', 'empty.txt', 0, expect.any(String)],
+    ['paths', 'empty.txt'],
+  ])
+})
+
+test.each([
+  [4, 201],
+  [5, 413],
+])('multipart: %i MB of text fields are answered with %i', async (fields, status) => {
+  const { route } = collector()
+  const { url } = await startServer([route])
+  const form = new FormData()
+  for (let index = 0; index < fields; index++) form.append('paths', 'x'.repeat(999_000))
+  const answer = await fetch(`${url}/api/v1/upload`, { method: 'POST', body: form })
+  expect(answer.status).toBe(status)
+})
+
+test('multipart: 100 MB stream through without being held in memory', async () => {
+  const { route, parts, received } = collector()
+  const { url } = await startServer([route])
+  const block = randomBytes(1_000_000)
+  const expected = createHash('sha256')
+  let sent = 0
+  let widestGap = 0
+  async function* body(): AsyncGenerator<Buffer> {
+    yield Buffer.from('--b\r\ncontent-disposition: form-data; name="file"; filename="big.zip"\r\n\r\n')
+    for (let index = 0; index < 100; index++) {
+      expected.update(block)
+      yield block
+      sent += block.byteLength
+      widestGap = Math.max(widestGap, sent - received.bytes)
+    }
+    yield Buffer.from('\r\n--b--\r\n')
+  }
+  const answer = await fetch(`${url}/api/v1/upload`, {
+    method: 'POST',
+    headers: { 'content-type': 'multipart/form-data; boundary=b' },
+    body: Readable.toWeb(Readable.from(body())) as ReadableStream,
+    duplex: 'half',
+  } as RequestInit)
+  expect(answer.status).toBe(201)
+  expect(parts).toEqual([['file', 'big.zip', 100_000_000, expected.digest('hex').slice(0, 8)]])
+  // What is under way: buffers of both sockets, of the sender and of each step.
+  expect(widestGap).toBeLessThan(25_000_000)
+})
+
+test('multipart: a slow handler holds the sender back', async () => {
+  const { promise: go, resolve: release } = Promise.withResolvers<void>()
+  let received = 0
+  const { port } = await startServer([
+    {
+      method: 'POST',
+      path: '/slow',
+      async handle(request) {
+        await request.multipart(async (part) => {
+          await go
+          if (part.kind === 'file')
+            for await (const chunk of part.stream as AsyncIterable<Buffer>) received += chunk.byteLength
+        })
+        return json(200, received)
+      },
+    },
+  ])
+  const total = 64_000_000
+  const head = '--b\r\ncontent-disposition: form-data; name="f"; filename="f"\r\n\r\n'
+  const tail = '\r\n--b--\r\n'
+  const socket = net.connect(port, '127.0.0.1')
+  socket.write(
+    `POST /slow HTTP/1.1\r\nhost: x\r\ncontent-type: multipart/form-data; boundary=b\r\ncontent-length: ${head.length + total + tail.length}\r\n\r\n${head}`,
+  )
+  const block = Buffer.alloc(1_000_000, 65)
+  let sent = 0
+  for (let flowing = true; sent < total && flowing; sent += block.byteLength) {
+    flowing =
+      socket.write(block) ||
+      (await Promise.race([once(socket, 'drain').then(() => true), sleep(400).then(() => false)]))
+  }
+  expect(sent, 'the sender was held up').toBeLessThan(total)
+  release()
+  const answer = once(socket, 'data')
+  for (; sent < total; sent += block.byteLength) if (!socket.write(block)) await once(socket, 'drain')
+  socket.write(tail)
+  expect(String((await answer)[0])).toMatch(/200 OK/)
+  expect(received).toBe(total)
+  socket.destroy()
+})
+
+test.each([
+  ['no boundary', 'multipart/form-data', '--b\r\n\r\n--b--', 400],
+  ['another type', 'application/json', '{}', 400],
+  [
+    'truncated in a file',
+    'multipart/form-data; boundary=b',
+    '--b\r\ncontent-disposition: form-data; name="f"; filename="x"\r\n\r\nhalf',
+    400,
+  ],
+  ['truncated in a header', 'multipart/form-data; boundary=b', '--b\r\ncontent-dispos', 400],
+  ['no parts at all', 'multipart/form-data; boundary=b', 'nothing', 400],
+  ['an empty body', 'multipart/form-data; boundary=b', '', 400],
+])('multipart: %s is refused, never left hanging', async (_name, type, body, status) => {
+  const { route } = collector()
+  const { url } = await startServer([route])
+  const answer = await fetch(`${url}/api/v1/upload`, { method: 'POST', body, headers: { 'content-type': type } })
+  expect([answer.status, ((await answer.json()) as { error: string }).error]).toEqual([status, 'invalid_request'])
+})
+
+test('a handler that refuses early is heard, whatever the caller still sends', async () => {
+  let reached = 0
+  const { port, url } = await startServer([
+    {
+      method: 'POST',
+      path: '/api/v1/upload',
+      async handle(request) {
+        await request.multipart(async (part) => {
+          if (part.kind !== 'file') return
+          for await (const chunk of part.stream as AsyncIterable<Buffer>) {
+            reached += chunk.byteLength
+            if (reached > 100_000) throw errors.uploadTooLarge(100_000)
+          }
+        })
+        return noContent()
+      },
+    },
+    hello,
+  ])
+  const request = http.request({
+    port,
+    host: '127.0.0.1',
+    method: 'POST',
+    path: '/api/v1/upload',
+    headers: { 'content-type': 'multipart/form-data; boundary=b' },
+  })
+  request.on('error', () => {})
+  request.write('--b\r\ncontent-disposition: form-data; name="f"; filename="x"\r\n\r\n')
+  let sent = 0
+  const block = Buffer.alloc(200_000, 65)
+  const sender = setInterval(() => {
+    if (!request.destroyed && sent < 50_000_000) sent += request.write(block) ? block.byteLength : 0
+  }, 1)
+  const [reply] = (await once(request, 'response')) as [http.IncomingMessage]
+  expect([reply.statusCode, reply.headers.connection]).toEqual([413, 'close'])
+  expect(JSON.parse(String(Buffer.concat(await reply.toArray())))).toMatchObject({ error: 'upload_too_large' })
+  clearInterval(sender)
+  request.destroy()
+  expect(reached).toBeLessThan(5_000_000)
+  expect((await fetch(`${url}/hello`)).status).toBe(200)
+})
+
+test('a small body that no one reads does not cost the connection', async () => {
+  const { port } = await startServer([
+    { method: 'POST', path: '/api/v1/x', handle: () => Promise.reject(errors.unauthorized()) },
+    hello,
+  ])
+  const post = `POST /api/v1/x HTTP/1.1\r\nhost: x\r\ncontent-length: 50000\r\n\r\n${'x'.repeat(50_000)}`
+  const answer = await exchange(port, `${post}GET /hello HTTP/1.1\r\nhost: x\r\n\r\n`)
+  expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 200'])
+})
+
+test('a caller that announces a body and never sends it gets its answer', async () => {
+  const { port } = await startServer([
+    { method: 'POST', path: '/api/v1/x', handle: () => Promise.reject(errors.unauthorized()) },
+  ])
+  const answer = await exchange(port, 'POST /api/v1/x HTTP/1.1\r\nhost: x\r\ncontent-length: 50000\r\n\r\n', 3000)
+  expect(statusOf(answer)).toBe(401)
+})
+
+test('hundreds of random requests: never a 5xx, never a hang', async () => {
+  const { route } = collector()
+  const { port, url } = await startServer([
+    jsonEcho,
+    hello,
+    route,
+    { method: 'GET', path: '/api/v1/sites/:id/versions/:version_id', handle: (request) => json(200, request.params) },
+    { method: 'POST', path: '/form', handle: async (request) => json(200, [...(await request.form())]) },
+  ])
+  const knownPaths = [
+    '/hello',
+    '/api/v1/echo',
+    '/api/v1/upload',
+    '/form',
+    '/api/v1/sites/%zz/versions/__proto__',
+    '/../..//',
+    '*',
+    'http://x/hello',
+  ]
+  const knownTypes = [
+    'application/json',
+    'multipart/form-data; boundary=b',
+    'multipart/form-data',
+    'application/x-www-form-urlencoded',
+  ]
+  const FORM = '--b\r\ncontent-disposition: form-data; name="f"; filename="x"\r\n\r\nx\r\n--b--'
+  const pick = <Value>(values: readonly Value[]): Value => values[Math.floor(Math.random() * values.length)]!
+  const noise = () =>
+    randomBytes(Math.floor(Math.random() * 60))
+      .toString('latin1')
+      .replaceAll(/[\0\r\n]/g, '')
+  const one = (): { bytes: Buffer; complete: boolean } => {
+    const method = pick(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'BREW'])
+    const path = pick([...knownPaths, `/${encodeURI(noise())}`, `/${noise().replaceAll(' ', '')}`])
+    const type = pick([...knownTypes, noise()])
+    const body = pick([noise(), '{"a":1}', FORM, ''])
+    const length = pick([body.length, body.length, body.length + 5, Math.max(0, body.length - 3), -1, 'x'])
+    const head = `${method} ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: ${type}\r\ncontent-length: ${length}\r\n\r\n`
+    return { bytes: Buffer.from(head + body, 'latin1'), complete: length === body.length }
+  }
+  for (let round = 0; round < 10; round++) {
+    const requests = Array.from({ length: 40 }, one)
+    const answers = await Promise.all(
+      requests.map((request) => exchange(port, request.bytes, request.complete ? 5000 : 250)),
+    )
+    for (const [index, answer] of answers.entries()) {
+      const { bytes, complete } = requests[index]!
+      expect(statusOf(answer), bytes.toString('latin1')).toBeLessThan(500)
+      if (complete) expect(statusOf(answer), bytes.toString('latin1')).toBeGreaterThan(0)
+    }
+  }
+  expect((await fetch(`${url}/hello`)).status).toBe(200)
+})
