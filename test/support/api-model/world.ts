@@ -112,7 +112,7 @@ export class World {
   readonly slugFacts: ReadonlyMap<string, SlugFacts>
   /** Calls so far: the model's clock. */
   time = 0
-  /** Content that an organisation has published at any time, or sent: it may know these bytes already. */
+  /** Content that an organisation has published at any time: it may know these bytes already. */
   readonly known = new Set<string>()
   /** What the service makes of the one Markdown file that is sent. */
   readonly markdownBytes: number
