@@ -30,6 +30,8 @@ export async function openVisitor(browser: Browser, stack: Stack, options: Visit
   const context = await browser.newContext({
     viewport: { width, height: width < 600 ? 740 : 860 },
     colorScheme: scheme,
+    // A colour on its way to another is no finding.
+    reducedMotion: 'reduce',
     javaScriptEnabled: javaScript,
     ignoreHTTPSErrors: true,
     baseURL: stack.baseUrl,

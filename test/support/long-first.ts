@@ -14,7 +14,6 @@ const LONG = [
   'acceptance/edge-replica',
   'browser/dashboard-organisations',
   'acceptance/cli',
-  'acceptance/lifecycle-killed',
   'acceptance/cli-matrix',
   'acceptance/supervisor',
   'acceptance/state-table',

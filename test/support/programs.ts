@@ -11,7 +11,7 @@ export interface DebianPackage {
 export const PACKAGES: readonly DebianPackage[] = [
   // Without it the service runs on its stand-in; some tests want the real one, or its sentinel.
   { name: 'redis-server', program: 'redis-server' },
-  { name: 'chromium', program: 'chromium' },
+  { name: 'chromium-headless-shell', program: 'chromium-headless-shell' },
   { name: 'libnss3-tools', program: 'certutil' },
   { name: 'pebble', program: 'pebble' },
   { name: 'nginx', program: 'nginx' },
