@@ -6,6 +6,7 @@ import { refusal, type Answer } from '../support/client.ts'
 import { FormBrowser, formFields } from '../support/form-browser.ts'
 import {
   anyAddress,
+  DEVICE_GRANT,
   PASSWORD,
   registerClient,
   signedInPerson,
@@ -14,8 +15,6 @@ import {
   type Person,
 } from '../support/oauth-client.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
-
-const GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 
 let stack: Stack
 let person: Person
@@ -36,7 +35,7 @@ interface Started {
 }
 
 async function newClient(): Promise<string> {
-  const metadata = { client_name: 'Terminal', redirect_uris: undefined, grant_types: [GRANT, 'refresh_token'] }
+  const metadata = { client_name: 'Terminal', redirect_uris: undefined, grant_types: [DEVICE_GRANT, 'refresh_token'] }
   return (await registerClient(stack, metadata)).json().client_id
 }
 
@@ -55,7 +54,7 @@ async function start(fields: Record<string, string> = { scope: 'cli' }): Promise
 }
 
 function poll({ clientId, device_code }: Started, changes: Record<string, string> = {}): Promise<Answer> {
-  return tokenRequest(stack, { grant_type: GRANT, client_id: clientId, device_code, ...changes })
+  return tokenRequest(stack, { grant_type: DEVICE_GRANT, client_id: clientId, device_code, ...changes })
 }
 
 /** Types the code, and answers the question that follows. */
@@ -72,7 +71,7 @@ describe('a strict client library', () => {
     const discovery = await oauth.discoveryRequest(issuer, { ...options, algorithm: 'oauth2' })
     const server = await oauth.processDiscoveryResponse(issuer, discovery)
     expect(server.device_authorization_endpoint).toBe(`${stack.baseUrl}/oauth/device_authorization`)
-    expect(server.grant_types_supported).toContain(GRANT)
+    expect(server.grant_types_supported).toContain(DEVICE_GRANT)
     const client = { client_id: await newClient() }
     const started = await oauth.processDeviceAuthorizationResponse(
       server,

@@ -6,6 +6,7 @@ import {
   anyAddress,
   callMcp,
   decide,
+  DEVICE_GRANT,
   REDIRECT,
   registerClient,
   signedInPerson,
@@ -14,8 +15,6 @@ import {
   type Person,
 } from '../support/oauth-client.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
-
-const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 
 let stack: Stack
 let person: Person

@@ -4,10 +4,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seriousViolations } from '../support/accessibility.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { keepScreenshot, openVisitor, PASSWORD, signIn } from '../support/dashboard-visitor.ts'
-import { attemptOf, consentAddress, registerClient, tokenRequest } from '../support/oauth-client.ts'
+import { attemptOf, consentAddress, DEVICE_GRANT, registerClient, tokenRequest } from '../support/oauth-client.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
-
-const GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 
 let stack: Stack
 let browser: Browser
@@ -23,7 +21,7 @@ test.each([
   { javaScript: true, width: 1200, scheme: 'light' as const },
   { javaScript: false, width: 390, scheme: 'dark' as const },
 ])('a device is let in by its code ($scheme, $width px, JavaScript: $javaScript)', async (options) => {
-  const metadata = { client_name: 'Dropway command line', grant_types: [GRANT] }
+  const metadata = { client_name: 'Dropway command line', grant_types: [DEVICE_GRANT] }
   const { client_id } = (await registerClient(stack, metadata)).json()
   const started = (await tokenRequest(stack, { client_id, scope: 'cli' }, '/oauth/device_authorization')).json()
   const visitor = await openVisitor(browser, stack, options)
@@ -39,7 +37,7 @@ test.each([
   await keepScreenshot(page, `device-consent-${options.scheme}`)
   await page.getByRole('button', { name: 'Allow' }).click()
   await page.getByRole('heading', { name: 'Your device is signed in' }).waitFor()
-  const fields = { grant_type: GRANT, client_id, device_code: started.device_code }
+  const fields = { grant_type: DEVICE_GRANT, client_id, device_code: started.device_code }
   expect((await tokenRequest(stack, fields)).status).toBe(200)
   expect(visitor.problems).toEqual([])
   await visitor.close()

@@ -6,6 +6,7 @@ import type { Account, Stack } from './stack.ts'
 
 export const PASSWORD = 'correct horse battery staple'
 export const REDIRECT = 'https://client.example/callback'
+export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 const AUTHORIZE = '/oauth/authorize'
 
 export interface Attempt {
