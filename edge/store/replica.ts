@@ -33,11 +33,20 @@ export interface Applied {
   readonly outdated: readonly Refusal[]
 }
 
+/** What became of an entry: `held` was there already, `outdated` is older than what is held. */
+type Outcome = 'taken' | 'held' | 'passed over' | 'outdated'
+
 /** A message whose content has been read and found good. */
 export type Entry =
-  | { readonly kind: 'route'; readonly name: string; readonly record: RouteRecord }
+  | RouteEntry
   /** An empty value removes. */
   | { readonly kind: Exclude<Kind, 'route'>; readonly name: string; readonly value: string }
+
+interface RouteEntry {
+  readonly kind: 'route'
+  readonly name: string
+  readonly record: RouteRecord
+}
 
 /** Something that could not be used, and why: the name goes on being served as it was. */
 export interface Refusal {
@@ -137,22 +146,26 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
     return stored && revisionOf(stored)
   }
 
-  /** Returns whether it was taken, or that it is outdated. */
-  const write = (entry: Entry, oldest: number): boolean | Refusal => {
+  const write = (entry: Entry, oldest: number): Outcome => {
     const { kind, name } = entry
     if (kind === 'route') {
       const held = heldRevision(name)
       const { revision } = entry.record
-      const wanted = unsureFrom(name, held) ?? (held ?? 0) + 1
-      if (historyOfRevision(revision) < oldest || revision < wanted)
-        return (
-          revision < (held ?? 0) && { kind, name, revision, reason: `revision ${held} is held here, which is newer` }
-        )
+      const doubt = unsureFrom(name, held)
+      const wanted = doubt ?? (held ?? 0) + 1
+      if (historyOfRevision(revision) < oldest || revision < wanted) {
+        if (revision < (held ?? 0)) return 'outdated'
+        return revision === held && doubt === undefined ? 'held' : 'passed over'
+      }
       routes.put(name, toStored(entry.record))
       if (unsure.get(name) !== undefined) unsure.remove(name)
     } else if (entry.value === '') others[kind].remove(name)
     else others[kind].put(name, entry.value)
-    return true
+    return 'taken'
+  }
+
+  const outdatedOf = ({ kind, name, record: { revision } }: RouteEntry): Refusal => {
+    return { kind, name, revision, reason: `revision ${heldRevision(name)} is held here, which is newer` }
   }
 
   const noteProgress = (progress: Partial<Progress>): void => {
@@ -162,13 +175,13 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
   const putRefusals = (all: readonly KeptRefusal[]): void =>
     meta.put('refused', JSON.stringify(all.slice(-MAX_REFUSALS)))
 
-  /** A name that was heard of again, in words that can be read, is no longer refused. */
-  const noteRefusals = (entries: readonly Entry[], news: readonly Refusal[]): void => {
+  /** A name whose newest record is served is no longer refused. One that was passed over says nothing: seed 754058. */
+  const noteRefusals = (served: readonly Entry[], news: readonly Refusal[]): void => {
     const known = new Map(refused().map((each) => [each[0], each]))
     if (known.size === 0 && news.length === 0) return
     // The log of a Redis whose snapshot is not complete may begin behind something that was lost.
     const missedNothing = (meta.get('epoch') ?? '') !== ''
-    for (const entry of entries) known.delete(refusalKey(entry))
+    for (const entry of served) known.delete(refusalKey(entry))
     for (const refusal of news) {
       // The newest stand last.
       known.delete(refusalKey(refusal))
@@ -220,12 +233,14 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
         const oldest = history()?.ordinal ?? 0
         const changes: Change[] = []
         const outdated: Refusal[] = []
+        const served: Entry[] = []
         for (const entry of entries) {
-          const result = write(entry, oldest)
-          if (result === true) changes.push({ kind: entry.kind, name: entry.name })
-          else if (result !== false) outdated.push(result)
+          const outcome = write(entry, oldest)
+          if (outcome === 'taken') changes.push({ kind: entry.kind, name: entry.name })
+          if (outcome === 'taken' || outcome === 'held') served.push(entry)
+          if (outcome === 'outdated' && entry.kind === 'route') outdated.push(outdatedOf(entry))
         }
-        noteRefusals(entries, news)
+        noteRefusals(served, news)
         noteProgress(progress)
         return { changes, outdated }
       })

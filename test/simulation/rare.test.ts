@@ -1,4 +1,4 @@
-/** Mistakes that seeds do find, but too seldom to wait for: seeds 6607, 38096 and 106600 in their day, or never met. */
+/** Mistakes that seeds do find, but too seldom to wait for: seeds 6607, 38096, 106600 and 754058 in their day, or never met. */
 import { expect, test } from 'vitest'
 import { createAcknowledgements } from '../../control/ground/events/acknowledgements.ts'
 import { createReplica, type Entry } from '../../edge/store/replica.ts'
@@ -26,6 +26,18 @@ test('a record that is older than the one that could not be read does not end th
   expect(replica.route('a')?.kind).toBe('unsure')
   await replica.apply([alias('a', 4)], {})
   expect(replica.route('a')).toMatchObject({ kind: 'alias', revision: 4 })
+})
+
+test('a record that is passed over does not end what was refused: nothing of it is served', async () => {
+  const replica = createReplica(createDisk(new World(1, false)).open(), { readOnly: false })
+  await replica.apply([alias('a', 2)], { epoch: 'first', position: '2-0' })
+  const { outdated } = await replica.apply([alias('a', 1)], {})
+  await replica.completeSnapshot({ epoch: 'second', position: '3-0' }, outdated)
+  // The log tells it once more.
+  await replica.apply([alias('a', 1)], { position: '4-0' })
+  expect([...replica.refusals().keys()]).toEqual(['route a'])
+  await replica.apply([alias('a', 2)], { position: '5-0' })
+  expect([...replica.refusals().keys()]).toEqual([])
 })
 
 test('Redis never holds a newer record than it is noted to hold', async () => {
