@@ -167,6 +167,8 @@ async function benchParallel({ httpsPort, ca, pids }: OwnStack, account: Account
   const parallel = Number(values.parallel)
   const sites = await Promise.all(Array.from({ length: parallel }, () => newSite(account)))
   const control = pids()['control']!
+  // The threads that unpack start with the first upload, and stay.
+  await uploadFile({ httpsPort, ca, token: account.token, site: sites[0]!, file, name: 'large.zip' })
   const before = residentMb(control)
   let peak = before
   const sampling = setInterval(() => (peak = Math.max(peak, residentMb(control))), SAMPLE_MS)
