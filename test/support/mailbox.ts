@@ -21,7 +21,9 @@ export async function mailedLink(stack: Stack, email: string, kind: string): Pro
 
 function readMails(folder: string): string[] {
   try {
-    return readdirSync(folder).toSorted().toReversed()
+    // One that is being written has another name.
+    const names = readdirSync(folder).filter((name) => name.endsWith('.eml'))
+    return names.toSorted().toReversed()
   } catch {
     // The folder appears with the first mail.
     return []

@@ -10,7 +10,7 @@ function filesThatRun(program: string): string[] {
 }
 
 test.each([
-  ['chromium', 'test/browser/dashboard-pages.test.ts', 'through a support module'],
+  ['chromium-headless-shell', 'test/browser/dashboard-pages.test.ts', 'through a support module'],
   ['pebble', 'test/acceptance/certificates.test.ts', 'through a support module'],
   ['redis-server', 'test/integration/redis-urls.test.ts', 'itself'],
 ])('%s is needed by %s, %s', (program, file) => {
