@@ -233,12 +233,6 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: 'A bound on memory, far above what any test or visitor reaches.',
   },
   {
-    file: 'edge/gate/unlock.ts',
-    code: 'if (at > 0 && pair.slice(0, at).trim() === name) values.push(pair.slice(at + 1).trim())',
-    changes: ['at > 0: > → >=', '0 → 1', 'push → unshift'],
-    why: 'A name is never empty nor one character long here, and the order of the values does not matter.',
-  },
-  {
     file: 'edge/locate/custom-headers.ts',
     code: 'if (compiled.length === 0) return { for: () => NO_HEADERS }',
     changes: ['compiled.length === 0 → false'],
@@ -630,12 +624,6 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: 'shared/path-pattern.ts',
-    code: 'break',
-    changes: ['break → nothing'],
-    why: 'What the next case adds is beyond the names and never read.',
-  },
-  {
-    file: 'shared/path-pattern.ts',
     code: `const authority = origin.slice(origin.indexOf('//') + 2)`,
     changes: ['indexOf → lastIndexOf'],
     why: 'There is one.',
@@ -882,18 +870,6 @@ export const EQUIVALENTS: readonly Equivalent[] = [
   },
   {
     file: 'edge/gate/unlock.ts',
-    code: `const at = pair.indexOf('=')`,
-    changes: ['indexOf → lastIndexOf'],
-    why: 'No token has a = in it.',
-  },
-  {
-    file: 'edge/gate/unlock.ts',
-    code: 'if (at > 0 && pair.slice(0, at).trim() === name) values.push(pair.slice(at + 1).trim())',
-    changes: ['at > 0 && pair.slice(0, at).trim() === name without its left side'],
-    why: 'What has no = is no token either.',
-  },
-  {
-    file: 'edge/gate/unlock.ts',
     code: `return /^\\/(?![/\\\\])[\\x21-\\x5b\\x5d-\\x7e]*$/.test(next) && !next.startsWith(UNLOCK_PATH) ? next : '/'`,
     changes: ['/^\\/(?![/\\\\])[\\x21-\\x5b\\x5d-\\x7e]*$/ → /^\\/(?![/\\\\])[\\x21-\\x5b\\x5d-\\x7e]+$/'],
     why: 'A slash alone is what a refused one becomes.',
@@ -945,12 +921,6 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     code: 'let index = 0',
     changes: ['0 → 1'],
     why: 'Runs of a path begin with a slash, and those of an end are compared again.',
-  },
-  {
-    file: 'shared/pattern-set.ts',
-    code: 'const end = backwards(path.slice(Math.max(position, path.length - splats.longest - 1)))',
-    changes: ['max → min'],
-    why: 'Bounds what is turned around; the comparison looks at its beginning only.',
   },
   {
     file: 'shared/pattern-set.ts',
