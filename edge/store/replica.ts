@@ -190,14 +190,21 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
     putRefusals([...known.values()])
   }
 
+  /** One of a newer history says nothing: that history may be lost, and its numbers would be waited for (seed 879303). */
+  const revisionInOurs = ({ revision }: Refusal): number | undefined => {
+    const newest = history()?.ordinal ?? Infinity
+    return revision === undefined || historyOfRevision(revision) > newest ? undefined : revision
+  }
+
   /** Replaces the marks of the snapshot before. */
   const markUnsure = (inSnapshot: readonly Refusal[]): void => {
     const before = new Map(refused().map((each) => [each[0], each]))
     const marks = inSnapshot.flatMap((refusal) => {
-      const { kind, name: host, revision } = refusal
+      const { kind, name: host } = refusal
       // No visitor asks for anything else.
       if (kind !== 'route' || !isHostname(host)) return []
       const held = heldRevision(host)
+      const revision = revisionInOurs(refusal)
       const isServed = revision !== undefined && held !== undefined && revision <= held
       const known = before.get(refusalKey(refusal))
       const isNextToHeld = known !== undefined && known[2] === revision && unsureFrom(host, held) === undefined

@@ -1,4 +1,4 @@
-/** Mistakes that seeds do find, but too seldom to wait for: seeds 6607, 38096, 106600 and 754058 in their day, or never met. */
+/** Mistakes that seeds do find, but too seldom to wait for: seeds 6607, 38096, 106600, 754058 and 879303 in their day, or never met. */
 import { expect, test } from 'vitest'
 import { createAcknowledgements } from '../../control/ground/events/acknowledgements.ts'
 import { createReplica, type Entry } from '../../edge/store/replica.ts'
@@ -38,6 +38,17 @@ test('a record that is passed over does not end what was refused: nothing of it 
   expect([...replica.refusals().keys()]).toEqual(['route a'])
   await replica.apply([alias('a', 2)], { position: '5-0' })
   expect([...replica.refusals().keys()]).toEqual([])
+})
+
+test('no one waits for the numbers of a history that was lost before its snapshot was whole', async () => {
+  const replica = createReplica(createDisk(new World(1, false)).open(), { readOnly: false })
+  await replica.adopt({ ordinal: 3, id: 'ours' })
+  const refused = { kind: 'route', name: 'a', reason: 'of a later format', revision: revisionFloor(7) + 1 }
+  await replica.completeSnapshot({ epoch: 'first', position: '1-0' }, [refused])
+  expect(replica.route('a')?.kind).toBe('unsure')
+  await replica.adopt({ ordinal: 4, id: 'successor' })
+  await replica.apply([alias('a', revisionFloor(4) + 1)], {})
+  expect(replica.route('a')).toMatchObject({ kind: 'alias', revision: revisionFloor(4) + 1 })
 })
 
 test('Redis never holds a newer record than it is noted to hold', async () => {

@@ -148,11 +148,13 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
   }
 
   function loseRedis(): void {
+    checker.redisLost(Math.min(postgres.state.history.ordinal, Math.max(...edges.map((edge) => edge.historyOrdinal()))))
+    needsOperator ||= controls.some(hasRival)
+  }
+
+  function hasRival({ postgres: { state } }: SimulatedControl): boolean {
     const { ordinal, id } = postgres.state.history
-    checker.redisLost(Math.min(ordinal, Math.max(...edges.map((edge) => edge.historyOrdinal()))))
-    needsOperator ||= controls.some(
-      ({ postgres: { state } }) => state.history.ordinal >= ordinal && state.history.id !== id,
-    )
+    return state.history.ordinal >= ordinal && state.history.id !== id
   }
 
   function refuseCommands(ms: number): void {
@@ -212,6 +214,8 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
         left!.crash()
         left!.postgres = old
         left!.start()
+        // Redis may have been emptied a moment ago.
+        needsOperator ||= redis.peek(keys.epoch) === null && hasRival(left!)
         return world.after(LEFT_BEHIND_MS, () => attach(postgres))
       }
       case 'room lost': {
