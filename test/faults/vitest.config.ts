@@ -12,5 +12,7 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 180_000,
     teardownTimeout: 30_000,
+    // Patience on a busy machine, not an expectation: a poll ends as soon as it is met.
+    expect: { poll: { timeout: 15_000 } },
   },
 })
