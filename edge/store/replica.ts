@@ -207,7 +207,7 @@ export function createReplica(storage: ReplicaStorage, options: { readOnly: bool
       const revision = revisionInOurs(refusal)
       const isServed = revision !== undefined && held !== undefined && revision <= held
       const known = before.get(refusalKey(refusal))
-      const isNextToHeld = known !== undefined && known[2] === revision && unsureFrom(host, held) === undefined
+      const isNextToHeld = known !== undefined && known[2] === refusal.revision && unsureFrom(host, held) === undefined
       return isServed || isNextToHeld ? [] : [{ host, from: revision ?? held ?? 0 }]
     })
     for (const host of [...unsure.keys()]) unsure.remove(host)
