@@ -47,6 +47,38 @@ test('a body that is not UTF-8, and a chunked one over the cap, are refused', as
   expect(large.status).toBe(413)
 })
 
+test('of five large bodies at once from one network two are read, and the others hear when to come back', async () => {
+  const decided = Promise.withResolvers<void>()
+  let refused = 0
+  const whole: Route = {
+    method: 'POST',
+    path: '/whole',
+    async handle(request) {
+      const bytes = await request.bytes(32_000_000)
+      // What is read is held until it is answered.
+      await decided.promise
+      return json(200, bytes.length)
+    },
+  }
+  const { url } = await startServer([whole])
+  const part = Buffer.alloc(1_000_000)
+  const answers = Array.from({ length: 5 }, async () => {
+    const request = http.request(`${url}/whole`, { method: 'POST', headers: { 'content-length': 30 * part.length } })
+    // One that is refused is cut off while it still sends.
+    request.on('error', () => {})
+    void Readable.from(Array.from({ length: 30 }, () => part)).pipe(request)
+    const [answer] = (await once(request, 'response')) as [http.IncomingMessage]
+    answer.resume()
+    if (answer.statusCode === 503 && ++refused === 3) decided.resolve()
+    return { status: answer.statusCode, again: answer.headers['retry-after'] !== undefined }
+  })
+  const statuses = (await Promise.all(answers)).toSorted((a, b) => (a.status ?? 0) - (b.status ?? 0))
+  expect(statuses).toEqual([
+    ...Array.from({ length: 2 }, () => ({ status: 200, again: false })),
+    ...Array.from({ length: 3 }, () => ({ status: 503, again: true })),
+  ])
+})
+
 /** Collects parts; files as sizes and hashes. */
 function collector(): { route: Route; parts: unknown[]; received: { bytes: number } } {
   const parts: unknown[] = []

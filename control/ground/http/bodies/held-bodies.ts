@@ -1,6 +1,7 @@
 /**
  * Bodies that are read whole lie in memory until their request is answered. All together, and those of one network, have a
- * bound: a caller over it comes back in a moment, and the process keeps its memory.
+ * bound: a caller over it comes back in a moment, and the process keeps its memory. Of one network's requests the one that
+ * began first goes first: large ones that come at once would otherwise each take a part of the room, and none would be whole.
  */
 import { errors } from '../../../../shared/errors.ts'
 
@@ -10,7 +11,13 @@ const MAX_HELD_BYTES_PER_CALLER = 64_000_000
 
 export interface HeldBodies {
   /** What one request holds; throws 503 when it is too much. */
-  open(caller: string): HeldBody
+  open(caller: string, reading: Reading): HeldBody
+}
+
+/** How a request is told that its room went to one that began before it. */
+export interface Reading {
+  isOver(): boolean
+  stop(reason: Error): void
 }
 
 export interface HeldBody {
@@ -20,34 +27,78 @@ export interface HeldBody {
   release(): void
 }
 
+interface Holder {
+  readonly reading: Reading
+  bytes: number
+}
+
+interface Caller {
+  bytes: number
+  /** In the order in which they began. */
+  readonly holders: Set<Holder>
+}
+
 export function createHeldBodies(
   limits: { total: number; perCaller: number } = { total: MAX_HELD_BYTES, perCaller: MAX_HELD_BYTES_PER_CALLER },
 ): HeldBodies {
-  const callers = new Map<string, number>()
+  const callers = new Map<string, Caller>()
   let total = 0
 
-  function move(caller: string, bytes: number): void {
-    const held = (callers.get(caller) ?? 0) + bytes
-    if (held === 0) callers.delete(caller)
-    else callers.set(caller, held)
-    total += bytes
+  function callerOf(name: string): Caller {
+    const caller = callers.get(name) ?? { bytes: 0, holders: new Set() }
+    callers.set(name, caller)
+    return caller
   }
 
   return {
-    open(caller) {
-      let own = 0
+    open(name, reading) {
+      const caller = callerOf(name)
+      const own: Holder = { reading, bytes: 0 }
+      caller.holders.add(own)
+
+      function take(holder: Holder, bytes: number): void {
+        holder.bytes += bytes
+        caller.bytes += bytes
+        total += bytes
+      }
+
+      function leave(holder: Holder): void {
+        if (!caller.holders.delete(holder)) return
+        take(holder, -holder.bytes)
+        if (caller.holders.size === 0) callers.delete(name)
+      }
+
       return {
         add(bytes) {
-          if (total + bytes > limits.total || (callers.get(caller) ?? 0) + bytes > limits.perCaller)
-            throw errors.unavailable('Too much is being sent at once. Try again in a moment.')
-          own += bytes
-          move(caller, bytes)
+          if (!caller.holders.has(own) || total + bytes > limits.total) throw tooMuchAtOnce()
+          const giving = givingWay(caller, own, caller.bytes + bytes - limits.perCaller)
+          if (!giving) throw tooMuchAtOnce()
+          for (const holder of giving) {
+            leave(holder)
+            holder.reading.stop(tooMuchAtOnce())
+          }
+          take(own, bytes)
         },
-        release() {
-          move(caller, -own)
-          own = 0
-        },
+        release: () => leave(own),
       }
     },
   }
+}
+
+/** The largest, and the youngest of equals, of those that began later and are still being read; undefined when all would not do. */
+function givingWay({ holders }: Caller, own: Holder, excess: number): readonly Holder[] | undefined {
+  if (excess <= 0) return []
+  const order = [...holders]
+  const later = order.slice(order.indexOf(own) + 1).filter(({ reading }) => !reading.isOver())
+  const giving: Holder[] = []
+  for (const holder of later.toReversed().toSorted((a, b) => b.bytes - a.bytes)) {
+    giving.push(holder)
+    excess -= holder.bytes
+    if (excess <= 0) return giving
+  }
+  return undefined
+}
+
+function tooMuchAtOnce(): Error {
+  return errors.unavailable('Too much is being sent at once. Try again in a moment.')
 }

@@ -98,7 +98,10 @@ export class IncomingRequest implements Request {
   }
 
   hold(bytes: number): void {
-    this.#held ??= this.#surroundings.heldBodies.open(this.network)
+    this.#held ??= this.#surroundings.heldBodies.open(this.network, {
+      isOver: () => this.stream().readableEnded,
+      stop: (reason) => void this.stream().destroy(reason),
+    })
     this.#held.add(bytes)
   }
 
