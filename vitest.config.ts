@@ -11,6 +11,8 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, ...skipped.keys()],
     globalSetup: 'test/support/global-setup.ts',
     pool: 'forks',
+    // Files leave nothing behind in their process, and the next need not load everything again.
+    isolate: false,
     // Most files wait for sockets and processes, so a few more than there are cores keep two cores busy.
     maxWorkers: 3,
     sequence: { sequencer: LongFirst },

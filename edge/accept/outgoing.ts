@@ -3,8 +3,13 @@
  * memory until the kernel takes it. A visitor who opens all windows and reads nothing would make the edge keep a copy
  * of everything they asked for; so the worker counts the bytes that its readers have not taken yet:
  *
- *   plenty: a body leaves whole, in one write
+ *   plenty: a body leaves whole, in one write, when its connection has room for it
  *   scarce: it leaves in pieces, and a connection has few of them under way at a time; less patience
+ *
+ * A connection has little room even in plenty: its buffer of encrypted bytes grows to what it is handed at once, and stays
+ * as large as long as it lives. One that has loaded twenty pictures at once and is idle would hold all of them. What finds
+ * no room waits for its turn. Where the kernel has taken everything, what takes the room are answers whose windows are
+ * closed, such as a video that its visitor has paused: the others go out beside them, in pieces.
  *
  * A connection whose visitor hardly takes anything of an answer is given up, however the visitor keeps it: closed
  * windows, a full buffer, a byte now and then. What counts is what the visitor's side has acknowledged: a slow line that
@@ -17,6 +22,8 @@ import { createSendQueues, type Queues, type SendQueues } from './send-queues.ts
 import { STALLED_CHECK_MS } from './timeouts.ts'
 
 const SCARCE_FROM_BYTES = 16_000_000
+/** Of one connection, while there is plenty; less than a piece is none. */
+const ROOM_BYTES = 524_288
 const PIECE_BYTES = 8192
 /** Of one connection when room is scarce. A paused video takes one; the pages beside it still go out. */
 const MAX_PIECES = 4
@@ -54,8 +61,8 @@ export interface Lane {
   pump(source: Readable, to: Writable, length: number): void
   /** The same for an answer of another server, which has announced its length itself or has none. */
   relay(source: Readable, to: Writable): void
-  /** Then nothing is written whole. */
-  readonly isScarce: boolean
+  /** A body of this length may be written whole. */
+  hasRoomFor(bytes: number): boolean
   /** Counts bytes that are written elsewhere, until they are released. */
   hold(bytes: number): void
   release(bytes: number): void
@@ -102,6 +109,8 @@ export function createOutgoing({
 interface KernelCounts {
   /** What it has taken so far. */
   takenBytes(): number
+  /** What it has not. */
+  queuedBytes(): number
   /** What the visitor's side has acknowledged of it; undefined where that is not known. */
   acknowledgedBytes(queues: Queues): number | undefined
 }
@@ -114,6 +123,7 @@ function kernelCounts(socket: TLSSocket, sendQueues: SendQueues): KernelCounts {
   let inode: string | undefined
   return {
     takenBytes,
+    queuedBytes: () => raw._handle?.writeQueueSize ?? 0,
     acknowledgedBytes(queues) {
       if (raw._handle === null) return undefined
       inode ??= sendQueues.inodeOf(raw._handle.fd)
@@ -137,6 +147,7 @@ class CountedLane implements Lane {
   #bytes = 0
   #pieces = 0
   #waiting: (() => void)[] = []
+  #isLooking = false
   #giveUp = (): void => {}
   /** Since the last check there was a moment without an answer under way. */
   #wasFree = true
@@ -166,6 +177,7 @@ class CountedLane implements Lane {
     this.#wasFree = false
     this.#takenAtCheck = taken
     this.#proceed()
+    this.#letPass()
     if (this.#isQuiet) return true
     this.#goesOn()
     this.#acknowledgedAtCheck = undefined
@@ -197,7 +209,7 @@ class CountedLane implements Lane {
   }
 
   get #expectedBytes(): number {
-    return this.isScarce ? Math.max(MIN_TAKEN_BYTES, this.#bytes / CHECKS_TO_TAKE_ALL) : MIN_TAKEN_BYTES
+    return this.#isScarce ? Math.max(MIN_TAKEN_BYTES, this.#bytes / CHECKS_TO_TAKE_ALL) : MIN_TAKEN_BYTES
   }
 
   #patience(isKnown: boolean): number {
@@ -205,12 +217,25 @@ class CountedLane implements Lane {
   }
 
   end(to: Writable, body: Buffer): void {
-    if (this.isScarce) return this.#send(new CountedAnswer(to, this), body, () => to.end())
+    if (this.hasRoomFor(body.length)) this.#endWhole(to, body)
+    else this.#endInPieces(to, new CountedAnswer(to, this), body)
+  }
+
+  #endWhole(to: Writable, body: Buffer): void {
     const { length } = body
     this.hold(length)
     // It comes once; `once` would make two more objects of it.
     to.on('close', () => this.release(length))
     to.end(body)
+  }
+
+  #endInPieces(to: Writable, answer: CountedAnswer, bytes: Buffer): void {
+    this.#inTurn(() => {
+      if (to.destroyed) return
+      if (this.hasRoomFor(bytes.length)) return this.#endWhole(to, bytes)
+      const [piece, rest] = this.#divide(bytes)
+      answer.write(piece, () => (rest.length > 0 ? this.#endInPieces(to, answer, rest) : to.end()))
+    })
   }
 
   pump(source: Readable, to: Writable, length: number): void {
@@ -249,6 +274,7 @@ class CountedLane implements Lane {
     this.#bytes -= bytes
     this.#total.bytes -= bytes
     if (this.#bytes === 0) this.#wasFree = true
+    this.#proceed()
   }
 
   beginPiece(bytes: number): void {
@@ -259,7 +285,6 @@ class CountedLane implements Lane {
   endPiece(bytes: number): void {
     this.#pieces -= 1
     this.release(bytes)
-    this.#proceed()
   }
 
   #proceed(): void {
@@ -267,28 +292,51 @@ class CountedLane implements Lane {
   }
 
   get #isNeed(): boolean {
-    return this.isScarce || this.#total.crowdedFor > 0
+    return this.#isScarce || this.#total.crowdedFor > 0
   }
 
-  get isScarce(): boolean {
+  get #isScarce(): boolean {
     return this.#total.bytes >= this.#total.scarceFrom
   }
 
+  hasRoomFor(bytes: number): boolean {
+    return !this.#isScarce && bytes <= Math.max(PIECE_BYTES, ROOM_BYTES - this.#bytes)
+  }
+
   get #mayWrite(): boolean {
-    return this.#pieces < MAX_PIECES || !this.isScarce
+    return this.#isScarce ? this.#pieces < MAX_PIECES : ROOM_BYTES - this.#bytes >= PIECE_BYTES
   }
 
   #inTurn(write: () => void): void {
-    if (this.#mayWrite) write()
-    else this.#waiting.push(write)
+    if (this.#mayWrite) return write()
+    this.#waiting.push(write)
+    if (this.#isLooking) return
+    this.#isLooking = true
+    // By then the kernel has been offered what is under way.
+    setImmediate(() => {
+      this.#isLooking = false
+      this.#letPass()
+    })
+  }
+
+  /** Those that wait for answers whose windows are closed; what the kernel has yet to take makes room when it is taken. */
+  #letPass(): void {
+    if (this.#waiting.length === 0 || this.#isScarce || this.#kernel.queuedBytes() > 0) return
+    const passing = this.#waiting
+    this.#waiting = []
+    for (const write of passing) write()
   }
 
   #send(answer: CountedAnswer, bytes: Buffer, then: () => void): void {
     this.#inTurn(() => {
-      const length = this.isScarce ? PIECE_BYTES : bytes.length
-      const rest = bytes.subarray(length)
-      answer.write(bytes.subarray(0, length), rest.length > 0 ? () => this.#send(answer, rest, then) : then)
+      const [piece, rest] = this.#divide(bytes)
+      answer.write(piece, rest.length > 0 ? () => this.#send(answer, rest, then) : then)
     })
+  }
+
+  #divide(bytes: Buffer): [piece: Buffer, rest: Buffer] {
+    const length = this.#isScarce ? PIECE_BYTES : Math.max(PIECE_BYTES, ROOM_BYTES - this.#bytes)
+    return [bytes.subarray(0, length), bytes.subarray(length)]
   }
 }
 

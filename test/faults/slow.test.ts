@@ -8,7 +8,9 @@
 import { execFile, execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import http2 from 'node:http2'
 import path from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -146,6 +148,51 @@ describe('from many addresses', () => {
     expect(open).toBeLessThan(unread / 10)
   })
 })
+
+/** A browser loads what a page needs at once, and keeps its connection; what it loaded must not stay behind. */
+describe('visitors who stay', () => {
+  const VISITORS = 40
+  const FILES_AT_ONCE = 20
+  const FILE_BYTES = 900_000
+  const MAX_MB_EACH = 4
+  let fixture: EdgeFixture
+
+  beforeAll(async () => {
+    fixture = await startEdgeFixture()
+    await fixture.publish(HOST, { 'picture.bin': 'z'.repeat(FILE_BYTES) })
+  })
+  afterAll(() => fixture?.stop())
+
+  test('hold little of what they have loaded', async () => {
+    const sessions: http2.ClientHttp2Session[] = []
+    const visit = async (): Promise<void> => {
+      const session = await connectWithOpenWindows(fixture)
+      sessions.push(session)
+      const pictures = Array.from({ length: FILES_AT_ONCE }, () =>
+        buffer(session.request({ ':authority': HOST, ':path': '/picture.bin' })),
+      )
+      for (const picture of await Promise.all(pictures)) expect(picture.length).toBe(FILE_BYTES)
+    }
+    await visit()
+    const beforeMb = memoryOf(fixture)
+    for (let visitor = 0; visitor < VISITORS; visitor++) await visit()
+    const eachMb = (memoryOf(fixture) - beforeMb) / VISITORS
+    console.log(`${VISITORS} who have loaded ${FILES_AT_ONCE} pictures at once and stay: ${eachMb.toFixed(2)} MB each`)
+    for (const session of sessions) session.destroy()
+    expect(eachMb).toBeLessThan(MAX_MB_EACH)
+  })
+})
+
+async function connectWithOpenWindows(fixture: EdgeFixture): Promise<http2.ClientHttp2Session> {
+  const session = http2.connect(`https://127.0.0.1:${fixture.edge.httpsPort}`, {
+    ca: fixture.ca(),
+    servername: HOST,
+    settings: { initialWindowSize: 2 ** 24 },
+  })
+  await once(session, 'connect')
+  session.setLocalWindowSize(2 ** 26)
+  return session
+}
 
 /** Slow, but honest: on a thin line the kernel takes nothing for a minute and more, and yet everything arrives. */
 describe('a thin line', () => {

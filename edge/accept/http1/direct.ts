@@ -115,7 +115,7 @@ export class DirectConnection {
   /** The whole answer at once. */
   write(status: number, headers: HeaderList, body: Buffer | undefined): void {
     const { lane } = this.connection
-    if (body !== undefined && lane.isScarce) return lane.end(this.open(status, headers), body)
+    if (body !== undefined && !lane.hasRoomFor(body.length)) return lane.end(this.open(status, headers), body)
     const head = this.#headOf(status, headers)
     if (body === undefined) return this.#send(head[0].length + head[1].length, Buffer.concat(head))
     const length = head[0].length + head[1].length + body.length

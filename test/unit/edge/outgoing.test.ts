@@ -52,6 +52,8 @@ function connection(): {
   socket: TLSSocket
   take(bytes: number): void
   acknowledge(bytes: number): void
+  /** What it has not taken. */
+  leave(bytes: number): void
   queued(): number
   close(): void
 } {
@@ -64,6 +66,7 @@ function connection(): {
       handle.bytesWritten += taken
       queued += taken
     },
+    leave: (left) => void (handle.writeQueueSize = left),
     acknowledge: (bytes) => void (queued -= Math.min(bytes, queued)),
     queued: () => queued,
     close: () => void raw.emit('close'),
@@ -104,6 +107,78 @@ describe('a body', () => {
     await one.takeAll()
     expect(one.taken().equals(bytes(size))).toBe(true)
     expect(one.to.writableFinished).toBe(true)
+  })
+})
+
+describe('the room of one connection', () => {
+  const ROOM = 524_288
+  const LARGE = 300_000
+
+  /** Three large bodies, and a connection of which the kernel has yet to take something, or not. */
+  function three({ left }: { left: number }) {
+    const { socket, leave } = connection()
+    leave(left)
+    const lane = createOutgoing().lane(socket)
+    const visitors = [visitor(), visitor(), visitor()] as const
+    for (const { to } of visitors) lane.end(to, bytes(LARGE))
+    return { lane, visitors, leave }
+  }
+
+  test('is all that it is handed at once; the others follow, whole and in order', async () => {
+    const { visitors } = three({ left: 1 })
+    await turn()
+    const [first, second, third] = visitors
+    expect([first.sizes, second.sizes, third.sizes]).toEqual([[LARGE], [ROOM - LARGE], []])
+    await first.take()
+    expect(third.sizes).toEqual([LARGE])
+    for (const each of [second, third]) await each.takeAll()
+    for (const each of visitors) {
+      expect(each.taken().equals(bytes(LARGE))).toBe(true)
+      expect(each.to.writableFinished).toBe(true)
+    }
+  })
+
+  test('is not kept by answers whose visitor has closed their windows', async () => {
+    const { visitors, lane } = three({ left: 0 })
+    await turn()
+    const [, , third] = visitors
+    expect(third.sizes).toEqual([PIECE])
+    await third.takeAll()
+    expect(third.taken().equals(bytes(LARGE))).toBe(true)
+    expect(third.to.writableFinished).toBe(true)
+    const fourth = visitor()
+    lane.end(fourth.to, bytes(PIECE))
+    expect(fourth.sizes).toEqual([PIECE])
+  })
+
+  test('never holds up what is as small as a piece', () => {
+    const { lane } = three({ left: 1 })
+    const small = visitor()
+    lane.end(small.to, bytes(PIECE))
+    expect(small.sizes).toEqual([PIECE])
+    const larger = visitor()
+    lane.end(larger.to, bytes(PIECE + 1))
+    expect(larger.sizes).toEqual([])
+  })
+
+  test('is free again when a visitor leaves', async () => {
+    const { visitors } = three({ left: 1 })
+    visitors[0].to.destroy()
+    await turn()
+    expect(visitors[2].sizes).toEqual([LARGE])
+  })
+
+  test('is looked at again with every check', async () => {
+    const { socket, leave } = connection()
+    leave(1)
+    const lane = createOutgoing({ checkMs: 40 }).lane(socket)
+    lane.end(visitor().to, bytes(ROOM))
+    const one = visitor()
+    lane.end(one.to, bytes(LARGE))
+    await sleep(20)
+    expect(one.sizes).toEqual([])
+    leave(0)
+    await vi.waitFor(() => expect(one.sizes).toEqual([PIECE]))
   })
 })
 
@@ -283,11 +358,11 @@ describe('a connection', () => {
 
   test('that takes little for what it holds is given up when room is scarce, not before', async () => {
     const plenty = start({ scarceFrom: 50_000_000 })
-    plenty.lane.end(visitor().to, Buffer.alloc(16_000_000))
+    plenty.lane.hold(16_000_000)
     plenty.take(50_000_000)
     await expectKept(plenty, () => plenty.acknowledge(500))
     const scarce = start({ scarceFrom: 16_000_000 })
-    scarce.lane.end(visitor().to, Buffer.alloc(16_000_000))
+    scarce.lane.hold(16_000_000)
     scarce.take(50_000_000)
     await expectGivenUp(scarce, () => scarce.acknowledge(500))
   })

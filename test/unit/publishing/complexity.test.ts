@@ -23,15 +23,12 @@ import { MAX_BUNDLE_FILES } from '../../../shared/limits.ts'
 import { inspectPage } from '../../../control/drops/trust/phishing.ts'
 import { toNfc } from '../../../shared/nfc.ts'
 import { plans } from '../../../shared/plans.ts'
-import { growthProblem, on } from '../../support/growth.ts'
+import { growthProblem, IS_FULL_SIZE, on, upTo } from '../../support/growth.ts'
 import { rawZip } from '../../support/raw-zip.ts'
 
 /** The largest that a stranger may send. */
 const ANONYMOUS = plans.anonymous.uploadBytes
-/** `FULL_SIZE=1` goes up to the largest input that is read at all and takes minutes; the way there is the same. */
-const IS_FULL = process.env['FULL_SIZE'] !== undefined
-const upTo = (largest: number): number => (IS_FULL ? largest : Math.ceil(largest / 16))
-const LARGEST_PAGE = IS_FULL ? MAX_SCANNED_BYTES : upTo(ANONYMOUS)
+const LARGEST_PAGE = IS_FULL_SIZE ? MAX_SCANNED_BYTES : upTo(ANONYMOUS)
 /** Rule files are read up to a megabyte. */
 const RULE_FILE = upTo(1_000_000)
 
@@ -340,7 +337,7 @@ describe('honest Markdown', () => {
     expect(
       await growthProblem(
         on(make, (text) => renderMarkdown(text)),
-        IS_FULL ? 100_000 : 25_000,
+        IS_FULL_SIZE ? 100_000 : 25_000,
       ),
     ).toBeUndefined()
   })
