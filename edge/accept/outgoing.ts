@@ -300,7 +300,11 @@ class CountedLane implements Lane {
   }
 
   hasRoomFor(bytes: number): boolean {
-    return !this.#isScarce && bytes <= Math.max(PIECE_BYTES, ROOM_BYTES - this.#bytes)
+    return !this.#isScarce && bytes <= this.#largestPiece
+  }
+
+  get #largestPiece(): number {
+    return this.#isScarce ? PIECE_BYTES : Math.max(PIECE_BYTES, ROOM_BYTES - this.#bytes)
   }
 
   get #mayWrite(): boolean {
@@ -335,7 +339,7 @@ class CountedLane implements Lane {
   }
 
   #divide(bytes: Buffer): [piece: Buffer, rest: Buffer] {
-    const length = this.#isScarce ? PIECE_BYTES : Math.max(PIECE_BYTES, ROOM_BYTES - this.#bytes)
+    const length = this.#largestPiece
     return [bytes.subarray(0, length), bytes.subarray(length)]
   }
 }
