@@ -3,7 +3,9 @@
  * a promise is shortened and told. `--seed <seed>` tells one run, bit by bit the same each time. `--planted` plants known
  * mistakes, each in a process of its own, and says after how many seeds each was found.
  */
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { availableParallelism } from 'node:os'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { mistakes, plant } from './planted.ts'
@@ -65,34 +67,30 @@ async function simulate(count: number, from: number): Promise<boolean> {
   return false
 }
 
-/** Returns whether each was found. */
-function findPlanted(): boolean {
-  let missed = 0
-  for (const { name } of mistakes) {
-    const args = [
-      fileURLToPath(import.meta.url),
-      '--plant',
-      name,
-      '--seeds',
-      values.seeds ?? String(PLANTED_SEEDS),
-      '--from',
-      '1',
-    ]
-    const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', maxBuffer: 1e8 })
-    const after = /broke a promise, after (\d+) seeds/.exec(stdout)?.[1]
-    const promise = /VIOLATED ([\w ]+):/.exec(stdout)?.[1]
-    if (after === undefined) missed++
-    print(
-      after === undefined
-        ? `NOT FOUND: ${name} ${stderr.slice(-300)}`
-        : `${name}: found after ${after} seeds (${promise})`,
-    )
+/** Returns whether each was found. As many processes as there are processors; what one prints is the next that is done. */
+async function findPlanted(): Promise<boolean> {
+  const left = mistakes.map(({ name }) => name)
+  let found = 0
+  async function searchOn(): Promise<void> {
+    for (let name = left.shift(); name !== undefined; name = left.shift()) if (await isFound(name)) found++
   }
-  print(`${mistakes.length - missed} of ${mistakes.length} mistakes found`)
-  return missed === 0
+  await Promise.all(Array.from({ length: availableParallelism() }, searchOn))
+  print(`${found} of ${mistakes.length} mistakes found`)
+  return found === mistakes.length
 }
 
-if (values.planted) process.exitCode = findPlanted() ? 0 : 1
+async function isFound(name: string): Promise<boolean> {
+  const program = fileURLToPath(import.meta.url)
+  const args = [program, '--plant', name, '--seeds', values.seeds ?? String(PLANTED_SEEDS), '--from', '1']
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const said = await text(child.stdout)
+  const after = /broke a promise, after (\d+) seeds/.exec(said)?.[1]
+  const promise = /VIOLATED ([\w ]+):/.exec(said)?.[1]
+  print(after === undefined ? `NOT FOUND: ${name}` : `${name}: found after ${after} seeds (${promise})`)
+  return after !== undefined
+}
+
+if (values.planted) process.exitCode = (await findPlanted()) ? 0 : 1
 else if (values.seed !== undefined) await tellSeed(Number(values.seed))
 else
   process.exitCode = (await simulate(Number(values.seeds ?? DEFAULT_SEEDS), Number(values.from ?? baseSeedOfToday())))
