@@ -16,7 +16,7 @@ interface Row extends LoopDelay {
 }
 
 const rows: Row[] = []
-let begun = { atMs: 0, waitedMs: undefined as number | undefined }
+let begun = { atMs: 0, waitedMs: undefined as number | undefined, ticks: { used: 0, stolen: 0 } }
 
 /** How long some process has waited for a processor since the machine started. */
 function waitedMs(): number | undefined {
@@ -28,10 +28,29 @@ function waitedMs(): number | undefined {
   }
 }
 
+/** What the machine's processors did for us since it started, and what its host gave to others meanwhile (proc_stat(5)). */
+function processorTicks(): { used: number; stolen: number } {
+  const [, user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, stolen = 0] = readFileSync('/proc/stat', 'utf8')
+    .split('\n', 1)[0]!
+    .split(/\s+/)
+    .map(Number)
+  return { used: user + nice + system + irq + softirq, stolen }
+}
+
+function stolenShare(since: { used: number; stolen: number }): number {
+  const { used, stolen } = processorTicks()
+  const wanted = used - since.used + stolen - since.stolen
+  return wanted > 0 ? (stolen - since.stolen) / wanted : 0
+}
+
+function percent(share: number): string {
+  return `${Math.round(share * 100)} %`
+}
+
 /** Reading begins anew: what a start or another test did is not this one's. */
 beforeEach(async () => {
   await readLoopDelays()
-  begun = { atMs: performance.now(), waitedMs: waitedMs() }
+  begun = { atMs: performance.now(), waitedMs: waitedMs(), ticks: processorTicks() }
 })
 
 afterEach(async ({ task }) => {
@@ -40,9 +59,11 @@ afterEach(async ({ task }) => {
   const waited = waitedMs()
   const pressure =
     waited === undefined || begun.waitedMs === undefined ? undefined : (waited - begun.waitedMs) / lastedMs
-  const { isCalm, tooLong } = judge(delays, { pressure, seconds: lastedMs / 1000, slack: SLACK })
+  const stolen = stolenShare(begun.ticks)
+  const { isCalm, tooLong } = judge(delays, { pressure, stolen, seconds: lastedMs / 1000, slack: SLACK })
   const stops = STOPS_LOOPS.test(task.file.filepath)
-  const judgement = stops ? 'stopped on purpose' : isCalm ? 'judged' : `busy machine (${Math.round(pressure! * 100)} %)`
+  const others = `waited ${percent(pressure ?? 0)}, taken by the host ${percent(stolen)}`
+  const judgement = `${stops ? 'stopped on purpose' : isCalm ? 'judged' : 'not judged'}; ${others}`
   for (const delay of delays) rows.push({ ...delay, test: task.name, judgement })
   if (!stops) expect(tooLong, 'event loops that kept others waiting').toEqual([])
 })

@@ -57,18 +57,22 @@ const MAX_P999_MS = 50
 const MAX_MS = 250
 /** Where some process waits for a processor during more of the time, a loop that waits says little about its work. */
 const CALM_SHARE = 0.5
+/** The same where the host of a virtual machine gives its processors to others: then everything stands still at once. */
+const MAX_STOLEN_SHARE = 0.05
 /** Loops are looked at a hundred times a second: of less time, one part in a thousand is the worst alone. */
 const MIN_P999_SECONDS = 10
 
 export interface Circumstances {
   /** Part of the time during which processes waited for a processor; undefined where the system does not say. */
   readonly pressure: number | undefined
+  /** Part of the processor time wanted here that the host gave to other machines. */
+  readonly stolen: number
   readonly seconds: number
   readonly slack: number
 }
 
-export function judge(delays: readonly LoopDelay[], { pressure = 0, seconds, slack }: Circumstances): Judged {
-  const isCalm = pressure <= CALM_SHARE
+export function judge(delays: readonly LoopDelay[], { pressure = 0, stolen, seconds, slack }: Circumstances): Judged {
+  const isCalm = pressure <= CALM_SHARE && stolen <= MAX_STOLEN_SHARE
   const maxP999Ms = seconds < MIN_P999_SECONDS ? Infinity : MAX_P999_MS * slack
   const tooLong = delays.filter(({ p999Ms, maxMs }) => p999Ms > maxP999Ms || maxMs > MAX_MS * slack)
   return { isCalm, tooLong: isCalm ? tooLong.map(lineOf) : [] }

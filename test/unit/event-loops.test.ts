@@ -27,7 +27,9 @@ test.each<[string, { p999Ms: number; maxMs: number }, Partial<Parameters<typeof 
   ['twice as long where that is allowed', { p999Ms: 100, maxMs: 500 }, { slack: 2 }, true],
   ['too long where the system says nothing of others', { p999Ms: 900, maxMs: 900 }, { pressure: undefined }, false],
   ['too long where nothing can be said', { p999Ms: 900, maxMs: 900 }, { pressure: 0.51 }, true],
+  ['too long while the host gave little to others', { p999Ms: 900, maxMs: 900 }, { stolen: 0.05 }, false],
+  ['too long while the host gave the processors to others', { p999Ms: 900, maxMs: 900 }, { stolen: 0.06 }, true],
 ])('%s', (_, delay, changes, isFine) => {
-  const circumstances = { pressure: 0.2, seconds: 20, slack: 1, ...changes }
+  const circumstances = { pressure: 0.2, stolen: 0, seconds: 20, slack: 1, ...changes }
   expect(judge([{ process: 'control', ...delay }], circumstances).tooLong.length === 0).toBe(isFine)
 })
