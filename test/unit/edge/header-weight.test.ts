@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 
-const PROGRAM = path.join(import.meta.dirname, '../../support/weigh-headers.ts')
+const PROGRAM = fileURLToPath(new URL('../../support/weigh-headers.ts', import.meta.url))
 
 interface Weighed {
   readonly mostBuffersMb: number
