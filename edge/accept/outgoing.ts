@@ -22,7 +22,7 @@ import { createSendQueues, type Queues, type SendQueues } from './send-queues.ts
 import { STALLED_CHECK_MS } from './timeouts.ts'
 
 const SCARCE_FROM_BYTES = 16_000_000
-/** Of one connection, while there is plenty; less than a piece is none. */
+/** Of one connection, while there is plenty. What would fit waits until it fits whole: to divide it costs more. */
 const ROOM_BYTES = 524_288
 const PIECE_BYTES = 8192
 /** Of one connection when room is scarce. A paused video takes one; the pages beside it still go out. */
@@ -141,12 +141,17 @@ interface Total {
   readonly scarceFrom: number
 }
 
+interface Waiting {
+  readonly bytes: number
+  write(): void
+}
+
 class CountedLane implements Lane {
   readonly #total: Total
   readonly #kernel: KernelCounts
   #bytes = 0
   #pieces = 0
-  #waiting: (() => void)[] = []
+  #waiting: Waiting[] = []
   #isLooking = false
   #giveUp = (): void => {}
   /** Since the last check there was a moment without an answer under way. */
@@ -230,9 +235,9 @@ class CountedLane implements Lane {
   }
 
   #endInPieces(to: Writable, answer: CountedAnswer, bytes: Buffer): void {
-    this.#inTurn(() => {
+    this.#inTurn(bytes.length, () => {
       if (to.destroyed) return
-      if (this.hasRoomFor(bytes.length)) return this.#endWhole(to, bytes)
+      if (!this.#isScarce && bytes.length <= this.#largestPiece) return this.#endWhole(to, bytes)
       const [piece, rest] = this.#divide(bytes)
       answer.write(piece, () => (rest.length > 0 ? this.#endInPieces(to, answer, rest) : to.end()))
     })
@@ -288,7 +293,10 @@ class CountedLane implements Lane {
   }
 
   #proceed(): void {
-    while (this.#waiting.length > 0 && this.#mayWrite) this.#waiting.shift()?.()
+    for (let [next] = this.#waiting; next && this.#mayWrite(next.bytes); [next] = this.#waiting) {
+      this.#waiting.shift()
+      next.write()
+    }
   }
 
   get #isNeed(): boolean {
@@ -300,20 +308,21 @@ class CountedLane implements Lane {
   }
 
   hasRoomFor(bytes: number): boolean {
-    return !this.#isScarce && bytes <= this.#largestPiece
+    return !this.#isScarce && (bytes <= PIECE_BYTES || (this.#waiting.length === 0 && bytes <= this.#largestPiece))
   }
 
   get #largestPiece(): number {
     return this.#isScarce ? PIECE_BYTES : Math.max(PIECE_BYTES, ROOM_BYTES - this.#bytes)
   }
 
-  get #mayWrite(): boolean {
-    return this.#isScarce ? this.#pieces < MAX_PIECES : ROOM_BYTES - this.#bytes >= PIECE_BYTES
+  #mayWrite(bytes: number): boolean {
+    if (this.#isScarce) return this.#pieces < MAX_PIECES
+    return Math.min(bytes, ROOM_BYTES) <= ROOM_BYTES - this.#bytes
   }
 
-  #inTurn(write: () => void): void {
-    if (this.#mayWrite) return write()
-    this.#waiting.push(write)
+  #inTurn(bytes: number, write: () => void): void {
+    if (this.#waiting.length === 0 && this.#mayWrite(bytes)) return write()
+    this.#waiting.push({ bytes, write })
     if (this.#isLooking) return
     this.#isLooking = true
     // By then the kernel has been offered what is under way.
@@ -328,11 +337,11 @@ class CountedLane implements Lane {
     if (this.#waiting.length === 0 || this.#isScarce || this.#kernel.queuedBytes() > 0) return
     const passing = this.#waiting
     this.#waiting = []
-    for (const write of passing) write()
+    for (const { write } of passing) write()
   }
 
   #send(answer: CountedAnswer, bytes: Buffer, then: () => void): void {
-    this.#inTurn(() => {
+    this.#inTurn(bytes.length, () => {
       const [piece, rest] = this.#divide(bytes)
       answer.write(piece, rest.length > 0 ? () => this.#send(answer, rest, then) : then)
     })

@@ -128,9 +128,9 @@ describe('the room of one connection', () => {
     const { visitors } = three({ left: 1 })
     await turn()
     const [first, second, third] = visitors
-    expect([first.sizes, second.sizes, third.sizes]).toEqual([[LARGE], [ROOM - LARGE], []])
+    expect([first.sizes, second.sizes, third.sizes]).toEqual([[LARGE], [], []])
     await first.take()
-    expect(third.sizes).toEqual([LARGE])
+    expect([second.sizes, third.sizes]).toEqual([[LARGE], []])
     for (const each of [second, third]) await each.takeAll()
     for (const each of visitors) {
       expect(each.taken().equals(bytes(LARGE))).toBe(true)
@@ -138,11 +138,25 @@ describe('the room of one connection', () => {
     }
   })
 
+  test('is all that a body larger than it gets at once', async () => {
+    const { socket, leave } = connection()
+    leave(1)
+    const one = visitor()
+    const body = bytes(2 * ROOM + 1)
+    createOutgoing().lane(socket).end(one.to, body)
+    await turn()
+    expect(one.sizes).toEqual([ROOM])
+    await one.takeAll()
+    expect(one.sizes).toEqual([ROOM, ROOM, 1])
+    expect(one.taken().equals(body)).toBe(true)
+    expect(one.to.writableFinished).toBe(true)
+  })
+
   test('is not kept by answers whose visitor has closed their windows', async () => {
     const { visitors, lane } = three({ left: 0 })
     await turn()
-    const [, , third] = visitors
-    expect(third.sizes).toEqual([PIECE])
+    const [, second, third] = visitors
+    expect([second.sizes, third.sizes]).toEqual([[ROOM - LARGE], [PIECE]])
     await third.takeAll()
     expect(third.taken().equals(bytes(LARGE))).toBe(true)
     expect(third.to.writableFinished).toBe(true)
@@ -165,7 +179,8 @@ describe('the room of one connection', () => {
     const { visitors } = three({ left: 1 })
     visitors[0].to.destroy()
     await turn()
-    expect(visitors[2].sizes).toEqual([LARGE])
+    expect(visitors[1].sizes).toEqual([LARGE])
+    expect(visitors[2].sizes).toEqual([])
   })
 
   test('is looked at again with every check', async () => {
