@@ -22,8 +22,10 @@ import { createSendQueues, type Queues, type SendQueues } from './send-queues.ts
 import { STALLED_CHECK_MS } from './timeouts.ts'
 
 const SCARCE_FROM_BYTES = 16_000_000
-/** Of one connection, while there is plenty. What would fit waits until it fits whole: to divide it costs more. */
+/** Of one connection, while there is plenty. */
 const ROOM_BYTES = 524_288
+/** What is no larger waits until it fits whole: to divide it costs more. */
+const MAX_WAITED_FOR_BYTES = ROOM_BYTES / 2
 const PIECE_BYTES = 8192
 /** Of one connection when room is scarce. A paused video takes one; the pages beside it still go out. */
 const MAX_PIECES = 4
@@ -237,7 +239,7 @@ class CountedLane implements Lane {
   #endInPieces(to: Writable, answer: CountedAnswer, bytes: Buffer): void {
     this.#inTurn(bytes.length, () => {
       if (to.destroyed) return
-      if (!this.#isScarce && bytes.length <= this.#largestPiece) return this.#endWhole(to, bytes)
+      if (this.#fits(bytes.length)) return this.#endWhole(to, bytes)
       const [piece, rest] = this.#divide(bytes)
       answer.write(piece, () => (rest.length > 0 ? this.#endInPieces(to, answer, rest) : to.end()))
     })
@@ -280,6 +282,7 @@ class CountedLane implements Lane {
     this.#total.bytes -= bytes
     if (this.#bytes === 0) this.#wasFree = true
     this.#proceed()
+    if (this.#waiting.length > 0) this.#lookSoon()
   }
 
   beginPiece(bytes: number): void {
@@ -308,7 +311,11 @@ class CountedLane implements Lane {
   }
 
   hasRoomFor(bytes: number): boolean {
-    return !this.#isScarce && (bytes <= PIECE_BYTES || (this.#waiting.length === 0 && bytes <= this.#largestPiece))
+    return this.#fits(bytes) && (this.#waiting.length === 0 || bytes <= PIECE_BYTES)
+  }
+
+  #fits(bytes: number): boolean {
+    return !this.#isScarce && bytes <= this.#largestPiece
   }
 
   get #largestPiece(): number {
@@ -317,12 +324,16 @@ class CountedLane implements Lane {
 
   #mayWrite(bytes: number): boolean {
     if (this.#isScarce) return this.#pieces < MAX_PIECES
-    return Math.min(bytes, ROOM_BYTES) <= ROOM_BYTES - this.#bytes
+    return Math.min(bytes, MAX_WAITED_FOR_BYTES) <= ROOM_BYTES - this.#bytes
   }
 
   #inTurn(bytes: number, write: () => void): void {
     if (this.#waiting.length === 0 && this.#mayWrite(bytes)) return write()
     this.#waiting.push({ bytes, write })
+    this.#lookSoon()
+  }
+
+  #lookSoon(): void {
     if (this.#isLooking) return
     this.#isLooking = true
     // By then the kernel has been offered what is under way.

@@ -112,26 +112,26 @@ describe('a body', () => {
 
 describe('the room of one connection', () => {
   const ROOM = 524_288
-  const LARGE = 300_000
+  const LARGE = 250_000
 
-  /** Three large bodies, and a connection of which the kernel has yet to take something, or not. */
-  function three({ left }: { left: number }) {
+  /** Four large bodies, and a connection of which the kernel has yet to take something, or not. */
+  function four({ left }: { left: number }) {
     const { socket, leave } = connection()
     leave(left)
     const lane = createOutgoing().lane(socket)
-    const visitors = [visitor(), visitor(), visitor()] as const
+    const visitors = [visitor(), visitor(), visitor(), visitor()] as const
     for (const { to } of visitors) lane.end(to, bytes(LARGE))
     return { lane, visitors, leave }
   }
 
   test('is all that it is handed at once; the others follow, whole and in order', async () => {
-    const { visitors } = three({ left: 1 })
+    const { visitors } = four({ left: 1 })
     await turn()
-    const [first, second, third] = visitors
-    expect([first.sizes, second.sizes, third.sizes]).toEqual([[LARGE], [], []])
+    const [first, second, third, fourth] = visitors
+    expect(visitors.map(({ sizes }) => sizes)).toEqual([[LARGE], [LARGE], [], []])
     await first.take()
-    expect([second.sizes, third.sizes]).toEqual([[LARGE], []])
-    for (const each of [second, third]) await each.takeAll()
+    expect([third.sizes, fourth.sizes]).toEqual([[LARGE], []])
+    for (const each of [second, third, fourth]) await each.takeAll()
     for (const each of visitors) {
       expect(each.taken().equals(bytes(LARGE))).toBe(true)
       expect(each.to.writableFinished).toBe(true)
@@ -153,10 +153,10 @@ describe('the room of one connection', () => {
   })
 
   test('is not kept by answers whose visitor has closed their windows', async () => {
-    const { visitors, lane } = three({ left: 0 })
+    const { visitors, lane } = four({ left: 0 })
     await turn()
-    const [, second, third] = visitors
-    expect([second.sizes, third.sizes]).toEqual([[ROOM - LARGE], [PIECE]])
+    const [, , third, another] = visitors
+    expect([third.sizes, another.sizes]).toEqual([[ROOM - 2 * LARGE], [PIECE]])
     await third.takeAll()
     expect(third.taken().equals(bytes(LARGE))).toBe(true)
     expect(third.to.writableFinished).toBe(true)
@@ -166,7 +166,7 @@ describe('the room of one connection', () => {
   })
 
   test('never holds up what is as small as a piece', () => {
-    const { lane } = three({ left: 1 })
+    const { lane } = four({ left: 1 })
     const small = visitor()
     lane.end(small.to, bytes(PIECE))
     expect(small.sizes).toEqual([PIECE])
@@ -176,11 +176,43 @@ describe('the room of one connection', () => {
   })
 
   test('is free again when a visitor leaves', async () => {
-    const { visitors } = three({ left: 1 })
+    const { visitors } = four({ left: 1 })
     visitors[0].to.destroy()
     await turn()
-    expect(visitors[1].sizes).toEqual([LARGE])
-    expect(visitors[2].sizes).toEqual([])
+    expect(visitors[2].sizes).toEqual([LARGE])
+    expect(visitors[3].sizes).toEqual([])
+  })
+
+  test('half of it is enough for what is larger, however many small ones are under way', async () => {
+    const { socket, leave } = connection()
+    leave(1)
+    const lane = createOutgoing().lane(socket)
+    const first = visitor()
+    lane.end(first.to, bytes(LARGE))
+    for (let small = 0; small < 3; small++) lane.end(visitor().to, bytes(PIECE))
+    const one = visitor()
+    lane.end(one.to, bytes(2 * ROOM))
+    await turn()
+    expect(one.sizes).toEqual([])
+    await first.take()
+    expect(one.sizes).toEqual([ROOM - 3 * PIECE])
+  })
+
+  test('is looked at again when something has left', async () => {
+    const { socket, leave } = connection()
+    leave(1)
+    const lane = createOutgoing().lane(socket)
+    lane.end(visitor().to, bytes(LARGE))
+    lane.end(visitor().to, bytes(LARGE))
+    const small = visitor()
+    lane.end(small.to, bytes(PIECE))
+    const one = visitor()
+    lane.end(one.to, bytes(LARGE))
+    await turn()
+    expect(one.sizes).toEqual([])
+    leave(0)
+    await small.take()
+    expect(one.sizes[0]).toBeLessThan(LARGE)
   })
 
   test('is looked at again with every check', async () => {
