@@ -273,6 +273,7 @@ async function statusWith({ servername, host }: { servername: string; host: stri
     createConnection: () =>
       tls.connect({ port: stack.httpsPort, host: '127.0.0.1', servername, ca: root, ALPNProtocols: ['h2'] }),
   })
+  session.on('error', () => {})
   const stream = session.request({ ':authority': `${host}:${stack.httpsPort}` })
   const [headers] = await new Promise<[http2.IncomingHttpHeaders]>((resolve, reject) =>
     stream.once('response', (received) => resolve([received])).once('error', reject),

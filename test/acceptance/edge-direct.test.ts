@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import tls from 'node:tls'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startEdgeFixture, type EdgeFixture } from '../support/edge-fixture.ts'
+import { parseH1, startEdgeFixture, type EdgeFixture } from '../support/edge-fixture.ts'
 import { inGroups } from '../support/groups.ts'
 
 let fixture: EdgeFixture
@@ -44,6 +44,8 @@ async function connect(): Promise<tls.TLSSocket> {
   return socket
 }
 
+const endOf = (socket: tls.TLSSocket): Promise<void> => new Promise((resolve) => socket.once('close', () => resolve()))
+
 const CLOSING = `GET /a/b.txt HTTP/1.1\r\nHost: ${HOST}\r\nConnection: close\r\n\r\n`
 /** No plain request: from here on node:http reads the connection. */
 const TO_NODE = `OPTIONS / HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`
@@ -57,7 +59,7 @@ async function answersTo(pieces: readonly (string | Buffer)[], before = ''): Pro
     await once(socket, 'data')
   }
   socket.on('data', (chunk: Buffer) => chunks.push(chunk))
-  const closed = new Promise((resolve) => socket.once('close', resolve))
+  const closed = endOf(socket)
   // One after the other: Node would put what waits into one record.
   for (const piece of pieces) await Promise.race([closed, new Promise((resolve) => void socket.write(piece, resolve))])
   await Promise.race([closed, sleep(5000)])
@@ -141,6 +143,71 @@ test.each(REQUESTS)(
   },
   60_000,
 )
+
+const BODY = 'x'.repeat(100_000)
+const LINES = 'x'.repeat(20_000)
+
+test.each([
+  ['a body that nobody reads', [head('Content-Length: 300000\r\n').replace('GET', 'POST'), BODY, BODY, BODY], 405],
+  ['a body that nobody reads, of a page', [head('Content-Length: 300000\r\n'), BODY, BODY, BODY], 200],
+  ['too many headers', [`GET / HTTP/1.1\r\nHost: ${HOST}\r\nX: `, LINES, LINES, LINES, LINES], 431],
+  ['what is no HTTP', ['hello there\r\n\r\n', BODY, BODY], 400],
+])('%s: who goes on sending hears the answer all the same', async (_name, pieces, status) => {
+  const socket = await connect()
+  const closed = endOf(socket)
+  for (const piece of pieces) {
+    await new Promise((resolve) => void socket.write(piece, resolve))
+    await sleep(100)
+  }
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  await closed
+  expect(parseH1(Buffer.concat(chunks).toString('latin1')).status).toBe(status)
+})
+
+test('who goes on sending without listening is let go', async () => {
+  const socket = await connect()
+  const closed = endOf(socket)
+  socket.write(head('Content-Length: 3000000\r\n').replace('GET', 'POST'))
+  await sleep(200)
+  let sent = 0
+  // Each a record of its own.
+  const send = (error?: Error | null): void => void (!error && sent++ < 20_000 && socket.write('x', send))
+  send()
+  await closed
+  expect(sent).toBeLessThan(20_000)
+})
+
+test('who does neither is let go after a moment', async () => {
+  const open = async (): Promise<string> => {
+    const metrics = await fetch(`http://127.0.0.1:${fixture.edge.metricsPort}/metrics`)
+    return /^dropway_edge_connections_http1 (\d+)$/m.exec(await metrics.text())![1]!
+  }
+  await expect.poll(open, { timeout: 15_000 }).toBe('0')
+  const socket = await connect()
+  socket.write(head('Content-Length: 3000000\r\n').replace('GET', 'POST'))
+  await expect.poll(open, { timeout: 15_000 }).toBe('1')
+  await expect.poll(open, { timeout: 15_000 }).toBe('0')
+  socket.destroy()
+}, 30_000)
+
+test('who asks before they send a body hears at once that nobody wants it', async () => {
+  const post = head('Expect: 100-continue\r\nContent-Length: 300000\r\n').replace('GET', 'POST')
+  expect(await answersTo([post])).toMatch(/^HTTP\/1\.1 405 [^]*\r\nconnection: close\r\n/i)
+})
+
+test('one who would unlock is asked for the password', async () => {
+  const form = 'password=x'
+  const post = `POST /.dropway/unlock HTTP/1.1\r\nHost: ${HOST}\r\nContent-Type: application/x-www-form-urlencoded\r\n`
+  const socket = await connect()
+  socket.write(`${post}Expect: 100-continue\r\nContent-Length: ${form.length}\r\n\r\n`)
+  const [asked] = (await once(socket, 'data')) as [Buffer]
+  expect(asked.toString()).toBe('HTTP/1.1 100 Continue\r\n\r\n')
+  socket.write(form)
+  const [answer] = (await once(socket, 'data')) as [Buffer]
+  expect(answer.toString()).toMatch(/^HTTP\/1\.1 [34]\d\d /)
+  socket.destroy()
+})
 
 test('a request byte by byte', async () => {
   const request = head('Cookie: a=1\r\nAccept: */*\r\n') + CLOSING

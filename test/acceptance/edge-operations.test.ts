@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import http2 from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import net, { type AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
 import tls from 'node:tls'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -93,6 +94,16 @@ describe.each(['h1', 'h2'] as const)('the service host over %s', (protocol) => {
     expect(chunks).toBeGreaterThan(10)
   })
 
+  test('one who asks before they send a body is told to', async () => {
+    onRequest = (request, response) => void buffer(request).then((body) => response.end(body))
+    const answer = await fixture[protocol]('localhost', '/api/v1/upload', {
+      method: 'POST',
+      body: 'hello',
+      headers: { expect: '100-continue' },
+    })
+    expect(answer.text).toContain('hello')
+  })
+
   test('an answer streams piece by piece', async () => {
     onRequest = (_request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -176,6 +187,20 @@ test('the plain port redirects with host and path kept, and answers challenges f
   expect((await plain('/.well-known/acme-challenge/tok')).statusCode).toBe(200)
   await fixture.reached(await fixture.log({ kind: 'challenge', name: 'tok', value: '' }))
   expect((await plain('/.well-known/acme-challenge/tok')).statusCode).toBe(404)
+})
+
+test('who goes on sending to the plain port is sent to https all the same', async () => {
+  const socket = net.connect(fixture.edge.httpPort, '127.0.0.1')
+  const pieces = [
+    'POST /x HTTP/1.1\r\nhost: a.localhost\r\ncontent-length: 300000\r\n\r\n',
+    'x'.repeat(1e5),
+    'x'.repeat(1e5),
+  ]
+  for (const piece of pieces) {
+    await new Promise((resolve) => void socket.write(piece, resolve))
+    await sleep(100)
+  }
+  expect((await socket.toArray()).join('')).toMatch(/^HTTP\/1\.1 308 [^]*location: https:\/\/a\.localhost\/x\r\n/)
 })
 
 test('views count people who open pages, and reach Redis', async () => {
@@ -386,6 +411,7 @@ test('SIGTERM: GOAWAY, the request in flight is finished, exit code 0', async ()
         ALPNProtocols: ['h2'],
       }),
   })
+  session.on('error', () => {})
   const goaway = once(session, 'goaway')
   const stream = session.request({ ':path': '/slow' })
   await once(session, 'connect')

@@ -91,8 +91,11 @@ async function requestHttp1({ url, target, method, headers, body, ca, timeoutMs 
     timeout: timeoutMs,
   })
   sent.on('timeout', () => sent.destroy(new Error(`no answer from ${url.host}${target} within ${timeoutMs} ms`)))
+  // A connection may break after the answer is whole: then nobody minds.
+  const failed = once(sent, 'error').then(([error]) => Promise.reject(error as Error))
+  failed.catch(() => {})
   sent.end(body)
-  const [response] = (await once(sent, 'response')) as [http.IncomingMessage]
+  const [response] = (await Promise.race([once(sent, 'response'), failed])) as [http.IncomingMessage]
   return answer(response.statusCode!, response.headers, Buffer.concat(await response.toArray()))
 }
 

@@ -56,11 +56,14 @@ export function createHttp1Side({ onExchange, onAnswer, isService }: Http1Handle
     if (pipeline === undefined) pipelines.set(socket, (pipeline = new Pipeline(take)))
     return pipeline
   }
-  server.on('request', (request, response) => {
+  const receive = (request: IncomingMessage, response: ServerResponse): void => {
     // Without a socket it stands behind the answer to an earlier request of the same connection.
     if (response.socket === null) pipelineOf(request.socket).push(request, response)
     else take(request, response)
-  })
+  }
+  server.on('request', receive)
+  // Their body is asked for by who wants it: mostly nobody does.
+  server.on('checkContinue', receive)
   server.on('connect', (_request, socket) => refuse(socket, '405 Method Not Allowed', 'allow: GET, HEAD\r\n'))
   server.on('clientError', onClientError)
   server.on('timeout', (socket: unknown) => endSilent(socket as TLSSocket))

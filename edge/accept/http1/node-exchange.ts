@@ -6,6 +6,7 @@ import type { Exchange, HeaderList } from '../../context.ts'
 import { ConnectionExchange, type Connection, type ExchangeHandlers } from '../connection.ts'
 import { readForm } from '../read-form.ts'
 import { PROXIED_IDLE_MS } from '../timeouts.ts'
+import { endAfterAnswer, isStillSent } from './close-in-stages.ts'
 import { refuse } from './refuse.ts'
 
 export class NodeExchange extends ConnectionExchange implements Exchange {
@@ -79,26 +80,28 @@ export class NodeExchange extends ConnectionExchange implements Exchange {
     if (!this.mayDivide(bytes)) refuse(this.#request.socket, '400 Bad Request')
   }
 
-  /** An unwanted body is not read: the connection ends after the answer instead. */
   #stopBody(): void {
-    if (!this.#request.complete && hasBody(this.#request)) this.#response.shouldKeepAlive = false
+    if (isStillSent(this.#request)) endAfterAnswer(this.#request, this.#response)
+  }
+
+  /** RFC 9110 §10.1.1: a visitor who said so waits for this before they send it. */
+  #askForBody(): void {
+    if (this.#request.headers.expect !== undefined) this.#response.writeContinue()
   }
 
   readForm(maxBytes: number): Promise<Buffer | undefined> {
+    this.#askForBody()
     return readForm(this.#request, maxBytes, (bytes) => this.countPiece(bytes))
   }
 
   forProxy(): { request: IncomingMessage; response: ServerResponse } {
     this.#request.socket.setTimeout(PROXIED_IDLE_MS)
+    this.#askForBody()
     return { request: this.#request, response: this.#response }
   }
 }
 
 const SLASH = 47
-
-function hasBody({ headers }: IncomingMessage): boolean {
-  return (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined
-}
 
 /** RFC 9112 §3.2.2: absolute-form is legal; what it names must not differ from Host (we never switch hosts for it). */
 export function splitAbsoluteForm(url: string): { authority: string; target: string } | undefined {
