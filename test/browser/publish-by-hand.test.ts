@@ -20,6 +20,7 @@ import { dropOnWindow } from '../support/dropped-files.ts'
 import { FormBrowser } from '../support/form-browser.ts'
 import { mailedLink } from '../support/mailbox.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
+import { IS_ALL } from '../support/todays.ts'
 
 let stack: Stack
 let browser: Browser
@@ -404,7 +405,7 @@ const VIEWS = [
   { width: 1280, scheme: 'light' },
 ] as const
 /** Each width and each scheme; with PAGES=all every pair of them. */
-const LOOKED_AT = process.env['PAGES'] === 'all' ? VIEWS : VIEWS.slice(0, 2)
+const LOOKED_AT = IS_ALL ? VIEWS : VIEWS.slice(0, 2)
 describe.each(LOOKED_AT)('at $width px, $scheme', ({ width, scheme }) => {
   const found: string[] = []
   async function look(page: Page, what: string): Promise<void> {

@@ -9,6 +9,7 @@ import { launchBrowser } from '../support/browser.ts'
 import { keepScreenshot, openVisitor, PASSWORD, signIn, type Visitor } from '../support/dashboard-visitor.ts'
 import { mailedLink } from '../support/mailbox.ts'
 import { sharedStack, type Published, type Stack } from '../support/stack.ts'
+import { IS_ALL, todays } from '../support/todays.ts'
 
 interface Refusal {
   /** The page where the form stands. */
@@ -25,7 +26,7 @@ interface Refusal {
 const LONG = 'x'.repeat(200)
 const ANONYMOUS_CAP_MB = 2
 /** The pages themselves are held against both engines in dashboard-pages; with PAGES=all these too. */
-const IS_HELD = process.env['PAGES'] === 'all'
+const IS_HELD = IS_ALL
 
 /** By action, ids left out. */
 const REFUSED: Readonly<Record<string, Refusal>> = {
@@ -248,7 +249,8 @@ describe.each([{ javaScript: true }, { javaScript: false }])('with JavaScript $j
     await stranger.close()
   })
 
-  test.each(Object.entries(REFUSED))(
+  // With scripts today, without tomorrow; with PAGES=all both.
+  test.each(todays(Object.entries(REFUSED), javaScript))(
     '%s comes back with what was typed and says what is wrong',
     async (action, refusal) => {
       const { page } = refusal.signedOut ? stranger : member

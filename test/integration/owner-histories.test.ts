@@ -14,7 +14,7 @@ import { isPaid, plans, type PlanName } from '../../shared/plans.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
 import { Readable } from 'node:stream'
 
-const HISTORIES = Number(process.env['HISTORIES'] ?? 100)
+const HISTORIES = Number(process.env['HISTORIES'] ?? 40)
 /** What a history of this length takes where others use the machine. */
 const MAX_MS_PER_HISTORY = 5000
 const PERIOD_MS = 30 * DAY_MS
