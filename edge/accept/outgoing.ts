@@ -17,6 +17,7 @@
  */
 import type { Readable, Writable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
+import { giveBack } from '../../shared/blobs/lent-chunks.ts'
 import { rawSocketOf } from './raw-socket.ts'
 import { createSendQueues, type Queues, type SendQueues } from './send-queues.ts'
 import { STALLED_CHECK_MS } from './timeouts.ts'
@@ -267,7 +268,10 @@ class CountedLane implements Lane {
       onChunk(chunk.length)
       if (to.destroyed) return
       source.pause()
-      this.#send(answer, chunk, () => source.resume())
+      this.#send(answer, chunk, () => {
+        giveBack(chunk)
+        source.resume()
+      })
     })
     source.resume()
   }

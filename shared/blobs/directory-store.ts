@@ -17,10 +17,11 @@ import { before } from '../before.ts'
 import { BlobMissing, isBlobHash, pacedStream, type BlobStore, type BlobWriter, type StoredBlob } from './blob-store.ts'
 import { sweepDrafts } from './drafts.ts'
 import { offThreadCalls, type FileCalls, type FileStats, type OpenFile } from './file-calls.ts'
+import { lendChunk } from './lent-chunks.ts'
 
 const TEMPORARY_FOLDER = 'tmp'
 const MIN_CHUNK_BYTES = 4096
-const MAX_CHUNK_BYTES = 32_768
+const MAX_CHUNK_BYTES = 131_072
 /** Of what has been read so far. */
 const CHUNK_SHARE = 1 / 4
 
@@ -237,7 +238,7 @@ async function* chunksOf(
       // Doubled at most, so that there are few sizes for memory to be reused in.
       if (chunkBytes < MAX_CHUNK_BYTES && (position - start) * CHUNK_SHARE >= 2 * chunkBytes) chunkBytes *= 2
       const length = Math.min(chunkBytes, end - position + 1)
-      const { buffer, bytesRead } = await handle.read({ buffer: Buffer.allocUnsafeSlow(length), position })
+      const { buffer, bytesRead } = await handle.read({ buffer: lendChunk(chunkBytes), length, position })
       if (bytesRead === 0) return
       yield buffer.subarray(0, bytesRead)
       position += bytesRead

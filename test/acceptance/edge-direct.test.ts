@@ -225,6 +225,28 @@ test('large and streamed files are whole, one after the other on one connection'
   expect(bodies).toEqual([LARGE, HUGE, 'deep', HUGE, LARGE, 'deep'])
 })
 
+test('what many load at once, some of it in part and some of it not to its end, does not mix', async () => {
+  const files = Array.from({ length: 4 }, (_, file) => `${file} is not another one, `.repeat(70_000))
+  await fixture.publish('many.localhost', Object.fromEntries(files.map((text, file) => [`${file}.bin`, text])))
+  const visit = async (turn: number): Promise<void> => {
+    const [file, protocol] = [turn % 4, turn % 8 < 4 ? 'h1' : 'h2'] as const
+    const start = turn % 3 === 0 ? 0 : turn * 1000
+    const range = { headers: { range: `bytes=${start}-` } }
+    const { text } = await fixture[protocol]('many.localhost', `/${file}.bin`, start === 0 ? {} : range)
+    expect(text === files[file]!.slice(start)).toBe(true)
+  }
+  const leave = async (file: number): Promise<void> => {
+    const socket = await connect()
+    socket.write(head('', `/${file}.bin`).replace(HOST, 'many.localhost'))
+    await once(socket, 'data')
+    socket.destroy()
+  }
+  for (let round = 0; round < 5; round++) {
+    const visits = Array.from({ length: 24 }, (_, turn) => visit(turn))
+    await Promise.all([...visits, ...files.map((_, file) => leave(file))])
+  }
+}, 60_000)
+
 test('a tag that is known is not sent again', async () => {
   const { headers } = await fixture.h1(HOST, '/a/b.txt')
   const request = head(`If-None-Match: ${headers['etag']}\r\n`, '/a/b.txt')

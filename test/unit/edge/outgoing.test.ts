@@ -6,6 +6,7 @@ import { finished } from 'node:stream/promises'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
 import { describe, expect, test, vi } from 'vitest'
+import { lendChunk } from '../../../shared/blobs/lent-chunks.ts'
 import { createOutgoing } from '../../../edge/accept/outgoing.ts'
 
 const PIECE = 8192
@@ -302,6 +303,20 @@ describe('a stream', () => {
     expect(one.taken().equals(Buffer.concat([0, 1, 2, 3, 4].map((index) => bytes(1000 + index))))).toBe(true)
     expect(one.to.writableFinished).toBe(true)
     expect(outgoing.heldBytes()).toBe(0)
+  })
+
+  test('gives the memory of a chunk back when all of it has left, and not before', async () => {
+    const outgoing = createOutgoing({ scarceFrom: 0 })
+    const bytesOfChunk = 3 * PIECE - 1
+    const chunk = lendChunk(bytesOfChunk)
+    const one = visitor()
+    outgoing.lane(connection().socket).pump(Readable.from([chunk, bytes(1)]), one.to, bytesOfChunk + 1)
+    await turn()
+    for (let piece = 0; piece < 3; piece++) {
+      expect(lendChunk(bytesOfChunk).buffer).not.toBe(chunk.buffer)
+      await one.take()
+    }
+    expect(lendChunk(bytesOfChunk).buffer).toBe(chunk.buffer)
   })
 
   test('that fails ends the answer with an error, not as if it were whole', async () => {
