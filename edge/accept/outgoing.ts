@@ -31,6 +31,9 @@ const PIECE_BYTES = 8192
 /** Of one connection when room is scarce. A paused video takes one; the pages beside it still go out. */
 const MAX_PIECES = 4
 
+/** Of the event loop. By then the kernel has been offered what is under way, and an answer that it has taken whole is over. */
+const QUIET_TURNS = 3
+
 /** Each connection is checked every STALLED_CHECK_MS, a few of them at a time. */
 const CHECK_GROUPS = 20
 /** In a row. A program that reads 20 kB/s makes room in its kernel's buffer every twenty seconds only. */
@@ -156,6 +159,8 @@ class CountedLane implements Lane {
   #pieces = 0
   #waiting: Waiting[] = []
   #isLooking = false
+  /** Since something has left or begun to wait. */
+  #quietTurns = 0
   #giveUp = (): void => {}
   /** Since the last check there was a moment without an answer under way. */
   #wasFree = true
@@ -185,7 +190,6 @@ class CountedLane implements Lane {
     this.#wasFree = false
     this.#takenAtCheck = taken
     this.#proceed()
-    this.#letPass()
     if (this.#isQuiet) return true
     this.#goesOn()
     this.#acknowledgedAtCheck = undefined
@@ -226,7 +230,7 @@ class CountedLane implements Lane {
 
   end(to: Writable, body: Buffer): void {
     if (this.hasRoomFor(body.length)) this.#endWhole(to, body)
-    else this.#endInPieces(to, new CountedAnswer(to, this), body)
+    else this.#inTurn(body.length, () => this.#endInTurn(to, body))
   }
 
   #endWhole(to: Writable, body: Buffer): void {
@@ -237,12 +241,14 @@ class CountedLane implements Lane {
     to.end(body)
   }
 
-  #endInPieces(to: Writable, answer: CountedAnswer, bytes: Buffer): void {
-    this.#inTurn(bytes.length, () => {
-      if (to.destroyed) return
-      if (this.#fits(bytes.length)) return this.#endWhole(to, bytes)
-      const [piece, rest] = this.#divide(bytes)
-      answer.write(piece, () => (rest.length > 0 ? this.#endInPieces(to, answer, rest) : to.end()))
+  #endInTurn(to: Writable, bytes: Buffer, begun?: CountedAnswer): void {
+    if (to.destroyed) return
+    if (this.#fits(bytes.length)) return this.#endWhole(to, bytes)
+    const answer = begun ?? new CountedAnswer(to, this)
+    const [piece, rest] = this.#divide(bytes)
+    answer.write(piece, () => {
+      if (rest.length === 0) to.end()
+      else this.#inTurn(rest.length, () => this.#endInTurn(to, rest, answer))
     })
   }
 
@@ -286,7 +292,6 @@ class CountedLane implements Lane {
     this.#total.bytes -= bytes
     if (this.#bytes === 0) this.#wasFree = true
     this.#proceed()
-    if (this.#waiting.length > 0) this.#lookSoon()
   }
 
   beginPiece(bytes: number): void {
@@ -304,6 +309,7 @@ class CountedLane implements Lane {
       this.#waiting.shift()
       next.write()
     }
+    if (this.#waiting.length > 0) this.#lookSoon()
   }
 
   get #isNeed(): boolean {
@@ -338,10 +344,16 @@ class CountedLane implements Lane {
   }
 
   #lookSoon(): void {
-    if (this.#isLooking) return
+    this.#quietTurns = 0
+    if (this.#isLooking || this.#isScarce) return
     this.#isLooking = true
-    // By then the kernel has been offered what is under way.
+    this.#look()
+  }
+
+  #look(): void {
     setImmediate(() => {
+      this.#quietTurns += 1
+      if (this.#waiting.length > 0 && this.#quietTurns < QUIET_TURNS) return this.#look()
       this.#isLooking = false
       this.#letPass()
     })

@@ -10,14 +10,21 @@ import { lendChunk } from '../../../shared/blobs/lent-chunks.ts'
 import { createOutgoing } from '../../../edge/accept/outgoing.ts'
 
 const PIECE = 8192
-const bytes = (size: number): Buffer => Buffer.from(Array.from({ length: size }, (_, index) => index % 251))
+/** No two pieces of it are alike. */
+const PATTERN = Buffer.from(Array.from({ length: 251 }, (_, index) => index))
+const bytes = (size: number): Buffer => Buffer.alloc(size, PATTERN)
+
+async function turns(count: number): Promise<void> {
+  for (let done = 0; done < count; done++) await turn()
+}
 
 /** A visitor who takes what is written when `take` is called, and says which sizes came. */
 function visitor(): {
   to: Writable
   sizes: number[]
   taken(): Buffer
-  take(): Promise<void>
+  /** And waits for so many turns. */
+  take(then?: number): Promise<void>
   takeAll(): Promise<void>
 } {
   const chunks: Buffer[] = []
@@ -29,9 +36,9 @@ function visitor(): {
     },
   })
   to.on('error', () => {})
-  const take = async (): Promise<void> => {
+  const take = async (then = 3): Promise<void> => {
     pending.shift()?.()
-    for (let round = 0; round < 3; round++) await turn()
+    await turns(then)
   }
   return {
     to,
@@ -127,7 +134,7 @@ describe('the room of one connection', () => {
 
   test('is all that it is handed at once; the others follow, whole and in order', async () => {
     const { visitors } = four({ left: 1 })
-    await turn()
+    await turns(5)
     const [first, second, third, fourth] = visitors
     expect(visitors.map(({ sizes }) => sizes)).toEqual([[LARGE], [LARGE], [], []])
     await first.take()
@@ -145,7 +152,7 @@ describe('the room of one connection', () => {
     const one = visitor()
     const body = bytes(2 * ROOM + 1)
     createOutgoing().lane(socket).end(one.to, body)
-    await turn()
+    await turns(5)
     expect(one.sizes).toEqual([ROOM])
     await one.takeAll()
     expect(one.sizes).toEqual([ROOM, ROOM, 1])
@@ -153,9 +160,15 @@ describe('the room of one connection', () => {
     expect(one.to.writableFinished).toBe(true)
   })
 
+  test('is not divided as long as answers that the kernel has taken come to their end', async () => {
+    const { visitors } = four({ left: 0 })
+    for (const each of visitors) await each.take(2)
+    expect(visitors.map(({ sizes }) => sizes)).toEqual(visitors.map(() => [LARGE]))
+  })
+
   test('is not kept by answers whose visitor has closed their windows', async () => {
     const { visitors, lane } = four({ left: 0 })
-    await turn()
+    await turns(5)
     const [, , third, another] = visitors
     expect([third.sizes, another.sizes]).toEqual([[ROOM - 2 * LARGE], [PIECE]])
     await third.takeAll()
@@ -179,7 +192,7 @@ describe('the room of one connection', () => {
   test('is free again when a visitor leaves', async () => {
     const { visitors } = four({ left: 1 })
     visitors[0].to.destroy()
-    await turn()
+    await turns(5)
     expect(visitors[2].sizes).toEqual([LARGE])
     expect(visitors[3].sizes).toEqual([])
   })
@@ -193,7 +206,7 @@ describe('the room of one connection', () => {
     for (let small = 0; small < 3; small++) lane.end(visitor().to, bytes(PIECE))
     const one = visitor()
     lane.end(one.to, bytes(2 * ROOM))
-    await turn()
+    await turns(5)
     expect(one.sizes).toEqual([])
     await first.take()
     expect(one.sizes).toEqual([ROOM - 3 * PIECE])
@@ -209,10 +222,10 @@ describe('the room of one connection', () => {
     lane.end(small.to, bytes(PIECE))
     const one = visitor()
     lane.end(one.to, bytes(LARGE))
-    await turn()
+    await turns(5)
     expect(one.sizes).toEqual([])
     leave(0)
-    await small.take()
+    await small.take(5)
     expect(one.sizes[0]).toBeLessThan(LARGE)
   })
 
@@ -295,7 +308,7 @@ describe('a stream', () => {
     const { source, read } = sourceOf(5)
     const one = visitor()
     outgoing.lane(connection().socket).pump(source, one.to, 5010)
-    for (let round = 0; round < 10; round++) await turn()
+    await turns(10)
     expect(one.sizes).toEqual([1000])
     expect(read()).toBeLessThanOrEqual(2)
     expect(outgoing.heldBytes()).toBe(1000)
