@@ -142,6 +142,8 @@ class ParsedExchange implements Exchange {
     throw new Error('relayed')
   }
 
+  askForBody(): void {}
+
   countPiece(): void {}
 
   async readForm(): Promise<undefined> {

@@ -153,6 +153,8 @@ export interface Exchange extends Arrival {
   stream(status: number, headers: HeaderList, source: Readable, length: number): void
   /** Answers with what control says, at the visitor's pace; destroys it when the visitor leaves. */
   relay(status: number, headers: HeaderList, source: Readable): void
+  /** To a visitor who waits for a word before they send their body (RFC 9110 §10.1.1): it is wanted. */
+  askForBody(): void
   /** Counts a piece of the body; a network that divides its bodies too finely loses the connection. */
   countPiece(bytes: number): void
   /** The request's body; undefined when it is longer or takes longer than a form may. */

@@ -309,7 +309,14 @@ class Http2Exchange extends ConnectionExchange implements Exchange {
     })
   }
 
+  askForBody(): void {
+    const stream = this.#stream
+    if (this.header('expect')?.toLowerCase() !== '100-continue' || stream.endAfterHeaders || stream.destroyed) return
+    stream.additionalHeaders({ ':status': 100 })
+  }
+
   readForm(maxBytes: number): Promise<Buffer | undefined> {
+    this.askForBody()
     return readForm(this.#stream, maxBytes, (bytes) => this.countPiece(bytes))
   }
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { parseAuthority } from '../../shared/hosts.ts'
 import { normaliseIp } from '../../shared/ip.ts'
 import type { ReceivedRequest } from '../../shared/received-request.ts'
-import { endAfterAnswer } from './http1/close-in-stages.ts'
+import { endAfterAnswer, hasBody } from './http1/close-in-stages.ts'
 import { hostOf, splitAbsoluteForm } from './http1/node-exchange.ts'
 import type { NetworkLimits } from './limits.ts'
 import { HEADERS_MS, IDLE_MS, MAX_HEADER_BYTES } from './timeouts.ts'
@@ -42,7 +42,8 @@ export function createPlainListener({ challenge, publicPort, limits }: PlainList
   })
 
   function answer(request: IncomingMessage, response: ServerResponse): void {
-    endAfterAnswer(request, response)
+    response.shouldKeepAlive = false
+    if (hasBody(request)) endAfterAnswer(request, response)
     // The connection ends after its first answer: nothing is done for what was sent ahead.
     if (response.socket === null) return
     const { url } = request as ReceivedRequest

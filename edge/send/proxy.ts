@@ -252,6 +252,7 @@ export function createProxy({ controlUrls, publicHost }: ProxyDependencies): Pro
       const { request, response } = exchange.forProxy()
       rewriteRequest(exchange, request, publicHost)
       const start = (): void => {
+        exchange.askForBody()
         const forwarding: Forwarding = {
           exchange,
           request,

@@ -19,7 +19,7 @@ export function lendChunk(bytes: number): Buffer {
   return chunk
 }
 
-/** `chunk`: what was lent, or a part of it. */
+/** `chunk`: what was lent, or a part of it. Once: it may be another's already. */
 export function giveBack({ buffer }: Uint8Array): void {
   if (!lent.delete(buffer)) return
   let chunks = kept.get(buffer.byteLength)

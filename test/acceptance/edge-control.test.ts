@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import tls from 'node:tls'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startEdgeFixture, streamH2, type Answer, type EdgeFixture } from '../support/edge-fixture.ts'
+import { rawH1, startEdgeFixture, streamH2, type Answer, type EdgeFixture } from '../support/edge-fixture.ts'
 
 const HOST = 'localhost'
 const ATTACKER = { 'x-forwarded-for': '203.0.113.9' }
@@ -125,6 +125,17 @@ test.each([
   },
   60_000,
 )
+
+test('one for whom there is no place is not asked for a body first, and its connection ends', async () => {
+  begin('GET', '/never', 100)
+  begin('GET', '/never', 100)
+  await sleep(500)
+  const lines = `Host: ${HOST}\r\nX-Forwarded-For: ${ATTACKER['x-forwarded-for']}\r\nTransfer-Encoding: chunked\r\n`
+  const post = `POST /api/v1/x HTTP/1.1\r\n${lines}Expect: 100-continue\r\n\r\n`
+  const answer = await rawH1(fixture.edge.httpsPort, fixture.ca(), HOST, post)
+  expect(answer).toMatch(/^HTTP\/1\.1 429 [^]*\r\nconnection: close\r\n/i)
+  for (const session of sessions.splice(0)) session.destroy()
+})
 
 test('a body that hardly arrives ends with 408, one that arrives slowly does not', async () => {
   const slow = begin('POST', '/slow', 1)

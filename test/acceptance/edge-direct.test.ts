@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import tls from 'node:tls'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { parseH1, startEdgeFixture, type EdgeFixture } from '../support/edge-fixture.ts'
+import { startEdgeFixture, type EdgeFixture } from '../support/edge-fixture.ts'
 import { inGroups } from '../support/groups.ts'
 
 let fixture: EdgeFixture
@@ -152,6 +152,16 @@ test.each([
   ['a body that nobody reads, of a page', [head('Content-Length: 300000\r\n'), BODY, BODY, BODY], 200],
   ['too many headers', [`GET / HTTP/1.1\r\nHost: ${HOST}\r\nX: `, LINES, LINES, LINES, LINES], 431],
   ['what is no HTTP', ['hello there\r\n\r\n', BODY, BODY], 400],
+  [
+    'a body that is longer than buffers',
+    [head('Content-Length: 8000000\r\n').replace('GET', 'POST') + BODY.repeat(80)],
+    405,
+  ],
+  [
+    'a body that is broken from its beginning',
+    [`${head('Transfer-Encoding: chunked\r\n').replace('GET', 'POST')}ZZZ\r\n`, BODY, BODY],
+    405,
+  ],
 ])('%s: who goes on sending hears the answer all the same', async (_name, pieces, status) => {
   const socket = await connect()
   const closed = endOf(socket)
@@ -162,7 +172,26 @@ test.each([
   const chunks: Buffer[] = []
   socket.on('data', (chunk: Buffer) => chunks.push(chunk))
   await closed
-  expect(parseH1(Buffer.concat(chunks).toString('latin1')).status).toBe(status)
+  const answers = Buffer.concat(chunks).toString('latin1')
+  expect(answers.match(/HTTP\/1\.1 \d{3} /g)).toEqual([`HTTP/1.1 ${status} `])
+})
+
+test('what is broken behind an answer that has begun does not become a part of it', async () => {
+  const socket = await connect()
+  const closed = endOf(socket)
+  for (const request of [TO_NODE, head('', '/huge.bin')]) {
+    socket.write(request)
+    await once(socket, 'data')
+  }
+  // The rest of it waits for its reader.
+  socket.pause()
+  socket.write('hello there\r\n\r\n')
+  await sleep(200)
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  socket.resume()
+  await closed
+  expect(Buffer.concat(chunks).toString('latin1')).not.toContain('HTTP/1.1')
 })
 
 test('who goes on sending without listening is let go', async () => {
@@ -194,6 +223,14 @@ test('who does neither is let go after a moment', async () => {
 test('who asks before they send a body hears at once that nobody wants it', async () => {
   const post = head('Expect: 100-continue\r\nContent-Length: 300000\r\n').replace('GET', 'POST')
   expect(await answersTo([post])).toMatch(/^HTTP\/1\.1 405 [^]*\r\nconnection: close\r\n/i)
+})
+
+test('HTTP/1.0 knows no such question', async () => {
+  const form = 'password=x'
+  const lines = `Content-Type: application/x-www-form-urlencoded\r\nExpect: 100-continue\r\nContent-Length: ${form.length}\r\n`
+  expect(await answersTo([`POST /.dropway/unlock HTTP/1.0\r\nHost: ${HOST}\r\n${lines}\r\n`, form])).toMatch(
+    /^HTTP\/1\.1 [34]\d\d /,
+  )
 })
 
 test('one who would unlock is asked for the password', async () => {

@@ -154,6 +154,25 @@ test('with several controls, one that is away costs no request', async () => {
   await edge.stop()
 })
 
+test('over HTTP/2 too one who asks before they send a body is told to', async () => {
+  onRequest = (request, response) => void buffer(request).then((body) => response.end(body))
+  const session = http2.connect(`https://127.0.0.1:${fixture.edge.httpsPort}`, {
+    ca: fixture.ca(),
+    servername: 'localhost',
+  })
+  session.on('error', () => {})
+  const stream = session.request({
+    ':authority': 'localhost',
+    ':path': '/api/v1/upload',
+    ':method': 'POST',
+    expect: '100-continue',
+  })
+  await once(stream, 'continue')
+  stream.end('hello')
+  expect((await stream.toArray()).join('')).toBe('hello')
+  session.close()
+})
+
 test('a visitor who leaves ends the work of control', async () => {
   const left = new Promise<void>((resolve) => {
     onRequest = (request) => void request.socket.once('close', () => resolve())

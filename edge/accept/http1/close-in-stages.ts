@@ -10,7 +10,10 @@ const LINGER_MS = 5000
 /** TLS records: 16 MB of one who sends as programs do, a kilobyte of one who sends byte by byte. */
 const MAX_THROWN_AWAY = 1000
 
+const ending = new WeakSet<object>()
+
 export function closeInStages(socket: Duplex, lastWords = ''): void {
+  if (socket.writableEnded) return
   let thrownAway = 0
   // Nobody reads requests here any more.
   socket.removeAllListeners('data')
@@ -19,22 +22,26 @@ export function closeInStages(socket: Duplex, lastWords = ''): void {
     if (thrownAway > MAX_THROWN_AWAY) socket.destroy()
   })
   socket.resume()
-  socket.end(lastWords, () => {
-    const timer = setTimeout(() => socket.destroy(), LINGER_MS)
-    socket.once('close', () => clearTimeout(timer))
-  })
+  // node:http may have stopped the connection below the stream, which knows nothing of it.
+  socket._read(0)
+  socket.end(lastWords)
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS)
+  socket.once('close', () => clearTimeout(timer))
 }
 
 /** Of a body that is not wanted nothing is kept, and its connection ends after the answer. */
-export function endAfterAnswer(request: IncomingMessage, response: ServerResponse): void {
+export function endAfterAnswer({ socket }: IncomingMessage, response: ServerResponse): void {
   response.shouldKeepAlive = false
-  if (!isStillSent(request)) return
-  const { socket } = request
+  ending.add(socket)
   // What node:http calls then.
   socket.destroySoon = () => closeInStages(socket)
 }
 
-/** Of a request without a body node:http says only later that it is complete. */
-export function isStillSent({ complete, headers }: IncomingMessage): boolean {
-  return !complete && ((headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined)
+/** Its last answer is under way. */
+export function isEnding(socket: Duplex): boolean {
+  return ending.has(socket)
+}
+
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined
 }

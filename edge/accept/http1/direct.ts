@@ -223,6 +223,8 @@ class DirectExchange extends ConnectionExchange implements Exchange {
     throw new Error('control does not get a plain request')
   }
 
+  askForBody(): void {}
+
   countPiece(): void {}
 
   async readForm(): Promise<undefined> {

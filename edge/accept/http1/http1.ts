@@ -8,6 +8,7 @@ import { createHttpDate } from '../http-date.ts'
 import { resetConnection } from '../raw-socket.ts'
 import { HEADERS_MS, IDLE_MS, KEEP_ALIVE_MS, MAX_HEADER_BYTES, REQUEST_MS } from '../timeouts.ts'
 import { createAnswerHeads } from './answer-head.ts'
+import { isEnding } from './close-in-stages.ts'
 import { DirectConnection, type DirectContext } from './direct.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { Pipeline } from './pipelined.ts'
@@ -113,6 +114,10 @@ const PARSE_ERRORS: Readonly<Record<string, string>> = {
 }
 
 function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (isEnding(socket)) return
+  // Behind the head of an answer it would be read as part of its body.
+  const { _httpMessage: answer } = socket as Duplex & { readonly _httpMessage?: ServerResponse | null }
+  if (answer?.headersSent) return void socket.destroy()
   refuse(socket, PARSE_ERRORS[error.code ?? ''] ?? '400 Bad Request')
 }
 

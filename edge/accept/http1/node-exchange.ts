@@ -6,7 +6,7 @@ import type { Exchange, HeaderList } from '../../context.ts'
 import { ConnectionExchange, type Connection, type ExchangeHandlers } from '../connection.ts'
 import { readForm } from '../read-form.ts'
 import { PROXIED_IDLE_MS } from '../timeouts.ts'
-import { endAfterAnswer, isStillSent } from './close-in-stages.ts'
+import { endAfterAnswer, hasBody } from './close-in-stages.ts'
 import { refuse } from './refuse.ts'
 
 export class NodeExchange extends ConnectionExchange implements Exchange {
@@ -16,6 +16,10 @@ export class NodeExchange extends ConnectionExchange implements Exchange {
   readonly #response: ServerResponse
   readonly #onAnswer: ExchangeHandlers['onAnswer']
   readonly #authority: string | undefined
+  /** As the visitor said; who forwards the request leaves out what that went by. */
+  readonly #hasBody: boolean
+  /** The visitor waits for a word before they send it (RFC 9110 §10.1.1). */
+  readonly #isAskedFor: boolean
 
   constructor(
     request: ReceivedRequest,
@@ -27,6 +31,8 @@ export class NodeExchange extends ConnectionExchange implements Exchange {
     this.#onAnswer = onAnswer
     this.#request = request
     this.#response = response
+    this.#hasBody = hasBody(request)
+    this.#isAskedFor = request.headers.expect !== undefined && request.httpVersionMinor === 1
     const { method, url } = request
     this.method = method
     const absolute = url.charCodeAt(0) === SLASH ? undefined : splitAbsoluteForm(url)
@@ -81,22 +87,20 @@ export class NodeExchange extends ConnectionExchange implements Exchange {
   }
 
   #stopBody(): void {
-    if (isStillSent(this.#request)) endAfterAnswer(this.#request, this.#response)
+    if (this.#hasBody && !this.#request.complete) endAfterAnswer(this.#request, this.#response)
   }
 
-  /** RFC 9110 §10.1.1: a visitor who said so waits for this before they send it. */
-  #askForBody(): void {
-    if (this.#request.headers.expect !== undefined) this.#response.writeContinue()
+  askForBody(): void {
+    if (this.#isAskedFor) this.#response.writeContinue()
   }
 
   readForm(maxBytes: number): Promise<Buffer | undefined> {
-    this.#askForBody()
+    this.askForBody()
     return readForm(this.#request, maxBytes, (bytes) => this.countPiece(bytes))
   }
 
   forProxy(): { request: IncomingMessage; response: ServerResponse } {
     this.#request.socket.setTimeout(PROXIED_IDLE_MS)
-    this.#askForBody()
     return { request: this.#request, response: this.#response }
   }
 }
