@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers'
 import { finished } from 'node:stream/promises'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { lendChunk } from '../../../shared/blobs/lent-chunks.ts'
 import { createOutgoing } from '../../../edge/accept/outgoing.ts'
 
@@ -453,6 +453,9 @@ describe('a connection', () => {
   })
 
   test('has time again when the many have gone, however busy the others are', async () => {
+    // A busy machine would let those who are at work stand still too.
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
     const sendQueues = { inodeOf: () => INODE, read: async () => new Map<string, number>() }
     const outgoing = createOutgoing({ checkMs: CHECK_MS, sendQueues })
     const still = Array.from({ length: 40 }, connection)
@@ -460,15 +463,15 @@ describe('a connection', () => {
     const busy = Array.from({ length: 40 }, connection)
     for (const { socket } of busy) outgoing.lane(socket).end(visitor().to, bytes(1))
     const working = setInterval(() => busy.forEach(({ take }) => take(5000)), 1)
-    await sleep(4 * CHECK_MS)
+    await vi.advanceTimersByTimeAsync(4 * CHECK_MS)
     for (const { close } of still) close()
-    await sleep(10 * CHECK_MS)
+    await vi.advanceTimersByTimeAsync(10 * CHECK_MS)
     const { socket } = connection()
     const lane = outgoing.lane(socket)
     let given = 0
     lane.whenStalled(() => (given += 1))
     lane.end(visitor().to, bytes(1))
-    await sleep(8 * CHECK_MS)
+    await vi.advanceTimersByTimeAsync(8 * CHECK_MS)
     clearInterval(working)
     expect(given).toBe(0)
   })
