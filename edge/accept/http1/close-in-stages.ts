@@ -13,7 +13,7 @@ const MAX_THROWN_AWAY = 1000
 const ending = new WeakSet<object>()
 
 export function closeInStages(socket: Duplex, lastWords = ''): void {
-  if (socket.writableEnded) return
+  if (socket.writableEnded || socket.destroyed) return
   let thrownAway = 0
   // Nobody reads requests here any more.
   socket.removeAllListeners('data')
