@@ -138,7 +138,9 @@ export async function fuzzService(
   { seconds, seed }: { seconds: number; seed: number },
 ): Promise<FuzzReport> {
   const random = createRandom(seed)
-  const stack = await startStack({ env: { ANONYMOUS_PER_HOUR: '1000000' } })
+  // All come from one address, and each on a connection of its own.
+  const limits = { ANONYMOUS_PER_HOUR: '1000000', EDGE_HANDSHAKES_PER_IP: '1000000' }
+  const stack = await startStack({ env: limits })
   const pauses = watchPauses()
   const findings = new Map<string, Finding>()
   const corpus = [...target.seeds.map((text) => Buffer.from(text)), ...readCorpus(target.name)]
