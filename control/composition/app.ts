@@ -2,6 +2,7 @@
  * The control plane on one screen: services, the routes that speak for them, the jobs that run by themselves.
  * A request: control/ground/http → one route (schema, one call, reply) → a service → Postgres + outbox → the edges.
  */
+import { CLOSE_NOTICE_MS } from '../../shared/control-closing.ts'
 import { createDashboard } from '../doors/dashboard/dashboard.ts'
 import { migrate } from '../ground/database/migrate.ts'
 import { createDatabaseWatch } from '../ground/database/watch.ts'
@@ -14,8 +15,6 @@ import { createServices, type Services } from './services.ts'
 
 /** Requests under way may finish for this long after SIGTERM. */
 const CLOSE_GRACE_MS = 10_000
-/** Before that, edges are told to choose another control; what they chose a moment ago still arrives. */
-const CLOSE_NOTICE_MS = 300
 
 export interface AppOptions extends ControlOptions {
   /** Told of every request before it is handled. */

@@ -1,0 +1,47 @@
+/** A control that stops while an edge has another to choose: the real servers of both, over real sockets. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { json } from '../../control/ground/http/reply.ts'
+import type { Route } from '../../control/ground/http/route.ts'
+import { CLOSE_NOTICE_MS, READY_BELIEVED_MS } from '../../shared/control-closing.ts'
+import { startEdgeFixture } from '../support/edge-fixture.ts'
+import { startServer } from '../support/http-server.ts'
+
+const GRACE_MS = 5000
+
+test('a control that leaves costs no upload, also of one who has just heard that it is there', async ({
+  onTestFinished,
+}) => {
+  const served = { leaving: 0, staying: 0 }
+  const uploads = (who: keyof typeof served): Route => ({
+    method: 'POST',
+    path: '/api/v1/uploads',
+    async handle(request) {
+      await request.json()
+      served[who]++
+      return json(201, {})
+    },
+  })
+  const leaving = await startServer([uploads('leaving')])
+  const staying = await startServer([uploads('staying')])
+  const fixture = await startEdgeFixture({
+    env: { EDGE_WORKERS: '1', CONTROL_URLS: `${leaving.url},${staying.url}` },
+  })
+  onTestFinished(() => fixture.stop())
+  const headers = { 'content-type': 'application/json' }
+  const upload = async (): Promise<number> =>
+    (await fixture.h2('localhost', '/api/v1/uploads', { method: 'POST', headers, body: '{}' })).status
+
+  // The edge asks each of the two just before one begins to leave.
+  await sleep(2 * READY_BELIEVED_MS)
+  expect([await upload(), await upload()]).toEqual([201, 201])
+  expect(served).toEqual({ leaving: 1, staying: 1 })
+  const left = leaving.server.close(GRACE_MS, CLOSE_NOTICE_MS)
+  const statuses: number[] = []
+  for (const endsAt = performance.now() + 2 * CLOSE_NOTICE_MS; performance.now() < endsAt; await sleep(10))
+    statuses.push(await upload())
+  await left
+  expect(statuses.filter((status) => status !== 201)).toEqual([])
+  expect(served.leaving).toBeGreaterThan(1)
+  expect(served.staying).toBeGreaterThan(served.leaving)
+})
