@@ -298,7 +298,7 @@ async function spawnEdge(env: Record<string, string>): Promise<EdgeProcess> {
     void exited.then(([code]) => reject(new Error(`the edge ended with ${code}: ${output}`)))
   })
   const ports = await ready
-  watchEventLoops(`edge ${child.pid}`, ports.metricsPort)
+  await watchEventLoops(`edge ${child.pid}`, ports.metricsPort)
   void exited.then(() => unwatchEventLoops(ports.metricsPort))
   return {
     pid: child.pid!,
@@ -308,6 +308,7 @@ async function spawnEdge(env: Record<string, string>): Promise<EdgeProcess> {
     process: child,
     output: () => output,
     async stop() {
+      await unwatchEventLoops(ports.metricsPort)
       child.kill('SIGTERM')
       return (await exited)[0]
     },

@@ -1,4 +1,5 @@
 /** How long the event loops of running planes keep what is due waiting, as their own metrics say. */
+import { isOurs, type Circumstances } from './machine.ts'
 
 export interface LoopDelay {
   /** `control`, `edge 0 primary`, `edge 0 worker 4711`. */
@@ -9,28 +10,44 @@ export interface LoopDelay {
 
 /** Names of planes by the address of their metrics, in this test file. */
 const watched = new Map<string, string>()
+/** Of planes that have been stopped since the last reading. */
+const ended: LoopDelay[] = []
 /** A plane that is being ended or is hung has no answer. */
 const ANSWER_MS = 3000
 
-export function watchEventLoops(name: string, port: number | undefined): void {
-  if (port !== undefined) watched.set(`http://127.0.0.1:${port}/metrics`, name)
+/** From now on: what the start did is read away. */
+export async function watchEventLoops(name: string, port: number | undefined): Promise<void> {
+  if (port === undefined) return
+  const url = metricsOf(port)
+  await readPlane(url, name)
+  watched.set(url, name)
 }
 
-export function unwatchEventLoops(port: number | undefined): void {
-  watched.delete(`http://127.0.0.1:${port}/metrics`)
+/** What they did until now is told by the next reading. */
+export async function unwatchEventLoops(port: number | undefined): Promise<void> {
+  const url = metricsOf(port)
+  const name = watched.get(url)
+  watched.delete(url)
+  if (name !== undefined) ended.push(...(await readPlane(url, name)))
 }
 
 /** Since they were read last. Planes that do not answer are left out. */
 export async function readLoopDelays(): Promise<LoopDelay[]> {
-  const read = async ([url, name]: [string, string]): Promise<LoopDelay[]> => {
-    try {
-      const answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) })
-      return delaysIn(await answer.text(), name)
-    } catch {
-      return []
-    }
+  const running = await Promise.all([...watched].map(([url, name]) => readPlane(url, name)))
+  return [...ended.splice(0), ...running.flat()]
+}
+
+function metricsOf(port: number | undefined): string {
+  return `http://127.0.0.1:${port}/metrics`
+}
+
+async function readPlane(url: string, name: string): Promise<LoopDelay[]> {
+  try {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) })
+    return delaysIn(await answer.text(), name)
+  } catch {
+    return []
   }
-  return (await Promise.all([...watched].map(read))).flat()
 }
 
 /** `dropway_edge_event_loop_delay_max_ms{process="worker 1"} 3.2`, for control without a label. */
@@ -57,22 +74,16 @@ const MAX_P999_MS = 50
 const MAX_MS = 250
 /** Where some process waits for a processor during more of the time, a loop that waits says little about its work. */
 const CALM_SHARE = 0.5
-/** The same where the host of a virtual machine gives its processors to others: then everything stands still at once. */
-const MAX_STOLEN_SHARE = 0.05
 /** Loops are looked at a hundred times a second: of less time, one part in a thousand is the worst alone. */
 const MIN_P999_SECONDS = 10
 
-export interface Circumstances {
-  /** Part of the time during which processes waited for a processor; undefined where the system does not say. */
-  readonly pressure: number | undefined
-  /** Part of the processor time wanted here that the host gave to other machines. */
-  readonly stolen: number
+interface Judging extends Circumstances {
   readonly seconds: number
   readonly slack: number
 }
 
-export function judge(delays: readonly LoopDelay[], { pressure = 0, stolen, seconds, slack }: Circumstances): Judged {
-  const isCalm = pressure <= CALM_SHARE && stolen <= MAX_STOLEN_SHARE
+export function judge(delays: readonly LoopDelay[], { pressure = 0, stolen, seconds, slack }: Judging): Judged {
+  const isCalm = pressure <= CALM_SHARE && isOurs({ stolen })
   const maxP999Ms = seconds < MIN_P999_SECONDS ? Infinity : MAX_P999_MS * slack
   const tooLong = delays.filter(({ p999Ms, maxMs }) => p999Ms > maxP999Ms || maxMs > MAX_MS * slack)
   return { isCalm, tooLong: isCalm ? tooLong.map(lineOf) : [] }

@@ -200,7 +200,7 @@ export async function startProcess(
     exited.then((code) => Promise.reject(new Error(`${name} ended with ${code}: ${output}`))),
     late(START_TIMEOUT_MS, () => `${name} did not get ready: ${output}`),
   ])
-  watchEventLoops(name, metricsPort)
+  await watchEventLoops(name, metricsPort)
   void exited.then(() => unwatchEventLoops(metricsPort))
   return {
     name,
@@ -212,6 +212,7 @@ export async function startProcess(
     kill: (signal) => void child.kill(signal),
     async stop() {
       child.kill('SIGCONT')
+      await unwatchEventLoops(metricsPort)
       child.kill('SIGTERM')
       const timer = setTimeout(() => child.kill('SIGKILL'), 15_000)
       const code = await exited

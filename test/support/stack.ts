@@ -140,8 +140,8 @@ async function startDescribed({
   const operator = hasOperator ? await startOperator(dataDir, settings.env) : undefined
   const description: Description = { ...settings, operator: operator?.address }
   const { CONTROL_PORT: controlPort, METRICS_PORT: metricsPort } = description.env
-  watchEventLoops('control', Number(controlPort))
-  watchEventLoops('edge', Number(metricsPort))
+  await watchEventLoops('control', Number(controlPort))
+  await watchEventLoops('edge', Number(metricsPort))
 
   async function end(): Promise<number> {
     if (supervisor.exitCode === null && supervisor.signalCode === null) {
@@ -162,7 +162,7 @@ async function startDescribed({
       supervisor = await startSupervisor(description, output, { npm, user })
     },
     async stop() {
-      for (const port of [controlPort, metricsPort]) unwatchEventLoops(Number(port))
+      for (const port of [controlPort, metricsPort]) await unwatchEventLoops(Number(port))
       await operator?.stop()
       const code = await end()
       await rm(dataDir, { recursive: true, force: true })

@@ -1,0 +1,60 @@
+/** What else a machine had to do while something was measured. */
+import { readFileSync } from 'node:fs'
+
+export interface Circumstances {
+  /** Part of the time during which processes waited for a processor; undefined where the system does not say. */
+  readonly pressure: number | undefined
+  /** Part of the processor time wanted here that the host of a virtual machine gave to others. */
+  readonly stolen: number
+}
+
+/** Where the host gives more to others, everything stands still at once, and times say little about the work. */
+const MAX_STOLEN_SHARE = 0.05
+
+export function isOurs({ stolen }: Pick<Circumstances, 'stolen'>): boolean {
+  return stolen <= MAX_STOLEN_SHARE
+}
+
+/** From now on; the answer says until when. */
+export function watchMachine(): () => Circumstances {
+  const begun = { atMs: performance.now(), waitedMs: waitedMs(), ...processorTicks() }
+  return () => {
+    const waited = waitedMs()
+    const { used, stolen } = processorTicks()
+    const wanted = used - begun.used + stolen - begun.stolen
+    return {
+      pressure:
+        waited === undefined || begun.waitedMs === undefined
+          ? undefined
+          : (waited - begun.waitedMs) / (performance.now() - begun.atMs),
+      stolen: wanted > 0 ? (stolen - begun.stolen) / wanted : 0,
+    }
+  }
+}
+
+export function describeCircumstances({ pressure = 0, stolen }: Circumstances): string {
+  return `waited ${percent(pressure)}, taken by the host ${percent(stolen)}`
+}
+
+function percent(share: number): string {
+  return `${Math.round(share * 100)} %`
+}
+
+/** How long some process has waited for a processor since the machine started. */
+function waitedMs(): number | undefined {
+  try {
+    const [, total] = /^some .*total=(\d+)/m.exec(readFileSync('/proc/pressure/cpu', 'utf8'))!
+    return Number(total) / 1000
+  } catch {
+    return undefined
+  }
+}
+
+/** What the machine's processors did for us since it started, and what its host gave to others meanwhile (proc_stat(5)). */
+function processorTicks(): { used: number; stolen: number } {
+  const [, user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, stolen = 0] = readFileSync('/proc/stat', 'utf8')
+    .split('\n', 1)[0]!
+    .split(/\s+/)
+    .map(Number)
+  return { used: user + nice + system + irq + softirq, stolen }
+}
