@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../shared/log.ts'
 import { stepAt, type Steps } from '../shared/steps.ts'
 import type { SeenPage } from './context.ts'
+import { UNSENT_FLAGS } from './accept/unsent.ts'
 import type { EdgeConfig } from './config.ts'
 import { askForPongs } from '../shared/watchdog/heartbeat.ts'
 import { isPong, type Counters, type Pong, type ToPrimary, type ToWorker } from './messages.ts'
@@ -23,6 +24,7 @@ const NODE_OPTIONS = [
   // http-proxy uses util._extend, and scripts of pages have their types stripped: operators can do nothing about either.
   '--disable-warning=DEP0060',
   '--disable-warning=ExperimentalWarning',
+  ...UNSENT_FLAGS,
 ]
 
 export interface Ports {

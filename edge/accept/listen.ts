@@ -15,6 +15,7 @@ import type { Network, NetworkLimits } from './limits.ts'
 import { createOutgoing } from './outgoing.ts'
 import { rawSocketOf } from './raw-socket.ts'
 import { HANDSHAKE_MS, IDLE_MS } from './timeouts.ts'
+import { limitUnsent } from './unsent.ts'
 
 /** TLS 1.3 has no weak suites; of TLS 1.2 only forward-secret AEAD ones remain. */
 export const TLS_OPTIONS = {
@@ -108,6 +109,7 @@ export function createTlsListener(dependencies: TlsListenerDependencies): TlsLis
         server.once('error', reject)
         server.listen({ port, host, backlog: LISTEN_BACKLOG, reusePort: true, exclusive: true }, resolve)
       })
+      limitUnsent(server)
       return (server.address() as net.AddressInfo).port
     },
     setTicketKeys(keys) {

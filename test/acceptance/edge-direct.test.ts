@@ -3,6 +3,7 @@
  * get the same answer, whoever reads them and however they are divided.
  */
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import tls from 'node:tls'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -260,6 +261,26 @@ test('large and streamed files are whole, one after the other on one connection'
     [LARGE, HUGE, 'deep', HUGE, LARGE, 'deep'].map((body) => body.length),
   )
   expect(bodies).toEqual([LARGE, HUGE, 'deep', HUGE, LARGE, 'deep'])
+})
+
+/** Bytes of a connection that the edge's kernel has and the visitor's does not (proc_net_tcp(5)). */
+function takenByKernel({ localPort, remotePort }: tls.TLSSocket): number {
+  const hex = (port: number | undefined): string => port!.toString(16).toUpperCase().padStart(4, '0')
+  const queue = new RegExp(`:${hex(remotePort)} \\w+:${hex(localPort)} \\w+ (\\w+):`)
+  const connections = readFileSync('/proc/net/tcp', 'latin1') + readFileSync('/proc/net/tcp6', 'latin1')
+  return Number.parseInt(queue.exec(connections)?.[1] ?? '', 16)
+}
+
+test('the kernel takes little of what a visitor does not read, and they get all of it when they do', async () => {
+  const socket = await connect()
+  socket.pause()
+  socket.write(`GET /huge.bin HTTP/1.1\r\nHost: ${HOST}\r\nConnection: close\r\n\r\n`)
+  await expect.poll(() => takenByKernel(socket)).toBeGreaterThan(100_000)
+  await sleep(300)
+  // Two and a half megabytes without the edge's bound.
+  expect(takenByKernel(socket)).toBeLessThan(1_000_000)
+  const chunks: Buffer[] = await socket.toArray()
+  expect(Buffer.concat(chunks).toString('latin1').split('\r\n\r\n', 2)[1]).toBe(HUGE)
 })
 
 test('what many load at once, some of it in part and some of it not to its end, does not mix', async () => {
