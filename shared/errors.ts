@@ -58,7 +58,7 @@ export const errors = {
       'unsupported_file_type',
       takes === 'page'
         ? `"${name}" cannot be published as a single file without an account. Use .html, .htm, .md or .markdown. A folder, a .zip, a PDF, an image, a video or a text needs an account.`
-        : `"${name}" cannot be published by itself. Use a page (.html, .md), a PDF, an image, a video, a sound or a text file. A folder or a .zip with an index.html is published as a bundle.`,
+        : `"${name}" cannot be published by itself. Use a page (.html, .md), a PDF, an image, a video, a sound or a text file. A folder or a .zip with an index.html is published as a bundle (POST …/upload-bundle).`,
     ),
   /** `what` begins the sentence: "A folder". */
   needsAccount: (what: string) =>
