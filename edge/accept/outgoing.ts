@@ -33,6 +33,8 @@ const MAX_PIECES = 4
 
 /** Of the event loop. By then the kernel has been offered what is under way, and an answer that it has taken whole is over. */
 const QUIET_TURNS = 3
+/** Where the kernel has yet to take something, it is looked at again and again. */
+const LOOK_AGAIN_MS = 200
 
 /** Each connection is checked every STALLED_CHECK_MS, a few of them at a time. */
 const CHECK_GROUPS = 20
@@ -159,6 +161,7 @@ class CountedLane implements Lane {
   #pieces = 0
   #waiting: Waiting[] = []
   #isLooking = false
+  #lookingAgain: NodeJS.Timeout | undefined
   /** Since something has left or begun to wait. */
   #quietTurns = 0
   #giveUp = (): void => {}
@@ -213,6 +216,7 @@ class CountedLane implements Lane {
   leave(): void {
     this.#goesOn()
     this.#hasLeft = true
+    clearTimeout(this.#lookingAgain)
   }
 
   #goesOn(): void {
@@ -346,6 +350,7 @@ class CountedLane implements Lane {
   #lookSoon(): void {
     this.#quietTurns = 0
     if (this.#isLooking || this.#isScarce) return
+    clearTimeout(this.#lookingAgain)
     this.#isLooking = true
     this.#look()
   }
@@ -359,9 +364,16 @@ class CountedLane implements Lane {
     })
   }
 
-  /** Those that wait for answers whose windows are closed; what the kernel has yet to take makes room when it is taken. */
+  /**
+   * Those that wait for answers whose windows are closed. What the kernel has yet to take may make room when it is taken; it
+   * may also be the beginning of such an answer, which leaves without an end.
+   */
   #letPass(): void {
-    if (this.#waiting.length === 0 || this.#isScarce || this.#kernel.queuedBytes() > 0) return
+    if (this.#waiting.length === 0 || this.#isScarce || this.#hasLeft) return
+    if (this.#kernel.queuedBytes() > 0) {
+      this.#lookingAgain = setTimeout(() => this.#letPass(), LOOK_AGAIN_MS).unref()
+      return
+    }
     const passing = this.#waiting
     this.#waiting = []
     for (const { write } of passing) write()

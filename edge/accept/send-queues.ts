@@ -1,7 +1,7 @@
 /**
- * What the kernel still holds of what it took: the bytes that the other side has not acknowledged. It takes the next
- * megabytes only when a third of its queue has left, so that a reader of 20 kB/s seems to stand still for a minute;
- * this tells them from one who takes nothing. Linux lists it per socket.
+ * What the kernel still holds of what it took: the bytes that the other side has not acknowledged. It takes the next ones
+ * only when a good part of its queue has left, so that a slow reader seems to stand still for seconds, or for a minute where
+ * it has no bound (`unsent.ts`); this tells them from one who takes nothing. Linux lists it per socket.
  */
 import { readlinkSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'

@@ -1,10 +1,12 @@
-/** Whether a control answers at all. Asked when a request has waited for seconds, and before a body is sent to one of several. */
+/** How a control is. Asked when a request has waited for seconds, and before a body is sent to one of several. */
 import http from 'node:http'
 import { READY_BELIEVED_MS } from '../../shared/control-closing.ts'
 
+/** One that is leaving takes no more requests, or says that it soon will, and finishes those that it has. */
+export type ControlState = 'ready' | 'leaving' | 'silent'
+
 export interface ControlHealth {
-  /** A control that is about to stop says no while it still answers everything else. */
-  isReady(control: string, withinMs: number): Promise<boolean>
+  stateOf(control: string, withinMs: number): Promise<ControlState>
   close(): void
 }
 
@@ -12,9 +14,9 @@ export function createControlHealth(): ControlHealth {
   // Connections of its own: a question must not wait for those whom it is about.
   const agent = new http.Agent({ keepAlive: true, maxSockets: 8 })
   // All requests that wait for a frozen control ask at about the same time: they share one question.
-  const asked = new Map<string, { readonly at: number; readonly answer: Promise<boolean> }>()
+  const asked = new Map<string, { readonly at: number; readonly answer: Promise<ControlState> }>()
   return {
-    isReady(control, withinMs) {
+    stateOf(control, withinMs) {
       const key = `${control} ${withinMs}`
       const known = asked.get(key)
       if (known !== undefined && performance.now() - known.at < READY_BELIEVED_MS) return known.answer
@@ -26,14 +28,18 @@ export function createControlHealth(): ControlHealth {
   }
 }
 
-function ask(control: string, withinMs: number, agent: http.Agent): Promise<boolean> {
+function ask(control: string, withinMs: number, agent: http.Agent): Promise<ControlState> {
   return new Promise((resolve) => {
     const probe = http.get(`${control}/healthz`, { agent }, (answer) => {
       answer.resume()
-      resolve((answer.statusCode ?? 500) < 500)
+      resolve((answer.statusCode ?? 500) < 500 ? 'ready' : 'leaving')
     })
-    const timer = setTimeout(() => probe.destroy(new Error('no answer')), withinMs)
-    probe.on('error', () => resolve(false))
+    const timer = setTimeout(() => {
+      resolve('silent')
+      probe.destroy()
+    }, withinMs)
+    // Refused: it listens no longer. What it has under way would have ended with the process.
+    probe.on('error', () => resolve('leaving'))
     probe.on('close', () => clearTimeout(timer))
   })
 }

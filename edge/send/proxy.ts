@@ -209,13 +209,17 @@ export function createProxy({ controlUrls, publicHost }: ProxyDependencies): Pro
       if (++forwarding.slowChecks >= MAX_SLOW_CHECKS) return end(forwarding, { status: 408, error: undefined })
     } else {
       forwarding.slowChecks = 0
-      if (moved === 0 && !(await health.isReady(control, ALIVE_MS)) && isUnanswered(forwarding, control)) {
+      if (moved === 0 && (await isSilent(control)) && isUnanswered(forwarding, control)) {
         avoid(control, AVOID_FROZEN_MS)
         return end(forwarding, { status: 504, error: new Error(`${control} does not answer`) })
       }
     }
     if (performance.now() - startedAt > MAX_REQUEST_MS) return end(forwarding, { status: 408, error: undefined })
     if (isUnanswered(forwarding, control)) scheduleCheck(forwarding)
+  }
+
+  async function isSilent(control: string): Promise<boolean> {
+    return (await health.stateOf(control, ALIVE_MS)) === 'silent'
   }
 
   function isUnanswered({ exchange, control }: Forwarding, asked: string): boolean {
@@ -231,7 +235,7 @@ export function createProxy({ controlUrls, publicHost }: ProxyDependencies): Pro
   async function readyControl(): Promise<string | undefined> {
     const tried = new Set<string>()
     for (let control = nextControl(tried); control !== undefined; control = nextControl(tried)) {
-      if (await health.isReady(control, READY_MS)) return control
+      if ((await health.stateOf(control, READY_MS)) === 'ready') return control
       tried.add(control)
       avoid(control, AVOID_MS)
     }

@@ -22,7 +22,7 @@ import type { SlowKind, SlowOptions, SlowProgress } from '../support/slow-client
 import { startTraffic, type Traffic, type TrafficReport } from '../support/traffic.ts'
 
 const CONNECTIONS = Number(process.env['FAULT_CONNECTIONS'] ?? 1000)
-/** Ethernet's packets are small, those of loopback 64 kB: there the kernel itself queues 3 MB for each who reads nothing. */
+/** Ethernet's packets are small, those of loopback 64 kB: there the kernel itself queues more for each who reads nothing. */
 const UNREAD_CONNECTIONS = loopbackMtu() <= 1500 ? CONNECTIONS : Math.min(CONNECTIONS, 300)
 const PER_SECOND = 500
 const GOOD_PER_SECOND = 200

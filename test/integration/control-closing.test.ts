@@ -45,3 +45,25 @@ test('a control that leaves costs no upload, also of one who has just heard that
   expect(served.leaving).toBeGreaterThan(1)
   expect(served.staying).toBeGreaterThan(served.leaving)
 })
+
+/** The edge looks after a request that has not moved for four seconds. */
+test('a control that leaves finishes what it has begun', async ({ onTestFinished }) => {
+  const begun = Promise.withResolvers<void>()
+  const slow: Route = {
+    method: 'DELETE',
+    path: '/api/v1/sites/:id',
+    async handle() {
+      begun.resolve()
+      await sleep(5000)
+      return json(200, {})
+    },
+  }
+  const leaving = await startServer([slow])
+  const fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1', CONTROL_URLS: leaving.url } })
+  onTestFinished(() => fixture.stop())
+  const deleted = fixture.h2('localhost', '/api/v1/sites/site_1', { method: 'DELETE' })
+  await begun.promise
+  const left = leaving.server.close(2 * GRACE_MS, CLOSE_NOTICE_MS)
+  expect((await deleted).status).toBe(200)
+  await left
+})

@@ -17,19 +17,17 @@ interface Row extends LoopDelay {
 
 const rows: Row[] = []
 let circumstances: () => Circumstances
-let begunMs = 0
 
 /** Reading begins anew: what a start or another test did is not this one's. */
 beforeEach(async () => {
   await readLoopDelays()
-  begunMs = performance.now()
   circumstances = watchMachine()
 })
 
 afterEach(async ({ task }) => {
   const delays = await readLoopDelays()
   const met = circumstances()
-  const { isCalm, tooLong } = judge(delays, { ...met, seconds: (performance.now() - begunMs) / 1000, slack: SLACK })
+  const { isCalm, tooLong } = judge(delays, { ...met, slack: SLACK })
   const stops = STOPS_LOOPS.test(task.file.filepath)
   const judgement = `${stops ? 'stopped on purpose' : isCalm ? 'judged' : 'not judged'}; ${describeCircumstances(met)}`
   for (const delay of delays) rows.push({ ...delay, test: task.name, judgement })

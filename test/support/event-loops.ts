@@ -6,10 +6,18 @@ export interface LoopDelay {
   readonly process: string
   readonly p999Ms: number
   readonly maxMs: number
+  /** For which these hold. */
+  readonly seconds: number
 }
 
-/** Names of planes by the address of their metrics, in this test file. */
-const watched = new Map<string, string>()
+interface Plane {
+  readonly name: string
+  readonly url: string
+  readAtMs: number
+}
+
+/** By the port of their metrics, in this test file. */
+const watched = new Map<number, Plane>()
 /** Of planes that have been stopped since the last reading. */
 const ended: LoopDelay[] = []
 /** A plane that is being ended or is hung has no answer. */
@@ -18,33 +26,32 @@ const ANSWER_MS = 3000
 /** From now on: what the start did is read away. */
 export async function watchEventLoops(name: string, port: number | undefined): Promise<void> {
   if (port === undefined) return
-  const url = metricsOf(port)
-  await readPlane(url, name)
-  watched.set(url, name)
+  const plane: Plane = { name, url: `http://127.0.0.1:${port}/metrics`, readAtMs: 0 }
+  await readPlane(plane)
+  watched.set(port, plane)
 }
 
 /** What they did until now is told by the next reading. */
 export async function unwatchEventLoops(port: number | undefined): Promise<void> {
-  const url = metricsOf(port)
-  const name = watched.get(url)
-  watched.delete(url)
-  if (name !== undefined) ended.push(...(await readPlane(url, name)))
+  const plane = port === undefined ? undefined : watched.get(port)
+  if (plane === undefined || port === undefined) return
+  watched.delete(port)
+  ended.push(...(await readPlane(plane)))
 }
 
 /** Since they were read last. Planes that do not answer are left out. */
 export async function readLoopDelays(): Promise<LoopDelay[]> {
-  const running = await Promise.all([...watched].map(([url, name]) => readPlane(url, name)))
+  const running = await Promise.all([...watched.values()].map(readPlane))
   return [...ended.splice(0), ...running.flat()]
 }
 
-function metricsOf(port: number | undefined): string {
-  return `http://127.0.0.1:${port}/metrics`
-}
-
-async function readPlane(url: string, name: string): Promise<LoopDelay[]> {
+async function readPlane(plane: Plane): Promise<LoopDelay[]> {
+  const seconds = (performance.now() - plane.readAtMs) / 1000
   try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) })
-    return delaysIn(await answer.text(), name)
+    const answer = await fetch(plane.url, { signal: AbortSignal.timeout(ANSWER_MS) })
+    const delays = delaysIn(await answer.text(), plane.name, seconds)
+    plane.readAtMs = performance.now()
+    return delays
   } catch {
     return []
   }
@@ -53,14 +60,14 @@ async function readPlane(url: string, name: string): Promise<LoopDelay[]> {
 /** `dropway_edge_event_loop_delay_max_ms{process="worker 1"} 3.2`, for control without a label. */
 const LINE = /^dropway_(?:control|edge)_event_loop_delay_(p999|max)_ms(?:\{process="([^"]*)"\})? ([\d.e+-]+)$/gm
 
-export function delaysIn(metrics: string, name: string): LoopDelay[] {
+export function delaysIn(metrics: string, name: string, seconds: number): LoopDelay[] {
   const figures = new Map<string, { p999: number; max: number }>()
   for (const [, figure, process, value] of metrics.matchAll(LINE)) {
     const key = process === undefined ? name : `${name} ${process}`
     const known = figures.get(key) ?? { p999: 0, max: 0 }
     figures.set(key, { ...known, [figure!]: Number(value) })
   }
-  return [...figures].map(([process, { p999, max }]) => ({ process, p999Ms: p999, maxMs: max }))
+  return [...figures].map(([process, { p999, max }]) => ({ process, p999Ms: p999, maxMs: max, seconds }))
 }
 
 export interface Judged {
@@ -78,15 +85,14 @@ const CALM_SHARE = 0.5
 const MIN_P999_SECONDS = 10
 
 interface Judging extends Circumstances {
-  readonly seconds: number
   readonly slack: number
 }
 
-export function judge(delays: readonly LoopDelay[], { pressure = 0, stolen, seconds, slack }: Judging): Judged {
+export function judge(delays: readonly LoopDelay[], { pressure = 0, stolen, slack }: Judging): Judged {
   const isCalm = pressure <= CALM_SHARE && isOurs({ stolen })
-  const maxP999Ms = seconds < MIN_P999_SECONDS ? Infinity : MAX_P999_MS * slack
-  const tooLong = delays.filter(({ p999Ms, maxMs }) => p999Ms > maxP999Ms || maxMs > MAX_MS * slack)
-  return { isCalm, tooLong: isCalm ? tooLong.map(lineOf) : [] }
+  const isLong = ({ p999Ms, maxMs, seconds }: LoopDelay): boolean =>
+    maxMs > MAX_MS * slack || (seconds >= MIN_P999_SECONDS && p999Ms > MAX_P999_MS * slack)
+  return { isCalm, tooLong: isCalm ? delays.filter(isLong).map(lineOf) : [] }
 }
 
 export function lineOf({ process, p999Ms, maxMs }: LoopDelay): string {

@@ -163,6 +163,7 @@ export async function startFleet({
     startControl,
     async restartControl(index, signal = 'SIGTERM') {
       const control = controlProcesses[index]!
+      await unwatchEventLoops(control.metricsPort)
       control.kill(signal)
       await control.exited
       await startControl(index)

@@ -140,8 +140,14 @@ async function startDescribed({
   const operator = hasOperator ? await startOperator(dataDir, settings.env) : undefined
   const description: Description = { ...settings, operator: operator?.address }
   const { CONTROL_PORT: controlPort, METRICS_PORT: metricsPort } = description.env
-  await watchEventLoops('control', Number(controlPort))
-  await watchEventLoops('edge', Number(metricsPort))
+  const watch = async (): Promise<void> => {
+    await watchEventLoops('control', Number(controlPort))
+    await watchEventLoops('edge', Number(metricsPort))
+  }
+  const unwatch = async (): Promise<void> => {
+    for (const port of [controlPort, metricsPort]) await unwatchEventLoops(Number(port))
+  }
+  await watch()
 
   async function end(): Promise<number> {
     if (supervisor.exitCode === null && supervisor.signalCode === null) {
@@ -158,11 +164,13 @@ async function startDescribed({
       process.kill(readProcesses(dataDir)[name]!, signal)
     },
     async restart() {
+      await unwatch()
       await end()
       supervisor = await startSupervisor(description, output, { npm, user })
+      await watch()
     },
     async stop() {
-      for (const port of [controlPort, metricsPort]) await unwatchEventLoops(Number(port))
+      await unwatch()
       await operator?.stop()
       const code = await end()
       await rm(dataDir, { recursive: true, force: true })

@@ -229,6 +229,20 @@ describe('the room of one connection', () => {
     expect(one.sizes[0]).toBeLessThan(LARGE)
   })
 
+  test('is looked at again when the kernel has taken what was queued, though nothing has come to its end', async () => {
+    const { socket, leave } = connection()
+    leave(1)
+    const lane = createOutgoing({ checkMs: 3_600_000 }).lane(socket)
+    lane.end(visitor().to, bytes(ROOM))
+    const one = visitor()
+    lane.end(one.to, bytes(LARGE))
+    await turns(5)
+    leave(0)
+    await turns(5)
+    expect(one.sizes).toEqual([])
+    await vi.waitFor(() => expect(one.sizes).toEqual([PIECE]))
+  })
+
   test('is looked at again with every check', async () => {
     const { socket, leave } = connection()
     leave(1)
