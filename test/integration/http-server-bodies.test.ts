@@ -216,6 +216,18 @@ test.each([
     400,
   ],
   ['truncated in a header', 'multipart/form-data; boundary=b', '--b\r\ncontent-dispos', 400],
+  [
+    'a field without a name',
+    'multipart/form-data; boundary=b',
+    '--b\r\ncontent-disposition: form-data\r\n\r\nx\r\n--b--\r\n',
+    400,
+  ],
+  [
+    'a file without a name',
+    'multipart/form-data; boundary=b',
+    '--b\r\ncontent-disposition: form-data; filename="a.html"\r\n\r\nx\r\n--b--\r\n',
+    400,
+  ],
   ['no parts at all', 'multipart/form-data; boundary=b', 'nothing', 400],
   ['an empty body', 'multipart/form-data; boundary=b', '', 400],
 ])('multipart: %s is refused, never left hanging', async (_name, type, body, status) => {

@@ -38,24 +38,30 @@ export async function walkMultipart(
 
   let fieldsBytes = 0
   function takeField(name: string, value: string, isTruncated: boolean): void {
+    checkName(name)
     fieldsBytes += Buffer.byteLength(name) + Buffer.byteLength(value)
     if (isTruncated) throw errors.invalidRequest(`The field "${name}" is too long.`)
     if (fieldsBytes > MAX_FIELDS_BYTES) throw tooManyFields()
     enqueue({ kind: 'field', name, value })
   }
-  parser.on('field', (name, value, info) => {
+  function takeFile(name: string, file: Readable, info: busboy.FileInfo): void {
+    // The stream also fails when the whole body does; `fail` reports that.
+    file.on('error', () => {})
+    checkName(name)
+    if (info.filename === CONTENT_FILENAME) enqueue({ kind: 'content', name, stream: file })
+    else enqueue({ kind: 'file', name, filename: info.filename ?? '', type: info.mimeType, stream: file })
+  }
+  function attempt(take: () => void): void {
     try {
-      takeField(name, value, info.nameTruncated || info.valueTruncated)
+      take()
     } catch (error) {
       fail(error)
     }
-  })
-  parser.on('file', (name, file, info) => {
-    // The stream also fails when the whole body does; `fail` reports that.
-    file.on('error', () => {})
-    if (info.filename === CONTENT_FILENAME) enqueue({ kind: 'content', name, stream: file })
-    else enqueue({ kind: 'file', name, filename: info.filename ?? '', type: info.mimeType, stream: file })
-  })
+  }
+  parser.on('field', (name, value, info) =>
+    attempt(() => takeField(name, value, info.nameTruncated || info.valueTruncated)),
+  )
+  parser.on('file', (name, file, info) => attempt(() => takeFile(name, file, info)))
   parser.on('partsLimit', () => fail(errors.invalidRequest(`The form has more than ${MAX_PARTS} parts.`)))
   parser.on('error', (error) => fail(malformed(error)))
   parser.on('close', () => previous.then(resolve, () => {}))
@@ -80,6 +86,14 @@ function openParser(headers: Readonly<Record<string, string>>): busboy.Busboy {
   } catch (error) {
     throw malformed(error)
   }
+}
+
+/** Busboy hands on a part without one, whatever its types say. */
+function checkName(name: string | undefined): void {
+  if (name === undefined)
+    throw errors.invalidRequest(
+      'A part of the form has no name. Each needs one, as in Content-Disposition: form-data; name="file".',
+    )
 }
 
 function tooManyFields(): ApiError {
