@@ -16,7 +16,7 @@ interface Row extends LoopDelay {
 }
 
 const rows: Row[] = []
-let circumstances: () => Circumstances
+let circumstances: () => Promise<Circumstances>
 
 /** Reading begins anew: what a start or another test did is not this one's. */
 beforeEach(async () => {
@@ -26,7 +26,7 @@ beforeEach(async () => {
 
 afterEach(async ({ task }) => {
   const delays = await readLoopDelays()
-  const met = circumstances()
+  const met = await circumstances()
   const { isCalm, tooLong } = judge(delays, { ...met, slack: SLACK })
   const stops = STOPS_LOOPS.test(task.file.filepath)
   const judgement = `${stops ? 'stopped on purpose' : isCalm ? 'judged' : 'not judged'}; ${describeCircumstances(met)}`

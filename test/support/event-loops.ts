@@ -76,7 +76,7 @@ export interface Judged {
   readonly tooLong: readonly string[]
 }
 
-/** What is promised, under any of the faults. */
+/** What is promised, under any of the faults: later than a loop that has nothing to do. */
 const MAX_P999_MS = 50
 const MAX_MS = 250
 /** Where some process waits for a processor during more of the time, a loop that waits says little about its work. */
@@ -88,10 +88,10 @@ interface Judging extends Circumstances {
   readonly slack: number
 }
 
-export function judge(delays: readonly LoopDelay[], { pressure = 0, stolen, slack }: Judging): Judged {
+export function judge(delays: readonly LoopDelay[], { pressure = 0, stolen, idle, slack }: Judging): Judged {
   const isCalm = pressure <= CALM_SHARE && isOurs({ stolen })
   const isLong = ({ p999Ms, maxMs, seconds }: LoopDelay): boolean =>
-    maxMs > MAX_MS * slack || (seconds >= MIN_P999_SECONDS && p999Ms > MAX_P999_MS * slack)
+    maxMs - idle.maxMs > MAX_MS * slack || (seconds >= MIN_P999_SECONDS && p999Ms - idle.p999Ms > MAX_P999_MS * slack)
   return { isCalm, tooLong: isCalm ? delays.filter(isLong).map(lineOf) : [] }
 }
 

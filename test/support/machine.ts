@@ -1,11 +1,15 @@
 /** What else a machine had to do while something was measured. */
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
 
 export interface Circumstances {
   /** Part of the time during which processes waited for a processor; undefined where the system does not say. */
   readonly pressure: number | undefined
   /** Part of the processor time wanted here that the host of a virtual machine gave to others. */
   readonly stolen: number
+  /** An event loop that had nothing to do meanwhile: when it was late, everything was. */
+  readonly idle: { readonly p999Ms: number; readonly maxMs: number }
 }
 
 /** Where the host gives more to others, everything stands still at once, and times say little about the work. */
@@ -15,10 +19,24 @@ export function isOurs({ stolen }: Pick<Circumstances, 'stolen'>): boolean {
   return stolen <= MAX_STOLEN_SHARE
 }
 
-/** From now on; the answer says until when. */
-export function watchMachine(): () => Circumstances {
+/** Of what it was before, and so much more: all that can be asked where the processors were not ours. */
+const MAX_FACTOR = 5
+const MAX_EXTRA_MS = 250
+
+/** How long others may wait where the bar is `barMs` and they waited `beforeMs` in peace. */
+export function mayWaitMs(barMs: number, beforeMs: number, circumstances: Circumstances): number {
+  return isOurs(circumstances) ? barMs : Math.max(barMs, beforeMs * MAX_FACTOR + MAX_EXTRA_MS)
+}
+
+/** From now on; until the answer is called, once. */
+export function watchMachine(): () => Promise<Circumstances> {
   const begun = { atMs: performance.now(), waitedMs: waitedMs(), ...processorTicks() }
-  return () => {
+  const idleLoop = new Worker(IDLE_LOOP, { eval: true })
+  idleLoop.unref()
+  return async () => {
+    idleLoop.postMessage('how was it?')
+    const [idle] = (await once(idleLoop, 'message')) as [Circumstances['idle']]
+    await idleLoop.terminate()
     const waited = waitedMs()
     const { used, stolen } = processorTicks()
     const wanted = used - begun.used + stolen - begun.stolen
@@ -28,13 +46,26 @@ export function watchMachine(): () => Circumstances {
           ? undefined
           : (waited - begun.waitedMs) / (performance.now() - begun.atMs),
       stolen: wanted > 0 ? (stolen - begun.stolen) / wanted : 0,
+      idle,
     }
   }
 }
 
-export function describeCircumstances({ pressure = 0, stolen }: Circumstances): string {
-  return `waited ${percent(pressure)}, taken by the host ${percent(stolen)}`
+export function describeCircumstances({ pressure = 0, stolen, idle }: Circumstances): string {
+  const late = `an idle loop late by ${idle.p999Ms.toFixed(0)} and ${idle.maxMs.toFixed(0)} ms`
+  return `waited ${percent(pressure)}, taken by the host ${percent(stolen)}, ${late}`
 }
+
+/** As the planes measure their own (`edge/delay-meter.ts`), in a thread of its own. */
+const IDLE_LOOP = `
+  const { monitorEventLoopDelay } = require('node:perf_hooks')
+  const { parentPort } = require('node:worker_threads')
+  const histogram = monitorEventLoopDelay({ resolution: 10 })
+  histogram.enable()
+  const toMs = (nanoseconds) => Math.max(0, nanoseconds / 1e6 - 10)
+  parentPort.on('message', () =>
+    parentPort.postMessage({ p999Ms: toMs(histogram.percentile(99.9)), maxMs: toMs(histogram.max) }))
+`
 
 function percent(share: number): string {
   return `${Math.round(share * 100)} %`
