@@ -8,7 +8,7 @@ import { describeCircumstances, watchMachine, type Circumstances } from './machi
 
 const SLACK = Number(process.env['FAULT_SLACK'] ?? 1)
 /** Their tests stop loops on purpose. */
-const STOPS_LOOPS = /\/hung[\w-]*\.test\.ts$/
+const STOPS_LOOPS = /\/(?:hung[\w-]*|lifecycle-killed)\.test\.ts$/
 
 interface Row extends LoopDelay {
   readonly test: string
