@@ -15,8 +15,8 @@ export const UNSENT_FLAGS: readonly string[] = ['--experimental-ffi'].filter((fl
   process.allowedNodeEnvironmentFlags.has(flag),
 )
 
-/** Of each connection that the listening `server` accepts: they inherit it. False where the kernel's own bound stays. */
-export function limitUnsent(server: net.Server): boolean {
+/** Of each connection that the listening `server` accepts: they inherit it. Where Node cannot, the kernel's own bound stays. */
+export function limitUnsent(server: net.Server): void {
   const { fd } = (server as unknown as { _handle: { fd: number } })._handle
   const bytes = Buffer.from(Int32Array.of(MAX_UNSENT_BYTES).buffer)
   try {
@@ -24,8 +24,8 @@ export function limitUnsent(server: net.Server): boolean {
     const { functions } = ffi.dlopen(null, {
       setsockopt: { arguments: ['int32', 'int32', 'int32', 'buffer', 'uint32'], return: 'int32' },
     })
-    return functions.setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, bytes, bytes.length) === 0
+    functions.setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, bytes, bytes.length)
   } catch {
-    return false
+    // A Node without it, or one that does not allow it.
   }
 }

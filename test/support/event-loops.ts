@@ -76,7 +76,7 @@ export interface Judged {
   readonly tooLong: readonly string[]
 }
 
-/** What is promised, under any of the faults: later than a loop that has nothing to do. */
+/** What is promised, under any of the faults. */
 const MAX_P999_MS = 50
 const MAX_MS = 250
 /** Where some process waits for a processor during more of the time, a loop that waits says little about its work. */
@@ -84,14 +84,14 @@ const CALM_SHARE = 0.5
 /** Loops are looked at a hundred times a second: of less time, one part in a thousand is the worst alone. */
 const MIN_P999_SECONDS = 10
 
-interface Judging extends Circumstances {
+interface Judging extends Omit<Circumstances, 'idle'> {
   readonly slack: number
 }
 
-export function judge(delays: readonly LoopDelay[], { pressure = 0, stolen, idle, slack }: Judging): Judged {
+export function judge(delays: readonly LoopDelay[], { pressure = 0, stolen, slack }: Judging): Judged {
   const isCalm = pressure <= CALM_SHARE && isOurs({ stolen })
   const isLong = ({ p999Ms, maxMs, seconds }: LoopDelay): boolean =>
-    maxMs - idle.maxMs > MAX_MS * slack || (seconds >= MIN_P999_SECONDS && p999Ms - idle.p999Ms > MAX_P999_MS * slack)
+    maxMs > MAX_MS * slack || (seconds >= MIN_P999_SECONDS && p999Ms > MAX_P999_MS * slack)
   return { isCalm, tooLong: isCalm ? delays.filter(isLong).map(lineOf) : [] }
 }
 

@@ -19,15 +19,6 @@ export function isOurs({ stolen }: Pick<Circumstances, 'stolen'>): boolean {
   return stolen <= MAX_STOLEN_SHARE
 }
 
-/** Of what it was before, and so much more: all that can be asked where the processors were not ours. */
-const MAX_FACTOR = 5
-const MAX_EXTRA_MS = 250
-
-/** How long others may wait where the bar is `barMs` and they waited `beforeMs` in peace. */
-export function mayWaitMs(barMs: number, beforeMs: number, circumstances: Circumstances): number {
-  return isOurs(circumstances) ? barMs : Math.max(barMs, beforeMs * MAX_FACTOR + MAX_EXTRA_MS)
-}
-
 /** From now on; until the answer is called, once. */
 export function watchMachine(): () => Promise<Circumstances> {
   const begun = { atMs: performance.now(), waitedMs: waitedMs(), ...processorTicks() }
