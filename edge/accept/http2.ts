@@ -7,6 +7,7 @@ import type { Exchange, HeaderList } from '../context.ts'
 import { ConnectionExchange, type Connection, type ExchangeHandlers } from './connection.ts'
 import { createHeaderWeight } from './header-weight.ts'
 import { createHttpDate } from './http-date.ts'
+import { inTurns } from './in-turns.ts'
 import { resetConnection } from './raw-socket.ts'
 import { readForm } from './read-form.ts'
 import { IDLE_MS, MAX_HEADER_BYTES } from './timeouts.ts'
@@ -32,8 +33,6 @@ const GOAWAY_GRACE_MS = 1000
  */
 const FLOOD_BYTES = 256_000
 const SESSION_CHECK_MS = 500
-/** Ending one takes a fifth of a millisecond. */
-const ENDED_PER_TURN = 10
 /** Browsers connect ahead, and ask within ten seconds or give the connection up themselves. */
 const FIRST_REQUEST_MS = 15_000
 /** What was sent before the visitor heard of the end still arrives (RFC 9113 §6.8): one long round trip. */
@@ -103,9 +102,12 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
   })
   const sessionCheck = setInterval(() => {
     const askedBy = performance.now() - FIRST_REQUEST_MS
-    endInTurns([...sessions].filter((session) => isFlooding(session) || isMute(session, askedBy)))
+    for (const session of sessions) if (isFlooding(session) || isMute(session, askedBy)) end(session)
   }, SESSION_CHECK_MS)
   sessionCheck.unref()
+  const end = inTurns((session: KnownSession) => session.destroy())
+  const giveUp = inTurns(cutOff)
+  const closeSoon = inTurns(closeGently)
   let draining = false
   server.on('session', (fresh) => {
     const socket = fresh.socket as unknown as KnownSocket
@@ -122,8 +124,8 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
       [kMeter]: meter,
     })
     sessions.add(session)
-    session.setTimeout(IDLE_MS, () => endIdle(session))
-    session[kConnection].lane.whenStalled(() => endIdle(session))
+    session.setTimeout(IDLE_MS, () => endIdle(session, giveUp))
+    session[kConnection].lane.whenStalled(() => endIdle(session, giveUp))
     session.setLocalWindowSize(SESSION_WINDOW_BYTES)
     session.on('close', () => sessions.delete(session))
     if (draining) closeGently(session)
@@ -150,7 +152,7 @@ export function createHttp2Side({ onExchange, onAnswer }: ExchangeHandlers): Htt
     },
     drain() {
       draining = true
-      for (const session of sessions) closeGently(session)
+      for (const session of sessions) closeSoon(session)
     },
     destroy() {
       for (const session of sessions) session.destroy()
@@ -171,12 +173,6 @@ function isFlooding(session: KnownSession): boolean {
   return !isQuiet && !isAsking
 }
 
-/** Hundreds may be due at the same check; others are answered in between. */
-function endInTurns(sessions: readonly KnownSession[]): void {
-  for (const session of sessions.slice(0, ENDED_PER_TURN)) session.destroy()
-  if (sessions.length > ENDED_PER_TURN) setImmediate(endInTurns, sessions.slice(ENDED_PER_TURN))
-}
-
 /** PINGs alone keep no connection. */
 function isMute(session: KnownSession, askedBy: number): boolean {
   const { hasAsked, startedAt } = session[kMeter]
@@ -191,16 +187,18 @@ function closeGently(session: http2.ServerHttp2Session): void {
 }
 
 /** Silent for too long: GOAWAY. A reader who stopped reading is cut off; what control answers may take its time. */
-function endIdle(session: KnownSession): void {
+function endIdle(session: KnownSession, giveUp: (session: KnownSession) => void): void {
   if (session.destroyed) return
   session.close()
   if (session[kProxied] > 0) return
+  setTimeout(giveUp, GOAWAY_GRACE_MS, session).unref()
+}
+
+/** Destroying a session that was asked to close waits for what is queued: with a reader who stopped, for ever. */
+function cutOff(session: KnownSession): void {
   const { socket } = session[kMeter]
-  // Destroying a session that was asked to close waits for what is queued: with a reader who stopped, for ever.
-  setTimeout(() => {
-    session.destroy()
-    resetConnection(socket)
-  }, GOAWAY_GRACE_MS).unref()
+  session.destroy()
+  resetConnection(socket)
 }
 
 interface Http2Context extends Pick<ExchangeHandlers, 'onAnswer'> {

@@ -18,6 +18,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { giveBack } from '../../shared/blobs/lent-chunks.ts'
+import { inTurns } from './in-turns.ts'
 import { rawSocketOf } from './raw-socket.ts'
 import { createSendQueues, type Queues, type SendQueues } from './send-queues.ts'
 import { STALLED_CHECK_MS } from './timeouts.ts'
@@ -92,10 +93,12 @@ export function createOutgoing({
   }, checkMs / CHECK_GROUPS)
   checks.unref()
 
+  const judge = inTurns(({ lane, queues }: { lane: CountedLane; queues: Queues | undefined }) => lane.judge(queues))
+
   async function check(quiet: readonly CountedLane[]): Promise<void> {
     if (quiet.length === 0) return
     const queues = await sendQueues.read()
-    for (const lane of quiet) lane.judge(queues)
+    for (const lane of quiet) judge({ lane, queues })
   }
 
   return {

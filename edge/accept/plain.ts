@@ -7,7 +7,7 @@ import type { ReceivedRequest } from '../../shared/received-request.ts'
 import { endAfterAnswer, hasBody } from './http1/close-in-stages.ts'
 import { hostOf, splitAbsoluteForm } from './http1/node-exchange.ts'
 import type { NetworkLimits } from './limits.ts'
-import { HEADERS_MS, IDLE_MS, MAX_HEADER_BYTES } from './timeouts.ts'
+import { CHECK_SLOW_MS, HEADERS_MS, IDLE_MS, MAX_HEADER_BYTES } from './timeouts.ts'
 
 const CHALLENGE_PREFIX = '/.well-known/acme-challenge/'
 const REQUEST_MS = 20_000
@@ -30,6 +30,7 @@ export function createPlainListener({ challenge, publicPort, limits }: PlainList
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: HEADERS_MS,
     requestTimeout: REQUEST_MS,
+    connectionsCheckingInterval: CHECK_SLOW_MS,
     requireHostHeader: false,
   })
   server.timeout = IDLE_MS

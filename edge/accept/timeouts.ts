@@ -4,6 +4,8 @@
 export const HANDSHAKE_MS = 10_000
 /** From the first byte of a request to the end of its headers. */
 export const HEADERS_MS = 10_000
+/** How often to look for requests that take longer. Seldom, it would find a thousand at once, and end them in one turn. */
+export const CHECK_SLOW_MS = 100
 /** A whole request with its body; a large upload over a thin line is legitimate. */
 export const REQUEST_MS = 3_600_000
 /** Nothing at all on a connection. */

@@ -5,8 +5,9 @@ import type { TLSSocket } from 'node:tls'
 import type { ReceivedRequest } from '../../../shared/received-request.ts'
 import type { Connection, ExchangeHandlers } from '../connection.ts'
 import { createHttpDate } from '../http-date.ts'
+import { inTurns } from '../in-turns.ts'
 import { resetConnection } from '../raw-socket.ts'
-import { HEADERS_MS, IDLE_MS, KEEP_ALIVE_MS, MAX_HEADER_BYTES, REQUEST_MS } from '../timeouts.ts'
+import { CHECK_SLOW_MS, HEADERS_MS, IDLE_MS, KEEP_ALIVE_MS, MAX_HEADER_BYTES, REQUEST_MS } from '../timeouts.ts'
 import { createAnswerHeads } from './answer-head.ts'
 import { isEnding } from './close-in-stages.ts'
 import { DirectConnection, type DirectContext } from './direct.ts'
@@ -14,7 +15,6 @@ import { NodeExchange } from './node-exchange.ts'
 import { Pipeline } from './pipelined.ts'
 import { refuse } from './refuse.ts'
 
-const CHECK_TIMEOUTS_MS = 2000
 const MAX_HEADER_LINES = 128
 
 export interface Http1Side {
@@ -33,13 +33,14 @@ export interface Http1Handlers extends ExchangeHandlers {
 export function createHttp1Side({ onExchange, onAnswer, isService }: Http1Handlers): Http1Side {
   const taken = new Map<object, DirectConnection>()
   const pipelines = new WeakMap<object, Pipeline>()
+  const endSoon = inTurns((reading: DirectConnection) => reading.endIfIdle())
   let draining = false
   const server = http.createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: HEADERS_MS,
     requestTimeout: REQUEST_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    connectionsCheckingInterval: CHECK_TIMEOUTS_MS,
+    connectionsCheckingInterval: CHECK_SLOW_MS,
     // classify answers a missing or repeated Host itself, with a page.
     requireHostHeader: false,
   })
@@ -96,7 +97,7 @@ export function createHttp1Side({ onExchange, onAnswer, isService }: Http1Handle
     },
     drain() {
       draining = true
-      for (const reading of taken.values()) reading.endIfIdle()
+      for (const reading of taken.values()) endSoon(reading)
       server.closeIdleConnections()
     },
     destroy() {
