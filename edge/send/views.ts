@@ -67,6 +67,9 @@ const MAX_AGENT_CHARS = 500
 /** A person who opened the page: not a program, not a prefetch, not a script or a frame that fetches it. */
 export function isView(exchange: Exchange): boolean {
   if (exchange.method !== 'GET') return false
+  // Most of what is no view is told apart here.
+  const agent = exchange.header('user-agent') ?? ''
+  if (agent.length > MAX_AGENT_CHARS || !BROWSER.test(agent)) return false
   const mode = exchange.header('sec-fetch-mode')
   if (mode !== undefined && mode !== 'navigate') return false
   const destination = exchange.header('sec-fetch-dest')
@@ -77,8 +80,7 @@ export function isView(exchange: Exchange): boolean {
     isPrefetch(exchange.header('x-moz'))
   )
     return false
-  const agent = exchange.header('user-agent') ?? ''
-  return agent.length <= MAX_AGENT_CHARS && BROWSER.test(agent) && !BOTS.test(agent)
+  return !BOTS.test(agent)
 }
 
 function isPrefetch(purpose: string | undefined): boolean {

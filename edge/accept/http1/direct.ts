@@ -60,6 +60,7 @@ export class DirectConnection {
     socket.setTimeout(HEADERS_MS)
     socket.on('timeout', this.#onTimeout)
     socket.on('data', this.#onData)
+    readsByItself(socket, true)
   }
 
   endIfIdle(): void {
@@ -86,24 +87,26 @@ export class DirectConnection {
       return void this.#socket.pause()
     }
     const head = readRequestHead(bytes)
-    if (head === undefined || this.#isForControl(head.host)) return this.#handOver(bytes)
+    if (head === undefined || !this.#isForDrop(head.host)) return this.#handOver(bytes)
     if (!this.#hasAsked) this.#socket.setTimeout(IDLE_MS)
     this.#hasAsked = true
     this.#isBusy = true
-    this.#context.onExchange(new DirectExchange(head, this, this.#context.onAnswer))
+    // The very text of the request before, which all look-ups know already.
+    this.#context.onExchange(new DirectExchange(head, this.#host, this, this.#context.onAnswer))
   }
 
-  #isForControl(host: string): boolean {
-    if (host === this.#host) return false
-    if (this.#context.isService(host)) return true
+  #isForDrop(host: string): boolean {
+    if (host === this.#host) return true
+    if (this.#context.isService(host)) return false
     this.#host = host
-    return false
+    return true
   }
 
   #handOver(bytes: Buffer): void {
     this.#isHandedOver = true
     this.#socket.off('data', this.#onData)
     this.#socket.off('timeout', this.#onTimeout)
+    readsByItself(this.#socket, false)
     this.#context.handOver(this.#socket, bytes)
   }
 
@@ -116,6 +119,8 @@ export class DirectConnection {
   write(status: number, headers: HeaderList, body: Buffer | undefined): void {
     const { lane } = this.connection
     if (body !== undefined && !lane.hasRoomFor(body.length)) return lane.end(this.open(status, headers), body)
+    const whole = body && !this.#context.isDraining() ? this.#context.heads.whole(status, headers, body) : undefined
+    if (whole !== undefined) return this.#send(whole.length, whole)
     const head = this.#headOf(status, headers)
     if (body === undefined) return this.#send(head[0].length + head[1].length, Buffer.concat(head))
     const length = head[0].length + head[1].length + body.length
@@ -169,25 +174,32 @@ export class DirectConnection {
   }
 }
 
+/**
+ * Whether a stream looks for more after each chunk, in a turn of its own. What comes from a connection comes by itself:
+ * node:http and node:http2 do without in the same way, by the flag that says that the stream is looking already.
+ */
+function readsByItself(socket: TLSSocket, isSo: boolean): void {
+  const { _readableState: state } = socket as unknown as { readonly _readableState: { readingMore: boolean } }
+  state.readingMore = isSo
+}
+
 class DirectExchange extends ConnectionExchange implements Exchange {
   readonly method: 'GET' | 'HEAD'
   readonly target: string
+  readonly authority: string
   readonly #head: RequestHead
   readonly #direct: DirectConnection
   readonly #onAnswer: ExchangeHandlers['onAnswer']
   #isAnswered = false
 
-  constructor(head: RequestHead, direct: DirectConnection, onAnswer: ExchangeHandlers['onAnswer']) {
+  constructor(head: RequestHead, authority: string, direct: DirectConnection, onAnswer: ExchangeHandlers['onAnswer']) {
     super(direct.connection)
     this.method = head.method
     this.target = head.target
+    this.authority = authority
     this.#head = head
     this.#direct = direct
     this.#onAnswer = onAnswer
-  }
-
-  get authority(): string {
-    return this.#head.host
   }
 
   get isAnswered(): boolean {
