@@ -1,4 +1,4 @@
-/** Below TLS: the socket on which limits are counted, and which alone can be ended without the visitor's consent. */
+/** What Node's types do not show of a connection: the socket below TLS, on which limits are counted, and what ends or reads it. */
 import type net from 'node:net'
 import type { TLSSocket } from 'node:tls'
 
@@ -21,4 +21,13 @@ export function resetConnection(socket: TLSSocket): void {
 export function stopReading(socket: TLSSocket): void {
   const { _handle: handle } = rawSocketOf(socket) as unknown as { _handle: { readStop(): void } | null }
   handle?.readStop()
+}
+
+/**
+ * Whether a stream looks for more after each chunk, in a turn of its own. What comes from a connection comes by itself:
+ * node:http and node:http2 do without in the same way, by the flag that says that the stream is looking already.
+ */
+export function readsByItself(socket: TLSSocket, isSo: boolean): void {
+  const { _readableState: state } = socket as unknown as { readonly _readableState: { readingMore: boolean } }
+  state.readingMore = isSo
 }

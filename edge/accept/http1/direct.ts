@@ -14,6 +14,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import type { Exchange, HeaderList } from '../../context.ts'
 import { ConnectionExchange, type Connection, type ExchangeHandlers } from '../connection.ts'
+import { readsByItself } from '../raw-socket.ts'
 import { HEADERS_MS, IDLE_MS } from '../timeouts.ts'
 import type { AnswerHeads } from './answer-head.ts'
 import { readRequestHead, type RequestHead } from './request-head.ts'
@@ -172,15 +173,6 @@ export class DirectConnection {
     this.#read(bytes)
     this.#socket.resume()
   }
-}
-
-/**
- * Whether a stream looks for more after each chunk, in a turn of its own. What comes from a connection comes by itself:
- * node:http and node:http2 do without in the same way, by the flag that says that the stream is looking already.
- */
-function readsByItself(socket: TLSSocket, isSo: boolean): void {
-  const { _readableState: state } = socket as unknown as { readonly _readableState: { readingMore: boolean } }
-  state.readingMore = isSo
 }
 
 class DirectExchange extends ConnectionExchange implements Exchange {
