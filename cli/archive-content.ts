@@ -3,7 +3,7 @@
  * unwraps and the secrets that it keeps back. Nothing is unpacked to disk: contents are hashed and forgotten.
  */
 import { createHash } from 'node:crypto'
-import { extractEntries } from '../control/drops/publishing/archive/extract.ts'
+import { extractEntries, verifyEntries } from '../control/drops/publishing/archive/extract.ts'
 import { inspectArchive } from '../control/drops/publishing/archive/gate.ts'
 import { unwrapFolder } from '../control/drops/publishing/intake/bundle.ts'
 import { siftSecrets } from '../control/drops/publishing/intake/withhold.ts'
@@ -24,18 +24,14 @@ export async function readArchive(file: string, allowSecrets: boolean): Promise<
     const store = createForgetfulStore()
     // How much the plan takes is the service's to say.
     const entries = await inspectArchive(file, Number.POSITIVE_INFINITY)
-    const { stored, rejection } = await extractEntries(store, file, entries)
-    if (rejection !== undefined) throw refusal(rejection, 'archive_rejected')
+    await verifyEntries(file, entries)
+    const stored = await extractEntries(store, file, entries)
     const found = zip(entries, stored).map(([{ path }, { hash, size }]) => ({ path, hash, size }))
     const { files, blocked } = await siftSecrets(store, unwrapFolder(found), allowSecrets ? 'allow' : 'withhold')
     return { files: files.map(({ path, size, hash }) => ({ path, size, sha256: hash })), blocked }
   } catch (error) {
-    throw error instanceof ApiError ? refusal(error.message, error.code) : error
+    throw error instanceof ApiError ? new CliError(error.message, exitCodes.failed, error.code) : error
   }
-}
-
-function refusal(message: string, code: string): CliError {
-  return new CliError(message, exitCodes.failed, code)
 }
 
 /** Says what a content is called and keeps none, except what may be a key. */

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import zlib from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { PreparedVersion } from '../../control/drops/publishing/contract.ts'
@@ -48,6 +50,33 @@ describe('hostile archives are refused, named, and leave nothing behind', () => 
     // oxlint-disable-next-line no-control-regex -- no control character may reach a log or a terminal
     expect((refusal as Error).message).not.toMatch(/[\u0000-\u001f]/)
     expect(await fixture.leftovers()).toEqual(before)
+  })
+})
+
+describe('nothing of an archive is stored before all of it has been checked', () => {
+  const files = (bytes: number): RawEntry[] =>
+    Array.from({ length: 8 }, (_, index) => ({
+      name: `${index}.bin`,
+      data: Buffer.concat([randomBytes(16), Buffer.alloc(bytes)]),
+    }))
+
+  test.each([
+    ['small files', files(2_000)],
+    ['files that are inflated in pieces', files(4_100_000)],
+  ])('%s, of which the last one lies', async (_, entries) => {
+    const untouched = await startPublishing()
+    try {
+      const intake = untouched.publishing.receive({ owner: OWNER, capBytes: 100_000_000 })
+      const lie: RawEntry = { ...entries[0]!, name: 'last', crc32: 1 }
+      await expect(intake.addZip(chunksOf(rawZip([INDEX, ...entries, lie])))).rejects.toMatchObject({
+        code: 'archive_rejected',
+        message: expect.stringContaining('"last" has a wrong checksum') as string,
+      })
+      await intake.abort()
+      expect(existsSync(untouched.storeDir)).toBe(false)
+    } finally {
+      await untouched.close()
+    }
   })
 })
 

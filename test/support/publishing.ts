@@ -10,6 +10,8 @@ import { openBlobStore } from '../../shared/blobs/open.ts'
 export interface PublishingFixture {
   readonly publishing: Publishing
   readonly blobs: BlobStore
+  /** Where the store has its folders, from the first byte that it was given. */
+  readonly storeDir: string
   /** Every file below the store and the scratch folder. */
   leftovers(): Promise<string[]>
   close(): Promise<void>
@@ -17,12 +19,14 @@ export interface PublishingFixture {
 
 export async function startPublishing(options: { markdownTimeoutMs?: number } = {}): Promise<PublishingFixture> {
   const root = await mkdtemp(path.join(os.tmpdir(), 'dropway-publishing-'))
-  const blobStore = { url: `file:${path.join(root, 'blobs')}` }
+  const storeDir = path.join(root, 'blobs')
+  const blobStore = { url: `file:${storeDir}` }
   const blobs = openBlobStore(blobStore)
   const publishing = createPublishing({ blobs, blobStore, scratchDir: path.join(root, 'scratch'), ...options })
   return {
     publishing,
     blobs,
+    storeDir,
     leftovers: async () => {
       const found = await readdir(root, { recursive: true, withFileTypes: true })
       return found

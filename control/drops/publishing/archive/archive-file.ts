@@ -73,7 +73,7 @@ export class ArchiveFile extends yauzl.RandomAccessReader {
   }
 
   /** The same buffer again and again: `use` must be done with it when it resolves. */
-  async eachChunk(start: number, end: number, use: (chunk: Buffer) => Promise<void>): Promise<void> {
+  async eachChunk(start: number, end: number, use: (chunk: Buffer) => Promise<void> | void): Promise<void> {
     const buffer = Buffer.allocUnsafe(WINDOW_BYTES)
     for (let at = start; at < end;) {
       const count = readSync(this.#descriptor, buffer, 0, Math.min(WINDOW_BYTES, end - at), at)

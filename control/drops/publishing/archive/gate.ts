@@ -6,7 +6,7 @@
  * 2. a name is one that we would publish (paths.ts), and appears once;
  * 3. an entry is a plain file or a folder: no links, devices, encryption or unusual compression;
  * 4. the local header says the same as the directory, and no two entries share bytes;
- * 5. the announced sizes fit the plan. extract.ts holds every entry to its announced size and checksum.
+ * 5. the announced sizes fit the plan. extract.ts holds every entry to its announced size and checksum before it stores one.
  */
 import yauzl, { type Entry, type LocalFileHeader, type ZipFile } from 'yauzl'
 import { ApiError, errors } from '../../../../shared/errors.ts'

@@ -102,15 +102,11 @@ export function createIntake({
   async function unpack(archive: string): Promise<void> {
     const entries = await workers.inspect(archive, capBytes)
     const batches = batchesOf(entries, (entry) => entry.size)
-    const results = await inParallel(batches, workers.width, async (batch) => {
-      const result = await workers.extract(archive, batch)
-      for (const blob of result.stored) remember(blob)
-      return result
-    })
-    const rejection = results.find((result) => result.rejection !== undefined)?.rejection
-    if (rejection !== undefined) throw errors.archiveRejected(rejection)
-    const stored = results.flatMap((result) => result.stored)
-    for (const [{ path, size }, { hash }] of zip(entries, stored)) files.push({ path, hash, size })
+    await inParallel(batches, workers.width, (batch) => workers.verify(archive, batch))
+    const stored = await inParallel(batches, workers.width, async (batch) =>
+      (await workers.extract(archive, batch)).map(remember),
+    )
+    for (const [{ path, size }, { hash }] of zip(entries, stored.flat())) files.push({ path, hash, size })
   }
 
   async function addZip(bytes: AsyncIterable<Uint8Array>): Promise<void> {

@@ -5,7 +5,7 @@ import { directCalls } from '../../../../shared/blobs/file-calls.ts'
 import { openBlobStore } from '../../../../shared/blobs/open.ts'
 import { analyse } from '../analysis/analyse.ts'
 import { inspectArchive } from '../archive/gate.ts'
-import { extractEntries } from '../archive/extract.ts'
+import { extractEntries, verifyEntries } from '../archive/extract.ts'
 import { writeReport } from '../analysis/report.ts'
 import { readSiteRules } from '../manifest/site-rules.ts'
 import type { ContentJob, ContentWorkerData } from './jobs.ts'
@@ -26,6 +26,8 @@ serveJobs((job: ContentJob): Promise<unknown> => {
       return Promise.all(job.files.map((file) => analyse(blobs, file)))
     case 'inspect':
       return inspectArchive(job.archive, job.capBytes)
+    case 'verify':
+      return verifyEntries(job.archive, job.entries)
     case 'extract':
       return extractEntries(blobs, job.archive, job.entries)
     case 'rules':

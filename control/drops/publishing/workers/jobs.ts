@@ -16,6 +16,8 @@ export type ContentJob =
   | { readonly kind: 'analyse'; readonly files: readonly AnalysisRequest[] }
   /** Walks the directory of an archive and checks every name and size; nothing is inflated yet. */
   | { readonly kind: 'inspect'; readonly archive: string; readonly capBytes: number }
+  /** Inflates the entries, and keeps nothing. */
+  | { readonly kind: 'verify'; readonly archive: string; readonly entries: readonly ArchiveEntry[] }
   | { readonly kind: 'extract'; readonly archive: string; readonly entries: readonly ArchiveEntry[] }
   /** Reads and parses the rule files of a site. */
   | { readonly kind: 'rules'; readonly files: RuleFiles }

@@ -1,9 +1,9 @@
 /** Everything that publishing does off the event loop, as plain async functions. */
 import { availableParallelism } from 'node:os'
+import type { StoredBlob } from '../../../../shared/blobs/blob-store.ts'
 import type { BlobStoreLocation } from '../../../../shared/blobs/open.ts'
 import { errors, type ApiError } from '../../../../shared/errors.ts'
 import type { AnalysisRequest } from '../analysis/analyse.ts'
-import type { ExtractResult } from '../archive/extract.ts'
 import type { ArchiveEntry } from '../archive/gate.ts'
 import type { RenderedPage } from '../markdown/markdown.ts'
 import { quotePath } from '../../../../shared/quoted-path.ts'
@@ -49,7 +49,9 @@ export interface UploadWorkers {
   renderMarkdown(job: MarkdownJob): Promise<RenderedPage>
   analyse(files: readonly AnalysisRequest[]): Promise<AnalyseResult>
   inspect(archive: string, capBytes: number): Promise<InspectResult>
-  extract(archive: string, entries: readonly ArchiveEntry[]): Promise<ExtractResult>
+  /** Throws when an entry is not what the archive says. */
+  verify(archive: string, entries: readonly ArchiveEntry[]): Promise<void>
+  extract(archive: string, entries: readonly ArchiveEntry[]): Promise<readonly StoredBlob[]>
   readRules(files: RuleFiles): Promise<SiteRules>
   /** Never fails: a report that cannot be written in time says so. */
   report(input: ReportInput): Promise<LinkReport>
@@ -114,6 +116,10 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
   function forUpload(owner: string, signal?: AbortSignal): UploadWorkers {
     const run = <Result>(pool: WorkerPool, job: ContentJob, timeoutMs = CONTENT_TIMEOUT_MS): Promise<Result> =>
       pool.run<Result>(job, { timeoutMs, owner, signal })
+    const unpack = <Result>(job: ContentJob): Promise<Result> =>
+      run<Result>(unpacking, job).catch((error: unknown) => {
+        throw contentError(error, 'The archive cannot be unpacked in the time and memory that we have for it.')
+      })
     return {
       width,
       renderMarkdown: async (job) => {
@@ -132,10 +138,8 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
         run<InspectResult>(unpacking, { kind: 'inspect', archive, capBytes }).catch((error: unknown) => {
           throw contentError(error, 'The archive cannot be read in the time and memory that we have for it.')
         }),
-      extract: (archive, entries) =>
-        run<ExtractResult>(unpacking, { kind: 'extract', archive, entries }).catch((error: unknown) => {
-          throw contentError(error, 'The archive cannot be unpacked in the time and memory that we have for it.')
-        }),
+      verify: (archive, entries) => unpack<void>({ kind: 'verify', archive, entries }),
+      extract: (archive, entries) => unpack<readonly StoredBlob[]>({ kind: 'extract', archive, entries }),
       readRules: (files) =>
         run<SiteRules>(content, { kind: 'rules', files }, RULES_TIMEOUT_MS).catch((error: unknown) => {
           throw contentError(error, 'The rules in _redirects and _headers take too long to check. Use fewer of them.')
