@@ -11,6 +11,7 @@ import type { VisitorIps } from './address.ts'
 import { Connection, type ConnectionContext } from './connection.ts'
 import { createHttp1Side, type Http1Handlers } from './http1/http1.ts'
 import { createHttp2Side } from './http2.ts'
+import { inTurns } from './in-turns.ts'
 import type { Network, NetworkLimits } from './limits.ts'
 import { createOutgoing } from './outgoing.ts'
 import { rawSocketOf } from './raw-socket.ts'
@@ -89,6 +90,10 @@ export function createTlsListener(dependencies: TlsListenerDependencies): TlsLis
     else http1.take(socket, connection)
   })
 
+  // A handshake takes a millisecond of slow processors, and hundreds may come in one turn.
+  const shakeHands = inTurns((socket: net.Socket) => {
+    if (!socket.destroyed) tlsServer.emit('connection', socket)
+  })
   const server = net.createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: IDLE_MS }, (socket) => {
     const peer = normaliseIp(socket.remoteAddress ?? '')
     const network = limits.of(peer)
@@ -100,7 +105,7 @@ export function createTlsListener(dependencies: TlsListenerDependencies): TlsLis
     socket.once('close', () => void (network.connections -= 1))
     socket.on('error', () => socket.destroy())
     visitors.set(socket, { peer, network })
-    tlsServer.emit('connection', socket)
+    shakeHands(socket)
   })
 
   return {

@@ -24,8 +24,8 @@ export function stopReading(socket: TLSSocket): void {
 }
 
 /**
- * Whether a stream looks for more after each chunk, in a turn of its own. What comes from a connection comes by itself:
- * node:http and node:http2 do without in the same way, by the flag that says that the stream is looking already.
+ * A stream looks for more after each chunk, in a turn of its own. What comes from a connection comes by itself, and needs no
+ * such look: node:http and node:http2 do without in the same way, by the flag that says that the stream is looking already.
  */
 export function readsByItself(socket: TLSSocket, isSo: boolean): void {
   const { _readableState: state } = socket as unknown as { readonly _readableState: { readingMore: boolean } }
