@@ -8,10 +8,12 @@ import { LRUCache } from 'lru-cache'
 import { limitKeyOfIp } from '../../shared/ip.ts'
 import type { Exchange, SeenPage } from '../context.ts'
 
-/** Visitors reported to the primary already; a forgotten one is reported again, and not counted again. */
+/** Views reported to the primary already; a forgotten one is reported again, and not counted again. */
 const MAX_TOLD = 20_000
+const MAX_TOLD_CHARS = 8_000_000
 
 export interface Views {
+  /** Once per page, visitor and day; what calls itself a machine is no visitor. */
   count(view: View, nowMs: number): void
   /** What was seen since the last call. */
   take(): SeenPage[]
@@ -29,7 +31,11 @@ export function createViews(): Views {
   let seen: SeenPage[] = []
   let day = ''
   let dayEndsAt = 0
-  const told = new LRUCache<string, true>({ max: MAX_TOLD })
+  const told = new LRUCache<string, true>({
+    max: MAX_TOLD,
+    maxSize: MAX_TOLD_CHARS,
+    sizeCalculation: (_, view) => view.length,
+  })
   return {
     count({ siteId, page, ip, agent }, nowMs) {
       if (nowMs >= dayEndsAt) {
@@ -37,11 +43,11 @@ export function createViews(): Views {
         told.clear()
       }
       const network = limitKeyOfIp(ip)
+      const view = `${siteId}|${network}|${page}|${agent}`
+      if (told.has(view) || BOTS.test(agent)) return
+      told.set(view, true)
       // Who it was does not matter.
-      const visitor = hash('sha256', `${siteId}|${network}|${page}|${agent}`, 'base64url').slice(0, 22)
-      if (told.has(visitor)) return
-      told.set(visitor, true)
-      seen.push([`${siteId}|${day}`, network, visitor])
+      seen.push([`${siteId}|${day}`, network, hash('sha256', view, 'base64url').slice(0, 22)])
     },
     take() {
       const taken = seen
@@ -64,7 +70,7 @@ const BROWSER = /^Mozilla\/\d/
 /** No browser's name is longer. */
 const MAX_AGENT_CHARS = 500
 
-/** A person who opened the page: not a program, not a prefetch, not a script or a frame that fetches it. */
+/** Opened like a page in a browser: not by a program, a prefetch, a script or a frame. Bots are told apart by `count`. */
 export function isView(exchange: Exchange): boolean {
   if (exchange.method !== 'GET') return false
   // Most of what is no view is told apart here.
@@ -74,13 +80,11 @@ export function isView(exchange: Exchange): boolean {
   if (mode !== undefined && mode !== 'navigate') return false
   const destination = exchange.header('sec-fetch-dest')
   if (destination !== undefined && destination !== 'document') return false
-  if (
+  return !(
     isPrefetch(exchange.header('sec-purpose')) ||
     isPrefetch(exchange.header('purpose')) ||
     isPrefetch(exchange.header('x-moz'))
   )
-    return false
-  return !BOTS.test(agent)
 }
 
 function isPrefetch(purpose: string | undefined): boolean {

@@ -33,3 +33,10 @@ test('an IPv6 network is one, whatever its address', () => {
   for (let host = 0; host < 500; host++) views.count({ ...view, ip: `2001:db8::${host.toString(16)}` }, NOON)
   expect(visitors.count(views.take())).toEqual([['st_1|2027-01-01', 1]])
 })
+
+test('what calls itself a machine is no visitor, however often it comes', () => {
+  const [views, visitors] = [createViews(), createVisitors()]
+  const agent = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'
+  for (let time = 0; time < 3; time++) views.count({ ...view, agent }, NOON)
+  expect(visitors.count(views.take())).toEqual([])
+})
