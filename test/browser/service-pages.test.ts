@@ -1,5 +1,4 @@
 /** Pages that a public service has: found from every page, readable for everyone, the operator's words before ours. */
-import { readFileSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Browser } from 'playwright-core'
@@ -7,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seriousViolations } from '../support/accessibility.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { keepScreenshot, openVisitor } from '../support/dashboard-visitor.ts'
+import { freeze } from '../support/processes.ts'
 import { startStack, type OwnStack } from '../support/stack.ts'
 
 const PAGES = ['/terms', '/privacy', '/imprint', '/help', '/status']
@@ -99,22 +99,14 @@ test('the status says what is away, also when that is the database', async () =>
     parts: expect.arrayContaining([{ name: 'Published drops', state: 'ok', detail: 'The edge answers.' }]),
   })
   expect((await stack.fetch('/status')).text()).toContain('Everything works')
-  const frozen = postgresProcesses()
-  for (const pid of frozen) process.kill(pid, 'SIGSTOP')
+  const goOn = freeze(stack.pids()['postgres']!)
   try {
     await expect.poll(async () => (await status()).state, { timeout: 20_000 }).toBe('away')
     const page = await stack.fetch('/status')
     expect(page.status).toBe(200)
     expect(page.text()).toContain('The database does not answer. What is published stays online.')
   } finally {
-    for (const pid of frozen) process.kill(pid, 'SIGCONT')
+    goOn()
   }
   await expect.poll(async () => (await status()).state, { timeout: 30_000 }).toBe('ok')
 }, 90_000)
-
-/** Each connection has a process of its own. */
-function postgresProcesses(): number[] {
-  const main = stack.pids()['postgres']!
-  const children = readFileSync(`/proc/${main}/task/${main}/children`, 'utf8').trim().split(' ')
-  return [main, ...children.map(Number)]
-}

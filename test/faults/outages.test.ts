@@ -1,7 +1,7 @@
 /** Redis, Postgres or control away, killed or frozen: visitors notice nothing, the API says so soon, all heals itself. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { processTree } from '../support/processes.ts'
+import { freeze } from '../support/processes.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startFleet, type Fleet } from '../support/fleet.ts'
 import { figures, publishUntil, seedDrops, watchDrops } from '../support/faults.ts'
@@ -172,8 +172,7 @@ describe('Postgres', () => {
   })
 
   test('frozen', async () => {
-    const pids = processTree(fleet.postgres.pid)
-    for (const pid of pids) process.kill(pid, 'SIGSTOP')
+    const goOn = freeze(fleet.postgres.pid)
     try {
       const { slowestMs, statuses } = await apiDuring(SECONDS * 1000)
       process.stdout.write(`Postgres frozen: API ${[...statuses].join(', ')}, slowest ${Math.round(slowestMs)} ms\n`)
@@ -181,7 +180,7 @@ describe('Postgres', () => {
       expect(statuses).toContain(503)
       expect(slowestMs).toBeLessThan(API_ANSWER_MS)
     } finally {
-      for (const pid of pids) process.kill(pid, 'SIGCONT')
+      goOn()
     }
     await publishesAgain()
     // What was refused meanwhile did not come through after all.

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { processTree } from '../support/processes.ts'
+import { freeze } from '../support/processes.ts'
 import { openDatabase, transaction, type Pool } from '../../control/ground/database/sql.ts'
 import { createDatabaseWatch, type DatabaseWatch } from '../../control/ground/database/watch.ts'
 import { startPostgres } from '../../control/operations/supervisor/postgres/postgres.ts'
@@ -47,12 +47,11 @@ const write = (note: string) => transaction(sql, (tx) => tx`insert into written 
 const notes = async () => (await sql<{ note: string }[]>`select note from written`).map(({ note }) => note)
 
 async function whileFrozen(work: () => Promise<void>): Promise<void> {
-  const pids = processTree(server.pid)
-  for (const pid of pids) process.kill(pid, 'SIGSTOP')
+  const goOn = freeze(server.pid)
   try {
     await work()
   } finally {
-    for (const pid of pids) process.kill(pid, 'SIGCONT')
+    goOn()
   }
 }
 

@@ -18,10 +18,15 @@ const clients: Redis[] = []
 let now = START_MS
 const clock = { now: () => now }
 
-async function connect(url: string): Promise<Redis> {
+function clientOf(url: string): Redis {
   const redis = new Redis(url, { enableOfflineQueue: false, commandTimeout: 300, lazyConnect: true })
   redis.on('error', () => {})
   clients.push(redis)
+  return redis
+}
+
+async function connect(url: string): Promise<Redis> {
+  const redis = clientOf(url)
   await redis.connect()
   return redis
 }
@@ -99,7 +104,7 @@ describe('with Redis', () => {
 
 describe('without Redis each process counts for itself', () => {
   test('when it was never there', async () => {
-    const redis = new Redis(server.url, { enableOfflineQueue: false, lazyConnect: true })
+    const redis = clientOf(path.join(os.tmpdir(), `${randomUUID()}.sock`))
     await expectSliding(createRateLimiter({ redis, clock }))
   })
 

@@ -1,4 +1,4 @@
-/** Processes of a bench: which core they run on, and how much CPU they took, from the kernel's own count. */
+/** Processes of tests and benches: which core they run on, how much CPU they took by the kernel's own count, how to freeze them. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
@@ -7,8 +7,27 @@ const TICK_MS = 10
 
 /** A process and everything below it. */
 export function processTree(pid: number): number[] {
+  return [pid, ...childrenOf(pid).flatMap(processTree)]
+}
+
+function childrenOf(pid: number): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
-  return [pid, ...(children === '' ? [] : children.split(' ').flatMap((child) => processTree(Number(child))))]
+  return children === '' ? [] : children.split(' ').map(Number)
+}
+
+/** Stops a process, then everything below it: one that stands has no new children. Returns how to let them go on. */
+export function freeze(pid: number): () => void {
+  const stopped: number[] = []
+  const stop = (each: number): void => {
+    process.kill(each, 'SIGSTOP')
+    while (!/[TZ]/.test(stateOf(each))) continue
+    stopped.push(each)
+    for (const child of childrenOf(each)) stop(child)
+  }
+  stop(pid)
+  return () => {
+    for (const each of stopped) process.kill(each, 'SIGCONT')
+  }
 }
 
 export function cpuMs(pid: number): number {
@@ -16,10 +35,18 @@ export function cpuMs(pid: number): number {
 }
 
 function cpuOf(pid: number): number {
-  // The name in parentheses may contain spaces; fields are counted behind it.
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const fields = statOf(pid)
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS
+}
+
+function stateOf(pid: number): string {
+  return statOf(pid)[0]!
+}
+
+/** The name in parentheses may contain spaces; fields are counted behind it. */
+function statOf(pid: number): string[] {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
 export function pinToCore(pid: number, core: number): void {
