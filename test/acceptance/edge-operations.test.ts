@@ -1,6 +1,5 @@
 /** Running an edge: proxying to control, the plain port, views, metrics, limits, crashes and draining. */
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import http2 from 'node:http2'
 import net, { type AddressInfo } from 'node:net'
@@ -9,6 +8,7 @@ import tls from 'node:tls'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { rawH1, requestH2, startEdgeFixture, type EdgeFixture, type RequestOptions } from '../support/edge-fixture.ts'
+import { processTree } from '../support/processes.ts'
 import { solve } from '../support/proof-of-work.ts'
 
 let fixture: EdgeFixture
@@ -360,10 +360,7 @@ test('guesses at a password are counted over all workers together', async () => 
 })
 
 test('a crashed worker is replaced while the port stays open', async () => {
-  const children = readFileSync(`/proc/${fixture.edge.pid}/task/${fixture.edge.pid}/children`, 'utf8')
-    .trim()
-    .split(' ')
-    .map(Number)
+  const children = processTree(fixture.edge.pid).slice(1)
   expect(children).toHaveLength(2)
   process.kill(children[0]!, 'SIGKILL')
   await eventually(async () => {
