@@ -359,6 +359,25 @@ test('guesses at a password are counted over all workers together', async () => 
   expect((await open(solve(challenge!, Number(bits)))).status).toBe(303)
 })
 
+test('an edge that logs every answer writes no query, of a page, a miss, a malformed or a proxied request', async () => {
+  const settings = { REPLICA_DIR: `${fixture.dataDir}/logging`, LOG_LEVEL: 'info', ACCESS_LOG_SAMPLE: '1' }
+  const logging = await fixture.startEdge(settings)
+  try {
+    for (const [host, target] of [
+      ['a.localhost', '/?token=hunter2'],
+      ['a.localhost', '/nowhere?token=hunter2#hunter2'],
+      ['a.localhost', '/%ff?token=hunter2'],
+      ['localhost', '/signin?next=%2F&token=hunter2'],
+    ] as const)
+      await requestH2(logging.httpsPort, fixture.ca(), host, target, {})
+    await eventually(async () => logging.output().split('"msg":"request"').length > 4)
+  } finally {
+    await logging.stop()
+  }
+  expect(logging.output()).toContain('"path":"/nowhere"')
+  expect(logging.output()).not.toContain('hunter2')
+})
+
 test('a crashed worker is replaced while the port stays open', async () => {
   const children = processTree(fixture.edge.pid).slice(1)
   expect(children).toHaveLength(2)
