@@ -10,7 +10,7 @@ let stack: Stack
 
 beforeAll(async () => {
   ;[cli, stack] = await Promise.all([openCli(), sharedStack()])
-}, 120_000)
+})
 afterAll(() => cli.remove())
 
 test.each<[SignIn, Place]>([

@@ -29,7 +29,6 @@ describe('a running stack', () => {
 
   test.each<ProcessName>(['control', 'redis', 'postgres', 'edge'])(
     'kill -9 of %s: it comes back, visitors and acknowledged publishes are unharmed',
-    { timeout: 60_000 },
     async (victim) => {
       const standing = await stack.publish(account, '<p>standing</p>')
       const visitors = startVisitors(stack, standing.slug)
@@ -79,43 +78,36 @@ describe('a running stack', () => {
   })
 })
 
-test(
-  'quiet when idle; a stop leaves no process; starts after a stop and after a kill lose nothing',
-  { timeout: 90_000 },
-  async () => {
-    // A path too long for a unix socket, which must be no hindrance.
-    const home = await mkdtemp(path.join(os.tmpdir(), 'dropway-test-long-'))
-    const stack = await startStack({
-      npm: true,
-      env: { DATA_DIR: path.join(home, 'd'.repeat(100), 'e'.repeat(40)) },
-    })
-    await sleep(2500)
-    expect(stack.output.at(-1)).toBe(`ready ${stack.baseUrl}`)
+test('quiet when idle; a stop leaves no process; starts after a stop and after a kill lose nothing', async () => {
+  // A path too long for a unix socket, which must be no hindrance.
+  const home = await mkdtemp(path.join(os.tmpdir(), 'dropway-test-long-'))
+  const stack = await startStack({
+    npm: true,
+    env: { DATA_DIR: path.join(home, 'd'.repeat(100), 'e'.repeat(40)) },
+  })
+  await sleep(2500)
+  expect(stack.output.at(-1)).toBe(`ready ${stack.baseUrl}`)
 
-    const account = await stack.createAccount()
-    const site = await stack.publish(account, '<p>first</p>')
-    const stopped = await descendants(stack.pids()['supervisor']!)
-    expect(stopped.length).toBeGreaterThan(5)
-    await stack.restart()
-    for (const pid of stopped) expect(await isDead(pid)).toBe(true)
-    expect((await stack.visit(site.slug)).text()).toContain('<p>first</p>')
-    await stack.publish(account, '<p>second</p>', site)
+  const account = await stack.createAccount()
+  const site = await stack.publish(account, '<p>first</p>')
+  const stopped = await descendants(stack.pids()['supervisor']!)
+  expect(stopped.length).toBeGreaterThan(5)
+  await stack.restart()
+  for (const pid of stopped) expect(await isDead(pid)).toBe(true)
+  expect((await stack.visit(site.slug)).text()).toContain('<p>first</p>')
+  await stack.publish(account, '<p>second</p>', site)
 
-    const { control, edge } = stack.pids()
-    stack.kill('supervisor')
-    await until(
-      async () => (await isDead(control!)) && (await isDead(edge!)),
-      'the planes to end with their supervisor',
-    )
-    await stack.restart()
-    expect((await stack.visit(site.slug)).text()).toContain('<p>second</p>')
+  const { control, edge } = stack.pids()
+  stack.kill('supervisor')
+  await until(async () => (await isDead(control!)) && (await isDead(edge!)), 'the planes to end with their supervisor')
+  await stack.restart()
+  expect((await stack.visit(site.slug)).text()).toContain('<p>second</p>')
 
-    const running = await descendants(stack.pids()['supervisor']!)
-    expect(await stack.stop()).toBe(0)
-    for (const pid of running) expect(await isDead(pid)).toBe(true)
-    await rm(home, { recursive: true, force: true })
-  },
-)
+  const running = await descendants(stack.pids()['supervisor']!)
+  expect(await stack.stop()).toBe(0)
+  for (const pid of running) expect(await isDead(pid)).toBe(true)
+  await rm(home, { recursive: true, force: true })
+})
 
 describe('what cannot start says why in one sentence', () => {
   let folder: string

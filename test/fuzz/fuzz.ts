@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto'
 import { pathToFileURL } from 'node:url'
 import path from 'node:path'
 import { startCoverage } from './coverage.ts'
-import { createRandom, mutate } from './mutate.ts'
+import { createDraw, mutate } from './mutate.ts'
 import type { Target } from './targets.ts'
 
 /** The bound for one input, in time of the thread. Measured again before it is believed. */
@@ -43,7 +43,7 @@ export interface FuzzOptions {
 }
 
 export async function fuzz(target: Target, options: FuzzOptions): Promise<FuzzReport> {
-  const random = createRandom(options.seed)
+  const random = createDraw(options.seed)
   const words = target.words.map((word) => Buffer.from(word))
   const corpus = [...target.seeds.map((seed) => Buffer.from(seed)), ...options.corpus]
   const discovered: Buffer[] = []

@@ -6,7 +6,6 @@
  * `SEQUENCES=5000 npx vitest run test/integration/api-model.test.ts` runs as many, of 50 calls each. Seeds are printed;
  * `SEED=<seed>` repeats one.
  */
-import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
@@ -34,6 +33,7 @@ import type { Expected } from '../support/api-model/answers.ts'
 import { aim, type Call } from '../support/api-model/calls.ts'
 import { changePlan, predict, takeDown } from '../support/api-model/model.ts'
 import { liveNumber, World, type SlugFacts } from '../support/api-model/world.ts'
+import { SEED } from '../support/depth.ts'
 import { startEdgeStandIn, type EdgeStandIn } from '../support/edge-stand-in.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { startTestRedis, type TestRedis } from '../support/redis.ts'
@@ -44,7 +44,6 @@ const CALLS = 50
 const OPENING_CALLS = 10
 /** Side by side: most of a call is waiting for Postgres and Redis. */
 const LANES = 6
-const SEED = Number(process.env['SEED'] ?? randomInt(2 ** 30))
 /** What a sequence takes where others use the machine. */
 const MAX_MS_PER_SEQUENCE = 5000
 const BASE_URL = 'https://localhost:8443'

@@ -23,7 +23,7 @@ import { startTestRedis, type TestRedis } from '../support/redis.ts'
 import { freePorts } from '../support/stack.ts'
 
 const secrets = createSecrets('a test key of at least thirty-two characters')
-const soon = { timeout: 15_000, interval: 30 }
+const soon = { interval: 30 }
 
 let database: TestDatabase
 let server: TestRedis

@@ -9,7 +9,9 @@ import { expect, test } from 'vitest'
 import { json, noContent } from '../../control/ground/http/reply.ts'
 import type { Part, Route } from '../../control/ground/http/route.ts'
 import { errors } from '../../shared/errors.ts'
+import { SEED } from '../support/depth.ts'
 import { hello, jsonEcho, startServer } from '../support/http-server.ts'
+import { createRandom } from '../support/random.ts'
 import { exchange, statusOf } from '../support/raw-http.ts'
 
 test('JSON bodies: parsed, or refused with the code that says why', async () => {
@@ -323,9 +325,10 @@ test('hundreds of random requests: never a 5xx, never a hang', async () => {
     'application/x-www-form-urlencoded',
   ]
   const FORM = '--b\r\ncontent-disposition: form-data; name="f"; filename="x"\r\n\r\nx\r\n--b--'
-  const pick = <Value>(values: readonly Value[]): Value => values[Math.floor(Math.random() * values.length)]!
+  const random = createRandom(SEED)
+  const pick = <Value>(values: readonly Value[]): Value => random.pick(values)
   const noise = () =>
-    randomBytes(Math.floor(Math.random() * 60))
+    Buffer.from(Array.from({ length: random.below(60) }, () => random.below(256)))
       .toString('latin1')
       .replaceAll(/[\0\r\n]/g, '')
   const one = (): { bytes: Buffer; complete: boolean } => {

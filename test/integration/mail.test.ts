@@ -82,7 +82,7 @@ describe('a mail server', () => {
     newMailer(createSmtpSink(smtp.url)).start()
     const recipients = Array.from({ length: 20 }, (_, index) => `person${index}@example.com`)
     await Promise.all(recipients.map((to) => enqueueTo(to)))
-    await expect.poll(unsent, { timeout: 10_000 }).toBe(0)
+    await expect.poll(unsent).toBe(0)
     expect(smtp.received.map((mail) => mail.to).toSorted()).toEqual(recipients.toSorted())
     const { message } = smtp.received[0]!
     expect(message.subject).toBe('Verify your e-mail address')
@@ -192,7 +192,7 @@ describe('a control killed while it sends', () => {
       startMailerProcess(smtp.url)
       const others = Array.from({ length: 8 }, (_, index) => `after${index}@example.com`)
       await Promise.all(others.map((to) => enqueueTo(to)))
-      await expect.poll(unsent, { timeout: 15_000 }).toBe(0)
+      await expect.poll(unsent).toBe(0)
       expect(smtp.received.map((mail) => mail.to).toSorted()).toEqual([...others, 'victim@example.com'].toSorted())
       for (const child of children.splice(0)) child.kill('SIGKILL')
       await smtp.close()

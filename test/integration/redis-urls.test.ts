@@ -88,8 +88,8 @@ describe.each(forms)('$name', ({ url }) => {
       expect((await heard)![0]![0]).toBe(keys.log)
       expect((await followed)![0]![0]).toBe(keys.log)
       await control.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'no').catch(() => {})
-      await expect.poll(() => control.hget(keys.routes, 'a').catch(() => ''), { timeout: 10_000 }).toBe('1')
-      await expect.poll(() => edge.hget(keys.routes, 'a').catch(() => ''), { timeout: 10_000 }).toBe('1')
+      await expect.poll(() => control.hget(keys.routes, 'a').catch(() => '')).toBe('1')
+      await expect.poll(() => edge.hget(keys.routes, 'a').catch(() => '')).toBe('1')
     } finally {
       for (const client of [control, edge, following, blocking]) client.disconnect()
     }

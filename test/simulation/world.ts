@@ -3,7 +3,7 @@
  * reads the machine's clock or its random numbers, so a run is a function of its seed.
  */
 import type { Timers } from '../../shared/timers.ts'
-import { createRandom, type Random } from './random.ts'
+import { createRandom, type Random } from '../support/random.ts'
 
 interface Event {
   readonly at: number

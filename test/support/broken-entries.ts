@@ -7,7 +7,7 @@ import { sealBundle } from '../../shared/certificate-bundle.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { encodeStreamMessage } from '../../shared/stream.ts'
 import { createSecrets } from '../../shared/secrets.ts'
-import { createRandom, type Random } from '../simulation/random.ts'
+import { createRandom, type Random } from './random.ts'
 
 export interface News {
   /** Fields of the stream entry. */

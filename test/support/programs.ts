@@ -1,6 +1,7 @@
 /** Programs from Debian that tests and benches run, and which test files cannot run without them. */
 import { accessSync, constants, existsSync, globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { IS_DEEP } from './depth.ts'
 
 export interface DebianPackage {
   readonly name: string
@@ -23,8 +24,11 @@ export const PACKAGES: readonly DebianPackage[] = [
   { name: 'unzip', program: 'unzip' },
 ]
 
-/** What `npm test` runs. */
-export const TEST_FILES = ['test/{unit,integration,acceptance,browser,simulation}/**/*.test.ts']
+/** What `npm test` runs; what is judged by a clock is for `npm run test:deep`. */
+export const TEST_FILES = [
+  'test/{unit,integration,acceptance,browser,simulation}/**/*.test.ts',
+  ...(IS_DEEP ? ['test/deep/*.test.ts'] : []),
+]
 
 /** Some are in directories that an ordinary user's PATH does not name. */
 const FOLDERS = [...(process.env['PATH'] ?? '').split(path.delimiter), '/usr/sbin', '/sbin', '/usr/games']

@@ -17,7 +17,7 @@ export async function duringTransaction(
     await first(held)
     for (const other of others) {
       begun.push(other().catch((error: unknown) => error))
-      await expect.poll(() => waiting(sql), { timeout: 5000, interval: 10 }).toBe(begun.length)
+      await expect.poll(() => waiting(sql), { interval: 10 }).toBe(begun.length)
     }
   })
   return Promise.all(begun)

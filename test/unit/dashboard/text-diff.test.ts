@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { diffLines } from '../../../control/doors/dashboard/drops/text-diff.ts'
+import { createRandom } from '../../support/random.ts'
 
 const signs = { same: ' ', added: '+', removed: '-' } as const
 const drawn = (before: string, after: string): string[] =>
@@ -18,16 +19,10 @@ test.each([
   expect(drawn(before, after)).toEqual(expected)
 })
 
-/** A small generator with a seed, so that a failure can be seen again. */
-function random(seed: number): () => number {
-  let state = seed
-  return () => (state = (state * 1_103_515_245 + 12_345) % 2 ** 31) / 2 ** 31
-}
-
 test('both texts can be read from it, whatever they are, and nothing is longer than needed', () => {
   for (let seed = 1; seed <= 500; seed++) {
-    const next = random(seed)
-    const text = (): string[] => Array.from({ length: Math.floor(next() * 12) }, () => 'abcd'[Math.floor(next() * 4)]!)
+    const random = createRandom(seed)
+    const text = (): string[] => Array.from({ length: random.below(12) }, () => random.pick(['a', 'b', 'c', 'd']))
     const [before, after] = [text(), text()]
     const lines = diffLines(before.join('\n'), after.join('\n'))
     const read = (without: 'added' | 'removed'): string[] =>

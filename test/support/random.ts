@@ -1,4 +1,4 @@
-/** Everything that is left to chance in a simulated run, from one number: the same seed gives the same run. */
+/** What tests leave to chance, from one number: the same seed gives the same run. */
 export interface Random {
   /** In [0, 1). */
   next(): number
