@@ -15,7 +15,7 @@ import tls from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { createCertificateIndex } from '../certs/certificates.ts'
 import { openLocalCa, type LocalCa } from '../certs/local-ca.ts'
-import { systemClock } from '../shared/clock.ts'
+import { systemClock } from '../shared/running/clock.ts'
 
 const MANY = 10_000
 const CLIENTS = 32

@@ -5,9 +5,9 @@ import {
   throttledUntil,
   type FailureReason,
   type RetryState,
-} from '../shared/certificate-retry.ts'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../shared/clock.ts'
-import { stepAt, type Steps } from '../shared/steps.ts'
+} from '../shared/certificates/retry.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../shared/running/clock.ts'
+import { stepAt, type Steps } from '../shared/running/steps.ts'
 
 /** Pause before attempt n after n failures: the first attempt is made at once, from the fifth on daily. */
 export const RETRY_INTERVALS_MS: Steps = [0, 1 * MINUTE_MS, 10 * MINUTE_MS, 100 * MINUTE_MS, 1 * DAY_MS]

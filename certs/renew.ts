@@ -10,11 +10,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { certificateFacts, type CertificateBundle } from '../shared/certificate-bundle.ts'
-import type { FailureReason } from '../shared/certificate-retry.ts'
-import { SECOND_MS, type Clock } from '../shared/clock.ts'
-import type { Log } from '../shared/log.ts'
-import type { Secrets } from '../shared/secrets.ts'
+import { certificateFacts, type CertificateBundle } from '../shared/certificates/bundle.ts'
+import type { FailureReason } from '../shared/certificates/retry.ts'
+import { SECOND_MS, type Clock } from '../shared/running/clock.ts'
+import type { Log } from '../shared/running/log.ts'
+import type { Secrets } from '../shared/secrets/secrets.ts'
 import type { OrderBudget } from './order-budget.ts'
 import { acquireOrderLock, type OrderLock } from './order-lock.ts'
 import {

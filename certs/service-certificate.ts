@@ -5,9 +5,9 @@
 import { readFileSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import tls from 'node:tls'
-import { HOUR_MS, SECOND_MS, type Clock } from '../shared/clock.ts'
-import type { Log } from '../shared/log.ts'
-import type { CertificateBundle } from '../shared/certificate-bundle.ts'
+import { HOUR_MS, SECOND_MS, type Clock } from '../shared/running/clock.ts'
+import type { Log } from '../shared/running/log.ts'
+import type { CertificateBundle } from '../shared/certificates/bundle.ts'
 import type { LocalCa } from './local-ca.ts'
 
 /** How soon a replaced file is served. */

@@ -1,6 +1,6 @@
 /** Where certificates of custom domains come from: an ACME CA, or the local CA where none is set. */
-import type { CertificateBundle } from '../shared/certificate-bundle.ts'
-import type { FailureReason } from '../shared/certificate-retry.ts'
+import type { CertificateBundle } from '../shared/certificates/bundle.ts'
+import type { FailureReason } from '../shared/certificates/retry.ts'
 import type { LocalCa } from './local-ca.ts'
 import type { RenewalAdvice } from './renewal-info.ts'
 

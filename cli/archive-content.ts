@@ -8,9 +8,9 @@ import { inspectArchive } from '../control/drops/publishing/archive/gate.ts'
 import { unwrapFolder } from '../control/drops/publishing/intake/bundle.ts'
 import { siftSecrets } from '../control/drops/publishing/intake/withhold.ts'
 import type { BlobStore, BlobWriter, StoredBlob } from '../shared/blobs/blob-store.ts'
-import { ApiError } from '../shared/errors.ts'
-import { KEY_MARK, type SecretFile } from '../shared/secret-files.ts'
-import { zip } from '../shared/zip.ts'
+import { ApiError } from '../shared/contracts/errors.ts'
+import { KEY_MARK, type SecretFile } from '../shared/content/secret-files.ts'
+import { sideBySide } from '../shared/values/side-by-side.ts'
 import { CliError, exitCodes } from './failure.ts'
 
 export interface ArchiveContent {
@@ -26,7 +26,7 @@ export async function readArchive(file: string, allowSecrets: boolean): Promise<
     const entries = await inspectArchive(file, Number.POSITIVE_INFINITY)
     await verifyEntries(file, entries)
     const stored = await extractEntries(store, file, entries)
-    const found = zip(entries, stored).map(([{ path }, { hash, size }]) => ({ path, hash, size }))
+    const found = sideBySide(entries, stored).map(([{ path }, { hash, size }]) => ({ path, hash, size }))
     const { files, blocked } = await siftSecrets(store, unwrapFolder(found), allowSecrets ? 'allow' : 'withhold')
     return { files: files.map(({ path, size, hash }) => ({ path, size, sha256: hash })), blocked }
   } catch (error) {

@@ -1,5 +1,5 @@
 /** Which drop a command is about. */
-import { nearestName } from '../shared/nearest-name.ts'
+import { nearestName } from '../shared/values/nearest-name.ts'
 import type { Arguments, Context } from './command.ts'
 import { CliError, exitCodes, usageError } from './failure.ts'
 import type { Site } from './json-output.ts'

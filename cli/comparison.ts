@@ -4,7 +4,7 @@ import type { LocalFile } from './folder.ts'
 import type { Changes } from './json-output.ts'
 import type { RememberedDrop } from './project.ts'
 import { countOf, plain, type Terminal } from './terminal.ts'
-import { bytesInWords } from '../shared/sizes.ts'
+import { bytesInWords } from '../shared/values/sizes.ts'
 
 export function compareWithLive(
   { api }: Context,

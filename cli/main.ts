@@ -1,6 +1,6 @@
 /** The command line: finds the command, reads its options, runs it, and turns whatever happens into an exit code. */
 import { parseArgs } from 'node:util'
-import { nearestName } from '../shared/nearest-name.ts'
+import { nearestName } from '../shared/values/nearest-name.ts'
 import { createApiClient } from './api-client.ts'
 import { createAuthentication } from './authentication.ts'
 import type { Arguments, Command, Context, LocalContext, OptionSpecs } from './command.ts'

@@ -4,17 +4,17 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
-import type { ManifestFile, RedirectRule } from '../shared/manifest.ts'
-import type { RuleDestination } from '../shared/path-pattern.ts'
-import type { PatternSet } from '../shared/pattern-set.ts'
-import type { RouteRecord, SiteRoute } from '../shared/route-record.ts'
+import type { ManifestFile, RedirectRule } from '../shared/contracts/manifest.ts'
+import type { RuleDestination } from '../shared/content/path-pattern.ts'
+import type { PatternSet } from '../shared/content/pattern-set.ts'
+import type { RouteRecord, SiteRoute } from '../shared/contracts/route-record.ts'
 
 /** One request as it arrived, the same for HTTP/1.1 and HTTP/2. */
 export interface Arrival {
   readonly method: string
   /** Request target in origin form, undecoded: path and query. */
   readonly target: string
-  /** Parsed host, see shared/hosts.ts. */
+  /** Parsed host, see shared/http/hosts.ts. */
   readonly host: string
   /** Visitor's address: the socket's, or what a trusted proxy says. */
   readonly ip: string

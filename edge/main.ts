@@ -1,8 +1,8 @@
 /** The edge. `node edge/main.ts` runs it alone; the supervisor runs it beside control. */
 import { enableCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { ConfigError } from '../shared/env.ts'
-import { keepFilesPrivate } from '../shared/private-files.ts'
+import { ConfigError } from '../shared/settings/env.ts'
+import { keepFilesPrivate } from '../shared/running/private-files.ts'
 import { readEdgeConfig } from './config.ts'
 
 keepFilesPrivate()

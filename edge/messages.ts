@@ -14,7 +14,7 @@ export type ToWorker =
   | { readonly type: 'attempt'; readonly attempt: UnlockAttempt }
   | { readonly type: 'drain' }
 
-/** Between the messages of the primary, see shared/watchdog/heartbeat.ts. */
+/** Between the messages of the primary, see shared/running/watchdog/heartbeat.ts. */
 export interface Ping {
   readonly ping: number
 }

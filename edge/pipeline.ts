@@ -6,10 +6,10 @@
  *
  * A hot request runs through without a promise or a function made for it: only what really is not there yet is awaited.
  */
-import type { Clock } from '../shared/clock.ts'
-import { newId } from '../shared/ids.ts'
-import type { Log } from '../shared/log.ts'
-import { REPORT_PATH } from '../shared/report-address.ts'
+import type { Clock } from '../shared/running/clock.ts'
+import { newId } from '../shared/contracts/ids.ts'
+import type { Log } from '../shared/running/log.ts'
+import { REPORT_PATH } from '../shared/http/report-address.ts'
 import type { Answers } from './answers.ts'
 import type { Classify } from './classify/classify.ts'
 import type { Drop, Exchange, Intent, SiteIndex } from './context.ts'

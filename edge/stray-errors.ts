@@ -3,8 +3,8 @@
  * belongs to, and the process goes on.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { before } from '../shared/before.ts'
-import type { Log } from '../shared/log.ts'
+import { before } from '../shared/values/before.ts'
+import type { Log } from '../shared/running/log.ts'
 import type { Arrival } from './context.ts'
 
 const arrivals = new AsyncLocalStorage<Arrival>()

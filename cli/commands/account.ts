@@ -1,11 +1,11 @@
 /** `logout`, `whoami`, `tokens` and `usage`. */
-import { clockNotices, type ClockedDrop } from '../../shared/clock-notice.ts'
+import { clockNotices, type ClockedDrop } from '../../shared/values/clock-notice.ts'
 import { openBrowser } from '../browser.ts'
 import { confirmed } from '../chosen-drop.ts'
 import { yesOption, type Command, type Context } from '../command.ts'
 import { usageError } from '../failure.ts'
 import { formatTime, plain, table } from '../terminal.ts'
-import { bytesInWords } from '../../shared/sizes.ts'
+import { bytesInWords } from '../../shared/values/sizes.ts'
 import { unknownWord } from '../unknown-word.ts'
 
 export const logout: Command = {

@@ -2,7 +2,7 @@
  * The control plane on one screen: services, the routes that speak for them, the jobs that run by themselves.
  * A request: control/ground/http → one route (schema, one call, reply) → a service → Postgres + outbox → the edges.
  */
-import { CLOSE_NOTICE_MS } from '../../shared/control-closing.ts'
+import { CLOSE_NOTICE_MS } from '../../shared/contracts/control-closing.ts'
 import { createDashboard } from '../doors/dashboard/dashboard.ts'
 import { migrate } from '../ground/database/migrate.ts'
 import { createDatabaseWatch } from '../ground/database/watch.ts'

@@ -1,5 +1,5 @@
 /** What runs by itself, again and again. Each is safe to run on several controls at once. */
-import { DAY_MS, HOUR_MS } from '../../shared/clock.ts'
+import { DAY_MS, HOUR_MS } from '../../shared/running/clock.ts'
 import { foldViews, forgetBatches } from '../drops/sites/view-counts.ts'
 import { createJobs, type Job, type Jobs } from '../ground/jobs.ts'
 import type { Services } from './services.ts'

@@ -3,7 +3,7 @@
  * itself be a way to slow the edge down.
  */
 import type { VisitorLimits } from '../config.ts'
-import { limitKeyOfIp } from '../../shared/ip.ts'
+import { limitKeyOfIp } from '../../shared/http/ip.ts'
 
 /** A network is forgotten when it has been silent for this long and holds no connection. */
 const FORGET_AFTER_MS = 10_000

@@ -1,9 +1,9 @@
 /** The plain port: answers the CA's http-01 question, and sends all others to https. */
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { parseAuthority } from '../../shared/hosts.ts'
-import { normaliseIp } from '../../shared/ip.ts'
-import type { ReceivedRequest } from '../../shared/received-request.ts'
+import { parseAuthority } from '../../shared/http/hosts.ts'
+import { normaliseIp } from '../../shared/http/ip.ts'
+import type { ReceivedRequest } from '../../shared/http/received-request.ts'
 import { endAfterAnswer, hasBody } from './http1/close-in-stages.ts'
 import { hostOf, splitAbsoluteForm } from './http1/node-exchange.ts'
 import type { NetworkLimits } from './limits.ts'

@@ -1,7 +1,7 @@
 /** Authority → what it stands for. Everything is read from memory or the local replica. */
 import { isIP } from 'node:net'
 import { LRUCache } from 'lru-cache'
-import { parseAuthority, parsePreviewHost } from '../../shared/hosts.ts'
+import { parseAuthority, parsePreviewHost } from '../../shared/http/hosts.ts'
 import type { Drop, Exchange, ServedRoute, ServedSite } from '../context.ts'
 import type { Routes } from '../store/routes.ts'
 

@@ -3,7 +3,7 @@
  * its first attempt; a right password gives its attempt back.
  */
 import { LRUCache } from 'lru-cache'
-import type { Clock } from '../../shared/clock.ts'
+import type { Clock } from '../../shared/running/clock.ts'
 
 export interface AttemptLimit {
   readonly attempts: number

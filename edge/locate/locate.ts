@@ -8,8 +8,8 @@
  * 5. the single-page fallback, unless the browser asks for something that cannot be a page
  * 6. the nearest 404.html up the tree, else the branded page
  */
-import { isPage, type ManifestFile } from '../../shared/manifest.ts'
-import { encodePath, encodeUnsafe, oneSlash } from '../../shared/path-pattern.ts'
+import { isPage, type ManifestFile } from '../../shared/contracts/manifest.ts'
+import { encodePath, encodeUnsafe, oneSlash } from '../../shared/content/path-pattern.ts'
 import type { CompiledRedirect, Intent, SiteIndex } from '../context.ts'
 import { readPath } from './request-path.ts'
 import { UNSERVED_FILES } from './site-index.ts'

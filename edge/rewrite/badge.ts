@@ -3,7 +3,7 @@
  * own name, so that no rule or script that means the page's elements finds it; fixed, so that nothing shifts.
  */
 import { escape } from '../../shared/pages/html.ts'
-import { reportAddressOf } from '../../shared/report-address.ts'
+import { reportAddressOf } from '../../shared/http/report-address.ts'
 import { important } from './consent-banner.ts'
 
 const SELF = '#dropway-badge#dropway-badge'

@@ -2,8 +2,8 @@
  * The headers of an answer from a drop, as a list that can be prepared once and sent many times.
  * Not in here, because they belong to one message: content-length, content-range, date, set-cookie.
  */
-import { STRICT_TRANSPORT_SECURITY, isHeaderValue, maySetHeader } from '../../shared/header-policy.ts'
-import { isPage, type Encoding, type ManifestFile } from '../../shared/manifest.ts'
+import { STRICT_TRANSPORT_SECURITY, isHeaderValue, maySetHeader } from '../../shared/http/header-policy.ts'
+import { isPage, type Encoding, type ManifestFile } from '../../shared/contracts/manifest.ts'
 import type { Markup, Snippets } from '../context.ts'
 import { extendPolicies } from './csp.ts'
 

@@ -2,7 +2,7 @@
  * Puts the snippets into a page, at the places that a real HTML scan found when the version was published. The result is
  * a list of pieces, of the page and of ours: small pages are joined in memory, large ones are streamed piece by piece.
  */
-import type { ManifestFile } from '../../shared/manifest.ts'
+import type { ManifestFile } from '../../shared/contracts/manifest.ts'
 import type { Snippets } from '../context.ts'
 import { extendPolicy, MAX_POLICIES, MAX_POLICY_CHARS } from './csp.ts'
 

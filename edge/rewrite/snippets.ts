@@ -1,7 +1,7 @@
 /** What the edge adds to the pages of a drop: badge, analytics, consent banner. Made once per distinct settings. */
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { Analytics } from '../../shared/analytics.ts'
+import type { Analytics } from '../../shared/contracts/analytics.ts'
 import { escape } from '../../shared/pages/html.ts'
 import type { Markup, ServedSite, Snippets } from '../context.ts'
 import { badgeCss, badgeHtml } from './badge.ts'

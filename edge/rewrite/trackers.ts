@@ -2,7 +2,7 @@
  * The four kinds of analytics. Each is a few lines that define the provider's queue and load its script with
  * `load(url, attributes)`; scripts made by a script also run under a page's 'strict-dynamic' policy.
  */
-import type { Analytics } from '../../shared/analytics.ts'
+import type { Analytics } from '../../shared/contracts/analytics.ts'
 import type { CspNeeds } from './csp.ts'
 import { scriptValue } from './script-text.ts'
 

@@ -22,17 +22,23 @@
  * have been the blob store. Where it is found in a snapshot, and something that was acknowledged may have stood between
  * it and what is held here, the name is answered with 503 (`completeSnapshot`): a password may be among what was missed.
  */
-import { MAX_HOST_CHARS } from '../../shared/limits.ts'
-import { CHALLENGE_LIFETIME_MS } from '../../shared/challenges.ts'
-import { decodeHistory, encodeHistory, historyOfRevision, relationOf, type History } from '../../shared/history.ts'
-import { EDGE_HEARTBEAT_MS, EDGE_TTL_MS, keys } from '../../shared/keys.ts'
-import { encodeEdgeState } from '../../shared/live-edges.ts'
-import type { Log } from '../../shared/log.ts'
-import { pairs } from '../../shared/pairs.ts'
-import type { RedisConnection } from '../../shared/redis-commands.ts'
-import { lifeOf } from '../../shared/redis-life.ts'
-import { compareStreamIds, nextStreamId, START_OF_LOG } from '../../shared/stream.ts'
-import type { Timers } from '../../shared/timers.ts'
+import { MAX_HOST_CHARS } from '../../shared/contracts/limits.ts'
+import { CHALLENGE_LIFETIME_MS } from '../../shared/certificates/challenges.ts'
+import {
+  decodeHistory,
+  encodeHistory,
+  historyOfRevision,
+  relationOf,
+  type History,
+} from '../../shared/contracts/history.ts'
+import { EDGE_HEARTBEAT_MS, EDGE_TTL_MS, keys } from '../../shared/redis/keys.ts'
+import { encodeEdgeState } from '../../shared/contracts/live-edges.ts'
+import type { Log } from '../../shared/running/log.ts'
+import { pairs } from '../../shared/redis/pairs.ts'
+import type { RedisConnection } from '../../shared/redis/commands.ts'
+import { lifeOf } from '../../shared/redis/life.ts'
+import { compareStreamIds, nextStreamId, START_OF_LOG } from '../../shared/redis/stream.ts'
+import type { Timers } from '../../shared/running/timers.ts'
 import { isAbout, readLog, readSnapshot, type Read } from './read-entries.ts'
 import { BLOCK_MS } from './redis.ts'
 import { refusalKey, type Change, type Entry, type Refusal, type Replica } from './replica.ts'

@@ -1,7 +1,7 @@
 /** Manifests made ready for look-ups, by hash. Same life as in blob-cache.ts: immutable, one loader per hash. */
 import { LRUCache } from 'lru-cache'
 import type { BlobStore } from '../../shared/blobs/blob-store.ts'
-import { decodeManifest, type Manifest } from '../../shared/manifest.ts'
+import { decodeManifest, type Manifest } from '../../shared/contracts/manifest.ts'
 import type { SiteIndex } from '../context.ts'
 
 /** Of a worker. */

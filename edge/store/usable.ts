@@ -5,9 +5,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import tls from 'node:tls'
 import type { BlobStore } from '../../shared/blobs/blob-store.ts'
-import { openBundle } from '../../shared/certificate-bundle.ts'
-import { decodeManifest, type Manifest } from '../../shared/manifest.ts'
-import type { Secrets } from '../../shared/secrets.ts'
+import { openBundle } from '../../shared/certificates/bundle.ts'
+import { decodeManifest, type Manifest } from '../../shared/contracts/manifest.ts'
+import type { Secrets } from '../../shared/secrets/secrets.ts'
 import { firstLine } from './read-entries.ts'
 import type { Entry, Replica } from './replica.ts'
 

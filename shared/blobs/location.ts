@@ -1,7 +1,7 @@
 /** Where the blobs are, as BLOB_STORE says it. Opening the store is open.ts's business. */
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { EnvReader } from '../env.ts'
+import type { EnvReader } from '../settings/env.ts'
 import type { S3Settings } from './s3-client.ts'
 
 const MB = 1_000_000

@@ -5,7 +5,7 @@ import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createCsrf } from '../../control/people/access/csrf.ts'
 import { SESSION_COOKIE } from '../../control/people/access/sessions.ts'
-import type { ApiError } from '../../shared/errors.ts'
+import type { ApiError } from '../../shared/contracts/errors.ts'
 import { BASE_URL, createAccountsFixture, fakeRequest, PASSWORD, secretOf, VISIT } from '../support/accounts.ts'
 
 let fixture: Awaited<ReturnType<typeof createAccountsFixture>>

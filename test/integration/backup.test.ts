@@ -8,7 +8,7 @@ import { takeBackup, type BackupContext } from '../../control/operations/admin/b
 import { restoreBackup } from '../../control/operations/admin/restore.ts'
 import { readHistory } from '../../control/ground/events/queries.ts'
 import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
-import { createSecrets } from '../../shared/secrets.ts'
+import { createSecrets } from '../../shared/secrets/secrets.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 
 let folder: string

@@ -1,7 +1,7 @@
 /** What visitors of a custom domain meet in each state of its drop: a real edge, with a certificate for the domain. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { keys } from '../../shared/keys.ts'
-import { siteStates } from '../../shared/route-record.ts'
+import { keys } from '../../shared/redis/keys.ts'
+import { siteStates } from '../../shared/contracts/route-record.ts'
 import { certificateAt, isIssued } from '../support/custom-domains.ts'
 import { startEdgeFixture, type EdgeFixture } from '../support/edge-fixture.ts'
 

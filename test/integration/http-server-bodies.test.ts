@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { json, noContent } from '../../control/ground/http/reply.ts'
 import type { Part, Route } from '../../control/ground/http/route.ts'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/contracts/errors.ts'
 import { hello, jsonEcho, startServer } from '../support/http-server.ts'
 import { exchange, statusOf } from '../support/raw-http.ts'
 

@@ -1,6 +1,6 @@
 /** A clock that is wrong removes nothing, and nothing is removed in great numbers unasked. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { DAY_MS, MINUTE_MS } from '../../shared/clock.ts'
+import { DAY_MS, MINUTE_MS } from '../../shared/running/clock.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
 
 let control: ComposedServices

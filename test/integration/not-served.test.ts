@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Actor } from '../../control/ground/actor.ts'
 import { newCall, runAs } from '../../control/ground/database/call.ts'
-import type { ApiError } from '../../shared/errors.ts'
-import { keys } from '../../shared/keys.ts'
-import { encodeEdgeState } from '../../shared/live-edges.ts'
+import type { ApiError } from '../../shared/contracts/errors.ts'
+import { keys } from '../../shared/redis/keys.ts'
+import { encodeEdgeState } from '../../shared/contracts/live-edges.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
 
 let control: ComposedServices

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import zlib from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Intake, PreparedVersion } from '../../control/drops/publishing/contract.ts'
-import { encodeManifest, type ManifestFile } from '../../shared/manifest.ts'
+import { encodeManifest, type ManifestFile } from '../../shared/contracts/manifest.ts'
 import { chunksOf, startPublishing, type PublishingFixture } from '../support/publishing.ts'
 
 const OWNER = { kind: 'organisation', id: 'org' } as const

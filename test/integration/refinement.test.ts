@@ -1,8 +1,8 @@
 /** Compressing harder afterwards: which versions get their turn, on a real Postgres. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createVersions } from '../../control/drops/sites/versions/versions.ts'
-import { HOUR_MS } from '../../shared/clock.ts'
-import { silentLog } from '../../shared/log.ts'
+import { HOUR_MS } from '../../shared/running/clock.ts'
+import { silentLog } from '../../shared/running/log.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 
 let database: TestDatabase

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Actor } from '../../control/ground/actor.ts'
 import type { Sql } from '../../control/ground/database/sql.ts'
-import { hashSecret, randomSecret } from '../../shared/secrets.ts'
+import { hashSecret, randomSecret } from '../../shared/secrets/secrets.ts'
 import { PASSWORD, refusal, VISIT } from '../support/accounts.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
 

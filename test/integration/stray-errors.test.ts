@@ -16,8 +16,8 @@ const CONTROL_PROGRAM = `
 import { createHttpServer } from '${CONTROL}ground/http/server/server.ts'
 import { json } from '${CONTROL}ground/http/reply.ts'
 import { surviveStrayErrors } from '${CONTROL}ground/stray-errors.ts'
-import { systemClock } from '${SHARED}clock.ts'
-import { createLog } from '${SHARED}log.ts'
+import { systemClock } from '${SHARED}running/clock.ts'
+import { createLog } from '${SHARED}running/log.ts'
 const log = createLog('test', 'info')
 surviveStrayErrors(log)
 const route = (path, stray) => ({ method: 'GET', path, handle: () => { stray(); return json(200, {}) } })
@@ -35,7 +35,7 @@ process.on('disconnect', () => process.exit(0))
 const EDGE_PROGRAM = `
 import http from 'node:http'
 import { asPartOf, surviveStrayErrors } from '${EDGE}stray-errors.ts'
-import { createLog } from '${SHARED}log.ts'
+import { createLog } from '${SHARED}running/log.ts'
 surviveStrayErrors(createLog('test', 'info'))
 const strays = {
   '/rejects/st_1': () => void Promise.reject(new Error('rejected behind the answer')),

@@ -17,7 +17,7 @@ const TARGETS: Readonly<Record<string, readonly string[]>> = {
   control: ['control/**/rules.ts', 'control/ground/actor.ts'],
   'control/drops/publishing': ['control/drops/publishing/**/tokens.ts'],
   certs: ['certs/policy.ts'],
-  shared: ['shared/{hosts,path-pattern,pattern-set}.ts'],
+  shared: ['shared/http/hosts.ts', 'shared/content/{path-pattern,pattern-set}.ts'],
 }
 
 /** What measures time, reads the sources as text or takes any bytes says nothing about one fault, and takes long. */

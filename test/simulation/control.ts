@@ -1,8 +1,8 @@
 /** A simulated control: the real publisher and acknowledgements, on a simulated database and network. */
 import { newCall, runAs } from '../../control/ground/database/call.ts'
 import { createPublishing, type Events } from '../../control/ground/events/publish.ts'
-import { keys } from '../../shared/keys.ts'
-import { silentLog } from '../../shared/log.ts'
+import { keys } from '../../shared/redis/keys.ts'
+import { silentLog } from '../../shared/running/log.ts'
 import { openConnection, type SimulatedConnection } from './connection.ts'
 import type { SimulatedPostgres, Unrevised } from './postgres.ts'
 import type { SimulatedRedis } from './redis.ts'

@@ -103,7 +103,7 @@ export const mistakes: readonly Mistake[] = [
   ),
   mistake(
     'the position beside an old state is believed',
-    'shared/live-edges.ts',
+    'shared/contracts/live-edges.ts',
     'position: state.position, state }',
     'state }',
   ),
@@ -115,7 +115,12 @@ export const mistakes: readonly Mistake[] = [
     'return (current as Promise<Result> | undefined) ?? begin()',
   ),
   mistake('no one decides about unknown hosts', publish, '        await settleUnknown()\n', ''),
-  mistake('entries of the same millisecond are the same', 'shared/stream.ts', '|| Number(aSeq) - Number(bSeq)', ''),
+  mistake(
+    'entries of the same millisecond are the same',
+    'shared/redis/stream.ts',
+    '|| Number(aSeq) - Number(bSeq)',
+    '',
+  ),
   // The follower.
   mistake(
     'it acknowledges before the workers confirm',

@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { openLocalCa } from '../../certs/local-ca.ts'
-import { systemClock } from '../../shared/clock.ts'
+import { systemClock } from '../../shared/running/clock.ts'
 import type { Pebble } from './pebble.ts'
 
 export interface AcmeFront {

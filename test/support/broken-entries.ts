@@ -3,10 +3,10 @@
  * mutation. The same seed makes the same news.
  */
 import { openLocalCa } from '../../certs/local-ca.ts'
-import { sealBundle } from '../../shared/certificate-bundle.ts'
-import { systemClock } from '../../shared/clock.ts'
-import { encodeStreamMessage } from '../../shared/stream.ts'
-import { createSecrets } from '../../shared/secrets.ts'
+import { sealBundle } from '../../shared/certificates/bundle.ts'
+import { systemClock } from '../../shared/running/clock.ts'
+import { encodeStreamMessage } from '../../shared/redis/stream.ts'
+import { createSecrets } from '../../shared/secrets/secrets.ts'
 import { createRandom, type Random } from '../simulation/random.ts'
 
 export interface News {

@@ -6,8 +6,8 @@ import { createServices } from '../../control/composition/services.ts'
 import { readControlConfig } from '../../control/ground/config.ts'
 import { newCall, runAs } from '../../control/ground/database/call.ts'
 import { commands } from '../../control/operations/admin/commands.ts'
-import { systemClock } from '../../shared/clock.ts'
-import { silentLog } from '../../shared/log.ts'
+import { systemClock } from '../../shared/running/clock.ts'
+import { silentLog } from '../../shared/running/log.ts'
 import type { CommandResult, OperatorCall } from './operator.ts'
 
 const [address] = process.argv.slice(2)

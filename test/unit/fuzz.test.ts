@@ -1,6 +1,6 @@
 /** A short run of `npm run fuzz`, always with the same inputs: what was found once, and a few thousand new ones. */
 import { expect, test } from 'vitest'
-import { filenameOfText } from '../../shared/pasted-text.ts'
+import { filenameOfText } from '../../control/drops/publishing/files/pasted-text.ts'
 import { readCorpus } from '../fuzz/corpus.ts'
 import { examine, fuzz } from '../fuzz/fuzz.ts'
 import { Broken, targets } from '../fuzz/targets.ts'

@@ -80,8 +80,8 @@ const rules: readonly {
         ? folderOf(to) !== 'shared'
         : !to.startsWith('node:') &&
           to !== 'zod' &&
-          !(to === 'pino' && from === 'shared/log.ts') &&
-          !(to === 'ioredis' && from === 'shared/redis.ts') &&
+          !(to === 'pino' && from === 'shared/running/log.ts') &&
+          !(to === 'ioredis' && from === 'shared/redis/redis.ts') &&
           !(to === 'aws4fetch' && from.startsWith('shared/blobs/'))),
   },
   {

@@ -1,7 +1,7 @@
 /** What an assistant sends to a tool: checked strictly, refused in words that say how to write it. */
 import { z } from 'zod'
-import { errors } from '../../../shared/errors.ts'
-import { nearestName } from '../../../shared/nearest-name.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { nearestName } from '../../../shared/values/nearest-name.ts'
 
 /** Throws invalid_request; an unknown name comes with the one that was probably meant. */
 export function readArguments<Schema extends z.ZodObject>(schema: Schema, args: unknown): z.infer<Schema> {

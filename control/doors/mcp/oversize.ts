@@ -4,7 +4,7 @@
  * it passes by. Linear, and it keeps nothing but the id.
  */
 
-import { errors } from '../../../shared/errors.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
 
 /** What a body turned out to be. */
 export type Body =

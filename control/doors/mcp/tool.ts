@@ -1,8 +1,8 @@
 /** What a tool is: a name, words, a strict schema, hints about what it does, and one call to a service. */
 import type { InputRequiredResult, ServerContext, ToolAnnotations } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import type { Clock } from '../../../shared/clock.ts'
-import type { Log } from '../../../shared/log.ts'
+import type { Clock } from '../../../shared/running/clock.ts'
+import type { Log } from '../../../shared/running/log.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { Domains } from '../../drops/domains/domains.ts'
 import type { Publishing } from '../../drops/publishing/contract.ts'

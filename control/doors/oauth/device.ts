@@ -4,10 +4,10 @@
  * 2. a person who is signed in anywhere types it in, sees who asks, and says yes or no;
  * 3. the program asks again and again with the long half until it hears the answer.
  */
-import { MINUTE_MS, type Clock } from '../../../shared/clock.ts'
-import { errors } from '../../../shared/errors.ts'
-import { limitKeyOfIp } from '../../../shared/ip.ts'
-import { hashSecret, randomSecret, type Secrets } from '../../../shared/secrets.ts'
+import { MINUTE_MS, type Clock } from '../../../shared/running/clock.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { limitKeyOfIp } from '../../../shared/http/ip.ts'
+import { hashSecret, randomSecret, type Secrets } from '../../../shared/secrets/secrets.ts'
 import type { Actor } from '../../ground/actor.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import type { RateLimiter } from '../../ground/http/limits/rate-limit.ts'

@@ -2,9 +2,9 @@
  * The authorization server: OAuth 2.1 with PKCE for MCP clients and the command line; the device grant (device.ts) for
  * machines without a browser. Consent makes a grant, and tokens hang on it (tokens.ts).
  */
-import { MINUTE_MS, type Clock } from '../../../shared/clock.ts'
-import { errors } from '../../../shared/errors.ts'
-import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
+import { MINUTE_MS, type Clock } from '../../../shared/running/clock.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
 import type { Actor } from '../../ground/actor.ts'
 import { recordAudit } from '../../people/audit/audit.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'

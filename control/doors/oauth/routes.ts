@@ -1,5 +1,5 @@
 /** Discovery, registration, tokens and revocation. The consent page is authorize.ts. */
-import { ApiError, errors } from '../../../shared/errors.ts'
+import { ApiError, errors } from '../../../shared/contracts/errors.ts'
 import { json } from '../../ground/http/reply.ts'
 import type { Reply, Request, Route } from '../../ground/http/route.ts'
 import type { OAuth } from './oauth.ts'

@@ -5,9 +5,9 @@
  * processes of one client, and a client whose answer was lost, signed in; a copy is noticed all the same, because of
  * two holders of one token one is late. Whatever smells of a copy ends the grant with everything on it.
  */
-import { DAY_MS, HOUR_MS, SECOND_MS, type Clock } from '../../../shared/clock.ts'
-import { newId } from '../../../shared/ids.ts'
-import { hashSecret, randomSecret, type Secrets } from '../../../shared/secrets.ts'
+import { DAY_MS, HOUR_MS, SECOND_MS, type Clock } from '../../../shared/running/clock.ts'
+import { newId } from '../../../shared/contracts/ids.ts'
+import { hashSecret, randomSecret, type Secrets } from '../../../shared/secrets/secrets.ts'
 import { OAUTH_TOKEN_PREFIX } from '../../people/access/access.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { AccountHooks } from '../../people/accounts/contract.ts'

@@ -3,8 +3,8 @@
  * Asked anew at most every FRESH_MS, whoever asks how often; each question has a time limit, because what is broken
  * usually does not answer.
  */
-import { DAY_MS, MINUTE_MS, SECOND_MS, type Clock } from '../../../shared/clock.ts'
-import { liveEdges, type EdgeRegistry } from '../../../shared/live-edges.ts'
+import { DAY_MS, MINUTE_MS, SECOND_MS, type Clock } from '../../../shared/running/clock.ts'
+import { liveEdges, type EdgeRegistry } from '../../../shared/contracts/live-edges.ts'
 import type { Domains } from '../../drops/domains/domains.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import { certificateEnd, type TlsPlace } from '../../ground/certificate-end.ts'

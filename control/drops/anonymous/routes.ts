@@ -1,5 +1,5 @@
 /** REST: /api/v1/drops… – no credentials. */
-import { MAX_TITLE_CHARS } from '../../../shared/limits.ts'
+import { MAX_TITLE_CHARS } from '../../../shared/contracts/limits.ts'
 import { z } from 'zod'
 import { isCrossOrigin } from '../../people/access/same-origin.ts'
 import type { ControlConfig } from '../../ground/config.ts'

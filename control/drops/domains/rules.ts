@@ -1,7 +1,7 @@
 /** Decisions about custom domains: no I/O, no clock. */
-import { nextTryMs, type RetryState } from '../../../shared/certificate-retry.ts'
-import { DAY_MS, HOUR_MS } from '../../../shared/clock.ts'
-import { stepAt, type Steps } from '../../../shared/steps.ts'
+import { nextTryMs, type RetryState } from '../../../shared/certificates/retry.ts'
+import { DAY_MS, HOUR_MS } from '../../../shared/running/clock.ts'
+import { stepAt, type Steps } from '../../../shared/running/steps.ts'
 import type { NewRoute } from '../../ground/events/outbox.ts'
 import { closedRouteOf } from '../sites/rules.ts'
 import { foundByCheck, type Diagnosis } from './doctor/diagnose.ts'

@@ -4,11 +4,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { SECOND_MS } from '../../../shared/clock.ts'
-import { keys } from '../../../shared/keys.ts'
-import type { Log } from '../../../shared/log.ts'
-import { openBlocking } from '../../../shared/redis.ts'
-import { decodeStreamMessage } from '../../../shared/stream.ts'
+import { SECOND_MS } from '../../../shared/running/clock.ts'
+import { keys } from '../../../shared/redis/keys.ts'
+import type { Log } from '../../../shared/running/log.ts'
+import { openBlocking } from '../../../shared/redis/redis.ts'
+import { decodeStreamMessage } from '../../../shared/redis/stream.ts'
 import type { Domains } from './domains.ts'
 
 const BLOCK_MS = 5 * SECOND_MS

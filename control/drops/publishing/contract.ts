@@ -3,7 +3,7 @@
  * It touches no SQL: the caller's transaction makes the version real. Implemented by createPublishing (publishing.ts).
  */
 import type { Readable } from 'node:stream'
-import type { Manifest } from '../../../shared/manifest.ts'
+import type { Manifest } from '../../../shared/contracts/manifest.ts'
 
 export interface Warning {
   readonly code: string

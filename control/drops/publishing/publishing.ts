@@ -2,7 +2,7 @@
 import path from 'node:path'
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts'
 import type { BlobStoreLocation } from '../../../shared/blobs/open.ts'
-import { limitKeyOfIp } from '../../../shared/ip.ts'
+import { limitKeyOfIp } from '../../../shared/http/ip.ts'
 import { currentCall } from '../../ground/database/call.ts'
 import { collectGarbage } from './storage/collect-garbage.ts'
 import type { Publishing, UploadOwner } from './contract.ts'

@@ -1,6 +1,6 @@
 /** REST: /api/v1/sites… */
 import { z } from 'zod'
-import { plans } from '../../../shared/plans.ts'
+import { plans } from '../../ground/terms/plans.ts'
 import { requireActor, type ApiRouteFactory, type Authenticate } from '../../ground/http/api.ts'
 import { described } from '../../ground/http/operations/described.ts'
 import { describeOperation } from '../../ground/http/operations/operation.ts'

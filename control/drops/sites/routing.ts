@@ -4,7 +4,7 @@
  */
 import { inOrder, type Sql } from '../../ground/database/sql.ts'
 import { setRoute, type NewRoute } from '../../ground/events/outbox.ts'
-import { siteHost } from '../../../shared/hosts.ts'
+import { siteHost } from '../../../shared/http/hosts.ts'
 import { findSite, lockSite, retainedVersions, retireSlugs, setClock, slugsOf } from './queries.ts'
 import { clockOf, redirectRouteOf, siteRouteOf, sortSlugs, type Lifetimes, type SiteFacts } from './rules.ts'
 

@@ -1,8 +1,8 @@
 /** Decisions about sites: no I/O, no clock. */
-import { plans, type PlanName } from '../../../shared/plans.ts'
-import { siteHost } from '../../../shared/hosts.ts'
-import type { SiteRoute, SiteState } from '../../../shared/route-record.ts'
-import type { Analytics } from '../../../shared/analytics.ts'
+import { plans, type PlanName } from '../../ground/terms/plans.ts'
+import { siteHost } from '../../../shared/http/hosts.ts'
+import type { SiteRoute, SiteState } from '../../../shared/contracts/route-record.ts'
+import type { Analytics } from '../../../shared/contracts/analytics.ts'
 import type { NewRoute } from '../../ground/events/outbox.ts'
 
 /** A site with what its serving depends on. */

@@ -1,8 +1,13 @@
 /** Shapes of the REST API for sites and versions. */
 import { z } from 'zod'
-import { analyticsSchema } from '../../../shared/analytics.ts'
-import { MAX_BUNDLE_FILES, MAX_MESSAGE_CHARS, MAX_NAME_CHARS, MAX_PASSWORD_CHARS } from '../../../shared/limits.ts'
-import { sha256Hex, siteStates } from '../../../shared/route-record.ts'
+import { analyticsSchema } from '../../../shared/contracts/analytics.ts'
+import {
+  MAX_BUNDLE_FILES,
+  MAX_MESSAGE_CHARS,
+  MAX_NAME_CHARS,
+  MAX_PASSWORD_CHARS,
+} from '../../../shared/contracts/limits.ts'
+import { sha256Hex, siteStates } from '../../../shared/contracts/route-record.ts'
 import { described } from '../../ground/http/operations/described.ts'
 
 const SAMPLE_TIME = '2026-11-15T09:00:00.000Z'

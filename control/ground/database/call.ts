@@ -8,7 +8,7 @@ export interface Call {
   givenUp: boolean
   /** Hosts whose routes it has changed: what its acknowledgement is about. */
   readonly changedHosts: Set<string>
-  /** Ids of the histories (shared/history.ts) that it made them in. */
+  /** Ids of the histories (shared/contracts/history.ts) that it made them in. */
   readonly histories: Set<string>
   /** For whom it is done: the network it came from, and the organisation once it is known. Shares are theirs. */
   network: string | undefined

@@ -1,7 +1,7 @@
 /** Postgres. `Sql` is a pool or a transaction: query functions take it first, so that either passes through. */
 import { setImmediate } from 'node:timers/promises'
 import postgres from 'postgres'
-import { MINUTE_MS } from '../../../shared/clock.ts'
+import { MINUTE_MS } from '../../../shared/running/clock.ts'
 import { arrayTypes } from './array-types.ts'
 import { currentCall, GivenUp } from './call.ts'
 import { createWriteShares, writeShareLimits, type WriteShares } from './write-shares.ts'

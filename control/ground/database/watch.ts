@@ -6,8 +6,8 @@
  *                                                        └▶ error, or silent for PING_MS: away; asked anew on a new connection
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { errors } from '../../../shared/errors.ts'
-import type { Log } from '../../../shared/log.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import type { Log } from '../../../shared/running/log.ts'
 import { newCall, runAs } from './call.ts'
 import { openDatabase, type Pool } from './sql.ts'
 

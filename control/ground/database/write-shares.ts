@@ -3,8 +3,8 @@
  * a hundred uploads that wait for the lock of one drop do not hold up everyone else's sign-in. Who waits too long hears
  * 503. Jobs work for everyone and do not wait here.
  */
-import { errors } from '../../../shared/errors.ts'
-import { createShares, type Shares, type ShareLimits } from '../../../shared/shares.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { createShares, type Shares, type ShareLimits } from '../../../shared/running/shares.ts'
 import type { Call } from './call.ts'
 
 /** Left to jobs, to mails, and to queries without a transaction. */

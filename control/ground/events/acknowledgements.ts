@@ -4,13 +4,13 @@
  * them says so, and has acknowledged nothing about them. All of that must be of one life of Redis: one that was promoted
  * may have lost our entry, and what others write to its log brings the edges past the position all the same.
  */
-import { decodeHistory, encodeHistory } from '../../../shared/history.ts'
-import { keys } from '../../../shared/keys.ts'
-import { liveEdges, type EdgeRegistry, type LiveEdge } from '../../../shared/live-edges.ts'
-import type { RedisCommands } from '../../../shared/redis-commands.ts'
-import { compareStreamIds } from '../../../shared/stream.ts'
-import type { Timers } from '../../../shared/timers.ts'
-import { lifeOf } from '../../../shared/redis-life.ts'
+import { decodeHistory, encodeHistory } from '../../../shared/contracts/history.ts'
+import { keys } from '../../../shared/redis/keys.ts'
+import { liveEdges, type EdgeRegistry, type LiveEdge } from '../../../shared/contracts/live-edges.ts'
+import type { RedisCommands } from '../../../shared/redis/commands.ts'
+import { compareStreamIds } from '../../../shared/redis/stream.ts'
+import type { Timers } from '../../../shared/running/timers.ts'
+import { lifeOf } from '../../../shared/redis/life.ts'
 
 const POLL_MS = 4
 

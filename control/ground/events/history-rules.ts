@@ -1,5 +1,5 @@
 /** Which history the next publication belongs to. */
-import { historyOfRevision, relationOf, type History } from '../../../shared/history.ts'
+import { historyOfRevision, relationOf, type History } from '../../../shared/contracts/history.ts'
 import type { DatabaseHistory } from './publication.ts'
 
 export interface Published {

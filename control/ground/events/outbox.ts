@@ -2,8 +2,8 @@
  * The write side of publication. Called inside the transaction of a change: the change and the news of it
  * commit together or not at all. `publish.ts` carries the rows to Redis.
  */
-import type { RouteRecord } from '../../../shared/route-record.ts'
-import { encodeDomainWish, type DomainWish } from '../../../shared/stream.ts'
+import type { RouteRecord } from '../../../shared/contracts/route-record.ts'
+import { encodeDomainWish, type DomainWish } from '../../../shared/redis/stream.ts'
 import { currentCall } from '../database/call.ts'
 import { jsonb, one, type Sql } from '../database/sql.ts'
 

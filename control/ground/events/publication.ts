@@ -2,8 +2,8 @@
  * What publishing asks of Postgres. `queries.ts` implements it in production, the simulation (test/simulation/) with a
  * database that can be restored and failed over at any moment.
  */
-import type { History } from '../../../shared/history.ts'
-import type { RouteRecord } from '../../../shared/route-record.ts'
+import type { History } from '../../../shared/contracts/history.ts'
+import type { RouteRecord } from '../../../shared/contracts/route-record.ts'
 
 export interface OutboxRow {
   id: number

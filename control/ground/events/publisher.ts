@@ -10,11 +10,11 @@
  * 3. Rows leave the outbox in order. Each becomes HSET (snapshot) + XADD (log) in one MULTI; only then is it deleted.
  *    A crash in between publishes it twice, which is harmless: revisions make it idempotent.
  */
-import { decodeHistory, encodeEpoch, encodeHistory, type History } from '../../../shared/history.ts'
-import { keys, LOG_LENGTH } from '../../../shared/keys.ts'
-import type { Log } from '../../../shared/log.ts'
-import type { RedisCommands, RedisTransaction } from '../../../shared/redis-commands.ts'
-import { encodeStreamMessage, START_OF_LOG } from '../../../shared/stream.ts'
+import { decodeHistory, encodeEpoch, encodeHistory, type History } from '../../../shared/contracts/history.ts'
+import { keys, LOG_LENGTH } from '../../../shared/redis/keys.ts'
+import type { Log } from '../../../shared/running/log.ts'
+import type { RedisCommands, RedisTransaction } from '../../../shared/redis/commands.ts'
+import { encodeStreamMessage, START_OF_LOG } from '../../../shared/redis/stream.ts'
 import {
   nextOrdinal,
   standingOf,
@@ -25,7 +25,7 @@ import {
   NO_HISTORY,
 } from './history-rules.ts'
 import type { OutboxRow, Publication, PublicationStore } from './publication.ts'
-import { lifeOf } from '../../../shared/redis-life.ts'
+import { lifeOf } from '../../../shared/redis/life.ts'
 
 export interface PublisherDependencies {
   readonly store: PublicationStore

@@ -1,4 +1,4 @@
-import { revisionFloor } from '../../../shared/history.ts'
+import { revisionFloor } from '../../../shared/contracts/history.ts'
 import { one, transaction, type Pool, type Sql } from '../database/sql.ts'
 import { setRoute } from './outbox.ts'
 import type { DatabaseHistory, OutboxRow, Publication, PublicationStore } from './publication.ts'

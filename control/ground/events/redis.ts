@@ -1,7 +1,7 @@
 /** The control plane's Redis connection: fails fast, queues nothing, reconnects for ever. */
 import type { Redis } from 'ioredis'
-import type { Log } from '../../../shared/log.ts'
-import { openRedis } from '../../../shared/redis.ts'
+import type { Log } from '../../../shared/running/log.ts'
+import { openRedis } from '../../../shared/redis/redis.ts'
 
 const COMMAND_TIMEOUT_MS = 1000
 

@@ -14,9 +14,9 @@
  * between the two writes of one tick, or Postgres and the sender dying at once, may cost.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DAY_MS, type Clock } from '../../../shared/clock.ts'
-import type { Log } from '../../../shared/log.ts'
-import type { Secrets } from '../../../shared/secrets.ts'
+import { DAY_MS, type Clock } from '../../../shared/running/clock.ts'
+import type { Log } from '../../../shared/running/log.ts'
+import type { Secrets } from '../../../shared/secrets/secrets.ts'
 import { transaction, type Pool, type Sql } from '../database/sql.ts'
 import { createHandoverNote, HandedOverElsewhere } from './handover-note.ts'
 import { sealContext } from './mail.ts'
@@ -33,7 +33,7 @@ import {
 } from './queries.ts'
 import { verdictOn } from './rules.ts'
 import type { MailSink } from './sinks.ts'
-import type { RenderedMail } from './templates.ts'
+import type { RenderedMail } from './letters/templates.ts'
 
 /** Each holds two database connections while it sends: for the mail's row and for the note. */
 const DEFAULT_SENDERS = 2

@@ -1,6 +1,6 @@
 /** A mail as bytes (RFC 5322). Made from the row alone, so that a second try yields the same message. */
 import MailComposer from 'nodemailer/lib/mail-composer'
-import type { RenderedMail } from './templates.ts'
+import type { RenderedMail } from './letters/templates.ts'
 
 export interface Message {
   readonly id: string

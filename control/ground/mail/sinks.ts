@@ -3,7 +3,7 @@ import { mkdir, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import nodemailer from 'nodemailer'
-import { SECOND_MS } from '../../../shared/clock.ts'
+import { SECOND_MS } from '../../../shared/running/clock.ts'
 import { composeMessage, type Message } from './message.ts'
 
 export interface Handover {

@@ -1,7 +1,7 @@
 /** uWS.App over node:http: listens, routes, and hands each request to its handler. */
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { ReceivedRequest } from '../../../shared/received-request.ts'
+import type { ReceivedRequest } from '../../../shared/http/received-request.ts'
 import { HttpRequest } from './http-request.ts'
 import { HttpResponse } from './http-response.ts'
 import { Router } from './router.ts'

@@ -1,7 +1,7 @@
 /** What an operator can do, each as one function over the same services as the web server. */
 import { parseArgs } from 'node:util'
-import { systemClock } from '../../../shared/clock.ts'
-import { PLAN_NAMES, type PlanName } from '../../../shared/plans.ts'
+import { systemClock } from '../../../shared/running/clock.ts'
+import { PLAN_NAMES, type PlanName } from '../../ground/terms/plans.ts'
 import { CURRENCIES } from '../../people/organisations/countries.ts'
 import { setUpStripe } from '../../plans/billing/setup.ts'
 import { transaction } from '../../ground/database/sql.ts'

@@ -1,5 +1,5 @@
 /** `admin doctor`: asks everything that Dropway stands on how it is. */
-import { ConfigError, type Env } from '../../../shared/env.ts'
+import { ConfigError, type Env } from '../../../shared/settings/env.ts'
 import { readControlConfig, type ControlConfig } from '../../ground/config.ts'
 import { checks, type Check, type Finding } from './checks.ts'
 

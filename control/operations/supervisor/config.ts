@@ -1,7 +1,7 @@
 /** Settings of the supervisor. It reads those of both planes too, so that every wrong value is reported before anything starts. */
 import { readEdgeConfig, type EdgeConfig } from '../../../edge/config.ts'
-import { ConfigError, EnvReader, type Env } from '../../../shared/env.ts'
-import { readSharedSettings } from '../../../shared/settings.ts'
+import { ConfigError, EnvReader, type Env } from '../../../shared/settings/env.ts'
+import { readSharedSettings } from '../../../shared/settings/settings.ts'
 import { readControlConfig } from '../../ground/config.ts'
 import { prepareDataDir } from './data-dir.ts'
 import type { WantedPort } from './preflight.ts'

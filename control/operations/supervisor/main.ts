@@ -1,7 +1,7 @@
 /** `npm start`: runs the whole service on this machine until it is told to stop. */
 import { parseArgs } from 'node:util'
-import { ConfigError } from '../../../shared/env.ts'
-import { keepFilesPrivate } from '../../../shared/private-files.ts'
+import { ConfigError } from '../../../shared/settings/env.ts'
+import { keepFilesPrivate } from '../../../shared/running/private-files.ts'
 import { readSupervisorConfig } from './config.ts'
 import { lockDataDir, requireFreePorts, StartRefused } from './preflight.ts'
 import { createReport } from './report.ts'

@@ -6,8 +6,8 @@
  *
  * Whatever ends in between is started again.
  */
-import { compileCacheDir } from '../../../shared/compile-cache.ts'
-import { forgetLocalServices, noteLocalServices } from '../../../shared/local-services.ts'
+import { compileCacheDir } from '../compile-cache.ts'
+import { forgetLocalServices, noteLocalServices } from '../../../shared/settings/local-services.ts'
 import type { SupervisorConfig } from './config.ts'
 import { openLogFile } from './processes/log-file.ts'
 import { startPlane } from './processes/plane.ts'

@@ -5,10 +5,10 @@
  *   3. the session cookie             only when our own pages sent the request
  * Nothing is cached: a revoked token or session is refused from the next request on, on every control.
  */
-import { errors } from '../../../shared/errors.ts'
-import type { Log } from '../../../shared/log.ts'
-import { MINUTE_MS, type Clock } from '../../../shared/clock.ts'
-import { hashSecret } from '../../../shared/secrets.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import type { Log } from '../../../shared/running/log.ts'
+import { MINUTE_MS, type Clock } from '../../../shared/running/clock.ts'
+import { hashSecret } from '../../../shared/secrets/secrets.ts'
 import { noteOrganisation } from '../../ground/database/call.ts'
 import type { Pool } from '../../ground/database/sql.ts'
 import type { Authenticate } from '../../ground/http/api.ts'

@@ -1,6 +1,6 @@
 /** Accounts: who a person is, and everything that happens to that. See contract.ts for the promises. */
-import { DAY_MS } from '../../../shared/clock.ts'
-import { createProofOfWork } from '../../../shared/proof-of-work.ts'
+import { DAY_MS } from '../../../shared/running/clock.ts'
+import { createProofOfWork } from '../../../shared/secrets/proof-of-work.ts'
 import { createThrottle } from '../../ground/http/limits/throttle.ts'
 import { SESSION_COOKIE, sweepSessions } from '../access/sessions.ts'
 import { createAbandonment, createCloseAccount, createClosing, createErasure } from './closing.ts'

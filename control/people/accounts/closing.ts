@@ -1,7 +1,7 @@
 /** How accounts end: by their person, because they were never verified, and out of the logs afterwards. */
-import type { Clock } from '../../../shared/clock.ts'
-import { errors } from '../../../shared/errors.ts'
-import { leadsOf } from '../../../shared/warnings.ts'
+import type { Clock } from '../../../shared/running/clock.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { leadsOf } from '../../ground/terms/warnings.ts'
 import type { Actor } from '../../ground/actor.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import { eraseMailsTo } from '../../ground/mail/mail.ts'

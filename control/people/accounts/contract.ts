@@ -1,6 +1,6 @@
 /**
  * What pages, routes and the command line can ask of accounts. Implemented by createAccounts (accounts.ts).
- * Every refusal is an ApiError (shared/errors.ts) whose message may be shown as it is.
+ * Every refusal is an ApiError (shared/contracts/errors.ts) whose message may be shown as it is.
  */
 import type { Sql } from '../../ground/database/sql.ts'
 import type { Request } from '../../ground/http/route.ts'

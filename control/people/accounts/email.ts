@@ -1,7 +1,7 @@
 /** Whose mailbox it is: proved by a link, or changed by one. */
 import { parseEmail } from '../../ground/mail/address.ts'
-import { errors } from '../../../shared/errors.ts'
-import { hashSecret } from '../../../shared/secrets.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { hashSecret } from '../../../shared/secrets/secrets.ts'
 import { isUniqueViolation, transaction, type Sql } from '../../ground/database/sql.ts'
 import { recordAudit } from '../audit/audit.ts'
 import { findHomeOrganisation } from '../organisations/personal.ts'

@@ -1,6 +1,6 @@
 /** Links sent by mail: a bearer secret in the mail, its hash in Postgres. */
-import type { Clock } from '../../../shared/clock.ts'
-import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
+import type { Clock } from '../../../shared/running/clock.ts'
+import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import { ACCOUNT_PATHS, linkTo } from '../../ground/mail/links.ts'

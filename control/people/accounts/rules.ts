@@ -1,8 +1,8 @@
 /** Decisions about accounts: what is an acceptable password, how often a caller may try. */
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/clock.ts'
-import { errors } from '../../../shared/errors.ts'
-import { MAX_PASSWORD_CHARS } from '../../../shared/limits.ts'
-import { PROOF_LIFETIME_MS } from '../../../shared/proof-of-work.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/running/clock.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { MAX_PASSWORD_CHARS } from '../../../shared/contracts/limits.ts'
+import { PROOF_LIFETIME_MS } from '../../../shared/secrets/proof-of-work.ts'
 import type { Allowance } from '../../ground/http/limits/throttle.ts'
 
 export const MIN_PASSWORD_CHARS = 10

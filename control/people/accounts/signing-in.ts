@@ -1,8 +1,8 @@
 import { parseEmail } from '../../ground/mail/address.ts'
-import { errors } from '../../../shared/errors.ts'
-import { limitKeyOfIp } from '../../../shared/ip.ts'
-import { verifyPassword } from '../../../shared/password.ts'
-import { guessBits } from '../../../shared/proof-of-work.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { limitKeyOfIp } from '../../../shared/http/ip.ts'
+import { verifyPassword } from '../../../shared/secrets/password.ts'
+import { guessBits } from '../../../shared/secrets/proof-of-work.ts'
 import {
   beginSession,
   clearedSessionCookie,

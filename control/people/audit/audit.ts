@@ -1,5 +1,5 @@
 /** The audit log of an organisation: who did what to what, from where. Written in the transaction of the deed. */
-import type { Clock } from '../../../shared/clock.ts'
+import type { Clock } from '../../../shared/running/clock.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import { emailsOf, eraseAuditRows, insertAuditEntry, listAuditRows, type AuditRow } from './queries.ts'

@@ -4,17 +4,17 @@
  * one but that which it was allowed to act for.
  */
 import { parseEmail } from '../../ground/mail/address.ts'
-import type { Clock } from '../../../shared/clock.ts'
-import { errors } from '../../../shared/errors.ts'
-import { newId } from '../../../shared/ids.ts'
-import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
+import type { Clock } from '../../../shared/running/clock.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { newId } from '../../../shared/contracts/ids.ts'
+import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
 import { ACCOUNT_PATHS, linkTo } from '../../ground/mail/links.ts'
 import { type Actor, requirePermission, type Permission } from '../../ground/actor.ts'
 import { createThrottle } from '../../ground/http/limits/throttle.ts'
 import { recordAudit, type AuditAction } from '../audit/audit.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
-import type { Bill } from '../../ground/mail/templates.ts'
+import type { Bill } from '../../ground/mail/letters/templates.ts'
 import {
   countMembers,
   deleteMembership,

@@ -1,6 +1,6 @@
 /** At most one open checkout per organisation, so that two tabs cannot buy twice. */
 import type Stripe from 'stripe'
-import { MINUTE_MS, type Clock } from '../../../shared/clock.ts'
+import { MINUTE_MS, type Clock } from '../../../shared/running/clock.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import * as queries from './queries.ts'
 import { lookupKeyOf, type Interval, type SoldPlan } from './rules.ts'

@@ -4,7 +4,7 @@
  * by the first to notice it; what it had bought is asked about again.
  */
 import type Stripe from 'stripe'
-import { errors } from '../../../shared/errors.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import type { Exclusive } from './exclusive.ts'
 import * as queries from './queries.ts'

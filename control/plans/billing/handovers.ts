@@ -4,10 +4,10 @@
  * the transaction of the transfer and done afterwards, again and again until Stripe has done it.
  */
 import type Stripe from 'stripe'
-import type { Clock } from '../../../shared/clock.ts'
-import { plans } from '../../../shared/plans.ts'
+import type { Clock } from '../../../shared/running/clock.ts'
+import { plans } from '../../ground/terms/plans.ts'
 import type { Sql } from '../../ground/database/sql.ts'
-import type { Bill } from '../../ground/mail/templates.ts'
+import type { Bill } from '../../ground/mail/letters/templates.ts'
 import type { Exclusive } from './exclusive.ts'
 import * as queries from './queries.ts'
 import { orMissing } from './stripe.ts'

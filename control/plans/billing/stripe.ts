@@ -1,7 +1,7 @@
 /** The Stripe client, pointed at Stripe or at whatever STRIPE_API_BASE names, and how to read what it says. */
 import { createHash } from 'node:crypto'
 import Stripe from 'stripe'
-import { ApiError, errors } from '../../../shared/errors.ts'
+import { ApiError, errors } from '../../../shared/contracts/errors.ts'
 
 const TIMEOUT_MS = 10_000
 

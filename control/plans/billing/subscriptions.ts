@@ -1,8 +1,8 @@
 /** Makes an organisation's plan follow what Stripe says about its subscriptions. */
 import type Stripe from 'stripe'
-import { DAY_MS, type Clock } from '../../../shared/clock.ts'
-import type { Log } from '../../../shared/log.ts'
-import { plans } from '../../../shared/plans.ts'
+import { DAY_MS, type Clock } from '../../../shared/running/clock.ts'
+import type { Log } from '../../../shared/running/log.ts'
+import { plans } from '../../ground/terms/plans.ts'
 import { recordAudit } from '../../people/audit/audit.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'

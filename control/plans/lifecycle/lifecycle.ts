@@ -4,10 +4,10 @@
  * change. When a drop ends is decided in one place (sites/rules.ts, `clockOf`), which refreshing its routes asks.
  * Every move locks what it moves, so that any number of controls may run the jobs at once.
  */
-import { MINUTE_MS, type Clock } from '../../../shared/clock.ts'
-import { siteHost } from '../../../shared/hosts.ts'
-import { plans, isPaid, type PlanName } from '../../../shared/plans.ts'
-import { addressOf } from '../../../shared/settings.ts'
+import { MINUTE_MS, type Clock } from '../../../shared/running/clock.ts'
+import { siteHost } from '../../../shared/http/hosts.ts'
+import { plans, isPaid, type PlanName } from '../../ground/terms/plans.ts'
+import { addressOf } from '../../../shared/settings/settings.ts'
 import { recordAudit } from '../../people/audit/audit.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'

@@ -1,5 +1,5 @@
 /** When owners hear of a clock, as a table. No I/O, no clock. */
-import { leadsOf } from '../../../shared/warnings.ts'
+import { leadsOf } from '../../ground/terms/warnings.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 
 export type NoticeSettings = Pick<

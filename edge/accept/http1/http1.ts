@@ -2,7 +2,7 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
-import type { ReceivedRequest } from '../../../shared/received-request.ts'
+import type { ReceivedRequest } from '../../../shared/http/received-request.ts'
 import type { Connection, ExchangeHandlers } from '../connection.ts'
 import { createHttpDate } from '../http-date.ts'
 import { inTurns } from '../in-turns.ts'

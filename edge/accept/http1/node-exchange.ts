@@ -1,7 +1,7 @@
 /** A request that node:http has read. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
-import type { ReceivedRequest } from '../../../shared/received-request.ts'
+import type { ReceivedRequest } from '../../../shared/http/received-request.ts'
 import type { Exchange, HeaderList } from '../../context.ts'
 import { ConnectionExchange, type Connection, type ExchangeHandlers } from '../connection.ts'
 import { readForm } from '../read-form.ts'

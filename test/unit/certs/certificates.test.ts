@@ -4,7 +4,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createCertificateIndex, type CertificateIndex } from '../../../certs/certificates.ts'
 import { openLocalCa, type LocalCa } from '../../../certs/local-ca.ts'
-import { systemClock } from '../../../shared/clock.ts'
+import { systemClock } from '../../../shared/running/clock.ts'
 
 let folder: string
 let ca: LocalCa

@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { certificateFacts } from '../../../shared/certificate-bundle.ts'
+import { certificateFacts } from '../../../shared/certificates/bundle.ts'
 import { createCertificateIndex } from '../../../certs/certificates.ts'
 import { openLocalCa } from '../../../certs/local-ca.ts'
 import { openServiceCertificate, serviceCertificateNames } from '../../../certs/service-certificate.ts'
-import { DAY_MS, systemClock, type Clock } from '../../../shared/clock.ts'
-import { silentLog } from '../../../shared/log.ts'
+import { DAY_MS, systemClock, type Clock } from '../../../shared/running/clock.ts'
+import { silentLog } from '../../../shared/running/log.ts'
 
 let folder: string
 beforeEach(() => {

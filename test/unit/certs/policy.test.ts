@@ -9,8 +9,8 @@ import {
   renewalDueAt,
   spreadOf,
 } from '../../../certs/policy.ts'
-import { MAX_FAILURES_PER_HOUR, type RetryState } from '../../../shared/certificate-retry.ts'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/clock.ts'
+import { MAX_FAILURES_PER_HOUR, type RetryState } from '../../../shared/certificates/retry.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/running/clock.ts'
 
 const refused = { reason: 'ca_refused', message: 'no' } as const
 

@@ -4,9 +4,9 @@ import path from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { openLocalCa, type LocalCa } from '../../../certs/local-ca.ts'
 import { openServiceCertificate, serviceCertificateNames } from '../../../certs/service-certificate.ts'
-import type { CertificateBundle } from '../../../shared/certificate-bundle.ts'
-import { systemClock } from '../../../shared/clock.ts'
-import { silentLog } from '../../../shared/log.ts'
+import type { CertificateBundle } from '../../../shared/certificates/bundle.ts'
+import { systemClock } from '../../../shared/running/clock.ts'
+import { silentLog } from '../../../shared/running/log.ts'
 
 let folder: string
 let ca: LocalCa

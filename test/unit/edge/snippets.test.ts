@@ -7,7 +7,7 @@ import { consentTexts } from '../../../edge/rewrite/consent-texts.ts'
 import { cutPieces, inject, injectedPieces, sizeOf, type Piece } from '../../../edge/rewrite/inject.ts'
 import { languages } from '../../../edge/rewrite/language.ts'
 import { createSnippets } from '../../../edge/rewrite/snippets.ts'
-import type { Analytics } from '../../../shared/analytics.ts'
+import type { Analytics } from '../../../shared/contracts/analytics.ts'
 import { routeOf } from '../../support/manifests.ts'
 
 const BASE_URL = 'https://dropway.test:8443'

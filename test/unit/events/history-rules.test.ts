@@ -6,7 +6,13 @@ import {
   unknownAllowance,
   type Published,
 } from '../../../control/ground/events/history-rules.ts'
-import { decodeHistory, encodeEpoch, relationOf, revisionFloor, type History } from '../../../shared/history.ts'
+import {
+  decodeHistory,
+  encodeEpoch,
+  relationOf,
+  revisionFloor,
+  type History,
+} from '../../../shared/contracts/history.ts'
 
 const own = { ordinal: 4, id: 'own', ofThisLife: true, removedUnknown: 0 }
 const nothing: Published = { writer: undefined, newest: undefined, edges: { all: [], lasting: [] } }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { requireJsonShape } from '../../../control/ground/http/bodies/json-shape.ts'
-import { ApiError } from '../../../shared/errors.ts'
+import { ApiError } from '../../../shared/contracts/errors.ts'
 import { growthProblem, on, upTo } from '../../support/growth.ts'
 
 const BOUNDS = { maxDepth: 4, maxValues: 10 }

@@ -7,7 +7,7 @@ import {
   type FileFacts,
   type StoredFile,
 } from '../../../control/drops/publishing/manifest/manifest-builder.ts'
-import { decodeManifest, encodeManifest } from '../../../shared/manifest.ts'
+import { decodeManifest, encodeManifest } from '../../../shared/contracts/manifest.ts'
 
 const hash = fc.stringMatching(/^[0-9a-f]{64}$/)
 const variant = fc.record({ hash, size: fc.nat() })

@@ -1,7 +1,7 @@
 /** Many patterns asked at once cost no more for being many. */
 import { describe, expect, test } from 'vitest'
-import { compilePattern } from '../../../shared/path-pattern.ts'
-import { createPatternSet, type PatternSet } from '../../../shared/pattern-set.ts'
+import { compilePattern } from '../../../shared/content/path-pattern.ts'
+import { createPatternSet, type PatternSet } from '../../../shared/content/pattern-set.ts'
 import { growthProblem, on } from '../../support/growth.ts'
 
 const MAX_PATH_CHARS = 8192

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { MAX_BUNDLE_FILES } from '../../../shared/limits.ts'
+import { MAX_BUNDLE_FILES } from '../../../shared/contracts/limits.ts'
 import {
   ARCHIVE_OVERHEAD_BYTES,
   fileKindOf,
   siteRootOf,
   uploadKindOf,
   type UploadKind,
-} from '../../../shared/upload-kind.ts'
+} from '../../../shared/content/upload-kind.ts'
 
 const CAP_BYTES = 1000
 const account = { capBytes: CAP_BYTES, takes: 'anything' } as const

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { slugProblem } from '../../../shared/hosts.ts'
-import { randomSlug } from '../../../shared/readable-slug.ts'
-import { routeRecordSchema } from '../../../shared/route-record.ts'
+import { slugProblem } from '../../../shared/http/hosts.ts'
+import { randomSlug } from '../../../shared/values/readable-slug.ts'
+import { routeRecordSchema } from '../../../shared/contracts/route-record.ts'
 import {
   clockOf,
   closedRouteOf,

@@ -1,6 +1,6 @@
 /** `/account`: profile, sessions, tokens, connected apps, organisation, plan, log, export and delete. */
 import { may, type Actor } from '../../../ground/actor.ts'
-import { errors } from '../../../../shared/errors.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import { readAuditLog } from '../../../people/audit/audit.ts'
 import { seeOther } from '../../../ground/http/reply.ts'

@@ -1,6 +1,6 @@
 /** `/account/organisation`. */
 import { may, type Actor } from '../../../ground/actor.ts'
-import { errors } from '../../../../shared/errors.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
 import type { Html } from '../../../../shared/pages/html.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'

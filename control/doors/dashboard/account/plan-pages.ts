@@ -1,7 +1,7 @@
 /** `/account/plan`: what is used, and the way to pay. Money itself is the payment processor's. */
-import { ApiError } from '../../../../shared/errors.ts'
+import { ApiError } from '../../../../shared/contracts/errors.ts'
 import { safeUrl, html } from '../../../../shared/pages/html.ts'
-import { isPaid, plans, type PlanName } from '../../../../shared/plans.ts'
+import { isPaid, plans, type PlanName } from '../../../ground/terms/plans.ts'
 import { type Actor, may } from '../../../ground/actor.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'

@@ -2,10 +2,10 @@
  * Publishing by hand, on every page that can: files, folders and zips that are let go anywhere in the window or chosen,
  * or pasted text. In this order: look at what it is, ask whether it is welcome, send it with progress, go to the result.
  */
-import { ApiError } from '../../../../shared/errors.ts'
-import { formatOfText } from '../../../../shared/pasted-text.ts'
-import { bytesInWords } from '../../../../shared/sizes.ts'
-import { uploadKindOf, type UploadTerms } from '../../../../shared/upload-kind.ts'
+import { ApiError } from '../../../../shared/contracts/errors.ts'
+import { formatOfText } from '../../../drops/publishing/files/pasted-text.ts'
+import { bytesInWords } from '../../../../shared/values/sizes.ts'
+import { uploadKindOf, type UploadTerms } from '../../../../shared/content/upload-kind.ts'
 import { solveChallenge } from '../../../../shared/pages/browser/proof-of-work.ts'
 import { watchInput, watchWindow, type ChosenFile } from './modules/chosen-files.ts'
 import { enableCopying, find } from './modules/elements.ts'

@@ -6,7 +6,7 @@ import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { reportList } from './publish-view.ts'
 import { sitePage } from './drop-frame.ts'
 import { diffLines, type DiffLine } from './text-diff.ts'
-import { bytesInWords } from '../../../../shared/sizes.ts'
+import { bytesInWords } from '../../../../shared/values/sizes.ts'
 import { countInWords, spoken, timeAgo } from '../parts/words.ts'
 
 export interface SiteVersions {

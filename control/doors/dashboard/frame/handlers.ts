@@ -9,7 +9,7 @@
  * 4. The deed is refused: the same page comes back with what was typed, and says what is wrong where.
  * 5. It is done.
  */
-import { ApiError, errors } from '../../../../shared/errors.ts'
+import { ApiError, errors } from '../../../../shared/contracts/errors.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import { json, seeOther } from '../../../ground/http/reply.ts'
 import { paramsOf, type PathParams, type Reply, type Request, type Route } from '../../../ground/http/route.ts'

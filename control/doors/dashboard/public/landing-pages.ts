@@ -1,5 +1,5 @@
 /** `/` and anonymous publishing. */
-import { ApiError, errors } from '../../../../shared/errors.ts'
+import { ApiError, errors } from '../../../../shared/contracts/errors.ts'
 import { html } from '../../../../shared/pages/html.ts'
 import { json, seeOther } from '../../../ground/http/reply.ts'
 import type { Reply, Request, Route } from '../../../ground/http/route.ts'

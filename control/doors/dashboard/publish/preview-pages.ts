@@ -1,8 +1,8 @@
 /** The frame beside the editor: shows pasted text as it would be published. */
 import { createStandalonePages } from '../../../../shared/pages/shell.ts'
-import { limitKeyOfIp } from '../../../../shared/ip.ts'
-import { filenameOfText, formatOfText } from '../../../../shared/pasted-text.ts'
-import { plans } from '../../../../shared/plans.ts'
+import { limitKeyOfIp } from '../../../../shared/http/ip.ts'
+import { filenameOfText, formatOfText } from '../../../drops/publishing/files/pasted-text.ts'
+import { plans } from '../../../ground/terms/plans.ts'
 import type { Request, Route } from '../../../ground/http/route.ts'
 import type { Limit } from '../../../ground/http/limits/sliding-window.ts'
 import { orShow, problemText, type Handlers } from '../frame/handlers.ts'

@@ -1,8 +1,8 @@
 /** Reads a publish form: fields first, then either files (after their paths) or pasted text. Streamed, capped. */
 import type { Readable } from 'node:stream'
-import { ApiError } from '../../../../shared/errors.ts'
-import { filenameOfText } from '../../../../shared/pasted-text.ts'
-import { fileKindOf, uploadKindOf, type GivenFile, type UploadTerms } from '../../../../shared/upload-kind.ts'
+import { ApiError } from '../../../../shared/contracts/errors.ts'
+import { filenameOfText } from '../../../drops/publishing/files/pasted-text.ts'
+import { fileKindOf, uploadKindOf, type GivenFile, type UploadTerms } from '../../../../shared/content/upload-kind.ts'
 import type { Part, Request } from '../../../ground/http/route.ts'
 import { isFragment } from '../frame/handlers.ts'
 import { createSkip, MAX_RETURNED_BYTES, TEXT_FIELD, UnreadRest } from '../frame/typed-fields.ts'

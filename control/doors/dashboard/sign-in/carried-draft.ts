@@ -2,7 +2,7 @@
  * What a person was about to send when their session ended travels with the sign-in form, in two hidden fields, and
  * comes back after it. It is never kept on our side.
  */
-import { MAX_JSON_BYTES } from '../../../../shared/limits.ts'
+import { MAX_JSON_BYTES } from '../../../../shared/contracts/limits.ts'
 import type { Draft } from '../frame/draft.ts'
 
 const ACTION_FIELD = 'draft_for'

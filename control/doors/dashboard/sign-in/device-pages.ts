@@ -1,5 +1,5 @@
 /** `/device`: the page where a person lets in a machine that has no browser (RFC 8628 §3.3). */
-import { errors } from '../../../../shared/errors.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
 import { html } from '../../../../shared/pages/html.ts'
 import { DEVICE_PAGE } from '../../oauth/device.ts'
 import type { Route } from '../../../ground/http/route.ts'

@@ -1,6 +1,6 @@
 /** `/templates`: choose, fill, publish, edit again. */
-import { errors } from '../../../../shared/errors.ts'
-import { plans } from '../../../../shared/plans.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { plans } from '../../../ground/terms/plans.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import { paramsOf, type Route } from '../../../ground/http/route.ts'

@@ -1,8 +1,8 @@
 /** What the bytes of a file say: charset, places for snippets, title, links, encoded variants. Runs in a worker thread. */
 import { isUtf8 } from 'node:buffer'
 import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
-import type { ManifestFile } from '../../../../shared/manifest.ts'
-import { zip } from '../../../../shared/zip.ts'
+import type { ManifestFile } from '../../../../shared/contracts/manifest.ts'
+import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 import { compress, MAX_COMPRESSED_BYTES, type Effort } from './compression.ts'
 import { scanHtml, type HtmlScan } from '../html/scan.ts'
 import { cssLinks, encodeLinks, htmlLinks, type EncodedLinks } from './links.ts'
@@ -103,6 +103,6 @@ async function storeVariants(
   const encodings: NonNullable<ManifestFile['encodings']> = {}
   const variants = compress(bytes, effort)
   const stored = await Promise.all(variants.map((variant) => blobs.put(variant.bytes)))
-  for (const [{ encoding }, { hash, size }] of zip(variants, stored)) encodings[encoding] = { hash, size }
+  for (const [{ encoding }, { hash, size }] of sideBySide(variants, stored)) encodings[encoding] = { hash, size }
   return { encodings, created: stored }
 }

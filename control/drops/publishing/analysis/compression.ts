@@ -7,7 +7,7 @@
  * the effort we can afford (zstd 12: 14.6 % at 16 MB/s), and no browser has zstd without br: it does not pay here.
  */
 import zlib from 'node:zlib'
-import type { Encoding } from '../../../../shared/manifest.ts'
+import type { Encoding } from '../../../../shared/contracts/manifest.ts'
 
 export type Effort = 'quick' | 'good' | 'best'
 

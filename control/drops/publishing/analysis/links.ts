@@ -1,5 +1,5 @@
 /** References of a page or a stylesheet to other files, sorted by what the report wants to know. Pure, linear. */
-import { MAX_PATH_BYTES } from '../../../../shared/limits.ts'
+import { MAX_PATH_BYTES } from '../../../../shared/contracts/limits.ts'
 import type { HtmlScan } from '../html/scan.ts'
 
 export interface PageLinks {

@@ -4,15 +4,15 @@
  *
  * It runs in a worker thread. Its work grows with files + links; when its time is over it says that it was cut.
  */
-import { toNfc } from '../../../../shared/nfc.ts'
-import { compilePattern } from '../../../../shared/path-pattern.ts'
-import { createPatternSet } from '../../../../shared/pattern-set.ts'
-import { secretFiles } from '../../../../shared/secret-files.ts'
+import { toNfc } from '../../../../shared/values/nfc.ts'
+import { compilePattern } from '../../../../shared/content/path-pattern.ts'
+import { createPatternSet } from '../../../../shared/content/pattern-set.ts'
+import { secretFiles } from '../../../../shared/content/secret-files.ts'
 import type { PublishReport, Warning } from '../contract.ts'
 import { storable } from '../html/text.ts'
 import { decodeLinks, type EncodedLinks } from './links.ts'
 import { isRuleFile } from '../manifest/manifest-builder.ts'
-import { quotePath } from '../../../../shared/quoted-path.ts'
+import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import type { SiteRules } from '../manifest/site-rules.ts'
 
 /** As many as a person reads; the last one says how many more there are. */

@@ -9,11 +9,11 @@
  * 5. the announced sizes fit the plan. extract.ts holds every entry to its announced size and checksum before it stores one.
  */
 import yauzl, { type Entry, type LocalFileHeader, type ZipFile } from 'yauzl'
-import { ApiError, errors } from '../../../../shared/errors.ts'
-import { MAX_BUNDLE_FILES } from '../../../../shared/limits.ts'
+import { ApiError, errors } from '../../../../shared/contracts/errors.ts'
+import { MAX_BUNDLE_FILES } from '../../../../shared/contracts/limits.ts'
 import { ArchiveFile } from './archive-file.ts'
-import { quotePath } from '../../../../shared/quoted-path.ts'
-import { isSystemClutter } from '../../../../shared/upload-kind.ts'
+import { quotePath } from '../../../../shared/values/quoted-path.ts'
+import { isSystemClutter } from '../../../../shared/content/upload-kind.ts'
 import { pathProblem, PathSet } from '../files/paths.ts'
 
 export interface ArchiveEntry {

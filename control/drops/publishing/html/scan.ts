@@ -5,7 +5,7 @@
  * It is a tokenizer with the few rules of tree construction that decide where the head and the body end; it builds no
  * tree. A fake `</head>` in a comment, a script, an attribute or a template does not fool it.
  */
-import { MAX_META_POLICIES, MAX_TITLE_CHARS } from '../../../../shared/limits.ts'
+import { MAX_META_POLICIES, MAX_TITLE_CHARS } from '../../../../shared/contracts/limits.ts'
 import { findRawTextEnd, isSpace, LESS_THAN, readMarkup, type Attribute, type Tag } from './tokens.ts'
 import { decodeReferences, shorten, textOf } from './text.ts'
 import { OpenElements, RAW_TEXT } from './open-elements.ts'

@@ -8,13 +8,13 @@ import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
-import { errors } from '../../../../shared/errors.ts'
-import { MAX_BUNDLE_FILES } from '../../../../shared/limits.ts'
-import { zip } from '../../../../shared/zip.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { MAX_BUNDLE_FILES } from '../../../../shared/contracts/limits.ts'
+import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 import { batchesOf, inParallel } from '../workers/batches.ts'
 import type { Intake, PreparedVersion } from '../contract.ts'
 import type { StoredFile } from '../manifest/manifest-builder.ts'
-import { quotePath } from '../../../../shared/quoted-path.ts'
+import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import {
   ARCHIVE_OVERHEAD_BYTES,
   fileKindOf,
@@ -22,7 +22,7 @@ import {
   isSystemClutter,
   type SingleKind,
   type UploadTerms,
-} from '../../../../shared/upload-kind.ts'
+} from '../../../../shared/content/upload-kind.ts'
 import { pathProblem, PathSet } from '../files/paths.ts'
 import type { Upload } from './prepare.ts'
 import type { UploadWorkers } from '../workers/workers.ts'
@@ -106,7 +106,7 @@ export function createIntake({
     const stored = await inParallel(batches, workers.width, async (batch) =>
       (await workers.extract(archive, batch)).map(remember),
     )
-    for (const [{ path, size }, { hash }] of zip(entries, stored.flat())) files.push({ path, hash, size })
+    for (const [{ path, size }, { hash }] of sideBySide(entries, stored.flat())) files.push({ path, hash, size })
   }
 
   async function addZip(bytes: AsyncIterable<Uint8Array>): Promise<void> {

@@ -7,13 +7,13 @@
  * 5. write the manifest and the report.
  */
 import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
-import { errors } from '../../../../shared/errors.ts'
-import { MAX_META_POLICIES, MAX_META_POLICIES_CHARS } from '../../../../shared/limits.ts'
-import type { Manifest } from '../../../../shared/manifest.ts'
-import { zip } from '../../../../shared/zip.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { MAX_META_POLICIES, MAX_META_POLICIES_CHARS } from '../../../../shared/contracts/limits.ts'
+import type { Manifest } from '../../../../shared/contracts/manifest.ts'
+import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 import { isWorthReading, type Analysis, type AnalysisRequest, type Reading } from '../analysis/analyse.ts'
 import { batchesOf, inParallel } from '../workers/batches.ts'
-import { LANDING_PAGE, type Shown, type SingleKind } from '../../../../shared/upload-kind.ts'
+import { LANDING_PAGE, type Shown, type SingleKind } from '../../../../shared/content/upload-kind.ts'
 import { markdownLanding, requireLandingPage, unwrapFolder } from './bundle.ts'
 import { documentPage, MAX_SHOWN_TEXT_BYTES } from './document-page.ts'
 import type { PreparedVersion, Secrets } from '../contract.ts'
@@ -26,7 +26,7 @@ import {
   type StoredFile,
 } from '../manifest/manifest-builder.ts'
 import type { Manifests } from '../manifest/manifests.ts'
-import { quotePath } from '../../../../shared/quoted-path.ts'
+import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import type { Readings } from '../analysis/readings.ts'
 import type { ReportInput } from '../analysis/report.ts'
 import type { RuleFiles, SiteRules } from '../manifest/site-rules.ts'
@@ -268,7 +268,7 @@ async function analyseFiles(
     workers.width,
     async (batch) => {
       const results = await workers.analyse(batch)
-      for (const [{ path, hash }, analysis] of zip(batch, results)) {
+      for (const [{ path, hash }, analysis] of sideBySide(batch, results)) {
         for (const blob of analysis.created) remember(blob)
         const { converted } = analysis
         requireFewPolicies(path, analysis)

@@ -1,11 +1,11 @@
 /**
  * Keeps files that look like secrets from becoming public, unless the publisher said that they are meant to be. What
- * counts as one is decided by shared/secret-files.ts, for every way in; here its candidates are read where the name
+ * counts as one is decided by shared/content/secret-files.ts, for every way in; here its candidates are read where the name
  * alone does not tell.
  */
 import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
-import { errors } from '../../../../shared/errors.ts'
-import { secretIn, type SecretFile } from '../../../../shared/secret-files.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { secretIn, type SecretFile } from '../../../../shared/content/secret-files.ts'
 import { inParallel } from '../workers/batches.ts'
 import type { Secrets } from '../contract.ts'
 import { storable } from '../html/text.ts'

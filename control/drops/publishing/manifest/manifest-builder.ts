@@ -5,7 +5,7 @@ import {
   type Manifest,
   type ManifestFile,
   type RedirectRule,
-} from '../../../../shared/manifest.ts'
+} from '../../../../shared/contracts/manifest.ts'
 import { contentTypeOf, isHtmlType, isImmutableName, mediaTypeOf } from '../files/types.ts'
 
 /** Rule files at the root of an upload: they steer the edge and are not served. */

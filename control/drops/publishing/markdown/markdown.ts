@@ -3,11 +3,11 @@
  * footnotes), heading anchors, highlighted code. Raw HTML passes through, as CommonMark says: a published page is its
  * publisher's own. Can be slow on hostile input; runs in a worker thread with a time limit.
  */
-import { MAX_TITLE_CHARS } from '../../../../shared/limits.ts'
+import { MAX_TITLE_CHARS } from '../../../../shared/contracts/limits.ts'
 import hljs from 'highlight.js/lib/common'
 import { micromark, type Options } from 'micromark'
 import { gfm, gfmHtml } from 'micromark-extension-gfm'
-import { toNfc } from '../../../../shared/nfc.ts'
+import { toNfc } from '../../../../shared/values/nfc.ts'
 import { decodeReferences, shorten, textOf } from '../html/text.ts'
 import { markdownPage } from './page.ts'
 

@@ -2,8 +2,8 @@
  * Compresses harder what a version serves, after it went live. The result is a new manifest with the same content and
  * smaller variants; entity tags come from the identity bytes, so no visitor notices but in transfer time.
  */
-import { encodings, type Manifest, type ManifestFile } from '../../../../shared/manifest.ts'
-import { zip } from '../../../../shared/zip.ts'
+import { encodings, type Manifest, type ManifestFile } from '../../../../shared/contracts/manifest.ts'
+import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 import { isWorthReading, type AnalysisRequest } from '../analysis/analyse.ts'
 import { batchesOf, inParallel } from '../workers/batches.ts'
 import { blobsOf, factsKey } from '../manifest/manifest-builder.ts'
@@ -33,7 +33,7 @@ export async function refineVersion(
     1,
     async (batch) => {
       const analyses = await workers.refine(batch)
-      for (const [request, analysis] of zip(batch, analyses)) {
+      for (const [request, analysis] of sideBySide(batch, analyses)) {
         // A version from before pages became UTF-8 keeps its bytes, and these variants are of others.
         if (!analysis.converted) variants.set(factsKey(request), analysis.encodings)
       }

@@ -1,8 +1,8 @@
 /** Reads the multipart bodies of uploads into an intake: streamed, capped, in the order they arrive. */
 import type { Readable } from 'node:stream'
-import { errors } from '../../../../shared/errors.ts'
-import { MAX_BUNDLE_FILES } from '../../../../shared/limits.ts'
-import { zip } from '../../../../shared/zip.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { MAX_BUNDLE_FILES } from '../../../../shared/contracts/limits.ts'
+import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 import { parse } from '../../../ground/http/api.ts'
 import type { MultipartOptions, Part, Request } from '../../../ground/http/route.ts'
 import type { Intake, PreparedVersion, Publishing } from '../../publishing/contract.ts'
@@ -46,7 +46,7 @@ export const receiveBundle: Receive = (request, publishing, limits) => {
   let files = 0
   const pair = (): void => {
     const count = Math.min(paths.length, waiting.length)
-    for (const [file, path] of zip(waiting.splice(0, count), paths.splice(0, count))) file.name(path)
+    for (const [file, path] of sideBySide(waiting.splice(0, count), paths.splice(0, count))) file.name(path)
   }
   return receive(request, publishing, limits, {
     onField(name, value) {

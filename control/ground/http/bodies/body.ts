@@ -1,7 +1,7 @@
 /** The body of a request as a stream with true back-pressure, and read whole up to a cap. */
 import { Readable } from 'node:stream'
 import type { Request as ServerRequest } from 'hyper-express'
-import { ApiError } from '../../../../shared/errors.ts'
+import { ApiError } from '../../../../shared/contracts/errors.ts'
 
 /**
  * A body must arrive at this pace, counted over the time in which we wait for it: the slowest line in use is

@@ -3,7 +3,7 @@
  * bound: a caller over it comes back in a moment, and the process keeps its memory. Of one network's requests the one that
  * began first goes first: large ones that come at once would otherwise each take a part of the room, and none would be whole.
  */
-import { errors } from '../../../../shared/errors.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
 
 const MAX_HELD_BYTES = 160_000_000
 /** Twice the largest that is read whole, a message of 32 MB: a client may send one while the answer to its last goes out. */

@@ -3,7 +3,7 @@
  * parser recurses for each bracket, and everything behind it pays for each value. One pass over the bytes, which stops
  * at the first bound; what is no JSON at all is left to the parser.
  */
-import { errors, type ApiError } from '../../../../shared/errors.ts'
+import { errors, type ApiError } from '../../../../shared/contracts/errors.ts'
 
 export interface JsonBounds {
   readonly maxDepth: number

@@ -2,8 +2,8 @@
 import type { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import busboy from 'busboy'
-import { ApiError, errors } from '../../../../shared/errors.ts'
-import { MAX_BUNDLE_FILES } from '../../../../shared/limits.ts'
+import { ApiError, errors } from '../../../../shared/contracts/errors.ts'
+import { MAX_BUNDLE_FILES } from '../../../../shared/contracts/limits.ts'
 import type { MultipartOptions, Part } from '../route.ts'
 import { announceContent, boundaryOf, CONTENT_FILENAME } from './content-field.ts'
 

@@ -1,7 +1,7 @@
 /** Turns whatever a handler threw into an answer. */
-import { ApiError, errors } from '../../../../shared/errors.ts'
-import { newId } from '../../../../shared/ids.ts'
-import type { Log } from '../../../../shared/log.ts'
+import { ApiError, errors } from '../../../../shared/contracts/errors.ts'
+import { newId } from '../../../../shared/contracts/ids.ts'
+import type { Log } from '../../../../shared/running/log.ts'
 
 /** Codes of node sockets, of `postgres` and messages of `ioredis` that mean: the engine is away, not the request wrong. */
 const UNREACHABLE_CODES: ReadonlySet<string> = new Set([

@@ -1,5 +1,5 @@
 /** A Reply onto the wire. */
-import { STRICT_TRANSPORT_SECURITY } from '../../../../shared/header-policy.ts'
+import { STRICT_TRANSPORT_SECURITY } from '../../../../shared/http/header-policy.ts'
 import { Readable } from 'node:stream'
 import type { Request as ServerRequest, Response as ServerResponse } from 'hyper-express'
 import type { Reply } from '../route.ts'

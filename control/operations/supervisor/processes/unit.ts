@@ -1,6 +1,6 @@
 /** One thing that the supervisor keeps running: a service or a plane. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { stepAt, type Steps } from '../../../../shared/steps.ts'
+import { stepAt, type Steps } from '../../../../shared/running/steps.ts'
 import type { Report } from '../report.ts'
 
 export interface Running {

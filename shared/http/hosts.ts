@@ -2,7 +2,7 @@
  * Host names as they arrive and as they are owned. Everything is an ASCII, lower-case LDH name
  * (letters, digits, hyphens) without port and without trailing dot; IDNs appear as A-labels.
  */
-import { MAX_HOST_CHARS, MAX_SLUG_CHARS, MIN_SLUG_CHARS } from './limits.ts'
+import { MAX_HOST_CHARS, MAX_SLUG_CHARS, MIN_SLUG_CHARS } from '../contracts/limits.ts'
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 
 export function isHostname(host: string): boolean {

@@ -12,7 +12,7 @@ export const keys = {
   epoch: `${PREFIX}epoch`,
   /** String: which life of Redis itself (its replication id) `epoch` was written into. Edges never look at it. */
   redisLife: `${PREFIX}history`,
-  /** String: the history (history.ts) whose database alone may publish. Set before its snapshot is written. */
+  /** String: the history (contracts/history.ts) whose database alone may publish. Set before its snapshot is written. */
   writer: `${PREFIX}writer`,
   /** String `<revision> <host>`: the newest revision that was ever published. A database without it was set back. */
   newest: `${PREFIX}newest`,
@@ -22,7 +22,7 @@ export const keys = {
   log: `${PREFIX}routes:log`,
   /** String with TTL per live edge: the log position that all of its workers serve. */
   edge: (edgeId: string) => `${PREFIX}edge:${edgeId}`,
-  /** String with the same TTL: what else the edge says of itself (live-edges.ts). */
+  /** String with the same TTL: what else the edge says of itself (contracts/live-edges.ts). */
   edgeState: (edgeId: string) => `${PREFIX}edge-state:${edgeId}`,
   /** Set of edge ids that have registered; an id without a live `edge` key has gone. */
   edges: `${PREFIX}edges`,

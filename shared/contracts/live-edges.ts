@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { decodeHistory, type History } from './history.ts'
-import { keys } from './keys.ts'
-import { compareStreamIds, START_OF_LOG } from './stream.ts'
+import { keys } from '../redis/keys.ts'
+import { compareStreamIds, START_OF_LOG } from '../redis/stream.ts'
 
 const POLL_MS = 10
 

@@ -1,6 +1,6 @@
 /** Every mail that Dropway sends, as data: one text for both parts. Plain ASCII, so that links survive any mail path. */
-import { durationInWords } from '../../../shared/durations.ts'
-import { mailDocument, type MailItem } from '../../../shared/pages/mail-document.ts'
+import { durationInWords } from '../../terms/durations.ts'
+import { mailDocument, type MailItem } from './document.ts'
 
 /** What a new owner takes over: a plan as people call it, and until when it is paid. */
 export interface Bill {

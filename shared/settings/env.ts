@@ -4,7 +4,7 @@
  */
 import { accessSync, constants, readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from './clock.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../running/clock.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 

@@ -1,4 +1,4 @@
-import { nearestName } from './nearest-name.ts'
+import { nearestName } from '../values/nearest-name.ts'
 
 /**
  * The one catalogue of errors that a caller can meet: code, status and a message that says what to do.
@@ -145,7 +145,7 @@ export const errors = {
     new ApiError(429, 'rate_limited', detail, {
       headers: { 'retry-after': String(Math.max(1, Math.ceil(retryAfterSeconds))) },
     }),
-  /** The field `challenge` and `bits` say what to solve (shared/proof-of-work.ts). */
+  /** The field `challenge` and `bits` say what to solve (shared/secrets/proof-of-work.ts). */
   proofRequired: (challenge: { challenge: string; bits: number }) =>
     new ApiError(
       429,

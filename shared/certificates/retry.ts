@@ -1,6 +1,6 @@
 /** What the edges' issuers remember about a name whose certificate could not be had; control shows it to the owner. */
 import { z } from 'zod'
-import { HOUR_MS } from './clock.ts'
+import { HOUR_MS } from '../running/clock.ts'
 
 /**
  * Why the last attempt failed:

@@ -1,6 +1,6 @@
 /** Opens the Redis that REDIS_URL names (redis-url.ts), alike in both planes. */
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
-import { parseRedisUrl } from './redis-url.ts'
+import { parseRedisUrl } from './url.ts'
 
 export function openRedis(url: string, options: RedisOptions): Redis {
   const location = parseRedisUrl(url)

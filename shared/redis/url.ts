@@ -9,8 +9,8 @@
  * `rediss+sentinel` and `rediss+cluster` speak TLS to every server. All our keys share one hash tag, so in a cluster
  * they lie on one node and transactions work as on a single server.
  */
-import type { EnvReader } from './env.ts'
-import { localRedisUrl } from './local-services.ts'
+import type { EnvReader } from '../settings/env.ts'
+import { localRedisUrl } from '../settings/local-services.ts'
 
 export type RedisLocation =
   | { readonly kind: 'single'; readonly url: string }

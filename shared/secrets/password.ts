@@ -3,7 +3,7 @@
  * the cost leaves the old hashes readable.
  */
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
-import { errors } from './errors.ts'
+import { errors } from '../contracts/errors.ts'
 
 /** OWASP's second recommended set: 19 MiB, two passes, one lane; about 45 ms of one core. */
 const COST = { memoryKib: 19_456, passes: 2, parallelism: 1 } as const

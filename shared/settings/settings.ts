@@ -1,8 +1,8 @@
 /** Settings that both planes, the supervisor and the admin command read alike. */
 import path from 'node:path'
 import type { EnvReader } from './env.ts'
-import { isHostname } from './hosts.ts'
-import { isNetwork } from './ip.ts'
+import { isHostname } from '../http/hosts.ts'
+import { isNetwork } from '../http/ip.ts'
 
 export interface SharedSettings {
   /** Origin of the service itself, e.g. https://localhost:8443. */

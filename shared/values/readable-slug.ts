@@ -1,7 +1,7 @@
 /** Slugs for drops whose owner named none, or one that cannot be had. */
 import { randomInt } from 'node:crypto'
-import { slugProblem } from './hosts.ts'
-import { MAX_SLUG_CHARS } from './limits.ts'
+import { slugProblem } from '../http/hosts.ts'
+import { MAX_SLUG_CHARS } from '../contracts/limits.ts'
 
 const ADJECTIVES =
   `amber bold brave bright brisk calm clear clever cosy crisp curious daring dapper eager early easy fair

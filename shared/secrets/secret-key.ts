@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import path from 'node:path'
-import type { EnvReader } from './env.ts'
+import type { EnvReader } from '../settings/env.ts'
 import { readOrCreate } from './whole-files.ts'
 
 const MIN_CHARS = 32

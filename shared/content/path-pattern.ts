@@ -9,8 +9,8 @@
  * placeholder ends at the next slash, and what stands behind the splat is compared from the end. So one match costs no
  * more than comparing the pattern's own text; pattern-set.ts asks many patterns at once.
  */
-import { before } from './before.ts'
-import { toNfc } from './nfc.ts'
+import { before } from '../values/before.ts'
+import { toNfc } from '../values/nfc.ts'
 
 export interface PathPattern {
   /** Names that a destination may use, `splat` included, in the order of the path. */

@@ -1,6 +1,6 @@
 /** Addresses: which callers may speak for others, how they are counted in limits, and which ones are public. */
 import { BlockList, isIP } from 'node:net'
-import { before } from './before.ts'
+import { before } from '../values/before.ts'
 
 /** `::ffff:192.0.2.1`, an IPv4 caller on a dual-stack socket, counts as 192.0.2.1. */
 export function normaliseIp(ip: string): string {

@@ -3,7 +3,7 @@
  * and may lack what the last one had confirmed. Positions in the log of two lives cannot be compared.
  */
 import { keys } from './keys.ts'
-import type { RedisCommands } from './redis-commands.ts'
+import type { RedisCommands } from './commands.ts'
 
 /** As a script with a key, so that a cluster asks the server that has our data. */
 const READ_LIFE = `return redis.call('INFO', 'replication')`

@@ -2,7 +2,7 @@
  * The HTML part of a mail. Many mail clients know neither style sheets nor custom properties: the styles are inline and
  * those of light paper. Where a style sheet is read, it turns the page dark for readers who want that.
  */
-import { html, type Content } from './html.ts'
+import { html, type Content } from '../../../../shared/pages/html.ts'
 
 /** One of the things that a mail is about. */
 export interface MailItem {

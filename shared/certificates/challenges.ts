@@ -2,10 +2,10 @@
  * Tokens of http-01 (RFC 8555 §8.3) and of our own probes. They live in the change log alone: every edge that follows
  * it answers them, and one that starts looks back for those that are open.
  */
-import { MINUTE_MS } from './clock.ts'
-import { keys, LOG_LENGTH } from './keys.ts'
-import { everyEdgeReached, type EdgeRegistry } from './live-edges.ts'
-import { encodeStreamMessage } from './stream.ts'
+import { MINUTE_MS } from '../running/clock.ts'
+import { keys, LOG_LENGTH } from '../redis/keys.ts'
+import { everyEdgeReached, type EdgeRegistry } from '../contracts/live-edges.ts'
+import { encodeStreamMessage } from '../redis/stream.ts'
 
 /** Longer than any CA takes to look: a token announced before that is over, withdrawn or not. */
 export const CHALLENGE_LIFETIME_MS = 10 * MINUTE_MS

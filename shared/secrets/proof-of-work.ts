@@ -4,7 +4,7 @@
  * once is for its user to remember, by the id that `check` returns.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { MINUTE_MS } from './clock.ts'
+import { MINUTE_MS } from '../running/clock.ts'
 import type { Secrets } from './secrets.ts'
 
 export const PROOF_LIFETIME_MS = 10 * MINUTE_MS

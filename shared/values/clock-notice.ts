@@ -1,5 +1,5 @@
 /** What owners read about clocks in places other than a mail: in `GET /me`, the command line and MCP answers. */
-import { DAY_MS } from './clock.ts'
+import { DAY_MS } from '../running/clock.ts'
 
 /** Nearer than this, a clock is shown: time for two weekends. */
 const CLOCK_SHOWN_MS = 14 * DAY_MS

@@ -6,9 +6,9 @@
  *   or an archive that is unpacked.
  * - Several files, or a folder, are a site: `index.html`, or `index.md`, must lie at its root.
  */
-import { errors } from './errors.ts'
-import { MAX_BUNDLE_FILES } from './limits.ts'
-import { quotePath } from './quoted-path.ts'
+import { errors } from '../contracts/errors.ts'
+import { MAX_BUNDLE_FILES } from '../contracts/limits.ts'
+import { quotePath } from '../values/quoted-path.ts'
 
 export interface GivenFile {
   /** Relative, with `/`; a file that came in no folder has none. */

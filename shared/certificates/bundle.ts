@@ -1,7 +1,7 @@
 /** A certificate with its key, what is read from it, and the sealed form in which it rests in Redis and Postgres. */
 import { X509Certificate } from 'node:crypto'
 import { z } from 'zod'
-import type { Secrets } from './secrets.ts'
+import type { Secrets } from '../secrets/secrets.ts'
 
 /** `cert`: PEM chain, leaf first. `key`: PEM of its private key; secret, so it is sealed wherever it rests. */
 export const certificateBundleSchema = z.object({ cert: z.string(), key: z.string() })

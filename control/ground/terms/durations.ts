@@ -1,5 +1,5 @@
 /** A setting in words. */
-import { DAY_MS, HOUR_MS } from './clock.ts'
+import { DAY_MS, HOUR_MS } from '../../../shared/running/clock.ts'
 
 /** `30 days`, `12 hours`. */
 export function durationInWords(ms: number): string {
