@@ -1,12 +1,12 @@
 /** `logout`, `whoami`, `tokens` and `usage`. */
 import { clockNotices, type ClockedDrop } from '../../shared/values/clock-notice.ts'
-import { openBrowser } from '../browser.ts'
-import { confirmed } from '../chosen-drop.ts'
-import { yesOption, type Command, type Context } from '../command.ts'
-import { usageError } from '../failure.ts'
-import { formatTime, plain, table } from '../terminal.ts'
+import { openBrowser } from '../terminal/browser.ts'
+import { confirmed } from '../content/chosen-drop.ts'
+import { yesOption, type Command, type Context } from '../terminal/command.ts'
+import { usageError } from '../terminal/failure.ts'
+import { formatTime, plain, table } from '../terminal/terminal.ts'
 import { bytesInWords } from '../../shared/values/sizes.ts'
-import { unknownWord } from '../unknown-word.ts'
+import { unknownWord } from '../terminal/unknown-word.ts'
 
 export const logout: Command = {
   kind: 'service',

@@ -1,12 +1,12 @@
-import { ApiFailure, toFailure } from '../api-failure.ts'
-import { openBrowser } from '../browser.ts'
-import type { Command, Context } from '../command.ts'
-import type { Credentials } from '../credentials.ts'
-import { notSignedIn } from '../failure.ts'
-import { openLoopback } from '../loopback.ts'
-import type { ServerMetadata } from '../oauth.ts'
-import { parseAddress, rememberService } from '../settings.ts'
-import { plain } from '../terminal.ts'
+import { ApiFailure, toFailure } from '../service/api-failure.ts'
+import { openBrowser } from '../terminal/browser.ts'
+import type { Command, Context } from '../terminal/command.ts'
+import type { Credentials } from '../service/sign-in/credentials.ts'
+import { notSignedIn } from '../terminal/failure.ts'
+import { openLoopback } from '../service/sign-in/loopback.ts'
+import type { ServerMetadata } from '../service/sign-in/oauth.ts'
+import { parseAddress, rememberService } from '../service/settings.ts'
+import { plain } from '../terminal/terminal.ts'
 
 /** A sign-in that takes longer was given up. */
 const LOGIN_TIMEOUT_MS = 10 * 60_000

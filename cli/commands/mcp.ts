@@ -2,11 +2,11 @@
 import path from 'node:path'
 import readline from 'node:readline'
 import type { Readable } from 'node:stream'
-import { toFailure } from '../api-failure.ts'
-import type { Command, Context } from '../command.ts'
-import { CliError, notSignedIn } from '../failure.ts'
-import type { HttpReply } from '../http-client.ts'
-import { createLocalContent, LOCAL_CONTENT } from '../local-content.ts'
+import { toFailure } from '../service/api-failure.ts'
+import type { Command, Context } from '../terminal/command.ts'
+import { CliError, notSignedIn } from '../terminal/failure.ts'
+import type { HttpReply } from '../service/http-client.ts'
+import { createLocalContent, LOCAL_CONTENT } from '../content/local-content.ts'
 
 interface Message {
   readonly id?: string | number | null

@@ -95,8 +95,8 @@ const rules: readonly {
       isOwn &&
       folderOf(from) === 'cli' &&
       !['cli', 'shared'].includes(folderOf(to)) &&
-      !(from === 'cli/dev-server.ts' && DECISIONS_FOR_DEV.includes(to)) &&
-      !(from === 'cli/archive-content.ts' && DECISIONS_FOR_ARCHIVES.includes(to)),
+      !(from === 'cli/content/dev-server.ts' && DECISIONS_FOR_DEV.includes(to)) &&
+      !(from === 'cli/content/archive-content.ts' && DECISIONS_FOR_ARCHIVES.includes(to)),
   },
   {
     rule: 'edge imports shared and certs',

@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { usageError } from './failure.ts'
+import { usageError } from '../terminal/failure.ts'
 
 export interface Settings {
   /** DROPWAY_URL, or the service of the last `login`; undefined when neither is there. */

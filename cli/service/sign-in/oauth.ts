@@ -3,10 +3,10 @@
  * redirect where there is a browser (RFC 8252), or the device grant where there is none (RFC 8628).
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { ApiFailure, toFailure } from './api-failure.ts'
+import { ApiFailure, toFailure } from '../api-failure.ts'
 import type { Credentials } from './credentials.ts'
-import { CliError, exitCodes, notSignedIn } from './failure.ts'
-import type { HttpClient } from './http-client.ts'
+import { CliError, exitCodes, notSignedIn } from '../../terminal/failure.ts'
+import type { HttpClient } from '../http-client.ts'
 
 const SCOPE = 'cli'
 /** Any port of the loopback address may follow (RFC 8252 §7.3). */

@@ -1,8 +1,8 @@
 /** Which drop a command is about. */
-import { nearestName } from '../shared/values/nearest-name.ts'
-import type { Arguments, Context } from './command.ts'
-import { CliError, exitCodes, usageError } from './failure.ts'
-import type { Site } from './json-output.ts'
+import { nearestName } from '../../shared/values/nearest-name.ts'
+import type { Arguments, Context } from '../terminal/command.ts'
+import { CliError, exitCodes, usageError } from '../terminal/failure.ts'
+import type { Site } from '../terminal/json-output.ts'
 import { openProject } from './project.ts'
 
 /** `--drop <slug|id>`, or the drop of this folder. */

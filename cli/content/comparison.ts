@@ -1,10 +1,10 @@
 /** What a folder would change at its drop: asked of the service, which refuses here what it would refuse later. */
-import type { Context } from './command.ts'
+import type { Context } from '../terminal/command.ts'
 import type { LocalFile } from './folder.ts'
-import type { Changes } from './json-output.ts'
+import type { Changes } from '../terminal/json-output.ts'
 import type { RememberedDrop } from './project.ts'
-import { countOf, plain, type Terminal } from './terminal.ts'
-import { bytesInWords } from '../shared/values/sizes.ts'
+import { countOf, plain, type Terminal } from '../terminal/terminal.ts'
+import { bytesInWords } from '../../shared/values/sizes.ts'
 
 export function compareWithLive(
   { api }: Context,

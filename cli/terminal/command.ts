@@ -1,11 +1,11 @@
 /** What a command is, and what it is given. */
 import type { ParseArgsConfig } from 'node:util'
-import type { ApiClient } from './api-client.ts'
-import type { Authentication } from './authentication.ts'
-import type { CredentialStore } from './credentials.ts'
-import type { HttpClient } from './http-client.ts'
-import type { OAuth } from './oauth.ts'
-import type { Settings } from './settings.ts'
+import type { ApiClient } from '../service/api-client.ts'
+import type { Authentication } from '../service/sign-in/authentication.ts'
+import type { CredentialStore } from '../service/sign-in/credentials.ts'
+import type { HttpClient } from '../service/http-client.ts'
+import type { OAuth } from '../service/sign-in/oauth.ts'
+import type { Settings } from '../service/settings.ts'
 import type { Terminal } from './terminal.ts'
 
 /** What a command has that needs no service. */

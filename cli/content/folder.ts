@@ -5,7 +5,7 @@ import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { MAX_BUNDLE_FILES } from '../shared/contracts/limits.ts'
+import { MAX_BUNDLE_FILES } from '../../shared/contracts/limits.ts'
 import {
   KEY_MARK,
   SECRET_HEAD_BYTES,
@@ -13,9 +13,9 @@ import {
   secretIn,
   type SecretCandidate,
   type SecretFile,
-} from '../shared/content/secret-files.ts'
-import { LANDING_PAGES } from '../shared/content/upload-kind.ts'
-import { usageError } from './failure.ts'
+} from '../../shared/content/secret-files.ts'
+import { LANDING_PAGES } from '../../shared/content/upload-kind.ts'
+import { usageError } from '../terminal/failure.ts'
 import { parseIgnore, type Ignore } from './ignore.ts'
 
 /** Read whole; larger files stream through. */

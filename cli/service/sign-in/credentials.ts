@@ -1,7 +1,7 @@
 /** Tokens of signed-in services, one entry per origin, readable by the owner alone. */
 import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { CliError, exitCodes } from './failure.ts'
+import { CliError, exitCodes } from '../../terminal/failure.ts'
 
 export interface Credentials {
   readonly client_id: string

@@ -1,9 +1,9 @@
 /** A folder as it may be published: read with a progress line, and refused when it holds what must not be public. */
-import type { LocalContext } from './command.ts'
-import { CliError, exitCodes } from './failure.ts'
+import type { LocalContext } from '../terminal/command.ts'
+import { CliError, exitCodes } from '../terminal/failure.ts'
 import { readFolder, type Folder } from './folder.ts'
-import { createProgress } from './progress.ts'
-import { plain } from './terminal.ts'
+import { createProgress } from '../terminal/progress.ts'
+import { plain } from '../terminal/terminal.ts'
 
 /** Named one by one; the rest is counted. */
 const MAX_NAMED = 10

@@ -1,9 +1,9 @@
 /** The REST API of the service, as far as the commands need it. */
 import { toFailure } from './api-failure.ts'
-import type { Authentication } from './authentication.ts'
-import { notSignedIn } from './failure.ts'
+import type { Authentication } from './sign-in/authentication.ts'
+import { notSignedIn } from '../terminal/failure.ts'
 import type { Body, HttpClient, HttpReply } from './http-client.ts'
-import type { Site, Version, VersionEntry } from './json-output.ts'
+import type { Site, Version, VersionEntry } from '../terminal/json-output.ts'
 import type { Retry } from './retry.ts'
 
 export interface CallOptions {

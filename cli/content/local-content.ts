@@ -9,7 +9,7 @@ import { readFile, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import yazl from 'yazl'
-import { CliError, exitCodes } from './failure.ts'
+import { CliError, exitCodes } from '../terminal/failure.ts'
 import { readFolder, type LocalFile } from './folder.ts'
 
 /** As base64 in a message; larger files get an address of their own. */

@@ -3,7 +3,7 @@
  * it goes to a log, so that a long upload does not look dead and a short one leaves no trace.
  */
 import { countOf, type Terminal } from './terminal.ts'
-import { bytesInWords } from '../shared/values/sizes.ts'
+import { bytesInWords } from '../../shared/values/sizes.ts'
 
 const REDRAW_MS = 80
 const LOG_EVERY_MS = 10_000

@@ -7,7 +7,7 @@ import http from 'node:http'
 import https from 'node:https'
 import type { Readable } from 'node:stream'
 import { createSecureContext, rootCertificates } from 'node:tls'
-import { CliError, exitCodes, usageError } from './failure.ts'
+import { CliError, exitCodes, usageError } from '../terminal/failure.ts'
 
 /** Requests at the same time; each holds a connection and at most one open file. */
 export const MAX_CONNECTIONS = 4

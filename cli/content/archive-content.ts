@@ -3,15 +3,15 @@
  * unwraps and the secrets that it keeps back. Nothing is unpacked to disk: contents are hashed and forgotten.
  */
 import { createHash } from 'node:crypto'
-import { extractEntries, verifyEntries } from '../control/drops/publishing/archive/extract.ts'
-import { inspectArchive } from '../control/drops/publishing/archive/gate.ts'
-import { unwrapFolder } from '../control/drops/publishing/intake/bundle.ts'
-import { siftSecrets } from '../control/drops/publishing/intake/withhold.ts'
-import type { BlobStore, BlobWriter, StoredBlob } from '../shared/blobs/blob-store.ts'
-import { ApiError } from '../shared/contracts/errors.ts'
-import { KEY_MARK, type SecretFile } from '../shared/content/secret-files.ts'
-import { sideBySide } from '../shared/values/side-by-side.ts'
-import { CliError, exitCodes } from './failure.ts'
+import { extractEntries, verifyEntries } from '../../control/drops/publishing/archive/extract.ts'
+import { inspectArchive } from '../../control/drops/publishing/archive/gate.ts'
+import { unwrapFolder } from '../../control/drops/publishing/intake/bundle.ts'
+import { siftSecrets } from '../../control/drops/publishing/intake/withhold.ts'
+import type { BlobStore, BlobWriter, StoredBlob } from '../../shared/blobs/blob-store.ts'
+import { ApiError } from '../../shared/contracts/errors.ts'
+import { KEY_MARK, type SecretFile } from '../../shared/content/secret-files.ts'
+import { sideBySide } from '../../shared/values/side-by-side.ts'
+import { CliError, exitCodes } from '../terminal/failure.ts'
 
 export interface ArchiveContent {
   readonly files: readonly { readonly path: string; readonly size: number; readonly sha256: string }[]

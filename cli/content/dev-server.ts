@@ -12,18 +12,18 @@ import {
   factsKey,
   type FileFacts,
   type StoredFile,
-} from '../control/drops/publishing/manifest/manifest-builder.ts'
-import { parseSiteRules, type InvalidLine } from '../control/drops/publishing/manifest/site-rules.ts'
-import { decodeText } from '../control/drops/publishing/files/text-encoding.ts'
-import { LANDING_PAGE } from '../shared/content/upload-kind.ts'
-import { markdownLanding } from '../control/drops/publishing/intake/bundle.ts'
-import { renderMarkdown } from '../control/drops/publishing/markdown/markdown.ts'
-import type { Intent, SiteIndex } from '../edge/context.ts'
-import { locate } from '../edge/locate/locate.ts'
-import { indexManifest } from '../edge/locate/site-index.ts'
-import { assetHeaders, redirectHeaders, type HeaderList } from '../edge/rewrite/headers.ts'
-import { evaluate } from '../edge/send/preconditions.ts'
-import type { ReceivedRequest } from '../shared/http/received-request.ts'
+} from '../../control/drops/publishing/manifest/manifest-builder.ts'
+import { parseSiteRules, type InvalidLine } from '../../control/drops/publishing/manifest/site-rules.ts'
+import { decodeText } from '../../control/drops/publishing/files/text-encoding.ts'
+import { LANDING_PAGE } from '../../shared/content/upload-kind.ts'
+import { markdownLanding } from '../../control/drops/publishing/intake/bundle.ts'
+import { renderMarkdown } from '../../control/drops/publishing/markdown/markdown.ts'
+import type { Intent, SiteIndex } from '../../edge/context.ts'
+import { locate } from '../../edge/locate/locate.ts'
+import { indexManifest } from '../../edge/locate/site-index.ts'
+import { assetHeaders, redirectHeaders, type HeaderList } from '../../edge/rewrite/headers.ts'
+import { evaluate } from '../../edge/send/preconditions.ts'
+import type { ReceivedRequest } from '../../shared/http/received-request.ts'
 import { listFolder } from './folder.ts'
 
 /** A page asks for dozens of files at once, for which the folder is read once; no new file stays unseen for longer. */

@@ -1,5 +1,5 @@
 /** Which token a call carries: DROPWAY_TOKEN, or the one that `login` stored, renewed when it is about to expire. */
-import { ApiFailure } from './api-failure.ts'
+import { ApiFailure } from '../api-failure.ts'
 import type { CredentialStore, Credentials } from './credentials.ts'
 import type { OAuth } from './oauth.ts'
 

@@ -1,5 +1,5 @@
 /** "Did you mean …?" for whatever was typed wrongly. */
-import { nearestName } from '../shared/values/nearest-name.ts'
+import { nearestName } from '../../shared/values/nearest-name.ts'
 import { usageError, type CliError } from './failure.ts'
 
 export function unknownWord(

@@ -1,6 +1,6 @@
 /** The service's refusal, as the error that the user sees. */
-import { CliError, exitCodes, type ExitCode } from './failure.ts'
-import { plain } from './terminal.ts'
+import { CliError, exitCodes, type ExitCode } from '../terminal/failure.ts'
+import { plain } from '../terminal/terminal.ts'
 
 export class ApiFailure extends CliError {
   readonly status: number

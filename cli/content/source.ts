@@ -1,8 +1,8 @@
 /** What `deploy` publishes: a folder that was named or found, a page, a document, or a zip. */
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
-import { usageError } from './failure.ts'
-import { fileKindOf, isPageFormat, LANDING_PAGES } from '../shared/content/upload-kind.ts'
+import { usageError } from '../terminal/failure.ts'
+import { fileKindOf, isPageFormat, LANDING_PAGES } from '../../shared/content/upload-kind.ts'
 
 /** Where static-site generators and bundlers put what they build, in the order they are looked for. */
 export const BUILD_FOLDERS = ['dist', 'build', 'out', 'public', '_site'] as const

@@ -1,7 +1,7 @@
 /** `.dropway.json`: which drop a folder or a page belongs to. Meant to be committed; holds no secrets. */
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { CliError, exitCodes } from './failure.ts'
+import { CliError, exitCodes } from '../terminal/failure.ts'
 
 const FILE = '.dropway.json'
 /** No file has this name. */
