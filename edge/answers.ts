@@ -11,7 +11,7 @@ import { reportAddressOf } from '../shared/http/report-address.ts'
 import { addressOf } from '../shared/settings/settings.ts'
 import type { ClosedPage, Drop, Exchange, HeaderList } from './context.ts'
 import { closedPage, errorPage, missingPage, unlockPage, type PreparedPage } from './gate/pages.ts'
-import { safeNext, type UnlockOutcome } from './gate/unlock.ts'
+import { nextAfterUnlocking, type UnlockOutcome } from './gate/unlock.ts'
 import { ICON_PNG } from './icon.ts'
 import { redirectHeaders } from './rewrite/headers.ts'
 import type { ProxyFailure } from './send/proxy.ts'
@@ -97,7 +97,7 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
     locked(exchange, drop, { form, outcome, work }) {
       const next = form === undefined ? exchange.target : new URLSearchParams(form.toString()).get('next')
       const retryAfterSeconds = outcome?.kind === 'limited' ? outcome.retryAfterSeconds : undefined
-      const about = { baseUrl, host: exchange.host, next: safeNext(next), work }
+      const about = { baseUrl, host: exchange.host, next: nextAfterUnlocking(next), work }
       send(exchange, unlockPage({ ...about, problem: outcome?.kind, retryAfterSeconds }), versionOf(drop))
     },
     unlocked(exchange, drop, { location, setCookie }) {

@@ -8,6 +8,7 @@ import { MINUTE_MS, DAY_MS, SECOND_MS } from '../../shared/running/clock.ts'
 import type { Clock } from '../../shared/running/clock.ts'
 import { ApiError } from '../../shared/contracts/errors.ts'
 import { limitKeyOfIp } from '../../shared/http/ip.ts'
+import { safeNext } from '../../shared/http/safe-next.ts'
 import { MAX_PASSWORD_CHARS } from '../../shared/contracts/limits.ts'
 import { verifyPassword } from '../../shared/secrets/password.ts'
 import { guessBits, PROOF_LIFETIME_MS, type Challenge, type ProofOfWork } from '../../shared/secrets/proof-of-work.ts'
@@ -135,7 +136,7 @@ export function createUnlock({ secrets, proofOfWork, clock, tell }: UnlockDepend
 
     async attempt(route, arrival, body) {
       const form = new URLSearchParams(body.toString())
-      const location = safeNext(form.get('next'))
+      const location = nextAfterUnlocking(form.get('next'))
       if (route.password === null) return { kind: 'unlocked', setCookie: clearedCookie(), location }
       const keys = keysOf(route, arrival)
       const refused = takeAttempt(keys, route, form.get('proof'))
@@ -225,11 +226,8 @@ function pastSpaces(text: string, from: number): number {
   return at
 }
 
-/**
- * Where to go after unlocking: a path of this drop. Browsers read `//host` and `/\host` as another host, and
- * drop tabs and line breaks before they look, so only plain printable text passes.
- */
-export function safeNext(next: string | null): string {
-  if (next === null || next.length > MAX_NEXT_CHARS) return '/'
-  return /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(next) && !next.startsWith(UNLOCK_PATH) ? next : '/'
+/** Where to go after unlocking: a path of this drop, but not the form itself. */
+export function nextAfterUnlocking(next: string | null): string {
+  const path = safeNext(next, '/')
+  return path.length > MAX_NEXT_CHARS || path.startsWith(UNLOCK_PATH) ? '/' : path
 }

@@ -393,11 +393,6 @@ export function pathAndQueryOf(request: Request): string {
   return query === '' ? request.path : `${request.path}?${query}`
 }
 
-/** Where to go after signing in: a path of ours, never another site (`//evil`, `/\evil`). */
-export function safeNext(next: string | null | undefined, fallback: string): string {
-  return next && /^\/(?![/\\])[\x21-\x7e]*$/.test(next) && !next.includes('\\') ? next : fallback
-}
-
 /** zod and services speak of `slug: …`; people need the sentence only. */
 export function problemText(problem: ApiError): string {
   const text = problem.message.replace(/^[a-z_.]+: /, '')
