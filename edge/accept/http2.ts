@@ -1,4 +1,5 @@
 /** HTTP/2 visitors: the stream API (a `request` listener would double the CPU per request) behind our own limits. */
+import { MAX_HEADER_BYTES } from '../../shared/contracts/limits.ts'
 import http2 from 'node:http2'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
@@ -10,7 +11,7 @@ import { createHttpDate } from './http-date.ts'
 import { inTurns } from './in-turns.ts'
 import { resetConnection } from './raw-socket.ts'
 import { readForm } from './read-form.ts'
-import { IDLE_MS, MAX_HEADER_BYTES } from './timeouts.ts'
+import { IDLE_MS } from './timeouts.ts'
 
 const MAX_CONCURRENT_STREAMS = 128
 /** Uploads over long distances need more than the default 64 kB in flight. */

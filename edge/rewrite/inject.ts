@@ -4,7 +4,8 @@
  */
 import type { ManifestFile } from '../../shared/contracts/manifest.ts'
 import type { Snippets } from '../context.ts'
-import { extendPolicy, MAX_POLICIES, MAX_POLICY_CHARS } from './csp.ts'
+import { CSP_LIMITS } from '../../shared/contracts/limits.ts'
+import { extendPolicy } from './csp.ts'
 
 export type Injection = NonNullable<ManifestFile['injection']>
 
@@ -133,7 +134,8 @@ function encodedLike(beginning: Buffer | undefined, ascii: Buffer): Buffer {
 /** All policies hold at once, so extending some of them is of no use. */
 function policiesOf({ csp = [] }: Injection): NonNullable<Injection['csp']> {
   const chars = csp.reduce((sum, { policy }) => sum + policy.length, 0)
-  return csp.length <= MAX_POLICIES && chars <= MAX_POLICY_CHARS ? csp : []
+  const { extended } = CSP_LIMITS
+  return csp.length <= extended.policies && chars <= extended.chars ? csp : []
 }
 
 function isQuote(byte: number | undefined): boolean {

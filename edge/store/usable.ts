@@ -6,6 +6,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import tls from 'node:tls'
 import type { BlobStore } from '../../shared/blobs/blob-store.ts'
 import { openBundle } from '../../shared/certificates/bundle.ts'
+import { LANDING_PAGE } from '../../shared/content/upload-kind.ts'
 import { decodeManifest, type Manifest } from '../../shared/contracts/manifest.ts'
 import type { Secrets } from '../../shared/secrets/secrets.ts'
 import { firstLine } from './read-entries.ts'
@@ -21,8 +22,6 @@ export interface UsabilityDependencies {
   /** Throws on what cannot be served. */
   indexManifest(manifest: Manifest): unknown
 }
-
-const LANDING_PAGE = 'index.html'
 
 export function createProblemOf({ replica, blobs, secrets, indexManifest }: UsabilityDependencies): ProblemOf {
   async function requireSite(manifestHash: string): Promise<void> {

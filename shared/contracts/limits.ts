@@ -6,6 +6,8 @@ export const MAX_BUNDLE_FILES = 20_000
 export const MAX_PATH_SEGMENT_BYTES = 255
 export const MAX_PATH_DEPTH = 32
 export const MAX_PATH_BYTES = 1024
+/** All header lines of a request together; 431 beyond, at the edge and at control alike. */
+export const MAX_HEADER_BYTES = 32_768
 /** JSON bodies are settings, not content. */
 export const MAX_JSON_BYTES = 1_000_000
 /** The list of a bundle of MAX_BUNDLE_FILES files: path, hash and size of each. */
@@ -33,11 +35,17 @@ export const MAX_CUSTOM_HEADER_BYTES = 32_768
 /** All headers of `_headers`: an edge keeps them in memory for as long as the drop is visited. */
 export const MAX_HEADER_RULES_BYTES = 100_000
 /**
- * Content-Security-Policy metas of one page: each is extended whenever the page is sent. A hand-made page has one, and a
- * policy of a kilobyte.
+ * Content-Security-Policies, each of which the edge extends whenever it sends a page. A hand-made page has one or two, of a
+ * kilobyte; thousands are an attempt to make every visit expensive (2 s for 40,000 metas).
+ *
+ * `inPage`: what control accepts in the metas of one page. `extended`: what the edge extends, in the metas of a page or in
+ * one header; beyond, the page stays as it is and its own policies decide about the snippets. The edge's limit is the
+ * larger one, so that everything that control accepts, in metas or in `_headers` (MAX_CUSTOM_HEADER_BYTES), is extended.
  */
-export const MAX_META_POLICIES = 16
-export const MAX_META_POLICIES_CHARS = 32_000
+export const CSP_LIMITS = {
+  inPage: { policies: 16, chars: 32_000 },
+  extended: { policies: 32, chars: 65_536 },
+} as const
 /** How long control waits for every live edge before it answers `dropway-propagation: pending`. */
 export const PROPAGATION_WAIT_MS = 2000
 /** Files of an upload up to this size travel several to a request; larger ones alone, so that they can be resumed. */

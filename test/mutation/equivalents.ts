@@ -869,12 +869,6 @@ export const EQUIVALENTS: readonly Equivalent[] = [
     why: 'Comparing a password throws no other error of ours.',
   },
   {
-    file: 'edge/gate/unlock.ts',
-    code: `return /^\\/(?![/\\\\])[\\x21-\\x5b\\x5d-\\x7e]*$/.test(next) && !next.startsWith(UNLOCK_PATH) ? next : '/'`,
-    changes: ['/^\\/(?![/\\\\])[\\x21-\\x5b\\x5d-\\x7e]*$/ → /^\\/(?![/\\\\])[\\x21-\\x5b\\x5d-\\x7e]+$/'],
-    why: 'A slash alone is what a refused one becomes.',
-  },
-  {
     file: 'shared/content/pattern-set.ts',
     code: 'if (names.length > 0) insert(branches, form, position)',
     changes: ['names.length > 0 → true', 'names.length > 0: > → >='],

@@ -5,6 +5,7 @@ import { createMcpHandler } from '@modelcontextprotocol/server'
 import { ApiError, errors } from '../../../shared/contracts/errors.ts'
 import type { Log } from '../../../shared/running/log.ts'
 import { API_TOKEN_PREFIX, type Access } from '../../people/access/access.ts'
+import { bearerTokenOf } from '../../people/access/bearer.ts'
 import type { Actor } from '../../ground/actor.ts'
 import { requireJsonShape, type JsonBounds } from '../../ground/http/bodies/json-shape.ts'
 import { json } from '../../ground/http/reply.ts'
@@ -47,7 +48,7 @@ export function mcpRoutes({ services, access, oauth, baseUrl, log }: McpDependen
   })
 
   async function actorOf(request: Request): Promise<Actor | undefined> {
-    const token = /^bearer +(\S+)$/i.exec(request.header('authorization') ?? '')?.[1]
+    const token = bearerTokenOf(request.header('authorization'))
     if (token === undefined) return undefined
     if (token.startsWith(API_TOKEN_PREFIX)) return access.tokenActor(token, request.ip)
     const audience = request.path === API_PATH ? `${baseUrl}/api/v1` : resource

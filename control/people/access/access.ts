@@ -14,6 +14,7 @@ import type { Pool } from '../../ground/database/sql.ts'
 import type { Authenticate } from '../../ground/http/api.ts'
 import type { Request } from '../../ground/http/route.ts'
 import type { Actor } from '../../ground/actor.ts'
+import { bearerTokenOf } from './bearer.ts'
 import { findSessionIdentity, findTokenIdentity, touchSession, touchToken } from './queries.ts'
 import { isSameOrigin } from './same-origin.ts'
 import { aliveAt, SESSION_COOKIE } from './sessions.ts'
@@ -82,7 +83,7 @@ export function createAccess({ sql, clock, log, baseUrl, oauth }: AccessDependen
   }
 
   async function bearerActor(header: string, request: Request): Promise<Actor> {
-    const token = /^bearer +(\S+)$/i.exec(header.trim())?.[1] ?? ''
+    const token = bearerTokenOf(header) ?? ''
     const actor = token.startsWith(OAUTH_TOKEN_PREFIX)
       ? await oauthActor(token, request)
       : token.startsWith(API_TOKEN_PREFIX)

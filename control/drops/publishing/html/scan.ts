@@ -5,7 +5,7 @@
  * It is a tokenizer with the few rules of tree construction that decide where the head and the body end; it builds no
  * tree. A fake `</head>` in a comment, a script, an attribute or a template does not fool it.
  */
-import { MAX_META_POLICIES, MAX_TITLE_CHARS } from '../../../../shared/contracts/limits.ts'
+import { CSP_LIMITS, MAX_TITLE_CHARS } from '../../../../shared/contracts/limits.ts'
 import { findRawTextEnd, isSpace, LESS_THAN, readMarkup, type Attribute, type Tag } from './tokens.ts'
 import { decodeReferences, shorten, textOf } from './text.ts'
 import { OpenElements, RAW_TEXT } from './open-elements.ts'
@@ -287,7 +287,7 @@ class PageScanner {
   /** Only a policy in the head counts for a browser, and only a quoted one can be extended in place. */
   #contentSecurityPolicy(tag: Tag): void {
     const content = tag.attributes.get('content')
-    if (this.#head !== undefined || !content?.quoted || this.#csp.length > MAX_META_POLICIES) return
+    if (this.#head !== undefined || !content?.quoted || this.#csp.length > CSP_LIMITS.inPage.policies) return
     this.#csp.push({ policy: this.#decode(content), start: content.start, end: content.end })
   }
 

@@ -8,7 +8,7 @@
  */
 import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
-import { MAX_META_POLICIES, MAX_META_POLICIES_CHARS } from '../../../../shared/contracts/limits.ts'
+import { CSP_LIMITS } from '../../../../shared/contracts/limits.ts'
 import type { Manifest } from '../../../../shared/contracts/manifest.ts'
 import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 import { isWorthReading, type Analysis, type AnalysisRequest, type Reading } from '../analysis/analyse.ts'
@@ -310,9 +310,10 @@ function mergeFacts(
 function requireFewPolicies(path: string, { injection }: Analysis): void {
   const policies = injection?.csp ?? []
   const chars = policies.reduce((sum, { policy }) => sum + policy.length, 0)
-  if (policies.length <= MAX_META_POLICIES && chars <= MAX_META_POLICIES_CHARS) return
+  const most = CSP_LIMITS.inPage
+  if (policies.length <= most.policies && chars <= most.chars) return
   throw errors.invalidRequest(
-    `${quotePath(path)} has more than ${MAX_META_POLICIES} Content-Security-Policy metas, or more than ${MAX_META_POLICIES_CHARS} characters of them. Join them into one.`,
+    `${quotePath(path)} has more than ${most.policies} Content-Security-Policy metas, or more than ${most.chars} characters of them. Join them into one.`,
   )
 }
 
