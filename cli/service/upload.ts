@@ -16,7 +16,7 @@ import type { LocalFile } from '../content/folder.ts'
 import { MAX_CONNECTIONS, PUBLISH_TIMEOUT_MS } from './http-client.ts'
 import type { Version } from '../terminal/json-output.ts'
 import { contentsForm } from './multipart.ts'
-import { inParallel } from './parallel.ts'
+import { inParallel } from '../../shared/running/turns.ts'
 import type { Progress } from '../terminal/progress.ts'
 import { plain } from '../terminal/terminal.ts'
 

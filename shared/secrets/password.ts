@@ -4,6 +4,7 @@
  */
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { errors } from '../contracts/errors.ts'
+import { createTurns } from '../running/turns.ts'
 
 /** OWASP's second recommended set: 19 MiB, two passes, one lane; about 45 ms of one core. */
 const COST = { memoryKib: 19_456, passes: 2, parallelism: 1 } as const
@@ -79,22 +80,10 @@ function derive(plain: string, { memory, passes, parallelism, salt, tag }: Phc):
 }
 
 /** One queue per process, because what it protects, the thread pool and the memory, is the process's. */
-const turns = { running: 0, waiting: [] as (() => void)[] }
+const turns = createTurns(MAX_RUNNING)
 
 async function inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
-  if (turns.running >= MAX_RUNNING) {
-    if (turns.waiting.length >= MAX_WAITING)
-      throw errors.unavailable('Too many passwords are being checked. Try again in a moment.')
-    await new Promise<void>((resolve) => turns.waiting.push(resolve))
-  } else {
-    turns.running++
-  }
-  try {
-    return await work()
-  } finally {
-    // The place is handed over, not freed and taken again: no other caller can slip in between.
-    const next = turns.waiting.shift()
-    if (next) next()
-    else turns.running--
-  }
+  if (turns.waiting >= MAX_WAITING)
+    throw errors.unavailable('Too many passwords are being checked. Try again in a moment.')
+  return turns.take(work)
 }

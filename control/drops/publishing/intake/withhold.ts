@@ -6,7 +6,7 @@
 import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { secretIn, type SecretFile } from '../../../../shared/content/secret-files.ts'
-import { inParallel } from '../workers/batches.ts'
+import { inParallel } from '../../../../shared/running/turns.ts'
 import type { Secrets } from '../contract.ts'
 import { storable } from '../html/text.ts'
 import type { StoredFile } from '../manifest/manifest-builder.ts'
