@@ -68,43 +68,9 @@ interface OAuthDependencies {
 }
 
 export function createOAuth({ origin, http, pause = sleep }: OAuthDependencies): OAuth {
-  async function requestJson<Result>(url: string, body?: string, type?: string): Promise<Result> {
-    const headers = { accept: 'application/json', ...(type === undefined ? {} : { 'content-type': type }) }
-    const reply = await http.send(url, {
-      method: body === undefined ? 'GET' : 'POST',
-      headers,
-      ...(body === undefined ? {} : { body }),
-    })
-    const text = await reply.text()
-    if (reply.status < 200 || reply.status >= 300) throw oauthFailure(reply.status, text)
-    return (text === '' ? undefined : JSON.parse(text)) as Result
-  }
-
-  const post = <Result>(url: string, fields: Record<string, string>): Promise<Result> =>
-    requestJson<Result>(url, new URLSearchParams(fields).toString(), 'application/x-www-form-urlencoded')
-
-  async function exchange(
-    metadata: { token_endpoint: string; revocation_endpoint?: string | undefined },
-    clientId: string,
-    fields: Record<string, string>,
-  ): Promise<Credentials> {
-    const tokens = await post<{ access_token: string; refresh_token?: string; expires_in?: number }>(
-      metadata.token_endpoint,
-      { client_id: clientId, ...fields },
-    )
-    return {
-      client_id: clientId,
-      access_token: tokens.access_token,
-      ...(tokens.refresh_token === undefined ? {} : { refresh_token: tokens.refresh_token }),
-      expires_at: Date.now() + (tokens.expires_in ?? 3600) * 1000,
-      token_endpoint: metadata.token_endpoint,
-      ...(metadata.revocation_endpoint === undefined ? {} : { revocation_endpoint: metadata.revocation_endpoint }),
-    }
-  }
-
   return {
     async discover() {
-      const metadata = await requestJson<ServerMetadata>(`${origin}/.well-known/oauth-authorization-server`)
+      const metadata = await requestJson<ServerMetadata>(http, `${origin}/.well-known/oauth-authorization-server`)
       // RFC 8414 §3.3: an issuer that differs is another one's document.
       if (metadata.issuer !== origin)
         throw notSignedIn(`${origin} names "${metadata.issuer}" as its issuer. Sign in at that address.`)
@@ -112,39 +78,15 @@ export function createOAuth({ origin, http, pause = sleep }: OAuthDependencies):
     },
 
     async register(metadata) {
-      const hasDevice = metadata.device_authorization_endpoint !== undefined
-      const client = await requestJson<{ client_id: string }>(
-        metadata.registration_endpoint,
-        JSON.stringify({
-          client_name: 'Dropway command line',
-          redirect_uris: [REGISTERED_REDIRECT],
-          grant_types: ['authorization_code', 'refresh_token', ...(hasDevice ? [DEVICE_GRANT] : [])],
-          response_types: ['code'],
-          token_endpoint_auth_method: 'none',
-          scope: SCOPE,
-        }),
-        'application/json',
-      )
+      const body = JSON.stringify(registrationFor(metadata))
+      const client = await requestJson<{ client_id: string }>(http, metadata.registration_endpoint, {
+        body,
+        type: 'application/json',
+      })
       return client.client_id
     },
 
-    begin(metadata, clientId, port) {
-      const verifier = randomBytes(32).toString('base64url')
-      const state = randomBytes(16).toString('base64url')
-      const redirectUri = `http://127.0.0.1:${port}/callback`
-      const url = new URL(metadata.authorization_endpoint)
-      const parameters = {
-        response_type: 'code',
-        client_id: clientId,
-        redirect_uri: redirectUri,
-        code_challenge: createHash('sha256').update(verifier).digest('base64url'),
-        code_challenge_method: 'S256',
-        scope: SCOPE,
-        state,
-      }
-      for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
-      return { clientId, redirectUri, verifier, state, url: url.href }
-    },
+    begin: attemptAt,
 
     async isAcceptable(attempt) {
       const reply = await http.send(attempt.url, { method: 'GET', headers: { accept: 'text/html' } })
@@ -155,7 +97,7 @@ export function createOAuth({ origin, http, pause = sleep }: OAuthDependencies):
 
     async complete(metadata, attempt, answer) {
       const code = acceptAnswer(metadata, attempt, answer)
-      return exchange(metadata, attempt.clientId, {
+      return exchange(http, metadata, attempt.clientId, {
         grant_type: 'authorization_code',
         code,
         redirect_uri: attempt.redirectUri,
@@ -168,40 +110,119 @@ export function createOAuth({ origin, http, pause = sleep }: OAuthDependencies):
         throw notSignedIn(
           'This service cannot sign in a machine without a browser. Set DROPWAY_TOKEN to an API token from the dashboard settings.',
         )
-      return post(metadata.device_authorization_endpoint, { client_id: clientId, scope: SCOPE })
+      return post(http, metadata.device_authorization_endpoint, { client_id: clientId, scope: SCOPE })
     },
 
-    async completeDevice(metadata, clientId, device) {
-      const until = Date.now() + device.expires_in * 1000
-      let interval = device.interval ?? DEFAULT_INTERVAL_SECONDS
-      for (;;) {
-        await pause(interval * 1000)
-        try {
-          const fields = { grant_type: DEVICE_GRANT, device_code: device.device_code }
-          return await exchange(metadata, clientId, fields)
-        } catch (error) {
-          const verdict = judgePoll(error)
-          if (verdict === 'slower') interval += SLOW_DOWN_SECONDS
-          if (Date.now() > until)
-            throw notSignedIn('The code was not entered in time. Run "dropway login" again for a new one.')
-        }
-      }
+    completeDevice(metadata, clientId, device) {
+      const fields = { grant_type: DEVICE_GRANT, device_code: device.device_code }
+      return askUntilDecided(device, pause, () => exchange(http, metadata, clientId, fields))
     },
 
     refresh(credentials, refreshToken) {
-      return exchange(credentials, credentials.client_id, {
-        grant_type: 'refresh_token',
-        refresh_token: refreshToken,
-      })
+      const fields = { grant_type: 'refresh_token', refresh_token: refreshToken }
+      return exchange(http, credentials, credentials.client_id, fields)
     },
 
     async revoke(credentials) {
       if (credentials.revocation_endpoint === undefined) return
-      await post(credentials.revocation_endpoint, {
-        client_id: credentials.client_id,
-        token: credentials.refresh_token ?? credentials.access_token,
-      })
+      const token = credentials.refresh_token ?? credentials.access_token
+      await post(http, credentials.revocation_endpoint, { client_id: credentials.client_id, token })
     },
+  }
+}
+
+async function requestJson<Result>(
+  http: HttpClient,
+  url: string,
+  sent?: { readonly body: string; readonly type: string },
+): Promise<Result> {
+  const headers = { accept: 'application/json', ...(sent === undefined ? {} : { 'content-type': sent.type }) }
+  const reply = await http.send(url, {
+    method: sent === undefined ? 'GET' : 'POST',
+    headers,
+    ...(sent === undefined ? {} : { body: sent.body }),
+  })
+  const text = await reply.text()
+  if (reply.status < 200 || reply.status >= 300) throw oauthFailure(reply.status, text)
+  return (text === '' ? undefined : JSON.parse(text)) as Result
+}
+
+function post<Result>(http: HttpClient, url: string, fields: Record<string, string>): Promise<Result> {
+  const body = new URLSearchParams(fields).toString()
+  return requestJson<Result>(http, url, { body, type: 'application/x-www-form-urlencoded' })
+}
+
+/** Exchanges what a grant consists of for tokens. */
+async function exchange(
+  http: HttpClient,
+  metadata: { readonly token_endpoint: string; readonly revocation_endpoint?: string | undefined },
+  clientId: string,
+  fields: Record<string, string>,
+): Promise<Credentials> {
+  const tokens = await post<{ access_token: string; refresh_token?: string; expires_in?: number }>(
+    http,
+    metadata.token_endpoint,
+    { client_id: clientId, ...fields },
+  )
+  return {
+    client_id: clientId,
+    access_token: tokens.access_token,
+    ...(tokens.refresh_token === undefined ? {} : { refresh_token: tokens.refresh_token }),
+    expires_at: Date.now() + (tokens.expires_in ?? 3600) * 1000,
+    token_endpoint: metadata.token_endpoint,
+    ...(metadata.revocation_endpoint === undefined ? {} : { revocation_endpoint: metadata.revocation_endpoint }),
+  }
+}
+
+/** What this client says about itself (RFC 7591 §2). */
+function registrationFor(metadata: ServerMetadata): Record<string, unknown> {
+  const hasDevice = metadata.device_authorization_endpoint !== undefined
+  return {
+    client_name: 'Dropway command line',
+    redirect_uris: [REGISTERED_REDIRECT],
+    grant_types: ['authorization_code', 'refresh_token', ...(hasDevice ? [DEVICE_GRANT] : [])],
+    response_types: ['code'],
+    token_endpoint_auth_method: 'none',
+    scope: SCOPE,
+  }
+}
+
+/** A new attempt with a verifier and a state of its own (RFC 7636 §4). */
+function attemptAt(metadata: ServerMetadata, clientId: string, port: number): Attempt {
+  const verifier = randomBytes(32).toString('base64url')
+  const state = randomBytes(16).toString('base64url')
+  const redirectUri = `http://127.0.0.1:${port}/callback`
+  const url = new URL(metadata.authorization_endpoint)
+  const parameters = {
+    response_type: 'code',
+    client_id: clientId,
+    redirect_uri: redirectUri,
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+    scope: SCOPE,
+    state,
+  }
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+  return { clientId, redirectUri, verifier, state, url: url.href }
+}
+
+async function askUntilDecided(
+  device: DeviceAuthorization,
+  pause: (ms: number) => Promise<void>,
+  ask: () => Promise<Credentials>,
+): Promise<Credentials> {
+  const until = Date.now() + device.expires_in * 1000
+  let interval = device.interval ?? DEFAULT_INTERVAL_SECONDS
+  for (;;) {
+    await pause(interval * 1000)
+    try {
+      return await ask()
+    } catch (error) {
+      const verdict = judgePoll(error)
+      if (verdict === 'slower') interval += SLOW_DOWN_SECONDS
+      if (Date.now() > until)
+        throw notSignedIn('The code was not entered in time. Run "dropway login" again for a new one.')
+    }
   }
 }
 
