@@ -19,7 +19,7 @@ export const logout: Command = {
     if (stored === undefined) {
       terminal.print('No one was signed in.')
     } else {
-      // Forgotten first: a service that cannot be reached must not keep the token on this machine.
+      // The token is forgotten first: a service that cannot be reached must not keep it on this machine.
       await credentials.remove(url)
       await oauth.revoke(stored)
       terminal.print('Signed out.')
@@ -34,7 +34,7 @@ interface Account {
   readonly organisation: { readonly name: string }
   readonly plan: string
   readonly role: string
-  /** Absent where the service is older. */
+  /** An older service does not send it. */
   readonly expiring?: readonly ClockedDrop[]
 }
 

@@ -202,9 +202,9 @@ const REFUSALS: ReadonlySet<number> = new Set([400, 403, 413, 422])
 
 interface ChosenDrop {
   readonly site: Site
-  /** Made for this deploy. */
+  /** The drop was made for this deploy. */
   readonly isNew: boolean
-  /** Of a page or a zip: what it is remembered as. */
+  /** The name that a page or a zip is remembered by. */
   readonly name: string | undefined
 }
 
@@ -302,7 +302,7 @@ async function applySettings({ api }: Context, site: Site, { spaFallback }: Uplo
     : api.changeSite(site.id, { spa_fallback: spaFallback })
 }
 
-/** Of all drops, not only of this one: its own clock has just begun anew. */
+/** Mentions the clocks of all drops: that of the one just published has begun anew. */
 async function mentionClocks({ api, terminal, url }: Context): Promise<void> {
   const sites = await api.listSites().catch(() => [])
   for (const notice of clockNotices(sites, url, Date.now())) terminal.note(notice)

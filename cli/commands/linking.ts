@@ -44,7 +44,7 @@ async function ownOrNew({ api }: Context, slug: string | undefined): Promise<Sit
   )
 }
 
-/** False when there is one already. */
+/** Writes a first .dropwayignore; false when there is one already. */
 function writeIgnoreFile(cwd: string): Promise<boolean> {
   return writeFile(path.join(cwd, '.dropwayignore'), IGNORE_FILE, { flag: 'wx' }).then(
     () => true,

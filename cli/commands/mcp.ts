@@ -37,7 +37,7 @@ export const mcp: Command = {
 }
 
 function createBridge({ http, terminal, url: service, authentication }: Context, root: string) {
-  // The one that takes tokens of the login: they are made for the API.
+  // This address takes the tokens of the login, which are made for the API.
   const url = `${service}/api/v1/mcp`
   const local = createLocalContent(root, sendAhead)
   let session: string | undefined
@@ -55,7 +55,7 @@ function createBridge({ http, terminal, url: service, authentication }: Context,
     ...(protocol === undefined ? {} : { 'mcp-protocol-version': protocol }),
   })
 
-  /** With the token of the moment, and once more with a new one when it was refused. */
+  /** Sends with the token of the moment, and once more with a new one when it was refused. */
   async function send(method: string, body?: string): Promise<HttpReply> {
     const token = (await authentication.token()) ?? ''
     const request = (bearer: string) =>

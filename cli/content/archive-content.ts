@@ -15,7 +15,7 @@ import { CliError, exitCodes } from '../terminal/failure.ts'
 
 export interface ArchiveContent {
   readonly files: readonly { readonly path: string; readonly size: number; readonly sha256: string }[]
-  /** Looks like secrets: the service would keep them back. */
+  /** Files that look like secrets: the service would keep them back. */
   readonly blocked: readonly SecretFile[]
 }
 
@@ -34,7 +34,7 @@ export async function readArchive(file: string, allowSecrets: boolean): Promise<
   }
 }
 
-/** Says what a content is called and keeps none, except what may be a key. */
+/** A store that says what a content is called and keeps none, except what may be a key. */
 function createForgetfulStore(): Pick<BlobStore, 'put' | 'writer' | 'read'> {
   const keys = new Map<string, Buffer>()
   return {

@@ -33,7 +33,7 @@ export async function requireDrop(api: Context['api'], named: string): Promise<S
   throw new CliError(`You have no drop "${named}". ${hint}`, exitCodes.failed, 'not_found')
 }
 
-/** Before something that cannot be undone: asked for in a terminal, else said with --yes. */
+/** Asks before something that cannot be undone; without a terminal, --yes has to say so. */
 export async function confirmed(
   { terminal }: Pick<Context, 'terminal'>,
   args: Arguments,

@@ -48,7 +48,7 @@ interface DevAnswer {
   readonly body: Buffer
 }
 
-/** Not protected, not a preview, and of no version yet. */
+/** The folder as a drop: not protected, not a preview, and without a version yet. */
 const DROP = { versionNumber: 0, isProtected: false, isPreview: false } as const
 
 export function createDevServer({ root, spaFallback, onRequest }: DevServerOptions): http.Server {
@@ -99,7 +99,7 @@ async function readSnapshot(root: string): Promise<Snapshot> {
   const facts = new Map<string, FileFacts>()
   for (const name of found) {
     const { size, mtimeMs } = await stat(path.join(root, ...name.split('/')))
-    // Stands for the content in its ETag.
+    // A hash of name, size and time stands for the content in its ETag.
     const file = { path: name, size, hash: createHash('sha256').update(`${name} ${size} ${mtimeMs}`).digest('hex') }
     files.push(file)
     facts.set(factsKey(file), { charset: 'utf-8' })

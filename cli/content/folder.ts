@@ -18,7 +18,7 @@ import { LANDING_PAGES } from '../../shared/content/upload-kind.ts'
 import { usageError } from '../terminal/failure.ts'
 import { parseIgnore, type Ignore } from './ignore.ts'
 
-/** Read whole; larger files stream through. */
+/** Files up to this size are read whole; larger ones stream through. */
 const WHOLE_BYTES = 1_000_000
 /** Longest time without a look at signals and timers. */
 const TURN_MS = 20
@@ -45,8 +45,9 @@ export interface Folder {
 export interface ReadOptions {
   /** Patterns of `--include`. */
   readonly include?: readonly string[]
-  /** Told the number of files and their bytes before they are read, then each file as it is done. */
+  /** Hears the number of files and their bytes before they are read. */
   onFound?(files: number, bytes: number): void
+  /** Hears the size of each file once it is read. */
   onRead?(bytes: number): void
 }
 

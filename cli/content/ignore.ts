@@ -1,6 +1,6 @@
 /** `.dropwayignore` and `--include`: the pattern language of .gitignore. No I/O. */
 
-/** Never meant for visitors; a `!pattern` in .dropwayignore brings one back. */
+/** Files that are never meant for visitors; a `!pattern` in .dropwayignore brings one back. */
 const DEFAULT_PATTERNS = [
   '.git/',
   '.hg/',

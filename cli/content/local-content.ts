@@ -12,7 +12,7 @@ import yazl from 'yazl'
 import { CliError, exitCodes } from '../terminal/failure.ts'
 import { readFolder, type LocalFile } from './folder.ts'
 
-/** As base64 in a message; larger files get an address of their own. */
+/** Files up to this size travel as base64 in a message; larger ones get an address of their own. */
 const MAX_INLINE_BYTES = 1_000_000
 
 /** Code of the errors that are about what a call names on this machine. */

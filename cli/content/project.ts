@@ -10,7 +10,7 @@ const OWN = '.'
 export interface RememberedDrop {
   readonly id: string
   readonly slug: string
-  /** Of a page or a zip: what was published last, and as which version. */
+  /** What was published last of a page or a zip, and as which version. */
   readonly sha256?: string
   readonly version_id?: string
 }
@@ -31,7 +31,7 @@ export interface Project {
   remember(drop: RememberedDrop, name?: string): Promise<void>
   /** The slug of a drop that was about to be made when its deploy was killed; it may be there, empty. */
   unfinished(name?: string): string | undefined
-  /** Noted before a drop is made, so that the next deploy finds it; until it is remembered or forgotten. */
+  /** Notes the slug before its drop is made, so that the next deploy finds it; until it is remembered or forgotten. */
   announce(slug: string, name?: string): Promise<void>
   /** What was remembered, if anything. The file goes with its last entry. */
   forget(name?: string): Promise<RememberedDrop | undefined>
@@ -56,7 +56,7 @@ export async function openProject(folder: string, service: string): Promise<Proj
     }
     const text = `${JSON.stringify(next, null, 2)}\n`
     if (text === (await readFile(file, 'utf8').catch(() => ''))) return
-    // Killed in between, the file is the old one or the new one.
+    // A process that is killed in between leaves the old file or the new one.
     const temporary = `${file}.${process.pid}`
     await writeFile(temporary, text)
     await rename(temporary, file)
@@ -94,7 +94,7 @@ async function read(file: string): Promise<ProjectFile> {
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null) return value
   } catch {
-    // Told below, like any other wrong content.
+    // The error is told below, like any other wrong content.
   }
   throw new CliError(
     `"${file}" is not valid JSON. Correct it, or delete it to publish a new drop.`,

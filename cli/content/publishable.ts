@@ -5,7 +5,7 @@ import { readFolder, type Folder } from './folder.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { plain } from '../terminal/terminal.ts'
 
-/** Named one by one; the rest is counted. */
+/** This many files are named one by one; the rest is counted. */
 const MAX_NAMED = 10
 
 export async function readPublishable(

@@ -10,7 +10,7 @@ export interface CallOptions {
   readonly json?: unknown
   readonly body?: Body
   readonly headers?: Readonly<Record<string, string>>
-  /** Without credentials. */
+  /** The call carries no credentials. */
   readonly anonymous?: boolean
   /** Doing it twice does no harm, although its method is POST. */
   readonly repeatable?: boolean

@@ -56,7 +56,7 @@ export class Unreachable extends CliError {
 
 export function createHttpClient({ caFile, userAgent }: { caFile: string | undefined; userAgent: string }): HttpClient {
   const kept = { keepAlive: true, maxSockets: MAX_CONNECTIONS }
-  // Parsed once: every connection would otherwise read 150 root certificates again.
+  // The certificates are parsed once: every connection would otherwise read 150 roots again.
   const trust =
     caFile === undefined ? {} : { secureContext: createSecureContext({ ca: [...rootCertificates, readCa(caFile)] }) }
   const agents = { 'http:': new http.Agent(kept), 'https:': new https.Agent({ ...kept, ...trust }) }

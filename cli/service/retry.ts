@@ -20,7 +20,7 @@ export interface Retry {
   run<Result>(work: () => Promise<Result>, options: { repeatable: boolean }): Promise<Result>
 }
 
-/** For commands that a person waits for: they can be typed again. */
+/** Tries once: a command that a person waits for can be typed again. */
 export const atOnce: Retry = { run: (work) => work() }
 
 interface PatientDependencies {

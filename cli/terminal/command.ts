@@ -30,7 +30,7 @@ export type OptionSpecs = NonNullable<ParseArgsConfig['options']>
 export interface Arguments {
   readonly positionals: readonly string[]
   text(name: string): string | undefined
-  /** Of an option that may be given several times. */
+  /** All values of an option that may be given several times. */
   texts(name: string): readonly string[]
   flag(name: string): boolean
 }
@@ -45,7 +45,7 @@ interface CommandOption {
 interface CommandBase {
   readonly name: string
   readonly summary: string
-  /** After `dropway `. */
+  /** What follows `dropway ` on the command line. */
   readonly usage: string
   readonly options?: Readonly<Record<string, CommandOption>>
   /** Further lines of `dropway help <name>`. */
@@ -60,7 +60,7 @@ export type Command = CommandBase &
     | { readonly kind: 'local'; run(context: LocalContext, args: Arguments): Promise<void> }
     | {
         readonly kind: 'service'
-        /** Waits out a broken line or a restarting service for two minutes. */
+        /** The command waits out a broken line or a restarting service for two minutes. */
         readonly patient?: boolean
         /** The service, when the command line names it. */
         addressFrom?(args: Arguments): string | undefined

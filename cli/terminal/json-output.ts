@@ -33,7 +33,7 @@ export interface Version {
   readonly preview_url?: string | null
   readonly report?: {
     readonly warnings: readonly Warning[]
-    /** Looked like secrets and were not published. */
+    /** Files that looked like secrets and were not published. */
     readonly blocked?: readonly { readonly path: string; readonly what: string }[]
   }
 }

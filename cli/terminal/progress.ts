@@ -9,7 +9,7 @@ const REDRAW_MS = 80
 const LOG_EVERY_MS = 10_000
 const MIN_BAR_CHARS = 8
 const MAX_BAR_CHARS = 24
-/** Before this the rate is a guess. */
+/** The rate is a guess before this time. */
 const RATE_AFTER_MS = 1000
 
 export interface Progress {
@@ -79,7 +79,7 @@ function factsOf({ files, bytes, filesDone, bytesDone, elapsedMs }: PhaseState):
 const shareOf = ({ bytes, bytesDone }: PhaseState): number =>
   bytes === 0 ? 1 : Math.max(0, Math.min(1, bytesDone / bytes))
 
-/** As much as fits into one column less than there are: a full line would wrap. */
+/** The line as far as it fits into one column less than there are: a full line would wrap. */
 export function drawnLine(state: PhaseState, columns: number): string {
   const room = Math.max(1, columns - 1)
   const head = `${state.label} `

@@ -1,4 +1,4 @@
-/** Put into the bundle when it is built, so that it is one file. */
+/** The build puts the version into the bundle, so that the client is one file. */
 declare const DROPWAY_VERSION: string | undefined
 
 export function packageVersion(): string {

@@ -107,7 +107,7 @@ async function adopt(place: Place, { path, file }: Draft, { hash, size }: Stored
 async function nameOrKeep(place: Place, draft: string, hash: string): Promise<StoredBlob | undefined> {
   while (!(await linked(place.files.link(draft, pathOf(place.root, hash))))) {
     const kept = await keep(place, hash)
-    // Else it was discarded in between, and its name is free.
+    // A blob that is gone was discarded in between, and its name is free.
     if (kept) return kept
   }
   return undefined
@@ -153,7 +153,7 @@ async function keep({ root, files }: Place, hash: string): Promise<StoredBlob | 
   if (!existsSync(file)) return undefined
   const now = new Date()
   if (!(await existing(files.utimes(file, now, now)))) return undefined
-  // Looked at afterwards: a file that lost its name in between may have been found untouched just before.
+  // The file is looked at afterwards: one that lost its name in between may have been found untouched just before.
   const facts = await statOrMissing(files.stat(file))
   return facts && { hash, size: facts.size }
 }
@@ -244,7 +244,7 @@ async function* chunksOf(
     let position = start
     let chunkBytes = MIN_CHUNK_BYTES
     while (position <= end) {
-      // Doubled at most, so that there are few sizes for memory to be reused in.
+      // The size doubles, so that there are few sizes for memory to be reused in.
       if (chunkBytes < MAX_CHUNK_BYTES && (position - start) * CHUNK_SHARE >= 2 * chunkBytes) chunkBytes *= 2
       const length = Math.min(chunkBytes, end - position + 1)
       const { buffer, bytesRead } = await handle.read({ buffer: lendChunk(chunkBytes), length, position })
@@ -307,7 +307,7 @@ async function existing(operation: Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** False when the name is taken. */
+/** Whether a link was made: false when the name is taken. */
 async function linked(operation: Promise<void>): Promise<boolean> {
   try {
     await operation

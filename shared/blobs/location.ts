@@ -32,7 +32,7 @@ export function readBlobStore(env: EnvReader, dataDir: string): string {
   return url
 }
 
-/** Not in a directory that others can write to: the first to fill it would decide what is served. */
+/** Keeps copies in our own directory: in one that others can write to, the first to fill it would decide what is served. */
 function withCopiesIn(directory: string, text: string): string {
   const url = text.startsWith('s3:') ? URL.parse(text) : null
   if (!url || url.searchParams.has('cache')) return text

@@ -7,7 +7,7 @@ import { keys, LOG_LENGTH } from '../redis/keys.ts'
 import { everyEdgeReached, type EdgeRegistry } from '../contracts/live-edges.ts'
 import { encodeStreamMessage } from '../redis/stream.ts'
 
-/** Longer than any CA takes to look: a token announced before that is over, withdrawn or not. */
+/** A token lives longer than any CA takes to look. One that was announced before that is over, withdrawn or not. */
 export const CHALLENGE_LIFETIME_MS = 10 * MINUTE_MS
 
 export interface ChallengeLog extends EdgeRegistry {

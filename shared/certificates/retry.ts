@@ -33,10 +33,10 @@ export const retryStateSchema = z.object({
   failures_ms: z.array(z.number()),
 })
 
-/** Kept as JSON in Redis, mirrored to Postgres: it survives restarts and tells every edge the same. */
+/** The state is JSON in Redis, mirrored to Postgres: it survives restarts and tells every edge the same. */
 export type RetryState = z.infer<typeof retryStateSchema>
 
-/** Undefined for a state that another version wrote: the name is then simply tried anew. */
+/** Reads a state; undefined when another version wrote it, and the name is simply tried anew. */
 export function decodeRetryState(text: string | null | undefined): RetryState | undefined {
   if (text === null || text === undefined) return undefined
   try {

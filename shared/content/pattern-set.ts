@@ -17,13 +17,13 @@ export interface PatternSet {
 
 type Splat = Extract<PatternEnd, { kind: 'splat' }>
 
-/** After a literal run: patterns that may end here, and the node behind a placeholder. */
+/** What may follow a literal run: patterns that end here, and the node behind a placeholder. */
 interface Edge {
   exact: number[]
   subtree: number[]
   /** Anything may follow. */
   open: number[]
-  /** By the last run of what must follow, read backwards. */
+  /** Patterns by the last run of what must follow, read backwards. */
   splats: Map<string, { readonly end: Splat; readonly pattern: number }[]>
   next: Branches
 }
@@ -109,9 +109,9 @@ interface Run<Value> {
   readonly shorter: Run<Value> | undefined
 }
 
-/** Strings of which all those are wanted that a text has at a position. */
+/** Finds all of a set of strings that a text has at a position. */
 class RunIndex<Value> {
-  /** In the order of UTF-16 code units. */
+  /** Sorted by UTF-16 code units. */
   readonly #runs: readonly Run<Value>[]
   readonly longest: number
 
@@ -197,7 +197,7 @@ class Walk {
     if (end.startsWith('/')) splats.each(end, 1, use)
   }
 
-  /** As `lastIndexOf` would say, which reads a long segment again for each pattern that asks. */
+  /** Answers as `lastIndexOf` would, which reads a long segment again for each pattern that asks. */
   readonly #startOfSegment = (path: string, end: number): number => {
     const slashes = (this.#slashes ??= slashesOf(path))
     let low = 0
@@ -217,7 +217,7 @@ function slashesOf(path: string): number[] {
   return positions
 }
 
-/** By code units: it is only compared, never read. */
+/** Reverses code units, not characters: the result is only compared, never read. */
 function backwards(text: string): string {
   let reversed = ''
   for (let index = text.length - 1; index >= 0; index--) reversed += text.charAt(index)

@@ -31,7 +31,7 @@ export type UploadKind =
 
 export interface UploadTerms {
   readonly capBytes: number
-  /** Without an account: one page and nothing else. */
+  /** The publisher has no account: one page and nothing else. */
   readonly takes: 'page' | 'anything'
 }
 

@@ -39,7 +39,7 @@ export function encodeHistory({ ordinal, id }: History): string {
 
 const ENCODED = /^(\d{1,7})\.(\w{1,64})(?:\.|$)/
 
-/** Undefined: written by a release that knows no histories, or not there. */
+/** Reads a history; undefined when none is there, or a release that knows no histories wrote the text. */
 export function decodeHistory(text: string | null | undefined): History | undefined {
   const [, ordinal, id] = ENCODED.exec(text ?? '') ?? []
   return id === undefined ? undefined : { ordinal: Number(ordinal), id }

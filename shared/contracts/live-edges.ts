@@ -20,9 +20,9 @@ const edgeStateSchema = z.object({
   position: z.string(),
   /** The snapshot that its replica is built on. Control believes an acknowledgement only together with this. */
   epoch: z.string(),
-  /** Encoded; of the newest history that its replica holds. */
+  /** The newest history that its replica holds, encoded. */
   history: z.string().optional(),
-  /** What it could not use, and so goes on with as it was before: [`<kind> <name>`, reason]. */
+  /** What it could not use; it goes on with what it had before: [`<kind> <name>`, reason]. */
   refused: z.array(z.tuple([z.string(), z.string()])).default([]),
   refusedCount: z.int().default(0),
 })
@@ -31,16 +31,16 @@ export type EdgeState = z.input<typeof edgeStateSchema>
 
 export interface LiveEdge {
   readonly id: string
-  /** The one that it says together with its state, where it says one. */
+  /** The position that it says together with its state, where it says one. */
   readonly position: string
-  /** Undefined: an edge of the release before, which says its position only. */
+  /** Undefined for an edge of the release before, which says its position only. */
   readonly state?:
     | {
         readonly epoch: string
         readonly history: History | undefined
-        /** By name, whatever the kind. */
+        /** Reasons by name, whatever the kind. */
         readonly refused: ReadonlyMap<string, string>
-        /** By host: those whose record, or something that this release does not know, was refused. */
+        /** Reasons by host: its record, or something that this release does not know, was refused. */
         readonly refusedRoutes: ReadonlyMap<string, string>
         readonly refusedCount: number
       }
@@ -83,14 +83,14 @@ export async function liveEdges(redis: EdgeRegistry): Promise<LiveEdge[]> {
   })
 }
 
-/** At the end of the id of an edge that says its state. Releases before this one said their position only. */
+/** The id of an edge that says its state ends with this. Releases before this one said their position only. */
 const SAYS_STATE = '.state'
 
 export function edgeIdOf(unique: string): string {
   return unique + SAYS_STATE
 }
 
-/** Of no snapshot that anyone waits for. */
+/** The state of an edge that owes us one: it names no snapshot that anyone waits for. */
 const NOTHING_SAID: LiveEdge['state'] = {
   epoch: '',
   history: undefined,
@@ -99,7 +99,7 @@ const NOTHING_SAID: LiveEdge['state'] = {
   refusedCount: 0,
 }
 
-/** Who says something that cannot be read, or half of it, has acknowledged nothing. */
+/** An edge that says something that cannot be read, or half of it, has acknowledged nothing. */
 function withState(edge: LiveEdge, text: string | null): LiveEdge {
   const nothing = { ...edge, position: START_OF_LOG, state: NOTHING_SAID }
   if (text === null) return edge.id.endsWith(SAYS_STATE) ? nothing : edge

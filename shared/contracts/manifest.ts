@@ -17,9 +17,9 @@ const metaPolicy = z.strictObject({ policy: z.string(), start: z.int().nonnegati
 
 /** Byte offsets into the identity bytes where the edge may insert its snippets. */
 const injection = z.strictObject({
-  /** Just before the end of the head. */
+  /** The place just before the end of the head. */
   head: z.int().nonnegative(),
-  /** Just before the end of the body; null in a frameset page, which has no body. */
+  /** The place just before the end of the body; null in a frameset page, which has no body. */
   body: z.int().nonnegative().nullable(),
   /** All of them hold at once, so each must allow the snippets. The first manifests knew of one, without a list. */
   csp: z.preprocess((value) => (isPlainObject(value) ? [value] : value), z.array(metaPolicy).optional()),
@@ -33,7 +33,7 @@ export const fileSchema = z.strictObject({
   /** The name carries a content hash: may be cached for ever. */
   immutable: z.boolean().optional(),
   encodings: z.strictObject({ br: variant.optional(), zstd: variant.optional(), gzip: variant.optional() }).optional(),
-  /** On HTML pages, unless they were too large to be read at publish. */
+  /** HTML pages have it, unless they were too large to be read at publish. */
   injection: injection.optional(),
   /** What was uploaded, when it is not what is served (Markdown, a page in UTF-16): its path and bytes, for export. */
   source: z.strictObject({ path: z.string(), hash: sha256Hex, size: z.int().nonnegative() }).optional(),

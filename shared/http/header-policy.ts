@@ -15,7 +15,7 @@ const SERVICE_HEADERS: ReadonlySet<string> = new Set(
    public-key-pins-report-only`.split(/\s+/),
 )
 
-/** Of two rules, or two lines of one rule, that set one of these, the later one counts. All others are lists and grow. */
+/** The later one counts when two rules, or two lines of one, set one of these. All other headers are lists and grow. */
 const SINGLE_HEADERS: ReadonlySet<string> = new Set(
   `content-type content-disposition expires age
    access-control-allow-origin access-control-allow-credentials access-control-max-age

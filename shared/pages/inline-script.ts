@@ -4,7 +4,7 @@ import { stripTypeScriptTypes } from 'node:module'
 import path from 'node:path'
 
 const SOURCES = path.join(import.meta.dirname, 'browser')
-/** They share one scope: names at the top of the files of `browser/` differ. */
+/** The files share one scope: names at the top of the files of `browser/` differ. */
 export function inlineScript(name: string): string {
   const texts = new Map<string, string>()
   const add = (file: string): void => {

@@ -5,7 +5,7 @@
 import { keys } from './keys.ts'
 import type { RedisCommands } from './commands.ts'
 
-/** As a script with a key, so that a cluster asks the server that has our data. */
+/** The question is a script with a key, so that a cluster asks the server that has our data. */
 const READ_LIFE = `return redis.call('INFO', 'replication')`
 
 /** A server that does not say (the stand-in without scripts) has no replicas that could be promoted. */

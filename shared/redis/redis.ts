@@ -1,4 +1,4 @@
-/** Opens the Redis that REDIS_URL names (redis-url.ts), alike in both planes. */
+/** Opens the Redis that REDIS_URL names (url.ts), alike in both planes. */
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import { parseRedisUrl } from './url.ts'
 

@@ -30,7 +30,7 @@ export function decodeStreamMessage(fields: readonly string[]): StreamMessage {
 
 const domainWishSchema = z.object({
   wanted: z.boolean(),
-  /** Whose it is, so that one organisation's orders at the CA are counted; older messages do not say. */
+  /** The owner of the domain, so that one organisation's orders at the CA are counted; older messages do not say it. */
   organisation: z.string().optional(),
 })
 

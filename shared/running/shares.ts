@@ -17,7 +17,7 @@ export interface ShareLimits {
   readonly places: number
   readonly placesPerCaller: number
   readonly waiting: number
-  /** Beyond its places a caller may have this many waiting; the next one is told to come back (429). */
+  /** A caller may have this many waiting beyond its places; the next one is told to come back (429). */
   readonly waitingPerCaller: number
   readonly waitMs: number
 }
@@ -57,7 +57,7 @@ export function createShares(limits: ShareLimits): Shares {
     return true
   }
 
-  /** Only callers that hold their whole share are passed over, and there are few of those. */
+  /** Lets the next caller in. It passes over callers that hold their whole share, and there are few of those. */
   function admitNext(): void {
     for (const caller of turns) {
       if (!hasPlace(caller)) continue

@@ -51,7 +51,7 @@ export interface BoundedWork {
   end(): Promise<void>
 }
 
-/** For work that arrives one by one, such as the parts of a form: at most `width` of it at a time. */
+/** Runs work that arrives one by one, such as the parts of a form: at most `width` of it at a time. */
 export function createBoundedWork(width: number): BoundedWork {
   const turns = createTurns(width)
   const running = new Set<Promise<void>>()

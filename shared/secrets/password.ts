@@ -16,7 +16,7 @@ const MAX_PASSES = 10
 const MAX_PARALLELISM = 4
 /** Node hashes in the pool that also reads files: two of its four threads stay free for them. */
 const MAX_RUNNING = 2
-/** Behind these the wait would be over a second; the caller is told to come back instead. */
+/** A caller behind this many would wait for over a second, and is told to come back instead. */
 const MAX_WAITING = 64
 
 interface Phc {
@@ -27,7 +27,7 @@ interface Phc {
   readonly tag: Buffer
 }
 
-/** Never rejects a password for its content; its length is the caller's rule (MAX_PASSWORD_CHARS). */
+/** Hashes any password, whatever it consists of; its length is the caller's rule (MAX_PASSWORD_CHARS). */
 export async function hashPassword(plain: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES)
   const { memoryKib, passes, parallelism } = COST

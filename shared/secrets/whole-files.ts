@@ -11,7 +11,7 @@ export function readIfThere(file: string): string | undefined {
   }
 }
 
-/** Of two processes that create it at once the first wins (a link is atomic), and both read the winner's. */
+/** Reads the file, or creates it. The first of two processes that do so at once wins (a link is atomic); both read its file. */
 export function readOrCreate(file: string, create: () => string): string {
   const present = readIfThere(file)
   if (present !== undefined) return present
@@ -26,7 +26,7 @@ export function readOrCreate(file: string, create: () => string): string {
   return readFileSync(file, 'utf8')
 }
 
-/** Of two processes that replace it at once the last one wins. */
+/** Replaces the file as a whole. The last of two processes that do so at once wins. */
 export function replaceFile(file: string, content: string): void {
   renameSync(writeDraft(file, content), file)
 }

@@ -1,7 +1,7 @@
 /** What owners read about clocks in places other than a mail: in `GET /me`, the command line and MCP answers. */
 import { DAY_MS } from '../running/clock.ts'
 
-/** Nearer than this, a clock is shown: time for two weekends. */
+/** A clock is shown when its end is nearer than this: two weekends to do something about it. */
 const CLOCK_SHOWN_MS = 14 * DAY_MS
 
 /** A drop as the API tells of it. */

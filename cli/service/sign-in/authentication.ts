@@ -3,11 +3,11 @@ import { ApiFailure } from '../api-failure.ts'
 import type { CredentialStore, Credentials } from './credentials.ts'
 import type { OAuth } from './oauth.ts'
 
-/** Renewed this early, so that a token does not expire on its way. */
+/** A token is renewed this early, so that it does not expire on its way. */
 const EARLY_MS = 30_000
 
 export interface Authentication {
-  /** Undefined when not signed in. */
+  /** The token to send; undefined when the user is not signed in. */
   token(): Promise<string | undefined>
   /** Another token after this one was refused; undefined when there is none. */
   renew(refused: string): Promise<string | undefined>
@@ -33,7 +33,7 @@ export function createAuthentication(deps: {
         await store.write(origin, renewed)
         return renewed.access_token
       } catch (error) {
-        // Refused for good; anything else (no network) is told as it is.
+        // The service refused for good; anything else (no network) is told as it is.
         if (error instanceof ApiFailure && error.status < 500) return undefined
         throw error
       }

@@ -13,7 +13,7 @@ const MAX_FRAMES = 30
 /** V8 stops at the next statement, and inside a regular expression too; one native call can only be waited for. */
 const PAUSE_MS = 2000
 
-/** Undefined when the main thread could not be stopped. It stays stopped: for a process that is about to end. */
+/** The stack; undefined when the main thread could not be stopped. It stays stopped: the process is about to end. */
 export async function readStack(): Promise<Frame[] | undefined> {
   const session = new Session()
   const urls = new Map<string, string>()

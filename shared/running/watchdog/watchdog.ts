@@ -14,7 +14,7 @@ import { Worker } from 'node:worker_threads'
 const BEAT_MS = 500
 /** No request of ours works for so long without giving others a turn; the slowest machine pauses less. */
 const HANG_MS = 10_000
-/** Of what the main thread said it was doing. */
+/** A note says what the main thread is doing; the rest of a longer one is cut off. */
 export const MAX_NOTE_BYTES = 256
 
 /** What both threads see: the count of beats, and a note. */
@@ -31,7 +31,7 @@ export interface WatcherData extends WatchedMemory {
 }
 
 export interface Watchdog {
-  /** What the main thread turns to now. Named in the log where a hang has no stack, as in one long native call. */
+  /** Notes what the main thread turns to now. The log names it where a hang has no stack, as in one long native call. */
   note(what: string): void
   stop(): Promise<void>
 }
@@ -54,7 +54,7 @@ export function startWatchdog({ name, hangMs = HANG_MS }: { name: string; hangMs
     resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 },
   })
   watcher.unref()
-  // Without it the process goes on, watched by its parent alone.
+  // A process whose watcher failed goes on, watched by its parent alone.
   watcher.on('error', () => {})
   const beat = setInterval(() => Atomics.add(counts, 0, 1), BEAT_MS)
   beat.unref()
