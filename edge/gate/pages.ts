@@ -2,7 +2,7 @@
 import { STRICT_TRANSPORT_SECURITY } from '../../shared/http/header-policy.ts'
 import { html } from '../../shared/pages/html.ts'
 import type { Content } from '../../shared/pages/html.ts'
-import { inlineScript } from '../../shared/pages/inline-script.ts'
+import { readInlineScripts, SHARED_SCRIPTS } from '../../shared/pages/inline-script.ts'
 import { createStandalonePages } from '../../shared/pages/shell.ts'
 import type { StandalonePage } from '../../shared/pages/shell.ts'
 import type { Challenge } from '../../shared/secrets/proof-of-work.ts'
@@ -30,7 +30,7 @@ export interface PageOptions {
 /** The renderer only holds the style sheet and its hash: a constant, made once. */
 const render = createStandalonePages()
 /** Solves the challenge of a page while the password is typed. */
-const ANSWER_CHALLENGE = inlineScript('answer-challenge')
+const ANSWER_CHALLENGE = readInlineScripts(SHARED_SCRIPTS)('answer-challenge')
 
 /** After opening the mail, the owner finds the page in the tab that waits for it. */
 const LOOK_AGAIN_SECONDS = 2

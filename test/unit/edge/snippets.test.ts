@@ -70,7 +70,7 @@ describe('what is added', () => {
       { posthog: { ...posthog.posthog, host: 'https://ph.example.com' } },
       ['https://ph.example.com/static/array.js', '"https://ph.example.com"'],
     ],
-    ['Plausible', plausible, ['"data-domain":"example.com"', 'https://plausible.io/js/script.js']],
+    ['Plausible', plausible, ['dataset.domain="example.com"', 'https://plausible.io/js/script.js']],
   ])('%s, with its id literally in the page', (_, analytics, texts) => {
     const head = headOf(analytics)
     for (const text of texts) expect(head).toContain(text)
@@ -107,7 +107,7 @@ describe('the consent banner', () => {
       expect(head).toContain(`"lang":"${language}"`)
       const { text } = consentTexts[language]
       seen.add(text)
-      const json = /,t=(\{.*?\}),box=/.exec(head)![1]!
+      const json = /\nconsent\((\{.*?\}),\(\)=>/.exec(head)![1]!
       expect(JSON.parse(json)).toEqual({ ...consentTexts[language], lang: language })
     }
     expect(seen.size).toBe(12)
@@ -184,8 +184,8 @@ describe('what waits for the visitor’s word', () => {
   /** The statements inside the function that begins once the visitor agrees, and those outside of it. */
   const partsOf = (analytics: Analytics): { waiting: string; atOnce: string } => {
     const head = headOf(analytics)
-    const begin = /function begin\(\)\{(.*)\}\nfunction forget/s.exec(head)?.[1] ?? ''
-    return { waiting: begin, atOnce: head.replace(begin, '') }
+    const waiting = /consent\(\{.*?\},\(\)=>\{(.*)\}\)\}\)\(window/s.exec(head)?.[1] ?? ''
+    return { waiting, atOnce: head.replace(waiting, '') }
   }
   const ids = ['G-ABCD1234', '1234567890', 'phc_abcdefghijklmnop', 'example.com']
   const idsIn = (text: string): string[] => ids.filter((id) => text.includes(`"${id}"`))
