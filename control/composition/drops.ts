@@ -19,7 +19,7 @@ import { createSiteExport, type SiteExport } from '../drops/sites/versions/site-
 import { createVersions, type Versions } from '../drops/sites/versions/versions.ts'
 import { createInspector, type Inspector } from '../drops/trust/inspector.ts'
 import { createTrust, type Trust } from '../drops/trust/trust.ts'
-import { createEvents, type Events } from '../ground/events/publish.ts'
+import { createEvents, type Events } from '../ground/routing/routing.ts'
 import { createAudit } from '../people/audit/audit.ts'
 import type { Ground } from './ground.ts'
 

@@ -9,7 +9,7 @@ import { createDomains, type Domains } from '../../control/drops/domains/domains
 import { newDomainsPerDay } from '../../control/drops/domains/rules.ts'
 import { createDomainWatch, type DomainWatch } from '../../control/drops/domains/watch.ts'
 import { createEnqueueMail } from '../../control/ground/mail/mail.ts'
-import { createEvents, type Events } from '../../control/ground/events/publish.ts'
+import { createEvents, type Events } from '../../control/ground/routing/routing.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { keys } from '../../shared/keys.ts'
 import { silentLog } from '../../shared/log.ts'

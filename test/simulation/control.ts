@@ -1,6 +1,6 @@
 /** A simulated control: the real publisher and acknowledgements, on a simulated database and network. */
 import { newCall, runAs } from '../../control/ground/database/call.ts'
-import { createPublishing, type Events } from '../../control/ground/events/publish.ts'
+import { createPublishing, type Events } from '../../control/ground/routing/routing.ts'
 import { keys } from '../../shared/keys.ts'
 import { silentLog } from '../../shared/log.ts'
 import { openConnection, type SimulatedConnection } from './connection.ts'

@@ -11,10 +11,10 @@ interface Mistake {
   readonly edits: readonly { readonly from: string; readonly to: string }[]
 }
 
-const publisher = 'control/ground/events/publisher.ts'
-const publish = 'control/ground/events/publish.ts'
-const rules = 'control/ground/events/history-rules.ts'
-const acknowledgements = 'control/ground/events/acknowledgements.ts'
+const publisher = 'control/ground/routing/route-publisher.ts'
+const publish = 'control/ground/routing/routing.ts'
+const rules = 'control/ground/routing/history-rules.ts'
+const acknowledgements = 'control/ground/routing/acknowledgements.ts'
 const follower = 'edge/store/follower.ts'
 const replica = 'edge/store/replica.ts'
 

@@ -8,7 +8,7 @@ import { liveEdges, type EdgeRegistry } from '../../../shared/live-edges.ts'
 import type { Domains } from '../../drops/domains/domains.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import { certificateEnd, type TlsPlace } from '../../ground/certificate-end.ts'
-import { outboxBacklog } from '../../ground/events/outbox.ts'
+import { outboxBacklog } from '../../ground/routing/outbox.ts'
 import type { Mailer } from '../../ground/mail/mailer.ts'
 
 const FRESH_MS = 5 * SECOND_MS

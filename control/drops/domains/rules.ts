@@ -2,7 +2,7 @@
 import { nextTryMs, type RetryState } from '../../../shared/certificate-retry.ts'
 import { DAY_MS, HOUR_MS } from '../../../shared/clock.ts'
 import { stepAt, type Steps } from '../../../shared/steps.ts'
-import type { NewRoute } from '../../ground/events/outbox.ts'
+import type { NewRoute } from '../../ground/routing/outbox.ts'
 import { closedRouteOf } from '../sites/rules.ts'
 import { foundByCheck, type Diagnosis } from './doctor/diagnose.ts'
 import type { Ownership } from './doctor/ownership.ts'

@@ -3,7 +3,7 @@
  * the drop's clock is settled here too: no caller has to remember it.
  */
 import { inOrder, type Sql } from '../../ground/database/sql.ts'
-import { setRoute, type NewRoute } from '../../ground/events/outbox.ts'
+import { setRoute, type NewRoute } from '../../ground/routing/outbox.ts'
 import { siteHost } from '../../../shared/hosts.ts'
 import { findSite, lockSite, retainedVersions, retireSlugs, setClock, slugsOf } from './queries.ts'
 import { clockOf, redirectRouteOf, siteRouteOf, sortSlugs, type Lifetimes, type SiteFacts } from './rules.ts'

@@ -3,7 +3,7 @@ import { plans, type PlanName } from '../../../shared/plans.ts'
 import { siteHost } from '../../../shared/hosts.ts'
 import type { SiteRoute, SiteState } from '../../../shared/route-record.ts'
 import type { Analytics } from '../../../shared/analytics.ts'
-import type { NewRoute } from '../../ground/events/outbox.ts'
+import type { NewRoute } from '../../ground/routing/outbox.ts'
 
 /** A site with what its serving depends on. */
 export interface SiteFacts {

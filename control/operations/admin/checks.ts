@@ -11,7 +11,7 @@ import { certificateEnd } from '../../ground/certificate-end.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import { openDatabase, type Pool } from '../../ground/database/sql.ts'
 import { memoryOf } from './memory.ts'
-import { outboxBacklog } from '../../ground/events/outbox.ts'
+import { outboxBacklog } from '../../ground/routing/outbox.ts'
 import { appliedMigrations, databaseFacts } from './queries.ts'
 
 export interface Finding {

@@ -1,5 +1,5 @@
 /**
- * Publishes what was committed and waits until the edges serve it (publisher.ts, acknowledgements.ts).
+ * Publishes what was committed and waits until the edges serve it (route-publisher.ts, acknowledgements.ts).
  */
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
@@ -15,7 +15,7 @@ import type { Pool } from '../database/sql.ts'
 import { createAcknowledgements } from './acknowledgements.ts'
 import type { EdgeHistories } from './history-rules.ts'
 import type { PublicationStore } from './publication.ts'
-import { createPublisher, type Position, type SettledUnknown } from './publisher.ts'
+import { createPublisher, type Position, type SettledUnknown } from './route-publisher.ts'
 import { createPublicationStore } from './queries.ts'
 
 export interface RepublishOptions {

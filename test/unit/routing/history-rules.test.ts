@@ -5,7 +5,7 @@ import {
   standingOf,
   unknownAllowance,
   type Published,
-} from '../../../control/ground/events/history-rules.ts'
+} from '../../../control/ground/routing/history-rules.ts'
 import { decodeHistory, encodeEpoch, relationOf, revisionFloor, type History } from '../../../shared/history.ts'
 
 const own = { ordinal: 4, id: 'own', ofThisLife: true, removedUnknown: 0 }

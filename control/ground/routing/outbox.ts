@@ -1,6 +1,6 @@
 /**
  * The write side of publication. Called inside the transaction of a change: the change and the news of it
- * commit together or not at all. `publish.ts` carries the rows to Redis.
+ * commit together or not at all. `routing.ts` carries the rows to Redis.
  */
 import type { RouteRecord } from '../../../shared/route-record.ts'
 import { encodeDomainWish, type DomainWish } from '../../../shared/stream.ts'
