@@ -52,7 +52,7 @@ export function createApp(options: AppOptions): App {
       const applied = await migrate(services.sql)
       if (applied.length > 0) log.info({ applied }, 'migrated')
       databaseWatch.start()
-      services.events.start()
+      services.routing.start()
       services.mailer.start()
       services.domainWatch.start()
       for (const loop of jobs) loop.start()

@@ -9,7 +9,7 @@ import type { Plans } from './plans.ts'
 export type Hooks = AccountHooks & OrganisationHooks & SignInHooks
 
 export function createHooks(
-  { sites, anonymous, events }: Pick<Drops, 'sites' | 'anonymous' | 'events'>,
+  { sites, anonymous, routing }: Pick<Drops, 'sites' | 'anonymous' | 'routing'>,
   { lifecycle, billing }: Plans,
   { endGrantsOf }: Pick<OAuth, 'endGrantsOf'>,
 ): Hooks {
@@ -23,6 +23,6 @@ export function createHooks(
       return { bill: await billing.ownerChanged(tx, orgId) }
     },
     endConnectedApps: endGrantsOf,
-    propagate: events.propagate,
+    propagate: routing.propagate,
   }
 }

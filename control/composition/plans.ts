@@ -18,7 +18,7 @@ export function composePlans(ground: Ground, drops: Drops, closeUnverified: () =
   const stripe = config.stripeSecretKey ? createStripe(config.stripeSecretKey, config.stripeApiBase) : undefined
   const billing = createBilling({
     ...ground,
-    events: drops.events,
+    routing: drops.routing,
     baseUrl: config.baseUrl,
     stripe,
     webhookSecrets: config.stripeWebhookSecrets,

@@ -9,7 +9,7 @@ import { createDomains, type Domains } from '../../control/drops/domains/domains
 import { newDomainsPerDay } from '../../control/drops/domains/rules.ts'
 import { createDomainWatch, type DomainWatch } from '../../control/drops/domains/watch.ts'
 import { createEnqueueMail } from '../../control/ground/mail/mail.ts'
-import { createEvents, type Events } from '../../control/ground/routing/routing.ts'
+import { createRouting, type Routing } from '../../control/ground/routing/routing.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { keys } from '../../shared/keys.ts'
 import { silentLog } from '../../shared/log.ts'
@@ -32,7 +32,7 @@ let redis: Redis
 let publisherRedis: Redis
 let challengePort: number
 let domains: Domains
-let events: Events
+let routing: Routing
 let watch: DomainWatch
 let edge: EdgeStandIn | undefined
 let issuer: Issuer
@@ -68,17 +68,17 @@ beforeAll(async () => {
     config,
     audit: async () => {},
     enqueueMail: createEnqueueMail({ secrets, clock: systemClock }),
-    propagate: () => events.propagate(),
+    propagate: () => routing.propagate(),
   })
   publisherRedis = redis.duplicate()
-  events = createEvents({
+  routing = createRouting({
     sql,
     redis,
     publisherRedis,
     log: silentLog,
     republishers: [domains.republishCertificates],
   })
-  events.start()
+  routing.start()
   watch = createDomainWatch({ domains, redis, log: silentLog, checkMs: config.domainCheckMs })
   watch.start()
   const acme = { directoryUrl: pebble.directoryUrl, email: undefined, caFile: pebble.caFile }
@@ -87,7 +87,7 @@ beforeAll(async () => {
   issuer.start()
 })
 afterAll(async () => {
-  await Promise.all([watch.stop(), issuer.stop(), events.stop()])
+  await Promise.all([watch.stop(), issuer.stop(), routing.stop()])
   redis.disconnect()
   publisherRedis.disconnect()
   await Promise.all([database.close(), server.stop(), pebble.stop()])
@@ -337,7 +337,7 @@ describe('from name to certificate', () => {
     await expect(domains.get(actor, siteId, 'a.removed.test')).rejects.toMatchObject({ status: 404 })
 
     await database.sql.begin((sql) => domains.routesOf(sql, { id: siteId, slug: 'x', deleted_at: new Date() }))
-    await events.propagate()
+    await routing.propagate()
     expect(await routeOf('b.removed.test')).toMatchObject({ kind: 'none' })
     await expect.poll(() => redis.hget(keys.certificates, 'b.removed.test'), soon).toBeNull()
   })
@@ -478,7 +478,7 @@ describe('whose name it is', () => {
     await domains.add(actor, siteId, { domain: 'x.plan.test' })
     await expect.poll(() => domains.get(actor, siteId, 'x.plan.test'), soon).toMatchObject({ state: 'active' })
     await database.sql.begin(async (sql) => expect(await domains.stop(sql, actor.orgId)).toEqual(['x.plan.test']))
-    await events.propagate()
+    await routing.propagate()
     expect(await domains.get(actor, siteId, 'x.plan.test')).toMatchObject({
       state: 'blocked',
       reason: 'plan_ended',

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Sql } from '../../control/ground/database/sql.ts'
-import { createEvents } from '../../control/ground/routing/routing.ts'
+import { createRouting } from '../../control/ground/routing/routing.ts'
 import { lockPublication } from '../../control/ground/routing/queries.ts'
 import { setRoute } from '../../control/ground/routing/outbox.ts'
 import { silentLog } from '../../shared/log.ts'
@@ -25,10 +25,10 @@ afterAll(async () => {
 })
 
 test('a change is answered as pending while a control that said nothing more holds the publication lock', async () => {
-  const events = createEvents({ sql: database.sql, redis, publisherRedis: redis, log: silentLog })
+  const routing = createRouting({ sql: database.sql, redis, publisherRedis: redis, log: silentLog })
   const answer = await database.sql.begin(async (held) => {
     await lockPublication(held)
-    return Promise.race([events.propagate(), sleep(15_000, 'still waiting', { ref: false })])
+    return Promise.race([routing.propagate(), sleep(15_000, 'still waiting', { ref: false })])
   })
   expect(answer).toEqual({ pending: true })
 })

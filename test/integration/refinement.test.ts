@@ -35,7 +35,7 @@ function versions(onRefine?: () => void) {
     sql: database.sql,
     clock: { now: () => nowMs },
     log: silentLog,
-    events: { propagate: async () => ({ pending: false }) },
+    routing: { propagate: async () => ({ pending: false }) },
     refreshRoutes: async () => {},
     audit: async () => {},
     publishing: {

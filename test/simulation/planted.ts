@@ -11,8 +11,8 @@ interface Mistake {
   readonly edits: readonly { readonly from: string; readonly to: string }[]
 }
 
-const publisher = 'control/ground/routing/route-publisher.ts'
-const publish = 'control/ground/routing/routing.ts'
+const routePublisher = 'control/ground/routing/route-publisher.ts'
+const routing = 'control/ground/routing/routing.ts'
 const rules = 'control/ground/routing/history-rules.ts'
 const acknowledgements = 'control/ground/routing/acknowledgements.ts'
 const follower = 'edge/store/follower.ts'
@@ -20,49 +20,54 @@ const replica = 'edge/store/replica.ts'
 
 export const mistakes: readonly Mistake[] = [
   // The publisher.
-  mistake('the snapshot is not written', publisher, "if (kind === 'route') multi.hset(keys.routes, name, value)", ''),
+  mistake(
+    'the snapshot is not written',
+    routePublisher,
+    "if (kind === 'route') multi.hset(keys.routes, name, value)",
+    '',
+  ),
   mistake(
     'a command that Redis refused counts as done',
-    publisher,
+    routePublisher,
     'if (!results || failed) throw',
     'if (!results || results.at(-1)![0]) throw',
   ),
-  mistake('a promoted replica of Redis goes unnoticed', publisher, ' && knownLife === life', ''),
-  mistake('no epoch is set', publisher, '      [keys.epoch, epoch],\n', ''),
+  mistake('a promoted replica of Redis goes unnoticed', routePublisher, ' && knownLife === life', ''),
+  mistake('no epoch is set', routePublisher, '      [keys.epoch, epoch],\n', ''),
   mistake(
     'every snapshot has the same epoch',
-    publisher,
+    routePublisher,
     'encodeEpoch(history, newToken())',
     "encodeEpoch(history, 'x')",
   ),
   mistake(
     'a snapshot counts as complete before its epoch is set',
-    publisher,
+    routePublisher,
     '      [keys.epoch, epoch],\n      [keys.redisLife, life],\n',
     '      [keys.redisLife, life],\n      [keys.epoch, epoch],\n',
   ),
   mistake(
     'a history that took Redis counts as its snapshot',
-    publisher,
+    routePublisher,
     'ofSnapshot !== undefined && encodeHistory(ofSnapshot) === encoded &&',
     'ofSnapshot !== undefined &&',
   ),
   mistake(
     'a new history is published before it is committed',
-    publisher,
+    routePublisher,
     'if (!own.ofThisLife) return history\n',
     'return history\n',
   ),
-  mistake('the newest revision is not noted', publisher, 'if (last && last.revision >', 'if (!last && 0 >'),
+  mistake('the newest revision is not noted', routePublisher, 'if (last && last.revision >', 'if (!last && 0 >'),
   mistake(
     'a database that may not publish does',
-    publisher,
+    routePublisher,
     'throw new NotTheWriter(',
     'return own\n        throw new NotTheWriter(',
   ),
   mistake(
     'rows are deleted that were not published',
-    publisher,
+    routePublisher,
     'publication.deleteOutbox(rows.map(({ id }) => id))',
     'publication.deleteOutbox(rows.map(({ id }) => id + 1))',
   ),
@@ -107,14 +112,14 @@ export const mistakes: readonly Mistake[] = [
     'position: state.position, state }',
     'state }',
   ),
-  mistake('what was lost is acknowledged', publish, '|| isLost(call, flushed.history)', ''),
+  mistake('what was lost is acknowledged', routing, '|| isLost(call, flushed.history)', ''),
   mistake(
     'a run that is under way counts for later calls',
-    publish,
+    routing,
     'if (!current) return begin()',
     'return (current as Promise<Result> | undefined) ?? begin()',
   ),
-  mistake('no one decides about unknown hosts', publish, '        await settleUnknown()\n', ''),
+  mistake('no one decides about unknown hosts', routing, '        await settleUnknown()\n', ''),
   mistake('entries of the same millisecond are the same', 'shared/stream.ts', '|| Number(aSeq) - Number(bSeq)', ''),
   // The follower.
   mistake(

@@ -37,19 +37,19 @@ export async function createBillingFixture({ configured = true } = {}) {
   await setUpStripe(client, { currencies: CURRENCIES, webhookUrl: `${BASE_URL}/stripe/webhook` })
   let propagations = 0
   let organisations = 0
-  const events = { propagate: async () => ({ pending: ++propagations < 0 }) }
+  const routing = { propagate: async () => ({ pending: ++propagations < 0 }) }
   const refreshRoutes = createRefreshRoutes({
     sitesDomain: config.sitesDomain,
     lifetimes: config,
     now: clock.now,
     domainRoutes: async () => [],
   })
-  const sites = createSites({ sql, clock, events, refreshRoutes, audit: async () => {}, config })
+  const sites = createSites({ sql, clock, routing, refreshRoutes, audit: async () => {}, config })
   const domains = { stop: async () => [], resume: async () => {} }
   const lifecycle = createLifecycle({
     sql,
     clock,
-    events,
+    routing,
     refreshRoutes,
     sites,
     enqueueMail,
@@ -65,7 +65,7 @@ export async function createBillingFixture({ configured = true } = {}) {
     stripe: configured ? client : undefined,
     webhookSecrets: configured ? ['whsec_of_tomorrow', stripe.env['STRIPE_WEBHOOK_SECRET']!] : [],
     lifecycle,
-    events,
+    routing,
     enqueueMail,
   })
 

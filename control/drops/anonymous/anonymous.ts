@@ -11,7 +11,7 @@ import { addressOf } from '../../../shared/settings.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
-import type { Events } from '../../ground/routing/routing.ts'
+import type { Routing } from '../../ground/routing/routing.ts'
 import type { RateLimiter } from '../../ground/http/limits/rate-limit.ts'
 import type { PreparedVersion, Publishing } from '../publishing/contract.ts'
 import { receiveText } from '../publishing/intake/receive.ts'
@@ -56,7 +56,7 @@ interface Adoption {
 interface AnonymousDependencies {
   sql: Pool
   clock: Clock
-  events: Pick<Events, 'propagate'>
+  routing: Pick<Routing, 'propagate'>
   refreshRoutes: RefreshRoutes
   sites: Pick<Sites, 'lockOrganisation' | 'roomFor' | 'reserve' | 'showAll' | 'find' | 'remove'>
   versions: Pick<Versions, 'commit' | 'requireStorage'>
@@ -116,7 +116,7 @@ const MAX_REMEMBERED_REJECTIONS = 10_000
 export function createAnonymous({
   sql,
   clock,
-  events,
+  routing,
   refreshRoutes,
   sites,
   versions,
@@ -194,13 +194,13 @@ export function createAnonymous({
       expires_at: site.expires_at!.toISOString(),
       report: site.report,
     }
-    const { pending, refused } = await events.propagate()
+    const { pending, refused } = await routing.propagate()
     if (refused === undefined) return { value: drop, pending }
     await transaction(sql, async (tx) => {
       const found = await sites.find(tx, site.id)
       if (found && !found.deleted_at && found.org_id === null) await sites.remove(tx, found)
     })
-    await events.propagate()
+    await routing.propagate()
     throw errors.notServed(refused)
   }
 
@@ -249,7 +249,7 @@ export function createAnonymous({
         if (!site) throw errors.notFound()
         await sites.remove(tx, site)
       })
-      await events.propagate()
+      await routing.propagate()
     },
 
     async claimBrowser(tx, from) {
@@ -281,7 +281,7 @@ export function createAnonymous({
         await versions.requireStorage(tx, actor.orgId, plan)
         return id
       })
-      await events.propagate()
+      await routing.propagate()
       return { siteId }
     },
   }

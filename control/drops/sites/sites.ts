@@ -11,7 +11,7 @@ import { addressOf } from '../../../shared/settings.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import { inOrder, transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
-import type { Events } from '../../ground/routing/routing.ts'
+import type { Routing } from '../../ground/routing/routing.ts'
 import { preparePassword, writePassword } from './protection.ts'
 import * as queries from './queries.ts'
 import type { RefreshRoutes } from './routing.ts'
@@ -33,7 +33,7 @@ export interface WantedSite {
 export interface SitesDependencies {
   sql: Pool
   clock: Clock
-  events: Pick<Events, 'propagate'>
+  routing: Pick<Routing, 'propagate'>
   refreshRoutes: RefreshRoutes
   audit: Audit
   config: Pick<ControlConfig, 'sitesDomain' | 'publicPort' | 'anonymousLifetimeMs' | 'slugCooldownMs'>
@@ -110,7 +110,7 @@ export interface Sites {
 /** Random slugs do not collide in practice; this bounds the impossible. */
 const MAX_SLUG_TRIES = 8
 
-export function createSites({ sql, clock, events, refreshRoutes, audit, config }: SitesDependencies): Sites {
+export function createSites({ sql, clock, routing, refreshRoutes, audit, config }: SitesDependencies): Sites {
   const now = (): Date => new Date(clock.now())
 
   function shown(site: SiteFacts, views: number): ApiSite {
@@ -348,7 +348,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
         await refreshRoutes(tx, added.id)
         return added
       })
-      return { value: shown(site, 0), ...(await events.propagate()) }
+      return { value: shown(site, 0), ...(await routing.propagate()) }
     },
 
     async patch(actor, siteId, patch) {
@@ -365,7 +365,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
         await refreshRoutes(tx, siteId)
         await audit(tx, { actor, action: 'site.updated', subject: siteId, detail: { fields: Object.keys(patch) } })
       })
-      const { pending } = await events.propagate()
+      const { pending } = await routing.propagate()
       return { value: await showOwn(actor, siteId), pending }
     },
 
@@ -376,7 +376,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
         await resumeFitting(tx, actor.orgId)
         await audit(tx, { actor, action: 'site.deleted', subject: siteId, detail: { slug: site.slug } })
       })
-      return { value: undefined, ...(await events.propagate()) }
+      return { value: undefined, ...(await routing.propagate()) }
     },
 
     async choose(actor, siteIds) {
@@ -394,7 +394,7 @@ export function createSites({ sql, clock, events, refreshRoutes, audit, config }
         for (const id of [...pause, ...resume].toSorted()) await refreshRoutes(tx, id)
         await audit(tx, { actor, action: 'site.chosen', subject: actor.orgId, detail: { chosen, pause, resume } })
       })
-      const { pending } = await events.propagate()
+      const { pending } = await routing.propagate()
       return { value: await showAll(await queries.listSites(sql, actor.orgId)), pending }
     },
 

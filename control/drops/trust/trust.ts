@@ -11,7 +11,7 @@ import { recordAudit } from '../../people/audit/audit.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import { setRoute } from '../../ground/routing/outbox.ts'
-import type { Events } from '../../ground/routing/routing.ts'
+import type { Routing } from '../../ground/routing/routing.ts'
 import type { RateLimiter } from '../../ground/http/limits/rate-limit.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import type { RefreshRoutes } from '../sites/routing.ts'
@@ -21,7 +21,7 @@ import * as queries from './queries.ts'
 interface TrustDependencies {
   sql: Pool
   clock: Clock
-  events: Pick<Events, 'propagate' | 'isServed'>
+  routing: Pick<Routing, 'propagate' | 'isServed'>
   refreshRoutes: RefreshRoutes
   enqueueMail: EnqueueMail
   limiter: RateLimiter
@@ -63,7 +63,7 @@ export interface Trust {
 export function createTrust({
   sql,
   clock,
-  events,
+  routing,
   refreshRoutes,
   enqueueMail,
   limiter,
@@ -99,7 +99,7 @@ export function createTrust({
         await refreshRoutes(tx, site.id)
       } else if (!(await otherwise(tx, host))) throw errors.notFound()
     })
-    return events.propagate()
+    return routing.propagate()
   }
 
   async function takeDown(moderator: Moderator, tx: Sql, site: queries.FoundSite, reason: string): Promise<void> {
@@ -127,7 +127,7 @@ export function createTrust({
    * and no content to be given back: it is known to be removed from here on.
    */
   async function takeDownUnknown(moderator: Moderator, tx: Sql, host: string, reason: string): Promise<boolean> {
-    if ((await queries.leadsSomewhere(tx, host)) || !(await events.isServed(host))) return false
+    if ((await queries.leadsSomewhere(tx, host)) || !(await routing.isServed(host))) return false
     await setRoute(tx, closedRouteOf(host, 'unknown', 'removed'))
     const detail = { host, reason }
     await recordAudit(tx, {

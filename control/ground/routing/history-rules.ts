@@ -18,7 +18,7 @@ export interface EdgeHistories {
 }
 
 /** The ordinal of a database that has published nothing yet, or only with a release without histories. */
-export const NO_HISTORY = 0
+export const NO_HISTORY_ORDINAL = 0
 
 export type Standing =
   | { readonly kind: 'go on' }
@@ -41,7 +41,7 @@ export function standingOf(own: DatabaseHistory, published: Published): Standing
     return begin(
       own,
       published,
-      own.ordinal === NO_HISTORY ? 'there was none' : 'the database was restored or failed over',
+      own.ordinal === NO_HISTORY_ORDINAL ? 'there was none' : 'the database was restored or failed over',
     )
   const relation = writer && relationOf(writer, own)
   if (writer && (relation === 'newer' || relation === 'rival'))

@@ -22,12 +22,12 @@ import {
   type EdgeHistories,
   type Published,
   type Standing,
-  NO_HISTORY,
+  NO_HISTORY_ORDINAL,
 } from './history-rules.ts'
 import type { OutboxRow, Publication, PublicationStore } from './publication.ts'
 import { lifeOf } from '../../../shared/redis-life.ts'
 
-export interface PublisherDependencies {
+export interface RoutePublisherDependencies {
   readonly store: PublicationStore
   /** A connection of its own: WATCH belongs to a connection. */
   readonly redis: RedisCommands
@@ -57,7 +57,7 @@ export interface SettledUnknown {
   readonly removed: number
 }
 
-export interface Publisher {
+export interface RoutePublisher {
   /** Publishes all committed rows. Throws when this database may not publish. */
   flush(edges: EdgeHistories): Promise<Position>
   /** Writes the whole snapshot once more. Returns the number of routes and the ordinal of their history. */
@@ -81,7 +81,13 @@ interface RedisFacts {
   readonly life: string
 }
 
-export function createPublisher({ store, redis, log, newToken, republishers }: PublisherDependencies): Publisher {
+export function createRoutePublisher({
+  store,
+  redis,
+  log,
+  newToken,
+  republishers,
+}: RoutePublisherDependencies): RoutePublisher {
   /** The watch is on from here until the next EXEC. */
   async function readFacts(): Promise<RedisFacts> {
     const [, values, life] = await Promise.all([
@@ -143,7 +149,7 @@ export function createPublisher({ store, redis, log, newToken, republishers }: P
         const history = { ordinal: standing.ordinal, id: newToken() }
         await publication.beginHistory(history)
         // The first one is what every new installation begins with; any other tells of a restore or a failover.
-        const level = own.ordinal === NO_HISTORY ? 'info' : 'warn'
+        const level = own.ordinal === NO_HISTORY_ORDINAL ? 'info' : 'warn'
         log[level]({ history: history.ordinal, why: standing.why }, 'a new history of the routing table begins')
         if (!own.ofThisLife) return history
         // To the next publisher, a history that was never committed would be another database's.

@@ -15,7 +15,7 @@ import type { Pool } from '../database/sql.ts'
 import { createAcknowledgements } from './acknowledgements.ts'
 import type { EdgeHistories } from './history-rules.ts'
 import type { PublicationStore } from './publication.ts'
-import { createPublisher, type Position, type SettledUnknown } from './route-publisher.ts'
+import { createRoutePublisher, type Position, type SettledUnknown } from './route-publisher.ts'
 import { createPublicationStore } from './queries.ts'
 
 export interface RepublishOptions {
@@ -38,7 +38,7 @@ export interface Propagation {
   readonly refused?: string
 }
 
-export interface Events {
+export interface Routing {
   /** Publishes what has been committed; resolves when every live edge serves it, or after 2 s with `pending`. */
   propagate(): Promise<Propagation>
   /**
@@ -52,7 +52,7 @@ export interface Events {
   stop(): Promise<void>
 }
 
-interface EventsDependencies {
+interface RoutingDependencies {
   sql: Pool
   redis: Redis
   /** A second connection to the same Redis. */
@@ -61,8 +61,8 @@ interface EventsDependencies {
   republishers?: readonly ((redis: Redis) => Promise<void>)[]
 }
 
-export function createEvents({ sql, redis, publisherRedis, log, republishers = [] }: EventsDependencies): Events {
-  return createPublishing({
+export function createRouting({ sql, redis, publisherRedis, log, republishers = [] }: RoutingDependencies): Routing {
+  return createPropagation({
     store: createPublicationStore(sql),
     redis,
     publisherRedis,
@@ -73,7 +73,7 @@ export function createEvents({ sql, redis, publisherRedis, log, republishers = [
   })
 }
 
-export interface PublishingDependencies {
+export interface PropagationDependencies {
   store: PublicationStore
   redis: Pick<RedisCommands, 'get' | 'hget' | 'smembers' | 'mget' | 'eval'>
   publisherRedis: RedisCommands
@@ -84,7 +84,7 @@ export interface PublishingDependencies {
 }
 
 /** Of a database that has never published (migration 0140). */
-const NO_HISTORY = 'none'
+const NO_HISTORY_ID = 'none'
 const RETRY_MS = 50
 /** An edge reads a snapshot of a million hosts in half a minute. */
 const REPUBLISH_WAIT_MS = 60_000
@@ -92,9 +92,9 @@ const HEAL_INTERVAL_MS = 500
 /** A database whose controls are alive takes an empty Redis within this time. */
 const LASTING_MS = 5000
 
-export function createPublishing(deps: PublishingDependencies): Events {
+export function createPropagation(deps: PropagationDependencies): Routing {
   const { store, redis, publisherRedis, log, timers, newToken, republishers = [] } = deps
-  const publisher = createPublisher({ store, redis: publisherRedis, log, newToken, republishers })
+  const publisher = createRoutePublisher({ store, redis: publisherRedis, log, newToken, republishers })
   const acknowledgements = createAcknowledgements(redis, timers)
   let edgeHistories: EdgeHistories = { all: [], lasting: [] }
   /** Since when each history has been seen at an edge, without a break. */
@@ -202,7 +202,7 @@ export function createPublishing(deps: PublishingDependencies): Events {
 
 /** What was committed before the database was set back may be gone with it. A first history loses nothing. */
 function isLost(call: Call | undefined, history: History): boolean {
-  return call !== undefined && call.histories.values().some((id) => id !== NO_HISTORY && id !== history.id)
+  return call !== undefined && call.histories.values().some((id) => id !== NO_HISTORY_ID && id !== history.id)
 }
 
 /** Calls that arrive while one run is under way share the next run, which starts after all of them. */

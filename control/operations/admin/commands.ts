@@ -110,7 +110,7 @@ const restore: Command = {
 async function restoreInstallation(services: Services, from: { backup?: string; snapshot?: string }): Promise<unknown> {
   try {
     const done = await restoreBackup(backupContext(services), required('--backup', from.backup), from.snapshot)
-    const published = await services.events.republish({ newHistory: true })
+    const published = await services.routing.republish({ newHistory: true })
     return { restored: done.path, taken_at: done.takenAt, ...published }
   } catch (error) {
     throw error instanceof RestoreRefused ? new UsageError(error.message) : error
@@ -169,7 +169,7 @@ const republish: Command = {
       'new-history': { type: 'boolean', default: false },
       'remove-unknown': { type: 'string' },
     })
-    return services.events.republish({ newHistory, removeUnknown: parseCount('--remove-unknown', unknown) })
+    return services.routing.republish({ newHistory, removeUnknown: parseCount('--remove-unknown', unknown) })
   },
 }
 
@@ -207,7 +207,7 @@ export const commands: ReadonlyMap<string, Command> = new Map([
 
 async function changePlan(services: Services, orgId: string, plan: PlanName): Promise<void> {
   await transaction(services.sql, (sql) => services.lifecycle.changePlan(sql, orgId, plan))
-  await services.events.propagate()
+  await services.routing.propagate()
 }
 
 function parsePlan(text: string): PlanName {

@@ -9,7 +9,7 @@ import type { Log } from '../../../shared/log.ts'
 import { plans } from '../../../shared/plans.ts'
 import { type Actor, requirePermission } from '../../ground/actor.ts'
 import type { Pool, Sql } from '../../ground/database/sql.ts'
-import type { Events } from '../../ground/routing/routing.ts'
+import type { Routing } from '../../ground/routing/routing.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import type { Bill } from '../../ground/mail/templates.ts'
@@ -53,7 +53,7 @@ export interface BillingDependencies {
   /** All are good: the next one is added before Stripe signs with it. */
   readonly webhookSecrets: readonly string[]
   readonly lifecycle: Pick<Lifecycle, 'changePlan'>
-  readonly events: Pick<Events, 'propagate'>
+  readonly routing: Pick<Routing, 'propagate'>
   readonly enqueueMail: EnqueueMail
 }
 
@@ -79,14 +79,14 @@ export interface Billing {
 }
 
 export function createBilling(deps: BillingDependencies): Billing {
-  const { sql, clock, log, baseUrl, stripe, webhookSecrets, events } = deps
+  const { sql, clock, log, baseUrl, stripe, webhookSecrets, routing } = deps
   const now = (): Date => new Date(clock.now())
   const billingPage = `${baseUrl}/account/plan`
   const exclusive = createExclusive(sql)
   const subscriptions = createSubscriptions({ ...deps, billingPage })
   const checkouts = createCheckouts({ clock, billingPage, subscriptions })
   const handovers = createHandovers({ exclusive, clock, client })
-  const customers = createCustomers({ exclusive, client, onReplaced: askAgain, propagate: () => events.propagate() })
+  const customers = createCustomers({ exclusive, client, onReplaced: askAgain, propagate: () => routing.propagate() })
 
   function client(): Stripe {
     if (!stripe) throw paymentsNotConfigured('Payments are not configured on this installation.')
@@ -196,7 +196,7 @@ export function createBilling(deps: BillingDependencies): Billing {
       client()
       return forCustomer(actor.orgId, async (customer) => {
         const outcome = await exclusive(actor.orgId, (tx) => enterCheckout(tx, actor.orgId, customer, wanted))
-        if (outcome.changed) await events.propagate()
+        if (outcome.changed) await routing.propagate()
         if (outcome.url === undefined) throw errors.subscriptionExists(await portalUrl(customer, outcome.currency))
         return { url: outcome.url }
       })
@@ -213,7 +213,7 @@ export function createBilling(deps: BillingDependencies): Billing {
 
     async returned(actor) {
       if (!stripe) return
-      if (await attempt({ org: actor.orgId }, () => reconcileCheckout(actor.orgId))) await events.propagate()
+      if (await attempt({ org: actor.orgId }, () => reconcileCheckout(actor.orgId))) await routing.propagate()
     },
 
     async overview(actor) {
@@ -249,7 +249,7 @@ export function createBilling(deps: BillingDependencies): Billing {
         orgId,
         async (tx) => (await queries.noteEvent(tx, event.id, now())) && act(tx, orgId, event),
       )
-      if (changed) await events.propagate()
+      if (changed) await routing.propagate()
     },
 
     ownerChanged: (tx, orgId) => handovers.note(tx, orgId),
@@ -270,7 +270,7 @@ export function createBilling(deps: BillingDependencies): Billing {
       for (const { org_id, id } of await queries.takeDueSubscriptions(sql, now(), again, RECONCILE_BATCH))
         changed = (await attempt({ subscription: id }, () => reconcileSubscription(org_id, id))) || changed
       await queries.forgetEvents(sql, new Date(clock.now() - KEEP_EVENTS_MS))
-      if (changed) await events.propagate()
+      if (changed) await routing.propagate()
     },
   }
 }

@@ -11,7 +11,7 @@ import { addressOf } from '../../../shared/settings.ts'
 import { recordAudit } from '../../people/audit/audit.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
-import type { Events } from '../../ground/routing/routing.ts'
+import type { Routing } from '../../ground/routing/routing.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import type { RefreshRoutes } from '../../drops/sites/routing.ts'
 import type { Sites } from '../../drops/sites/sites.ts'
@@ -24,7 +24,7 @@ const MAX_SKEW_MS = MINUTE_MS
 export interface LifecycleDependencies {
   sql: Pool
   clock: Clock
-  events: Pick<Events, 'propagate'>
+  routing: Pick<Routing, 'propagate'>
   refreshRoutes: RefreshRoutes
   sites: Pick<Sites, 'remove' | 'find' | 'pauseBeyondCap' | 'resumeFitting'>
   enqueueMail: EnqueueMail
@@ -80,7 +80,7 @@ export interface LifecyclePreview {
 export function createLifecycle({
   sql,
   clock,
-  events,
+  routing,
   refreshRoutes,
   sites,
   enqueueMail,
@@ -145,7 +145,7 @@ export function createLifecycle({
     const isHeld = !unbounded && mayNotRemove(due, await queries.countDrops(sql))
     const removed = isHeld ? 0 : await repeat(removeNext)
     const closed = await closeUnverified()
-    if (expired + removed + closed > 0) await events.propagate()
+    if (expired + removed + closed > 0) await routing.propagate()
     return { expired, removed, held: isHeld ? due : 0, closed }
   }
 

@@ -15,7 +15,7 @@ import type { Manifest } from '../../../../shared/manifest.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
 import { inOrder, transaction, type Pool, type Sql } from '../../../ground/database/sql.ts'
-import type { Events } from '../../../ground/routing/routing.ts'
+import type { Routing } from '../../../ground/routing/routing.ts'
 import type { PreparedVersion, Publishing } from '../../publishing/contract.ts'
 import { preparePassword, writePassword, type WantedPassword } from '../protection.ts'
 import * as queries from '../queries.ts'
@@ -36,7 +36,7 @@ interface VersionsDependencies {
   sql: Pool
   clock: Clock
   log: Log
-  events: Pick<Events, 'propagate'>
+  routing: Pick<Routing, 'propagate'>
   refreshRoutes: RefreshRoutes
   audit: Audit
   publishing: Pick<Publishing, 'readManifest' | 'readBlob' | 'refine'>
@@ -144,7 +144,7 @@ export function createVersions({
   sql,
   clock,
   log,
-  events,
+  routing,
   refreshRoutes,
   audit,
   publishing,
@@ -223,7 +223,7 @@ export function createVersions({
     { siteId, versionId, before }: { siteId: string; versionId: string; before: Before },
     undo: (tx: Sql) => Promise<void>,
   ): Promise<Propagated<Value>> {
-    const { pending, refused } = await events.propagate()
+    const { pending, refused } = await routing.propagate()
     if (refused === undefined) return { value, pending }
     const isTakenBack = await transaction(sql, async (tx) => {
       await queries.lockSite(tx, siteId)
@@ -246,7 +246,7 @@ export function createVersions({
       { site: siteId, version: versionId, reason: refused },
       'an edge cannot serve a version; it was taken back',
     )
-    await events.propagate()
+    await routing.propagate()
     throw errors.notServed(refused)
   }
 
@@ -546,7 +546,7 @@ export function createVersions({
           await queries.postponeRefinement(sql, due.id, new Date(clock.now() + REFINE_RETRY_MS))
         }
       }
-      if (count > 0) await events.propagate()
+      if (count > 0) await routing.propagate()
       return count
     },
 
