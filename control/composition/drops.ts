@@ -53,7 +53,7 @@ export function composeDrops(ground: Ground): Drops {
     scratchDir: path.join(config.dataDir, 'scratch'),
     admitUpload: (orgId) => limiter.consume('uploads', orgId, { points: config.uploadsPerHour, windowSeconds: 3600 }),
   })
-  const domains = createDomains({ ...ground, audit, propagate: () => routing.propagate() })
+  const domains = createDomains({ ...ground, audit, propagate: (changes) => routing.propagate(changes) })
   const routing = createRouting({ ...ground, republishers: [domains.republishCertificates] })
   const refreshRoutes = createRefreshRoutes({
     sitesDomain: config.sitesDomain,

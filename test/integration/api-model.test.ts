@@ -18,6 +18,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createApp } from '../../control/composition/app.ts'
 import { readControlConfig } from '../../control/ground/config.ts'
 import { transaction } from '../../control/ground/database/sql.ts'
+import { changeRoutes } from '../../control/ground/routing/changes.ts'
 import { insertUser } from '../../control/people/accounts/queries.ts'
 import { beginSession, SESSION_COOKIE } from '../../control/people/access/sessions.ts'
 import { createPersonalOrganisation } from '../../control/people/organisations/personal.ts'
@@ -342,7 +343,7 @@ async function begin(wanted: { personal: PlanName; team: PlanName; memberRole: '
     if (each.do === 'plan') {
       const org = world.org(each.org)
       if (!org || org.deleted) return
-      await transaction(sql, (tx) => services.lifecycle.changePlan(tx, org.id, each.plan))
+      await changeRoutes(sql, (tx) => services.lifecycle.changePlan(tx, org.id, each.plan))
       return changePlan(world, org, each.plan)
     }
     const site = world.site(each.site)

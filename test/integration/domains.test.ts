@@ -9,6 +9,7 @@ import { createDomains, type Domains } from '../../control/drops/domains/domains
 import { newDomainsPerDay } from '../../control/drops/domains/rules.ts'
 import { createDomainWatch, type DomainWatch } from '../../control/drops/domains/watch.ts'
 import { createEnqueueMail } from '../../control/ground/mail/mail.ts'
+import { changeRoutes } from '../../control/ground/routing/changes.ts'
 import { createRouting, type Routing } from '../../control/ground/routing/routing.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { keys } from '../../shared/keys.ts'
@@ -68,7 +69,7 @@ beforeAll(async () => {
     config,
     audit: async () => {},
     enqueueMail: createEnqueueMail({ secrets, clock: systemClock }),
-    propagate: () => routing.propagate(),
+    propagate: (changes) => routing.propagate(changes),
   })
   publisherRedis = redis.duplicate()
   routing = createRouting({
@@ -336,8 +337,10 @@ describe('from name to certificate', () => {
     await expect.poll(() => redis.hget(keys.certificates, 'a.removed.test'), soon).toBeNull()
     await expect(domains.get(actor, siteId, 'a.removed.test')).rejects.toMatchObject({ status: 404 })
 
-    await database.sql.begin((sql) => domains.routesOf(sql, { id: siteId, slug: 'x', deleted_at: new Date() }))
-    await routing.propagate()
+    const { changes } = await changeRoutes(database.sql, (tx) =>
+      domains.routesOf(tx, { id: siteId, slug: 'x', deleted_at: new Date() }),
+    )
+    await routing.propagate(changes)
     expect(await routeOf('b.removed.test')).toMatchObject({ kind: 'none' })
     await expect.poll(() => redis.hget(keys.certificates, 'b.removed.test'), soon).toBeNull()
   })
@@ -477,8 +480,9 @@ describe('whose name it is', () => {
     await setCname('x.plan.test', target)
     await domains.add(actor, siteId, { domain: 'x.plan.test' })
     await expect.poll(() => domains.get(actor, siteId, 'x.plan.test'), soon).toMatchObject({ state: 'active' })
-    await database.sql.begin(async (sql) => expect(await domains.stop(sql, actor.orgId)).toEqual(['x.plan.test']))
-    await routing.propagate()
+    const stopped = await changeRoutes(database.sql, (tx) => domains.stop(tx, actor.orgId))
+    expect(stopped.value).toEqual(['x.plan.test'])
+    await routing.propagate(stopped.changes)
     expect(await domains.get(actor, siteId, 'x.plan.test')).toMatchObject({
       state: 'blocked',
       reason: 'plan_ended',

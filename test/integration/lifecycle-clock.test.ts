@@ -35,6 +35,17 @@ test('a few seconds do not matter: the time is that of Postgres', async () => {
   expect(await control.services.lifecycle.run()).toMatchObject({ expired: 0 })
 })
 
+test('a preview is about the clock that was handed in, whatever ran before it', async () => {
+  const actor = await control.newActor('free')
+  const { site } = await control.publishPage(actor, 'previewed')
+  aheadMs = 40_000
+  await control.services.lifecycle.run()
+  await control.sql`update sites set expires_at = now() + interval '20 seconds' where id = ${site.id}`
+  const { would_expire } = await control.services.lifecycle.preview()
+  await control.sql`update sites set expires_at = null where id = ${site.id}`
+  expect(would_expire).toBeGreaterThan(0)
+})
+
 test('more than a tenth of all drops is removed only when someone asks for it', async () => {
   await control.sql`
     insert into sites (id, slug, dns_target, expires_at, expired_at)

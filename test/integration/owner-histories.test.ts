@@ -7,7 +7,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Actor } from '../../control/ground/actor.ts'
-import { transaction } from '../../control/ground/database/sql.ts'
+import { changeRoutes } from '../../control/ground/routing/changes.ts'
 import type { PreparedVersion } from '../../control/drops/publishing/contract.ts'
 import { DAY_MS, MINUTE_MS } from '../../shared/clock.ts'
 import { isPaid, plans, type PlanName } from '../../shared/plans.ts'
@@ -124,7 +124,7 @@ class History {
         return
       }
       case 'sign in':
-        await transaction(sql, (tx) => services.lifecycle.touchOwner(tx, this.actor.userId, new Date(now)))
+        await changeRoutes(sql, (tx) => services.lifecycle.touchOwner(tx, this.actor.userId, new Date(now)))
         for (const drop of this.drops) drop.since = now
         return
       case 'plan':

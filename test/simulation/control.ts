@@ -1,5 +1,4 @@
 /** A simulated control: the real publisher and acknowledgements, on a simulated database and network. */
-import { newCall, runAs } from '../../control/ground/database/call.ts'
 import { createPropagation, type Routing } from '../../control/ground/routing/routing.ts'
 import { keys } from '../../shared/keys.ts'
 import { silentLog } from '../../shared/log.ts'
@@ -92,13 +91,8 @@ export class SimulatedControl {
     onCommit: (revision: number) => void,
   ): Promise<{ pending: boolean }> {
     const routing = this.#routing!
-    const call = newCall()
-    return runAs(call, async () => {
-      call.changedHosts.add(route.host)
-      const { revision, history } = await this.postgres.commit(this.#process, operation, route, format)
-      call.histories.add(history)
-      onCommit(revision)
-      return routing.propagate()
-    })
+    const { revision, history } = await this.postgres.commit(this.#process, operation, route, format)
+    onCommit(revision)
+    return routing.propagate({ hosts: new Set([route.host]), histories: new Set([history]) })
   }
 }

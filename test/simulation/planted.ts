@@ -112,14 +112,14 @@ export const mistakes: readonly Mistake[] = [
     'position: state.position, state }',
     'state }',
   ),
-  mistake('what was lost is acknowledged', routing, '|| isLost(call, flushed.history)', ''),
+  mistake('what was lost is acknowledged', routing, '|| isLost(changes, flushed.history)', ''),
   mistake(
     'a run that is under way counts for later calls',
     routing,
     'if (!current) return begin()',
     'return (current as Promise<Result> | undefined) ?? begin()',
   ),
-  mistake('no one decides about unknown hosts', routing, '        await settleUnknown()\n', ''),
+  mistake('no one decides about unknown hosts', routing, '        await decideUnknown()\n', ''),
   mistake('entries of the same millisecond are the same', 'shared/stream.ts', '|| Number(aSeq) - Number(bSeq)', ''),
   // The follower.
   mistake(

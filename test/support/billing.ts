@@ -1,4 +1,5 @@
 /** Billing on a real Postgres with the real Stripe client against the stand-in, and a clock that the test moves. */
+import { NO_CHANGES } from '../../control/ground/routing/changes.ts'
 import type { Actor } from '../../control/ground/actor.ts'
 import { CURRENCIES } from '../../control/people/organisations/countries.ts'
 import { createBilling } from '../../control/plans/billing/billing.ts'
@@ -54,7 +55,7 @@ export async function createBillingFixture({ configured = true } = {}) {
     sites,
     enqueueMail,
     domains,
-    closeUnverified: async () => 0,
+    closeUnverified: async () => ({ value: 0, changes: NO_CHANGES }),
     config,
   })
   const billing = createBilling({

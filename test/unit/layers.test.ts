@@ -257,6 +257,52 @@ test('every service declares what it promises', () => {
   expect(inferred).toEqual([])
 })
 
+/** A node of the syntax tree, with the nodes around it, the nearest first. */
+function* nodesOf(node: Node, around: readonly Node[] = []): Generator<{ node: Node; around: readonly Node[] }> {
+  yield { node, around }
+  for (const value of Object.values(node))
+    for (const child of Array.isArray(value) ? value : [value])
+      if (typeof (child as Node | null)?.type === 'string') yield* nodesOf(child as Node, [node, ...around])
+}
+
+interface Node {
+  readonly type: string
+  readonly start: number
+  readonly end: number
+  readonly [property: string]: unknown
+}
+
+/** Whether the changes that a call resolves to are given a name, or returned to the caller with its value. */
+function keepsChanges(text: string, around: readonly Node[]): boolean {
+  const [parent, ...further] = around
+  if (parent?.type === 'AwaitExpression') return keepsChanges(text, further)
+  if (parent && text.slice(0, parent.end).endsWith('.catch')) return keepsChanges(text, further.slice(1))
+  if (parent?.type === 'ReturnStatement' || parent?.type === 'ArrowFunctionExpression') return true
+  if (parent?.type !== 'VariableDeclarator') return false
+  const { start, end, type } = parent['id'] as Node
+  const name = text.slice(start, end)
+  return type === 'ObjectPattern' ? /\bchanges\b/.test(name) : new RegExp(`\\b${name}(?:\\.changes\\b|\\))`).test(text)
+}
+
+test('who writes routes holds the changes that propagate asks for', () => {
+  const calls = sources
+    .filter(({ file, text }) => file.startsWith('control/') && /changeRoutes|exclusive\.change/.test(text))
+    .flatMap(({ file, text }) =>
+      [...nodesOf(parseSync(file, text).program as object as Node)]
+        .filter(({ node }) => node.type === 'CallExpression')
+        .map(({ node, around }) => ({ file, text, around, callee: node['callee'] as Node, start: node.start }))
+        .filter(({ callee }) => /^(?:changeRoutes|exclusive\.change)$/.test(text.slice(callee.start, callee.end))),
+    )
+  expect(calls.length).toBeGreaterThan(20)
+  const forgotten = calls.filter(({ text, around }) => !keepsChanges(text, around))
+  expect(forgotten.map(({ file, text, start }) => `${file}:${text.slice(0, start).split('\n').length}`)).toEqual([])
+})
+
+test('only the publication itself writes routes that nobody is answered about', () => {
+  const writers = sources.filter(({ text }) => /\bwriteRoute\b/.test(text)).map(({ file }) => file)
+  expect(writers.toSorted()).toEqual(['control/ground/routing/outbox.ts', 'control/ground/routing/queries.ts'])
+})
+
 /** These speak to parts of Node that have no types, or others. */
 const SPEAK_TO_NODE = [
   'edge/accept/http2.ts',

@@ -10,6 +10,7 @@ import { limitKeyOfIp } from '../../../shared/ip.ts'
 import { hashSecret, randomSecret, type Secrets } from '../../../shared/secrets.ts'
 import type { Actor } from '../../ground/actor.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import { changeRoutes } from '../../ground/routing/changes.ts'
 import type { RateLimiter } from '../../ground/http/limits/rate-limit.ts'
 import type { Clients } from './clients.ts'
 import * as queries from './device-queries.ts'
@@ -146,7 +147,7 @@ export function createDeviceGrants({
     async decide(actor, typed, decision) {
       if (!actor.emailVerified) throw errors.emailNotVerified()
       await countGuess(actor)
-      const decided = await transaction(sql, async (tx) => {
+      const { value: decided, changes } = await changeRoutes(sql, async (tx) => {
         const found = await undecided(tx, typed)
         if (!found) return false
         const changes =
@@ -154,7 +155,7 @@ export function createDeviceGrants({
         await queries.updateDeviceCode(tx, found.hash, changes)
         return true
       })
-      if (decided) await hooks.propagate()
+      if (decided) await hooks.propagate(changes)
       return decided
     },
 

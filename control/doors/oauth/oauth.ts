@@ -8,6 +8,7 @@ import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
 import type { Actor } from '../../ground/actor.ts'
 import { recordAudit } from '../../people/audit/audit.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import { changeRoutes } from '../../ground/routing/changes.ts'
 import { createClients, type Client, type Clients, type ClientsDependencies } from './clients.ts'
 import { createDeviceGrants, type DeviceGrants } from './device.ts'
 import * as queries from './queries.ts'
@@ -134,7 +135,7 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
     async allow(actor, request) {
       if (!actor.emailVerified) throw errors.emailNotVerified()
       const code = randomSecret()
-      await transaction(sql, async (tx) => {
+      const { changes } = await changeRoutes(sql, async (tx) => {
         const { client, scopes, resource } = request
         const grant = await tokens.grant(tx, actor, {
           client_id: client.id,
@@ -150,7 +151,7 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
           expires_at: new Date(clock.now() + CODE_LIFETIME_MS),
         })
       })
-      await hooks.propagate()
+      await hooks.propagate(changes)
       return redirect(request.redirectUri, { code, state: request.state })
     },
 

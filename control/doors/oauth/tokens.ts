@@ -13,6 +13,7 @@ import type { Actor } from '../../ground/actor.ts'
 import type { AccountHooks } from '../../people/accounts/contract.ts'
 import { recordAudit } from '../../people/audit/audit.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import type { RoutingTransaction } from '../../ground/routing/changes.ts'
 import * as queries from './queries.ts'
 import { isVerified, OAuthError, requireSameResource, requireSubset } from './rules.ts'
 
@@ -42,7 +43,7 @@ interface Allowed {
 
 export interface Tokens {
   /** The person said yes, which is a sign-in: a grant without tokens yet, in the caller's transaction. */
-  grant(tx: Sql, actor: Actor, allowed: Allowed): Promise<queries.GrantRow>
+  grant(tx: RoutingTransaction, actor: Actor, allowed: Allowed): Promise<queries.GrantRow>
   /** Access and refresh token that follow on `presented`: a code, a device code or a refresh token. */
   issue(tx: Sql, grant: queries.GrantRow, presented: string): Promise<TokenReply>
   /**

@@ -10,7 +10,8 @@ import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
 import { addressOf } from '../../../shared/settings.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { ControlConfig } from '../../ground/config.ts'
-import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import type { Pool, Sql } from '../../ground/database/sql.ts'
+import { changeRoutes, type RoutingTransaction } from '../../ground/routing/changes.ts'
 import type { Routing } from '../../ground/routing/routing.ts'
 import type { RateLimiter } from '../../ground/http/limits/rate-limit.ts'
 import type { PreparedVersion, Publishing } from '../publishing/contract.ts'
@@ -102,7 +103,10 @@ export interface Anonymous {
    * What this browser made. A new account gets all of it, as promised, whatever its plan's cap; signing in claims the
    * newest that there is room for, and the others stay as they are. Inside the caller's transaction; returns how many.
    */
-  claimBrowser(sql: Sql, from: { anonymousId: string; orgId: string; isNewAccount: boolean }): Promise<number>
+  claimBrowser(
+    tx: RoutingTransaction,
+    from: { anonymousId: string; orgId: string; isNewAccount: boolean },
+  ): Promise<number>
   /** What a claim link leads to; undefined when it is used, expired or unknown. */
   findClaim(secret: string): Promise<{ siteId: string; slug: string; url: string; title: string } | undefined>
   /** One-shot: of two racing callers one gets the drop, the other a 404. Without room for it the link stays good. */
@@ -171,7 +175,7 @@ export function createAnonymous({
   ): Promise<Propagated<AnonymousDrop>> {
     const inspection = await requireHarmless(publisher, prepared)
     const claimSecret = randomSecret()
-    const site = await transaction(sql, async (tx) => {
+    const { value: site, changes } = await changeRoutes(sql, async (tx) => {
       const reserved = await sites.reserve(
         tx,
         {
@@ -194,18 +198,23 @@ export function createAnonymous({
       expires_at: site.expires_at!.toISOString(),
       report: site.report,
     }
-    const { pending, refused } = await routing.propagate()
+    const { pending, refused } = await routing.propagate(changes)
     if (refused === undefined) return { value: drop, pending }
-    await transaction(sql, async (tx) => {
+    const takenBack = await changeRoutes(sql, async (tx) => {
       const found = await sites.find(tx, site.id)
       if (found && !found.deleted_at && found.org_id === null) await sites.remove(tx, found)
     })
-    await routing.propagate()
+    await routing.propagate(takenBack.changes)
     throw errors.notServed(refused)
   }
 
   /** Moves drops into an organisation: same address, the clock of its plan, no claim link any more. */
-  async function adopt(tx: Sql, orgId: string, by: queries.Claim, cap: 'capped' | 'uncapped'): Promise<Adoption> {
+  async function adopt(
+    tx: RoutingTransaction,
+    orgId: string,
+    by: queries.Claim,
+    cap: 'capped' | 'uncapped',
+  ): Promise<Adoption> {
     const plan = await sites.lockOrganisation(tx, orgId)
     const now = new Date(clock.now())
     const claimable = await queries.lockClaimable(tx, by, now)
@@ -243,13 +252,13 @@ export function createAnonymous({
     },
 
     async delete(by) {
-      await transaction(sql, async (tx) => {
+      const { changes } = await changeRoutes(sql, async (tx) => {
         const id = await queries.lockUnclaimed(tx, 'claim' in by ? { claimHash: hashSecret(by.claim) } : by)
         const site = id === undefined ? undefined : await sites.find(tx, id)
         if (!site) throw errors.notFound()
         await sites.remove(tx, site)
       })
-      await routing.propagate()
+      await routing.propagate(changes)
     },
 
     async claimBrowser(tx, from) {
@@ -270,7 +279,7 @@ export function createAnonymous({
     },
 
     async claimLink(actor, secret) {
-      const siteId = await transaction(sql, async (tx) => {
+      const { value: siteId, changes } = await changeRoutes(sql, async (tx) => {
         const { ids, plan, left } = await adopt(tx, actor.orgId, { claimHash: hashSecret(secret) }, 'capped')
         const [id] = ids
         if (left > 0)
@@ -281,7 +290,7 @@ export function createAnonymous({
         await versions.requireStorage(tx, actor.orgId, plan)
         return id
       })
-      await routing.propagate()
+      await routing.propagate(changes)
       return { siteId }
     },
   }

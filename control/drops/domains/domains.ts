@@ -19,6 +19,7 @@ import type { Secrets } from '../../../shared/secrets.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import { changeRoutes, type RouteChanges, type RoutingTransaction } from '../../ground/routing/changes.ts'
 import { setDomainWanted, setRoute, type NewRoute } from '../../ground/routing/outbox.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import { createChecks, newToken, type ChecksConfig } from './doctor/checks.ts'
@@ -47,7 +48,7 @@ export interface DomainsDependencies {
   /** Answers about zones; by default the resolver of the settings. */
   dns?: Dns
   audit: Audit
-  propagate(): Promise<{ pending: boolean }>
+  propagate(changes: RouteChanges): Promise<{ pending: boolean }>
 }
 
 /** Custom domains of drops. Another tenant's drop or domain is as absent as a missing one. */
@@ -71,14 +72,14 @@ export interface Domains {
   catchUp(): Promise<void>
   mirror: Mirror
   /** Routes of a locked site's domains, for `refreshRoutes`. A site that is gone gives its domains up. */
-  routesOf(tx: Sql, site: { id: string; slug: string; deleted_at: Date | null }): Promise<NewRoute[]>
+  routesOf(tx: RoutingTransaction, site: { id: string; slug: string; deleted_at: Date | null }): Promise<NewRoute[]>
   /** Fills an empty Redis with what the edges had put there; what is there already is newer. */
   republishCertificates(target: Redis): Promise<void>
   /**
    * The plan has ended: visitors of a domain see the page of a paused drop, over the certificate that it keeps, and
    * no other account gets the name without proof. Resolves the names that were served.
    */
-  stop(tx: Sql, orgId: string): Promise<string[]>
+  stop(tx: RoutingTransaction, orgId: string): Promise<string[]>
   /**
    * A plan has room for domains: those that were added first come back, as many as fit, each with its pair, and are
    * checked at once. The organisation is locked.
@@ -212,7 +213,7 @@ export function createDomains(deps: DomainsDependencies): Domains {
   }
 
   /** Everything of a domain goes: its row, the route, the certificate, as they are by now. */
-  async function release(tx: Sql, domain: DomainRow): Promise<void> {
+  async function release(tx: RoutingTransaction, domain: DomainRow): Promise<void> {
     const row = await queries.lockDomain(tx, domain)
     if (!row) return
     await queries.removeDomain(tx, row.id, now())
@@ -270,7 +271,7 @@ export function createDomains(deps: DomainsDependencies): Domains {
     },
 
     async remove(actor: Actor, siteId: string, domain: string): Promise<{ pending: boolean }> {
-      await transaction(sql, async (tx) => {
+      const { changes } = await changeRoutes(sql, async (tx) => {
         const plan = (await queries.lockPlan(tx, actor.orgId)) ?? 'free'
         await lockOwnSite(tx, actor, siteId)
         const row = await requireDomain(tx, actor, siteId, domain)
@@ -280,7 +281,7 @@ export function createDomains(deps: DomainsDependencies): Domains {
         await resume(tx, actor.orgId, plan)
         await audit(tx, { actor, action: 'domain.removed', subject: row.domain, detail: { site: siteId } })
       })
-      return propagate()
+      return propagate(changes)
     },
 
     async check(actor, siteId, domain) {
@@ -290,7 +291,7 @@ export function createDomains(deps: DomainsDependencies): Domains {
     },
 
     async makeMain(actor, siteId, domain) {
-      const main = await transaction(sql, async (tx) => {
+      const { value: main, changes } = await changeRoutes(sql, async (tx) => {
         await lockOwnSite(tx, actor, siteId)
         const row = await requireDomain(tx, actor, siteId, domain)
         if (row.redirect_to === null) return row.domain
@@ -301,7 +302,7 @@ export function createDomains(deps: DomainsDependencies): Domains {
         await audit(tx, { actor, action: 'domain.made_main', subject: row.domain, detail: { site: siteId } })
         return row.domain
       })
-      await propagate()
+      await propagate(changes)
       return shownOf(siteId, main)
     },
 
@@ -318,7 +319,10 @@ export function createDomains(deps: DomainsDependencies): Domains {
 
     mirror,
 
-    async routesOf(tx: Sql, site: { id: string; slug: string; deleted_at: Date | null }): Promise<NewRoute[]> {
+    async routesOf(
+      tx: RoutingTransaction,
+      site: { id: string; slug: string; deleted_at: Date | null },
+    ): Promise<NewRoute[]> {
       if (site.deleted_at) {
         for (const row of await queries.listDomains(tx, site.id)) await release(tx, row)
         return []

@@ -10,7 +10,8 @@ import { randomSlug, similarSlugs } from '../../../shared/readable-slug.ts'
 import { addressOf } from '../../../shared/settings.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { ControlConfig } from '../../ground/config.ts'
-import { inOrder, transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import { inOrder, type Pool, type Sql } from '../../ground/database/sql.ts'
+import { changeRoutes, type RoutingTransaction } from '../../ground/routing/changes.ts'
 import type { Routing } from '../../ground/routing/routing.ts'
 import { preparePassword, writePassword } from './protection.ts'
 import * as queries from './queries.ts'
@@ -70,15 +71,15 @@ export interface Sites {
   /** A new site without content, within the plan's cap; its routes are left to the caller. */
   add(tx: Sql, actor: Actor, wanted: WantedSite): Promise<SiteFacts>
   /** Deletes for good; the address says "gone" from then on. */
-  remove(tx: Sql, site: SiteFacts): Promise<void>
+  remove(tx: RoutingTransaction, site: SiteFacts): Promise<void>
   /** Its owner's mailbox is proved, or no longer is: what visitors meet at each drop is decided anew. */
-  refreshOwned(tx: Sql, userId: string): Promise<void>
+  refreshOwned(tx: RoutingTransaction, userId: string): Promise<void>
   /** With its organisation goes every drop. */
-  removeAll(tx: Sql, orgId: string): Promise<void>
+  removeAll(tx: RoutingTransaction, orgId: string): Promise<void>
   /** A paid plan has ended: drops beyond the cap pause. Returns which; their routes are left to the caller. */
   pauseBeyondCap(tx: Sql, orgId: string, plan: PlanName): Promise<string[]>
   /** Paused drops that fit the cap again are live: whenever their owner makes room, or comes back. */
-  resumeFitting(tx: Sql, orgId: string): Promise<void>
+  resumeFitting(tx: RoutingTransaction, orgId: string): Promise<void>
   find(sql: Sql, siteId: string): Promise<SiteFacts | undefined>
   showAll(sites: readonly SiteFacts[]): Promise<ApiSite[]>
   get(actor: Actor, siteId: string): Promise<ApiSite>
@@ -250,7 +251,7 @@ export function createSites({ sql, clock, routing, refreshRoutes, audit, config 
   }
 
   /** Paused drops that fit the cap again are live. Whenever their owner does something that makes room, or comes back. */
-  async function resumeFitting(tx: Sql, orgId: string): Promise<void> {
+  async function resumeFitting(tx: RoutingTransaction, orgId: string): Promise<void> {
     const plan = await queries.lockOrganisation(tx, orgId)
     if (!plan) return
     const resumed = resumable(await queries.listForCap(tx, orgId, now()), plans[plan].activeDrops)
@@ -267,7 +268,7 @@ export function createSites({ sql, clock, routing, refreshRoutes, audit, config 
   }
 
   /** Deletes for good, inside the caller's transaction; the address says "gone" from then on. */
-  async function remove(tx: Sql, site: SiteFacts): Promise<void> {
+  async function remove(tx: RoutingTransaction, site: SiteFacts): Promise<void> {
     await queries.markDeleted(tx, site.id, now())
     // There was never anything to see at the address of a drop without content: it is free again at once.
     const wasPublished = site.next_version_number > 1
@@ -278,12 +279,12 @@ export function createSites({ sql, clock, routing, refreshRoutes, audit, config 
   }
 
   /** Its owner's mailbox is proved, or no longer is: what visitors meet at each drop is decided anew. */
-  async function refreshOwned(tx: Sql, userId: string): Promise<void> {
+  async function refreshOwned(tx: RoutingTransaction, userId: string): Promise<void> {
     for (const id of await queries.siteIdsOfOwner(tx, userId)) await refreshRoutes(tx, id)
   }
 
   /** With its organisation goes every drop. */
-  async function removeAll(tx: Sql, orgId: string): Promise<void> {
+  async function removeAll(tx: RoutingTransaction, orgId: string): Promise<void> {
     for (const site of await queries.listSites(tx, orgId)) await remove(tx, site)
   }
 
@@ -295,7 +296,7 @@ export function createSites({ sql, clock, routing, refreshRoutes, audit, config 
   }
 
   /** Columns that a PATCH sets, besides the password. */
-  function changesOf(site: SiteFacts, patch: SitePatch): queries.SiteChanges {
+  function columnsOf(site: SiteFacts, patch: SitePatch): queries.SiteChanges {
     if (patch.analytics != null && !plans[site.plan].analytics) throw errors.planFeature('Analytics')
     return {
       ...(patch.name === undefined ? {} : { name: patch.name }),
@@ -343,47 +344,47 @@ export function createSites({ sql, clock, routing, refreshRoutes, audit, config 
     },
 
     async create(actor, wanted) {
-      const site = await transaction(sql, async (tx) => {
+      const { value: site, changes } = await changeRoutes(sql, async (tx) => {
         const added = await add(tx, actor, wanted)
         await refreshRoutes(tx, added.id)
         return added
       })
-      return { value: shown(site, 0), ...(await routing.propagate()) }
+      return { value: shown(site, 0), ...(await routing.propagate(changes)) }
     },
 
     async patch(actor, siteId, patch) {
       const before = await requireOwn(sql, actor, siteId)
       const password =
         patch.password === undefined ? undefined : await preparePassword(before.plan, before, patch.password)
-      const changes = changesOf(before, patch)
-      await transaction(sql, async (tx) => {
+      const columns = columnsOf(before, patch)
+      const { changes } = await changeRoutes(sql, async (tx) => {
         await queries.lockSite(tx, siteId)
         const site = await requireOwn(tx, actor, siteId)
         if (patch.slug !== undefined && patch.slug !== site.slug) await rename(tx, site, patch.slug)
-        await queries.updateSite(tx, siteId, changes, now())
+        await queries.updateSite(tx, siteId, columns, now())
         if (password !== undefined) await writePassword(tx, site, password, now())
         await refreshRoutes(tx, siteId)
         await audit(tx, { actor, action: 'site.updated', subject: siteId, detail: { fields: Object.keys(patch) } })
       })
-      const { pending } = await routing.propagate()
+      const { pending } = await routing.propagate(changes)
       return { value: await showOwn(actor, siteId), pending }
     },
 
     async delete(actor, siteId) {
-      await transaction(sql, async (tx) => {
+      const { changes } = await changeRoutes(sql, async (tx) => {
         const site = await lockOwn(tx, actor, siteId)
         await remove(tx, site)
         await resumeFitting(tx, actor.orgId)
         await audit(tx, { actor, action: 'site.deleted', subject: siteId, detail: { slug: site.slug } })
       })
-      return { value: undefined, ...(await routing.propagate()) }
+      return { value: undefined, ...(await routing.propagate(changes)) }
     },
 
     async choose(actor, siteIds) {
       const chosen = [...new Set(siteIds)]
       if (chosen.length > plans.free.activeDrops)
         throw errors.invalidRequest(`Choose at most ${plans.free.activeDrops} drops: the free plan keeps as many live.`)
-      await transaction(sql, async (tx) => {
+      const { changes } = await changeRoutes(sql, async (tx) => {
         const plan = await lockOrganisation(tx, actor.orgId)
         for (const id of chosen) await requireOwn(tx, actor, id)
         await queries.setChosen(tx, actor.orgId, chosen)
@@ -394,7 +395,7 @@ export function createSites({ sql, clock, routing, refreshRoutes, audit, config 
         for (const id of [...pause, ...resume].toSorted()) await refreshRoutes(tx, id)
         await audit(tx, { actor, action: 'site.chosen', subject: actor.orgId, detail: { chosen, pause, resume } })
       })
-      const { pending } = await routing.propagate()
+      const { pending } = await routing.propagate(changes)
       return { value: await showAll(await queries.listSites(sql, actor.orgId)), pending }
     },
 

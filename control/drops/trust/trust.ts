@@ -9,7 +9,8 @@ import type { Actor } from '../../ground/actor.ts'
 import type { Inspection } from './phishing.ts'
 import { recordAudit } from '../../people/audit/audit.ts'
 import type { ControlConfig } from '../../ground/config.ts'
-import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import type { Pool, Sql } from '../../ground/database/sql.ts'
+import { changeRoutes, type RoutingTransaction } from '../../ground/routing/changes.ts'
 import { setRoute } from '../../ground/routing/outbox.ts'
 import type { Routing } from '../../ground/routing/routing.ts'
 import type { RateLimiter } from '../../ground/http/limits/rate-limit.ts'
@@ -87,19 +88,19 @@ export function createTrust({
     moderator: Moderator,
     address: string,
     change: (tx: Sql, site: queries.FoundSite) => Promise<void>,
-    otherwise: (tx: Sql, host: string) => Promise<boolean> = async () => false,
+    otherwise: (tx: RoutingTransaction, host: string) => Promise<boolean> = async () => false,
   ): Promise<{ pending: boolean }> {
     requireStaff(moderator)
     const host = hostOf(address)
     if (host === undefined) throw errors.notFound()
-    await transaction(sql, async (tx) => {
+    const { changes } = await changeRoutes(sql, async (tx) => {
       const site = (await queries.lockSiteBySlug(tx, address)) ?? (await queries.lockSiteByHost(tx, host))
       if (site) {
         await change(tx, site)
         await refreshRoutes(tx, site.id)
       } else if (!(await otherwise(tx, host))) throw errors.notFound()
     })
-    return routing.propagate()
+    return routing.propagate(changes)
   }
 
   async function takeDown(moderator: Moderator, tx: Sql, site: queries.FoundSite, reason: string): Promise<void> {
@@ -126,7 +127,12 @@ export function createTrust({
    * Edges may serve an address that the database does not know, from before it was restored. It has no owner to be told
    * and no content to be given back: it is known to be removed from here on.
    */
-  async function takeDownUnknown(moderator: Moderator, tx: Sql, host: string, reason: string): Promise<boolean> {
+  async function takeDownUnknown(
+    moderator: Moderator,
+    tx: RoutingTransaction,
+    host: string,
+    reason: string,
+  ): Promise<boolean> {
     if ((await queries.leadsSomewhere(tx, host)) || !(await routing.isServed(host))) return false
     await setRoute(tx, closedRouteOf(host, 'unknown', 'removed'))
     const detail = { host, reason }

@@ -4,14 +4,19 @@
  */
 import type { RouteRecord } from '../../../shared/route-record.ts'
 import { encodeDomainWish, type DomainWish } from '../../../shared/stream.ts'
-import { currentCall } from '../database/call.ts'
 import { jsonb, one, type Sql } from '../database/sql.ts'
+import { noteRoute, type RoutingTransaction } from './changes.ts'
 
 type Unrevised<Record> = Record extends RouteRecord ? Omit<Record, 'v' | 'revision'> : never
 export type NewRoute = Unrevised<RouteRecord>
 
 /** Sets what the edges answer at a host. Later calls for the same host win, in commit order of the row lock. */
-export async function setRoute(sql: Sql, route: NewRoute): Promise<void> {
+export async function setRoute(tx: RoutingTransaction, route: NewRoute): Promise<void> {
+  noteRoute(tx, route.host, await writeRoute(tx, route))
+}
+
+/** Writes a route and the news of it; resolves to the id of the history that they are part of. */
+export async function writeRoute(sql: Sql, route: NewRoute): Promise<string> {
   // One statement: it locks the host's row, and only then draws the revision that is written, so that revisions of one
   // host are handed out in commit order.
   const { history } = one(
@@ -27,19 +32,12 @@ export async function setRoute(sql: Sql, route: NewRoute): Promise<void> {
       select 'route', host, record::text, revision from written
       returning (select id from history) as history`,
   )
-  noteChange(route.host, history)
-}
-
-/** What the caller's acknowledgement is about. */
-function noteChange(host: string, history: string): void {
-  const call = currentCall()
-  call?.changedHosts.add(host)
-  call?.histories.add(history)
+  return history
 }
 
 /** Asks the edges to have (or to give up) a certificate for a custom domain. */
-export async function setDomainWanted(sql: Sql, domain: string, wish: DomainWish): Promise<void> {
-  await sql`
+export async function setDomainWanted(tx: RoutingTransaction, domain: string, wish: DomainWish): Promise<void> {
+  await tx`
     insert into outbox (kind, name, value, revision)
     values ('domain', ${domain}, ${encodeDomainWish(wish)}, nextval('route_revisions'))`
 }

@@ -1,6 +1,6 @@
 import { revisionFloor } from '../../../shared/history.ts'
 import { one, transaction, type Pool, type Sql } from '../database/sql.ts'
-import { setRoute } from './outbox.ts'
+import { writeRoute } from './outbox.ts'
 import type { DatabaseHistory, OutboxRow, Publication, PublicationStore } from './publication.ts'
 
 const PUBLICATION_LOCK = 7_316_002
@@ -77,7 +77,7 @@ function publicationOf(sql: Sql): Publication {
     },
 
     async removeUnknown(hosts) {
-      for (const host of hosts) await setRoute(sql, { kind: 'none', host })
+      for (const host of hosts) await writeRoute(sql, { kind: 'none', host })
       await sql`update history set removed_unknown = removed_unknown + ${hosts.length}`
     },
   }

@@ -24,6 +24,7 @@ import {
   type Standing,
   NO_HISTORY_ORDINAL,
 } from './history-rules.ts'
+import { NO_CHANGES, type RouteChanges } from './changes.ts'
 import type { OutboxRow, Publication, PublicationStore } from './publication.ts'
 import { lifeOf } from '../../../shared/redis-life.ts'
 
@@ -43,14 +44,12 @@ export interface Position {
   /** Includes everything that was committed before the flush began. */
   readonly position: string
   readonly epoch: string
-  /** Of Redis, in which this position was given out. */
+  /** The life of Redis in which this position was given out. */
   readonly life: string
   readonly history: History
-  /** Whose routes this flush published. */
-  readonly hosts: ReadonlySet<string>
 }
 
-export interface SettledUnknown {
+export interface DecidedUnknown {
   /** Addresses that are served and that the database does not know. */
   readonly unknown: number
   /** How many of them were removed: all, or none. */
@@ -63,11 +62,13 @@ export interface RoutePublisher {
   /** Writes the whole snapshot once more. Returns the number of routes and the ordinal of their history. */
   republish(edges: EdgeHistories, newHistory: boolean): Promise<{ routes: number; history: number }>
   /** Decides about addresses that edges serve and the table does not know: up to `limit`, else a few per history. */
-  settleUnknown(limit?: number): Promise<SettledUnknown>
+  decideUnknown(limit?: number): Promise<DecidedUnknown & { changes: RouteChanges }>
 }
 
 /** This database is not the one that may publish; an operator has to say so if it shall be. */
 export class NotTheWriter extends Error {}
+
+const NOTHING_UNKNOWN = { unknown: 0, removed: 0, changes: NO_CHANGES }
 
 const BATCH_ROWS = 500
 const REPUBLISH_BATCH_ROWS = 1000
@@ -251,23 +252,22 @@ export function createRoutePublisher({
       newest = await redis.get(keys.newest)
     }
     const rows = await publication.outbox(BATCH_ROWS)
-    const hosts = new Set(rows.map(({ name }) => name))
     if (rows.length === 0) {
       await redis.unwatch()
-      return { position: await endOfLog(redis), epoch, life, history, hosts, complete: true }
+      return { position: await endOfLog(redis), epoch, life, history, complete: true }
     }
     const position = await publishRows({ writer: history, epoch }, newest, rows)
     await publication.deleteOutbox(rows.map(({ id }) => id))
-    return { position, epoch, life, history, hosts, complete: rows.length < BATCH_ROWS }
+    return { position, epoch, life, history, complete: rows.length < BATCH_ROWS }
   }
 
   /**
    * Only by whose history may write: a control whose database was left behind knows other addresses, and must not take a
    * report away from the one that has to act on it. What was decided is committed before the report goes.
    */
-  async function settleUnknown(limit?: number): Promise<SettledUnknown> {
+  async function decideUnknown(limit?: number): Promise<DecidedUnknown & { changes: RouteChanges }> {
     const reported = await redis.smembers(keys.unknown)
-    if (reported.length === 0) return { unknown: 0, removed: 0 }
+    if (reported.length === 0) return NOTHING_UNKNOWN
     const done = await store.locked(async (publication) => {
       const history = await publication.history()
       if ((await redis.get(keys.writer)) !== encodeHistory(history)) return undefined
@@ -280,13 +280,17 @@ export function createRoutePublisher({
       if (removable.length > 0) await publication.removeUnknown(removable)
       return { history, unknown, removable }
     })
-    if (!done) return { unknown: 0, removed: 0 }
+    if (!done) return NOTHING_UNKNOWN
     const kept = new Set(done.unknown.length === done.removable.length ? [] : done.unknown)
     await forgetReports(
       done.history,
       reported.filter((host) => !kept.has(host)),
     )
-    return { unknown: done.unknown.length, removed: done.removable.length }
+    return {
+      unknown: done.unknown.length,
+      removed: done.removable.length,
+      changes: { hosts: new Set(done.removable), histories: new Set([done.history.id]) },
+    }
   }
 
   /** Under the lock, since a watch belongs to the whole connection. */
@@ -300,12 +304,9 @@ export function createRoutePublisher({
 
   return {
     async flush(edges) {
-      const hosts = new Set<string>()
       for (;;) {
         const flushed = await store.locked((publication) => flushOnce(publication, edges))
-        if (flushed === undefined) continue
-        for (const host of flushed.hosts) hosts.add(host)
-        if (flushed.complete) return { ...flushed, hosts }
+        if (flushed?.complete) return flushed
       }
     },
 
@@ -322,7 +323,7 @@ export function createRoutePublisher({
       }
     },
 
-    settleUnknown,
+    decideUnknown,
   }
 }
 

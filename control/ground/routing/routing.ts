@@ -10,12 +10,13 @@ import { liveEdges } from '../../../shared/live-edges.ts'
 import type { Log } from '../../../shared/log.ts'
 import type { RedisCommands } from '../../../shared/redis-commands.ts'
 import { systemTimers, type Timers } from '../../../shared/timers.ts'
-import { currentCall, runAs, type Call } from '../database/call.ts'
+import { runAs } from '../database/call.ts'
 import type { Pool } from '../database/sql.ts'
 import { createAcknowledgements } from './acknowledgements.ts'
+import { NO_CHANGES, type RouteChanges } from './changes.ts'
 import type { EdgeHistories } from './history-rules.ts'
 import type { PublicationStore } from './publication.ts'
-import { createRoutePublisher, type Position, type SettledUnknown } from './route-publisher.ts'
+import { createRoutePublisher, type Position, type DecidedUnknown } from './route-publisher.ts'
 import { createPublicationStore } from './queries.ts'
 
 export interface RepublishOptions {
@@ -24,7 +25,7 @@ export interface RepublishOptions {
   readonly removeUnknown?: number | undefined
 }
 
-export interface Republished extends SettledUnknown {
+export interface Republished extends DecidedUnknown {
   readonly routes: number
   /** Ordinal of the history that was published. */
   readonly history: number
@@ -39,8 +40,8 @@ export interface Propagation {
 }
 
 export interface Routing {
-  /** Publishes what has been committed; resolves when every live edge serves it, or after 2 s with `pending`. */
-  propagate(): Promise<Propagation>
+  /** Publishes what has been committed; resolves when every live edge serves these changes, or after 2 s with `pending`. */
+  propagate(changes: RouteChanges): Promise<Propagation>
   /**
    * Rewrites the whole snapshot from Postgres, as a new history where that is asked for, waits until the edges have taken
    * it, and decides about what they serve beyond it.
@@ -83,7 +84,7 @@ export interface PropagationDependencies {
   republishers?: readonly (() => Promise<void>)[]
 }
 
-/** Of a database that has never published (migration 0140). */
+/** The history of a database that has never published has this id (migration 0140). */
 const NO_HISTORY_ID = 'none'
 const RETRY_MS = 50
 /** An edge reads a snapshot of a million hosts in half a minute. */
@@ -118,8 +119,8 @@ export function createPropagation(deps: PropagationDependencies): Routing {
     edgeHistories = { all, lasting }
   }
 
-  async function settleUnknown(): Promise<void> {
-    const { unknown, removed } = await publisher.settleUnknown()
+  async function decideUnknown(): Promise<void> {
+    const { unknown, removed } = await publisher.decideUnknown()
     const left = unknown - removed
     if (removed > 0) log.warn({ removed }, 'addresses that the database does not know were removed from the edges')
     if (left > 0 && left !== toldUnknown)
@@ -133,7 +134,7 @@ export function createPropagation(deps: PropagationDependencies): Routing {
       try {
         await lookAtEdges()
         await flush()
-        await settleUnknown()
+        await decideUnknown()
         if (failing) log.info('publication to Redis works again')
         failing = false
       } catch (error) {
@@ -158,29 +159,27 @@ export function createPropagation(deps: PropagationDependencies): Routing {
     await timers.sleep(Math.max(0, deadline - timers.now()))
   }
 
-  async function propagate(waitMs = PROPAGATION_WAIT_MS): Promise<Propagation> {
+  async function propagate(changes: RouteChanges, waitMs = PROPAGATION_WAIT_MS): Promise<Propagation> {
     const deadline = timers.now() + waitMs
-    const call = currentCall()
     for (;;) {
       const flushed = await flushBy(deadline)
-      if (flushed === undefined || isLost(call, flushed.history)) return { pending: true }
-      const hosts = call?.changedHosts ?? flushed.hosts
-      const outcome = await acknowledgements.reached({ ...flushed, hosts }, deadline)
+      if (flushed === undefined || isLost(changes, flushed.history)) return { pending: true }
+      const outcome = await acknowledgements.reached({ ...flushed, hosts: changes.hosts }, deadline)
       if (outcome.kind === 'refused') return { pending: true, refused: outcome.reason }
       if (outcome.kind !== 'superseded') return { pending: outcome.kind === 'late' }
     }
   }
 
   return {
-    propagate: () => propagate(),
+    propagate: (changes) => propagate(changes),
 
     async republish({ newHistory = false, removeUnknown } = {}) {
       await lookAtEdges()
       const published = await publisher.republish(edgeHistories, newHistory)
       // An edge tells what it holds beyond the snapshot before it acknowledges that.
-      await propagate(REPUBLISH_WAIT_MS)
-      const settled = await publisher.settleUnknown(removeUnknown)
-      return { ...published, ...settled, ...(await propagate()) }
+      await propagate(NO_CHANGES, REPUBLISH_WAIT_MS)
+      const { changes, ...decided } = await publisher.decideUnknown(removeUnknown)
+      return { ...published, ...decided, ...(await propagate(changes)) }
     },
 
     async isServed(host) {
@@ -201,8 +200,8 @@ export function createPropagation(deps: PropagationDependencies): Routing {
 }
 
 /** What was committed before the database was set back may be gone with it. A first history loses nothing. */
-function isLost(call: Call | undefined, history: History): boolean {
-  return call !== undefined && call.histories.values().some((id) => id !== NO_HISTORY_ID && id !== history.id)
+function isLost({ histories }: RouteChanges, history: History): boolean {
+  return histories.values().some((id) => id !== NO_HISTORY_ID && id !== history.id)
 }
 
 /** Calls that arrive while one run is under way share the next run, which starts after all of them. */

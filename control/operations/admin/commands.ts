@@ -4,7 +4,7 @@ import { systemClock } from '../../../shared/clock.ts'
 import { PLAN_NAMES, type PlanName } from '../../../shared/plans.ts'
 import { CURRENCIES } from '../../people/organisations/countries.ts'
 import { setUpStripe } from '../../plans/billing/setup.ts'
-import { transaction } from '../../ground/database/sql.ts'
+import { changeRoutes } from '../../ground/routing/changes.ts'
 import type { Services } from '../../composition/services.ts'
 import { takeBackup, type BackupContext } from './backup.ts'
 import { findAccount, makeStaff } from './queries.ts'
@@ -206,8 +206,8 @@ export const commands: ReadonlyMap<string, Command> = new Map([
 ])
 
 async function changePlan(services: Services, orgId: string, plan: PlanName): Promise<void> {
-  await transaction(services.sql, (sql) => services.lifecycle.changePlan(sql, orgId, plan))
-  await services.routing.propagate()
+  const { changes } = await changeRoutes(services.sql, (tx) => services.lifecycle.changePlan(tx, orgId, plan))
+  await services.routing.propagate(changes)
 }
 
 function parsePlan(text: string): PlanName {

@@ -12,7 +12,6 @@ import { ApiError } from '../../../shared/errors.ts'
 import { silentLog } from '../../../shared/log.ts'
 import { keepFilesPrivate } from '../../../shared/private-files.ts'
 import { readControlConfig, type ControlConfig } from '../../ground/config.ts'
-import { newCall, runAs } from '../../ground/database/call.ts'
 import type { Services } from '../../composition/services.ts'
 import { commands, UsageError, type Command } from './commands.ts'
 
@@ -44,7 +43,7 @@ async function runCommand(command: Command, args: readonly string[], clock: Cloc
   const services = createServices({ config, clock, log: silentLog })
   try {
     await requireServices(services, config)
-    const result = await runAs(newCall(), () => command.run(services, args))
+    const result = await command.run(services, args)
     // One line for programs, which may read only the last one; people see it spread out.
     process.stdout.write(`${JSON.stringify(result, undefined, process.stdout.isTTY ? 2 : 0)}\n`)
     if ((result as { pending?: boolean }).pending) {

@@ -13,6 +13,7 @@ import { type Actor, requirePermission, type Permission } from '../../ground/act
 import { createThrottle } from '../../ground/http/limits/throttle.ts'
 import { recordAudit, type AuditAction } from '../audit/audit.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import { changeRoutes, type RouteChanges, type RoutingTransaction } from '../../ground/routing/changes.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import type { Bill } from '../../ground/mail/templates.ts'
 import {
@@ -82,11 +83,11 @@ export interface Organisations {
 
 export interface OrganisationHooks {
   /** Deletes the organisation's drops, domains and subscription. */
-  onOrganisationDeleted(sql: Sql, orgId: string, now: Date): Promise<void>
+  onOrganisationDeleted(tx: RoutingTransaction, orgId: string, now: Date): Promise<void>
   /** Serving depends on the owner's mailbox and last sign-in, and the bill follows the owner: what there is to pay. */
-  onOwnerChanged(sql: Sql, orgId: string, now: Date): Promise<{ bill: Bill | undefined }>
+  onOwnerChanged(tx: RoutingTransaction, orgId: string, now: Date): Promise<{ bill: Bill | undefined }>
   /** After the commit: tells the edges. */
-  propagate(): Promise<unknown>
+  propagate(changes: RouteChanges): Promise<unknown>
 }
 
 export interface OrganisationsDependencies {
@@ -125,6 +126,20 @@ export function createOrganisations({
       await lockMembers(tx, orgId)
       return work(tx, await membership(tx, actor, orgId, permission))
     })
+  }
+
+  /** As `change`, for what visitors notice: the edges are told after the commit. */
+  async function changeServed(
+    actor: Actor,
+    orgId: string,
+    permission: Permission,
+    work: (tx: RoutingTransaction, own: MembershipRow) => Promise<void>,
+  ): Promise<void> {
+    const { changes } = await changeRoutes(sql, async (tx) => {
+      await lockMembers(tx, orgId)
+      await work(tx, await membership(tx, actor, orgId, permission))
+    })
+    await hooks.propagate(changes)
   }
 
   const record = (
@@ -203,8 +218,8 @@ export function createOrganisations({
         return { ...own, name }
       }),
 
-    async remove(actor, orgId) {
-      await change(actor, orgId, 'delete', async (tx, own) => {
+    remove: (actor, orgId) =>
+      changeServed(actor, orgId, 'delete', async (tx, own) => {
         if (own.personal)
           throw errors.conflict(
             'personal_organisation',
@@ -213,9 +228,7 @@ export function createOrganisations({
         await record(tx, actor, orgId, 'organisation.deleted', orgId, { name: own.name })
         await hooks.onOrganisationDeleted(tx, orgId, now())
         await markOrganisationDeleted(tx, orgId, now())
-      })
-      await hooks.propagate()
-    },
+      }),
 
     async switchTo(actor, orgId) {
       if (actor.via.kind !== 'session')
@@ -257,8 +270,8 @@ export function createOrganisations({
         await record(tx, actor, orgId, isLeaving ? 'member.left' : 'member.removed', member.email)
       }),
 
-    async transfer(actor, orgId, toUserId) {
-      await change(actor, orgId, 'transfer', async (tx, own) => {
+    transfer: (actor, orgId, toUserId) =>
+      changeServed(actor, orgId, 'transfer', async (tx, own) => {
         if (own.personal)
           throw errors.conflict('personal_organisation', 'A personal organisation cannot be transferred.')
         if (toUserId === actor.userId) return
@@ -279,9 +292,7 @@ export function createOrganisations({
         await record(tx, actor, orgId, 'organisation.transferred', heir.email)
         const { bill } = await hooks.onOwnerChanged(tx, orgId, now())
         await tellOwners(tx, own, { from: actor.email, to: heir.email, bill })
-      })
-      await hooks.propagate()
-    },
+      }),
 
     async listInvitations(actor, orgId) {
       await membership(sql, actor, orgId, 'manage_members')

@@ -74,14 +74,14 @@ export function isAway(error: unknown): boolean {
   return [StripeConnectionError, StripeAPIError, StripeRateLimitError].some((kind) => error instanceof kind)
 }
 
-export function idOf(reference: string | { id: string }): string
-export function idOf(reference: string | { id: string } | null | undefined): string | undefined
-export function idOf(reference: string | { id: string } | null | undefined): string | undefined {
+export function stripeId(reference: string | { id: string }): string
+export function stripeId(reference: string | { id: string } | null | undefined): string | undefined
+export function stripeId(reference: string | { id: string } | null | undefined): string | undefined {
   return typeof reference === 'string' ? reference : reference?.id
 }
 
 export function subscriptionOf(invoice: Stripe.Invoice): string | undefined {
-  return idOf(invoice.parent?.subscription_details?.subscription)
+  return stripeId(invoice.parent?.subscription_details?.subscription)
 }
 
 export function paymentsNotConfigured(detail: string): ApiError {

@@ -11,6 +11,12 @@ import { keys } from '../../../../shared/keys.ts'
 import type { Log } from '../../../../shared/log.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
 import { transaction, type Pool, type Sql } from '../../../ground/database/sql.ts'
+import {
+  changeRoutes,
+  type Changed,
+  type RouteChanges,
+  type RoutingTransaction,
+} from '../../../ground/routing/changes.ts'
 import { setDomainWanted, setRoute, type NewRoute } from '../../../ground/routing/outbox.ts'
 import { diagnose, type Diagnosis, type Wanted } from './diagnose.ts'
 import type { Dns } from '../dns/dns.ts'
@@ -50,7 +56,7 @@ interface ChecksDependencies {
   serviceAddresses(): Promise<readonly string[]>
   /** Brings a certificate to Postgres that the edges have but the log did not tell about. */
   learnCertificate(name: string): Promise<void>
-  propagate(): Promise<{ pending: boolean }>
+  propagate(changes: RouteChanges): Promise<{ pending: boolean }>
 }
 
 export interface Checks {
@@ -61,9 +67,9 @@ export interface Checks {
   /** Runs the checks that are due; safe on several controls at once. Returns how many there were. */
   runDue(): Promise<number>
   /** Writes the routes of a drop's domains where they differ from what the edges were told. The site is locked. */
-  syncRoutes(tx: Sql, siteId: string): Promise<void>
+  syncRoutes(tx: RoutingTransaction, siteId: string): Promise<void>
   /** The plan has ended: name and certificate stay, and visitors see a page that says so. The site is locked. */
-  stop(tx: Sql, row: DomainRow): Promise<void>
+  stop(tx: RoutingTransaction, row: DomainRow): Promise<void>
   /** What a name has to show before anything was looked at. */
   firstAdvice(row: DomainRow): Promise<Pick<Diagnosis, 'records' | 'alternative'>>
 }
@@ -146,7 +152,12 @@ export function createChecks(deps: ChecksDependencies): Checks {
   }
 
   /** Caller has locked the domain. */
-  async function settle(tx: Sql, locked: DomainRow, seen: Seen, isAsked: boolean): Promise<Unrevealed | undefined> {
+  async function conclude(
+    tx: RoutingTransaction,
+    locked: DomainRow,
+    seen: Seen,
+    isAsked: boolean,
+  ): Promise<Unrevealed | undefined> {
     const holder = await queries.findHolder(tx, locked.domain)
     const other = holder && holder.id !== locked.id ? holder : undefined
     // The name has moved since the zone was read: what was read is history.
@@ -253,7 +264,12 @@ export function createChecks(deps: ChecksDependencies): Checks {
   }
 
   /** Another account has proven the name: what was served here is served there from now on. */
-  async function dispossess(tx: Sql, loser: DomainRow, winner: DomainRow, decision: rules.Decision): Promise<void> {
+  async function dispossess(
+    tx: RoutingTransaction,
+    loser: DomainRow,
+    winner: DomainRow,
+    decision: rules.Decision,
+  ): Promise<void> {
     const lost: DomainRow = {
       ...loser,
       verify_token: newToken(),
@@ -298,7 +314,7 @@ export function createChecks(deps: ChecksDependencies): Checks {
    * only when every edge serves it (`reveal`): a caller who reads `active` can visit.
    */
   async function apply(
-    tx: Sql,
+    tx: RoutingTransaction,
     row: DomainRow,
     decision: rules.Decision,
     advice: DomainChanges,
@@ -318,8 +334,8 @@ export function createChecks(deps: ChecksDependencies): Checks {
     return mustWait ? { domain: row, decision, advice } : undefined
   }
 
-  async function reveal(unrevealed: Unrevealed | undefined): Promise<void> {
-    await propagate()
+  async function reveal({ value: unrevealed, changes }: Changed<Unrevealed | undefined>): Promise<void> {
+    await propagate(changes)
     if (!unrevealed) return
     await transaction(sql, async (tx) => {
       const row = await queries.lockDomain(tx, unrevealed.domain)
@@ -351,7 +367,7 @@ export function createChecks(deps: ChecksDependencies): Checks {
     })
   }
 
-  async function syncRoutes(tx: Sql, siteId: string): Promise<void> {
+  async function syncRoutes(tx: RoutingTransaction, siteId: string): Promise<void> {
     const rows = (await queries.listDomains(tx, siteId)).filter(({ holds }) => holds)
     const [first] = rows
     if (!first) return
@@ -374,11 +390,11 @@ export function createChecks(deps: ChecksDependencies): Checks {
     if (!before) return
     await deps.learnCertificate(before.domain)
     const seen = await look(before)
-    const unrevealed = await transaction(sql, async (tx) => {
+    const changed = await changeRoutes(sql, async (tx) => {
       const row = await queries.lockDomain(tx, before)
-      return row && settle(tx, row, seen, isAsked)
+      return row && conclude(tx, row, seen, isAsked)
     })
-    await reveal(unrevealed)
+    await reveal(changed)
   }
 
   const running = new Map<string, Promise<void>>()
@@ -420,12 +436,12 @@ export function createChecks(deps: ChecksDependencies): Checks {
       const holder = await queries.findHolder(sql, name)
       if (!holder) return
       if (holder.state !== 'issuing') return check(holder.id)
-      const unrevealed = await transaction(sql, async (tx) => {
+      const changed = await changeRoutes(sql, async (tx) => {
         const row = await queries.lockDomain(tx, holder)
         const decision: rules.Decision = { state: 'active', reason: null, holds: true, wanted: true }
         return row?.state === 'issuing' ? apply(tx, row, decision, { detail: '', next_try_at: null }) : undefined
       })
-      await reveal(unrevealed)
+      await reveal(changed)
     },
 
     async runDue() {

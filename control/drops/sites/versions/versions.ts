@@ -14,7 +14,14 @@ import { MAX_BUNDLE_FILES } from '../../../../shared/limits.ts'
 import type { Manifest } from '../../../../shared/manifest.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
-import { inOrder, transaction, type Pool, type Sql } from '../../../ground/database/sql.ts'
+import { inOrder, type Pool, type Sql } from '../../../ground/database/sql.ts'
+import {
+  allChanges,
+  changeRoutes,
+  type Changed,
+  type RouteChanges,
+  type RoutingTransaction,
+} from '../../../ground/routing/changes.ts'
 import type { Routing } from '../../../ground/routing/routing.ts'
 import type { PreparedVersion, Publishing } from '../../publishing/contract.ts'
 import { preparePassword, writePassword, type WantedPassword } from '../protection.ts'
@@ -86,7 +93,7 @@ export interface Versions {
    * null for a drop without an account.
    */
   commit(
-    sql: Sql,
+    tx: RoutingTransaction,
     site: SiteFacts,
     prepared: PreparedVersion,
     by: string | null,
@@ -171,7 +178,7 @@ export function createVersions({
 
   /** The transaction part of a publish. The caller has locked what the caps are counted against. */
   async function commit(
-    tx: Sql,
+    tx: RoutingTransaction,
     site: SiteFacts,
     prepared: PreparedVersion,
     by: string | null,
@@ -219,13 +226,13 @@ export function createVersions({
    * number is not given again. Where another publish came since, that stands: it replaced this one anyway.
    */
   async function propagate<Value>(
-    value: Value,
+    { value, changes }: Changed<Value>,
     { siteId, versionId, before }: { siteId: string; versionId: string; before: Before },
     undo: (tx: Sql) => Promise<void>,
   ): Promise<Propagated<Value>> {
-    const { pending, refused } = await routing.propagate()
+    const { pending, refused } = await routing.propagate(changes)
     if (refused === undefined) return { value, pending }
-    const isTakenBack = await transaction(sql, async (tx) => {
+    const takenBack = await changeRoutes(sql, async (tx) => {
       await queries.lockSite(tx, siteId)
       const site = await queries.findSite(tx, siteId)
       if (!site || site.live_version_id !== versionId) return false
@@ -241,12 +248,12 @@ export function createVersions({
       await refreshRoutes(tx, siteId)
       return true
     })
-    if (!isTakenBack) return { value, pending }
+    if (!takenBack.value) return { value, pending }
     log.error(
       { site: siteId, version: versionId, reason: refused },
       'an edge cannot serve a version; it was taken back',
     )
-    await routing.propagate()
+    await routing.propagate(takenBack.changes)
     throw errors.notServed(refused)
   }
 
@@ -292,7 +299,7 @@ export function createVersions({
     alongside?: Alongside,
   ): Promise<Propagated<Published>> {
     const password = options.password === undefined ? undefined : await wantedPassword(actor, peek, options.password)
-    const published = await transaction(sql, async (tx) => {
+    const { value: published, changes } = await changeRoutes(sql, async (tx) => {
       const { site, created } = await find(tx)
       requirePublishable(site)
       await alongside?.work(tx)
@@ -308,7 +315,8 @@ export function createVersions({
       return { siteId: site.id, version, created, before }
     })
     const { siteId, version, created, before } = published
-    return propagate({ siteId, version, created }, { siteId, versionId: version.version_id, before }, async (tx) => {
+    const value = { siteId, version, created }
+    return propagate({ value, changes }, { siteId, versionId: version.version_id, before }, async (tx) => {
       await queries.dropVersion(tx, version.version_id, new Date(clock.now()))
       await alongside?.undo(tx)
     })
@@ -396,13 +404,14 @@ export function createVersions({
     return retained.find((version) => version.id === site.live_version_id)?.manifest_hash
   }
 
-  async function refine(due: queries.UnrefinedVersion): Promise<void> {
+  async function refine(due: queries.UnrefinedVersion): Promise<RouteChanges> {
     const refined = await publishing.refine(due.manifest_hash, due.refined_hash)
-    await transaction(sql, async (tx) => {
+    const { changes } = await changeRoutes(sql, async (tx) => {
       await queries.lockSite(tx, due.site_id)
       await queries.markRefined(tx, due, refined)
       if (refined) await refreshRoutes(tx, due.site_id)
     })
+    return changes
   }
 
   return {
@@ -485,30 +494,26 @@ export function createVersions({
     },
 
     async promote(actor, siteId, versionId) {
-      const { version, before } = await transaction(sql, async (tx) => {
+      const { value: promoted, changes } = await changeRoutes(sql, async (tx) => {
         await queries.lockSite(tx, siteId)
         const site = await sites.requireOwn(tx, actor, siteId)
         requirePublishable(site)
-        const promoted = await requireRetained(tx, siteId, versionId)
+        const kept = await requireRetained(tx, siteId, versionId)
         const now = new Date(clock.now())
-        await queries.updateSite(
-          tx,
-          siteId,
-          { live_version_id: promoted.id, title: promoted.title, published_at: now },
-          now,
-        )
+        await queries.updateSite(tx, siteId, { live_version_id: kept.id, title: kept.title, published_at: now }, now)
         await queries.recordPublish(tx, {
           site_id: siteId,
-          version_id: promoted.id,
+          version_id: kept.id,
           kind: 'promote',
           user_id: actor.userId,
           at: now,
         })
         await refreshRoutes(tx, siteId)
-        await audit(tx, { actor, action: 'site.promoted', subject: siteId, detail: { version: promoted.number } })
-        return { version: shown(site, promoted), before: { ...site, dropped: undefined } }
+        await audit(tx, { actor, action: 'site.promoted', subject: siteId, detail: { version: kept.number } })
+        return { version: shown(site, kept), before: { ...site, dropped: undefined } }
       })
-      return propagate(version, { siteId, versionId, before }, async () => {})
+      const { version: value, before } = promoted
+      return propagate({ value, changes }, { siteId, versionId, before }, async () => {})
     },
 
     async changes(actor, siteId, versionId) {
@@ -533,21 +538,20 @@ export function createVersions({
     },
 
     async refineDue(stopping) {
-      let count = 0
+      const refined: RouteChanges[] = []
       while (!stopping.aborted) {
         const now = new Date(clock.now())
         const due = await queries.nextUnrefined(sql, now, new Date(clock.now() - REFINE_AFTER_MS))
         if (!due) break
         try {
-          await refine(due)
-          count++
+          refined.push(await refine(due))
         } catch (error) {
           log.warn({ err: error, version: due.id }, 'a version could not be compressed harder; it is tried again')
           await queries.postponeRefinement(sql, due.id, new Date(clock.now() + REFINE_RETRY_MS))
         }
       }
-      if (count > 0) await routing.propagate()
-      return count
+      if (refined.length > 0) await routing.propagate(allChanges(refined))
+      return refined.length
     },
 
     liveManifestHash,
