@@ -20,7 +20,6 @@ import { createVersions, type Versions } from '../drops/sites/versions/versions.
 import { createInspector, type Inspector } from '../drops/trust/inspector.ts'
 import { createTrust, type Trust } from '../drops/trust/trust.ts'
 import { createRouting, type Routing } from '../ground/routing/routing.ts'
-import { createAudit } from '../people/audit/audit.ts'
 import type { Ground } from './ground.ts'
 
 export interface Drops {
@@ -46,14 +45,13 @@ export interface Drops {
 
 export function composeDrops(ground: Ground): Drops {
   const { sql, redis, clock, log, config, secrets, blobs, limiter } = ground
-  const audit = createAudit(clock)
   const publishing = createPublishing({
     blobs,
     blobStore: { url: config.blobStore },
     scratchDir: path.join(config.dataDir, 'scratch'),
     admitUpload: (orgId) => limiter.consume('uploads', orgId, { points: config.uploadsPerHour, windowSeconds: 3600 }),
   })
-  const domains = createDomains({ ...ground, audit, propagate: (changes) => routing.propagate(changes) })
+  const domains = createDomains({ ...ground, propagate: (changes) => routing.propagate(changes) })
   const routing = createRouting({ ...ground, republishers: [domains.republishCertificates] })
   const refreshRoutes = createRefreshRoutes({
     sitesDomain: config.sitesDomain,
@@ -61,8 +59,8 @@ export function composeDrops(ground: Ground): Drops {
     now: () => clock.now(),
     domainRoutes: domains.routesOf,
   })
-  const sites = createSites({ sql, clock, routing, refreshRoutes, audit, config })
-  const versions = createVersions({ sql, clock, log, routing, refreshRoutes, audit, publishing, sites, config })
+  const sites = createSites({ sql, clock, routing, refreshRoutes, config })
+  const versions = createVersions({ sql, clock, log, routing, refreshRoutes, publishing, sites, config })
   const trust = createTrust({ ...ground, routing, refreshRoutes })
   const inspector = createInspector({ log })
   const botCheck = createBotCheck(secrets)

@@ -70,7 +70,6 @@ beforeAll(async () => {
       publicAddresses: ['127.0.0.1'],
       domainCheckMs: 1000,
     },
-    audit: async () => {},
     enqueueMail: async () => {},
     propagate: async () => ({ pending: false }),
   })

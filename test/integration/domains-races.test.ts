@@ -41,7 +41,6 @@ beforeAll(async () => {
       publicAddresses: ['192.0.2.10'],
       domainCheckMs: 1000,
     },
-    audit: async () => {},
     enqueueMail: async () => {},
     propagate: async () => ({ pending: false }),
   })

@@ -67,7 +67,6 @@ beforeAll(async () => {
     clock: systemClock,
     log: silentLog,
     config,
-    audit: async () => {},
     enqueueMail: createEnqueueMail({ secrets, clock: systemClock }),
     propagate: (changes) => routing.propagate(changes),
   })

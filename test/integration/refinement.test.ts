@@ -37,7 +37,7 @@ function versions(onRefine?: () => void) {
     log: silentLog,
     routing: { propagate: async () => ({ pending: false }) },
     refreshRoutes: async () => {},
-    audit: async () => {},
+
     publishing: {
       readManifest: notAskedFor,
       readBlob: notAskedFor,

@@ -45,7 +45,7 @@ export async function createBillingFixture({ configured = true } = {}) {
     now: clock.now,
     domainRoutes: async () => [],
   })
-  const sites = createSites({ sql, clock, routing, refreshRoutes, audit: async () => {}, config })
+  const sites = createSites({ sql, clock, routing, refreshRoutes, config })
   const domains = { stop: async () => [], resume: async () => {} }
   const lifecycle = createLifecycle({
     sql,

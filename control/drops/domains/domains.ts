@@ -6,7 +6,7 @@
  * doctor/checks.ts moves a domain from state to state. The edges are asked for a certificate only once DNS has proven the
  * name; they never order one by themselves.
  */
-import type { Audit } from '../../people/audit/audit.ts'
+import { recordAudit } from '../../people/audit/audit.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { DAY_MS, HOUR_MS, SECOND_MS, type Clock } from '../../../shared/clock.ts'
@@ -47,7 +47,6 @@ export interface DomainsDependencies {
   enqueueMail: EnqueueMail
   /** Answers about zones; by default the resolver of the settings. */
   dns?: Dns
-  audit: Audit
   propagate(changes: RouteChanges): Promise<{ pending: boolean }>
 }
 
@@ -92,7 +91,7 @@ export interface Domains {
 }
 
 export function createDomains(deps: DomainsDependencies): Domains {
-  const { sql, redis, secrets, clock, log, config, audit, enqueueMail, propagate } = deps
+  const { sql, redis, secrets, clock, log, config, enqueueMail, propagate } = deps
   const mirror = createMirror({ sql, redis, secrets, log })
   const dns = deps.dns ?? createDns(config.dnsResolver)
   const checks = createChecks({
@@ -261,7 +260,14 @@ export function createDomains(deps: DomainsDependencies): Domains {
         await addName(tx, actor, siteId, domain, null)
         const isPairFree = pair !== undefined && !(await queries.findOwnDomain(tx, actor.orgId, pair))
         if (isPairFree) await addName(tx, actor, siteId, pair, domain)
-        await audit(tx, { actor, action: 'domain.added', subject: domain, detail: { site: siteId } })
+        await recordAudit(tx, {
+          at: now(),
+          orgId: actor.orgId,
+          actor,
+          action: 'domain.added',
+          subject: domain,
+          detail: { site: siteId },
+        })
       })
       const looked = checkBoth(siteId, domain).catch((error: unknown) =>
         log.warn({ err: error, domain }, 'a new domain could not be looked at; the next check will'),
@@ -279,7 +285,14 @@ export function createDomains(deps: DomainsDependencies): Domains {
         for (const one of all.filter((other) => other.id === row.id || other.redirect_to === row.domain))
           await release(tx, one)
         await resume(tx, actor.orgId, plan)
-        await audit(tx, { actor, action: 'domain.removed', subject: row.domain, detail: { site: siteId } })
+        await recordAudit(tx, {
+          at: now(),
+          orgId: actor.orgId,
+          actor,
+          action: 'domain.removed',
+          subject: row.domain,
+          detail: { site: siteId },
+        })
       })
       return propagate(changes)
     },
@@ -299,7 +312,14 @@ export function createDomains(deps: DomainsDependencies): Domains {
         await queries.updateDomain(tx, row.id, { redirect_to: null })
         if (former) await queries.updateDomain(tx, former.id, { redirect_to: row.domain })
         await checks.syncRoutes(tx, siteId)
-        await audit(tx, { actor, action: 'domain.made_main', subject: row.domain, detail: { site: siteId } })
+        await recordAudit(tx, {
+          at: now(),
+          orgId: actor.orgId,
+          actor,
+          action: 'domain.made_main',
+          subject: row.domain,
+          detail: { site: siteId },
+        })
         return row.domain
       })
       await propagate(changes)

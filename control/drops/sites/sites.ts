@@ -1,5 +1,5 @@
 /** Sites: reserve, list, change settings, delete. Content arrives through versions/. */
-import type { Audit } from '../../people/audit/audit.ts'
+import { recordAudit } from '../../people/audit/audit.ts'
 import { randomBytes } from 'node:crypto'
 import { DAY_MS, type Clock } from '../../../shared/clock.ts'
 import { errors, type ApiError } from '../../../shared/errors.ts'
@@ -36,7 +36,6 @@ export interface SitesDependencies {
   clock: Clock
   routing: Pick<Routing, 'propagate'>
   refreshRoutes: RefreshRoutes
-  audit: Audit
   config: Pick<ControlConfig, 'sitesDomain' | 'publicPort' | 'anonymousLifetimeMs' | 'slugCooldownMs'>
 }
 
@@ -111,7 +110,7 @@ export interface Sites {
 /** Random slugs do not collide in practice; this bounds the impossible. */
 const MAX_SLUG_TRIES = 8
 
-export function createSites({ sql, clock, routing, refreshRoutes, audit, config }: SitesDependencies): Sites {
+export function createSites({ sql, clock, routing, refreshRoutes, config }: SitesDependencies): Sites {
   const now = (): Date => new Date(clock.now())
 
   function shown(site: SiteFacts, views: number): ApiSite {
@@ -218,7 +217,14 @@ export function createSites({ sql, clock, routing, refreshRoutes, audit, config 
     if ((await roomFor(tx, actor.orgId, plan)) < 1)
       throw errors.planLimit(`Your plan allows ${plans[plan].activeDrops} active drops. Delete one, or upgrade.`)
     const site = await reserve(tx, { orgId: actor.orgId }, wanted)
-    await audit(tx, { actor, action: 'site.created', subject: site.id, detail: { slug: site.slug } })
+    await recordAudit(tx, {
+      at: now(),
+      orgId: actor.orgId,
+      actor,
+      action: 'site.created',
+      subject: site.id,
+      detail: { slug: site.slug },
+    })
     return site
   }
 
@@ -364,7 +370,14 @@ export function createSites({ sql, clock, routing, refreshRoutes, audit, config 
         await queries.updateSite(tx, siteId, columns, now())
         if (password !== undefined) await writePassword(tx, site, password, now())
         await refreshRoutes(tx, siteId)
-        await audit(tx, { actor, action: 'site.updated', subject: siteId, detail: { fields: Object.keys(patch) } })
+        await recordAudit(tx, {
+          at: now(),
+          orgId: actor.orgId,
+          actor,
+          action: 'site.updated',
+          subject: siteId,
+          detail: { fields: Object.keys(patch) },
+        })
       })
       const { pending } = await routing.propagate(changes)
       return { value: await showOwn(actor, siteId), pending }
@@ -375,7 +388,14 @@ export function createSites({ sql, clock, routing, refreshRoutes, audit, config 
         const site = await lockOwn(tx, actor, siteId)
         await remove(tx, site)
         await resumeFitting(tx, actor.orgId)
-        await audit(tx, { actor, action: 'site.deleted', subject: siteId, detail: { slug: site.slug } })
+        await recordAudit(tx, {
+          at: now(),
+          orgId: actor.orgId,
+          actor,
+          action: 'site.deleted',
+          subject: siteId,
+          detail: { slug: site.slug },
+        })
       })
       return { value: undefined, ...(await routing.propagate(changes)) }
     },
@@ -393,7 +413,14 @@ export function createSites({ sql, clock, routing, refreshRoutes, audit, config 
         await queries.setPaused(tx, pause, now())
         await queries.setPaused(tx, resume, null)
         for (const id of [...pause, ...resume].toSorted()) await refreshRoutes(tx, id)
-        await audit(tx, { actor, action: 'site.chosen', subject: actor.orgId, detail: { chosen, pause, resume } })
+        await recordAudit(tx, {
+          at: now(),
+          orgId: actor.orgId,
+          actor,
+          action: 'site.chosen',
+          subject: actor.orgId,
+          detail: { chosen, pause, resume },
+        })
       })
       const { pending } = await routing.propagate(changes)
       return { value: await showAll(await queries.listSites(sql, actor.orgId)), pending }

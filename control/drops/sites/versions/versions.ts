@@ -2,7 +2,7 @@
  * Versions: publish, list, promote, compare.
  * Publish = blobs durable → one transaction (version, pointer, retention, caps, route) → published → acknowledged → reply.
  */
-import type { Audit } from '../../../people/audit/audit.ts'
+import { recordAudit } from '../../../people/audit/audit.ts'
 import { MINUTE_MS, type Clock } from '../../../../shared/clock.ts'
 import { errors } from '../../../../shared/errors.ts'
 import { previewHost, siteHost } from '../../../../shared/hosts.ts'
@@ -45,7 +45,6 @@ interface VersionsDependencies {
   log: Log
   routing: Pick<Routing, 'propagate'>
   refreshRoutes: RefreshRoutes
-  audit: Audit
   publishing: Pick<Publishing, 'readManifest' | 'readBlob' | 'refine'>
   sites: Pick<Sites, 'add' | 'lockOrganisation' | 'lockOwn' | 'requireOwn'>
   config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>
@@ -153,7 +152,6 @@ export function createVersions({
   log,
   routing,
   refreshRoutes,
-  audit,
   publishing,
   sites,
   config,
@@ -306,7 +304,9 @@ export function createVersions({
       if (password !== undefined) await protect(tx, actor, site, password)
       const { version, addedBytes, before } = await commit(tx, site, prepared, actor.userId, options)
       if (addedBytes > 0) await requireStorage(tx, actor.orgId, site.plan)
-      await audit(tx, {
+      await recordAudit(tx, {
+        at: new Date(clock.now()),
+        orgId: actor.orgId,
         actor,
         action: 'site.published',
         subject: site.id,
@@ -329,12 +329,26 @@ export function createVersions({
 
   async function protect(tx: Sql, actor: Actor, site: SiteFacts, password: WantedPassword): Promise<void> {
     if (!(await writePassword(tx, site, password, new Date(clock.now())))) return
-    await audit(tx, { actor, action: 'site.updated', subject: site.id, detail: { fields: ['password'] } })
+    await recordAudit(tx, {
+      at: new Date(clock.now()),
+      orgId: actor.orgId,
+      actor,
+      action: 'site.updated',
+      subject: site.id,
+      detail: { fields: ['password'] },
+    })
   }
 
   async function rename(tx: Sql, actor: Actor, site: SiteFacts, name: string): Promise<void> {
     await queries.updateSite(tx, site.id, { name }, new Date(clock.now()))
-    await audit(tx, { actor, action: 'site.updated', subject: site.id, detail: { fields: ['name'] } })
+    await recordAudit(tx, {
+      at: new Date(clock.now()),
+      orgId: actor.orgId,
+      actor,
+      action: 'site.updated',
+      subject: site.id,
+      detail: { fields: ['name'] },
+    })
   }
 
   /** Checked before a body is read, and again in the transaction. */
@@ -509,7 +523,14 @@ export function createVersions({
           at: now,
         })
         await refreshRoutes(tx, siteId)
-        await audit(tx, { actor, action: 'site.promoted', subject: siteId, detail: { version: kept.number } })
+        await recordAudit(tx, {
+          at: new Date(clock.now()),
+          orgId: actor.orgId,
+          actor,
+          action: 'site.promoted',
+          subject: siteId,
+          detail: { version: kept.number },
+        })
         return { version: shown(site, kept), before: { ...site, dropped: undefined } }
       })
       const { version: value, before } = promoted
