@@ -98,7 +98,7 @@ const promote = defineTool({
   async run({ id: name, version }, { actor, services }) {
     const siteId = await services.sites.findId(actor, name)
     const wanted = typeof version === 'string' && /^\d+$/.test(version) ? Number(version) : version
-    const versionId = await services.versions.idOf(actor, siteId, wanted)
+    const versionId = await services.versions.requireId(actor, siteId, wanted)
     const { value } = await services.versions.promote(actor, siteId, versionId)
     return { facts: { url: value.url, version: value.version_number, live: true } }
   },

@@ -14,7 +14,7 @@ import type { Guide } from './guides.ts'
 
 export interface ToolServices {
   sites: Pick<Sites, 'list' | 'get' | 'findId' | 'patch' | 'choose' | 'delete'>
-  versions: Pick<Versions, 'list' | 'idOf' | 'promote' | 'liveManifest'>
+  versions: Pick<Versions, 'list' | 'requireId' | 'promote' | 'liveManifest'>
   quickPublish: QuickPublish
   contentUploads: Pick<ContentUploads, 'create' | 'find'>
   domains: Pick<Domains, 'list' | 'add' | 'check' | 'makeMain' | 'remove'>

@@ -1,7 +1,7 @@
 /** Every retained version, newest first; one click away from being live, after a look at what that changes. */
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { ApiSite, Changes, VersionEntry } from '../../../drops/sites/schemas.ts'
-import type { Comparison, PastVersion } from '../../../drops/sites/versions/versions.ts'
+import type { Comparison, PastVersion } from '../../../drops/sites/versions/comparison.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { reportList } from './publish-view.ts'
 import { sitePage } from './drop-frame.ts'

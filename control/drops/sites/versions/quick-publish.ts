@@ -17,7 +17,8 @@ import type { SiteFacts } from '../rules.ts'
 import type { ApiSite, ApiVersion } from '../schemas.ts'
 import type { Propagated, Sites } from '../sites.ts'
 import { uploadedFiles } from './uploaded-files.ts'
-import type { PublishOptions, Versions } from './versions.ts'
+import type { PublishOptions } from './commit.ts'
+import type { Versions } from './versions.ts'
 
 /** Another publish runs at the same time: looked at anew this often. */
 const MAX_TRIES = 3

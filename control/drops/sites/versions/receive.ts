@@ -8,7 +8,7 @@ import type { MultipartOptions, Part, Request } from '../../../ground/http/route
 import type { Intake, PreparedVersion, Publishing } from '../../publishing/contract.ts'
 import { receiveContent, type FinishOptions, type Limits } from '../../publishing/intake/receive.ts'
 import { allowSecrets, ifVersion, message } from '../schemas.ts'
-import type { PublishOptions } from './versions.ts'
+import type { PublishOptions } from './commit.ts'
 
 export interface Received {
   readonly prepared: PreparedVersion
