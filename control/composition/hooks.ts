@@ -2,7 +2,7 @@
 import type { OAuth } from '../doors/oauth/oauth.ts'
 import type { SignInHooks } from '../doors/oauth/tokens.ts'
 import type { AccountHooks } from '../people/accounts/contract.ts'
-import type { OrganisationHooks } from '../people/organisations/organisations.ts'
+import type { OrganisationHooks } from '../people/organisations/dependencies.ts'
 import type { Drops } from './drops.ts'
 import type { Plans } from './plans.ts'
 

@@ -33,7 +33,7 @@ export const mistakes: readonly Mistake[] = [
     'if (!results || results.at(-1)![0]) throw',
   ),
   mistake('a promoted replica of Redis goes unnoticed', routePublisher, ' && knownLife === life', ''),
-  mistake('no epoch is set', routePublisher, '      [keys.epoch, epoch],\n', ''),
+  mistake('no epoch is set', routePublisher, '    [keys.epoch, epoch],\n', ''),
   mistake(
     'every snapshot has the same epoch',
     routePublisher,
@@ -43,8 +43,8 @@ export const mistakes: readonly Mistake[] = [
   mistake(
     'a snapshot counts as complete before its epoch is set',
     routePublisher,
-    '      [keys.epoch, epoch],\n      [keys.redisLife, life],\n',
-    '      [keys.redisLife, life],\n      [keys.epoch, epoch],\n',
+    '    [keys.epoch, epoch],\n    [keys.redisLife, life],\n',
+    '    [keys.redisLife, life],\n    [keys.epoch, epoch],\n',
   ),
   mistake(
     'a history that took Redis counts as its snapshot',

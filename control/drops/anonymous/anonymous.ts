@@ -117,62 +117,141 @@ export interface Anonymous {
 const REJECTION_MEMORY_MS = HOUR_MS
 const MAX_REMEMBERED_REJECTIONS = 10_000
 
-export function createAnonymous({
+export function createAnonymous(deps: AnonymousDependencies): Anonymous {
+  const { sql, clock, routing, sites, versions, publishing, config } = deps
+  const capBytes = plans.anonymous.uploadBytes
+  const admission = createAdmission(deps)
+  const publish = createPublishAnonymously(deps, admission)
+
+  return {
+    capBytes,
+    admit: admission.admit,
+    publish,
+
+    async publishText(publisher, text) {
+      const limits = { owner: { kind: 'network', ip: publisher.ip }, capBytes } as const
+      return publish(publisher, await receiveText(publishing, limits, text), text.title ?? '')
+    },
+
+    async list(anonymousId) {
+      const drops = await queries.listAnonymousSites(sql, anonymousId)
+      return drops.map((drop) => ({
+        ...standing(drop, clock.now()),
+        id: drop.id,
+        slug: drop.slug,
+        url: addressOf(config, siteHost(drop.slug, config.sitesDomain)),
+        title: drop.title || drop.name,
+        created_at: drop.created_at.toISOString(),
+        expires_at: drop.expires_at.toISOString(),
+        views: drop.views,
+      }))
+    },
+
+    async delete(by) {
+      const { changes } = await changeRoutes(sql, async (tx) => {
+        const id = await queries.lockUnclaimed(tx, 'claim' in by ? { claimHash: hashSecret(by.claim) } : by)
+        const site = id === undefined ? undefined : await sites.find(tx, id)
+        if (!site) throw errors.notFound()
+        await sites.remove(tx, site)
+      })
+      await routing.propagate(changes)
+    },
+
+    async claimBrowser(tx, from) {
+      const cap = from.isNewAccount ? 'uncapped' : 'capped'
+      return (await adopt(deps, tx, from.orgId, { anonymousId: from.anonymousId }, cap)).ids.length
+    },
+
+    async findClaim(secret) {
+      const drop = await queries.findByClaim(sql, hashSecret(secret), new Date(clock.now()))
+      return (
+        drop && {
+          siteId: drop.id,
+          slug: drop.slug,
+          title: drop.title,
+          url: addressOf(config, siteHost(drop.slug, config.sitesDomain)),
+        }
+      )
+    },
+
+    async claimLink(actor, secret) {
+      const { value: siteId, changes } = await changeRoutes(sql, async (tx) => {
+        const { ids, plan, left } = await adopt(deps, tx, actor.orgId, { claimHash: hashSecret(secret) }, 'capped')
+        const [id] = ids
+        if (left > 0)
+          throw errors.planLimit(
+            `Your plan allows ${plans[plan].activeDrops} active drops. Delete one, or upgrade, then use this link again.`,
+          )
+        if (id === undefined) throw errors.notFound('unclaimed drop')
+        await versions.requireStorage(tx, actor.orgId, plan)
+        return id
+      })
+      await routing.propagate(changes)
+      return { siteId }
+    },
+  }
+}
+
+interface Admission {
+  admit(publisher: Publisher): Promise<void>
+  requireHarmless(publisher: Publisher, prepared: PreparedVersion): Promise<Inspection>
+}
+
+/** Who may publish without an account, and what: limits and the bot check before a body is read, the page after it. */
+function createAdmission({
   sql,
   clock,
-  routing,
-  refreshRoutes,
-  sites,
-  versions,
-  publishing,
   limiter,
-  inspector,
   storage,
   botCheck,
+  inspector,
+  publishing,
   config,
-}: AnonymousDependencies): Anonymous {
-  const capBytes = plans.anonymous.uploadBytes
+}: AnonymousDependencies): Admission {
   const rejections = createRejectionMemory(clock)
-
-  async function admit(publisher: Publisher): Promise<void> {
-    const network = limitKeyOfIp(publisher.ip)
-    const window = { windowSeconds: HOUR_MS / 1000 }
-    await limiter.consume('anonymous-ip', network, { points: config.anonymousPerHour, ...window })
-    await limiter.consume('anonymous-browser', publisher.anonymousId, { points: config.anonymousPerHour, ...window })
-    await storage.requireRoom(sql, storage.networkOf(publisher.ip))
-    const { verdict, waitMs, challenge } = botCheck.check(
-      { ...publisher.signals, recentRejections: rejections.count(network) },
-      clock.now(),
-    )
-    if (verdict === 'wait') await sleep(waitMs)
-    if (verdict === 'reject')
-      throw errors.contentRejected('This looks like an automated submission. Sign in to publish.')
-    if (verdict === 'prove')
-      throw new ApiError(
-        403,
-        'proof_required',
-        'Find a nonce so that sha256("<challenge>:<nonce>") starts with that many zero bits, and send the text in the header dropway-proof.',
-        { fields: { ...challenge } },
+  return {
+    async admit(publisher: Publisher): Promise<void> {
+      const network = limitKeyOfIp(publisher.ip)
+      const window = { windowSeconds: HOUR_MS / 1000 }
+      await limiter.consume('anonymous-ip', network, { points: config.anonymousPerHour, ...window })
+      await limiter.consume('anonymous-browser', publisher.anonymousId, { points: config.anonymousPerHour, ...window })
+      await storage.requireRoom(sql, storage.networkOf(publisher.ip))
+      const { verdict, waitMs, challenge } = botCheck.check(
+        { ...publisher.signals, recentRejections: rejections.count(network) },
+        clock.now(),
       )
-  }
+      if (verdict === 'wait') await sleep(waitMs)
+      if (verdict === 'reject')
+        throw errors.contentRejected('This looks like an automated submission. Sign in to publish.')
+      if (verdict === 'prove')
+        throw new ApiError(
+          403,
+          'proof_required',
+          'Find a nonce so that sha256("<challenge>:<nonce>") starts with that many zero bits, and send the text in the header dropway-proof.',
+          { fields: { ...challenge } },
+        )
+    },
 
-  async function requireHarmless(publisher: Publisher, prepared: PreparedVersion): Promise<Inspection> {
-    const inspection = await inspector.inspect(
-      await publishing.readBlob(prepared.landingHash),
-      limitKeyOfIp(publisher.ip),
-    )
-    if (inspection.verdict !== 'reject') return inspection
-    rejections.add(limitKeyOfIp(publisher.ip))
-    throw errors.contentRejected(
-      'This page looks like it imitates another service or asks for credentials. Publish it from an account if it is legitimate.',
-    )
+    async requireHarmless(publisher: Publisher, prepared: PreparedVersion): Promise<Inspection> {
+      const inspection = await inspector.inspect(
+        await publishing.readBlob(prepared.landingHash),
+        limitKeyOfIp(publisher.ip),
+      )
+      if (inspection.verdict !== 'reject') return inspection
+      rejections.add(limitKeyOfIp(publisher.ip))
+      throw errors.contentRejected(
+        'This page looks like it imitates another service or asks for credentials. Publish it from an account if it is legitimate.',
+      )
+    },
   }
+}
 
-  async function publish(
-    publisher: Publisher,
-    prepared: PreparedVersion,
-    name: string,
-  ): Promise<Propagated<AnonymousDrop>> {
+/** Publishes a page, and takes the drop back where an edge cannot serve it. */
+function createPublishAnonymously(
+  { sql, routing, sites, versions, inspector, storage, config }: AnonymousDependencies,
+  { requireHarmless }: Pick<Admission, 'requireHarmless'>,
+): Anonymous['publish'] {
+  return async (publisher, prepared, name) => {
     const inspection = await requireHarmless(publisher, prepared)
     const claimSecret = randomSecret()
     const { value: site, changes } = await changeRoutes(sql, async (tx) => {
@@ -207,93 +286,26 @@ export function createAnonymous({
     await routing.propagate(takenBack.changes)
     throw errors.notServed(refused)
   }
+}
 
-  /** Moves drops into an organisation: same address, the clock of its plan, no claim link any more. */
-  async function adopt(
-    tx: RoutingTransaction,
-    orgId: string,
-    by: queries.Claim,
-    cap: 'capped' | 'uncapped',
-  ): Promise<Adoption> {
-    const plan = await sites.lockOrganisation(tx, orgId)
-    const now = new Date(clock.now())
-    const claimable = await queries.lockClaimable(tx, by, now)
-    const room = cap === 'capped' ? Math.max(0, await sites.roomFor(tx, orgId, plan)) : claimable.length
-    const ids = claimable.slice(0, room)
-    for (const id of ids) {
-      await queries.adoptSite(tx, id, { orgId, now })
-      await refreshRoutes(tx, id)
-    }
-    return { ids, plan, left: claimable.length - ids.length }
+/** Moves drops into an organisation: same address, the clock of its plan, no claim link any more. */
+async function adopt(
+  { clock, sites, refreshRoutes }: AnonymousDependencies,
+  tx: RoutingTransaction,
+  orgId: string,
+  by: queries.Claim,
+  cap: 'capped' | 'uncapped',
+): Promise<Adoption> {
+  const plan = await sites.lockOrganisation(tx, orgId)
+  const now = new Date(clock.now())
+  const claimable = await queries.lockClaimable(tx, by, now)
+  const room = cap === 'capped' ? Math.max(0, await sites.roomFor(tx, orgId, plan)) : claimable.length
+  const ids = claimable.slice(0, room)
+  for (const id of ids) {
+    await queries.adoptSite(tx, id, { orgId, now })
+    await refreshRoutes(tx, id)
   }
-
-  return {
-    capBytes,
-    admit,
-    publish,
-
-    async publishText(publisher, text) {
-      const limits = { owner: { kind: 'network', ip: publisher.ip }, capBytes } as const
-      return publish(publisher, await receiveText(publishing, limits, text), text.title ?? '')
-    },
-
-    async list(anonymousId) {
-      const drops = await queries.listAnonymousSites(sql, anonymousId)
-      return drops.map((drop) => ({
-        ...standing(drop, clock.now()),
-        id: drop.id,
-        slug: drop.slug,
-        url: addressOf(config, siteHost(drop.slug, config.sitesDomain)),
-        title: drop.title || drop.name,
-        created_at: drop.created_at.toISOString(),
-        expires_at: drop.expires_at.toISOString(),
-        views: drop.views,
-      }))
-    },
-
-    async delete(by) {
-      const { changes } = await changeRoutes(sql, async (tx) => {
-        const id = await queries.lockUnclaimed(tx, 'claim' in by ? { claimHash: hashSecret(by.claim) } : by)
-        const site = id === undefined ? undefined : await sites.find(tx, id)
-        if (!site) throw errors.notFound()
-        await sites.remove(tx, site)
-      })
-      await routing.propagate(changes)
-    },
-
-    async claimBrowser(tx, from) {
-      const cap = from.isNewAccount ? 'uncapped' : 'capped'
-      return (await adopt(tx, from.orgId, { anonymousId: from.anonymousId }, cap)).ids.length
-    },
-
-    async findClaim(secret) {
-      const drop = await queries.findByClaim(sql, hashSecret(secret), new Date(clock.now()))
-      return (
-        drop && {
-          siteId: drop.id,
-          slug: drop.slug,
-          title: drop.title,
-          url: addressOf(config, siteHost(drop.slug, config.sitesDomain)),
-        }
-      )
-    },
-
-    async claimLink(actor, secret) {
-      const { value: siteId, changes } = await changeRoutes(sql, async (tx) => {
-        const { ids, plan, left } = await adopt(tx, actor.orgId, { claimHash: hashSecret(secret) }, 'capped')
-        const [id] = ids
-        if (left > 0)
-          throw errors.planLimit(
-            `Your plan allows ${plans[plan].activeDrops} active drops. Delete one, or upgrade, then use this link again.`,
-          )
-        if (id === undefined) throw errors.notFound('unclaimed drop')
-        await versions.requireStorage(tx, actor.orgId, plan)
-        return id
-      })
-      await routing.propagate(changes)
-      return { siteId }
-    },
-  }
+  return { ids, plan, left: claimable.length - ids.length }
 }
 
 /** The conditions of `lockClaimable`, as something to show. */

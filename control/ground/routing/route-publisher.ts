@@ -82,230 +82,12 @@ interface RedisFacts {
   readonly life: string
 }
 
-export function createRoutePublisher({
-  store,
-  redis,
-  log,
-  newToken,
-  republishers,
-}: RoutePublisherDependencies): RoutePublisher {
-  /** The watch is on from here until the next EXEC. */
-  async function readFacts(): Promise<RedisFacts> {
-    const [, values, life] = await Promise.all([
-      redis.watch(keys.writer),
-      redis.mget([keys.writer, keys.epoch, keys.newest, keys.redisLife]),
-      lifeOf(redis),
-    ])
-    const [writer = null, epoch = null, newest = null, knownLife = null] = values
-    return { writer, epoch, newest, knownLife, life }
-  }
-
-  async function published(publication: Publication, facts: RedisFacts, edges: EdgeHistories): Promise<Published> {
-    const [revision, host] = facts.newest?.split(' ') ?? []
-    return {
-      writer: decodeHistory(facts.writer),
-      newest: revision && host ? { revision: Number(revision), ours: await publication.revisionOf(host) } : undefined,
-      edges,
-    }
-  }
-
-  /** Writes only while this history is the one that may write: nothing of a database that was left behind comes through. */
-  async function write(history: History, fill: (multi: RedisTransaction) => void): Promise<unknown[]> {
-    const multi = redis.multi().get(keys.writer)
-    fill(multi)
-    const results = await multi.exec()
-    const failed = results?.find(([error]) => error)
-    if (!results || failed) throw failed?.[0] ?? new Error('Redis was taken by another history meanwhile')
-    const [writer, ...written] = results.map(([, result]) => result)
-    // A connection that was made anew on the way watches nothing.
-    if (writer !== encodeHistory(history)) throw new Error('Redis has lost what was just read from it')
-    return written
-  }
-
-  async function watchWriter(history: History): Promise<void> {
-    const [, writer] = await Promise.all([redis.watch(keys.writer), redis.get(keys.writer)])
-    if (writer !== encodeHistory(history)) throw new Error('Redis was taken by another history meanwhile')
-  }
-
-  /** Returns the history that may be published now; undefined: a new one has begun, and has to be committed first. */
-  async function takeStand(
-    publication: Publication,
-    facts: RedisFacts,
-    edges: EdgeHistories,
-    wantNew: boolean,
-  ): Promise<History | undefined> {
-    const own = await publication.history()
-    const known = await published(publication, facts, edges)
-    const standing: Standing = wantNew
-      ? { kind: 'begin', ordinal: nextOrdinal(own, known), why: 'it was asked for' }
-      : standingOf(own, known)
-    switch (standing.kind) {
-      case 'go on':
-        return own
-      case 'refuse':
-        throw new NotTheWriter(
-          `${standing.why}. If this database is the right one: "admin republish --new-history". If not, stop this control.`,
-        )
-      case 'begin': {
-        const history = { ordinal: standing.ordinal, id: newToken() }
-        await publication.beginHistory(history)
-        // The first one is what every new installation begins with; any other tells of a restore or a failover.
-        const level = own.ordinal === NO_HISTORY_ORDINAL ? 'info' : 'warn'
-        log[level]({ history: history.ordinal, why: standing.why }, 'a new history of the routing table begins')
-        if (!own.ofThisLife) return history
-        // To the next publisher, a history that was never committed would be another database's.
-        await redis.unwatch()
-        return undefined
-      }
-      default:
-        return standing satisfies never
-    }
-  }
-
-  /** Returns the number of routes and the epoch that says that they are all there. */
-  async function publishAll(
-    publication: Publication,
-    history: History,
-    { newest, life }: RedisFacts,
-  ): Promise<{ routes: number; epoch: string }> {
-    const taken = await redis.multi().set(keys.writer, encodeHistory(history)).exec()
-    const failure = taken?.[0]?.[0]
-    if (!taken || failure) throw failure ?? new Error('Redis was taken by another history meanwhile')
-    let routes = 0
-    let newestRevision = revisionIn(newest)
-    for (let after = ''; ;) {
-      const rows = await publication.routesAfter(after, REPUBLISH_BATCH_ROWS)
-      const last = rows.at(-1)
-      if (!last) break
-      await watchWriter(history)
-      const newestRow = rows.reduce((a, b) => (b.record.revision > a.record.revision ? b : a))
-      const { revision } = newestRow.record
-      await write(history, (multi) => {
-        // Not behind them: a database that is set back meanwhile would give the same revisions out again.
-        if (revision > newestRevision) multi.set(keys.newest, `${revision} ${newestRow.host}`)
-        multi.hset(keys.routes, ...rows.flatMap((row) => [row.host, JSON.stringify(row.record)]))
-      })
-      newestRevision = Math.max(newestRevision, revision)
-      routes += rows.length
-      after = last.host
-    }
-    for (const republishOther of republishers) await republishOther()
-    await collectUnknown(publication)
-    const epoch = encodeEpoch(history, newToken())
-    // One after the other: each says that those before it are there.
-    for (const [key, value] of [
-      [keys.epoch, epoch],
-      [keys.redisLife, life],
-    ] as const) {
-      await watchWriter(history)
-      await write(history, (multi) => multi.set(key, value))
-    }
-    return { routes, epoch }
-  }
-
-  /** Hosts that stand in the snapshot and not in the table: of a history that was lost. */
-  async function collectUnknown(publication: Publication): Promise<void> {
-    let cursor = '0'
-    do {
-      const [next, flat] = await redis.hscan(keys.routes, cursor, 'COUNT', SCAN_PAGE)
-      const hosts = flat.filter((_, index) => index % 2 === 0)
-      const unknown = hosts.length === 0 ? [] : await publication.withoutRoute(hosts)
-      if (unknown.length > 0) await redis.sadd(keys.unknown, ...unknown)
-      cursor = next
-    } while (cursor !== '0')
-  }
-
-  async function publishRows(
-    { writer, epoch }: { writer: History; epoch: string },
-    newest: string | null,
-    rows: readonly OutboxRow[],
-  ): Promise<string> {
-    const last = rows.filter(({ kind }) => kind === 'route').reduce<OutboxRow | undefined>(later, undefined)
-    const results = await write(writer, (multi) => {
-      multi.get(keys.epoch)
-      if (last && last.revision > revisionIn(newest)) multi.set(keys.newest, `${last.revision} ${last.name}`)
-      for (const { kind, name, value } of rows) {
-        if (kind === 'route') multi.hset(keys.routes, name, value)
-        if (kind === 'domain') multi.hset(keys.domains, name, value)
-        multi.xadd(keys.log, 'MAXLEN', '~', LOG_LENGTH, '*', ...encodeStreamMessage({ kind, name, value }))
-      }
-    })
-    if (results[0] !== epoch) throw new Error('Redis has lost its snapshot meanwhile')
-    return results.at(-1) as string
-  }
-
-  /** Undefined: a new history was committed, and nothing published yet. */
-  async function flushOnce(
-    publication: Publication,
-    edges: EdgeHistories,
-  ): Promise<(Position & { complete: boolean }) | undefined> {
-    const facts = await readFacts()
-    const history = await takeStand(publication, facts, edges, false)
-    if (history === undefined) return undefined
-    const { life } = facts
-    let { newest } = facts
-    let epoch = facts.epoch ?? ''
-    if (!isComplete(facts, history)) {
-      ;({ epoch } = await publishAll(publication, history, facts))
-      log.info({ history: history.ordinal }, 'everything was published')
-      await watchWriter(history)
-      newest = await redis.get(keys.newest)
-    }
-    const rows = await publication.outbox(BATCH_ROWS)
-    if (rows.length === 0) {
-      await redis.unwatch()
-      return { position: await endOfLog(redis), epoch, life, history, complete: true }
-    }
-    const position = await publishRows({ writer: history, epoch }, newest, rows)
-    await publication.deleteOutbox(rows.map(({ id }) => id))
-    return { position, epoch, life, history, complete: rows.length < BATCH_ROWS }
-  }
-
-  /**
-   * Only by whose history may write: a control whose database was left behind knows other addresses, and must not take a
-   * report away from the one that has to act on it. What was decided is committed before the report goes.
-   */
-  async function decideUnknown(limit?: number): Promise<DecidedUnknown & { changes: RouteChanges }> {
-    const reported = await redis.smembers(keys.unknown)
-    if (reported.length === 0) return NOTHING_UNKNOWN
-    const done = await store.locked(async (publication) => {
-      const history = await publication.history()
-      if ((await redis.get(keys.writer)) !== encodeHistory(history)) return undefined
-      const unknown = await publication.withoutRoute(reported)
-      const unknownHosts = new Set(unknown)
-      // Known all the same: the edge has missed it, or reported it before it came to be.
-      await publication.announceAgain(reported.filter((host) => !unknownHosts.has(host)))
-      const allowance = limit ?? unknownAllowance(history, await publication.countRoutes())
-      const removable = unknown.length <= allowance ? unknown : []
-      if (removable.length > 0) await publication.removeUnknown(removable)
-      return { history, unknown, removable }
-    })
-    if (!done) return NOTHING_UNKNOWN
-    const kept = new Set(done.unknown.length === done.removable.length ? [] : done.unknown)
-    await forgetReports(
-      done.history,
-      reported.filter((host) => !kept.has(host)),
-    )
-    return {
-      unknown: done.unknown.length,
-      removed: done.removable.length,
-      changes: { hosts: new Set(done.removable), histories: new Set([done.history.id]) },
-    }
-  }
-
-  /** Under the lock, since a watch belongs to the whole connection. */
-  async function forgetReports(history: History, hosts: readonly string[]): Promise<void> {
-    for (let at = 0; at < hosts.length; at += SCAN_PAGE)
-      await store.locked(async () => {
-        await watchWriter(history)
-        await write(history, (multi) => multi.srem(keys.unknown, ...hosts.slice(at, at + SCAN_PAGE)))
-      })
-  }
-
+export function createRoutePublisher(deps: RoutePublisherDependencies): RoutePublisher {
+  const { store, redis } = deps
   return {
     async flush(edges) {
       for (;;) {
-        const flushed = await store.locked((publication) => flushOnce(publication, edges))
+        const flushed = await store.locked((publication) => flushOnce(deps, publication, edges))
         if (flushed?.complete) return flushed
       }
     },
@@ -313,21 +95,252 @@ export function createRoutePublisher({
     async republish(edges, newHistory) {
       for (let wantNew = newHistory; ; wantNew = false) {
         const published = await store.locked(async (publication) => {
-          const facts = await readFacts()
-          const history = await takeStand(publication, facts, edges, wantNew)
+          const facts = await readFacts(redis)
+          const history = await takeStand(deps, publication, facts, edges, wantNew)
           if (history === undefined) return undefined
-          const { routes } = await publishAll(publication, history, facts)
+          const { routes } = await publishAll(deps, publication, history, facts)
           return { routes, history: history.ordinal }
         })
         if (published !== undefined) return published
       }
     },
 
-    decideUnknown,
+    decideUnknown: (limit) => decideUnknown(deps, limit),
   }
 }
 
-/** Of `keys.newest`: a revision and its host. */
+/** The watch is on from here until the next EXEC. */
+async function readFacts(redis: RedisCommands): Promise<RedisFacts> {
+  const [, values, life] = await Promise.all([
+    redis.watch(keys.writer),
+    redis.mget([keys.writer, keys.epoch, keys.newest, keys.redisLife]),
+    lifeOf(redis),
+  ])
+  const [writer = null, epoch = null, newest = null, knownLife = null] = values
+  return { writer, epoch, newest, knownLife, life }
+}
+
+async function published(publication: Publication, facts: RedisFacts, edges: EdgeHistories): Promise<Published> {
+  const [revision, host] = facts.newest?.split(' ') ?? []
+  return {
+    writer: decodeHistory(facts.writer),
+    newest: revision && host ? { revision: Number(revision), ours: await publication.revisionOf(host) } : undefined,
+    edges,
+  }
+}
+
+/** Writes only while this history is the one that may write: nothing of a database that was left behind comes through. */
+async function write(
+  redis: RedisCommands,
+  history: History,
+  fill: (multi: RedisTransaction) => void,
+): Promise<unknown[]> {
+  const multi = redis.multi().get(keys.writer)
+  fill(multi)
+  const results = await multi.exec()
+  const failed = results?.find(([error]) => error)
+  if (!results || failed) throw failed?.[0] ?? new Error('Redis was taken by another history meanwhile')
+  const [writer, ...written] = results.map(([, result]) => result)
+  // A connection that was made anew on the way watches nothing.
+  if (writer !== encodeHistory(history)) throw new Error('Redis has lost what was just read from it')
+  return written
+}
+
+async function watchWriter(redis: RedisCommands, history: History): Promise<void> {
+  const [, writer] = await Promise.all([redis.watch(keys.writer), redis.get(keys.writer)])
+  if (writer !== encodeHistory(history)) throw new Error('Redis was taken by another history meanwhile')
+}
+
+/** Returns the history that may be published now; undefined: a new one has begun, and has to be committed first. */
+async function takeStand(
+  { redis, log, newToken }: RoutePublisherDependencies,
+  publication: Publication,
+  facts: RedisFacts,
+  edges: EdgeHistories,
+  wantNew: boolean,
+): Promise<History | undefined> {
+  const own = await publication.history()
+  const known = await published(publication, facts, edges)
+  const standing: Standing = wantNew
+    ? { kind: 'begin', ordinal: nextOrdinal(own, known), why: 'it was asked for' }
+    : standingOf(own, known)
+  switch (standing.kind) {
+    case 'go on':
+      return own
+    case 'refuse':
+      throw new NotTheWriter(
+        `${standing.why}. If this database is the right one: "admin republish --new-history". If not, stop this control.`,
+      )
+    case 'begin': {
+      const history = { ordinal: standing.ordinal, id: newToken() }
+      await publication.beginHistory(history)
+      // The first one is what every new installation begins with; any other tells of a restore or a failover.
+      const level = own.ordinal === NO_HISTORY_ORDINAL ? 'info' : 'warn'
+      log[level]({ history: history.ordinal, why: standing.why }, 'a new history of the routing table begins')
+      if (!own.ofThisLife) return history
+      // To the next publisher, a history that was never committed would be another database's.
+      await redis.unwatch()
+      return undefined
+    }
+    default:
+      return standing satisfies never
+  }
+}
+
+/** Returns the number of routes and the epoch that says that they are all there. */
+async function publishAll(
+  { redis, newToken, republishers }: RoutePublisherDependencies,
+  publication: Publication,
+  history: History,
+  { newest, life }: RedisFacts,
+): Promise<{ routes: number; epoch: string }> {
+  const taken = await redis.multi().set(keys.writer, encodeHistory(history)).exec()
+  const failure = taken?.[0]?.[0]
+  if (!taken || failure) throw failure ?? new Error('Redis was taken by another history meanwhile')
+  let routes = 0
+  let newestRevision = revisionIn(newest)
+  for (let after = ''; ;) {
+    const rows = await publication.routesAfter(after, REPUBLISH_BATCH_ROWS)
+    const last = rows.at(-1)
+    if (!last) break
+    await watchWriter(redis, history)
+    const newestRow = rows.reduce((a, b) => (b.record.revision > a.record.revision ? b : a))
+    const { revision } = newestRow.record
+    await write(redis, history, (multi) => {
+      // Not behind them: a database that is set back meanwhile would give the same revisions out again.
+      if (revision > newestRevision) multi.set(keys.newest, `${revision} ${newestRow.host}`)
+      multi.hset(keys.routes, ...rows.flatMap((row) => [row.host, JSON.stringify(row.record)]))
+    })
+    newestRevision = Math.max(newestRevision, revision)
+    routes += rows.length
+    after = last.host
+  }
+  for (const republishOther of republishers) await republishOther()
+  await collectUnknown(redis, publication)
+  const epoch = encodeEpoch(history, newToken())
+  // One after the other: each says that those before it are there.
+  for (const [key, value] of [
+    [keys.epoch, epoch],
+    [keys.redisLife, life],
+  ] as const) {
+    await watchWriter(redis, history)
+    await write(redis, history, (multi) => multi.set(key, value))
+  }
+  return { routes, epoch }
+}
+
+/** Hosts that stand in the snapshot and not in the table: of a history that was lost. */
+async function collectUnknown(redis: RedisCommands, publication: Publication): Promise<void> {
+  let cursor = '0'
+  do {
+    const [next, flat] = await redis.hscan(keys.routes, cursor, 'COUNT', SCAN_PAGE)
+    const hosts = flat.filter((_, index) => index % 2 === 0)
+    const unknown = hosts.length === 0 ? [] : await publication.withoutRoute(hosts)
+    if (unknown.length > 0) await redis.sadd(keys.unknown, ...unknown)
+    cursor = next
+  } while (cursor !== '0')
+}
+
+async function publishRows(
+  redis: RedisCommands,
+  { writer, epoch }: { writer: History; epoch: string },
+  newest: string | null,
+  rows: readonly OutboxRow[],
+): Promise<string> {
+  const last = rows.filter(({ kind }) => kind === 'route').reduce<OutboxRow | undefined>(later, undefined)
+  const results = await write(redis, writer, (multi) => {
+    multi.get(keys.epoch)
+    if (last && last.revision > revisionIn(newest)) multi.set(keys.newest, `${last.revision} ${last.name}`)
+    for (const { kind, name, value } of rows) {
+      if (kind === 'route') multi.hset(keys.routes, name, value)
+      if (kind === 'domain') multi.hset(keys.domains, name, value)
+      multi.xadd(keys.log, 'MAXLEN', '~', LOG_LENGTH, '*', ...encodeStreamMessage({ kind, name, value }))
+    }
+  })
+  if (results[0] !== epoch) throw new Error('Redis has lost its snapshot meanwhile')
+  return results.at(-1) as string
+}
+
+/** Undefined: a new history was committed, and nothing published yet. */
+async function flushOnce(
+  deps: RoutePublisherDependencies,
+  publication: Publication,
+  edges: EdgeHistories,
+): Promise<(Position & { complete: boolean }) | undefined> {
+  const { redis, log } = deps
+  const facts = await readFacts(redis)
+  const history = await takeStand(deps, publication, facts, edges, false)
+  if (history === undefined) return undefined
+  const { life } = facts
+  let { newest } = facts
+  let epoch = facts.epoch ?? ''
+  if (!isComplete(facts, history)) {
+    ;({ epoch } = await publishAll(deps, publication, history, facts))
+    log.info({ history: history.ordinal }, 'everything was published')
+    await watchWriter(redis, history)
+    newest = await redis.get(keys.newest)
+  }
+  const rows = await publication.outbox(BATCH_ROWS)
+  if (rows.length === 0) {
+    await redis.unwatch()
+    return { position: await endOfLog(redis), epoch, life, history, complete: true }
+  }
+  const position = await publishRows(redis, { writer: history, epoch }, newest, rows)
+  await publication.deleteOutbox(rows.map(({ id }) => id))
+  return { position, epoch, life, history, complete: rows.length < BATCH_ROWS }
+}
+
+/**
+ * Only by whose history may write: a control whose database was left behind knows other addresses, and must not take a
+ * report away from the one that has to act on it. What was decided is committed before the report goes.
+ */
+async function decideUnknown(
+  deps: RoutePublisherDependencies,
+  limit?: number,
+): Promise<DecidedUnknown & { changes: RouteChanges }> {
+  const { store, redis } = deps
+  const reported = await redis.smembers(keys.unknown)
+  if (reported.length === 0) return NOTHING_UNKNOWN
+  const done = await store.locked(async (publication) => {
+    const history = await publication.history()
+    if ((await redis.get(keys.writer)) !== encodeHistory(history)) return undefined
+    const unknown = await publication.withoutRoute(reported)
+    const unknownHosts = new Set(unknown)
+    // Known all the same: the edge has missed it, or reported it before it came to be.
+    await publication.announceAgain(reported.filter((host) => !unknownHosts.has(host)))
+    const allowance = limit ?? unknownAllowance(history, await publication.countRoutes())
+    const removable = unknown.length <= allowance ? unknown : []
+    if (removable.length > 0) await publication.removeUnknown(removable)
+    return { history, unknown, removable }
+  })
+  if (!done) return NOTHING_UNKNOWN
+  const kept = new Set(done.unknown.length === done.removable.length ? [] : done.unknown)
+  await forgetReports(
+    deps,
+    done.history,
+    reported.filter((host) => !kept.has(host)),
+  )
+  return {
+    unknown: done.unknown.length,
+    removed: done.removable.length,
+    changes: { hosts: new Set(done.removable), histories: new Set([done.history.id]) },
+  }
+}
+
+/** Under the lock, since a watch belongs to the whole connection. */
+async function forgetReports(
+  { store, redis }: RoutePublisherDependencies,
+  history: History,
+  hosts: readonly string[],
+): Promise<void> {
+  for (let at = 0; at < hosts.length; at += SCAN_PAGE)
+    await store.locked(async () => {
+      await watchWriter(redis, history)
+      await write(redis, history, (multi) => multi.srem(keys.unknown, ...hosts.slice(at, at + SCAN_PAGE)))
+    })
+}
+
+/** The revision in `keys.newest`, which names a revision and its host. */
 function revisionIn(newest: string | null): number {
   return Number.parseInt(newest ?? '0', 10)
 }

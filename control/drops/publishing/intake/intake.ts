@@ -49,11 +49,11 @@ export function createIntake({
 }: IntakeDependencies): Intake {
   const paths = new PathSet()
   const files: StoredFile[] = []
-  const created: { readonly hash: string; readonly modifiedAt: number }[] = []
   const announced = new Set<string>()
+  const arrivals = createArrivals(blobs, capBytes)
+  const { count, store, remember } = arrivals
   let shape: Shape = 'empty'
   let single: Upload['single']
-  let receivedBytes = 0
   let isOver = false
   let admitted: Promise<void> | undefined
 
@@ -65,11 +65,6 @@ export function createIntake({
     await (admitted ??= admit())
   }
 
-  function count(bytes: number): void {
-    receivedBytes += bytes
-    if (receivedBytes > capBytes) throw errors.uploadTooLarge(capBytes)
-  }
-
   function name(filePath: string, blob: StoredBlob): void {
     checkPath(filePath)
     if (isSystemClutter(filePath)) return
@@ -77,26 +72,6 @@ export function createIntake({
     if (problem) throw errors.invalidRequest(`${quotePath(filePath)} ${problem}.`)
     if (paths.size > MAX_BUNDLE_FILES) throw errors.tooManyFiles(MAX_BUNDLE_FILES)
     files.push({ path: filePath, hash: blob.hash, size: blob.size })
-  }
-
-  async function store(bytes: AsyncIterable<Uint8Array>): Promise<StoredBlob> {
-    const writer = await blobs.writer()
-    try {
-      for await (const chunk of bytes) {
-        count(chunk.length)
-        await writer.write(chunk)
-      }
-      return remember(await writer.finish())
-    } catch (error) {
-      await writer.abort()
-      throw error
-    }
-  }
-
-  function remember(blob: StoredBlob): StoredBlob {
-    const { hash, modifiedAt } = blob
-    if (modifiedAt !== undefined) created.push({ hash, modifiedAt })
-    return blob
   }
 
   async function unpack(archive: string): Promise<void> {
@@ -121,25 +96,10 @@ export function createIntake({
     }
   }
 
-  function requireSingle(filename: string): SingleKind {
-    checkPath(filename)
-    const kind = fileKindOf(filename)
-    if (kind === undefined || kind === 'archive' || (takes === 'page' && !isPageFormat(kind)))
-      throw errors.unsupportedFileType(filename, takes)
-    return kind
-  }
-
   function standAlone(kind: SingleKind, filename: string, blob: StoredBlob, title?: string): void {
     if (blob.size === 0) throw errors.invalidRequest(`${quotePath(filename)} is empty.`)
     single = { kind, filename, title, blob }
     shape = 'single'
-  }
-
-  /** Takes back what this upload brought, except for what another one has meanwhile stored or kept too. */
-  async function abort(): Promise<void> {
-    if (isOver) return
-    isOver = true
-    for (const { hash, modifiedAt } of created) await blobs.discard(hash, modifiedAt)
   }
 
   return {
@@ -156,7 +116,7 @@ export function createIntake({
         name: (filePath) => name(filePath, blob),
         async alone(filename) {
           if (fileKindOf(filename) !== 'archive' || takes === 'page')
-            return standAlone(requireSingle(filename), filename, blob)
+            return standAlone(requireSingle(filename, takes), filename, blob)
           shape = 'empty'
           await addZip(blobs.stream(blob.hash))
         },
@@ -164,7 +124,7 @@ export function createIntake({
     },
     async addSingle(filename, bytes, { title }) {
       await enter('single')
-      const kind = requireSingle(filename)
+      const kind = requireSingle(filename, takes)
       standAlone(kind, filename, await store(bytes), title)
     },
     addZip,
@@ -188,7 +148,68 @@ export function createIntake({
       isOver = true
       return prepared
     },
-    abort,
+    async abort() {
+      if (isOver) return
+      isOver = true
+      await arrivals.takeBack()
+    },
+  }
+}
+
+function requireSingle(filename: string, takes: UploadTerms['takes']): SingleKind {
+  checkPath(filename)
+  const kind = fileKindOf(filename)
+  if (kind === undefined || kind === 'archive' || (takes === 'page' && !isPageFormat(kind)))
+    throw errors.unsupportedFileType(filename, takes)
+  return kind
+}
+
+interface Arrivals {
+  /** Counts bytes against the cap; throws once they are too many. */
+  count(bytes: number): void
+  store(bytes: AsyncIterable<Uint8Array>): Promise<StoredBlob>
+  /** Notes what this upload brought, and hands it on. */
+  remember(blob: StoredBlob): StoredBlob
+  /** Takes back what this upload brought, except for what another one has meanwhile stored or kept too. */
+  takeBack(): Promise<void>
+}
+
+function createArrivals(blobs: BlobStore, capBytes: number): Arrivals {
+  const created: { readonly hash: string; readonly modifiedAt: number }[] = []
+  let receivedBytes = 0
+
+  function count(bytes: number): void {
+    receivedBytes += bytes
+    if (receivedBytes > capBytes) throw errors.uploadTooLarge(capBytes)
+  }
+
+  async function store(bytes: AsyncIterable<Uint8Array>): Promise<StoredBlob> {
+    const writer = await blobs.writer()
+    try {
+      for await (const chunk of bytes) {
+        count(chunk.length)
+        await writer.write(chunk)
+      }
+      return remember(await writer.finish())
+    } catch (error) {
+      await writer.abort()
+      throw error
+    }
+  }
+
+  function remember(blob: StoredBlob): StoredBlob {
+    const { hash, modifiedAt } = blob
+    if (modifiedAt !== undefined) created.push({ hash, modifiedAt })
+    return blob
+  }
+
+  return {
+    count,
+    store,
+    remember,
+    async takeBack() {
+      for (const { hash, modifiedAt } of created) await blobs.discard(hash, modifiedAt)
+    },
   }
 }
 

@@ -101,45 +101,9 @@ export function createQuickPublish({
     }: Pick<QuickPublishInput, 'content' | 'title' | 'allowSecrets' | 'progress'>,
   ): Promise<PreparedVersion> {
     return receiveContent(publishing, limits, async (intake) => {
-      await take(intake, content, title, progress)
+      await take(intake, blobs, content, { title, progress })
       return { title, secrets: allowSecrets ? 'allow' : 'refuse' }
     })
-  }
-
-  async function take(
-    intake: Intake,
-    content: QuickContent,
-    title: string | undefined,
-    progress: (done: number) => void,
-  ): Promise<void> {
-    switch (content.kind) {
-      case 'text': {
-        const name = content.format === 'html' ? 'index.html' : 'index.md'
-        return intake.addSingle(name, Readable.from([Buffer.from(content.content)]), { title })
-      }
-      case 'alone':
-        return intake.addSingle(content.name, Readable.from([content.bytes]), { title })
-      case 'files':
-        for (const [index, file] of content.files.entries()) {
-          await takeFile(intake, file)
-          progress(index + 1)
-        }
-        return
-      case 'sent': {
-        const bytes = blobs.stream(content.hash)
-        return fileKindOf(content.name) === 'archive'
-          ? intake.addZip(bytes)
-          : intake.addSingle(content.name.slice(content.name.lastIndexOf('/') + 1), bytes, { title })
-      }
-      default:
-        content satisfies never
-    }
-  }
-
-  function takeFile(intake: Intake, { path, bytes }: QuickFile): Promise<void> {
-    return Buffer.isBuffer(bytes)
-      ? intake.addFile(path, Readable.from([bytes]))
-      : intake.addStored(path, bytes.hash, bytes.size)
   }
 
   /** Served paths of the live version that the new one does not have. */
@@ -209,6 +173,42 @@ export function createQuickPublish({
     },
     edit: (actor, siteId, edit) => whileOthersPublish(edit.ifVersion, () => editOnce(actor, siteId, edit)),
   }
+}
+
+async function take(
+  intake: Intake,
+  blobs: Pick<BlobStore, 'stream'>,
+  content: QuickContent,
+  { title, progress }: { title: string | undefined; progress: (done: number) => void },
+): Promise<void> {
+  switch (content.kind) {
+    case 'text': {
+      const name = content.format === 'html' ? 'index.html' : 'index.md'
+      return intake.addSingle(name, Readable.from([Buffer.from(content.content)]), { title })
+    }
+    case 'alone':
+      return intake.addSingle(content.name, Readable.from([content.bytes]), { title })
+    case 'files':
+      for (const [index, file] of content.files.entries()) {
+        await takeFile(intake, file)
+        progress(index + 1)
+      }
+      return
+    case 'sent': {
+      const bytes = blobs.stream(content.hash)
+      return fileKindOf(content.name) === 'archive'
+        ? intake.addZip(bytes)
+        : intake.addSingle(content.name.slice(content.name.lastIndexOf('/') + 1), bytes, { title })
+    }
+    default:
+      content satisfies never
+  }
+}
+
+function takeFile(intake: Intake, { path, bytes }: QuickFile): Promise<void> {
+  return Buffer.isBuffer(bytes)
+    ? intake.addFile(path, Readable.from([bytes]))
+    : intake.addStored(path, bytes.hash, bytes.size)
 }
 
 /** A caller who named no version is not bothered with the version that another one published in between. */
