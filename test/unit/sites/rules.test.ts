@@ -8,7 +8,7 @@ import {
   closedRouteOf,
   pausedByEnd,
   redirectRouteOf,
-  resumable,
+  resumableDrops,
   siteRouteOf,
   sortSlugs,
   stateOf,
@@ -291,7 +291,7 @@ describe('drops and the cap', () => {
       ['s1'],
     ],
   ])('room again: %s', (_, all, resumed) => {
-    expect(resumable(all, 3)).toEqual(resumed)
+    expect(resumableDrops(all, 3)).toEqual(resumed)
   })
 })
 

@@ -12,7 +12,7 @@ import { fileKindOf, LANDING_PAGE, type FileKind } from '../../../../shared/uplo
 import type { Actor } from '../../../ground/actor.ts'
 import type { Intake, PreparedVersion, Publishing } from '../../publishing/contract.ts'
 import { receiveContent, type Limits } from '../../publishing/intake/receive.ts'
-import { requirePasswordFeature } from '../protection.ts'
+import { requirePasswordFeature } from '../settings/protection.ts'
 import type { SiteFacts } from '../rules.ts'
 import type { ApiSite, ApiVersion } from '../schemas.ts'
 import type { Propagated, Sites } from '../sites.ts'

@@ -2,12 +2,12 @@
  * The password of a drop: who may set one, and its only writer. Every change of it locks all visitors out, by the
  * generation; the same password again is no change.
  */
-import { errors } from '../../../shared/errors.ts'
-import { hashPassword, verifyPassword } from '../../../shared/password.ts'
-import { plans, type PlanName } from '../../../shared/plans.ts'
-import type { Sql } from '../../ground/database/sql.ts'
-import { updateSite } from './queries.ts'
-import type { SiteFacts } from './rules.ts'
+import { errors } from '../../../../shared/errors.ts'
+import { hashPassword, verifyPassword } from '../../../../shared/password.ts'
+import { plans, type PlanName } from '../../../../shared/plans.ts'
+import type { Sql } from '../../../ground/database/sql.ts'
+import { updateSite } from '../queries.ts'
+import type { SiteFacts } from '../rules.ts'
 
 export interface WantedPassword {
   /** What is compared was read without a lock: a change in between counts as one. */
