@@ -7,7 +7,7 @@ import { createApiRoutes } from '../../control/ground/http/api.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../shared/clock.ts'
 import { silentLog } from '../../shared/log.ts'
 import type { ApiError } from '../../shared/errors.ts'
-import { ALLOWANCES } from '../../control/people/accounts/rules.ts'
+import { ACCOUNT_ALLOWANCES } from '../../control/people/accounts/rules.ts'
 import { createThrottle } from '../../control/ground/http/limits/throttle.ts'
 import { solve } from '../support/proof-of-work.ts'
 import {
@@ -463,8 +463,8 @@ describe('throttling', () => {
   test('guesses from a hundred networks do not keep the owner out', { timeout: 60_000 }, async () => {
     const { email } = await fixture.newAccount()
     const { guess, solved } = guesser(email)
-    const throttle = createThrottle({ ...fixture, allowances: ALLOWANCES })
-    for (let guesses = 0; guesses < ALLOWANCES.signInPerAccount.limit; guesses++)
+    const throttle = createThrottle({ ...fixture, allowances: ACCOUNT_ALLOWANCES })
+    for (let guesses = 0; guesses < ACCOUNT_ALLOWANCES.signInPerAccount.limit; guesses++)
       await throttle.use('signInPerAccount', email)
     expect(await guess('198.51.100.9', PASSWORD)).toBe('proof_required')
     expect(await guess('198.51.100.9', PASSWORD, solved())).toBe('accepted')

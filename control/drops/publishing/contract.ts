@@ -28,7 +28,7 @@ export interface PublishReport {
  * What becomes of files that look like secrets: `withhold` publishes the rest and lists them in the report, `refuse`
  * publishes nothing, `allow` is for publishers who said so.
  */
-export type Secrets = 'withhold' | 'refuse' | 'allow'
+export type SecretsPolicy = 'withhold' | 'refuse' | 'allow'
 
 export interface PreparedVersion {
   readonly manifestHash: string
@@ -68,7 +68,7 @@ export interface Intake {
   /** A blob that is in the store already; `finish` refuses it when it is not, or has another size. */
   addStored(path: string, hash: string, size: number): Promise<void>
   /** All blobs are durable when it resolves. `title` overrides that of a Markdown document; secrets are withheld. */
-  finish(options?: { title?: string | undefined; secrets?: Secrets }): Promise<PreparedVersion>
+  finish(options?: { title?: string | undefined; secrets?: SecretsPolicy }): Promise<PreparedVersion>
   /** Leaves nothing behind; a no-op after `finish`. */
   abort(): Promise<void>
 }

@@ -21,7 +21,7 @@ export interface Awaited {
   readonly hosts: ReadonlySet<string>
 }
 
-export type Outcome =
+export type Acknowledgement =
   | { readonly kind: 'reached' | 'late' }
   /** Everything was published again meanwhile; ask what position that is at. */
   | { readonly kind: 'superseded' }
@@ -29,14 +29,14 @@ export type Outcome =
   | { readonly kind: 'refused'; readonly reason: string }
 
 export interface Acknowledgements {
-  /** Settles by the deadline. */
-  reached(awaited: Awaited, deadline: number): Promise<Outcome>
+  /** Resolves by the deadline. */
+  reached(awaited: Awaited, deadline: number): Promise<Acknowledgement>
 }
 
 interface Waiter {
   readonly awaited: Awaited
   readonly deadline: number
-  readonly settle: (outcome: Outcome) => void
+  readonly answer: (outcome: Acknowledgement) => void
 }
 
 interface Edges {
@@ -66,7 +66,7 @@ export function createAcknowledgements(
   }
 
   /** Asked last, and only of what would be answered: a life that goes on now went on when the edges were looked at. */
-  async function judge(awaited: readonly Awaited[]): Promise<(Outcome | undefined)[]> {
+  async function judge(awaited: readonly Awaited[]): Promise<(Acknowledgement | undefined)[]> {
     const edges = await look()
     const outcomes = awaited.map((each) => edges && outcomeOf(each, edges))
     if (outcomes.every((outcome) => outcome === undefined)) return outcomes
@@ -85,7 +85,7 @@ export function createAcknowledgements(
         const outcome = outcomes[index]
         if (outcome === undefined && timers.now() < waiter.deadline) continue
         waiting.delete(waiter)
-        waiter.settle(outcome ?? { kind: 'late' })
+        waiter.answer(outcome ?? { kind: 'late' })
       }
       if (waiting.size > 0) await timers.sleep(POLL_MS)
     }
@@ -94,18 +94,18 @@ export function createAcknowledgements(
 
   return {
     reached(awaited, deadline) {
-      return new Promise((settle) => {
-        waiting.add({ awaited, deadline, settle })
+      return new Promise((answer) => {
+        waiting.add({ awaited, deadline, answer })
         if (!polling) void poll()
       })
     },
   }
 }
 
-const SUPERSEDED: Outcome = { kind: 'superseded' }
+const SUPERSEDED: Acknowledgement = { kind: 'superseded' }
 
 /** Undefined: not yet. */
-function outcomeOf(awaited: Awaited, { epoch, writer, live }: Edges): Outcome | undefined {
+function outcomeOf(awaited: Awaited, { epoch, writer, live }: Edges): Acknowledgement | undefined {
   const history = decodeHistory(awaited.epoch)
   if (epoch !== awaited.epoch || (history && writer !== encodeHistory(history))) return SUPERSEDED
   if (live.length > 0 && live.every((edge) => hasReached(edge, awaited))) return { kind: 'reached' }

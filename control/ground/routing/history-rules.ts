@@ -2,7 +2,7 @@
 import { historyOfRevision, relationOf, type History } from '../../../shared/history.ts'
 import type { DatabaseHistory } from './publication.ts'
 
-export interface Published {
+export interface PublishedState {
   /** Whose database publishes to this Redis; undefined: none yet, or a release without histories. */
   readonly writer: History | undefined
   /** The newest revision that was ever published, and what our table has for its host. */
@@ -35,7 +35,7 @@ export type Standing =
  *   4. An edge comes back from a history that was lost, and stays. Not before Redis is ours: an old primary may be the
  *      first to find it empty.
  */
-export function standingOf(own: DatabaseHistory, published: Published): Standing {
+export function standingOf(own: DatabaseHistory, published: PublishedState): Standing {
   const { writer, newest, edges } = published
   if (!own.ofThisLife)
     return begin(
@@ -59,12 +59,12 @@ export function standingOf(own: DatabaseHistory, published: Published): Standing
 }
 
 /** Larger than all that exist. */
-export function nextOrdinal(own: History, { writer, newest, edges }: Published): number {
+export function nextOrdinal(own: History, { writer, newest, edges }: PublishedState): number {
   const known = [own, ...(writer ? [writer] : []), ...edges.all].map(({ ordinal }) => ordinal)
   return Math.max(...known, newest ? historyOfRevision(newest.revision) : 0) + 1
 }
 
-function begin(own: History, published: Published, why: string): Standing {
+function begin(own: History, published: PublishedState, why: string): Standing {
   return { kind: 'begin', ordinal: nextOrdinal(own, published), why }
 }
 

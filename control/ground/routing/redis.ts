@@ -1,7 +1,10 @@
 /** The control plane's Redis connection: fails fast, queues nothing, reconnects for ever. */
 import type { Redis } from 'ioredis'
 import type { Log } from '../../../shared/log.ts'
+import { keys } from '../../../shared/keys.ts'
+import type { RedisCommands } from '../../../shared/redis-commands.ts'
 import { openRedis } from '../../../shared/redis.ts'
+import { START_OF_LOG } from '../../../shared/stream.ts'
 
 const COMMAND_TIMEOUT_MS = 1000
 
@@ -25,4 +28,10 @@ export function connectRedis(url: string, log: Log): Redis {
     away = false
   })
   return redis
+}
+
+/** The position of the last entry of the change log. */
+export async function endOfLog(redis: Pick<RedisCommands, 'xrevrange'>): Promise<string> {
+  const [last] = await redis.xrevrange(keys.log, '+', '-', 'COUNT', 1)
+  return last?.[0] ?? START_OF_LOG
 }

@@ -14,17 +14,18 @@ import { decodeHistory, encodeEpoch, encodeHistory, type History } from '../../.
 import { keys, LOG_LENGTH } from '../../../shared/keys.ts'
 import type { Log } from '../../../shared/log.ts'
 import type { RedisCommands, RedisTransaction } from '../../../shared/redis-commands.ts'
-import { encodeStreamMessage, START_OF_LOG } from '../../../shared/stream.ts'
+import { encodeStreamMessage } from '../../../shared/stream.ts'
 import {
   nextOrdinal,
   standingOf,
   unknownAllowance,
   type EdgeHistories,
-  type Published,
+  type PublishedState,
   type Standing,
   NO_HISTORY_ORDINAL,
 } from './history-rules.ts'
 import { NO_CHANGES, type RouteChanges } from './changes.ts'
+import { endOfLog } from './redis.ts'
 import type { OutboxRow, Publication, PublicationStore } from './publication.ts'
 import { lifeOf } from '../../../shared/redis-life.ts'
 
@@ -120,7 +121,7 @@ async function readFacts(redis: RedisCommands): Promise<RedisFacts> {
   return { writer, epoch, newest, knownLife, life }
 }
 
-async function published(publication: Publication, facts: RedisFacts, edges: EdgeHistories): Promise<Published> {
+async function published(publication: Publication, facts: RedisFacts, edges: EdgeHistories): Promise<PublishedState> {
   const [revision, host] = facts.newest?.split(' ') ?? []
   return {
     writer: decodeHistory(facts.writer),
@@ -354,9 +355,4 @@ function isComplete({ writer, epoch, knownLife, life }: RedisFacts, history: His
   const encoded = encodeHistory(history)
   const ofSnapshot = decodeHistory(epoch)
   return writer === encoded && ofSnapshot !== undefined && encodeHistory(ofSnapshot) === encoded && knownLife === life
-}
-
-async function endOfLog(redis: RedisCommands): Promise<string> {
-  const [last] = await redis.xrevrange(keys.log, '+', '-', 'COUNT', 1)
-  return last?.[0] ?? START_OF_LOG
 }

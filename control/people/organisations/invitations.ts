@@ -26,7 +26,7 @@ import {
   type MembershipRow,
 } from './queries.ts'
 import {
-  ALLOWANCES,
+  INVITATION_ALLOWANCES,
   INVITATION_LIFETIME_MS,
   MAX_MEMBERS,
   permissionToManage,
@@ -51,7 +51,7 @@ export function createInvitations({
   enqueueMail,
 }: Omit<OrganisationsDependencies, 'hooks'>): Invitations {
   const now = (): Date => new Date(clock.now())
-  const throttle = createThrottle({ sql, clock, allowances: ALLOWANCES })
+  const throttle = createThrottle({ sql, clock, allowances: INVITATION_ALLOWANCES })
 
   return {
     async listInvitations(actor, orgId) {

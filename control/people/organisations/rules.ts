@@ -36,7 +36,7 @@ export function hasAllFree(owned: readonly { readonly plan: PlanName }[]): boole
 }
 
 /** Mails to strangers. */
-export const ALLOWANCES = {
+export const INVITATION_ALLOWANCES = {
   invitationMailPerAccount: { limit: 50, windowMs: DAY_MS },
 } as const satisfies Record<string, Allowance>
 

@@ -184,7 +184,7 @@ export function createBilling(deps: BillingDependencies): Billing {
   }
 }
 
-async function requireOrganisation(sql: Sql, orgId: string): Promise<queries.OrganisationRow> {
+async function requireOrganisation(sql: Sql, orgId: string): Promise<queries.BilledOrganisation> {
   const organisation = await queries.findOrganisation(sql, orgId)
   if (!organisation || organisation.is_deleted) throw errors.notFound('organisation')
   return organisation
@@ -192,7 +192,7 @@ async function requireOrganisation(sql: Sql, orgId: string): Promise<queries.Org
 
 /** What an organisation pays for, and until when; its latest subscription where none is paid for. */
 function overviewOf(
-  organisation: queries.OrganisationRow,
+  organisation: queries.BilledOrganisation,
   rows: readonly queries.SubscriptionRow[],
   now: number,
 ): Omit<BillingOverview, 'configured'> {

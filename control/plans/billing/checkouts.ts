@@ -35,7 +35,7 @@ export interface Checkouts {
   start(
     tx: Sql,
     stripe: Stripe,
-    organisation: queries.OrganisationRow,
+    organisation: queries.BilledOrganisation,
     customer: string,
     wanted: Wanted,
   ): Promise<string>

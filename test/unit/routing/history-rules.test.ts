@@ -4,17 +4,17 @@ import {
   nextOrdinal,
   standingOf,
   unknownAllowance,
-  type Published,
+  type PublishedState,
 } from '../../../control/ground/routing/history-rules.ts'
 import { decodeHistory, encodeEpoch, relationOf, revisionFloor, type History } from '../../../shared/history.ts'
 
 const own = { ordinal: 4, id: 'own', ofThisLife: true, removedUnknown: 0 }
-const nothing: Published = { writer: undefined, newest: undefined, edges: { all: [], lasting: [] } }
+const nothing: PublishedState = { writer: undefined, newest: undefined, edges: { all: [], lasting: [] } }
 const seen = (...histories: History[]) => ({ all: histories, lasting: histories })
 const at = (ordinal: number, n: number) => revisionFloor(ordinal) + n
 
 describe('a database publishes', () => {
-  test.each<[what: string, history: typeof own, published: Published, kind: string]>([
+  test.each<[what: string, history: typeof own, published: PublishedState, kind: string]>([
     ['to an empty Redis', own, nothing, 'go on'],
     ['to its own', own, { ...nothing, writer: own, newest: { revision: at(4, 9), ours: at(4, 9) } }, 'go on'],
     ['over an older history', own, { ...nothing, writer: { ordinal: 3, id: 'x' } }, 'go on'],

@@ -16,7 +16,7 @@ import { batchesOf, inParallel } from '../workers/batches.ts'
 import { LANDING_PAGE, type Shown, type SingleKind } from '../../../../shared/upload-kind.ts'
 import { markdownLanding, requireLandingPage, unwrapFolder } from './bundle.ts'
 import { documentPage, MAX_SHOWN_TEXT_BYTES } from './document-page.ts'
-import type { PreparedVersion, Secrets } from '../contract.ts'
+import type { PreparedVersion, SecretsPolicy } from '../contract.ts'
 import {
   blobSizesOf,
   blobsOf,
@@ -51,7 +51,7 @@ export interface Upload {
   /** Set when one page or document was sent instead of files. */
   readonly single?: { kind: SingleKind; filename: string; title?: string | undefined; blob: StoredBlob } | undefined
   readonly isArchive: boolean
-  readonly secrets: Secrets
+  readonly secrets: SecretsPolicy
   /** Hashes that the upload only names: they must be in the store. */
   readonly announced: ReadonlySet<string>
   /** Notes a blob that was made on the way, so that a failing upload takes it back. */

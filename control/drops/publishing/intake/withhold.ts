@@ -7,7 +7,7 @@ import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
 import { errors } from '../../../../shared/errors.ts'
 import { secretIn, type SecretFile } from '../../../../shared/secret-files.ts'
 import { inParallel } from '../workers/batches.ts'
-import type { Secrets } from '../contract.ts'
+import type { SecretsPolicy } from '../contract.ts'
 import { storable } from '../html/text.ts'
 import type { StoredFile } from '../manifest/manifest-builder.ts'
 
@@ -27,7 +27,7 @@ export interface Sifted {
 export async function siftSecrets(
   blobs: Pick<BlobStore, 'read'>,
   files: readonly StoredFile[],
-  secrets: Secrets,
+  secrets: SecretsPolicy,
 ): Promise<Sifted> {
   if (secrets === 'allow') return { files, blocked: [] }
   const heads = await readHeads(blobs, files)

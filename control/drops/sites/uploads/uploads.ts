@@ -112,7 +112,7 @@ export function createUploads(deps: UploadsDependencies): Uploads {
     ...createUploadFinish(deps),
 
     async sweep() {
-      const expired = await queries.deleteExpired(sql, new Date(clock.now()))
+      const expired = await queries.deleteExpiredUploads(sql, new Date(clock.now()))
       const folders = await readdir(partialsDir).catch(() => [])
       const known = await queries.knownUploads(sql, folders)
       for (const id of folders) {
