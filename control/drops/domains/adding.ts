@@ -18,14 +18,14 @@ export interface NewName {
 
 export async function addNames(tx: Sql, actor: Actor, { siteId, domain, pair }: NewName, now: Date): Promise<void> {
   const plan = plans[(await queries.lockPlan(tx, actor.orgId)) ?? 'free']
-  await lockOwnSite(tx, actor, siteId)
+  await requireLockedSite(tx, actor, siteId)
   await requireRoom(tx, actor, plan, domain, now)
   await addName(tx, actor, { siteId, domain, redirectTo: null }, now)
   const isPairFree = pair !== undefined && !(await queries.findOwnDomain(tx, actor.orgId, pair))
   if (isPairFree) await addName(tx, actor, { siteId, domain: pair, redirectTo: domain }, now)
 }
 
-export async function lockOwnSite(tx: Sql, actor: Actor, siteId: string): Promise<void> {
+export async function requireLockedSite(tx: Sql, actor: Actor, siteId: string): Promise<void> {
   if (!(await queries.lockOwnSite(tx, actor.orgId, siteId))) throw errors.notFound()
 }
 

@@ -21,7 +21,7 @@ import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 import { changeRoutes, type RouteChanges, type RoutingTransaction } from '../../ground/routing/changes.ts'
 import { setDomainWanted, setRoute, type NewRoute } from '../../ground/routing/outbox.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
-import { addNames, lockOwnSite } from './adding.ts'
+import { addNames, requireLockedSite } from './adding.ts'
 import { createChecks, type Checks, type ChecksConfig } from './doctor/checks.ts'
 import { createDns, type Dns } from './dns/dns.ts'
 import { createMirror, type Mirror } from './mirror.ts'
@@ -169,7 +169,7 @@ export function createDomains(deps: DomainsDependencies): Domains {
     async remove(actor, siteId, domain) {
       const { changes } = await changeRoutes(sql, async (tx) => {
         const plan = (await queries.lockPlan(tx, actor.orgId)) ?? 'free'
-        await lockOwnSite(tx, actor, siteId)
+        await requireLockedSite(tx, actor, siteId)
         const row = await requireDomain(tx, actor, siteId, domain)
         const all = await queries.listDomains(tx, siteId)
         for (const one of all.filter((other) => other.id === row.id || other.redirect_to === row.domain))
@@ -188,7 +188,7 @@ export function createDomains(deps: DomainsDependencies): Domains {
 
     async makeMain(actor, siteId, domain) {
       const { value: main, changes } = await changeRoutes(sql, async (tx) => {
-        await lockOwnSite(tx, actor, siteId)
+        await requireLockedSite(tx, actor, siteId)
         const row = await requireDomain(tx, actor, siteId, domain)
         if (row.redirect_to === null) return row.domain
         const former = await queries.findDomain(tx, siteId, row.redirect_to)
