@@ -181,7 +181,7 @@ interface ResumableDomain {
   readonly created_at: Date
 }
 
-/** Of the domains that a plan's end has stopped, those that there is room for: first come, first back; a pair is one. */
+/** The domains that a plan's end has stopped and that there is room for again: first come, first back; a pair is one. */
 export function resumable<Row extends ResumableDomain>(rows: readonly Row[], room: number): Row[] {
   const counted = rows.filter((row) => row.redirect_to === null)
   const back = counted

@@ -331,7 +331,7 @@ export async function dailyViews(sql: Sql, siteId: string, fromDay: string): Pro
     select to_char(day, 'YYYY-MM-DD') as day, count from views where site_id = ${siteId} and day >= ${fromDay} order by day`
 }
 
-/** Of these hashes, those that a retained version of the organisation already names. */
+/** Those of the hashes that a retained version of the organisation already names. */
 export async function ownBlobs(sql: Sql, orgId: string, hashes: readonly string[]): Promise<Set<string>> {
   const rows = await sql<{ hash: string }[]>`
     select hash from unnest(${hashes as string[]}::text[]) as wanted (hash) where exists (
@@ -342,7 +342,7 @@ export async function ownBlobs(sql: Sql, orgId: string, hashes: readonly string[
 }
 
 /**
- * Of these hashes, those that a retained version or an open upload needs. A version dropped within the last day counts:
+ * Those of the hashes that a retained version or an open upload needs. A version dropped within the last day counts:
  * an edge may not have heard of its successor yet, and an upload under way may take over what it knows.
  */
 export async function referencedBlobs(sql: Sql, hashes: readonly string[], now: Date): Promise<Set<string>> {

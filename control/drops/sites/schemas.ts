@@ -6,7 +6,7 @@ import { sha256Hex, siteStates } from '../../../shared/route-record.ts'
 import { described } from '../../ground/http/operations/described.ts'
 
 const SAMPLE_TIME = '2026-11-15T09:00:00.000Z'
-/** Of `hello`. */
+/** The SHA-256 of `hello`, as an example. */
 export const SAMPLE_SHA256 = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824'
 
 const time = (description: string) => described(z.iso.datetime(), description, SAMPLE_TIME)

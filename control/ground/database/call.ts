@@ -1,6 +1,6 @@
 /**
  * One request's stay in the database. A caller who was told that Postgres is away must not find, once it is back, that
- * the change was made after all: it could undo what he has done meanwhile. So nothing of a call commits after that.
+ * the change was made after all: the change could undo what the caller has done meanwhile. So nothing of a call commits after that.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 

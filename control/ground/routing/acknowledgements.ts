@@ -118,7 +118,7 @@ function hasReached({ position, state }: LiveEdge, { position: wanted, epoch, ho
   return state === undefined || (state.epoch === epoch && !hosts.values().some((host) => state.refusedRoutes.has(host)))
 }
 
-/** Of this publish or a later one: what an edge says before it has come as far is about an earlier one. */
+/** Why an edge refuses this publish or a later one. What it says before it has come as far is about an earlier one. */
 function refusalOf({ position, state }: LiveEdge, { position: wanted, epoch, hosts }: Awaited): string | undefined {
   if (compareStreamIds(position, wanted) < 0 || state?.epoch !== epoch) return undefined
   return hosts

@@ -3,7 +3,8 @@
  *
  * 1. Which history do we write, and may we (history-rules.ts)? A new one begins by taking Redis for itself, so that a
  *    database that was left behind cannot write any more. If a publisher dies on the way, the next one can go on: a
- *    database that was restored knows so until it commits, and any other commits its new history before it takes Redis.
+ *    restored database goes on seeing that it was restored until it commits its new history, and any other database
+ *    commits its new history before it takes Redis.
  * 2. Is everything in Redis? Without an epoch (new, flushed), or in another life of Redis itself (a promoted replica or a
  *    server that was started again from its file may lack what the last one had confirmed), all is published again,
  *    the epoch is set when all is there, and the life of Redis as the last step.

@@ -21,7 +21,7 @@ import { createPublicationStore } from './queries.ts'
 
 export interface RepublishOptions {
   readonly newHistory?: boolean
-  /** Of the addresses that edges serve and the database does not know, up to so many. Unset: a few per history. */
+  /** How many addresses that edges serve and the database does not know may be removed. Unset: a few per history. */
   readonly removeUnknown?: number | undefined
 }
 

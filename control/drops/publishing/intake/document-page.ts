@@ -15,7 +15,7 @@ export interface ShownDocument {
   readonly filename: string
   readonly size: number
   readonly title?: string | undefined
-  /** Of a text that is short enough to be shown. */
+  /** The content of a text that is short enough to be shown. */
   readonly text?: string | undefined
 }
 

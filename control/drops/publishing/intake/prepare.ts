@@ -75,7 +75,7 @@ export async function prepareVersion(
   await requireAnnounced(blobs, sent, upload.announced, base)
   const received = await withLandingPage({ blobs, workers }, upload, sent)
   requireLandingPage(received)
-  // Of a document by itself nothing would be left to publish.
+  // A document by itself would leave nothing to publish.
   const secrets = upload.single && upload.secrets === 'withhold' ? 'refuse' : upload.secrets
   const { files: uploaded, blocked } = await siftSecrets(blobs, received, secrets)
   const compared = withLive(withConverted(uploaded, knownConversions(base)), base, readings)

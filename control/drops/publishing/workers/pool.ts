@@ -37,7 +37,7 @@ export interface WorkerPool {
 }
 
 export interface JobTerms {
-  /** Of the thread's own processor time, so that a busy machine is no fault; and a while longer by the clock. */
+  /** How much processor time the thread may use for one job. The clock allows more: a busy machine is not the job's fault. */
   readonly timeoutMs: number
   /** Whose work it is: an account or a network. */
   readonly owner: string
