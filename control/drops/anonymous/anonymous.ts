@@ -15,7 +15,7 @@ import { changeRoutes, type RoutingTransaction } from '../../ground/routing/chan
 import type { Routing } from '../../ground/routing/routing.ts'
 import type { RateLimiter } from '../../ground/http/limits/rate-limit.ts'
 import type { PreparedVersion, Publishing } from '../publishing/contract.ts'
-import { receiveText } from '../publishing/intake/receive.ts'
+import { receiveText } from '../publishing/intake/take-in.ts'
 import type { RefreshRoutes } from '../sites/routing.ts'
 import type { PublishReport } from '../sites/schemas.ts'
 import type { Propagated, Sites } from '../sites/sites.ts'

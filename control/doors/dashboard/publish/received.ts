@@ -13,7 +13,7 @@ import type {
   UnnamedFile,
   UploadOwner,
 } from '../../../drops/publishing/contract.ts'
-import { receiveForm, type FormReader } from '../../../drops/sites/versions/receive.ts'
+import { receiveForm, type FormReader } from '../../../drops/sites/versions/upload-request.ts'
 
 /** Name of the checkbox of a publisher who means it. */
 export const ALLOW_SECRETS = 'allow_secrets'

@@ -23,7 +23,7 @@ import { transaction, type Pool } from '../../../ground/database/sql.ts'
 import type { Publishing } from '../../publishing/contract.ts'
 import { createBoundedWork } from '../../publishing/workers/batches.ts'
 import { markdownLanding, requireLandingPage } from '../../publishing/intake/bundle.ts'
-import { receiveContent } from '../../publishing/intake/receive.ts'
+import { receiveContent } from '../../publishing/intake/take-in.ts'
 import { findOwnSlug, lockOrganisation, ownBlobs } from '../queries.ts'
 import type { SiteFacts } from '../rules.ts'
 import type {

@@ -6,7 +6,7 @@ import { zip } from '../../../../shared/zip.ts'
 import { parse } from '../../../ground/http/api.ts'
 import type { MultipartOptions, Part, Request } from '../../../ground/http/route.ts'
 import type { Intake, PreparedVersion, Publishing } from '../../publishing/contract.ts'
-import { receiveContent, type FinishOptions, type Limits } from '../../publishing/intake/receive.ts'
+import { receiveContent, type FinishOptions, type Limits } from '../../publishing/intake/take-in.ts'
 import { allowSecrets, ifVersion, message } from '../schemas.ts'
 import type { PublishOptions } from './commit.ts'
 
