@@ -4,7 +4,7 @@ import type { CertificateIndex } from '../../certs/certificates.ts'
 import type { Exchange } from '../context.ts'
 import type { VisitorIps } from './address.ts'
 import type { Network, NetworkLimits } from './limits.ts'
-import type { Lane, Outgoing } from './outgoing.ts'
+import type { Lane, Outgoing } from './outgoing/outgoing.ts'
 
 export interface ConnectionContext {
   readonly visitorIps: VisitorIps

@@ -13,10 +13,10 @@ import { createHttp1Side, type Http1Handlers } from './http1/http1.ts'
 import { createHttp2Side } from './http2.ts'
 import { inTurns } from './in-turns.ts'
 import type { Network, NetworkLimits } from './limits.ts'
-import { createOutgoing } from './outgoing.ts'
+import { createOutgoing } from './outgoing/outgoing.ts'
 import { rawSocketOf } from './raw-socket.ts'
 import { HANDSHAKE_MS, IDLE_MS } from './timeouts.ts'
-import { limitUnsent } from './unsent.ts'
+import { limitUnsent } from './outgoing/unsent.ts'
 
 /** TLS 1.3 has no weak suites; of TLS 1.2 only forward-secret AEAD ones remain. */
 export const TLS_OPTIONS = {

@@ -260,9 +260,9 @@ test('every service declares what it promises', () => {
 /** These speak to parts of Node that have no types, or others. */
 const SPEAK_TO_NODE = [
   'edge/accept/http2.ts',
-  'edge/accept/outgoing.ts',
+  'edge/accept/outgoing/outgoing.ts',
   'edge/accept/raw-socket.ts',
-  'edge/accept/unsent.ts',
+  'edge/accept/outgoing/unsent.ts',
 ]
 
 test('casts do not go round the types', () => {

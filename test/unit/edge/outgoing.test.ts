@@ -7,7 +7,7 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { lendChunk } from '../../../shared/blobs/lent-chunks.ts'
-import { createOutgoing } from '../../../edge/accept/outgoing.ts'
+import { createOutgoing } from '../../../edge/accept/outgoing/outgoing.ts'
 
 const PIECE = 8192
 /** No two pieces of it are alike. */

@@ -17,11 +17,11 @@
  */
 import type { Readable, Writable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
-import { giveBack } from '../../shared/blobs/lent-chunks.ts'
-import { inTurns } from './in-turns.ts'
-import { rawSocketOf } from './raw-socket.ts'
+import { giveBack } from '../../../shared/blobs/lent-chunks.ts'
+import { inTurns } from '../in-turns.ts'
+import { rawSocketOf } from '../raw-socket.ts'
 import { createSendQueues, type Queues, type SendQueues } from './send-queues.ts'
-import { STALLED_CHECK_MS } from './timeouts.ts'
+import { STALLED_CHECK_MS } from '../timeouts.ts'
 
 const SCARCE_FROM_BYTES = 16_000_000
 /** Of one connection, while there is plenty. */
