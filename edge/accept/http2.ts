@@ -6,6 +6,7 @@ import type { TLSSocket } from 'node:tls'
 import type { Exchange, HeaderList } from '../context.ts'
 import { ConnectionExchange, type Connection, type ExchangeHandlers } from './connection.ts'
 import { createHeaderWeight } from './header-weight.ts'
+import { bodyBytesOf } from './body-length.ts'
 import { createHttpDate } from './http-date.ts'
 import { inTurns } from './in-turns.ts'
 import { resetConnection } from './raw-socket.ts'
@@ -276,7 +277,7 @@ class Http2Exchange extends ConnectionExchange implements Exchange {
     if (stream.destroyed || stream.closed) return void source.destroy()
     this.#context.onAnswer(this, status)
     stream.respond([':status', String(status), ...headers])
-    this.connection.lane.relay(source, stream)
+    this.connection.lane.pump(source, stream, bodyBytesOf(this.method, status, headers))
   }
 
   countPiece(bytes: number): void {

@@ -260,7 +260,7 @@ test('every service declares what it promises', () => {
 /** These speak to parts of Node that have no types, or others. */
 const SPEAK_TO_NODE = [
   'edge/accept/http2.ts',
-  'edge/accept/outgoing/outgoing.ts',
+  'edge/accept/outgoing/kernel-counts.ts',
   'edge/accept/raw-socket.ts',
   'edge/accept/outgoing/unsent.ts',
 ]

@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream'
 import type { ReceivedRequest } from '../../../shared/received-request.ts'
 import type { Exchange, HeaderList } from '../../context.ts'
 import { ConnectionExchange, type Connection, type ExchangeHandlers } from '../connection.ts'
+import { bodyBytesOf } from '../body-length.ts'
 import { readForm } from '../read-form.ts'
 import { PROXIED_IDLE_MS } from '../timeouts.ts'
 import { endAfterAnswer, hasBody } from './close-in-stages.ts'
@@ -79,7 +80,7 @@ export class NodeExchange extends ConnectionExchange implements Exchange {
     // A connection that closes while its visitor still sends would take the answer with it.
     const isLast = this.#request.httpVersionMinor === 0 || (!response.shouldKeepAlive && this.#request.complete)
     response.writeHead(status, [...headers, 'connection', isLast ? 'close' : 'keep-alive'])
-    this.connection.lane.relay(source, response)
+    this.connection.lane.pump(source, response, bodyBytesOf(this.method, status, headers))
   }
 
   countPiece(bytes: number): void {
