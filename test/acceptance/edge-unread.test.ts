@@ -48,7 +48,7 @@ afterAll(async () => {
 /** The bodies in turn, each as long as its head announces. */
 function bodiesOf(received: Buffer): string[] {
   const bodies: string[] = []
-  for (let at = 0; at < received.length; ) {
+  for (let at = 0; at < received.length;) {
     const headEnd = received.indexOf('\r\n\r\n', at)
     const head = received.subarray(at, headEnd).toString('latin1')
     const length = Number(/^content-length: (\d+)$/im.exec(head)?.[1])
