@@ -77,122 +77,146 @@ export interface Follower {
 }
 
 export function startFollower(dependencies: FollowerDependencies): Follower {
-  const { edgeId, replica, connect, announce, problemOf, log, timers, logBatch = LOG_BATCH } = dependencies
-  let stopped = false
+  const follower = new LogFollower(dependencies)
+  const running = follower.run()
+  return {
+    firstSync: follower.firstSync.promise,
+    isFollowing: () => follower.isLevel,
+    position: () => follower.position,
+    async stop() {
+      await follower.stop()
+      await running
+    },
+  }
+}
+
+class LogFollower {
+  readonly firstSync = Promise.withResolvers<void>()
+  /** True while connected and level. */
+  isLevel = false
+  readonly #dependencies: FollowerDependencies
+  readonly #replica: Replica
+  readonly #commands: RedisConnection
+  readonly #log: Log
+  readonly #timers: Timers
+  readonly #logBatch: number
+  readonly #stopHeartbeat: () => void
+  #blocking: RedisConnection | undefined
+  #isStopped = false
   /** From here on a change of the epoch means that we have to reconcile again. */
-  let reconciled = false
-  let following = false
-  let reconcileNeeded = false
-  let complained = false
-  let triedAgainAt = 0
+  #isReconciled = false
+  #mustReconcile = false
+  #hasComplained = false
+  #triedAgainAt = 0
   /** The epoch that we do not take part in, while there is one. */
-  let asideFrom: string | undefined
+  #asideFrom: string | undefined
   /** What all workers serve. The replica is ahead of it while they are being told. */
-  let served = servedBy(replica, replica.progress().position)
-  let blocking: RedisConnection | undefined
-  const commands = connect('commands')
-  const { promise: firstSync, resolve: firstSyncDone } = Promise.withResolvers<void>()
+  #served: Served
 
-  /** Tells control of this edge. Returns whether Redis took all of it: control does not wait for half of an edge. */
-  const register = async (): Promise<boolean> => {
-    const state = encodeEdgeState({
-      v: 1,
-      position: served.position,
-      epoch: served.epoch,
-      ...(served.history ? { history: encodeHistory(served.history) } : {}),
-      refused: served.refused,
-      refusedCount: served.refused.length,
-    })
-    const results = await commands
-      .multi()
-      .set(keys.edge(edgeId), served.position, 'PX', EDGE_TTL_MS)
-      .set(keys.edgeState(edgeId), state, 'PX', EDGE_TTL_MS)
-      .sadd(keys.edges, edgeId)
-      .exec()
-    return results !== null && results.every(([error]) => error === null)
-  }
-  const acknowledge = async (): Promise<void> => {
-    if (!(await register())) throw new Error('Redis refused what this edge says of itself')
+  constructor(dependencies: FollowerDependencies) {
+    this.#dependencies = dependencies
+    this.#replica = dependencies.replica
+    this.#log = dependencies.log
+    this.#timers = dependencies.timers
+    this.#logBatch = dependencies.logBatch ?? LOG_BATCH
+    this.#commands = dependencies.connect('commands')
+    this.#served = servedBy(this.#replica, this.#replica.progress().position)
+    this.#stopHeartbeat = this.#timers.every(EDGE_HEARTBEAT_MS, () => void this.#beat().catch(() => {}))
   }
 
-  /** Ids of edges that were killed. One that was only slow, and registers meanwhile, stays on the list. */
-  const forgetGone = async (connection: RedisConnection): Promise<void> => {
-    const goneOf = async (ids: readonly string[]): Promise<string[]> => {
-      const positions = ids.length === 0 ? [] : await connection.mget(ids.map((id) => keys.edge(id)))
-      return ids.filter((_, index) => positions[index] === null)
+  get position(): string {
+    return this.#served.position
+  }
+
+  async run(): Promise<void> {
+    while (!this.#isStopped) {
+      try {
+        this.#mustReconcile = false
+        const blocking = this.#dependencies.connect('blocking')
+        this.#blocking = blocking
+        await Promise.all([ready(this.#commands), ready(blocking)])
+        // Registered first: from here on control waits for this edge, also while it catches up.
+        await this.#acknowledge()
+        // On the connection that no beat uses: a watch ends with the next transaction.
+        await forgetGone(blocking)
+        const level = await this.#reconcile()
+        await this.#acknowledge()
+        this.#isReconciled = true
+        await this.#follow(blocking, level)
+      } catch (error) {
+        this.firstSync.resolve()
+        if (!this.#isStopped && !this.#mustReconcile) this.#complain(error)
+      }
+      this.isLevel = this.#isReconciled = false
+      this.#blocking?.disconnect()
+      if (!this.#isStopped && !this.#mustReconcile) await this.#timers.sleep(RECONNECT_MS)
     }
-    const ids = await goneOf(await connection.smembers(keys.edges))
-    if (ids.length === 0) return
-    await Promise.all(ids.map((id) => connection.watch(keys.edge(id))))
-    const gone = await goneOf(ids)
-    if (gone.length === 0) await connection.unwatch()
-    else
-      await connection
-        .multi()
-        .srem(keys.edges, ...gone)
-        .exec()
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#stopHeartbeat()
+    if (this.#isReconciled) await deregister(this.#commands, this.#dependencies.edgeId).catch(() => {})
+    this.#blocking?.disconnect()
+    this.#commands.disconnect()
   }
 
   /** Whatever happens to Redis between two beats (flushed, replaced, connection lost), the next one notices. */
-  const heartbeat = async (): Promise<void> => {
-    if (await isAsReconciled()) return
-    reconcileNeeded = true
-    blocking?.disconnect()
+  async #beat(): Promise<void> {
+    if (await this.#isAsReconciled()) return
+    this.#mustReconcile = true
+    this.#blocking?.disconnect()
   }
-  const isAsReconciled = async (): Promise<boolean> => {
+
+  async #isAsReconciled(): Promise<boolean> {
     // Only this connection keeps us on the list; the one that follows can be well without it.
-    if (commands.status !== 'ready') return !reconciled
-    const [epoch, isRegistered] = await Promise.all([completeEpoch(), register()])
-    return !reconciled || (isRegistered && (epoch ?? '') === (asideFrom ?? replica.progress().epoch))
-  }
-  const stopHeartbeat = timers.every(EDGE_HEARTBEAT_MS, () => void heartbeat().catch(() => {}))
-
-  /** Of what can be read, what can be served; of several entries of one name the last one that can. */
-  async function examine(read: Read, isAsked: (entry: Entry) => boolean = () => true): Promise<Read> {
-    if (!problemOf) return read
-    const deadline = timers.sleep(EXAMINE_MS).then(() => `it could not be read within ${EXAMINE_MS} ms`)
-    const problems = await Promise.all(
-      read.entries.map(async (entry) => (isAsked(entry) ? Promise.race([problemOf(entry), deadline]) : undefined)),
-    )
-    const refused = new Map<string, Refusal>()
-    const entries = read.entries.filter((entry, index) => {
-      const reason = problems[index]
-      if (reason === undefined) refused.delete(refusalKey(entry))
-      else refused.set(refusalKey(entry), { kind: entry.kind, name: entry.name, reason, revision: revisionOf(entry) })
-      return reason === undefined
-    })
-    for (const refusal of read.refused) refused.set(refusalKey(refusal), refusal)
-    return { entries, refused: [...refused.values()] }
+    if (this.#commands.status !== 'ready') return !this.#isReconciled
+    const [epoch, isRegistered] = await Promise.all([completeEpoch(this.#commands), this.#register()])
+    const expected = this.#asideFrom ?? this.#replica.progress().epoch
+    return !this.#isReconciled || (isRegistered && (epoch ?? '') === expected)
   }
 
-  /** Each once, not with every attempt, and never so many that the log is nothing else. */
-  function tellOperator(refused: readonly Refusal[]): void {
-    const known = replica.refusals()
-    const news = refused.filter((refusal) => known.get(refusalKey(refusal)) !== refusal.reason)
-    for (const { kind, name, reason } of news.slice(0, MAX_LOGGED_REFUSALS))
-      log.error(
-        { kind, name: name.slice(0, MAX_HOST_CHARS), reason },
-        'news of a host cannot be used; it goes on as it was',
+  #register(): Promise<boolean> {
+    return register(this.#commands, this.#dependencies.edgeId, this.#served)
+  }
+
+  async #acknowledge(): Promise<void> {
+    if (!(await this.#register())) throw new Error('Redis refused what this edge says of itself')
+  }
+
+  /** Brings the replica to a position from which the log can be followed without a gap. Returns where we are level. */
+  async #reconcile(): Promise<string> {
+    const [commands, replica] = [this.#commands, this.#replica]
+    const epoch = await completeEpoch(commands)
+    const [first] = await commands.xrange(keys.log, '-', '+', 'COUNT', 1)
+    const [tip] = await commands.xrevrange(keys.log, '+', '-', 'COUNT', 1)
+    const known = replica.progress()
+    this.#asideFrom = undefined
+    if (epoch === null) {
+      // A new life of Redis whose snapshot is not complete: follow its log, forget nothing.
+      const rewound = tip !== undefined && compareStreamIds(tip[0], known.position) < 0
+      await replica.apply([], { epoch: '', position: rewound ? START_OF_LOG : known.position })
+    } else if (isBehind(decodeHistory(epoch), replica.history())) {
+      this.#asideFrom = epoch
+      this.#log.warn(
+        { epoch },
+        'Redis holds an older history than this replica; waiting for control to begin a new one',
       )
-    const more = news.length - MAX_LOGGED_REFUSALS
-    if (more > 0) log.error({ more }, 'news of further hosts cannot be used')
-  }
-
-  async function publish(read: Read, position: string): Promise<void> {
-    const { entries, refused } = await examine(read)
-    tellOperator(refused)
-    const { changes } = await replica.apply(entries, { position }, refused)
-    if (changes.length > 0) await announce(changes)
-    served = servedBy(replica, position)
-    await acknowledge()
+    } else if (epoch !== known.epoch || replica.refusals().size > 0 || hasGap(known.position, first?.[0], tip?.[0])) {
+      await this.#loadSnapshot(epoch)
+    }
+    const isAside = this.#asideFrom !== undefined
+    this.#served = servedBy(replica, isAside ? START_OF_LOG : replica.progress().position)
+    return isAside ? START_OF_LOG : (tip?.[0] ?? START_OF_LOG)
   }
 
   /** Also where it ends halfway: what was applied of it is not announced by anything else. */
-  async function loadSnapshot(epoch: string): Promise<void> {
-    await applySnapshot(epoch).finally(() => announce(undefined))
+  async #loadSnapshot(epoch: string): Promise<void> {
+    await this.#applySnapshot(epoch).finally(() => this.#dependencies.announce(undefined))
   }
 
-  async function applySnapshot(epoch: string): Promise<void> {
+  async #applySnapshot(epoch: string): Promise<void> {
+    const [commands, replica, log] = [this.#commands, this.#replica, this.#log]
     const history = decodeHistory(epoch)
     if (history) await replica.adopt(history)
     const [tip] = await commands.xrevrange(keys.log, '+', '-', 'COUNT', 1)
@@ -204,212 +228,264 @@ export function startFollower(dependencies: FollowerDependencies): Follower {
       const found = readSnapshot(kind, page)
       if (isNewerThan(history, found)) throw new Error('a newer history is being written over the snapshot')
       // All of a snapshot are too many to be asked for; those that were refused are not forgotten by it.
-      const read = await examine(found, (entry) => wasRefused.has(refusalKey(entry)))
+      const read = await examine(this.#dependencies, found, (entry) => wasRefused.has(refusalKey(entry)))
       // A record that is older than ours is not taken, and so not acknowledged: its database lacks what it had published.
       const { outdated } = await replica.apply(read.entries, {})
       refused.push(...read.refused, ...outdated)
     }
-    await scan(keys.routes, async (page) => {
+    await scan(commands, keys.routes, async (page) => {
       for (const [host] of page) named.add(host)
       await apply('route', page)
       if (named.size >= reported + REPORT_HOSTS) log.info({ hosts: (reported = named.size) }, 'reading the snapshot')
     })
     // Certificates are only ever added: losing one from Redis is no reason to stop serving a domain.
-    await scan(keys.certificates, (page) => apply('certificate', page))
-    if (tip) await learnChallenges(tip[0])
-    await reportUnknown(named)
+    await scan(commands, keys.certificates, (page) => apply('certificate', page))
+    if (tip) await learnChallenges(commands, replica, tip[0], this.#logBatch)
+    await reportUnknown(commands, replica, log, named)
     if ((await commands.get(keys.epoch)) !== epoch) throw new Error('the snapshot changed while it was read')
-    tellOperator(refused)
+    tellOperator(log, replica.refusals(), refused)
     await replica.completeSnapshot({ epoch, position: tip?.[0] ?? START_OF_LOG }, refused)
     log.info({ epoch, hosts: named.size }, 'snapshot applied')
   }
 
-  /** Hosts of a history that was lost: they go on until control says what becomes of them. */
-  async function reportUnknown(named: ReadonlySet<string>): Promise<void> {
-    const unknown = [...replica.hosts()].filter((host) => !named.has(host) && replica.route(host)?.kind !== 'none')
-    for (let at = 0; at < unknown.length; at += SNAPSHOT_PAGE)
-      await commands.sadd(keys.unknown, ...unknown.slice(at, at + SNAPSHOT_PAGE))
-    if (unknown.length > 0)
-      log.warn({ hosts: unknown.length }, 'hosts that the snapshot does not name; control is told')
-  }
-
-  /** Open challenges are in the log only: a CA that is about to look may come to an edge that has just started. */
-  async function learnChallenges(tip: string): Promise<void> {
-    let from = `${Math.max(0, Number.parseInt(tip, 10) - CHALLENGE_LIFETIME_MS)}-0`
-    for (;;) {
-      const page = await commands.xrange(keys.log, from, tip, 'COUNT', logBatch)
-      await replica.apply(readLog(page.filter(([, fields]) => isAbout('challenge', fields))).entries, {})
-      const last = page.at(-1)
-      if (!last || page.length < logBatch) return
-      from = nextStreamId(last[0])
-    }
-  }
-
-  /** The next page is on its way while this one is written. */
-  async function scan(key: string, take: (page: [string, string][]) => Promise<void>): Promise<void> {
-    const page = (cursor: string): Promise<[string, string[]]> => commands.hscan(key, cursor, 'COUNT', SNAPSHOT_PAGE)
-    let [cursor, flat] = await page('0')
-    for (;;) {
-      const next = cursor === '0' ? undefined : page(cursor)
-      next?.catch(() => {})
-      await take([...pairs(flat)])
-      if (next === undefined) return
-      ;[cursor, flat] = await next
-    }
-  }
-
-  /**
-   * The snapshot that Redis has all of. One that it took over from another life may lack what the other had confirmed,
-   * until control has published everything again. A release without histories does not say in which life it did.
-   */
-  async function completeEpoch(): Promise<string | null> {
-    const [[epoch = null, lifeOfSnapshot], life] = await Promise.all([
-      commands.mget([keys.epoch, keys.redisLife]),
-      lifeOf(commands),
-    ])
-    return decodeHistory(epoch) === undefined || lifeOfSnapshot === life ? epoch : null
-  }
-
-  /** Brings the replica to a position from which the log can be followed without a gap. Returns where we are level. */
-  async function reconcile(): Promise<string> {
-    const epoch = await completeEpoch()
-    const [first] = await commands.xrange(keys.log, '-', '+', 'COUNT', 1)
-    const [tip] = await commands.xrevrange(keys.log, '+', '-', 'COUNT', 1)
-    const known = replica.progress()
-    asideFrom = undefined
-    if (epoch === null) {
-      // A new life of Redis whose snapshot is not complete: follow its log, forget nothing.
-      const rewound = tip !== undefined && compareStreamIds(tip[0], known.position) < 0
-      await replica.apply([], { epoch: '', position: rewound ? START_OF_LOG : known.position })
-    } else if (isBehind(decodeHistory(epoch), replica.history())) {
-      asideFrom = epoch
-      log.warn({ epoch }, 'Redis holds an older history than this replica; waiting for control to begin a new one')
-    } else if (epoch !== known.epoch || replica.refusals().size > 0 || hasGap(known.position, first?.[0], tip?.[0])) {
-      await loadSnapshot(epoch)
-    }
-    served = servedBy(replica, asideFrom === undefined ? replica.progress().position : START_OF_LOG)
-    return asideFrom === undefined ? (tip?.[0] ?? START_OF_LOG) : START_OF_LOG
-  }
-
-  /** What was refused, as the snapshot has it now. Between two batches: nothing newer is replaced or cleared by it. */
-  async function tryAgain(position: string): Promise<void> {
-    if (!problemOf || replica.refusals().size === 0 || timers.now() - triedAgainAt < TRY_AGAIN_MS) return
-    triedAgainAt = timers.now()
-    for (const kind of ['route', 'certificate'] as const) {
-      const names = [...replica.refusals().keys()].filter((key) => key.startsWith(`${kind} `)).slice(-TRY_AGAIN_AT_ONCE)
-      const page: [string, string][] = []
-      for (const name of names.map((key) => key.slice(kind.length + 1))) {
-        const value = await commands.hget(kind === 'route' ? keys.routes : keys.certificates, name)
-        if (value !== null) page.push([name, value])
-      }
-      const found = readSnapshot(kind, page)
-      // Of a newer history: its snapshot comes first.
-      if (isNewerThan(replica.history(), found)) return
-      const news = (await examine(found)).entries.filter(isNews)
-      if (news.length > 0) await publish({ entries: news, refused: [] }, position)
-    }
-  }
-
-  /** What is served already was not what was refused. */
-  function isNews(entry: Entry): boolean {
-    if (entry.kind !== 'route') return entry.value !== replica.value(entry.kind, entry.name)
-    return entry.record.revision > (replica.route(entry.name)?.revision ?? 0)
-  }
-
-  async function follow(connection: RedisConnection, level: string): Promise<void> {
+  async #follow(connection: RedisConnection, level: string): Promise<void> {
+    const replica = this.#replica
     let { position } = replica.progress()
-    while (!stopped && !reconcileNeeded) {
-      if (asideFrom !== undefined) {
-        await timers.sleep(RECONNECT_MS)
+    while (!this.#isStopped && !this.#mustReconcile) {
+      if (this.#asideFrom !== undefined) {
+        await this.#timers.sleep(RECONNECT_MS)
         continue
       }
-      if (!following && hasSnapshot() && compareStreamIds(position, level) >= 0) becomeLevel()
-      const reply = await connection.xread('COUNT', logBatch, 'BLOCK', BLOCK_MS, 'STREAMS', keys.log, position)
+      if (!this.isLevel && hasSnapshot(replica) && compareStreamIds(position, level) >= 0) this.#becomeLevel()
+      const reply = await connection.xread('COUNT', this.#logBatch, 'BLOCK', BLOCK_MS, 'STREAMS', keys.log, position)
       const entries = reply?.[0]?.[1] ?? []
-      await tryAgain(position)
+      await this.#tryAgain(position)
       const last = entries.at(-1)
       if (!last) continue
       // The log is longer than a batch: where something was trimmed behind our position, the reply is a full one.
-      if (entries.length === logBatch && (await isTrimmedPast(position))) return
+      if (entries.length === this.#logBatch && (await isTrimmedPast(this.#commands, position))) return
       const read = readLog(entries)
       // Its snapshot comes first: a record alone does not tell which history it is of.
-      if (isNewerThan(replica.history() ?? (replica.progress().epoch === '' ? BEFORE_ALL : undefined), read)) return
+      if (isNewerThan(replica.history() ?? (hasSnapshot(replica) ? undefined : BEFORE_ALL), read)) return
       position = last[0]
-      await publish(read, position)
+      await this.#publish(read, position)
     }
   }
 
-  async function isTrimmedPast(position: string): Promise<boolean> {
-    const [first] = await commands.xrange(keys.log, '-', '+', 'COUNT', 1)
-    return hasGap(position, first?.[0], undefined)
+  async #publish(read: Read, position: string): Promise<void> {
+    const { entries, refused } = await examine(this.#dependencies, read)
+    tellOperator(this.#log, this.#replica.refusals(), refused)
+    const { changes } = await this.#replica.apply(entries, { position }, refused)
+    if (changes.length > 0) await this.#dependencies.announce(changes)
+    this.#served = servedBy(this.#replica, position)
+    await this.#acknowledge()
   }
 
-  async function run(): Promise<void> {
-    while (!stopped) {
-      try {
-        reconcileNeeded = false
-        blocking = connect('blocking')
-        await Promise.all([ready(commands), ready(blocking)])
-        // Registered first: from here on control waits for this edge, also while it catches up.
-        await acknowledge()
-        // On the connection that no beat uses: a watch ends with the next transaction.
-        await forgetGone(blocking)
-        const level = await reconcile()
-        await acknowledge()
-        reconciled = true
-        await follow(blocking, level)
-      } catch (error) {
-        firstSyncDone()
-        if (!stopped && !reconcileNeeded) complain(error)
-      }
-      following = reconciled = false
-      blocking?.disconnect()
-      if (!stopped && !reconcileNeeded) await timers.sleep(RECONNECT_MS)
+  /** What was refused, as the snapshot has it now. Between two batches: nothing newer is replaced or cleared by it. */
+  async #tryAgain(position: string): Promise<void> {
+    const replica = this.#replica
+    const now = this.#timers.now()
+    const hasRefusals = this.#dependencies.problemOf !== undefined && replica.refusals().size > 0
+    if (!hasRefusals || now - this.#triedAgainAt < TRY_AGAIN_MS) return
+    this.#triedAgainAt = now
+    for (const kind of ['route', 'certificate'] as const) {
+      const found = readSnapshot(kind, await refusedPage(this.#commands, replica, kind))
+      // A newer history's snapshot comes first.
+      if (isNewerThan(replica.history(), found)) return
+      const { entries } = await examine(this.#dependencies, found)
+      const news = entries.filter((entry) => isNews(replica, entry))
+      if (news.length > 0) await this.#publish({ entries: news, refused: [] }, position)
     }
   }
 
-  function hasSnapshot(): boolean {
-    return replica.progress().epoch !== ''
-  }
-
-  function becomeLevel(): void {
-    following = true
-    complained = false
-    firstSyncDone()
+  #becomeLevel(): void {
+    this.isLevel = true
+    this.#hasComplained = false
+    this.firstSync.resolve()
   }
 
   /** Once per outage, not once per attempt. */
-  function complain(error: unknown): void {
-    if (complained) return
-    complained = true
-    log.warn({ err: error }, 'redis is away; serving from the replica')
-  }
-
-  const running = run()
-  return {
-    firstSync,
-    isFollowing: () => following,
-    position: () => served.position,
-    async stop() {
-      stopped = true
-      stopHeartbeat()
-      if (reconciled)
-        await commands
-          .multi()
-          .del(keys.edge(edgeId))
-          .del(keys.edgeState(edgeId))
-          .srem(keys.edges, edgeId)
-          .exec()
-          .catch(() => {})
-      blocking?.disconnect()
-      commands.disconnect()
-      await running
-    },
+  #complain(error: unknown): void {
+    if (this.#hasComplained) return
+    this.#hasComplained = true
+    this.#log.warn({ err: error }, 'redis is away; serving from the replica')
   }
 }
 
-/** All of one moment: a position is acknowledged together with the snapshot and the refusals that it was reached with. */
-function servedBy(replica: Replica, position: string) {
+/** Tells control of this edge. Returns whether Redis took all of it: control does not wait for half of an edge. */
+async function register(commands: RedisConnection, edgeId: string, served: Served): Promise<boolean> {
+  const state = encodeEdgeState({
+    v: 1,
+    position: served.position,
+    epoch: served.epoch,
+    ...(served.history ? { history: encodeHistory(served.history) } : {}),
+    refused: served.refused,
+    refusedCount: served.refused.length,
+  })
+  const results = await commands
+    .multi()
+    .set(keys.edge(edgeId), served.position, 'PX', EDGE_TTL_MS)
+    .set(keys.edgeState(edgeId), state, 'PX', EDGE_TTL_MS)
+    .sadd(keys.edges, edgeId)
+    .exec()
+  return results !== null && results.every(([error]) => error === null)
+}
+
+/** Takes this edge off the list that control waits for. */
+async function deregister(commands: RedisConnection, edgeId: string): Promise<void> {
+  await commands.multi().del(keys.edge(edgeId)).del(keys.edgeState(edgeId)).srem(keys.edges, edgeId).exec()
+}
+
+/** Takes edges that were killed off the list. One that was only slow, and registers meanwhile, stays on it. */
+async function forgetGone(connection: RedisConnection): Promise<void> {
+  const goneOf = async (ids: readonly string[]): Promise<string[]> => {
+    const positions = ids.length === 0 ? [] : await connection.mget(ids.map((id) => keys.edge(id)))
+    return ids.filter((_, index) => positions[index] === null)
+  }
+  const ids = await goneOf(await connection.smembers(keys.edges))
+  if (ids.length === 0) return
+  await Promise.all(ids.map((id) => connection.watch(keys.edge(id))))
+  const gone = await goneOf(ids)
+  if (gone.length === 0) await connection.unwatch()
+  else
+    await connection
+      .multi()
+      .srem(keys.edges, ...gone)
+      .exec()
+}
+
+/** Leaves what can be served of what can be read; of several entries of one name the last one that can. */
+async function examine(
+  { problemOf, timers }: Pick<FollowerDependencies, 'problemOf' | 'timers'>,
+  read: Read,
+  isAsked: (entry: Entry) => boolean = () => true,
+): Promise<Read> {
+  if (!problemOf) return read
+  const deadline = timers.sleep(EXAMINE_MS).then(() => `it could not be read within ${EXAMINE_MS} ms`)
+  const problems = await Promise.all(
+    read.entries.map(async (entry) => (isAsked(entry) ? Promise.race([problemOf(entry), deadline]) : undefined)),
+  )
+  const refused = new Map<string, Refusal>()
+  const entries = read.entries.filter((entry, index) => {
+    const reason = problems[index]
+    if (reason === undefined) refused.delete(refusalKey(entry))
+    else refused.set(refusalKey(entry), { kind: entry.kind, name: entry.name, reason, revision: revisionOf(entry) })
+    return reason === undefined
+  })
+  for (const refusal of read.refused) refused.set(refusalKey(refusal), refusal)
+  return { entries, refused: [...refused.values()] }
+}
+
+/** Logs each refusal once, not with every attempt, and never so many that the log is nothing else. */
+function tellOperator(log: Log, known: ReadonlyMap<string, string>, refused: readonly Refusal[]): void {
+  const news = refused.filter((refusal) => known.get(refusalKey(refusal)) !== refusal.reason)
+  for (const { kind, name, reason } of news.slice(0, MAX_LOGGED_REFUSALS))
+    log.error(
+      { kind, name: name.slice(0, MAX_HOST_CHARS), reason },
+      'news of a host cannot be used; it goes on as it was',
+    )
+  const more = news.length - MAX_LOGGED_REFUSALS
+  if (more > 0) log.error({ more }, 'news of further hosts cannot be used')
+}
+
+/** Tells control of hosts of a history that was lost: they go on until control says what becomes of them. */
+async function reportUnknown(
+  commands: RedisConnection,
+  replica: Replica,
+  log: Log,
+  named: ReadonlySet<string>,
+): Promise<void> {
+  const unknown = [...replica.hosts()].filter((host) => !named.has(host) && replica.route(host)?.kind !== 'none')
+  for (let at = 0; at < unknown.length; at += SNAPSHOT_PAGE)
+    await commands.sadd(keys.unknown, ...unknown.slice(at, at + SNAPSHOT_PAGE))
+  if (unknown.length > 0) log.warn({ hosts: unknown.length }, 'hosts that the snapshot does not name; control is told')
+}
+
+/** Open challenges are in the log only: a CA that is about to look may come to an edge that has just started. */
+async function learnChallenges(
+  commands: RedisConnection,
+  replica: Replica,
+  tip: string,
+  logBatch: number,
+): Promise<void> {
+  let from = `${Math.max(0, Number.parseInt(tip, 10) - CHALLENGE_LIFETIME_MS)}-0`
+  for (;;) {
+    const page = await commands.xrange(keys.log, from, tip, 'COUNT', logBatch)
+    await replica.apply(readLog(page.filter(([, fields]) => isAbout('challenge', fields))).entries, {})
+    const last = page.at(-1)
+    if (!last || page.length < logBatch) return
+    from = nextStreamId(last[0])
+  }
+}
+
+/** Reads all of a hash. The next page is on its way while this one is written. */
+async function scan(
+  commands: RedisConnection,
+  key: string,
+  take: (page: [string, string][]) => Promise<void>,
+): Promise<void> {
+  const page = (cursor: string): Promise<[string, string[]]> => commands.hscan(key, cursor, 'COUNT', SNAPSHOT_PAGE)
+  let [cursor, flat] = await page('0')
+  for (;;) {
+    const next = cursor === '0' ? undefined : page(cursor)
+    next?.catch(() => {})
+    await take([...pairs(flat)])
+    if (next === undefined) return
+    ;[cursor, flat] = await next
+  }
+}
+
+/** The newest refused names of a kind, with what the snapshot says of them now. */
+async function refusedPage(
+  commands: RedisConnection,
+  replica: Replica,
+  kind: 'route' | 'certificate',
+): Promise<[string, string][]> {
+  const names = [...replica.refusals().keys()].filter((key) => key.startsWith(`${kind} `)).slice(-TRY_AGAIN_AT_ONCE)
+  const page: [string, string][] = []
+  for (const name of names.map((key) => key.slice(kind.length + 1))) {
+    const value = await commands.hget(kind === 'route' ? keys.routes : keys.certificates, name)
+    if (value !== null) page.push([name, value])
+  }
+  return page
+}
+
+/** What is served already was not what was refused. */
+function isNews(replica: Replica, entry: Entry): boolean {
+  if (entry.kind !== 'route') return entry.value !== replica.value(entry.kind, entry.name)
+  return entry.record.revision > (replica.route(entry.name)?.revision ?? 0)
+}
+
+/**
+ * The snapshot that Redis has all of. One that it took over from another life may lack what the other had confirmed,
+ * until control has published everything again. A release without histories does not say in which life it did.
+ */
+async function completeEpoch(commands: RedisConnection): Promise<string | null> {
+  const [[epoch = null, lifeOfSnapshot], life] = await Promise.all([
+    commands.mget([keys.epoch, keys.redisLife]),
+    lifeOf(commands),
+  ])
+  return decodeHistory(epoch) === undefined || lifeOfSnapshot === life ? epoch : null
+}
+
+async function isTrimmedPast(commands: RedisConnection, position: string): Promise<boolean> {
+  const [first] = await commands.xrange(keys.log, '-', '+', 'COUNT', 1)
+  return hasGap(position, first?.[0], undefined)
+}
+
+function hasSnapshot(replica: Replica): boolean {
+  return replica.progress().epoch !== ''
+}
+
+/** What all workers serve, all of one moment: a position stands together with the snapshot and refusals it was reached with. */
+interface Served {
+  readonly position: string
+  readonly epoch: string
+  readonly history: History | undefined
+  readonly refused: [string, string][]
+}
+
+function servedBy(replica: Replica, position: string): Served {
   return { position, epoch: replica.progress().epoch, history: replica.history(), refused: [...replica.refusals()] }
 }
 
