@@ -119,161 +119,186 @@ export function openReplica(dir: string, options: { readOnly: boolean }): Replic
 
 export function createReplica(storage: ReplicaStorage, options: { readOnly: boolean }): Replica {
   const { routes, meta, unsure } = storage
-  const others = {
-    certificate: storage.certificates,
-    domain: storage.domains,
-    challenge: storage.challenges,
-  } satisfies Record<Exclude<Kind, 'route'>, Table<string>>
-
   if (!options.readOnly && meta.get('format') !== STORED_FORMAT) {
     routes.clear()
     meta.clear()
     unsure.clear()
     meta.putNow('format', STORED_FORMAT)
   }
-
-  const history = (): History | undefined => decodeHistory(meta.get('history'))
-  const refused = (): KeptRefusal[] => JSON.parse(meta.get('refused') ?? '[]') as KeptRefusal[]
-
-  /** The revision from which on a record of an unsure host counts. A release before this one leaves marks behind. */
-  const unsureFrom = (host: string, held: number | undefined): number | undefined => {
-    const mark = unsure.get(host)
-    return mark === undefined || Number(mark) < (held ?? 0) ? undefined : Number(mark)
-  }
-
-  const heldRevision = (host: string): number | undefined => {
-    const stored = routes.get(host)
-    return stored && revisionOf(stored)
-  }
-
-  const write = (entry: Entry, oldest: number): Outcome => {
-    const { kind, name } = entry
-    if (kind === 'route') {
-      const held = heldRevision(name)
-      const { revision } = entry.record
-      const doubt = unsureFrom(name, held)
-      const wanted = doubt ?? (held ?? 0) + 1
-      if (historyOfRevision(revision) < oldest || revision < wanted) {
-        if (revision < (held ?? 0)) return 'outdated'
-        return revision === held && doubt === undefined ? 'held' : 'passed over'
-      }
-      routes.put(name, toStored(entry.record))
-      if (unsure.get(name) !== undefined) unsure.remove(name)
-    } else if (entry.value === '') others[kind].remove(name)
-    else others[kind].put(name, entry.value)
-    return 'taken'
-  }
-
-  const outdatedOf = ({ kind, name, record: { revision } }: RouteEntry): Refusal => {
-    return { kind, name, revision, reason: `revision ${heldRevision(name)} is held here, which is newer` }
-  }
-
-  const noteProgress = (progress: Partial<Progress>): void => {
-    for (const [key, value] of Object.entries(progress)) meta.put(key, value)
-  }
-
-  const putRefusals = (all: readonly KeptRefusal[]): void =>
-    meta.put('refused', JSON.stringify(all.slice(-MAX_REFUSALS)))
-
-  /** A name whose newest record is served is no longer refused. One that was passed over says nothing: seed 754058. */
-  const noteRefusals = (served: readonly Entry[], news: readonly Refusal[]): void => {
-    const known = new Map(refused().map((each) => [each[0], each]))
-    if (known.size === 0 && news.length === 0) return
-    // The log of a Redis whose snapshot is not complete may begin behind something that was lost.
-    const missedNothing = (meta.get('epoch') ?? '') !== ''
-    for (const entry of served) known.delete(refusalKey(entry))
-    for (const refusal of news) {
-      // The newest stand last.
-      known.delete(refusalKey(refusal))
-      known.set(refusalKey(refusal), keptOf(missedNothing ? refusal : { ...refusal, revision: undefined }))
-    }
-    putRefusals([...known.values()])
-  }
-
-  /** One of a newer history says nothing: that history may be lost, and its numbers would be waited for (seed 879303). */
-  const revisionInOurs = ({ revision }: Refusal): number | undefined => {
-    const newest = history()?.ordinal ?? Infinity
-    return revision === undefined || historyOfRevision(revision) > newest ? undefined : revision
-  }
-
-  /** Replaces the marks of the snapshot before. */
-  const markUnsure = (inSnapshot: readonly Refusal[]): void => {
-    const before = new Map(refused().map((each) => [each[0], each]))
-    const marks = inSnapshot.flatMap((refusal) => {
-      const { kind, name: host } = refusal
-      // No visitor asks for anything else.
-      if (kind !== 'route' || !isHostname(host)) return []
-      const held = heldRevision(host)
-      const revision = revisionInOurs(refusal)
-      const isServed = revision !== undefined && held !== undefined && revision <= held
-      const known = before.get(refusalKey(refusal))
-      const isNextToHeld = known !== undefined && known[2] === refusal.revision && unsureFrom(host, held) === undefined
-      return isServed || isNextToHeld ? [] : [{ host, from: revision ?? held ?? 0 }]
-    })
-    for (const host of [...unsure.keys()]) unsure.remove(host)
-    for (const { host, from } of marks) unsure.put(host, String(from))
-  }
-
   return {
-    route(host) {
-      if (unsure.get(host) !== undefined && unsureFrom(host, heldRevision(host)) !== undefined)
-        return { kind: 'unsure', host, revision: 0 }
-      const stored = routes.get(host)
-      return stored && fromStored(host, stored)
-    },
+    route: (host) => routeOf(storage, host),
     manifestOf(host, versionNumber) {
       const stored = routes.get(host)
       return stored && manifestOf(stored, versionNumber)
     },
-    value: (kind, name) => others[kind].get(name),
+    value: (kind, name) => tableOf(storage, kind).get(name),
     *entries(kind) {
-      for (const { key, value } of others[kind].entries()) yield { name: key, value }
+      for (const { key, value } of tableOf(storage, kind).entries()) yield { name: key, value }
     },
     hosts: () => routes.keys(),
     snapshotEpoch: () => meta.get('snapshot'),
     progress: () => ({ epoch: meta.get('epoch') ?? '', position: meta.get('position') ?? START_OF_LOG }),
-    history,
-    refusals: () => new Map(refused().map(([key, reason]) => [key, reason])),
+    history: () => historyOf(storage),
+    refusals: () => new Map(keptRefusals(storage).map(([key, reason]) => [key, reason])),
     refresh: () => storage.refresh(),
-    apply(entries, progress, news = []) {
-      return storage.transaction(() => {
-        const oldest = history()?.ordinal ?? 0
-        const changes: Change[] = []
-        const outdated: Refusal[] = []
-        const served: Entry[] = []
-        for (const entry of entries) {
-          const outcome = write(entry, oldest)
-          if (outcome === 'taken') changes.push({ kind: entry.kind, name: entry.name })
-          if (outcome === 'taken' || outcome === 'held') served.push(entry)
-          if (outcome === 'outdated' && entry.kind === 'route') outdated.push(outdatedOf(entry))
-        }
-        noteRefusals(served, news)
-        noteProgress(progress)
-        return { changes, outdated }
-      })
-    },
+    apply: (entries, progress, news = []) =>
+      storage.transaction(() => {
+        const { served, ...applied } = writeAll(storage, entries)
+        noteRefusals(storage, served, news)
+        noteProgress(storage, progress)
+        return applied
+      }),
     async adopt(adopted) {
       await storage.transaction(() => meta.put('history', encodeHistory(adopted)))
     },
     async completeSnapshot(progress, inSnapshot) {
       await storage.transaction(() => {
-        noteProgress(progress)
+        noteProgress(storage, progress)
         meta.put('snapshot', progress.epoch)
-        markUnsure(inSnapshot)
-        putRefusals(inSnapshot.map(keptOf))
+        markUnsure(storage, inSnapshot)
+        putRefusals(storage, inSnapshot.map(keptOf))
       })
     },
     readAll() {
       for (const { key } of routes.entries()) void key
-      for (const table of [meta, unsure, ...Object.values(others)]) for (const { key } of table.entries()) void key
+      const { certificates, domains, challenges } = storage
+      for (const table of [meta, unsure, certificates, domains, challenges])
+        for (const { key } of table.entries()) void key
       meta.putNow('format', STORED_FORMAT)
     },
     close: () => storage.close(),
   }
 }
 
+function tableOf(storage: ReplicaStorage, kind: Exclude<Kind, 'route'>): Table<string> {
+  switch (kind) {
+    case 'certificate':
+      return storage.certificates
+    case 'domain':
+      return storage.domains
+    case 'challenge':
+      return storage.challenges
+    default:
+      return kind satisfies never
+  }
+}
+
+function historyOf({ meta }: ReplicaStorage): History | undefined {
+  return decodeHistory(meta.get('history'))
+}
+
+function routeOf(storage: ReplicaStorage, host: string): ServedRoute | undefined {
+  const { routes, unsure } = storage
+  if (unsure.get(host) !== undefined && unsureFrom(storage, host, heldRevision(storage, host)) !== undefined)
+    return { kind: 'unsure', host, revision: 0 }
+  const stored = routes.get(host)
+  return stored && fromStored(host, stored)
+}
+
+function heldRevision({ routes }: ReplicaStorage, host: string): number | undefined {
+  const stored = routes.get(host)
+  return stored && revisionOf(stored)
+}
+
+/** The revision from which on a record of an unsure host counts. A release before this one leaves marks behind. */
+function unsureFrom({ unsure }: ReplicaStorage, host: string, held: number | undefined): number | undefined {
+  const mark = unsure.get(host)
+  return mark === undefined || Number(mark) < (held ?? 0) ? undefined : Number(mark)
+}
+
+function writeAll(storage: ReplicaStorage, entries: readonly Entry[]): Applied & { readonly served: readonly Entry[] } {
+  const oldest = historyOf(storage)?.ordinal ?? 0
+  const changes: Change[] = []
+  const outdated: Refusal[] = []
+  const served: Entry[] = []
+  for (const entry of entries) {
+    const outcome = write(storage, entry, oldest)
+    if (outcome === 'taken') changes.push({ kind: entry.kind, name: entry.name })
+    if (outcome === 'taken' || outcome === 'held') served.push(entry)
+    if (outcome === 'outdated' && entry.kind === 'route') outdated.push(outdatedOf(storage, entry))
+  }
+  return { changes, outdated, served }
+}
+
+function write(storage: ReplicaStorage, entry: Entry, oldest: number): Outcome {
+  const { routes, unsure } = storage
+  const { kind, name } = entry
+  if (kind === 'route') {
+    const held = heldRevision(storage, name)
+    const { revision } = entry.record
+    const doubt = unsureFrom(storage, name, held)
+    const wanted = doubt ?? (held ?? 0) + 1
+    if (historyOfRevision(revision) < oldest || revision < wanted) {
+      if (revision < (held ?? 0)) return 'outdated'
+      return revision === held && doubt === undefined ? 'held' : 'passed over'
+    }
+    routes.put(name, toStored(entry.record))
+    if (unsure.get(name) !== undefined) unsure.remove(name)
+  } else if (entry.value === '') tableOf(storage, kind).remove(name)
+  else tableOf(storage, kind).put(name, entry.value)
+  return 'taken'
+}
+
+function outdatedOf(storage: ReplicaStorage, { kind, name, record: { revision } }: RouteEntry): Refusal {
+  return { kind, name, revision, reason: `revision ${heldRevision(storage, name)} is held here, which is newer` }
+}
+
+function noteProgress({ meta }: ReplicaStorage, progress: Partial<Progress>): void {
+  for (const [key, value] of Object.entries(progress)) meta.put(key, value)
+}
+
+function keptRefusals({ meta }: ReplicaStorage): KeptRefusal[] {
+  return JSON.parse(meta.get('refused') ?? '[]') as KeptRefusal[]
+}
+
+function putRefusals({ meta }: ReplicaStorage, all: readonly KeptRefusal[]): void {
+  meta.put('refused', JSON.stringify(all.slice(-MAX_REFUSALS)))
+}
+
+/** A name whose newest record is served is no longer refused. An entry that was passed over says nothing about its name. */
+function noteRefusals(storage: ReplicaStorage, served: readonly Entry[], news: readonly Refusal[]): void {
+  const known = new Map(keptRefusals(storage).map((each) => [each[0], each]))
+  if (known.size === 0 && news.length === 0) return
+  // The log of a Redis whose snapshot is not complete may begin behind something that was lost.
+  const missedNothing = (storage.meta.get('epoch') ?? '') !== ''
+  for (const entry of served) known.delete(refusalKey(entry))
+  for (const refusal of news) {
+    // The newest stand last.
+    known.delete(refusalKey(refusal))
+    known.set(refusalKey(refusal), keptOf(missedNothing ? refusal : { ...refusal, revision: undefined }))
+  }
+  putRefusals(storage, [...known.values()])
+}
+
+/** A record of a newer history says nothing: that history may be lost, and its numbers would be waited for in vain. */
+function revisionInOurs(storage: ReplicaStorage, { revision }: Refusal): number | undefined {
+  const newest = historyOf(storage)?.ordinal ?? Infinity
+  return revision === undefined || historyOfRevision(revision) > newest ? undefined : revision
+}
+
+/** Replaces the marks of the snapshot before. */
+function markUnsure(storage: ReplicaStorage, inSnapshot: readonly Refusal[]): void {
+  const { unsure } = storage
+  const before = new Map(keptRefusals(storage).map((each) => [each[0], each]))
+  const marks = inSnapshot.flatMap((refusal) => {
+    const { kind, name: host } = refusal
+    // No visitor asks for anything else.
+    if (kind !== 'route' || !isHostname(host)) return []
+    const held = heldRevision(storage, host)
+    const revision = revisionInOurs(storage, refusal)
+    const isServed = revision !== undefined && held !== undefined && revision <= held
+    const known = before.get(refusalKey(refusal))
+    const isSame = known !== undefined && known[2] === refusal.revision
+    const isNextToHeld = isSame && unsureFrom(storage, host, held) === undefined
+    return isServed || isNextToHeld ? [] : [{ host, from: revision ?? held ?? 0 }]
+  })
+  for (const host of [...unsure.keys()]) unsure.remove(host)
+  for (const { host, from } of marks) unsure.put(host, String(from))
+}
+
 /**
- * By `refusalKey`. The revision says that nothing was missed before it; releases before this one keep none, and skip it.
+ * A refusal as it is stored, by `refusalKey`. The revision says that nothing was missed before it; releases before this one
+ * keep none, and skip it.
  */
 type KeptRefusal = readonly [key: string, reason: string, revision?: number]
 

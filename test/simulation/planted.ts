@@ -211,7 +211,7 @@ export const mistakes: readonly Mistake[] = [
     'return `${kind} ${name}`',
     'return kind === kind ? name : name',
   ),
-  mistake('refusals are not kept', replica, '        noteRefusals(served, news)\n', ''),
+  mistake('refusals are not kept', replica, '        noteRefusals(storage, served, news)\n', ''),
   mistake(
     'what cannot be read is skipped and acknowledged',
     'edge/store/read-entries.ts',
