@@ -101,6 +101,7 @@ class ParsedExchange implements Exchange {
   readonly target: string
   readonly authority: string
   readonly ip = '192.0.2.7'
+  readonly full = undefined
   readonly #headers: Readonly<Record<string, string>>
   host = ''
   status = 0
@@ -124,7 +125,7 @@ class ParsedExchange implements Exchange {
     return true
   }
 
-  settle(host: string): void {
+  named(host: string): void {
     this.host = host
   }
 
@@ -136,22 +137,6 @@ class ParsedExchange implements Exchange {
 
   stream(): never {
     throw new Error('streamed')
-  }
-
-  relay(): never {
-    throw new Error('relayed')
-  }
-
-  askForBody(): void {}
-
-  countPiece(): void {}
-
-  async readForm(): Promise<undefined> {
-    return undefined
-  }
-
-  forProxy(): never {
-    throw new Error('proxied')
   }
 }
 

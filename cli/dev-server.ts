@@ -21,7 +21,7 @@ import { renderMarkdown } from '../control/drops/publishing/markdown/markdown.ts
 import type { Intent, SiteIndex } from '../edge/context.ts'
 import { locate } from '../edge/locate/locate.ts'
 import { indexManifest } from '../edge/locate/site-index.ts'
-import { assetHeaders, redirectHeaders, type HeaderList } from '../edge/rewrite/headers.ts'
+import { assetHeaders, redirectHeaders, type HeaderPairs } from '../edge/rewrite/headers.ts'
 import { evaluate } from '../edge/send/preconditions.ts'
 import type { ReceivedRequest } from '../shared/received-request.ts'
 import { listFolder } from './folder.ts'
@@ -44,7 +44,7 @@ export interface DevServerOptions {
 
 interface DevAnswer {
   readonly status: number
-  readonly headers: HeaderList
+  readonly headers: HeaderPairs
   readonly body: Buffer
 }
 
@@ -195,13 +195,13 @@ function asAsked({ headers: asked, method }: ReceivedRequest, whole: DevAnswer):
 }
 
 /** Plain http on this machine: a browser that learnt otherwise would not open it again, nor what it should not keep. */
-function local(headers: HeaderList): HeaderList {
+function local(headers: HeaderPairs): HeaderPairs {
   return headers
     .filter(([name]) => name !== 'strict-transport-security' && name !== 'dropway-version')
     .map(([name, value]) => [name, name === 'cache-control' ? 'no-cache' : value])
 }
 
-function text(status: number, message: string, headers: HeaderList = []): DevAnswer {
+function text(status: number, message: string, headers: HeaderPairs = []): DevAnswer {
   return {
     status,
     headers: [['content-type', 'text/plain; charset=utf-8'], ...headers],

@@ -52,7 +52,7 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
       case 'site':
         return visit(exchange, destination.drop)
       case 'service':
-        return asPartOf(exchange, () => proxy.forward(exchange, (failure) => answers.unavailable(exchange, failure)))
+        return forward(exchange)
       case 'moved':
         return answers.moved(exchange, destination.to)
       case 'unknown':
@@ -64,6 +64,11 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
       default:
         return destination satisfies never
     }
+  }
+
+  function forward({ full }: Exchange): void {
+    if (full === undefined) throw new Error('control does not answer a plain request')
+    asPartOf(full, () => proxy.forward(full, (failure) => answers.unavailable(full, failure)))
   }
 
   function visit(exchange: Exchange, drop: Drop): Done {
@@ -122,7 +127,7 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
   }
 
   async function attemptUnlock(exchange: Exchange, drop: Drop): Promise<void> {
-    const form = await exchange.readForm(MAX_FORM_BYTES)
+    const form = await exchange.full?.readForm(MAX_FORM_BYTES)
     if (form === undefined) return answers.error(exchange, 413, { drop })
     const outcome = await unlock.attempt(drop.route, exchange, form)
     if (outcome.kind === 'unlocked') return answers.unlocked(exchange, drop, outcome)

@@ -56,35 +56,7 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
     maxSize: MAX_PREPARED_BYTES,
     sizeCalculation: ({ headers }, key) => PREPARED_OVERHEAD_BYTES + 2 * key.length + 2 * charsOf(headers),
   })
-  const ids = new WeakMap<ServedSite, number>()
-  let nextId = 0
-  /** Mostly a file is asked for as it was before: then its key need not be written again. */
-  const keys = new WeakMap<ManifestFile, Key>()
-
-  /** A route object is replaced, never changed: its identity stands for all of its settings. */
-  function idOf(route: ServedSite): number {
-    let id = ids.get(route)
-    if (id === undefined) ids.set(route, (id = nextId++))
-    return id
-  }
-
-  function keyOf(route: ServedSite, asset: Asset, encoding: Encoding | 'identity', snippetsKey: string): string {
-    const id = idOf(route)
-    const { file, path, status, custom } = asset
-    const last = keys.get(file)
-    const isSame =
-      last?.id === id &&
-      last.status === status &&
-      last.encoding === encoding &&
-      last.snippetsKey === snippetsKey &&
-      last.customId === custom.id &&
-      last.path === path
-    if (isSame) return last.text
-    const text = `${id}|${status}|${encoding}|${snippetsKey}|${custom.id}|${path}`
-    keys.set(file, { id, status, encoding, snippetsKey, customId: custom.id, path, text })
-    return text
-  }
-
+  const keyOf = createKeys()
   const blob = (hash: string): Promise<Buffer> => cache.load(hash, () => blobs.read(hash))
 
   async function page(file: ManifestFile, encoding: Encoding | 'identity', inserted: Snippets): Promise<Buffer> {
@@ -173,6 +145,43 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
         return made
       })
     },
+  }
+}
+
+/** Writes the names of prepared answers. */
+function createKeys(): (
+  route: ServedSite,
+  asset: Asset,
+  encoding: Encoding | 'identity',
+  snippetsKey: string,
+) => string {
+  const ids = new WeakMap<ServedSite, number>()
+  let nextId = 0
+  /** Mostly a file is asked for as it was before: then its key need not be written again. */
+  const keys = new WeakMap<ManifestFile, Key>()
+
+  /** A route object is replaced, never changed: its identity stands for all of its settings. */
+  function idOf(route: ServedSite): number {
+    let id = ids.get(route)
+    if (id === undefined) ids.set(route, (id = nextId++))
+    return id
+  }
+
+  return function keyOf(route: ServedSite, asset: Asset, encoding: Encoding | 'identity', snippetsKey: string): string {
+    const id = idOf(route)
+    const { file, path, status, custom } = asset
+    const last = keys.get(file)
+    const isSame =
+      last?.id === id &&
+      last.status === status &&
+      last.encoding === encoding &&
+      last.snippetsKey === snippetsKey &&
+      last.customId === custom.id &&
+      last.path === path
+    if (isSame) return last.text
+    const text = `${id}|${status}|${encoding}|${snippetsKey}|${custom.id}|${path}`
+    keys.set(file, { id, status, encoding, snippetsKey, customId: custom.id, path, text })
+    return text
   }
 }
 

@@ -13,26 +13,26 @@ import { hangOnSignal } from '../shared/watchdog/test-hook.ts'
 import { startWatchdog } from '../shared/watchdog/watchdog.ts'
 import { createAnswers } from './answers.ts'
 import { createVisitorIps } from './accept/address.ts'
-import { createNetworkLimits } from './accept/limits.ts'
-import { createTlsListener, TLS_OPTIONS } from './accept/listen.ts'
-import { createPlainListener } from './accept/plain.ts'
+import { createNetworkLimits, type NetworkLimits } from './accept/limits.ts'
+import { createTlsListener, TLS_OPTIONS, type TlsListener } from './accept/listen.ts'
+import { createPlainListener, type PlainListener } from './accept/plain.ts'
 import { rotateTicketKeys, ticketKeys } from './accept/tickets.ts'
 import { createClassify, createServiceTest } from './classify/classify.ts'
 import type { EdgeConfig } from './config.ts'
 import { startDelayMeter } from './delay-meter.ts'
-import { createUnlock } from './gate/unlock.ts'
+import { createUnlock, type Unlock } from './gate/unlock.ts'
 import { indexManifest } from './locate/site-index.ts'
-import { isPing, type Ping, type ToPrimary, type ToWorker } from './messages.ts'
+import { isPing, type Counters, type Ping, type ToPrimary, type ToWorker } from './messages.ts'
 import { createPipeline } from './pipeline.ts'
 import { createRepresentations } from './representations.ts'
 import { createSnippets } from './rewrite/snippets.ts'
-import { createRequestLog } from './send/request-log.ts'
-import { createProxy } from './send/proxy.ts'
-import { createViews } from './send/views.ts'
-import { createBlobCache } from './store/blob-cache.ts'
+import { createRequestLog, type RequestLog } from './send/request-log.ts'
+import { createProxy, type Proxy } from './send/proxy.ts'
+import { createViews, type Views } from './send/views.ts'
+import { createBlobCache, type BlobCache } from './store/blob-cache.ts'
 import { forgetChanges } from './store/forget.ts'
 import { openReplica, type Replica } from './store/replica.ts'
-import { createRoutes } from './store/routes.ts'
+import { createRoutes, type Routes } from './store/routes.ts'
 import { createSites } from './store/sites.ts'
 import { surviveStrayErrors } from './stray-errors.ts'
 
@@ -48,6 +48,26 @@ export function runWorker(config: EdgeConfig): void {
   surviveStrayErrors(log)
   hangOnSignal(config.testHooks === 'hang')
   answerPings()
+  new Worker(assemble(config, log), config).obey()
+}
+
+/** What a worker consists of. */
+interface Parts {
+  readonly replica: Replica
+  readonly routes: Routes
+  readonly certificates: CertificateIndex
+  readonly cache: BlobCache
+  readonly views: Views
+  readonly requestLog: RequestLog
+  readonly limits: NetworkLimits
+  readonly proxy: Proxy
+  readonly unlock: Unlock
+  readonly listener: TlsListener
+  readonly plain: PlainListener
+  refusedConnections(): number
+}
+
+function assemble(config: EdgeConfig, log: Log): Parts {
   const clock = systemClock
   const secrets = createSecrets(config.secretKey)
   const replica = openReplica(config.replicaDir, { readOnly: true })
@@ -62,13 +82,7 @@ export function runWorker(config: EdgeConfig): void {
   const limits = createNetworkLimits(config.limits)
   const service = serviceCertificate(config, log)
   const certificates = certificateIndex(service, replica, secrets, log)
-  const proxy = createProxy({
-    controlUrls: config.controlUrls,
-    publicHost: new URL(config.baseUrl).host,
-  })
-  const delay = startDelayMeter()
-  let refusedConnections = 0
-
+  const proxy = createProxy({ controlUrls: config.controlUrls, publicHost: new URL(config.baseUrl).host })
   const unlock = createUnlock({
     secrets,
     proofOfWork: createProofOfWork(secrets),
@@ -86,6 +100,7 @@ export function runWorker(config: EdgeConfig): void {
     clock,
     log,
   })
+  let refusedConnections = 0
   const listener = createTlsListener({
     certificates,
     fallback: service.current(),
@@ -107,28 +122,96 @@ export function runWorker(config: EdgeConfig): void {
     certificates.setFallback(bundle)
     listener.setFallback(bundle)
   })
-  const viewsTimer = setInterval(handOverViews, VIEWS_EVERY_MS)
+  const counted = { refusedConnections: () => refusedConnections }
+  return { replica, routes, certificates, cache, views, requestLog, limits, proxy, unlock, listener, plain, ...counted }
+}
 
-  function tell(message: ToPrimary): void {
-    if (channel.connected) channel.send(message)
+function tell(message: ToPrimary): void {
+  if (channel.connected) channel.send(message)
+}
+
+/** Does what the primary says, and hands over what it wants to know. */
+class Worker {
+  readonly #parts: Parts
+  readonly #drainMs: number
+  readonly #delay = startDelayMeter()
+  readonly #viewsTimer: NodeJS.Timeout
+  #isListening = false
+  #isDraining = false
+
+  constructor(parts: Parts, { drainMs }: EdgeConfig) {
+    this.#parts = parts
+    this.#drainMs = drainMs
+    this.#viewsTimer = setInterval(() => this.#handOverViews(), VIEWS_EVERY_MS)
   }
 
-  function handOverViews(): void {
-    const pages = views.take()
+  obey(): void {
+    process.on('message', (message: ToWorker | Ping) => {
+      if (!isPing(message)) this.#hear(message)
+    })
+    // Without a primary this worker does not hear what changed: it remembers nothing any more, and ends soon.
+    process.on('disconnect', () => {
+      if (this.#isDraining || !this.#isListening) process.exit(0)
+      this.#parts.routes.rememberNothing()
+      setTimeout(() => void this.#drain(), ORPHAN_MS)
+    })
+    // The primary decides when workers stop; a terminal sends Ctrl-C to all of them.
+    process.on('SIGINT', () => {})
+    process.on('SIGTERM', () => void this.#drain())
+  }
+
+  #hear(message: ToWorker): void {
+    switch (message.type) {
+      case 'listen':
+        return void this.#listen(message.address, message.httpsPort, message.httpPort)
+      case 'changed':
+        forgetChanges(this.#parts, message.changes)
+        return tell({ type: 'confirmed', id: message.id })
+      case 'report':
+        return tell({ type: 'report', id: message.id, counters: this.#counters(message.isScrape) })
+      case 'attempt':
+        return this.#parts.unlock.hear(message.attempt)
+      case 'drain':
+        return void this.#drain()
+      default:
+        return message satisfies never
+    }
+  }
+
+  #counters(isScrape: boolean): Counters {
+    const { requestLog, refusedConnections, listener, limits, cache, proxy } = this.#parts
+    const { http1, http2 } = listener.connections()
+    return {
+      requests: requestLog.counts(),
+      refusedConnections: refusedConnections(),
+      http1Connections: http1,
+      http2Connections: http2,
+      networks: limits.size(),
+      heldBytes: listener.heldBytes(),
+      cacheBytes: cache.sizeBytes(),
+      residentBytes: process.memoryUsage.rss(),
+      pid: process.pid,
+      eventLoopDelay: this.#delay.read(isScrape),
+      proxiedRequests: proxy.inUse(),
+    }
+  }
+
+  #handOverViews(): void {
+    const pages = this.#parts.views.take()
     if (pages.length > 0) tell({ type: 'views', pages })
   }
 
   /** The last ones count too: gone only when they are written to the channel. */
-  async function handOverLast(): Promise<void> {
-    const message: ToPrimary = { type: 'views', pages: views.take() }
+  async #handOverLast(): Promise<void> {
+    const message: ToPrimary = { type: 'views', pages: this.#parts.views.take() }
     if (channel.connected) await new Promise<void>((resolve) => void channel.send(message, () => resolve()))
   }
 
-  async function listen(address: string, httpsPort: number, httpPort: number): Promise<void> {
+  async #listen(address: string, httpsPort: number, httpPort: number): Promise<void> {
     try {
-      const https = await listener.listen(httpsPort, address)
-      const http = await plain.listen(httpPort, address)
-      isListening = true
+      const https = await this.#parts.listener.listen(httpsPort, address)
+      const http = await this.#parts.plain.listen(httpPort, address)
+      this.#isListening = true
       tell({ type: 'listening', httpsPort: https, httpPort: http })
       startWatchdog({ name: 'edge' })
     } catch (error) {
@@ -136,61 +219,15 @@ export function runWorker(config: EdgeConfig): void {
     }
   }
 
-  let isListening = false
-  let draining = false
-  async function drain(): Promise<void> {
-    if (draining) return
-    draining = true
-    plain.close()
-    await listener.drain(config.drainMs)
-    clearInterval(viewsTimer)
-    await handOverLast()
+  async #drain(): Promise<void> {
+    if (this.#isDraining) return
+    this.#isDraining = true
+    this.#parts.plain.close()
+    await this.#parts.listener.drain(this.#drainMs)
+    clearInterval(this.#viewsTimer)
+    await this.#handOverLast()
     process.exit(0)
   }
-
-  process.on('message', (message: ToWorker | Ping) => {
-    if (isPing(message)) return
-    switch (message.type) {
-      case 'listen':
-        return void listen(message.address, message.httpsPort, message.httpPort)
-      case 'changed':
-        forgetChanges({ replica, routes, certificates }, message.changes)
-        return tell({ type: 'confirmed', id: message.id })
-      case 'report':
-        return tell({
-          type: 'report',
-          id: message.id,
-          counters: {
-            requests: requestLog.counts(),
-            refusedConnections,
-            http1Connections: listener.connections().http1,
-            http2Connections: listener.connections().http2,
-            networks: limits.size(),
-            heldBytes: listener.heldBytes(),
-            cacheBytes: cache.sizeBytes(),
-            residentBytes: process.memoryUsage.rss(),
-            pid: process.pid,
-            eventLoopDelay: delay.read(message.isScrape),
-            proxiedRequests: proxy.inUse(),
-          },
-        })
-      case 'attempt':
-        return unlock.hear(message.attempt)
-      case 'drain':
-        return void drain()
-      default:
-        return message satisfies never
-    }
-  })
-  // Without a primary this worker does not hear what changed: it remembers nothing any more, and ends soon.
-  process.on('disconnect', () => {
-    if (draining || !isListening) process.exit(0)
-    routes.rememberNothing()
-    setTimeout(() => void drain(), ORPHAN_MS)
-  })
-  // The primary decides when workers stop; a terminal sends Ctrl-C to all of them.
-  process.on('SIGINT', () => {})
-  process.on('SIGTERM', () => void drain())
 }
 
 function serviceCertificate(config: EdgeConfig, log: Log): ServiceCertificate {

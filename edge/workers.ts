@@ -65,17 +65,68 @@ interface Worker {
 }
 
 /** They begin to load at once, and listen when they are told to. */
-export function startWorkers({ config, address, workerFile, log, onViews, onChange }: WorkersOptions): Workers {
-  const workers = new Set<Worker>()
-  let ports: Ports = { httpsPort: config.httpsPort, httpPort: config.httpPort }
-  let restarts = 0
-  let quickDeaths = 0
-  let draining = false
+export function startWorkers(options: WorkersOptions): Workers {
+  return new WorkerPool(options)
+}
 
-  const noteAll = (): void => onChange([...workers].flatMap(({ process: child }) => child.pid ?? []))
+class WorkerPool implements Workers {
+  readonly #options: WorkersOptions
+  readonly #log: Log
+  readonly #workers = new Set<Worker>()
+  readonly #first: Worker
+  readonly #others: readonly Worker[]
+  #ports: Ports
+  #restarts = 0
+  #quickDeaths = 0
+  #isDraining = false
 
-  function spawn(): Worker {
-    const child = fork(workerFile, ['worker'], {
+  constructor(options: WorkersOptions) {
+    const { config } = options
+    this.#options = options
+    this.#log = options.log
+    this.#ports = { httpsPort: config.httpsPort, httpPort: config.httpPort }
+    this.#first = this.#spawn()
+    this.#others = Array.from({ length: config.workers - 1 }, () => this.#spawn())
+  }
+
+  async listen(): Promise<Ports> {
+    // The first one may let the system choose ports; the others take the same.
+    this.#ports = await this.#listenOn(this.#first)
+    await Promise.all(this.#others.map((worker) => this.#listenOn(worker)))
+    return this.#ports
+  }
+
+  async announce(changes: readonly Change[] | undefined): Promise<void> {
+    const watchdog = setTimeout(() => this.#retireSlow(), CONFIRM_MS)
+    const workers = [...this.#workers]
+    await Promise.all(workers.map((worker) => this.#ask(worker, (id) => ({ type: 'changed', id, changes }))))
+    clearTimeout(watchdog)
+  }
+
+  async report({ isScrape }: { isScrape: boolean }): Promise<Counters[]> {
+    return (await Promise.all([...this.#workers].map((worker) => this.#reportOf(worker, isScrape)))).flat()
+  }
+
+  restarts(): number {
+    return this.#restarts
+  }
+
+  async drain(maxMs: number): Promise<void> {
+    this.#isDraining = true
+    const ends = [...this.#workers].map(({ process: child }) =>
+      Promise.all([once(child, 'exit'), once(child, 'disconnect')]),
+    )
+    for (const worker of this.#workers) this.#tell(worker, { type: 'drain' })
+    await Promise.race([Promise.all(ends), sleep(maxMs, undefined, { ref: false })])
+    for (const worker of this.#workers) worker.process.kill('SIGKILL')
+  }
+
+  #noteAll(): void {
+    this.#options.onChange([...this.#workers].flatMap(({ process: child }) => child.pid ?? []))
+  }
+
+  #spawn(): Worker {
+    const child = fork(this.#options.workerFile, ['worker'], {
       execArgv: NODE_OPTIONS,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       serialization: 'advanced',
@@ -91,36 +142,36 @@ export function startWorkers({ config, address, workerFile, log, onViews, onChan
       isListening: false,
       isRetired: false,
     }
-    workers.add(worker)
-    noteAll()
+    this.#workers.add(worker)
+    this.#noteAll()
     child.on('message', (message: ToPrimary | Pong) => {
-      if (!isPong(message)) hear(worker, message)
+      if (!isPong(message)) this.#hear(worker, message)
     })
-    child.once('exit', (code, signal) => onExit(worker, signal ?? code))
-    listening.promise.then(() => watch(worker)).catch(() => {})
+    child.once('exit', (code, signal) => this.#onExit(worker, signal ?? code))
+    listening.promise.then(() => this.#watch(worker)).catch(() => {})
     return worker
   }
 
-  function watch(worker: Worker): void {
+  #watch(worker: Worker): void {
     const { process: child } = worker
     worker.isListening = true
     const stop = askForPongs(child, () => {
-      log.error({ pid: child.pid }, 'a worker does not answer: it is stopped or hangs, and is ended')
+      this.#log.error({ pid: child.pid }, 'a worker does not answer: it is stopped or hangs, and is ended')
       child.kill('SIGKILL')
     })
     child.once('exit', stop)
   }
 
-  function hear(worker: Worker, message: ToPrimary): void {
+  #hear(worker: Worker, message: ToPrimary): void {
     switch (message.type) {
       case 'listening':
         return worker.listening.resolve({ httpsPort: message.httpsPort, httpPort: message.httpPort })
       case 'failed':
         return worker.listening.reject(new Error(message.message))
       case 'views':
-        return onViews(message.pages)
+        return this.#options.onViews(message.pages)
       case 'attempt':
-        for (const other of workers) if (other !== worker) tell(other, message)
+        for (const other of this.#workers) if (other !== worker) this.#tell(other, message)
         return undefined
       case 'confirmed':
       case 'report':
@@ -130,42 +181,44 @@ export function startWorkers({ config, address, workerFile, log, onViews, onChan
     }
   }
 
-  function onExit(worker: Worker, why: unknown): void {
-    workers.delete(worker)
-    noteAll()
+  #onExit(worker: Worker, why: unknown): void {
+    this.#workers.delete(worker)
+    this.#noteAll()
     worker.questions.end()
     worker.listening.reject(new Error(`a worker ended while it started (${String(why)})`))
-    if (!draining && !worker.isRetired) {
-      log.error({ pid: worker.process.pid, why }, 'a worker died and is replaced')
-      void replace(worker)
+    if (!this.#isDraining && !worker.isRetired) {
+      this.#log.error({ pid: worker.process.pid, why }, 'a worker died and is replaced')
+      void this.#replace(worker)
     }
   }
 
-  async function replace(worker: Worker): Promise<void> {
-    quickDeaths = performance.now() - worker.startedAt > STABLE_AFTER_MS ? 0 : quickDeaths + 1
-    restarts += 1
-    await sleep(stepAt(RESPAWN_MS, quickDeaths))
-    if (draining) return
-    await listenOn(spawn()).catch((error: unknown) => log.error({ err: error }, 'a worker could not be started'))
+  async #replace(worker: Worker): Promise<void> {
+    this.#quickDeaths = performance.now() - worker.startedAt > STABLE_AFTER_MS ? 0 : this.#quickDeaths + 1
+    this.#restarts += 1
+    await sleep(stepAt(RESPAWN_MS, this.#quickDeaths))
+    if (this.#isDraining) return
+    await this.#listenOn(this.#spawn()).catch((error: unknown) =>
+      this.#log.error({ err: error }, 'a worker could not be started'),
+    )
   }
 
-  function listenOn(worker: Worker): Promise<Ports> {
-    tell(worker, { type: 'listen', address, ...ports })
+  #listenOn(worker: Worker): Promise<Ports> {
+    this.#tell(worker, { type: 'listen', address: this.#options.address, ...this.#ports })
     return worker.listening.promise
   }
 
-  function tell(worker: Worker, message: ToWorker): void {
+  #tell(worker: Worker, message: ToWorker): void {
     if (worker.process.connected) worker.process.send(message, () => {})
   }
 
   /** A worker that dies meanwhile answers undefined: it starts again with nothing remembered. */
-  function ask(worker: Worker, make: (id: number) => ToWorker): Promise<ToPrimary | undefined> {
-    return worker.questions.ask((id) => tell(worker, make(id)))
+  #ask(worker: Worker, make: (id: number) => ToWorker): Promise<ToPrimary | undefined> {
+    return worker.questions.ask((id) => this.#tell(worker, make(id)))
   }
 
   /** Those who do not answer in time must not hide those who do. */
-  async function reportOf(worker: Worker, isScrape: boolean): Promise<Counters[]> {
-    const asking = ask(worker, (id) => ({ type: 'report', id, isScrape }))
+  async #reportOf(worker: Worker, isScrape: boolean): Promise<Counters[]> {
+    const asking = this.#ask(worker, (id) => ({ type: 'report', id, isScrape }))
     const answer = await Promise.race([asking, sleep(REPORT_MS, undefined, { ref: false })])
     return answer?.type === 'report' ? [answer.counters] : []
   }
@@ -174,44 +227,15 @@ export function startWorkers({ config, address, workerFile, log, onViews, onChan
    * One slow request must not cost the others on its worker their connections: another worker takes its place, and it
    * ends when they have. The primary still waits for its confirmations; its watchdog ends one that hangs.
    */
-  function retireSlow(): void {
-    for (const worker of workers) {
+  #retireSlow(): void {
+    for (const worker of this.#workers) {
       // One that is still being loaded serves no visitor, and how long that takes is the machine's affair.
-      if (!worker.questions.isWaiting() || !worker.isListening || worker.isRetired || draining) continue
-      log.error({ pid: worker.process.pid }, 'a worker is too slow: it takes no more connections and is replaced')
+      if (!worker.questions.isWaiting() || !worker.isListening || worker.isRetired || this.#isDraining) continue
+      this.#log.error({ pid: worker.process.pid }, 'a worker is too slow: it takes no more connections and is replaced')
       worker.isRetired = true
-      tell(worker, { type: 'drain' })
-      setTimeout(() => worker.process.kill('SIGKILL'), config.drainMs + DRAIN_GRACE_MS).unref()
-      void replace(worker)
+      this.#tell(worker, { type: 'drain' })
+      setTimeout(() => worker.process.kill('SIGKILL'), this.#options.config.drainMs + DRAIN_GRACE_MS).unref()
+      void this.#replace(worker)
     }
-  }
-
-  const first = spawn()
-  const others = Array.from({ length: config.workers - 1 }, spawn)
-  return {
-    async listen() {
-      // The first one may let the system choose ports; the others take the same.
-      ports = await listenOn(first)
-      await Promise.all(others.map(listenOn))
-      return ports
-    },
-    async announce(changes) {
-      const watchdog = setTimeout(retireSlow, CONFIRM_MS)
-      await Promise.all([...workers].map((worker) => ask(worker, (id) => ({ type: 'changed', id, changes }))))
-      clearTimeout(watchdog)
-    },
-    async report({ isScrape }) {
-      return (await Promise.all([...workers].map((worker) => reportOf(worker, isScrape)))).flat()
-    },
-    restarts: () => restarts,
-    async drain(maxMs) {
-      draining = true
-      const ends = [...workers].map(({ process: child }) =>
-        Promise.all([once(child, 'exit'), once(child, 'disconnect')]),
-      )
-      for (const worker of workers) tell(worker, { type: 'drain' })
-      await Promise.race([Promise.all(ends), sleep(maxMs, undefined, { ref: false })])
-      for (const worker of workers) worker.process.kill('SIGKILL')
-    },
   }
 }

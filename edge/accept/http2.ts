@@ -3,7 +3,7 @@ import http2 from 'node:http2'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
-import type { Exchange, HeaderList } from '../context.ts'
+import type { FullExchange, HeaderList } from '../context.ts'
 import { ConnectionExchange, type Connection, type ExchangeHandlers } from './connection.ts'
 import { createHeaderWeight } from './header-weight.ts'
 import { bodyBytesOf } from './body-length.ts'
@@ -206,7 +206,7 @@ interface Http2Context extends Pick<ExchangeHandlers, 'onAnswer'> {
   readonly lists: AnswerLists
 }
 
-class Http2Exchange extends ConnectionExchange implements Exchange {
+class Http2Exchange extends ConnectionExchange implements FullExchange {
   readonly method: string
   readonly target: string
   readonly #stream: http2.ServerHttp2Stream
@@ -237,6 +237,10 @@ class Http2Exchange extends ConnectionExchange implements Exchange {
     if (host === undefined) return authority
     if (authority !== undefined && authority.toLowerCase() !== host.toLowerCase()) return undefined
     return hasTwoHosts(this.#rawHeaders) ? undefined : host
+  }
+
+  get full(): this {
+    return this
   }
 
   get isAnswered(): boolean {

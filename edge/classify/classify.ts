@@ -80,7 +80,7 @@ export function createClassify({ routes, serviceHost, sitesDomain }: ClassifyDep
   return (exchange) => {
     const host = hostOf(exchange.authority)
     if (host === undefined) return BAD_REQUEST
-    exchange.settle(host)
+    exchange.named(host)
     if (!exchange.countRequest()) return refused(429)
     if (exchange.target.length > MAX_TARGET_CHARS) return refused(414)
     if (exchange.target.charCodeAt(0) !== 47 && exchange.target !== '*') return BAD_REQUEST

@@ -7,7 +7,8 @@ import { isPage, type Encoding, type ManifestFile } from '../../shared/manifest.
 import type { Markup, Snippets } from '../context.ts'
 import { extendPolicies } from './csp.ts'
 
-export type HeaderList = [name: string, value: string][]
+/** Names (lower case) with their values, while headers are put together; `HeaderList` is what is sent. */
+export type HeaderPairs = [name: string, value: string][]
 
 export interface DropFacts {
   readonly versionNumber: number
@@ -32,7 +33,7 @@ const FOR_EVER = 'max-age=31536000, immutable'
 /** Hex digits of the content hash in an ETag: 128 bits. */
 const ETAG_CHARS = 32
 
-export function assetHeaders(facts: AssetFacts): HeaderList {
+export function assetHeaders(facts: AssetFacts): HeaderPairs {
   const headers = new Map<string, string>([['content-type', facts.file.type]])
   if (facts.encoding !== 'identity') headers.set('content-encoding', facts.encoding)
   headers.set('cache-control', facts.file.immutable ? FOR_EVER : REVALIDATE)
@@ -66,7 +67,7 @@ const HTML = /^\s*text\/html\s*(?:;|$)/i
 const XHTML = /^\s*application\/xhtml\+xml\s*(?:;|$)/i
 
 /** Redirects of a drop: they may change with the next version, so they are never kept for long. */
-export function redirectHeaders(facts: DropFacts): HeaderList {
+export function redirectHeaders(facts: DropFacts): HeaderPairs {
   return [['cache-control', servicePolicy(facts) ?? REVALIDATE], ...serviceHeaders(facts)]
 }
 
@@ -83,8 +84,8 @@ function servicePolicy({ isProtected, isPreview }: DropFacts): string | undefine
 }
 
 /** What stands on every answer of a drop, whatever `_headers` says. */
-function serviceHeaders({ versionNumber, isProtected, isPreview }: DropFacts): HeaderList {
-  const always: HeaderList = [
+function serviceHeaders({ versionNumber, isProtected, isPreview }: DropFacts): HeaderPairs {
+  const always: HeaderPairs = [
     ['x-content-type-options', 'nosniff'],
     ['strict-transport-security', STRICT_TRANSPORT_SECURITY],
     ['dropway-version', String(versionNumber)],

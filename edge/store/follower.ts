@@ -67,7 +67,7 @@ export interface FollowerDependencies {
 }
 
 export interface Follower {
-  /** Settles when the replica was level with Redis once, or when the first attempt failed. */
+  /** Resolves when the replica was level with Redis once, or when the first attempt failed. */
   readonly firstSync: Promise<void>
   /** True while connected and level. */
   isFollowing(): boolean

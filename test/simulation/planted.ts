@@ -228,7 +228,7 @@ export const mistakes: readonly Mistake[] = [
   mistake(
     'a worker that died is waited for',
     'edge/store/questions.ts',
-    'for (const settle of open.values()) settle(undefined)',
+    'for (const resolve of open.values()) resolve(undefined)',
     '',
   ),
 ]

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { ReceivedRequest } from '../../../shared/received-request.ts'
-import type { Exchange, HeaderList } from '../../context.ts'
+import type { FullExchange, HeaderList } from '../../context.ts'
 import { ConnectionExchange, type Connection, type ExchangeHandlers } from '../connection.ts'
 import { bodyBytesOf } from '../body-length.ts'
 import { readForm } from '../read-form.ts'
@@ -10,7 +10,7 @@ import { PROXIED_IDLE_MS } from '../timeouts.ts'
 import { endAfterAnswer, hasBody } from './close-in-stages.ts'
 import { refuse } from './refuse.ts'
 
-export class NodeExchange extends ConnectionExchange implements Exchange {
+export class NodeExchange extends ConnectionExchange implements FullExchange {
   readonly method: string
   readonly target: string
   readonly #request: IncomingMessage
@@ -43,6 +43,10 @@ export class NodeExchange extends ConnectionExchange implements Exchange {
 
   get authority(): string | undefined {
     return this.#authority
+  }
+
+  get full(): this {
+    return this
   }
 
   get isAnswered(): boolean {

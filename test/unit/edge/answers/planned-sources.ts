@@ -46,7 +46,7 @@ export async function openPlannedSources(): Promise<PlannedSources> {
       }
       if (answer.source === 'relay') {
         const source = await askControl(answer)
-        exchange.relay(200, headers, source)
+        exchange.full?.relay(200, headers, source)
         return source
       }
       const source =
