@@ -121,26 +121,52 @@ function configureTransport(caFile: string | undefined): void {
   defaults.timeout = REQUEST_TIMEOUT_MS
   // The retry schedule is ours. The client's own would sleep for as long as Retry-After says, with the lock in hand.
   defaults.acmeSettings['retryMaxAttempts'] = 0
+  const { response } = acme.axios.interceptors
+  response.clear()
+  response.use(null, onRejected)
   if (caFile !== undefined) defaults.httpsAgent = new Agent({ ca: readFileSync(caFile), keepAlive: false })
 }
 
+interface CaResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly data: unknown
+  /** What acme-client keeps of a request's own `validateStatus`, to make every answer pass through an interceptor. */
+  readonly config: { readonly retryValidateStatus?: ((status: number) => boolean) | null }
+}
+
 /**
- * What a CA refuses, it gives a type to; a CA that is overloaded or limits us says for how long. acme-client would drop
- * both. A refused nonce is its own business.
+ * Takes the place of acme-client's interceptor, which only retries (we do not let it) and throws a TypeError about a missing
+ * answer where there is none, so that no one learns why.
  */
-acme.axios.interceptors.response.use((response) => {
-  const { status, headers } = response
-  const problem = (response.data ?? {}) as Problem
+function onRejected(error: unknown): unknown {
+  const { response } = error as { readonly response?: CaResponse }
+  if (response === undefined) throw noAnswer(error)
+  requireAnswer(response)
+  const isValid = response.config.retryValidateStatus
+  if (isValid && !isValid(response.status)) throw error
+  return response
+}
+
+/** What a CA refuses, it gives a type to; a CA that is overloaded or limits us says for how long. acme-client drops both. */
+function requireAnswer({ status, headers, data }: CaResponse): void {
+  const problem = (data ?? {}) as Problem
+  const kind = kindOf(problem)
   if (status === 429 || status >= 500)
     throw new IssueError('ca_unavailable', problem.detail ?? `status ${status}`, {
-      problem: kindOf(problem),
+      problem: kind,
       retryAfterMs: parseRetryAfter(headers['retry-after'], systemClock.now()),
     })
-  const kind = kindOf(problem)
-  if (status < 400 || kind === undefined || kind === 'badNonce') return response
+  // A refused nonce is acme-client's own business.
+  if (status < 400 || kind === undefined || kind === 'badNonce') return
   // `unauthorized` is about a domain when a challenge failed, and about our account when a request did.
   throw kind === 'unauthorized' ? refusal('ca_refused', problem) : asRefusal(problem)
-})
+}
+
+function noAnswer(cause: unknown): IssueError {
+  const message = `the certificate authority does not answer: ${messageOf(cause)}`
+  return new IssueError('ca_unavailable', message, { cause, hasAnswered: false })
+}
 
 function newClient(directoryUrl: string, account: { key: string; url: string | undefined }): acme.Client {
   const client = new acme.Client({ directoryUrl, accountKey: account.key, accountUrl: account.url, ...BACKOFF })
@@ -158,10 +184,7 @@ async function requireDirectory(url: string): Promise<Directory> {
   try {
     return (await acme.axios.get<Directory>(url)).data
   } catch (error) {
-    if (error instanceof IssueError) throw error
-    throw new IssueError('ca_unavailable', `the certificate authority does not answer: ${messageOf(error)}`, {
-      cause: error,
-    })
+    throw error instanceof IssueError ? error : noAnswer(error)
   }
 }
 
@@ -236,8 +259,7 @@ function reasonOf(problem: Problem): IssueError['reason'] {
 
 function asIssueError(error: unknown): IssueError {
   if (error instanceof IssueError) return error
-  // acme-client answers a connection that broke with a TypeError about the missing response.
-  const isTransport = error instanceof TypeError || (error as { isAxiosError?: boolean }).isAxiosError === true
+  const isTransport = (error as { isAxiosError?: boolean }).isAxiosError === true
   return new IssueError(isTransport ? 'ca_unavailable' : 'ca_refused', messageOf(error), { cause: error })
 }
 

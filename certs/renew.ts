@@ -75,10 +75,11 @@ export interface Issuer {
   tick(): Promise<void>
 }
 
-const ownFailure: Pick<IssueError, 'reason' | 'problem' | 'retryAfterMs'> = {
+const ownFailure: Pick<IssueError, 'reason' | 'problem' | 'retryAfterMs' | 'hasAnswered'> = {
   reason: 'internal',
   problem: undefined,
   retryAfterMs: undefined,
+  hasAnswered: true,
 }
 
 interface Known {
@@ -233,10 +234,10 @@ class CertificateIssuer implements Issuer {
 
   async #fail(name: string, error: unknown): Promise<void> {
     const message = error instanceof Error ? error.message : String(error)
-    const { reason, problem, retryAfterMs } = error instanceof IssueError ? error : ownFailure
+    const { reason, problem, retryAfterMs, hasAnswered } = error instanceof IssueError ? error : ownFailure
     const state = afterFailure(await this.#store.retryState(name), this.#clock.now(), {
       reason,
-      message,
+      message: hasAnswered ? message : '',
       problem,
       retryAfterMs,
     })

@@ -36,6 +36,16 @@ test('a CA that was away for days is asked again within half an hour', () => {
   }
 })
 
+test('a CA that is away blocks no name, however often its owner asks for a new try', () => {
+  let state: RetryState | undefined
+  for (let press = 0; press < 10; press++) {
+    state = afterFailure(state, press, { reason: 'ca_unavailable', message: '' })
+    state = hurried(state, press)
+    expect(state.next_attempt_ms).toBe(press)
+  }
+  expect(state?.failures_ms).toEqual([])
+})
+
 test.each([
   ['an hour', HOUR_MS, HOUR_MS],
   ['a year, which no one waits for', 365 * DAY_MS, 7 * DAY_MS],

@@ -52,6 +52,8 @@ export interface Reader {
 }
 
 const MAX_ANSWERS = 8
+/** More would take long, and show nothing new. */
+const MAX_CHUNKS = 30
 /** Around the pieces, the room of a connection, a TLS record and a kernel's buffer. */
 const SIZES = [0, 1, 1023, 1024, 1025, 8191, 8192, 8193, 16_384, 16_385, 24_577, 65_536, 131_073, 300_000, 524_289]
 export const CONTENT_BYTES = 1_200_000
@@ -75,7 +77,7 @@ export function scheduleOf(seed: number, protocol: Protocol): Schedule {
       lateTurns: random.pick([0, 0, 3, 40]),
       pauseAfter: random.pick([1000, 10_000, 100_000, 1_000_000]),
       pauseTurns: random.below(5),
-      windowBytes: random.pick([500, 2000, 8192, 65_535, 1_000_000]),
+      windowBytes: random.pick([2000, 8192, 65_535, 1_000_000]),
       resetAt: random.chance(0.15) ? random.below(total + 500 * count) : undefined,
       cancels: random.chance(0.15) ? cancelledOf(random, answers) : undefined,
       isAbandoning,
@@ -88,13 +90,14 @@ function answerOf(random: Random, isFlawed: boolean): PlannedAnswer {
   const source = random.pick(['memory', 'file', 'relay', 'stream'] as const)
   const kind = source === 'stream' ? random.pick(['error', 'close', 'short', 'long'] as const) : 'error'
   const at = size === 0 ? 0 : random.below(size)
+  const leastChunk = 1 + Math.floor(size / MAX_CHUNKS)
   const isAnnounced = source === 'relay' ? random.chance(0.5) : true
   return {
     source,
     start: random.below(CONTENT_BYTES - size - 100),
     size,
     isAnnounced,
-    chunks: Array.from({ length: 4 }, () => 1 + random.below(random.pick([300, 20_000, 150_000]))),
+    chunks: Array.from({ length: 4 }, () => leastChunk + random.below(random.pick([300, 20_000, 150_000]))),
     pauses: Array.from({ length: 3 }, () => random.pick([0, 0, 1, 4])),
     // Bytes in memory cannot fail, nor can an empty source be cut.
     flaw: isFlawed && size > 0 && (source === 'relay' || source === 'stream') ? { kind, at } : undefined,
