@@ -14,7 +14,7 @@ import path from 'node:path'
 import tls from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { createCertificateIndex } from '../certs/certificates.ts'
-import { openLocalCa, type LocalCa } from '../certs/local-ca.ts'
+import { openLocalCa, type LocalCa } from '../certs/local/local-ca.ts'
 import { systemClock } from '../shared/clock.ts'
 
 const MANY = 10_000

@@ -15,8 +15,8 @@ import type { FailureReason } from '../shared/certificate-retry.ts'
 import { SECOND_MS, type Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
 import type { Secrets } from '../shared/secrets.ts'
-import type { OrderBudget } from './order-budget.ts'
-import { acquireOrderLock, type OrderLock } from './order-lock.ts'
+import type { OrderBudget } from './orders/order-budget.ts'
+import { acquireOrderLock, type OrderLock } from './orders/order-lock.ts'
 import {
   adviceIntervalMs,
   afterFailure,

@@ -8,7 +8,7 @@ import tls from 'node:tls'
 import { HOUR_MS, SECOND_MS, type Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
 import type { CertificateBundle } from '../shared/certificate-bundle.ts'
-import type { LocalCa } from './local-ca.ts'
+import type { LocalCa } from './local/local-ca.ts'
 
 /** How soon a replaced file is served. */
 const FILE_POLL_MS = 2 * SECOND_MS

@@ -1,8 +1,8 @@
 /** Where certificates of custom domains come from: an ACME CA, or the local CA where none is set. */
 import type { CertificateBundle } from '../shared/certificate-bundle.ts'
 import type { FailureReason } from '../shared/certificate-retry.ts'
-import type { LocalCa } from './local-ca.ts'
-import type { RenewalAdvice } from './renewal-info.ts'
+import type { LocalCa } from './local/local-ca.ts'
+import type { RenewalAdvice } from './orders/renewal-info.ts'
 
 export interface CertificateSource {
   /** `previous` is the certificate that it is to replace. Throws an IssueError that says why not. */

@@ -9,7 +9,7 @@ import { keys, LOG_LENGTH } from '../shared/keys.ts'
 import { pairs } from '../shared/pairs.ts'
 import type { Secrets } from '../shared/secrets.ts'
 import { decodeDomainWish, encodeDomainWish, encodeStreamMessage, type DomainWish } from '../shared/stream.ts'
-import type { OrderLock } from './order-lock.ts'
+import type { OrderLock } from './orders/order-lock.ts'
 
 const PAGE = 1000
 

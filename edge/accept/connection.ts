@@ -2,8 +2,8 @@
 import type { TLSSocket } from 'node:tls'
 import type { CertificateIndex } from '../../certs/certificates.ts'
 import type { Exchange } from '../context.ts'
-import type { VisitorIps } from './address.ts'
-import type { Network, NetworkLimits } from './limits.ts'
+import type { VisitorIps } from './visitors/address.ts'
+import type { Network, NetworkLimits } from './visitors/limits.ts'
 import type { Lane, Outgoing } from './outgoing/outgoing.ts'
 
 export interface ConnectionContext {

@@ -6,7 +6,7 @@ import { normaliseIp } from '../../shared/ip.ts'
 import type { ReceivedRequest } from '../../shared/received-request.ts'
 import { endAfterAnswer, hasBody } from './http1/close-in-stages.ts'
 import { hostOf, splitAbsoluteForm } from './http1/node-exchange.ts'
-import type { NetworkLimits } from './limits.ts'
+import type { NetworkLimits } from './visitors/limits.ts'
 import { CHECK_SLOW_MS, HEADERS_MS, IDLE_MS, MAX_HEADER_BYTES } from './timeouts.ts'
 
 const CHALLENGE_PREFIX = '/.well-known/acme-challenge/'

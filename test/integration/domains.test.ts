@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createAcmeSource } from '../../certs/issue.ts'
+import { createAcmeSource } from '../../certs/orders/issue.ts'
 import { createIssuer, type Issuer } from '../../certs/renew.ts'
 import type { Actor } from '../../control/ground/actor.ts'
 import { createDomains, type Domains } from '../../control/drops/domains/domains.ts'

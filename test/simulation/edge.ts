@@ -1,8 +1,8 @@
 /** A simulated edge: the real follower, replica, parsed copies and confirmations, on a simulated disk and network. */
-import { startFollower, type Follower } from '../../edge/store/follower.ts'
+import { startFollower, type Follower } from '../../edge/store/follow/follower.ts'
 import { forgetChanges } from '../../edge/store/forget.ts'
 import { createQuestions, type Questions } from '../../edge/store/questions.ts'
-import { createReplica, type Change, type Replica } from '../../edge/store/replica.ts'
+import { createReplica, type Change, type Replica } from '../../edge/store/replica/replica.ts'
 import { createRoutes, type Routes } from '../../edge/store/routes.ts'
 import type { ServedRoute } from '../../edge/context.ts'
 import { edgeIdOf } from '../../shared/live-edges.ts'

@@ -15,8 +15,8 @@ const publisher = 'control/ground/events/publisher.ts'
 const publish = 'control/ground/events/publish.ts'
 const rules = 'control/ground/events/history-rules.ts'
 const acknowledgements = 'control/ground/events/acknowledgements.ts'
-const follower = 'edge/store/follower.ts'
-const replica = 'edge/store/replica.ts'
+const follower = 'edge/store/follow/follower.ts'
+const replica = 'edge/store/replica/replica.ts'
 
 export const mistakes: readonly Mistake[] = [
   // The publisher.
@@ -214,7 +214,7 @@ export const mistakes: readonly Mistake[] = [
   mistake('refusals are not kept', replica, '        noteRefusals(storage, served, news)\n', ''),
   mistake(
     'what cannot be read is skipped and acknowledged',
-    'edge/store/read-entries.ts',
+    'edge/store/follow/read-entries.ts',
     'refused.set(refusalKey(refusal), refusal)',
     '',
   ),

@@ -1,7 +1,7 @@
 /** Mistakes that seeds do find, but too seldom to wait for: seeds 6607, 38096, 106600, 754058 and 879303 in their day, or never met. */
 import { expect, test } from 'vitest'
 import { createAcknowledgements } from '../../control/ground/events/acknowledgements.ts'
-import { createReplica, type Entry } from '../../edge/store/replica.ts'
+import { createReplica, type Entry } from '../../edge/store/replica/replica.ts'
 import { encodeEpoch, encodeHistory, revisionFloor } from '../../shared/history.ts'
 import { keys } from '../../shared/keys.ts'
 import { edgeIdOf, encodeEdgeState, liveEdges } from '../../shared/live-edges.ts'

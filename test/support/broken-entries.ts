@@ -2,7 +2,7 @@
  * News for edges, valid and broken: records, manifests, certificates, stream entries and blobs, made from good ones by
  * mutation. The same seed makes the same news.
  */
-import { openLocalCa } from '../../certs/local-ca.ts'
+import { openLocalCa } from '../../certs/local/local-ca.ts'
 import { sealBundle } from '../../shared/certificate-bundle.ts'
 import { systemClock } from '../../shared/clock.ts'
 import { encodeStreamMessage } from '../../shared/stream.ts'

@@ -6,7 +6,7 @@ import { parseSync, Visitor } from 'vite'
 import { expect, test } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-const EDGE_STEPS = ['accept', 'classify', 'gate', 'locate', 'rewrite', 'send']
+const EDGE_STEPS = ['accept', 'gate', 'locate', 'rewrite', 'send']
 
 /** `dropway dev` serves a folder as the edge would: with the same functions, since a second copy would drift. */
 const DECISIONS_FOR_ARCHIVES = [
@@ -259,7 +259,7 @@ test('every service declares what it promises', () => {
 
 /** These speak to parts of Node that have no types, or others. */
 const SPEAK_TO_NODE = [
-  'edge/accept/http2.ts',
+  'edge/accept/http2/http2.ts',
   'edge/accept/outgoing/kernel-counts.ts',
   'edge/accept/raw-socket.ts',
   'edge/accept/outgoing/unsent.ts',

@@ -10,7 +10,7 @@ const FOLDERS = ['edge', 'control', 'shared', 'certs', 'cli']
 
 /** Expressions that are not linear by their form, and why that does not matter. By file and how they begin. */
 const EXCEPTIONS: readonly { readonly file: string; readonly start: string; readonly why: string }[] = [
-  { file: 'certs/local-ca.ts', start: '/^CN=', why: 'the subject of our own certificate' },
+  { file: 'certs/local/local-ca.ts', start: '/^CN=', why: 'the subject of our own certificate' },
   { file: 'shared/password.ts', start: '/=+$/', why: 'base64 that was just made from bytes of a fixed number' },
   { file: 'shared/secret-files.ts', start: '/(?:^|\\/)\\.env', why: 'a path, of 1,024 bytes at most' },
   { file: 'shared/pages/design.ts', start: '/\\/\\*', why: 'our own stylesheet' },

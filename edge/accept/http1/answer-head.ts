@@ -4,7 +4,7 @@
  */
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { HeaderList } from '../../context.ts'
-import type { HttpDate } from '../http-date.ts'
+import type { HttpDate } from '../messages/http-date.ts'
 import { KEEP_ALIVE_MS } from '../timeouts.ts'
 
 export interface AnswerHeads {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { bodyBytesOf } from '../../../edge/accept/body-length.ts'
+import { bodyBytesOf } from '../../../edge/accept/messages/body-length.ts'
 
 const LENGTH = ['content-type', 'text/plain', 'content-length', '12']
 

@@ -12,7 +12,7 @@ import path from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import tls, { type TLSSocket } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { openLocalCa } from '../../../certs/local-ca.ts'
+import { openLocalCa } from '../../../certs/local/local-ca.ts'
 import { systemClock } from '../../../shared/clock.ts'
 
 /** What Node's types do not show. */

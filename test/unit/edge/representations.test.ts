@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Drop, Exchange, Snippets } from '../../../edge/context.ts'
-import { createRepresentations } from '../../../edge/representations.ts'
+import { createRepresentations } from '../../../edge/processes/representations.ts'
 import { headerOf } from '../../../edge/send/representation.ts'
 import { createBlobCache } from '../../../edge/store/blob-cache.ts'
 import type { ManifestFile } from '../../../shared/manifest.ts'

@@ -1,7 +1,7 @@
 /** What the planes tell each other survives the way, whatever it holds; what is of another shape or format is refused. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { fromStored, manifestOf, revisionOf, toStored } from '../../../edge/store/stored-route.ts'
+import { fromStored, manifestOf, revisionOf, toStored } from '../../../edge/store/replica/stored-route.ts'
 import { parseAuthority, parsePreviewHost, previewHost, siteHost, slugProblem } from '../../../shared/hosts.ts'
 import { keys } from '../../../shared/keys.ts'
 import { decodeManifest, MANIFEST_FORMAT } from '../../../shared/manifest.ts'

@@ -2,10 +2,10 @@
  * What stands in Redis, read and found good or refused with a reason. One broken entry costs its own name alone, and is
  * never taken for read: control, which waits for it, learns that it was refused.
  */
-import { decodeRouteRecord } from '../../shared/route-record.ts'
-import type { StreamEntry } from '../../shared/redis-commands.ts'
-import { decodeDomainWish, decodeStreamMessage } from '../../shared/stream.ts'
-import { MAX_NAME_BYTES, refusalKey, type Entry, type Kind, type Refusal } from './replica.ts'
+import { decodeRouteRecord } from '../../../shared/route-record.ts'
+import type { StreamEntry } from '../../../shared/redis-commands.ts'
+import { decodeDomainWish, decodeStreamMessage } from '../../../shared/stream.ts'
+import { MAX_NAME_BYTES, refusalKey, type Entry, type Kind, type Refusal } from '../replica/replica.ts'
 
 export interface Read {
   readonly entries: Entry[]

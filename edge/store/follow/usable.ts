@@ -4,12 +4,12 @@
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import tls from 'node:tls'
-import type { BlobStore } from '../../shared/blobs/blob-store.ts'
-import { openBundle } from '../../shared/certificate-bundle.ts'
-import { decodeManifest, type Manifest } from '../../shared/manifest.ts'
-import type { Secrets } from '../../shared/secrets.ts'
+import type { BlobStore } from '../../../shared/blobs/blob-store.ts'
+import { openBundle } from '../../../shared/certificate-bundle.ts'
+import { decodeManifest, type Manifest } from '../../../shared/manifest.ts'
+import type { Secrets } from '../../../shared/secrets.ts'
 import { firstLine } from './read-entries.ts'
-import type { Entry, Replica } from './replica.ts'
+import type { Entry, Replica } from '../replica/replica.ts'
 
 /** Why an entry cannot be used; undefined: it can. */
 export type ProblemOf = (entry: Entry) => Promise<string | undefined>

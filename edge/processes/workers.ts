@@ -2,15 +2,15 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Log } from '../shared/log.ts'
-import { stepAt, type Steps } from '../shared/steps.ts'
-import type { SeenPage } from './context.ts'
-import { UNSENT_FLAGS } from './accept/outgoing/unsent.ts'
-import type { EdgeConfig } from './config.ts'
-import { askForPongs } from '../shared/watchdog/heartbeat.ts'
+import type { Log } from '../../shared/log.ts'
+import { stepAt, type Steps } from '../../shared/steps.ts'
+import type { SeenPage } from '../context.ts'
+import { UNSENT_FLAGS } from '../accept/outgoing/unsent.ts'
+import type { EdgeConfig } from '../config.ts'
+import { askForPongs } from '../../shared/watchdog/heartbeat.ts'
 import { isPong, type Counters, type Pong, type ToPrimary, type ToWorker } from './messages.ts'
-import { createQuestions, type Questions } from './store/questions.ts'
-import type { Change } from './store/replica.ts'
+import { createQuestions, type Questions } from '../store/questions.ts'
+import type { Change } from '../store/replica/replica.ts'
 
 /** A worker that dies at once must not be started in a tight loop. */
 const RESPAWN_MS: Steps = [0, 100, 500, 2000]

@@ -4,8 +4,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import { SECOND_MS } from '../shared/clock.ts'
-import { keys } from '../shared/keys.ts'
+import { SECOND_MS } from '../../shared/clock.ts'
+import { keys } from '../../shared/keys.ts'
 
 /** How long a name waits when its holder was killed. */
 const DEFAULT_TTL_MS = 15 * SECOND_MS

@@ -17,10 +17,10 @@ import {
 } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import path from 'node:path'
-import { DAY_MS, HOUR_MS, type Clock } from '../shared/clock.ts'
-import { certificateFacts, type CertificateBundle } from '../shared/certificate-bundle.ts'
-import { readIfThere, readOrCreate, replaceFile } from '../shared/whole-files.ts'
-import { renewalDueAt } from './policy.ts'
+import { DAY_MS, HOUR_MS, type Clock } from '../../shared/clock.ts'
+import { certificateFacts, type CertificateBundle } from '../../shared/certificate-bundle.ts'
+import { readIfThere, readOrCreate, replaceFile } from '../../shared/whole-files.ts'
+import { renewalDueAt } from '../policy.ts'
 import { signCertificate } from './x509.ts'
 
 const ROOT_LIFETIME_MS = 3650 * DAY_MS

@@ -1,6 +1,6 @@
 /** Connections of the primary to Redis: they fail fast and never queue, so that an outage is noticed, not waited for. */
 import type { Redis } from 'ioredis'
-import { openRedis } from '../../shared/redis.ts'
+import { openRedis } from '../../../shared/redis.ts'
 
 const COMMAND_TIMEOUT_MS = 2000
 const CONNECT_TIMEOUT_MS = 2000

@@ -1,20 +1,20 @@
 /** Answers that are no file: redirects, and the pages that the edge itself writes. The fixed ones are kept. */
 import { LRUCache } from 'lru-cache'
-import { before } from '../shared/before.ts'
-import { ApiError, errors, RETRY_SECONDS } from '../shared/errors.ts'
-import { isProgramPath } from '../shared/program-paths.ts'
-import { STRICT_TRANSPORT_SECURITY } from '../shared/header-policy.ts'
-import { newId } from '../shared/ids.ts'
-import type { Log } from '../shared/log.ts'
-import type { Challenge } from '../shared/proof-of-work.ts'
-import { reportAddressOf } from '../shared/report-address.ts'
-import { addressOf } from '../shared/settings.ts'
-import type { ClosedPage, Drop, Exchange, HeaderList } from './context.ts'
-import { closedPage, errorPage, missingPage, unlockPage, type PreparedPage } from './gate/pages.ts'
-import { safeNext, type UnlockOutcome } from './gate/unlock.ts'
+import { before } from '../../shared/before.ts'
+import { ApiError, errors, RETRY_SECONDS } from '../../shared/errors.ts'
+import { isProgramPath } from '../../shared/program-paths.ts'
+import { STRICT_TRANSPORT_SECURITY } from '../../shared/header-policy.ts'
+import { newId } from '../../shared/ids.ts'
+import type { Log } from '../../shared/log.ts'
+import type { Challenge } from '../../shared/proof-of-work.ts'
+import { reportAddressOf } from '../../shared/report-address.ts'
+import { addressOf } from '../../shared/settings.ts'
+import type { ClosedPage, Drop, Exchange, HeaderList } from '../context.ts'
+import { closedPage, errorPage, missingPage, unlockPage, type PreparedPage } from '../gate/pages.ts'
+import { safeNext, type UnlockOutcome } from '../gate/unlock.ts'
 import { ICON_PNG } from './icon.ts'
-import { redirectHeaders } from './rewrite/headers.ts'
-import type { ProxyFailure } from './send/proxy.ts'
+import { redirectHeaders } from '../rewrite/headers.ts'
+import type { ProxyFailure } from '../send/proxy.ts'
 
 export interface Answers {
   closed(exchange: Exchange, page: ClosedPage): void
@@ -59,7 +59,7 @@ const ICON_HEADERS: HeaderList = [
   STRICT_TRANSPORT_SECURITY,
 ]
 const EMPTY: HeaderList = ['content-length', '0']
-/** What a program should wait when control is away, or its network sends too much. */
+/** On every answer of the edge itself. */
 const SAFE: HeaderList = ['x-content-type-options', 'nosniff', 'strict-transport-security', STRICT_TRANSPORT_SECURITY]
 
 export interface AnswerSettings {

@@ -5,8 +5,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import { HOUR_MS, type Clock } from '../shared/clock.ts'
-import { keys } from '../shared/keys.ts'
+import { HOUR_MS, type Clock } from '../../shared/clock.ts'
+import { keys } from '../../shared/keys.ts'
 
 export const ORDER_WINDOW_MS = 3 * HOUR_MS
 

@@ -2,8 +2,8 @@
  * What one visitor network may take of this worker. Counted in memory: a limit that asked another process would
  * itself be a way to slow the edge down.
  */
-import type { VisitorLimits } from '../config.ts'
-import { limitKeyOfIp } from '../../shared/ip.ts'
+import type { VisitorLimits } from '../../config.ts'
+import { limitKeyOfIp } from '../../../shared/ip.ts'
 
 /** A network is forgotten when it has been silent for this long and holds no connection. */
 const FORGET_AFTER_MS = 10_000

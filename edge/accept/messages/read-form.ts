@@ -1,6 +1,6 @@
 /** Reads a small body whole. */
 import type { Readable } from 'node:stream'
-import { FORM_MS } from './timeouts.ts'
+import { FORM_MS } from '../timeouts.ts'
 
 export function readForm(
   source: Readable,

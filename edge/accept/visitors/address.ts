@@ -1,5 +1,5 @@
 /** Who a visitor is for limits and logs: the socket's address, unless the peer is a proxy we trust. */
-import { callerIp, isTrusted, normaliseIp, trustedNetworks } from '../../shared/ip.ts'
+import { callerIp, isTrusted, normaliseIp, trustedNetworks } from '../../../shared/ip.ts'
 
 export interface VisitorIps {
   isTrusted(address: string): boolean

@@ -2,11 +2,11 @@
  * This machine's copy of everything the edges are told: written by the primary process alone, read by all workers. It is
  * the only thing that a visitor's request reads routes from.
  */
-import { decodeHistory, encodeHistory, historyOfRevision, type History } from '../../shared/history.ts'
-import { isHostname } from '../../shared/hosts.ts'
-import type { RouteRecord } from '../../shared/route-record.ts'
-import { START_OF_LOG, type StreamMessage } from '../../shared/stream.ts'
-import type { ServedRoute } from '../context.ts'
+import { decodeHistory, encodeHistory, historyOfRevision, type History } from '../../../shared/history.ts'
+import { isHostname } from '../../../shared/hosts.ts'
+import type { RouteRecord } from '../../../shared/route-record.ts'
+import { START_OF_LOG, type StreamMessage } from '../../../shared/stream.ts'
+import type { ServedRoute } from '../../context.ts'
 import { openLmdbStorage, type ReplicaStorage, type Table } from './replica-storage.ts'
 import { fromStored, manifestOf, revisionOf, STORED_FORMAT, toStored } from './stored-route.ts'
 

@@ -1,5 +1,5 @@
 /** How many bytes follow the head of an answer. */
-import type { HeaderList } from '../context.ts'
+import type { HeaderList } from '../../context.ts'
 
 /** Undefined: as many as come, since the head names no length (RFC 9110 §8.6). */
 export function bodyBytesOf(method: string, status: number, headers: HeaderList): number | undefined {

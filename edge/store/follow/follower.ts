@@ -22,20 +22,20 @@
  * have been the blob store. Where it is found in a snapshot, and something that was acknowledged may have stood between
  * it and what is held here, the name is answered with 503 (`completeSnapshot`): a password may be among what was missed.
  */
-import { MAX_HOST_CHARS } from '../../shared/limits.ts'
-import { CHALLENGE_LIFETIME_MS } from '../../shared/challenges.ts'
-import { decodeHistory, encodeHistory, historyOfRevision, relationOf, type History } from '../../shared/history.ts'
-import { EDGE_HEARTBEAT_MS, EDGE_TTL_MS, keys } from '../../shared/keys.ts'
-import { encodeEdgeState } from '../../shared/live-edges.ts'
-import type { Log } from '../../shared/log.ts'
-import { pairs } from '../../shared/pairs.ts'
-import type { RedisConnection } from '../../shared/redis-commands.ts'
-import { lifeOf } from '../../shared/redis-life.ts'
-import { compareStreamIds, nextStreamId, START_OF_LOG } from '../../shared/stream.ts'
-import type { Timers } from '../../shared/timers.ts'
+import { MAX_HOST_CHARS } from '../../../shared/limits.ts'
+import { CHALLENGE_LIFETIME_MS } from '../../../shared/challenges.ts'
+import { decodeHistory, encodeHistory, historyOfRevision, relationOf, type History } from '../../../shared/history.ts'
+import { EDGE_HEARTBEAT_MS, EDGE_TTL_MS, keys } from '../../../shared/keys.ts'
+import { encodeEdgeState } from '../../../shared/live-edges.ts'
+import type { Log } from '../../../shared/log.ts'
+import { pairs } from '../../../shared/pairs.ts'
+import type { RedisConnection } from '../../../shared/redis-commands.ts'
+import { lifeOf } from '../../../shared/redis-life.ts'
+import { compareStreamIds, nextStreamId, START_OF_LOG } from '../../../shared/stream.ts'
+import type { Timers } from '../../../shared/timers.ts'
 import { isAbout, readLog, readSnapshot, type Read } from './read-entries.ts'
 import { BLOCK_MS } from './redis.ts'
-import { refusalKey, type Change, type Entry, type Refusal, type Replica } from './replica.ts'
+import { refusalKey, type Change, type Entry, type Refusal, type Replica } from '../replica/replica.ts'
 import type { ProblemOf } from './usable.ts'
 
 /** One round trip's worth of log; a slow edge must not hold a huge reply in memory. */

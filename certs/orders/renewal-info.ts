@@ -1,8 +1,8 @@
 /** ACME Renewal Information (RFC 9773): how a certificate is named in the question, and what the answer says. */
 import { X509Certificate } from 'node:crypto'
 import { z } from 'zod'
-import { SECOND_MS } from '../shared/clock.ts'
-import type { RenewalWindow } from './policy.ts'
+import { SECOND_MS } from '../../shared/clock.ts'
+import type { RenewalWindow } from '../policy.ts'
 
 /** What the CA says about the renewal of one certificate. */
 export interface RenewalAdvice {

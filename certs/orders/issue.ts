@@ -8,13 +8,13 @@ import { readFileSync } from 'node:fs'
 import { Agent } from 'node:https'
 import acme from 'acme-client'
 import type { Redis } from 'ioredis'
-import type { CertificateBundle } from '../shared/certificate-bundle.ts'
-import { announceChallenge, withdrawChallenge } from '../shared/challenges.ts'
-import { SECOND_MS, systemClock, type Clock } from '../shared/clock.ts'
-import type { Secrets } from '../shared/secrets.ts'
+import type { CertificateBundle } from '../../shared/certificate-bundle.ts'
+import { announceChallenge, withdrawChallenge } from '../../shared/challenges.ts'
+import { SECOND_MS, systemClock, type Clock } from '../../shared/clock.ts'
+import type { Secrets } from '../../shared/secrets.ts'
 import { forgetRegistration, openAccount } from './account.ts'
 import { parseRetryAfter, renewalId, renewalInfoSchema, type RenewalAdvice } from './renewal-info.ts'
-import { IssueError, type CertificateSource } from './source.ts'
+import { IssueError, type CertificateSource } from '../source.ts'
 
 const REQUEST_TIMEOUT_MS = 15 * SECOND_MS
 /** How the CA's word is awaited: from 250 ms apart to 4 s apart, about a minute in all. */

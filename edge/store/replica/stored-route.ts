@@ -6,8 +6,8 @@
  * A visit needs one hash of them all, and only that is turned into text. The host is the key. Records are validated
  * before they come here.
  */
-import { ROUTE_RECORD_FORMAT, siteStates, type RouteRecord, type SiteRoute } from '../../shared/route-record.ts'
-import type { ServedRoute, ServedSite } from '../context.ts'
+import { ROUTE_RECORD_FORMAT, siteStates, type RouteRecord, type SiteRoute } from '../../../shared/route-record.ts'
+import type { ServedRoute, ServedSite } from '../../context.ts'
 
 /** Changes with the contract or with the layout; a file of another format is filled anew from the snapshot. */
 export const STORED_FORMAT = `${ROUTE_RECORD_FORMAT}.2`

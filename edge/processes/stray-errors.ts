@@ -3,9 +3,9 @@
  * belongs to, and the process goes on.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { before } from '../shared/before.ts'
-import type { Log } from '../shared/log.ts'
-import type { Arrival } from './context.ts'
+import { before } from '../../shared/before.ts'
+import type { Log } from '../../shared/log.ts'
+import type { Arrival } from '../context.ts'
 
 const arrivals = new AsyncLocalStorage<Arrival>()
 

@@ -2,12 +2,12 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Counter, Gauge, Registry } from 'prom-client'
-import type { CertificateCounts } from '../certs/counters.ts'
+import type { CertificateCounts } from '../../certs/counters.ts'
 import type { DelayMeter } from './delay-meter.ts'
 import type { Counters } from './messages.ts'
-import type { Follower } from './store/follower.ts'
-import type { Replica } from './store/replica.ts'
-import type { ViewLedger } from './store/view-ledger.ts'
+import type { Follower } from '../store/follow/follower.ts'
+import type { Replica } from '../store/replica/replica.ts'
+import type { ViewLedger } from '../store/view-ledger.ts'
 import type { Workers } from './workers.ts'
 
 export interface MetricsDependencies {

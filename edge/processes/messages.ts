@@ -1,7 +1,7 @@
 /** What the primary and its workers say to each other. */
-import type { SeenPage } from './context.ts'
-import type { UnlockAttempt } from './gate/unlock.ts'
-import type { Change } from './store/replica.ts'
+import type { SeenPage } from '../context.ts'
+import type { UnlockAttempt } from '../gate/unlock.ts'
+import type { Change } from '../store/replica/replica.ts'
 
 export type ToWorker =
   /** Ports: 0 lets the system choose (first worker only). */
