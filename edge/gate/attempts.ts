@@ -17,7 +17,7 @@ interface Window {
   readonly endsAt: number
 }
 
-/** Of an attempt. */
+/** What an attempt has used of a limit. */
 export interface Usage {
   /** How many times the limit is used with this attempt: above 1 it is beyond the limit. */
   readonly used: number

@@ -10,7 +10,7 @@ import { compilePattern } from '../../shared/path-pattern.ts'
 import { createPatternSet } from '../../shared/pattern-set.ts'
 import type { CompiledHeaders, HeaderSet } from '../context.ts'
 
-/** Of one version; with MAX_CUSTOM_HEADER_BYTES each, 2 MB. */
+/** Combinations that are kept of one version; with MAX_CUSTOM_HEADER_BYTES each, 2 MB. */
 const MAX_KEPT_SETS = 64
 
 /** 96 bits of a hash. */

@@ -38,7 +38,7 @@ export type ToPrimary =
   | { readonly type: 'attempt'; readonly attempt: UnlockAttempt }
   | { readonly type: 'report'; readonly id: number; readonly counters: Counters }
 
-/** Of one worker, since it started; gauges are of the moment. */
+/** What one worker has counted since it started; gauges are of the moment. */
 export interface Counters {
   readonly requests: Readonly<Record<string, number>>
   readonly refusedConnections: number

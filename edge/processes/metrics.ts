@@ -16,7 +16,7 @@ export interface MetricsDependencies {
   readonly ledger: Pick<ViewLedger, 'pending'>
   readonly replica: Pick<Replica, 'snapshotEpoch' | 'refusals'>
   readonly certificates: { read(): CertificateCounts }
-  /** Of the primary. */
+  /** The primary's own. */
   readonly delay: DelayMeter
 }
 
@@ -132,7 +132,7 @@ function collect(
   gauge('views_pending', 'Page views not yet in Redis.', ledger.pending())
 }
 
-/** Of each process: an average over them would hide the one that all visitors wait for. */
+/** Each process by itself: an average over them would hide the one that all visitors wait for. */
 function collectDelays(registry: Registry, process: string, delay: ReturnType<DelayMeter['read']>): void {
   const gauge = (name: string): Gauge =>
     (registry.getSingleMetric(name) as Gauge | undefined) ??

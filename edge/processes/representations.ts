@@ -24,12 +24,12 @@ import { headerOf, type Representation } from '../send/representation.ts'
 const MAX_PREPARED_BYTES = 32_000_000
 /** What an entry costs besides its texts: four lists, a source, the cache's own books. */
 const PREPARED_OVERHEAD_BYTES = 1000
-/** Of all headers of an answer. Common clients and proxies take no more; HTTP/2 would end the stream without a word. */
+/** All headers of an answer together. Common clients and proxies take no more; HTTP/2 would end the stream without a word. */
 const MAX_ANSWER_HEADER_BYTES = 49_152
 /** Pages are built per settings, so compression happens here and not at publish; a low level, once. */
 const LIVE_BROTLI_QUALITY = 5
 const LIVE_GZIP_LEVEL = 6
-/** Of the variant made at publish with more effort: what comes out here is not larger than this, by experience. */
+/** What comes out here is by experience no larger than this share of the variant that was made at publish with more effort. */
 const LIVE_SIZE_FACTOR = 4 / 3
 
 const brotli = promisify(zlib.brotliCompress)

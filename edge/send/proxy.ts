@@ -53,7 +53,7 @@ const SILENCE_MS = 600_000
 const CHECK_MS = 4000
 /** Then control has this long to say that it lives: together less than the ten seconds that a person waits for a page. */
 const ALIVE_MS = 4500
-/** Of a body, per check: the slowest line in use carries ten times as much. */
+/** What arrives of a body between two checks at least: the slowest line in use carries ten times as much. */
 const MIN_BODY_BYTES = 4096
 /** In a row. */
 const MAX_SLOW_CHECKS = 3

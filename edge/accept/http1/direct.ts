@@ -50,7 +50,7 @@ export class DirectConnection {
   #isLast = false
   /** An answer that leaves piece by piece. */
   #answer: PiecemealAnswer | undefined
-  /** Of the request before: mostly the same again, and no service. */
+  /** The host of the request before, which is not the service's. The next request mostly names it again. */
   #host = ''
 
   constructor(socket: TLSSocket, connection: Connection, context: DirectContext) {

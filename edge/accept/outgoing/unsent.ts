@@ -15,7 +15,7 @@ export const UNSENT_FLAGS: readonly string[] = ['--experimental-ffi'].filter((fl
   process.allowedNodeEnvironmentFlags.has(flag),
 )
 
-/** Of each connection that the listening `server` accepts: they inherit it. Where Node cannot, the kernel's own bound stays. */
+/** Bounds each connection that the listening `server` accepts: they inherit it. Where Node cannot, the kernel's own bound stays. */
 export function limitUnsent(server: net.Server): void {
   const { fd } = (server as unknown as { _handle: { fd: number } })._handle
   const bytes = Buffer.from(Int32Array.of(MAX_UNSENT_BYTES).buffer)

@@ -48,7 +48,7 @@ const RECONNECT_MS = 250
 const EXAMINE_MS = 1000
 const TRY_AGAIN_MS = 5000
 const TRY_AGAIN_AT_ONCE = 100
-/** Of one batch; the others are counted. */
+/** Refusals of one batch that are logged by name; the others are counted. */
 const MAX_LOGGED_REFUSALS = 20
 
 export interface FollowerDependencies {

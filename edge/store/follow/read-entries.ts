@@ -70,7 +70,7 @@ function readEntry(kind: Kind, name: string, value: string): Entry {
   return { kind, name, record }
 }
 
-/** Of a record whose rest cannot be read: every format has it. */
+/** The revision of a record whose rest cannot be read: every format has it. */
 function revisionIn(value = ''): number | undefined {
   try {
     const { revision } = JSON.parse(value) as { revision?: unknown }

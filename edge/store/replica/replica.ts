@@ -54,7 +54,7 @@ export interface Refusal {
   readonly kind: string
   readonly name: string
   readonly reason: string
-  /** Of a record, where that much could be read. */
+  /** The record's revision, where that much could be read. */
   readonly revision?: number | undefined
 }
 

@@ -16,7 +16,7 @@ const LENGTH_BYTES = 4
 const NUMBER_BYTES = 4
 const HASH_BYTES = 32
 const VERSION_BYTES = NUMBER_BYTES + HASH_BYTES
-/** Of a live manifest that is none of the retained ones: versions count from 1. */
+/** The number of a live manifest that is none of the retained ones: versions count from 1. */
 const NO_NUMBER = 0
 
 type Version = SiteRoute['versions'][number]
