@@ -1,7 +1,7 @@
 /** Answers that are no file: redirects, and the pages that the edge itself writes. The fixed ones are kept. */
 import { LRUCache } from 'lru-cache'
 import { before } from '../shared/before.ts'
-import { ApiError, errors, RETRY_SECONDS } from '../shared/errors.ts'
+import { errors, RETRY_SECONDS, type ApiError } from '../shared/errors.ts'
 import { isProgramPath } from '../shared/program-paths.ts'
 import { STRICT_TRANSPORT_SECURITY } from '../shared/header-policy.ts'
 import { newId } from '../shared/ids.ts'
@@ -145,7 +145,7 @@ function isProgram(target: string): boolean {
 function apiError(status: number, id = newId('err')): ApiError {
   switch (status) {
     case 408:
-      return new ApiError(408, 'invalid_request', 'The request did not arrive in time. Try again.')
+      return errors.requestTooSlow()
     case 414:
       return errors.addressTooLong()
     case 421:
@@ -156,10 +156,7 @@ function apiError(status: number, id = newId('err')): ApiError {
       return errors.internal(id)
     default:
       if (status < 500) return errors.invalidRequest('The request is malformed.')
-      return new ApiError(status, 'unavailable', 'The service does not answer just now. Try again shortly.', {
-        fields: { id },
-        headers: { 'retry-after': String(RETRY_SECONDS) },
-      })
+      return errors.noAnswer(status, id)
   }
 }
 

@@ -22,7 +22,7 @@ export class ApiError extends Error {
     status: number,
     code: string,
     detail: string,
-    extra: { fields?: Record<string, unknown>; headers?: Record<string, string> } = {},
+    extra: { fields?: Readonly<Record<string, unknown>>; headers?: Readonly<Record<string, string>> } = {},
   ) {
     super(detail.length <= MAX_DETAIL_CHARS ? detail : `${detail.slice(0, MAX_DETAIL_CHARS - 1)}…`)
     this.status = status
@@ -34,7 +34,26 @@ export class ApiError extends Error {
   toBody(): Record<string, unknown> {
     return { error: this.code, detail: this.message, ...this.fields }
   }
+
+  /** The same error in other words. */
+  saying(detail: string): ApiError {
+    return new ApiError(this.status, this.code, detail, { fields: this.fields, headers: this.headers })
+  }
 }
+
+/** What else can be in the way of a change. Each has its row in the page of error codes, like all codes of this file. */
+export type ConflictCode =
+  | 'already_member'
+  | 'already_sent'
+  | 'domain_taken'
+  | 'email_taken'
+  | 'expired'
+  | 'not_confirmed'
+  | 'organisation_has_members'
+  | 'owner_not_verified'
+  | 'owner_role'
+  | 'paused'
+  | 'personal_organisation'
 
 export const errors = {
   invalidRequest: (detail: string) => new ApiError(400, 'invalid_request', detail),
@@ -117,7 +136,7 @@ export const errors = {
       'slug_reserved',
       `The address "${slug}" has two hyphens where international names and previews have them. Choose another, or use one hyphen.`,
     ),
-  conflict: (code: string, detail: string) => new ApiError(409, code, detail),
+  conflict: (code: ConflictCode, detail: string) => new ApiError(409, code, detail),
   subscriptionExists: (portalUrl: string) =>
     new ApiError(409, 'subscription_exists', 'There is already a subscription. Change it in the billing portal.', {
       fields: { portal_url: portalUrl },
@@ -136,6 +155,16 @@ export const errors = {
       'upload_too_large',
       `The upload is larger than ${capBytes / 1_000_000} MB. Make it smaller, or publish it from an account with a plan that allows more.`,
     ),
+  bodyTooLarge: (maxBytes: number) =>
+    new ApiError(413, 'upload_too_large', `The body is larger than ${maxBytes} bytes.`),
+  fieldsTooLarge: (maxBytes: number) =>
+    new ApiError(
+      413,
+      'upload_too_large',
+      `The text fields of the form are larger than ${maxBytes / 1_000_000} MB. Send content as files, many files as one .zip.`,
+    ),
+  bodyTooSlow: () => new ApiError(408, 'timeout', 'The body arrived too slowly, or stopped. Send it again.'),
+  requestTooSlow: () => new ApiError(408, 'invalid_request', 'The request did not arrive in time. Try again.'),
   addressTooLong: () =>
     new ApiError(414, 'address_too_long', 'The address of this request is too long. Send less in its query.'),
   misdirected: () =>
@@ -153,6 +182,19 @@ export const errors = {
       'Many wrong passwords were tried here lately, perhaps by someone else. Your browser has to do a small calculation before the next try.',
       { fields: { ...challenge }, headers: { 'retry-after': '1' } },
     ),
+  /** As proofRequired, for a publish without an account that looks automated. */
+  publishProofRequired: (challenge: { challenge: string; bits: number } | undefined) =>
+    new ApiError(
+      403,
+      'proof_required',
+      'Find a nonce so that sha256("<challenge>:<nonce>") starts with that many zero bits, and send the text in the header dropway-proof.',
+      { fields: { ...challenge } },
+    ),
+  paymentsNotConfigured: (detail: string) => new ApiError(503, 'payments_not_configured', detail),
+  paymentsUnavailable: () =>
+    new ApiError(503, 'payments_unavailable', 'The payment processor does not answer. Try again in a moment.', {
+      headers: { 'retry-after': '10' },
+    }),
   internal: (id: string) =>
     new ApiError(500, 'internal', 'Something failed on our side. Try again; if it stays, quote this id.', {
       fields: { id },
@@ -167,4 +209,13 @@ export const errors = {
     ),
   unavailable: (detail: string) =>
     new ApiError(503, 'unavailable', detail, { headers: { 'retry-after': String(RETRY_SECONDS) } }),
+  /** The edge has no answer from control: `status` is 502, 503 or 504. */
+  noAnswer: (status: number, id: string) =>
+    new ApiError(status, 'unavailable', 'The service does not answer just now. Try again shortly.', {
+      fields: { id },
+      headers: { 'retry-after': String(RETRY_SECONDS) },
+    }),
+  /** An error that another thread or the service has made, made again here. */
+  relayed: ({ status, code, detail }: { readonly status: number; readonly code: string; readonly detail: string }) =>
+    new ApiError(status, code, detail),
 }

@@ -2,7 +2,7 @@
 import type { Inspection } from '../trust/phishing.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HOUR_MS, type Clock } from '../../../shared/clock.ts'
-import { ApiError, errors } from '../../../shared/errors.ts'
+import { errors } from '../../../shared/errors.ts'
 import { siteHost } from '../../../shared/hosts.ts'
 import { limitKeyOfIp } from '../../../shared/ip.ts'
 import { plans, type PlanName } from '../../../shared/plans.ts'
@@ -143,13 +143,7 @@ export function createAnonymous({
     if (verdict === 'wait') await sleep(waitMs)
     if (verdict === 'reject')
       throw errors.contentRejected('This looks like an automated submission. Sign in to publish.')
-    if (verdict === 'prove')
-      throw new ApiError(
-        403,
-        'proof_required',
-        'Find a nonce so that sha256("<challenge>:<nonce>") starts with that many zero bits, and send the text in the header dropway-proof.',
-        { fields: { ...challenge } },
-      )
+    if (verdict === 'prove') throw errors.publishProofRequired(challenge)
   }
 
   async function requireHarmless(publisher: Publisher, prepared: PreparedVersion): Promise<Inspection> {

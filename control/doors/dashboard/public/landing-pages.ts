@@ -1,5 +1,5 @@
 /** `/` and anonymous publishing. */
-import { ApiError, errors } from '../../../../shared/errors.ts'
+import { errors, type ApiError } from '../../../../shared/errors.ts'
 import { html } from '../../../../shared/pages/html.ts'
 import { json, seeOther } from '../../../ground/http/reply.ts'
 import type { Reply, Request, Route } from '../../../ground/http/route.ts'
@@ -154,11 +154,8 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
 /** Only a script can prove that it is not a flood. */
 function withoutScript(problem: ApiError): ApiError {
   return problem.code === 'proof_required'
-    ? new ApiError(
-        problem.status,
-        problem.code,
+    ? problem.saying(
         'We could not tell you from a robot. Wait a second and publish again, turn on JavaScript, or sign up.',
-        { headers: problem.headers },
       )
     : problem
 }

@@ -95,9 +95,10 @@ export async function receivePublishForm(
   }
 }
 
-function sayingUnread({ status, code, message, fields, headers }: ApiError): ApiError {
-  const words = `${message} What you typed was too much to bring back here: go back in your browser to find it.`
-  return new ApiError(status, code, words, { fields, headers })
+function sayingUnread(error: ApiError): ApiError {
+  return error.saying(
+    `${error.message} What you typed was too much to bring back here: go back in your browser to find it.`,
+  )
 }
 
 /** What the publisher says that pasted text is; undefined leaves it to the guess. */

@@ -215,7 +215,7 @@ function settle(task: Task, reply: JobReply): void {
     case 'result':
       return task.resolve(reply.result)
     case 'refused':
-      return task.reject(new ApiError(reply.status, reply.code, reply.detail))
+      return task.reject(errors.relayed(reply))
     case 'failed':
       return task.reject(new JobFailed(reply.message))
     default:

@@ -236,8 +236,7 @@ function pathsOf(manifest: Manifest): string[] {
 /** The files after the edit. Pure. A lone page or document stays one, whatever its name. */
 export function editedContent(manifest: Manifest | undefined, { put, remove }: QuickEdit): QuickContent {
   const files = new Map<string, QuickBytes>(uploadedFiles(manifest))
-  for (const path of remove)
-    if (!files.delete(path)) throw new ApiError(404, 'not_found', `There is no file "${path}" in the live version.`)
+  for (const path of remove) if (!files.delete(path)) throw errors.noSuchFile(path, [...files.keys()])
   for (const { path, bytes } of put) files.set(path, bytes)
   if (files.size === 0) throw errors.invalidRequest('No file would be left. Delete the drop instead.')
   const [[only, bytes]] = [...files] as [[string, QuickBytes]]

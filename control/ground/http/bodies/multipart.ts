@@ -97,8 +97,7 @@ function checkName(name: string | undefined): void {
 }
 
 function tooManyFields(): ApiError {
-  const detail = `The text fields of the form are larger than ${MAX_FIELDS_BYTES / 1_000_000} MB. Send content as files, many files as one .zip.`
-  return new ApiError(413, 'upload_too_large', detail)
+  return errors.fieldsTooLarge(MAX_FIELDS_BYTES)
 }
 
 function malformed(error: unknown): ApiError {
