@@ -90,9 +90,9 @@ export interface Facts {
   readonly edges: number | undefined
   readonly database: boolean
   readonly waitingChanges: number | undefined
-  /** Of custom domains. */
+  /** Certificates of custom domains that end soon. */
   readonly endingCertificates: number | undefined
-  /** Of the service's own name, as its edges show it. They may be out of reach from here, and well. */
+  /** The certificate of the service's own name, as edges show it; no answer when control cannot reach an edge itself. */
   readonly ownCertificateLeftMs: number | undefined
   readonly lateRecipients: number | undefined
 }

@@ -237,7 +237,6 @@ const blobs: Check = async ({ blobStore }) => {
   }
 }
 
-/** What is asked for from outside, where it is set at all. */
 /** Mails ask to be answered when a drop was taken down or an account was changed: someone has to read that. */
 const answers: Check = ({ smtpUrl, mailFrom, contact }) => {
   if (contact !== undefined) return [ok('answers to mails', `go to ${contact}`)]

@@ -5,7 +5,7 @@
 import type { Readable } from 'node:stream'
 import type { Request } from '../../../ground/http/route.ts'
 
-/** Of all files of a form together. The rest of the body is cut off with the answer. */
+/** The files of a form are read past up to this size together; the answer cuts off the rest of the body. */
 const MAX_SKIPPED_BYTES = 10_000_000
 /** A longer text is published like any other, but a refusal does not bring it back. */
 export const MAX_RETURNED_BYTES = 1_000_000

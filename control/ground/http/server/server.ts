@@ -55,7 +55,7 @@ export interface HttpServerOptions {
   errorPage?(request: Request, error: ApiError): Promise<Reply> | Reply
 }
 
-/** Of requests under way: more than edges send of one network, less than would take all of Postgres or the memory. */
+/** Requests under way: more than edges send from one network, fewer than would take all of Postgres or the memory. */
 const REQUEST_SHARES: ShareLimits = {
   places: 512,
   placesPerCaller: 128,

@@ -53,7 +53,7 @@ export interface PipedChild extends ChildProcess {
   stderr: Readable
 }
 
-/** Of a child that runs or has run; throws for a program that could not be started. */
+/** The number of a process that runs or has run; throws for a program that could not be started. */
 export function pidOf({ pid, spawnfile }: ChildProcess): number {
   if (pid === undefined) throw new Error(`${spawnfile} could not be started`)
   return pid
