@@ -118,29 +118,14 @@ export function createDeviceGrants({
         interval_seconds: POLL_INTERVAL_SECONDS,
         ...decideGrant({ scope: form.get('scope') ?? undefined, resource: form.get('resource') ?? undefined }, baseUrl),
       })
-      const shown = formatUserCode(userCode)
-      return {
-        device_code: deviceCode,
-        user_code: shown,
-        verification_uri: `${baseUrl}${DEVICE_PAGE}`,
-        verification_uri_complete: `${baseUrl}${DEVICE_PAGE}?user_code=${shown}`,
-        expires_in: LIFETIME_MS / 1000,
-        interval: POLL_INTERVAL_SECONDS,
-      }
+      return authorizationOf(deviceCode, userCode, `${baseUrl}${DEVICE_PAGE}`)
     },
 
     async find(actor, typed) {
       await countGuess(actor)
       const code = normalUserCode(typed)
       const found = await undecided(sql, typed)
-      if (code === undefined || !found) return undefined
-      return {
-        userCode: formatUserCode(code),
-        clientName: found.client_name,
-        scopes: found.scopes,
-        askedFrom: found.asked_from,
-        askedAt: found.created_at,
-      }
+      return code === undefined || !found ? undefined : requestOf(code, found)
     },
 
     async decide(actor, typed, decision) {
@@ -186,5 +171,27 @@ export function createDeviceGrants({
         'The device code was used before. Everything that came from it has been revoked.',
       )
     },
+  }
+}
+
+function authorizationOf(deviceCode: string, userCode: string, page: string): DeviceAuthorization {
+  const shown = formatUserCode(userCode)
+  return {
+    device_code: deviceCode,
+    user_code: shown,
+    verification_uri: page,
+    verification_uri_complete: `${page}?user_code=${shown}`,
+    expires_in: LIFETIME_MS / 1000,
+    interval: POLL_INTERVAL_SECONDS,
+  }
+}
+
+function requestOf(userCode: string, row: queries.DeviceCodeRow): DeviceRequest {
+  return {
+    userCode: formatUserCode(userCode),
+    clientName: row.client_name,
+    scopes: row.scopes,
+    askedFrom: row.asked_from,
+    askedAt: row.created_at,
   }
 }

@@ -110,18 +110,7 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
         throw new UntrustedRequest('The address to return to is not registered for this client.')
       const state = query.get('state') ?? undefined
       try {
-        requireSingle(query)
-        requireParameters(query, ['response_type'])
-        if (query.get('response_type') !== 'code')
-          throw new OAuthError('unsupported_response_type', 'Use response_type=code.')
-        const challenge = query.get('code_challenge') ?? ''
-        if (query.get('code_challenge_method') !== 'S256' || !challengePattern.test(challenge))
-          throw new OAuthError('invalid_request', 'PKCE with code_challenge_method=S256 is required.')
-        const grant = decideGrant(
-          { scope: query.get('scope') ?? undefined, resource: query.get('resource') ?? undefined },
-          baseUrl,
-        )
-        return { request: { client, redirectUri, state, challenge, ...grant } }
+        return { request: { client, redirectUri, state, ...wishOf(query, baseUrl) } }
       } catch (error) {
         if (error instanceof OAuthError) return { error, clientId: client.id, redirectUri, state }
         throw error
@@ -216,6 +205,19 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
       await clients.sweep()
     },
   }
+}
+
+/** What an authorization request asks for; throws what its client has to hear. */
+function wishOf(query: URLSearchParams, baseUrl: string) {
+  requireSingle(query)
+  requireParameters(query, ['response_type'])
+  if (query.get('response_type') !== 'code')
+    throw new OAuthError('unsupported_response_type', 'Use response_type=code.')
+  const challenge = query.get('code_challenge') ?? ''
+  if (query.get('code_challenge_method') !== 'S256' || !challengePattern.test(challenge))
+    throw new OAuthError('invalid_request', 'PKCE with code_challenge_method=S256 is required.')
+  const asked = { scope: query.get('scope') ?? undefined, resource: query.get('resource') ?? undefined }
+  return { challenge, ...decideGrant(asked, baseUrl) }
 }
 
 /**

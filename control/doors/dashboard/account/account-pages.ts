@@ -6,7 +6,8 @@ import { readAuditLog } from '../../../people/audit/audit.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
 import { flashOf } from '../frame/flash.ts'
-import type { AccountRequest, Handlers } from '../frame/handlers.ts'
+import type { AccountRequest } from '../frame/callers.ts'
+import type { Handlers } from '../frame/handlers.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import {
   accountPage,

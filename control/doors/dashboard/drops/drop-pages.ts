@@ -8,15 +8,9 @@ import { plans } from '../../../../shared/plans.ts'
 import { json, noContent, seeOther } from '../../../ground/http/reply.ts'
 import type { PathParams, Route } from '../../../ground/http/route.ts'
 import { flashOf } from '../frame/flash.ts'
-import {
-  problemText,
-  isFragment,
-  orShow,
-  type AccountRequest,
-  type Answer,
-  type FormOptions,
-  type Handlers,
-} from '../frame/handlers.ts'
+import { isFragment, type AccountRequest } from '../frame/callers.ts'
+import { problemText, orShow, type Handlers } from '../frame/handlers.ts'
+import type { Answer, FormOptions } from '../frame/returned-forms.ts'
 import { findTemplateFill } from '../templates/queries.ts'
 import { dailyViewsOf, findTakedownReason } from './queries.ts'
 import { createOwnPublishing } from '../publish/own-drops.ts'

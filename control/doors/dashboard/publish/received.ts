@@ -4,7 +4,7 @@ import { ApiError } from '../../../../shared/errors.ts'
 import { filenameOfText } from '../../../../shared/pasted-text.ts'
 import { fileKindOf, uploadKindOf, type GivenFile, type UploadTerms } from '../../../../shared/upload-kind.ts'
 import type { Part, Request } from '../../../ground/http/route.ts'
-import { isFragment } from '../frame/handlers.ts'
+import { isFragment } from '../frame/callers.ts'
 import { createSkip, MAX_RETURNED_BYTES, TEXT_FIELD, UnreadRest } from '../frame/typed-fields.ts'
 import type {
   Intake,

@@ -5,7 +5,8 @@
 import { HOUR_MS } from '../../../../shared/clock.ts'
 import { cookie } from '../../../ground/http/reply.ts'
 import type { Reply, Request } from '../../../ground/http/route.ts'
-import { pathAndQueryOf, safeNext, type Handlers, type PageRequest } from '../frame/handlers.ts'
+import type { PageRequest } from '../frame/callers.ts'
+import { pathAndQueryOf, safeNext, type Handlers } from '../frame/handlers.ts'
 import { verifyFirstPage } from './sign-in-view.ts'
 
 const COOKIE = '__Host-dropway-waiting'
