@@ -17,7 +17,7 @@ import { asPartOf } from './current-request.ts'
 import { toApiError } from './failure.ts'
 import { createHeldBodies } from '../bodies/held-bodies.ts'
 import { isOurHost } from './host-check.ts'
-import { allowedMethods } from './patterns.ts'
+import { createAllowedMethods } from './patterns.ts'
 import { json } from '../reply.ts'
 import { IncomingRequest, type Surroundings } from './request.ts'
 import type { Reply, Request, Route } from '../route.ts'
@@ -76,6 +76,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const shares = createShares(options.shares ?? REQUEST_SHARES)
   // Caps on bodies are the routes' business: they depend on the plan.
   const server = new Server({ auto_close: false, max_body_length: Number.MAX_SAFE_INTEGER })
+  const allowedAt = createAllowedMethods(options.routes)
   let closing = false
 
   function serve(pattern: string, handle: Handle, worksWithoutDatabase = false) {
@@ -111,7 +112,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     )
   server.any(
     '/*',
-    serve('/', (request) => unknownPath(options, request)),
+    serve('/', (request) => unknownPath(options, allowedAt(request.path), request)),
   )
 
   return {
@@ -228,8 +229,7 @@ async function explain(options: HttpServerOptions, request: Request | undefined,
   return json(problem.status, problem.toBody(), problem.headers)
 }
 
-function unknownPath(options: HttpServerOptions, request: Request): Promise<Reply> | Reply {
-  const allowed = allowedMethods(options.routes, request.path)
+function unknownPath(options: HttpServerOptions, allowed: readonly string[], request: Request): Promise<Reply> | Reply {
   if (allowed.length > 0) throw errors.methodNotAllowed(allowed.join(', '))
   if (options.notFound && !isProgramPath(request.path)) return options.notFound(request)
   throw errors.notFound('address')
