@@ -7,7 +7,7 @@
  * holds all threads at once. A caller for whom nothing has happened for some seconds is told to come back.
  */
 import { Worker } from 'node:worker_threads'
-import { ApiError, errors } from '../../../../shared/errors.ts'
+import { errors, type ApiError } from '../../../../shared/errors.ts'
 import { createShareQueue } from './share-queue.ts'
 
 export interface PoolOptions {
