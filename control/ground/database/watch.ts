@@ -36,7 +36,7 @@ export function createDatabaseWatch({ url, log }: { url: string; log: Log }): Da
     const answered = sql`select 1`.then(() => true)
     answered.catch(() => {})
     const late = sleep(PING_MS, false, { ref: false })
-    // Answered while this process itself was busy counts: the answer is read before the last turn ends.
+    // An answer that came while this process was busy counts: it is read before the last turn ends.
     if (await Promise.race([answered, late.then(() => sleep(0, false))])) return
     if (!(await Promise.race([answered, sleep(10, false)]))) throw new Error(`Postgres is silent for ${PING_MS} ms`)
   }

@@ -31,7 +31,7 @@ import type { RenderedMail } from './templates.ts'
 
 /** Each sender holds a database connection, and the mail's row with it, while it sends. */
 const DEFAULT_SENDERS = 2
-/** Their event keys keep a second mail away; no event comes back after so long. */
+/** Settled mails are kept this long, because their event keys keep a second mail for the same event away. */
 const KEEP_SETTLED_MS = 400 * DAY_MS
 /** For retries, and for news lost while the connection to Postgres was down. */
 const POLL_INTERVAL_MS = 5000

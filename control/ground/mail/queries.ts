@@ -11,7 +11,7 @@ export interface MailRow {
   readonly createdAt: Date
 }
 
-/** A second mail for the same event is silently none. */
+/** Writes a mail, unless there is one for the same event already. */
 export async function insertMail(
   sql: Sql,
   mail: { id: string; eventKey: string; recipient: string; template: string; sealed: string; now: Date },
@@ -58,7 +58,7 @@ export async function deleteSettledMails(sql: Sql, before: Date): Promise<void> 
   await sql`delete from mails where coalesce(sent_at, failed_at) < ${before}`
 }
 
-/** Sent, failed or waiting: their reader is gone. */
+/** Deletes every mail to these addresses, sent, failed or waiting: their reader is gone. */
 export async function deleteMailsTo(sql: Sql, recipients: readonly string[]): Promise<void> {
   await sql`delete from mails where lower(recipient) = any(${recipients as string[]})`
 }

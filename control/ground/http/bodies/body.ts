@@ -74,7 +74,7 @@ function hasBody({ headers }: ServerRequest): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
-/** `hold` hears of every chunk that is kept, and may refuse it. */
+/** Reads a body whole, up to `maxBytes`; `hold` hears of every chunk that is kept, and may refuse it. */
 export async function readWhole(
   body: Readable,
   declared: string | undefined,

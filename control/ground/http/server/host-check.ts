@@ -6,7 +6,7 @@ import { isIP } from 'node:net'
 import { isLoopback } from '../../../../shared/ip.ts'
 import { parseAuthority } from '../../../../shared/hosts.ts'
 
-/** Answered under every name: edges and monitors know a control by its address in their network. They tell nothing. */
+/** Paths that answer under every name: edges and monitors know a control by its address. They tell nothing about anyone. */
 const ANY_NAME: ReadonlySet<string> = new Set(['/healthz', '/metrics'])
 
 export function isOurHost(

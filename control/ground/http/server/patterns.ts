@@ -2,7 +2,7 @@
 import { Router } from '../../uws/router.ts'
 import type { Route } from '../route.ts'
 
-/** Matches as the web server does, and finds nothing for a path that is unknown. */
+/** Answers with the methods of every route that matches a path, as the web server matches; none for an unknown path. */
 export function createAllowedMethods(
   routes: readonly Pick<Route, 'method' | 'path'>[],
 ): (path: string) => readonly string[] {

@@ -25,7 +25,7 @@ export interface KeepRunningOptions {
   readonly name: string
   start(): Promise<Running>
   readonly report: Report
-  /** Called after each start and each end. */
+  /** Called after each start and each end of the process. */
   onChange(): void
   /** How a pause before a restart is made; it ends early when the signal is aborted. */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<unknown>
