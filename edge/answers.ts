@@ -39,7 +39,7 @@ export interface Answers {
 
 interface Lock {
   readonly work: Challenge | undefined
-  readonly form?: Buffer
+  readonly form?: URLSearchParams
   readonly outcome?: Exclude<UnlockOutcome, { kind: 'unlocked' }>
 }
 
@@ -95,7 +95,7 @@ export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Ans
       send(exchange, page, [...(status === 405 ? ALLOW : []), ...(drop ? versionOf(drop) : [])])
     },
     locked(exchange, drop, { form, outcome, work }) {
-      const next = form === undefined ? exchange.target : new URLSearchParams(form.toString()).get('next')
+      const next = form === undefined ? exchange.target : form.get('next')
       const retryAfterSeconds = outcome?.kind === 'limited' ? outcome.retryAfterSeconds : undefined
       const about = { baseUrl, host: exchange.host, next: safeNext(next), work }
       send(exchange, unlockPage({ ...about, problem: outcome?.kind, retryAfterSeconds }), versionOf(drop))

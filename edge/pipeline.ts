@@ -7,6 +7,8 @@
  * A hot request runs through without a promise or a function made for it: only what really is not there yet is awaited.
  */
 import type { Clock } from '../shared/clock.ts'
+import { isEncoded } from '../shared/content-coding.ts'
+import { parseForm } from '../shared/form.ts'
 import { newId } from '../shared/ids.ts'
 import type { Log } from '../shared/log.ts'
 import { REPORT_PATH } from '../shared/report-address.ts'
@@ -40,7 +42,7 @@ export interface PipelineDependencies {
 type Done = void | Promise<void>
 
 /** The unlock form holds a password and a path. */
-const MAX_FORM_BYTES = 8192
+const MAX_UNLOCK_BYTES = 8192
 const MAX_REPORTED = 1000
 
 export function createPipeline(dependencies: PipelineDependencies): (exchange: Exchange) => void {
@@ -122,8 +124,11 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
   }
 
   async function attemptUnlock(exchange: Exchange, drop: Drop): Promise<void> {
-    const form = await exchange.readForm(MAX_FORM_BYTES)
-    if (form === undefined) return answers.error(exchange, 413, { drop })
+    if (isEncoded(exchange.header('content-encoding'))) return answers.error(exchange, 415, { drop })
+    const body = await exchange.readForm(MAX_UNLOCK_BYTES)
+    if (body === undefined) return answers.error(exchange, 413, { drop })
+    const form = parseForm(body.toString())
+    if (form === undefined) return answers.error(exchange, 400, { drop })
     const outcome = await unlock.attempt(drop.route, exchange, form)
     if (outcome.kind === 'unlocked') return answers.unlocked(exchange, drop, outcome)
     return answers.locked(exchange, drop, { form, outcome, work: outcome.work })

@@ -69,6 +69,8 @@ export const errors = {
     ),
   missingIndex: (detail = 'The bundle has no index.html at its root. Add one, or upload the folder that holds it.') =>
     new ApiError(400, 'missing_index', detail),
+  tooManyFields: (most: number) =>
+    new ApiError(400, 'invalid_request', `The form has more than ${most} fields. Send only those that it asks for.`),
   tooManyFiles: (most: number) => new ApiError(400, 'invalid_request', `A bundle holds at most ${most} files.`),
   archiveRejected: (detail: string) => new ApiError(400, 'archive_rejected', detail),
   /** `blocked`: path and what it looks like, of each. */
@@ -141,6 +143,14 @@ export const errors = {
   misdirected: () =>
     new ApiError(421, 'misdirected_request', 'This connection was opened for another host. Open a new one.'),
   unsupportedMediaType: (expected: string) => new ApiError(400, 'invalid_request', `Send the body as ${expected}.`),
+  /** RFC 9110 §8.4 and §15.5.16. */
+  unsupportedEncoding: () =>
+    new ApiError(
+      415,
+      'unsupported_encoding',
+      'The body is compressed (Content-Encoding). Send it as it is; files in it may be compressed, as in a .zip.',
+      { headers: { 'accept-encoding': 'identity' } },
+    ),
   rateLimited: (retryAfterSeconds: number, detail = 'Too many requests. Wait, then try again.') =>
     new ApiError(429, 'rate_limited', detail, {
       headers: { 'retry-after': String(Math.max(1, Math.ceil(retryAfterSeconds))) },

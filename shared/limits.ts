@@ -8,6 +8,8 @@ export const MAX_PATH_DEPTH = 32
 export const MAX_PATH_BYTES = 1024
 /** JSON bodies are settings, not content. */
 export const MAX_JSON_BYTES = 1_000_000
+/** Forms that carry text: a page to be previewed, a filled-in template, what waits for its writer to sign in. */
+export const MAX_TEXT_FORM_BYTES = 1_000_000
 /** The list of a bundle of MAX_BUNDLE_FILES files: path, hash and size of each. */
 export const MAX_FILE_LIST_BYTES = 8_000_000
 export const MAX_NAME_CHARS = 120

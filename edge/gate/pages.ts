@@ -206,6 +206,7 @@ const ERROR_TEXTS: ReadonlyMap<number, ErrorText> = new Map<number, ErrorText>([
   [408, ['That took too long', 'The request did not arrive in time. Check your connection and try again.']],
   [413, ['That is too much', 'The request is larger than this address accepts.']],
   [414, ['That address is too long', 'Shorten the link and try again.']],
+  [415, ['That cannot be read', 'The request is compressed. Send it as it is.']],
   [421, ['Wrong address', 'This connection was opened for another address. Reload the page.']],
   [
     429,

@@ -56,8 +56,8 @@ export interface Unlock {
   isUnlocked(route: ServedSite, cookieHeader: string | undefined): boolean
   /** What a visitor has to solve before a guess, so that the page does so while the password is typed. */
   workFor(route: ServedSite, arrival: Arrival): Challenge | undefined
-  /** `body`: the form as posted, urlencoded `password`, `next` and, where it was asked for, `proof`. */
-  attempt(route: ServedSite, arrival: Arrival, body: Buffer): Promise<UnlockOutcome>
+  /** `form`: `password`, `next` and, where it was asked for, `proof`. */
+  attempt(route: ServedSite, arrival: Arrival, form: URLSearchParams): Promise<UnlockOutcome>
   /** Counts what another worker was asked. */
   hear(attempt: UnlockAttempt): void
 }
@@ -133,8 +133,7 @@ export function createUnlock({ secrets, proofOfWork, clock, tell }: UnlockDepend
 
     workFor: (route, arrival) => (route.password === null ? undefined : workFor(route, keysOf(route, arrival))),
 
-    async attempt(route, arrival, body) {
-      const form = new URLSearchParams(body.toString())
+    async attempt(route, arrival, form) {
       const location = safeNext(form.get('next'))
       if (route.password === null) return { kind: 'unlocked', setCookie: clearedCookie(), location }
       const keys = keysOf(route, arrival)

@@ -30,6 +30,51 @@ test('JSON bodies: parsed, or refused with the code that says why', async () => 
   }
 })
 
+test('forms: a few fields, or refused before anything is made of them', async () => {
+  const echo: Route = {
+    method: 'POST',
+    path: '/api/v1/form',
+    handle: async (request) => json(200, [...(await request.form())]),
+  }
+  const { url } = await startServer([echo])
+  const post = async (body: string): Promise<[number, unknown]> => {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const answer = await fetch(`${url}/api/v1/form`, { method: 'POST', body, headers })
+    const read = (await answer.json()) as { error?: string }
+    return [answer.status, read.error ?? read]
+  }
+  expect(await post('a=1&b=%C3%BC+x&a')).toEqual([
+    200,
+    [
+      ['a', '1'],
+      ['b', 'ü x'],
+      ['a', ''],
+    ],
+  ])
+  expect(await post('a&'.repeat(499_000))).toEqual([413, 'upload_too_large'])
+  expect(await post('a&'.repeat(30_000))).toEqual([400, 'invalid_request'])
+  expect(await post('a=1&'.repeat(65))).toEqual([400, 'invalid_request'])
+  expect((await post('a=1&'.repeat(64)))[0]).toBe(200)
+  expect(await post(`a=${'b'.repeat(64_000)}`)).toEqual([413, 'upload_too_large'])
+})
+
+test.each(['gzip', 'br', 'deflate', 'zstd', 'x', 'gzip, identity', 'identity, gzip'])(
+  'a body with Content-Encoding %s is refused',
+  async (coding) => {
+    const { url } = await startServer([jsonEcho])
+    const headers = { 'content-type': 'application/json', 'content-encoding': coding }
+    const answer = await fetch(`${url}/api/v1/echo`, { method: 'POST', body: '{}', headers })
+    expect(answer.status).toBe(415)
+    expect(await answer.json()).toMatchObject({ error: 'unsupported_encoding' })
+  },
+)
+
+test.each(['identity', 'Identity', ''])('Content-Encoding %j says nothing', async (coding) => {
+  const { url } = await startServer([jsonEcho])
+  const headers = { 'content-type': 'application/json', 'content-encoding': coding }
+  expect((await fetch(`${url}/api/v1/echo`, { method: 'POST', body: '{}', headers })).status).toBe(200)
+})
+
 test('a body that is not UTF-8, and a chunked one over the cap, are refused', async () => {
   const { url } = await startServer([jsonEcho])
   const headers = { 'content-type': 'application/json' }

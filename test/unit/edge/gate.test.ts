@@ -79,7 +79,7 @@ function desk(key = 'k'.repeat(32)): Desk {
     told,
     time,
     arrival,
-    try: (route, fields, ip) => unlock.attempt(route, arrival(ip), Buffer.from(new URLSearchParams(fields).toString())),
+    try: (route, fields, ip) => unlock.attempt(route, arrival(ip), new URLSearchParams(fields)),
   }
 }
 

@@ -27,7 +27,7 @@ function delegated(request: Request): Request {
     header: (name) => request.header(name),
     cookie: (name) => request.cookie(name),
     json: (maxBytes) => request.json(maxBytes),
-    form: () => request.form(),
+    form: (maxBytes) => request.form(maxBytes),
     text: (maxBytes) => request.text(maxBytes),
     bytes: (maxBytes) => request.bytes(maxBytes),
     stream: () => request.stream(),

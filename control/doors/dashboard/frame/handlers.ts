@@ -10,6 +10,7 @@
  * 5. It is done.
  */
 import { ApiError, errors } from '../../../../shared/errors.ts'
+import { MAX_TEXT_FORM_BYTES } from '../../../../shared/limits.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import { json, seeOther } from '../../../ground/http/reply.ts'
 import { paramsOf, type PathParams, type Reply, type Request, type Route } from '../../../ground/http/route.ts'
@@ -50,6 +51,8 @@ export interface FormOptions {
   /** Fields of the form that the page takes from its query. */
   readonly keeps?: readonly string[]
   readonly names?: FieldNames
+  /** A page or a filled-in template comes with it, so it may be longer than other forms. */
+  readonly carriesText?: boolean
 }
 
 export interface AccountFormOptions extends FormOptions {
@@ -232,7 +235,7 @@ export function createHandlers(
     form: FormOptions,
     act: (asked: FormRequest) => Promise<Answer> | Answer,
   ): Promise<Reply> {
-    const sent = await request.form()
+    const sent = await request.form(form.carriesText ? MAX_TEXT_FORM_BYTES : undefined)
     const standing = csrf.standing(request, sent)
     if (standing === 'foreign') csrf.requireCsrf(request, sent)
     const first = await read(request)

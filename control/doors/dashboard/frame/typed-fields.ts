@@ -3,6 +3,8 @@
  * fields may follow them, up to a bound: a sender who is refused cannot keep us reading.
  */
 import type { Readable } from 'node:stream'
+import { ApiError, errors } from '../../../../shared/errors.ts'
+import { MAX_FORM_BYTES, MAX_FORM_PAIRS } from '../../../../shared/form.ts'
 import type { Request } from '../../../ground/http/route.ts'
 
 /** Of all files of a form together. The rest of the body is cut off with the answer. */
@@ -26,13 +28,21 @@ export function createSkip(): (stream: Readable) => Promise<void> {
   }
 }
 
+/** A form with files has no more fields than one without, and they are no longer; the page in it has its own bound. */
+export function addField(sent: URLSearchParams, { name, value }: { name: string; value: string }): void {
+  if (sent.size >= MAX_FORM_PAIRS) throw errors.tooManyFields(MAX_FORM_PAIRS)
+  if (name !== TEXT_FIELD && name.length + value.length > MAX_FORM_BYTES)
+    throw new ApiError(413, 'upload_too_large', `A field of the form is larger than ${MAX_FORM_BYTES} bytes.`)
+  sent.append(name, value)
+}
+
 /** Collects the fields of a form in `sent`. False when there was more than is read. */
 export async function readTyped(request: Pick<Request, 'multipart'>, sent: URLSearchParams): Promise<boolean> {
   const skip = createSkip()
   const take = { contentField: TEXT_FIELD }
   try {
     await request.multipart(async (part) => {
-      if (part.kind === 'field') sent.append(part.name, part.value)
+      if (part.kind === 'field') addField(sent, part)
       else if (part.kind === 'content') sent.append(part.name, await readText(part.stream))
       else await skip(part.stream)
     }, take)

@@ -5,7 +5,7 @@ import { filenameOfText } from '../../../../shared/pasted-text.ts'
 import { fileKindOf, uploadKindOf, type GivenFile, type UploadTerms } from '../../../../shared/upload-kind.ts'
 import type { Part, Request } from '../../../ground/http/route.ts'
 import { isFragment } from '../frame/handlers.ts'
-import { createSkip, MAX_RETURNED_BYTES, TEXT_FIELD, UnreadRest } from '../frame/typed-fields.ts'
+import { addField, createSkip, MAX_RETURNED_BYTES, TEXT_FIELD, UnreadRest } from '../frame/typed-fields.ts'
 import type {
   Intake,
   PreparedVersion,
@@ -53,7 +53,7 @@ export async function receivePublishForm(
   const reader: FormReader = {
     onField(name, value) {
       if (name === 'paths') files.expect(value)
-      else fields.append(name, value)
+      else addField(fields, { name, value })
     },
     async onFile(part, intake) {
       // A file input that was left alone arrives as a part without a name.

@@ -64,7 +64,7 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
         ? seeOther(safeNext(next, '/sites'))
         : views.signInPage(viewer, { next, email: request.query.get('email') ?? '' })
     }),
-    form('/signin', { on: '/signin', keeps: ['next', 'email'] }, async ({ request, form: sent }) => {
+    form('/signin', { on: '/signin', keeps: ['next', 'email'], carriesText: true }, async ({ request, form: sent }) => {
       const proof = sent.get('proof') ?? undefined
       const input = { email: sent.get('email') ?? '', password: sent.get('password') ?? '', proof }
       const signedIn = await accounts.signIn(input, accounts.circumstancesOf(request))

@@ -85,7 +85,7 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
         values: fill?.template === template.name ? fill.fields : template.sample,
       })
     }),
-    handlers.form('/templates/:name', { on: '/templates/:name', keeps: ['site'] }, (asked) => {
+    handlers.form('/templates/:name', { on: '/templates/:name', keeps: ['site'], carriesText: true }, (asked) => {
       const template = requireTemplate(asked.params)
       const missing = template.fields.find(
         (field) => field.required && (asked.form.get(field.name) ?? '').trim() === '',
@@ -94,7 +94,7 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
       return asked.actor ? publishOwned(asked.actor, template, asked.form) : publishAnonymous(asked, template)
     }),
     { method: 'GET', path: SAMPLE_PATH, handle: (request) => sample(requireTemplate(paramsOf(SAMPLE_PATH, request))) },
-    handlers.form('/templates/:name/preview', { on: '/templates/:name' }, ({ params, form }) => {
+    handlers.form('/templates/:name/preview', { on: '/templates/:name', carriesText: true }, ({ params, form }) => {
       const template = requireTemplate(params)
       return sandboxed('still', template.render(readValues(template, form)))
     }),

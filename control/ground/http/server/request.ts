@@ -3,6 +3,7 @@ import type { BlockList } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Request as ServerRequest, Response as ServerResponse } from 'hyper-express'
 import { errors } from '../../../../shared/errors.ts'
+import { MAX_FORM_BYTES, MAX_FORM_PAIRS, parseForm, parseQuery } from '../../../../shared/form.ts'
 import { callerIp, limitKeyOfIp } from '../../../../shared/ip.ts'
 import { MAX_JSON_BYTES } from '../../../../shared/limits.ts'
 import { bodyStream, CallerLeft, readWhole, type Pace } from '../bodies/body.ts'
@@ -44,7 +45,7 @@ export class IncomingRequest implements Request {
   }
 
   get query(): URLSearchParams {
-    return (this.#query ??= new URLSearchParams(this.#request.path_query))
+    return (this.#query ??= parseQuery(this.#request.path_query))
   }
 
   header(name: string): string | undefined {
@@ -81,12 +82,14 @@ export class IncomingRequest implements Request {
     }
   }
 
-  async form(): Promise<URLSearchParams> {
+  async form(maxBytes = MAX_FORM_BYTES): Promise<URLSearchParams> {
     const type = this.header('content-type') ?? ''
     if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type)) {
       throw errors.unsupportedMediaType('application/x-www-form-urlencoded')
     }
-    return new URLSearchParams(await this.text(MAX_JSON_BYTES))
+    const form = parseForm(await this.text(maxBytes))
+    if (!form) throw errors.tooManyFields(MAX_FORM_PAIRS)
+    return form
   }
 
   async text(maxBytes: number): Promise<string> {

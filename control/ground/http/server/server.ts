@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Server, type Request as ServerRequest, type Response as ServerResponse } from 'hyper-express'
 import type { Clock } from '../../../../shared/clock.ts'
+import { isEncoded } from '../../../../shared/content-coding.ts'
 import { errors, type ApiError } from '../../../../shared/errors.ts'
 import { trustedNetworks } from '../../../../shared/ip.ts'
 import { isProgramPath } from '../../../../shared/program-paths.ts'
@@ -188,6 +189,7 @@ async function answer(
     const request = new IncomingRequest(serverRequest, response, surroundings, pattern)
     stay.request = request
     const { network } = request
+    if (isEncoded(request.header('content-encoding'))) throw errors.unsupportedEncoding()
     await enter(shares, network, stay)
     if (response.completed) return undefined
     if (!options.guard || worksWithoutDatabase) return await handle(request)
