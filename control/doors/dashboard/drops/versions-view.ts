@@ -5,7 +5,7 @@ import type { Comparison, PastVersion } from '../../../drops/sites/versions/vers
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { reportList } from './publish-view.ts'
 import { sitePage } from './drop-frame.ts'
-import { diffLines, type DiffLine } from './text-diff.ts'
+import { diffLines, type DiffLine } from '../../../drops/publishing/comparison/text-diff.ts'
 import { bytesInWords } from '../../../../shared/sizes.ts'
 import { countInWords, spoken, timeAgo } from '../parts/words.ts'
 

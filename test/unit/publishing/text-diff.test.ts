@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { diffLines } from '../../../control/doors/dashboard/drops/text-diff.ts'
+import { diffLines } from '../../../control/drops/publishing/comparison/text-diff.ts'
 
 const signs = { same: ' ', added: '+', removed: '-' } as const
 const drawn = (before: string, after: string): string[] =>
