@@ -40,7 +40,7 @@ function versions(onRefine?: () => void) {
     audit: async () => {},
     publishing: {
       readManifest: notAskedFor,
-      readBlob: notAskedFor,
+      compareTexts: notAskedFor,
       async refine(manifestHash) {
         asked.push(manifestHash)
         onRefine?.()

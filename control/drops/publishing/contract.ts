@@ -4,6 +4,7 @@
  */
 import type { Readable } from 'node:stream'
 import type { Manifest } from '../../../shared/manifest.ts'
+import type { TextChange, TextPair } from './comparison/compare-texts.ts'
 
 export interface Warning {
   readonly code: string
@@ -93,6 +94,8 @@ export interface Publishing {
   checkPath(path: string): void
   readManifest(hash: string): Promise<Manifest>
   readBlob(hash: string): Promise<Buffer>
+  /** What changed in texts, by the hashes of both, in a thread and within a budget. `orgId`: who shares the threads. */
+  compareTexts(orgId: string, pairs: readonly TextPair[]): Promise<readonly TextChange[]>
   /** Streamed zip: `<slug>/<path>` with the bytes as uploaded, and the metadata as JSON. */
   exportZip(sites: AsyncIterable<{ slug: string; manifest: Manifest; metadata: unknown }>): Readable
   /** Removes blobs that nothing references, and half-written files, older than the grace period; returns how many blobs. */

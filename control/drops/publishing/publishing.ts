@@ -50,6 +50,7 @@ export function createPublishing(options: PublishingOptions): Publishing {
     checkPath,
     readManifest: manifests.read,
     readBlob: (hash) => blobs.read(hash),
+    compareTexts: (orgId, pairs) => threads.compare(orgId, pairs),
     exportZip: (sites) => exportZip(blobs, sites),
     collectGarbage: (limits) => collectGarbage({ blobs, scratchDir, ...limits }),
     close: () => threads.close(),

@@ -2,6 +2,7 @@
 import type { BlobStoreLocation } from '../../../../shared/blobs/open.ts'
 import type { Analysis, AnalysisRequest } from '../analysis/analyse.ts'
 import type { ArchiveEntry } from '../archive/gate.ts'
+import type { TextPair } from '../comparison/compare-texts.ts'
 import type { ReportInput } from '../analysis/report.ts'
 import type { RuleFiles } from '../manifest/site-rules.ts'
 
@@ -21,6 +22,8 @@ export type ContentJob =
   | { readonly kind: 'extract'; readonly archive: string; readonly entries: readonly ArchiveEntry[] }
   /** Reads and parses the rule files of a site. */
   | { readonly kind: 'rules'; readonly files: RuleFiles }
+  /** What changed in texts from one version to another. */
+  | { readonly kind: 'compare'; readonly pairs: readonly TextPair[] }
   /** Looks at the links of a site for no longer than the budget. */
   | { readonly kind: 'report'; readonly input: ReportInput; readonly budgetMs: number }
 

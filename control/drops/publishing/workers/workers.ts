@@ -5,6 +5,7 @@ import type { BlobStoreLocation } from '../../../../shared/blobs/open.ts'
 import { errors, type ApiError } from '../../../../shared/errors.ts'
 import type { AnalysisRequest } from '../analysis/analyse.ts'
 import type { ArchiveEntry } from '../archive/gate.ts'
+import type { TextChange, TextPair } from '../comparison/compare-texts.ts'
 import type { RenderedPage } from '../markdown/markdown.ts'
 import { quotePath } from '../../../../shared/quoted-path.ts'
 import { CUT_REPORT, type LinkReport, type ReportInput } from '../analysis/report.ts'
@@ -29,6 +30,8 @@ const RULES_TIMEOUT_MS = 15_000
 /** Four thousand honest pages take a tenth of it. The report then says that it was cut, and the publish stands. */
 const REPORT_BUDGET_MS = 4000
 const REPORT_TIMEOUT_MS = 15_000
+/** Eight texts at their budgets take a tenth of it. */
+const COMPARE_TIMEOUT_MS = 5000
 /** No caller waits in silence: one without a thread by now is asked to come back. */
 const MAX_WAIT_MS = 6000
 /** Each caller has one of them, so that a hostile document holds up its own sender. */
@@ -65,6 +68,8 @@ export interface PublishingWorkers {
    * left, whose jobs then do not begin any more.
    */
   forUpload(owner: string, signal?: AbortSignal): UploadWorkers
+  /** What changed in texts; where that takes too long, the change says so. */
+  compare(owner: string, pairs: readonly TextPair[]): Promise<readonly TextChange[]>
   /** Like `analyse`, in one thread of low priority that no caller waits for. */
   refine(files: readonly AnalysisRequest[]): Promise<AnalyseResult>
   close(): Promise<void>
@@ -153,6 +158,14 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
 
   return {
     forUpload,
+    compare: (owner, pairs) =>
+      content
+        .run<readonly TextChange[]>({ kind: 'compare', pairs }, { timeoutMs: COMPARE_TIMEOUT_MS, owner })
+        .catch((error: unknown) => {
+          if (error instanceof JobTimeout || error instanceof JobCrashed)
+            return pairs.map(({ path }) => ({ path, shown: undefined }))
+          throw error
+        }),
     refine: (files) =>
       background.run<AnalyseResult>({ kind: 'analyse', files }, { timeoutMs: REFINE_TIMEOUT_MS, owner: 'refine' }),
     close: async () =>

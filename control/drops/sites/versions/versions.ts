@@ -16,6 +16,7 @@ import type { Actor } from '../../../ground/actor.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
 import { inOrder, transaction, type Pool, type Sql } from '../../../ground/database/sql.ts'
 import type { Events } from '../../../ground/events/publish.ts'
+import type { TextChange, TextPair } from '../../publishing/comparison/compare-texts.ts'
 import type { PreparedVersion, Publishing } from '../../publishing/contract.ts'
 import { preparePassword, writePassword, type WantedPassword } from '../protection.ts'
 import * as queries from '../queries.ts'
@@ -39,7 +40,7 @@ interface VersionsDependencies {
   events: Pick<Events, 'propagate'>
   refreshRoutes: RefreshRoutes
   audit: Audit
-  publishing: Pick<Publishing, 'readManifest' | 'readBlob' | 'refine'>
+  publishing: Pick<Publishing, 'readManifest' | 'compareTexts' | 'refine'>
   sites: Pick<Sites, 'add' | 'lockOrganisation' | 'lockOwn' | 'requireOwn'>
   config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>
 }
@@ -369,28 +370,6 @@ export function createVersions({
     return version
   }
 
-  async function changedTexts(
-    from: Manifest | undefined,
-    to: Manifest,
-    paths: readonly string[],
-  ): Promise<Comparison['texts']> {
-    const [before, after] = [new Map(from?.files), new Map(to.files)]
-    const readable = paths.filter(
-      (path) =>
-        TEXT_PATH.test(path) &&
-        Math.max(before.get(path)?.size ?? Infinity, after.get(path)?.size ?? Infinity) <= MAX_TEXT_BYTES,
-    )
-    const read = async (files: typeof before, path: string): Promise<string> => {
-      const hash = files.get(path)?.hash
-      return hash === undefined ? '' : (await publishing.readBlob(hash)).toString()
-    }
-    return Promise.all(
-      readable
-        .slice(0, MAX_TEXTS)
-        .map(async (path) => ({ path, before: await read(before, path), after: await read(after, path) })),
-    )
-  }
-
   async function liveManifestHash(site: Pick<SiteFacts, 'id' | 'live_version_id'>): Promise<string | undefined> {
     const retained = await queries.retainedVersions(sql, site.id)
     return retained.find((version) => version.id === site.live_version_id)?.manifest_hash
@@ -529,7 +508,11 @@ export function createVersions({
       const from = other && (await publishing.readManifest(other.manifest_hash))
       const to = await publishing.readManifest(version.manifest_hash)
       const changes = compareManifests(from, to)
-      return { with: other?.number, changes, texts: await changedTexts(from, to, changes.changed) }
+      return {
+        with: other?.number,
+        changes,
+        texts: await publishing.compareTexts(actor.orgId, textPairs(from, to, changes.changed)),
+      }
     },
 
     async refineDue(stopping) {
@@ -579,13 +562,24 @@ export interface Comparison {
   /** Number of the version that it is compared with; undefined when there is none. */
   readonly with: number | undefined
   readonly changes: Changes
-  /** Changed files that people read, as they were and are. Not more than a page can show. */
-  readonly texts: readonly { readonly path: string; readonly before: string; readonly after: string }[]
+  /** What changed in files that people read. Not more than a page can show. */
+  readonly texts: readonly TextChange[]
 }
 
 const TEXT_PATH = /\.(?:html?|css|js|mjs|md|markdown|txt|json|svg|xml)$|(?:^|\/)_(?:redirects|headers)$/i
 const MAX_TEXTS = 8
 const MAX_TEXT_BYTES = 200_000
+
+/** The changed files that people read, before and after. */
+function textPairs(from: Manifest | undefined, to: Manifest, paths: readonly string[]): TextPair[] {
+  const [before, after] = [new Map(from?.files), new Map(to.files)]
+  const pairs = paths.flatMap((path): TextPair[] => {
+    const [old, fresh] = [before.get(path), after.get(path)]
+    if (!old || !fresh || !TEXT_PATH.test(path) || Math.max(old.size, fresh.size) > MAX_TEXT_BYTES) return []
+    return [{ path, before: old.hash, after: fresh.hash }]
+  })
+  return pairs.slice(0, MAX_TEXTS)
+}
 
 export function compareManifests(from: Manifest | undefined, to: Manifest): Changes {
   const before = new Map(from?.files.map(([path, file]) => [path, file.hash]))
