@@ -128,7 +128,7 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
     const body = await exchange.readForm(MAX_UNLOCK_BYTES)
     if (body === undefined) return answers.error(exchange, 413, { drop })
     const form = parseForm(body.toString())
-    if (form === undefined) return answers.error(exchange, 400, { drop })
+    if (typeof form === 'string') return answers.error(exchange, 400, { drop })
     const outcome = await unlock.attempt(drop.route, exchange, form)
     if (outcome.kind === 'unlocked') return answers.unlocked(exchange, drop, outcome)
     return answers.locked(exchange, drop, { form, outcome, work: outcome.work })

@@ -69,6 +69,15 @@ export const errors = {
     ),
   missingIndex: (detail = 'The bundle has no index.html at its root. Add one, or upload the folder that holds it.') =>
     new ApiError(400, 'missing_index', detail),
+  /** `field`: its name, blank where it has none. */
+  noText: (field: string) =>
+    new ApiError(
+      400,
+      'invalid_request',
+      `${field === '' ? '' : `${field}: `}holds U+0000 or half of a surrogate pair, which are no characters. Leave them out.`,
+    ),
+  /** RFC 3629. */
+  notUtf8: (what: string) => new ApiError(400, 'invalid_request', `The ${what} is not valid UTF-8.`),
   tooManyFields: (most: number) =>
     new ApiError(400, 'invalid_request', `The form has more than ${most} fields. Send only those that it asks for.`),
   tooManyFiles: (most: number) => new ApiError(400, 'invalid_request', `A bundle holds at most ${most} files.`),

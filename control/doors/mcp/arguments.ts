@@ -2,9 +2,11 @@
 import { z } from 'zod'
 import { errors } from '../../../shared/errors.ts'
 import { nearestName } from '../../../shared/nearest-name.ts'
+import { requireTexts } from '../../../shared/text.ts'
 
 /** Throws invalid_request; an unknown name comes with the one that was probably meant. */
 export function readArguments<Schema extends z.ZodObject>(schema: Schema, args: unknown): z.infer<Schema> {
+  requireTexts(args)
   const parsed = schema.safeParse(args ?? {})
   if (parsed.success) return parsed.data
   throw errors.invalidRequest(

@@ -37,5 +37,5 @@ function carriedOn(draft: Draft | undefined): Record<string, string> {
 export function carriedIn(sent: URLSearchParams): { action: string; values: URLSearchParams } | undefined {
   const action = sent.get(ACTION_FIELD)
   const values = parseForm(sent.get(VALUES_FIELD) ?? '')
-  return action === null || !values ? undefined : { action, values }
+  return action === null || typeof values === 'string' ? undefined : { action, values }
 }

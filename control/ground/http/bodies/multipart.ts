@@ -4,6 +4,7 @@ import { finished } from 'node:stream/promises'
 import busboy from 'busboy'
 import { ApiError, errors } from '../../../../shared/errors.ts'
 import { MAX_BUNDLE_FILES } from '../../../../shared/limits.ts'
+import { requireFields } from '../../../../shared/text.ts'
 import type { MultipartOptions, Part } from '../route.ts'
 import { announceContent, boundaryOf, CONTENT_FILENAME } from './content-field.ts'
 
@@ -42,6 +43,7 @@ export async function walkMultipart(
     fieldsBytes += Buffer.byteLength(name) + Buffer.byteLength(value)
     if (isTruncated) throw errors.invalidRequest(`The field "${name}" is too long.`)
     if (fieldsBytes > MAX_FIELDS_BYTES) throw tooManyFields()
+    requireFields([[name, value]])
     enqueue({ kind: 'field', name, value })
   }
   function takeFile(name: string, file: Readable, info: busboy.FileInfo): void {

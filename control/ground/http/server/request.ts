@@ -6,6 +6,7 @@ import { errors } from '../../../../shared/errors.ts'
 import { MAX_FORM_BYTES, MAX_FORM_PAIRS, parseForm, parseQuery } from '../../../../shared/form.ts'
 import { callerIp, limitKeyOfIp } from '../../../../shared/ip.ts'
 import { MAX_JSON_BYTES } from '../../../../shared/limits.ts'
+import { requireFields, requireTexts } from '../../../../shared/text.ts'
 import { bodyStream, CallerLeft, readWhole, type Pace } from '../bodies/body.ts'
 import type { HeldBodies, HeldBody } from '../bodies/held-bodies.ts'
 import { requireJsonShape } from '../bodies/json-shape.ts'
@@ -42,6 +43,9 @@ export class IncomingRequest implements Request {
     this.method = request.method
     this.path = request.path
     this.params = decodeParams(request.path_parameters, request.path, pattern)
+    requireTexts(this.params)
+    // The query is read when it is asked for, and an error page may ask again: it is looked at here.
+    if (request.path_query.includes('%00')) throw errors.noText('')
   }
 
   get query(): URLSearchParams {
@@ -74,12 +78,9 @@ export class IncomingRequest implements Request {
     if (!/^application\/json\s*(?:;|$)/i.test(type)) throw errors.unsupportedMediaType('application/json')
     const bytes = await this.bytes(maxBytes)
     requireJsonShape(bytes)
-    const text = decodeUtf8(bytes)
-    try {
-      return JSON.parse(text)
-    } catch {
-      throw errors.invalidJson()
-    }
+    const value = parseJson(decodeUtf8(bytes))
+    requireTexts(value)
+    return value
   }
 
   async form(maxBytes = MAX_FORM_BYTES): Promise<URLSearchParams> {
@@ -88,7 +89,9 @@ export class IncomingRequest implements Request {
       throw errors.unsupportedMediaType('application/x-www-form-urlencoded')
     }
     const form = parseForm(await this.text(maxBytes))
-    if (!form) throw errors.tooManyFields(MAX_FORM_PAIRS)
+    if (form === 'too many fields') throw errors.tooManyFields(MAX_FORM_PAIRS)
+    if (form === 'not UTF-8') throw errors.notUtf8('form')
+    requireFields(form)
     return form
   }
 
@@ -122,11 +125,19 @@ export class IncomingRequest implements Request {
   }
 }
 
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw errors.invalidJson()
+  }
+}
+
 function decodeUtf8(bytes: Buffer): string {
   try {
     return utf8.decode(bytes)
   } catch {
-    throw errors.invalidRequest('The body is not valid UTF-8.')
+    throw errors.notUtf8('body')
   }
 }
 
