@@ -19,7 +19,7 @@ export interface CaseCounts {
   readonly counts: readonly number[]
 }
 
-const COUNTED = 16_384
+const COUNTED = 8192
 /** A tokeniser takes some ten blocks for each character, the slowest of the libraries some hundreds. */
 const MAX_PER_UNIT = 150
 
