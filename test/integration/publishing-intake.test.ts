@@ -132,11 +132,20 @@ describe('a single file', () => {
     expect(await fixture.leftovers()).toEqual(before)
   })
 
-  test('hostile Markdown is ended after its time, and the next document is rendered', async () => {
-    const impatient = await startPublishing({ markdownTimeoutMs: 4000 })
+  test('hostile Markdown is refused before it is rendered', async () => {
+    const publishing = publish((intake) => intake.addSingle('bad.md', chunksOf(`# a\n\n${'[a]('.repeat(30_000)}`), {}))
+    await expect(publishing).rejects.toMatchObject({
+      status: 400,
+      code: 'invalid_request',
+      message: expect.stringContaining('line 3'),
+    })
+  })
+
+  test('Markdown that takes longer than its time is ended, and the next document is rendered', async () => {
+    const impatient = await startPublishing({ markdownTimeoutMs: 500 })
     try {
       const intake = impatient.publishing.receive({ owner: OWNER, capBytes: CAP_BYTES })
-      await intake.addSingle('bad.md', chunksOf('[a]('.repeat(30_000)), {})
+      await intake.addSingle('bad.md', chunksOf(`${'- '.repeat(90)}a\n`.repeat(500)), {})
       await expect(intake.finish()).rejects.toMatchObject({
         status: 400,
         code: 'invalid_request',
