@@ -10,6 +10,7 @@ import { siftSecrets } from '../control/drops/publishing/intake/withhold.ts'
 import type { BlobStore, BlobWriter, StoredBlob } from '../shared/blobs/blob-store.ts'
 import { ApiError } from '../shared/errors.ts'
 import { KEY_MARK, type SecretFile } from '../shared/secret-files.ts'
+import { unservedKindOf } from '../shared/upload-kind.ts'
 import { zip } from '../shared/zip.ts'
 import { CliError, exitCodes } from './failure.ts'
 
@@ -23,11 +24,12 @@ export async function readArchive(file: string, allowSecrets: boolean): Promise<
   try {
     const store = createForgetfulStore()
     // How much the plan takes is the service's to say.
-    const entries = await inspectArchive(file, Number.POSITIVE_INFINITY)
+    const { entries } = await inspectArchive(file, Number.POSITIVE_INFINITY)
     await verifyEntries(file, entries)
     const stored = await extractEntries(store, file, entries)
     const found = zip(entries, stored).map(([{ path }, { hash, size }]) => ({ path, hash, size }))
-    const { files, blocked } = await siftSecrets(store, unwrapFolder(found), allowSecrets ? 'allow' : 'withhold')
+    const served = unwrapFolder(found).filter(({ path }) => unservedKindOf(path) === undefined)
+    const { files, blocked } = await siftSecrets(store, served, allowSecrets ? 'allow' : 'withhold')
     return { files: files.map(({ path, size, hash }) => ({ path, size, sha256: hash })), blocked }
   } catch (error) {
     throw error instanceof ApiError ? new CliError(error.message, exitCodes.failed, error.code) : error

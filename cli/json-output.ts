@@ -21,6 +21,8 @@ export interface Warning {
   readonly message: string
   readonly path?: string
   readonly line?: number
+  /** How many files it is about. A service of an earlier release does not say. */
+  readonly count?: number
 }
 
 export interface Version {

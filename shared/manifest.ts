@@ -30,7 +30,7 @@ export const fileSchema = z.strictObject({
   size: z.int().nonnegative(),
   /** Value of content-type. */
   type: z.string(),
-  /** The name carries a content hash: may be cached for ever. */
+  /** The name is known to change with the content: browsers may keep the file for ever. */
   immutable: z.boolean().optional(),
   encodings: z.strictObject({ br: variant.optional(), zstd: variant.optional(), gzip: variant.optional() }).optional(),
   /** On HTML pages, unless they were too large to be read at publish. */

@@ -41,9 +41,6 @@ export const MARKDOWN_LANDINGS: readonly string[] = ['index.md', 'index.markdown
 /** One of them makes a folder a site. */
 export const LANDING_PAGES: readonly string[] = [LANDING_PAGE, ...MARKDOWN_LANDINGS]
 
-/** An archive of incompressible files is a little larger than the files. */
-export const ARCHIVE_OVERHEAD_BYTES = 1_000_000
-
 const KINDS: ReadonlyMap<string, FileKind> = new Map(
   (
     [
@@ -70,9 +67,21 @@ export function isPageFormat(kind: FileKind | undefined): kind is PageFormat {
   return kind === 'html' || kind === 'markdown'
 }
 
-/** What operating systems add to a folder by themselves; never published, never worth a word. */
+/** Folders whose addresses belong to the service at every drop. */
+const SERVICE_FOLDERS: readonly string[] = ['.dropway/', '.well-known/acme-challenge/']
+/** What an archiver of macOS adds. */
+const MAC_FOLDER = '__MACOSX/'
+
+/** What operating systems add to a folder by themselves. It is never published. */
 export function isSystemClutter(path: string): boolean {
-  return path.startsWith('__MACOSX/') || /(?:^|\/)(?:\.DS_Store|Thumbs\.db|desktop\.ini)$/.test(path)
+  return path.startsWith(MAC_FOLDER) || /(?:^|\/)(?:\.DS_Store|Thumbs\.db|desktop\.ini)$/.test(path)
+}
+
+/** The kind of file that no visitor can ask for, by the name that the report gives it; undefined: it is served. */
+export function unservedKindOf(path: string): string | undefined {
+  if (path.startsWith(MAC_FOLDER)) return MAC_FOLDER
+  if (isSystemClutter(path)) return path.slice(path.lastIndexOf('/') + 1)
+  return SERVICE_FOLDERS.find((folder) => `${path}/`.startsWith(folder))
 }
 
 /** Throws the error that the service would answer with, so that it can be known before anything is sent. */
@@ -83,8 +92,7 @@ export function uploadKindOf(given: readonly GivenFile[], terms: UploadTerms): U
   const isAlone = files.length === 1 && !first.path.includes('/')
   const found = isAlone ? aloneOf(first.path, terms.takes) : siteOf(files, terms.takes)
   const bytes = files.reduce((sum, { size }) => sum + size, 0)
-  const overhead = found.kind === 'archive' ? ARCHIVE_OVERHEAD_BYTES : 0
-  if (bytes > terms.capBytes + overhead) throw errors.uploadTooLarge(terms.capBytes)
+  if (bytes > terms.capBytes) throw errors.uploadTooLarge(terms.capBytes)
   if (isAlone && bytes === 0) throw errors.invalidRequest(`"${first.path}" is empty.`)
   return found
 }

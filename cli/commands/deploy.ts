@@ -313,7 +313,9 @@ function report({ terminal }: Context, { site, version }: Outcome): void {
   for (const warning of warnings) {
     const place =
       warning.path === undefined ? '' : `${warning.path}${warning.line === undefined ? '' : `:${warning.line}`}: `
-    terminal.note(`Warning: ${plain(place + warning.message)}`)
+    const others = (warning.count ?? 1) - 1
+    const more = warning.path === undefined || others < 1 ? '' : ` (and ${countOf(others, 'other file')})`
+    terminal.note(`Warning: ${plain(place + warning.message + more)}`)
   }
   noteBlocked(terminal, 'Not published', version?.report?.blocked ?? [])
   if (version === undefined) terminal.note('Nothing has changed; the live version stays.')

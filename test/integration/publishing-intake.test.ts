@@ -175,7 +175,8 @@ describe('files with paths', () => {
   test('types, variants, hashed names, rules and a report', async () => {
     const script = 'const greeting = "hello";\n'.repeat(200)
     const prepared = await publishFiles({
-      'index.html': '<title>Site</title><script src="assets/app-BX3k9f2a.js"></script><img src="nope.png">',
+      'index.html':
+        '<title>Site</title><script type="module" src="assets/app-BX3k9f2a.js"></script><img src="nope.png">',
       'assets/app-BX3k9f2a.js': script,
       'pic.png': Buffer.alloc(3000, 7),
       _redirects: '/old /new 301\nnonsense\n',
@@ -196,6 +197,51 @@ describe('files with paths', () => {
       { code: 'invalid_rule', path: '_redirects', line: 2 },
       { code: 'missing_file', path: 'index.html', line: undefined },
     ])
+  })
+
+  test('names that people write are asked for again, whatever is loaded', async () => {
+    const names = ['report-Q4-final.pdf', 'holiday-IMG_2041.jpg', 'invoice-INV00042.pdf', 'CV-Max_2026.pdf'].concat(
+      ...['price-list-Q4-final.js', 'assets/app-20240501.js', 'assets/photo-20240101.jpg'],
+    )
+    const page = names
+      .filter((name) => name.endsWith('.js'))
+      .map((name) => `<script type=module src="${name}"></script>`)
+    const site = Object.fromEntries([['index.html', page.join('')], ...names.map((name) => [name, `of ${name}`])])
+    const files = await filesOf(await publishFiles(site))
+    expect([...files.values()].filter(({ immutable }) => immutable)).toEqual([])
+  })
+
+  test('what no visitor can ask for is named and not counted', async () => {
+    const prepared = await publishFiles({
+      'index.html': '<p>x',
+      '.DS_Store': 'clutter',
+      'img/Thumbs.db': 'clutter',
+      '__MACOSX/._index.html': 'clutter',
+      '.dropway/unlock': 'ours',
+      '.well-known/acme-challenge/token': 'ours',
+      '.well-known/security.txt': 'theirs',
+    })
+    expect([...(await filesOf(prepared)).keys()]).toEqual(['.well-known/security.txt', 'index.html'])
+    expect(prepared).toMatchObject({ fileCount: 2, byteSize: 10 })
+    expect(prepared.report.warnings.map(({ code, path }) => [code, path])).toEqual([
+      ['not_served', '.DS_Store'],
+      ['not_served', 'img/Thumbs.db'],
+      ['not_served', '__MACOSX/._index.html'],
+      ['not_served', '.dropway/unlock'],
+      ['not_served', '.well-known/acme-challenge/token'],
+    ])
+  })
+
+  test('a piece of a video is no TypeScript', async () => {
+    const files = await filesOf(
+      await publishFiles({
+        'index.html': '<p>x',
+        'a.ts': 'let a = 1',
+        'b.ts': Buffer.alloc(376, 0x47).fill(0xff, 1, 188),
+      }),
+    )
+    expect(files.get('a.ts')!.type).toBe('text/plain; charset=utf-8')
+    expect(files.get('b.ts')!.type).toBe('video/mp2t')
   })
 
   test('names may follow their bytes', async () => {

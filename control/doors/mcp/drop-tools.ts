@@ -57,9 +57,10 @@ const read = defineTool({
         version,
         spa_fallback: drop.spa_fallback,
         gallery: drop.gallery,
-        warnings: live?.report.warnings.map(({ path: at, message }) =>
-          at === undefined ? message : `${at}: ${message}`,
-        ),
+        warnings: live?.report.warnings.map(({ path: at, message, count }) => {
+          const others = at === undefined || count === 1 ? '' : ` (${count} files)`
+          return at === undefined ? message : `${at}: ${message}${others}`
+        }),
         files: page.items,
         ...page.rest,
       },

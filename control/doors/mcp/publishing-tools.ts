@@ -180,10 +180,11 @@ async function published(
       version: version.version_number,
       created,
       files: version.file_count,
-      warnings: warnings.slice(0, MAX_SHOWN_WARNINGS).map(({ path, line, message: words }) => ({
+      warnings: warnings.slice(0, MAX_SHOWN_WARNINGS).map(({ path, line, message: words, count }) => ({
         ...(path === undefined ? {} : { path }),
         ...(line === undefined ? {} : { line }),
         message: words,
+        ...(count > 1 ? { count } : {}),
       })),
       ...(warnings.length > MAX_SHOWN_WARNINGS ? { more_warnings: warnings.length - MAX_SHOWN_WARNINGS } : {}),
       ...aboutClocks(drops, call.services),

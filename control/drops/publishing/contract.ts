@@ -5,11 +5,15 @@
 import type { Readable } from 'node:stream'
 import type { Manifest } from '../../../shared/manifest.ts'
 
+/** One for each code and target: what is wrong is told once, however many files have it. */
 export interface Warning {
   readonly code: string
   readonly message: string
+  /** The file it is about, or the first of them. */
   readonly path?: string
   readonly line?: number
+  /** How many files it is about. */
+  readonly count: number
 }
 
 /** A file that was not published because it looks like a secret. */

@@ -45,14 +45,15 @@ export type ApiSite = z.infer<typeof siteSchema>
 
 export const warningSchema = z
   .object({
-    code: described(z.string(), 'What kind of remark this is.', 'broken_link'),
+    code: described(z.string(), 'What kind of remark this is.', 'missing_page'),
     message: described(
       z.string(),
       'The remark in words.',
-      'about.html links to team.html, which is not part of the upload.',
+      'The link to /team leads nowhere: there is no such page in the upload.',
     ),
-    path: described(z.string(), 'The file it is about.', 'about.html').optional(),
+    path: described(z.string(), 'The file it is about, or the first of them.', 'about.html').optional(),
     line: z.int().optional(),
+    count: count('How many files it is about: there is one remark for each code and target.', 1),
   })
   .meta({ id: 'Warning' })
 const blockedSchema = z.object({

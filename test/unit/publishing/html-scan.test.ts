@@ -291,8 +291,24 @@ describe('facts about a page', () => {
   })
 
   test('links of every kind', () => {
-    const html = `<a href="a?x=1&amp;y">1</a><img src=b srcset="c 1x, d 2x"><script src='e'></script><link href=f>
+    const html = `<a href="a?x=1&amp;y">1</a><img src=b srcset="c 1x, d 2x"><script src='e'></script><link rel=icon href=f><link rel=next href=no>
       <video poster=g></video><svg><use xlink:href="h#i"/></svg><!-- <a href=no> --><textarea><a href=no></textarea>`
     expect(scan(html).links.map((link) => link.url)).toEqual(['a?x=1&y', 'b', 'c', 'd', 'e', 'f', 'g', 'h#i'])
+  })
+
+  test('what a page does with an address', () => {
+    const html = `<a href=a></a><img src=b><script src=c></script><script type=" Module" src=d></script>
+      <link rel="preload stylesheet" as=style href=e><link rel=modulepreload href=f><form action=g></form>
+      <script type="text/plain" src=h></script>`
+    expect(scan(html).links.map(({ url, use }) => [url, use])).toEqual([
+      ['a', 'page'],
+      ['b', 'file'],
+      ['c', 'script'],
+      ['d', 'module'],
+      ['e', 'style'],
+      ['f', 'module'],
+      ['g', 'page'],
+      ['h', 'script'],
+    ])
   })
 })

@@ -1,12 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { MAX_BUNDLE_FILES } from '../../../shared/limits.ts'
-import {
-  ARCHIVE_OVERHEAD_BYTES,
-  fileKindOf,
-  siteRootOf,
-  uploadKindOf,
-  type UploadKind,
-} from '../../../shared/upload-kind.ts'
+import { fileKindOf, siteRootOf, uploadKindOf, type UploadKind } from '../../../shared/upload-kind.ts'
 
 const CAP_BYTES = 1000
 const account = { capBytes: CAP_BYTES, takes: 'anything' } as const
@@ -89,8 +83,8 @@ test.each([
   [['index.html', 'a.css'], CAP_BYTES / 2 + 1, false],
   [['a.md'], CAP_BYTES, true],
   [['a.md'], CAP_BYTES + 1, false],
-  [['a.zip'], CAP_BYTES + ARCHIVE_OVERHEAD_BYTES, true],
-  [['a.zip'], CAP_BYTES + ARCHIVE_OVERHEAD_BYTES + 1, false],
+  [['a.zip'], CAP_BYTES, true],
+  [['a.zip'], CAP_BYTES + 1, false],
 ])('%j of %i bytes each: %s', (paths, size, fits) => {
   const decide = () => uploadKindOf(given(paths, size), account)
   if (fits) expect(decide).not.toThrow()

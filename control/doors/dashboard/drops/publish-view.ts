@@ -146,7 +146,11 @@ export function reportList(report: PublishReport): Html | undefined {
               ${
                 warning.path !== undefined &&
                 html`<code>${warning.path}${warning.line !== undefined && `:${warning.line}`}</code> `
-              }${warning.message}
+              }${warning.message}${
+                warning.path !== undefined &&
+                warning.count > 1 &&
+                html` <span class="soft">(and ${countInWords(warning.count - 1, 'other file')})</span>`
+              }
             </li>
           `,
         )}

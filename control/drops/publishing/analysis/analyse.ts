@@ -5,7 +5,7 @@ import type { ManifestFile } from '../../../../shared/manifest.ts'
 import { zip } from '../../../../shared/zip.ts'
 import { compress, MAX_COMPRESSED_BYTES, type Effort } from './compression.ts'
 import { scanHtml, type HtmlScan } from '../html/scan.ts'
-import { cssLinks, encodeLinks, htmlLinks, type EncodedLinks } from './links.ts'
+import { cssLinks, encodeCode, encodeLinks, htmlLinks, type EncodedCode, type EncodedLinks } from './links.ts'
 import type { FileFacts } from '../manifest/manifest-builder.ts'
 import { pageAsUtf8 } from '../files/text-encoding.ts'
 import { isCompressible, isHtmlType, isTextual, mediaTypeOf } from '../files/types.ts'
@@ -25,6 +25,8 @@ export interface AnalysisRequest {
 export interface Reading {
   readonly title?: string
   readonly links?: EncodedLinks | undefined
+  /** Which of them are scripts and stylesheets. */
+  readonly code?: EncodedCode | undefined
 }
 
 export interface Analysis extends FileFacts, Reading {
@@ -87,8 +89,16 @@ function injectionOf({ head, body, csp }: HtmlScan): NonNullable<ManifestFile['i
   return { head, body, ...(csp.length > 0 && { csp: [...csp] }) }
 }
 
-function linksOf(path: string, mediaType: string, bytes: Buffer, scan: HtmlScan | undefined): { links?: EncodedLinks } {
-  if (scan) return { links: encodeLinks(htmlLinks(path, scan)) }
+function linksOf(
+  path: string,
+  mediaType: string,
+  bytes: Buffer,
+  scan: HtmlScan | undefined,
+): Pick<Reading, 'links' | 'code'> {
+  if (scan) {
+    const links = htmlLinks(path, scan)
+    return { links: encodeLinks(links), code: encodeCode(links) }
+  }
   if (mediaType === 'text/css' && bytes.length <= MAX_SCANNED_BYTES)
     return { links: encodeLinks(cssLinks(path, bytes.toString())) }
   return {}

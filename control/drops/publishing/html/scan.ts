@@ -37,10 +37,19 @@ export interface HtmlScan {
   readonly links: readonly HtmlLink[]
 }
 
+/** What a page does with an address that it names. */
+export type LinkUse =
+  /** Leads people to it. */
+  | 'page'
+  /** Loads it: a picture, a font, a frame. */
+  | 'file'
+  | 'script'
+  | 'module'
+  | 'style'
+
 export interface HtmlLink {
   readonly url: string
-  readonly attribute: string
-  readonly tag: string
+  readonly use: LinkUse
 }
 
 /** A page with more links is a list; the report stops there. */
@@ -50,6 +59,9 @@ const MAX_HEADING_BYTES = 2000
 const MAX_DESCRIPTION_CHARS = 300
 /** Longer ones are not written by hand. */
 const MAX_CONTENT_TYPE_CHARS = 1000
+
+/** As above. */
+const MAX_RELATION_CHARS = 200
 
 /** Start tags that leave the parser in the head. */
 const HEAD_TAGS: ReadonlySet<string> = new Set(
@@ -64,6 +76,21 @@ const FRAMESET_BARS: ReadonlySet<string> = new Set(
   `body pre listing li dd dt button applet marquee object table area br embed img image keygen wbr hr textarea xmp
    iframe select`.split(/\s+/),
 )
+
+/** Elements whose address is for people to follow. */
+const NAVIGATION: ReadonlySet<string> = new Set(['a', 'area', 'form'])
+
+/**
+ * What a `<link>` makes a browser load, by a word of its `rel`. Every other relation (canonical, alternate, next,
+ * preconnect, pingback, made, …) only names an address.
+ */
+const LINK_RELATIONS: ReadonlyMap<string, LinkUse> = new Map([
+  ['stylesheet', 'style'],
+  ['modulepreload', 'module'],
+  ...['preload', 'icon', 'apple-touch-icon', 'apple-touch-icon-precomposed', 'mask-icon', 'manifest'].map(
+    (word) => [word, 'file'] as const,
+  ),
+])
 
 /** Attributes that name another file. */
 const LINK_ATTRIBUTES: ReadonlyMap<string, readonly string[]> = new Map([
@@ -293,13 +320,28 @@ class PageScanner {
 
   #collectLinks(tag: Tag): void {
     const names = LINK_ATTRIBUTES.get(tag.name)
-    if (!names) return
+    // What stands in a template is loaded when a script uses it, which may change its addresses first.
+    if (!names || this.#templates > 0) return
+    const use = this.#useOf(tag)
+    if (use === undefined) return
     for (const name of names) {
       const value = this.#value(tag, name)
       if (value === undefined) continue
       for (const url of name === 'srcset' ? srcsetUrls(value) : [value]) {
-        if (this.#links.length < MAX_LINKS) this.#links.push({ url: url.trim(), attribute: name, tag: tag.name })
+        if (this.#links.length < MAX_LINKS) this.#links.push({ url: url.trim(), use })
       }
+    }
+  }
+
+  /** Undefined when the element only mentions its address. */
+  #useOf(tag: Tag): LinkUse | undefined {
+    switch (tag.name) {
+      case 'link':
+        return relationOf(this.#value(tag, 'rel') ?? '')
+      case 'script':
+        return this.#value(tag, 'type')?.trim().toLowerCase() === 'module' ? 'module' : 'script'
+      default:
+        return NAVIGATION.has(tag.name) ? 'page' : 'file'
     }
   }
 
@@ -311,6 +353,17 @@ class PageScanner {
   #decode(found: Attribute): string {
     return decodeReferences(this.#bytes.toString('utf8', found.start, found.end))
   }
+}
+
+/** `preload stylesheet` is both; the first that makes more of the address than a file counts. */
+function relationOf(rel: string): LinkUse | undefined {
+  const uses = rel
+    .slice(0, MAX_RELATION_CHARS)
+    .toLowerCase()
+    .split(/\s+/)
+    .map((word) => LINK_RELATIONS.get(word))
+    .filter((use) => use !== undefined)
+  return uses.find((use) => use !== 'file') ?? uses[0]
 }
 
 function declaredCharset(charset: string | undefined, contentType: string | undefined): string | undefined {

@@ -16,7 +16,6 @@ import type { Intake, PreparedVersion } from '../contract.ts'
 import type { StoredFile } from '../manifest/manifest-builder.ts'
 import { quotePath } from '../../../../shared/quoted-path.ts'
 import {
-  ARCHIVE_OVERHEAD_BYTES,
   fileKindOf,
   isPageFormat,
   isSystemClutter,
@@ -49,6 +48,7 @@ export function createIntake({
 }: IntakeDependencies): Intake {
   const paths = new PathSet()
   const files: StoredFile[] = []
+  const unserved: string[] = []
   const created: { readonly hash: string; readonly modifiedAt: number }[] = []
   const announced = new Set<string>()
   let shape: Shape = 'empty'
@@ -72,7 +72,7 @@ export function createIntake({
 
   function name(filePath: string, blob: StoredBlob): void {
     checkPath(filePath)
-    if (isSystemClutter(filePath)) return
+    if (isSystemClutter(filePath)) return void unserved.push(filePath)
     const problem = paths.add(filePath)
     if (problem) throw errors.invalidRequest(`${quotePath(filePath)} ${problem}.`)
     if (paths.size > MAX_BUNDLE_FILES) throw errors.tooManyFiles(MAX_BUNDLE_FILES)
@@ -100,7 +100,8 @@ export function createIntake({
   }
 
   async function unpack(archive: string): Promise<void> {
-    const entries = await workers.inspect(archive, capBytes)
+    const { entries, unserved: added } = await workers.inspect(archive, capBytes)
+    for (const path of added) unserved.push(path)
     const batches = batchesOf(entries, (entry) => entry.size)
     await inParallel(batches, workers.width, (batch) => workers.verify(archive, batch))
     const stored = await inParallel(batches, workers.width, async (batch) =>
@@ -179,6 +180,7 @@ export function createIntake({
       const titled = single && { ...single, title: options.title ?? single.title }
       const prepared = await prepare({
         files,
+        unserved,
         single: titled,
         isArchive: shape === 'zip',
         secrets: options.secrets ?? 'withhold',
@@ -202,7 +204,7 @@ async function* capped(bytes: AsyncIterable<Uint8Array>, capBytes: number): Asyn
   let size = 0
   for await (const chunk of bytes) {
     size += chunk.length
-    if (size > capBytes + ARCHIVE_OVERHEAD_BYTES) throw errors.uploadTooLarge(capBytes)
+    if (size > capBytes) throw errors.uploadTooLarge(capBytes)
     yield chunk
   }
 }

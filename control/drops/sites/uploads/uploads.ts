@@ -15,7 +15,7 @@ import { errors } from '../../../../shared/errors.ts'
 import { newId } from '../../../../shared/ids.ts'
 import { MAX_BATCHED_FILE_BYTES } from '../../../../shared/limits.ts'
 import { plans } from '../../../../shared/plans.ts'
-import { uploadKindOf } from '../../../../shared/upload-kind.ts'
+import { unservedKindOf, uploadKindOf } from '../../../../shared/upload-kind.ts'
 import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
 import type { Manifest } from '../../../../shared/manifest.ts'
 import type { Actor } from '../../../ground/actor.ts'
@@ -392,7 +392,13 @@ function uploadedHashes(manifest: Manifest | undefined): Uploaded {
   return new Map([...uploadedFiles(manifest)].map(([path, { hash }]) => [path, hash]))
 }
 
-function compareUploaded(live: Uploaded, files: StartUpload['files']): Changes {
+/** A version has only what visitors can ask for. */
+function servedOf(files: StartUpload['files']): StartUpload['files'] {
+  return files.filter(({ path: name }) => unservedKindOf(name) === undefined)
+}
+
+function compareUploaded(live: Uploaded, announced: StartUpload['files']): Changes {
+  const files = servedOf(announced)
   const paths = new Set(files.map((file) => file.path))
   return {
     added: files.filter((file) => !live.has(file.path)).map((file) => file.path),
@@ -401,7 +407,8 @@ function compareUploaded(live: Uploaded, files: StartUpload['files']): Changes {
   }
 }
 
-function isSameContent(live: Uploaded, files: StartUpload['files']): boolean {
+function isSameContent(live: Uploaded, announced: StartUpload['files']): boolean {
+  const files = servedOf(announced)
   return live.size === files.length && files.every((file) => live.get(file.path) === file.sha256)
 }
 

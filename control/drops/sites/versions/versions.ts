@@ -164,8 +164,7 @@ export function createVersions({
       message: version.message,
       url: addressOf(config, siteHost(site.slug, config.sitesDomain)),
       preview_url: preview === undefined ? null : addressOf(config, preview),
-      // Versions of earlier releases have no list of what was kept back: nothing was.
-      report: { blocked: [], ...(version.report as Pick<PublishReport, 'warnings'>) },
+      report: readReport(version.report as StoredReport),
     }
   }
 
@@ -557,6 +556,16 @@ export function createVersions({
       return hash === undefined ? undefined : publishing.readManifest(hash)
     },
   }
+}
+
+/** As earlier releases stored it: without a list of what was kept back, since nothing was, and a remark for each file. */
+interface StoredReport {
+  readonly warnings: readonly (Omit<PublishReport['warnings'][number], 'count'> & { readonly count?: number })[]
+  readonly blocked?: PublishReport['blocked']
+}
+
+function readReport({ warnings, blocked = [] }: StoredReport): PublishReport {
+  return { blocked, warnings: warnings.map((warning) => ({ ...warning, count: warning.count ?? 1 })) }
 }
 
 /** A client-routed app answers paths that no file has: links to them are fine. */
