@@ -450,6 +450,48 @@ describe('changed files only', () => {
   })
 })
 
+describe('what is compressed when', () => {
+  const script = (bytes: number): string => 'const greeting = "hello";\n'.repeat(bytes / 26)
+
+  test('the landing page and what it loads before the version goes live, the rest right after', async () => {
+    const prepared = await publishFiles({
+      'index.html': `<link rel=stylesheet href="css/a.css"><script src="app.js"></script><a href="other.html">`,
+      'css/a.css': `@import "b.css";/*${'a'.repeat(5000)}*/`,
+      'css/b.css': `b{c:url(d.svg)}/*${'b'.repeat(800_000)}*/`,
+      'css/d.svg': `<svg xmlns="http://www.w3.org/2000/svg"><!--${'d'.repeat(900_000)}--></svg>`,
+      'app.js': script(3_100_000),
+      'other.html': `<p>${'o'.repeat(1_400_000)}`,
+      'later.js': script(3_200_000),
+    })
+    const withVariants = async (manifestHash: string): Promise<string[]> =>
+      (await fixture.publishing.readManifest(manifestHash)).files
+        .filter(([, file]) => file.encodings?.br && file.encodings.gzip)
+        .map(([path]) => path)
+    expect(await withVariants(prepared.manifestHash)).toEqual(['app.js', 'css/a.css', 'css/b.css', 'css/d.svg'])
+    const compressed = (await fixture.publishing.compress(prepared.manifestHash, null))!
+    expect(await withVariants(compressed.manifestHash)).toEqual([
+      'app.js',
+      'css/a.css',
+      'css/b.css',
+      'css/d.svg',
+      'later.js',
+      'other.html',
+    ])
+    expect(await fixture.publishing.compress(compressed.manifestHash, null)).toBeUndefined()
+  })
+
+  test('a landing page that begins to load what is already live without variants', async () => {
+    const files = { 'index.html': '<p>1', 'app.js': script(3_500_000) }
+    const first = await publishFiles(files)
+    expect((await filesOf(first)).get('app.js')!.encodings).toBeUndefined()
+    const second = await publishFiles(
+      { ...files, 'index.html': '<script src=app.js></script>' },
+      { base: first.manifestHash },
+    )
+    expect((await filesOf(second)).get('app.js')!.encodings).toMatchObject({ br: {}, gzip: {} })
+  })
+})
+
 describe('refining', () => {
   test('serves the same bytes in smaller variants, and a second time there is nothing to do', async () => {
     const text = Array.from(

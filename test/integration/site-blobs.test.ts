@@ -55,8 +55,11 @@ test.each([1, 2, 3, 4, 5, 6])('publishes, refinements and retention in a random 
     if (!version || version.droppedAt !== undefined) return
     const blobs = ALL.filter(() => random() < 0.3)
     const { number } = version
-    const row = { id: `${siteId}-${number}`, site_id: siteId, number, manifest_hash: '', refined_hash: null }
-    await transaction(sql, (tx) => markRefined(tx, row, { manifestHash: 'refined', blobs }))
+    const id = `${siteId}-${number}`
+    const [stored] = await sql<{ manifest_hash: string }[]>`select manifest_hash from versions where id = ${id}`
+    const row = { id, site_id: siteId, number, manifest_hash: stored!.manifest_hash, refined_hash: null }
+    const step = random() < 0.5 ? 'compressed_at' : 'refined_at'
+    await transaction(sql, (tx) => markRefined(tx, row, step, { manifestHash: 'refined', blobs }))
     for (const hash of blobs) version.blobs.add(hash)
   }
 

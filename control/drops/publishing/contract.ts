@@ -84,6 +84,11 @@ export interface Publishing {
    * and an organisation has a number of uploads per hour: the first file of one too many is refused (rate_limited).
    */
   receive(options: { owner: UploadOwner; capBytes: number; base?: string | null | undefined }): Intake
+  /** Like `refine`, quickly, and only what has no encoded variants yet. */
+  compress(
+    manifestHash: string,
+    refinedHash: string | null,
+  ): Promise<{ manifestHash: string; blobs: readonly string[] } | undefined>
   /**
    * Compresses harder what a version serves, after it went live. Undefined when nothing gets smaller; otherwise a manifest
    * with the same content to put in the place of the old one, and the blobs it needs. `refinedHash` is the manifest of an

@@ -11,7 +11,7 @@ import { checkPath, createIntake } from './intake/intake.ts'
 import { createManifests } from './manifest/manifests.ts'
 import { prepareVersion } from './intake/prepare.ts'
 import { createReadings } from './analysis/readings.ts'
-import { refineVersion } from './storage/refine.ts'
+import { compressVersion, refineVersion } from './storage/refine.ts'
 import { createPublishingWorkers } from './workers/workers.ts'
 
 export interface PublishingOptions {
@@ -46,6 +46,8 @@ export function createPublishing(options: PublishingOptions): Publishing {
         prepare: (upload) => prepareVersion({ blobs, workers, manifests, readings }, upload, base),
       })
     },
+    compress: (manifestHash, refinedHash) =>
+      compressVersion({ manifests, workers: threads }, manifestHash, refinedHash),
     refine: (manifestHash, refinedHash) => refineVersion({ manifests, workers: threads }, manifestHash, refinedHash),
     checkPath,
     readManifest: manifests.read,

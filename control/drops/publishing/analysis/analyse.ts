@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
 import type { ManifestFile } from '../../../../shared/manifest.ts'
 import { zip } from '../../../../shared/zip.ts'
-import { compress, MAX_COMPRESSED_BYTES, type Effort } from './compression.ts'
+import { compress, MAX_COMPRESSED_BYTES, MIN_COMPRESSED_BYTES, type Effort } from './compression.ts'
 import { scanHtml, type HtmlScan } from '../html/scan.ts'
 import { cssLinks, encodeCode, encodeLinks, htmlLinks, type EncodedCode, type EncodedLinks } from './links.ts'
 import type { FileFacts } from '../manifest/manifest-builder.ts'
@@ -41,6 +41,11 @@ export function isWorthReading(path: string, size: number): boolean {
   const mediaType = mediaTypeOf(path)
   if (isTextual(mediaType)) return size <= MAX_COMPRESSED_BYTES
   return isCompressible(mediaType) && size <= MAX_COMPRESSED_BYTES
+}
+
+/** True when variants may save something. */
+export function isWorthCompressing(path: string, size: number): boolean {
+  return size >= MIN_COMPRESSED_BYTES && size <= MAX_COMPRESSED_BYTES && isCompressible(mediaTypeOf(path))
 }
 
 export async function analyse(blobs: BlobStore, request: AnalysisRequest): Promise<Analysis> {

@@ -12,7 +12,13 @@ import { errors } from '../../../../shared/errors.ts'
 import { MAX_META_POLICIES, MAX_META_POLICIES_CHARS } from '../../../../shared/limits.ts'
 import type { Manifest } from '../../../../shared/manifest.ts'
 import { zip } from '../../../../shared/zip.ts'
-import { isWorthReading, type Analysis, type AnalysisRequest, type Reading } from '../analysis/analyse.ts'
+import {
+  isWorthCompressing,
+  isWorthReading,
+  type Analysis,
+  type AnalysisRequest,
+  type Reading,
+} from '../analysis/analyse.ts'
 import { batchesOf, inParallel } from '../workers/batches.ts'
 import { LANDING_PAGE, unservedKindOf, type Shown, type SingleKind } from '../../../../shared/upload-kind.ts'
 import { markdownLanding, requireLandingPage, unwrapFolder } from './bundle.ts'
@@ -295,7 +301,7 @@ export function planFirstScreen(
   for (const file of files) {
     const { path, hash, size, live } = file
     const key = factsKey(file)
-    const isLeft = wanted.has(path) && !tried.has(key) && isWorthReading(path, size)
+    const isLeft = wanted.has(path) && !tried.has(key) && isWorthCompressing(path, size)
     if (isLeft && !(live ?? facts.get(key))?.encodings) left.set(key, { path, hash, size, effort: 'quick' })
   }
   let bytes = 0

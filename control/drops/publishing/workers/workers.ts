@@ -65,8 +65,12 @@ export interface PublishingWorkers {
    * left, whose jobs then do not begin any more.
    */
   forUpload(owner: string, signal?: AbortSignal): UploadWorkers
-  /** Like `analyse`, in one thread of low priority that no caller waits for. */
+  /** Like `analyse`, in threads of low priority that no caller waits for: as many at once as there are cores. */
+  compress(files: readonly AnalysisRequest[]): Promise<AnalyseResult>
+  /** The same in one thread more, so that what takes minutes keeps nothing waiting. */
   refine(files: readonly AnalysisRequest[]): Promise<AnalyseResult>
+  /** How many of `compress` run at once. */
+  readonly width: number
   close(): Promise<void>
 }
 
@@ -93,7 +97,8 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
   const content = contentPool(shared, { blobStore, priority: 'normal' })
   // Threads of their own: a page must not wait behind what other people's archives unpack to.
   const unpacking = contentPool(shared, { blobStore, priority: 'below normal' })
-  const background = contentPool({ size: 1, share: 1 }, { blobStore, priority: 'low' })
+  // Every core that is idle; what is not is left to others by the priority.
+  const background = contentPool(shared, { blobStore, priority: 'low' })
   const markdownPool = (limits: Pick<PoolOptions, 'size' | 'maxHeapMb' | 'maxWaiting'>): WorkerPool =>
     createWorkerPool({
       script: new URL('./markdown-worker.ts', import.meta.url),
@@ -151,10 +156,14 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
     }
   }
 
+  const inBackground = (owner: string, files: readonly AnalysisRequest[]): Promise<AnalyseResult> =>
+    background.run<AnalyseResult>({ kind: 'analyse', files }, { timeoutMs: REFINE_TIMEOUT_MS, owner })
+
   return {
+    width,
     forUpload,
-    refine: (files) =>
-      background.run<AnalyseResult>({ kind: 'analyse', files }, { timeoutMs: REFINE_TIMEOUT_MS, owner: 'refine' }),
+    compress: (files) => inBackground('compress', files),
+    refine: (files) => inBackground('refine', files),
     close: async () =>
       void (await Promise.all([content, unpacking, background, markdown, largeMarkdown].map((pool) => pool.close()))),
   }

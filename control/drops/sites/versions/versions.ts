@@ -39,7 +39,7 @@ interface VersionsDependencies {
   events: Pick<Events, 'propagate'>
   refreshRoutes: RefreshRoutes
   audit: Audit
-  publishing: Pick<Publishing, 'readManifest' | 'readBlob' | 'refine'>
+  publishing: Pick<Publishing, 'readManifest' | 'readBlob' | 'compress' | 'refine'>
   sites: Pick<Sites, 'add' | 'lockOrganisation' | 'lockOwn' | 'requireOwn'>
   config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>
 }
@@ -136,7 +136,9 @@ export interface Versions {
   changes(actor: Actor, siteId: string, versionId: string): Promise<Changes>
   /** What a version changed or would change, with the texts: the live one beside the one before it, others beside it. */
   compare(actor: Actor, siteId: string, versionId: string): Promise<Comparison>
-  /** Compresses harder what has gone live since the last run. A version keeps its id, number and content. */
+  /** Compresses what went live without variants, live versions first; each is served so at once. */
+  compressDue(stopping: AbortSignal): Promise<number>
+  /** Compresses harder what has gone live since the last run, in the same order. A version keeps its id, number and content. */
   refineDue(stopping: AbortSignal): Promise<number>
 }
 
@@ -395,13 +397,37 @@ export function createVersions({
     return retained.find((version) => version.id === site.live_version_id)?.manifest_hash
   }
 
-  async function refine(due: queries.UnrefinedVersion): Promise<void> {
-    const refined = await publishing.refine(due.manifest_hash, due.refined_hash)
+  async function recompress(due: queries.UnrefinedVersion, step: 'compressed_at' | 'refined_at'): Promise<boolean> {
+    const work = step === 'compressed_at' ? publishing.compress : publishing.refine
+    const refined = await work(due.manifest_hash, due.refined_hash)
     await transaction(sql, async (tx) => {
       await queries.lockSite(tx, due.site_id)
-      await queries.markRefined(tx, due, refined)
+      await queries.markRefined(tx, due, step, refined)
       if (refined) await refreshRoutes(tx, due.site_id)
     })
+    return refined !== undefined
+  }
+
+  /** Takes what `next` finds until there is nothing left. One that fails is put off, and keeps no other waiting. */
+  async function recompressDue(
+    stopping: AbortSignal,
+    step: 'compressed_at' | 'refined_at',
+    next: () => Promise<queries.UnrefinedVersion | undefined>,
+  ): Promise<number> {
+    let count = 0
+    while (!stopping.aborted) {
+      const due = await next()
+      if (!due) break
+      const isChanged = await recompress(due, step).catch(async (error: unknown) => {
+        log.warn({ err: error, version: due.id }, 'a version could not be compressed; it is tried again')
+        await queries.postponeRefinement(sql, due.id, new Date(clock.now() + REFINE_RETRY_MS))
+        return undefined
+      })
+      if (isChanged !== undefined) count++
+      // Visitors have it before the next one is begun.
+      if (isChanged) await events.propagate()
+    }
+    return count
   }
 
   return {
@@ -531,23 +557,14 @@ export function createVersions({
       return { with: other?.number, changes, texts: await changedTexts(from, to, changes.changed) }
     },
 
-    async refineDue(stopping) {
-      let count = 0
-      while (!stopping.aborted) {
-        const now = new Date(clock.now())
-        const due = await queries.nextUnrefined(sql, now, new Date(clock.now() - REFINE_AFTER_MS))
-        if (!due) break
-        try {
-          await refine(due)
-          count++
-        } catch (error) {
-          log.warn({ err: error, version: due.id }, 'a version could not be compressed harder; it is tried again')
-          await queries.postponeRefinement(sql, due.id, new Date(clock.now() + REFINE_RETRY_MS))
-        }
-      }
-      if (count > 0) await events.propagate()
-      return count
-    },
+    compressDue: (stopping) =>
+      recompressDue(stopping, 'compressed_at', () => queries.nextUncompressed(sql, new Date(clock.now()))),
+
+    refineDue: (stopping) =>
+      recompressDue(stopping, 'refined_at', () => {
+        const now = clock.now()
+        return queries.nextUnrefined(sql, new Date(now), new Date(now - REFINE_AFTER_MS))
+      }),
 
     liveManifestHash,
 
