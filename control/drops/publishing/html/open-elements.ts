@@ -36,6 +36,9 @@ const SCOPES = setOf('applet caption marquee object table td template th')
 /** Those of the parts of a table do not reach beyond these. */
 const TABLE_SCOPES = setOf('table template')
 
+/** What stands in them is not shown, or not as HTML: a snippet goes before the outermost of them. */
+const HIDING = setOf('select object video audio canvas datalist details dialog')
+
 /** A part of a table ends every open part of its own rank or below. */
 const TABLE_RANKS: ReadonlyMap<string, number> = new Map(
   [['table'], ['caption', 'colgroup', 'tbody', 'thead', 'tfoot'], ['tr'], ['td', 'th']].flatMap((names, rank) =>
@@ -49,9 +52,11 @@ interface Open {
   readonly language: 'html' | 'svg' | 'math'
   /** The content of this foreign element is HTML. */
   readonly isIntegration: boolean
+  /** Where its start tag begins. */
+  readonly start: number
 }
 
-type Kind = 'html' | 'special' | 'scope' | 'table scope'
+type Kind = 'html' | 'special' | 'scope' | 'table scope' | 'hiding'
 
 export class OpenElements {
   readonly #open: Open[] = []
@@ -64,19 +69,25 @@ export class OpenElements {
     return current !== undefined && current.language !== 'html' && !current.isIntegration
   }
 
+  /** Where the outermost element begins that does not show HTML inside of it; undefined when none is open. */
+  get hiddenFrom(): number | undefined {
+    const outermost = this.#positions.get('kind:hiding')?.[0]
+    return outermost === undefined ? undefined : this.#open[outermost]?.start
+  }
+
   /** True when the tag stays foreign; false when HTML rules apply to it. */
   startTag(tag: Tag, value: (attribute: string) => string | undefined): boolean {
     if (this.isForeign) {
       const language = this.#open.at(-1)?.language === 'math' ? 'math' : 'svg'
       if (!isBreakout(tag)) {
-        if (!tag.selfClosing) this.#push(foreign(tag.name, language, isIntegration(tag, language, value)))
+        if (!tag.selfClosing) this.#push(foreign(tag, language, isIntegration(tag, language, value)))
         return true
       }
       this.#breakOut()
     }
     if (tag.name === 'svg' || tag.name === 'math') {
-      if (!tag.selfClosing) this.#push(foreign(tag.name, tag.name, false))
-    } else this.#startHtml(nameOf(tag.name))
+      if (!tag.selfClosing) this.#push(foreign(tag, tag.name, false))
+    } else this.#startHtml(nameOf(tag.name), tag.start)
     return false
   }
 
@@ -95,7 +106,7 @@ export class OpenElements {
     return false
   }
 
-  #startHtml(name: string): void {
+  #startHtml(name: string, start: number): void {
     if (VOID.has(name) || RAW_TEXT.has(name) || NEVER_CLOSED.has(name)) return
     const rank = TABLE_RANKS.get(name)
     if (rank !== undefined && rank > 0) {
@@ -104,7 +115,7 @@ export class OpenElements {
       if (table < 0 || table < this.#last('template')) return
       while (this.#open.length - 1 > table && (this.#rankOfCurrent() ?? rank) >= rank) this.#pop()
     }
-    this.#push({ name, language: 'html', isIntegration: false })
+    this.#push({ name, language: 'html', isIntegration: false, start })
   }
 
   #rankOfCurrent(): number | undefined {
@@ -154,6 +165,7 @@ function keysOf({ name, language, isIntegration }: Open): string[] {
   if (isIntegration || SPECIAL.has(name)) kinds.push('special')
   if (isIntegration || SCOPES.has(name)) kinds.push('scope')
   if (TABLE_SCOPES.has(name)) kinds.push('table scope')
+  if (language !== 'html' || HIDING.has(name)) kinds.push('hiding')
   return [name, ...kinds.map((kind) => `kind:${kind}`)]
 }
 
@@ -166,8 +178,8 @@ function foreignName(tagName: string): string {
   return `foreign:${tagName}`
 }
 
-function foreign(tagName: string, language: 'svg' | 'math', isIntegrationPoint: boolean): Open {
-  return { name: foreignName(tagName), language, isIntegration: isIntegrationPoint }
+function foreign({ name, start }: Tag, language: 'svg' | 'math', isIntegrationPoint: boolean): Open {
+  return { name: foreignName(name), language, isIntegration: isIntegrationPoint, start }
 }
 
 function isBreakout(tag: Tag): boolean {

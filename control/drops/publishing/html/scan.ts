@@ -151,7 +151,7 @@ class PageScanner {
 
   run(): HtmlScan {
     const end = this.#walk()
-    const unsafe = this.#templates > 0 ? Math.min(end, this.#templateStart) : end
+    const unsafe = Math.min(end, this.#templates > 0 ? this.#templateStart : end, this.#open.hiddenFrom ?? end)
     const head = Math.min(this.#head ?? unsafe, unsafe)
     const tail = Math.min(this.#lastBodyEnd ?? this.#lastHtmlEnd ?? unsafe, unsafe)
     return {
@@ -233,8 +233,9 @@ class PageScanner {
     if (tag.name === 'head') this.#endHead(tag.start)
     if (BODY_STARTING_END_TAGS.has(tag.name)) this.#startBody(tag.start)
     if (tag.name === 'br') this.#framesetOk = false
-    if (tag.name === 'body') this.#lastBodyEnd = tag.start
-    if (tag.name === 'html') this.#lastHtmlEnd = tag.start
+    // In a `<select>` or a drawing these end tags end nothing, and what stands before them is not shown.
+    if (tag.name === 'body') this.#lastBodyEnd = this.#open.hiddenFrom ?? tag.start
+    if (tag.name === 'html') this.#lastHtmlEnd = this.#open.hiddenFrom ?? tag.start
   }
 
   /** False when the document ends inside the element, so that nothing can be inserted after its start. */
