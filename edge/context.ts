@@ -103,6 +103,8 @@ export interface Snippets {
   readonly key: string
   readonly head: Buffer
   readonly body: Buffer
+  /** Stand around the outermost `<frameset>` of a page that has one in place of a body; undefined without a badge. */
+  readonly frames?: { readonly open: Buffer; readonly close: Buffer } | undefined
   /** What a page's own Content-Security-Policy must additionally allow. */
   readonly csp: {
     readonly scriptSrc: readonly string[]

@@ -17,7 +17,7 @@ const metaPolicy = z.strictObject({ policy: z.string(), start: z.int().nonnegati
 
 /** Byte offsets into the identity bytes where the edge may insert its snippets. */
 const injection = z.strictObject({
-  /** Just before the end of the head. */
+  /** Just before the end of the head; in a page of frames, just before its `<frameset>`. */
   head: z.int().nonnegative(),
   /** Just before the end of the body; null in a frameset page, which has no body. */
   body: z.int().nonnegative().nullable(),

@@ -40,3 +40,18 @@ export function badgeHtml(baseUrl: string, host: string): string {
   const report = escape(reportAddressOf(baseUrl, host))
   return `<dropway-badge id="dropway-badge" role="complementary" aria-label="Published with dropway"><a href="${home}" target="_blank" rel="noopener nofollow" title="Published with dropway">dropway</a><a href="${report}" target="_blank" rel="noopener nofollow" title="Report this page">Report</a></dropway-badge>`
 }
+
+/** As high as the badge and its distance to the edges. */
+const FRAME_HEIGHT = 54
+
+/**
+ * A page of frames shows nothing but frames: the badge is one more, below all others. The frameset of the page becomes a
+ * part of one around it, which no end tag of the page closes, so that what is appended to the page still belongs to it.
+ */
+export function badgeFrames(badge: string, style: string): { readonly open: string; readonly close: string } {
+  const page = `<!doctype html><title>Published with dropway</title>${badge}<style>${style}</style>`
+  return {
+    open: `<frameset rows="*,${FRAME_HEIGHT}">`,
+    close: `<frame title="Published with dropway" scrolling="no" noresize src="data:text/html;charset=utf-8,${encodeURIComponent(page)}"></frameset>`,
+  }
+}

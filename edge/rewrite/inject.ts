@@ -23,6 +23,8 @@ interface Look {
   readonly end: number
 }
 
+const FRAMESET = '<frameset'
+
 /** Enough to find the end of the body in, when it was not looked for before. */
 const TAIL_BYTES = 4096
 
@@ -86,13 +88,17 @@ function piecesOf(size: number, edits: readonly Edit[]): Piece[] {
 }
 
 function looksAt(size: number, injection: Injection | undefined, { markup }: Snippets): Look[] {
-  if (injection) return policiesOf(injection).map(({ start }) => ({ start: Math.max(0, start - 1), end: start }))
+  if (injection) {
+    const quotes = policiesOf(injection).map(({ start }) => ({ start: Math.max(0, start - 1), end: start }))
+    const { head, body } = injection
+    return body === null ? [...quotes, { start: head, end: Math.min(head + FRAMESET.length, size) }] : quotes
+  }
   return markup === 'xhtml'
     ? [{ start: Math.max(0, size - TAIL_BYTES), end: size }]
     : [{ start: 0, end: Math.min(2, size) }]
 }
 
-/** In the order of the page. A frameset page has no body: it only gets what belongs into the head. */
+/** In the order of the page. A page of frames has no body: the badge is a frame of its own there. */
 function editsOf(
   size: number,
   injection: Injection | undefined,
@@ -102,13 +108,22 @@ function editsOf(
   if (!injection) return snippets.markup === 'xhtml' ? beforeBodyEnd(size, snippets, seen) : atEnd(size, snippets, seen)
   const { head, body } = injection
   const edits: Edit[] = [{ start: head, end: head, bytes: snippets.head }]
+  const frames = body === null && isFrameset(seen.at(-1)) ? snippets.frames : undefined
   if (body !== null) edits.push({ start: body, end: body, bytes: snippets.body })
+  if (frames)
+    edits.push({ start: head, end: head, bytes: frames.open }, { start: size, end: size, bytes: frames.close })
+  const needs = frames ? { ...snippets.csp, frameSrc: [...snippets.csp.frameSrc, 'data:'] } : snippets.csp
   for (const [index, { policy, start, end }] of policiesOf(injection).entries()) {
-    const value = attributeValue(extendPolicy(policy, snippets.csp), isQuote(seen[index]?.[0]))
+    const value = attributeValue(extendPolicy(policy, needs), isQuote(seen[index]?.[0]))
     edits.push({ start, end, bytes: Buffer.from(value) })
   }
   // Equal offsets (a page without body) keep the head first: sorting is stable.
   return edits.sort((a, b) => a.start - b.start)
+}
+
+/** Manifests of earlier releases name the end of the head instead, before which nothing can stand around the frames. */
+function isFrameset(seen: Buffer | undefined): boolean {
+  return seen?.toString('latin1').toLowerCase() === FRAMESET
 }
 
 /** Browsers take what follows `</html>` for the end of the body. */

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import type { Analytics } from '../../shared/analytics.ts'
 import { escape } from '../../shared/pages/html.ts'
 import type { Markup, ServedSite, Snippets } from '../context.ts'
-import { badgeCss, badgeHtml } from './badge.ts'
+import { badgeCss, badgeFrames, badgeHtml } from './badge.ts'
 import { consentCss, consentScript } from './consent-banner.ts'
 import type { CspNeeds } from './csp.ts'
 import { chooseLanguage } from './language.ts'
@@ -93,14 +93,16 @@ function makeSnippets(settings: Settings, markup: Markup, language: Language, ba
   const badgeStyle = settings.badgeHost === undefined ? '' : badgeCss
   const element = markup === 'xhtml' ? xmlElement : htmlElement
   const head = element('style', style) + element('script', script)
-  const body =
-    settings.badgeHost === undefined ? '' : badgeHtml(baseUrl, settings.badgeHost) + element('style', badgeStyle)
+  const badge = settings.badgeHost === undefined ? '' : badgeHtml(baseUrl, settings.badgeHost)
+  const body = badge === '' ? '' : badge + element('style', badgeStyle)
+  const frames = badge === '' || markup === 'xhtml' ? undefined : badgeFrames(badge, badgeStyle)
   const csp = needsOf(settings.trackers)
   return {
     markup,
-    key: createHash('sha256').update(head).update('\n').update(body).digest('hex').slice(0, 12),
+    key: createHash('sha256').update([head, body, frames?.open, frames?.close].join('\n')).digest('hex').slice(0, 12),
     head: Buffer.from(head),
     body: Buffer.from(body),
+    frames: frames && { open: Buffer.from(frames.open), close: Buffer.from(frames.close) },
     csp: {
       ...csp,
       scriptSrc: [...hashes(script), ...csp.scriptSrc],

@@ -312,6 +312,38 @@ describe('injection', () => {
     expect(inject(Buffer.from(''), { head: 0, body: 0 }, snippets).toString()).toBe('<H><B>')
   })
 
+  describe('a page of frames', () => {
+    const framed = { ...snippets, frames: { open: Buffer.from('<O>'), close: Buffer.from('<C>') } }
+    const frames = Buffer.from('<head></head><script></script><FrameSet cols=1><frame></frameset></html>')
+    const frameset = frames.indexOf('<FrameSet')
+
+    test('gets a frame of ours around its own', () => {
+      expect(inject(frames, { head: frameset, body: null }, framed).toString()).toBe(
+        '<head></head><script></script><H><O><FrameSet cols=1><frame></frameset></html><C>',
+      )
+    })
+
+    test('without a badge gets none', () => {
+      expect(inject(frames, { head: frameset, body: null }, snippets).toString()).toBe(
+        '<head></head><script></script><H><FrameSet cols=1><frame></frameset></html>',
+      )
+    })
+
+    test('of a manifest that names the end of the head gets none', () => {
+      expect(inject(frames, { head: 6, body: null }, framed).toString()).toBe(
+        '<head><H></head><script></script><FrameSet cols=1><frame></frameset></html>',
+      )
+    })
+
+    test('may load it, whatever its policy says', () => {
+      const text = `<meta content="frame-src 'self'"><frameset>`
+      const csp = [{ policy: "frame-src 'self'", start: 15, end: 31 }]
+      expect(inject(Buffer.from(text), { head: 33, body: null, csp }, framed).toString()).toBe(
+        '<meta content="frame-src &#39;self&#39; data:"><H><O><frameset><C>',
+      )
+    })
+  })
+
   test('keeps bytes that are not UTF-8', () => {
     const bytes = Buffer.from([0x3c, 0x70, 0x3e, 0xe9, 0xff, 0x00])
     expect(inject(bytes, { head: 0, body: 6 }, snippets)).toEqual(

@@ -36,9 +36,6 @@ const SCOPES = setOf('applet caption marquee object table td template th')
 /** Those of the parts of a table do not reach beyond these. */
 const TABLE_SCOPES = setOf('table template')
 
-/** What stands in them is not shown, or not as HTML: a snippet goes before the outermost of them. */
-const HIDING = setOf('select object video audio canvas datalist details dialog')
-
 /** A part of a table ends every open part of its own rank or below. */
 const TABLE_RANKS: ReadonlyMap<string, number> = new Map(
   [['table'], ['caption', 'colgroup', 'tbody', 'thead', 'tfoot'], ['tr'], ['td', 'th']].flatMap((names, rank) =>
@@ -56,7 +53,7 @@ interface Open {
   readonly start: number
 }
 
-type Kind = 'html' | 'special' | 'scope' | 'table scope' | 'hiding'
+type Kind = 'html' | 'special' | 'scope' | 'table scope' | 'foreign'
 
 export class OpenElements {
   readonly #open: Open[] = []
@@ -69,9 +66,9 @@ export class OpenElements {
     return current !== undefined && current.language !== 'html' && !current.isIntegration
   }
 
-  /** Where the outermost element begins that does not show HTML inside of it; undefined when none is open. */
-  get hiddenFrom(): number | undefined {
-    const outermost = this.#positions.get('kind:hiding')?.[0]
+  /** Where the outermost drawing or formula begins that is open; undefined when none is. */
+  get foreignStart(): number | undefined {
+    const outermost = this.#positions.get('kind:foreign')?.[0]
     return outermost === undefined ? undefined : this.#open[outermost]?.start
   }
 
@@ -165,7 +162,7 @@ function keysOf({ name, language, isIntegration }: Open): string[] {
   if (isIntegration || SPECIAL.has(name)) kinds.push('special')
   if (isIntegration || SCOPES.has(name)) kinds.push('scope')
   if (TABLE_SCOPES.has(name)) kinds.push('table scope')
-  if (language !== 'html' || HIDING.has(name)) kinds.push('hiding')
+  if (language !== 'html') kinds.push('foreign')
   return [name, ...kinds.map((kind) => `kind:${kind}`)]
 }
 

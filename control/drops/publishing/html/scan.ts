@@ -17,7 +17,7 @@ export interface MetaPolicy {
 }
 
 export interface HtmlScan {
-  /** Byte offset just before the end of the head. */
+  /** Byte offset just before the end of the head; in a page of frames, just before its `<frameset>`. */
   readonly head: number
   /** Byte offset just before the end of the body; null in a frameset page. */
   readonly body: number | null
@@ -132,9 +132,16 @@ class PageScanner {
   #bodyStarted = false
   #framesetOk = true
   #isFrameset = false
+  /** Where the frameset begins, unless a body came before it. */
+  #framesetStart: number | undefined
   /** Open templates; what is inserted inside one is never shown. */
   #templates = 0
   #templateStart = 0
+  /**
+   * Where the first `<select>` begins that no `</select>` has ended. Most tags inside of one are ignored, by some browsers
+   * more than by others: one that something else ended is taken for open, which only moves a snippet further up.
+   */
+  #selectStart: number | undefined
   readonly #csp: MetaPolicy[] = []
   #title: string | undefined
   #heading: string | undefined
@@ -151,8 +158,9 @@ class PageScanner {
 
   run(): HtmlScan {
     const end = this.#walk()
-    const unsafe = Math.min(end, this.#templates > 0 ? this.#templateStart : end, this.#open.hiddenFrom ?? end)
-    const head = Math.min(this.#head ?? unsafe, unsafe)
+    const unsafe = Math.min(this.#shownBefore(end), this.#templates > 0 ? this.#templateStart : end)
+    // What stands right before a frameset is still of the head.
+    const head = Math.min((this.#isFrameset ? this.#framesetStart : undefined) ?? this.#head ?? unsafe, unsafe)
     const tail = Math.min(this.#lastBodyEnd ?? this.#lastHtmlEnd ?? unsafe, unsafe)
     return {
       head,
@@ -165,6 +173,11 @@ class PageScanner {
       ...(this.#base !== undefined && { base: this.#base }),
       links: this.#links,
     }
+  }
+
+  /** The last place up to this one where an element of ours is shown. */
+  #shownBefore(at: number): number {
+    return Math.min(at, this.#open.foreignStart ?? at, this.#selectStart ?? at)
   }
 
   /** Walks to the end; returns the last offset where markup may be inserted: the end, or the start of what never ends. */
@@ -230,12 +243,19 @@ class PageScanner {
       return
     }
     if (this.#templates > 0) return
+    if (tag.name === 'select') this.#endSelect()
     if (tag.name === 'head') this.#endHead(tag.start)
     if (BODY_STARTING_END_TAGS.has(tag.name)) this.#startBody(tag.start)
     if (tag.name === 'br') this.#framesetOk = false
     // In a `<select>` or a drawing these end tags end nothing, and what stands before them is not shown.
-    if (tag.name === 'body') this.#lastBodyEnd = this.#open.hiddenFrom ?? tag.start
-    if (tag.name === 'html') this.#lastHtmlEnd = this.#open.hiddenFrom ?? tag.start
+    if (tag.name === 'body') this.#lastBodyEnd = this.#shownBefore(tag.start)
+    if (tag.name === 'html') this.#lastHtmlEnd = this.#shownBefore(tag.start)
+  }
+
+  /** A drawing inside of it that is still open may be none to a browser, or shield it. */
+  #endSelect(): void {
+    const isShielded = (this.#open.foreignStart ?? -1) > (this.#selectStart ?? -1)
+    if (!isShielded) this.#selectStart = undefined
   }
 
   /** False when the document ends inside the element, so that nothing can be inserted after its start. */
@@ -256,6 +276,9 @@ class PageScanner {
       case 'template':
         if (this.#templates++ === 0) this.#templateStart = tag.start
         break
+      case 'select':
+        if (this.#templates === 0) this.#selectStart ??= tag.start
+        break
       case 'h1':
         this.#firstHeading(tag)
         break
@@ -271,6 +294,7 @@ class PageScanner {
   #frameset(tag: Tag): void {
     if (this.#templates > 0) return
     this.#endHead(tag.start)
+    if (!this.#bodyStarted) this.#framesetStart ??= tag.start
     if (!this.#bodyStarted || this.#framesetOk) this.#isFrameset = true
   }
 
