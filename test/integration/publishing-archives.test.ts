@@ -166,8 +166,8 @@ describe('archives as people make them', () => {
     expect(await pathsOf(prepared)).toEqual(['a/b.txt', 'index.html'])
     expect(prepared.fileCount).toBe(2)
     expect(prepared.report.warnings.map(({ code, path }) => [code, path])).toEqual([
-      ['not_served', 'site/.DS_Store'],
-      ['not_served', '__MACOSX/site/._index.html'],
+      ['never_served', 'site/.DS_Store'],
+      ['never_served', '__MACOSX/site/._index.html'],
     ])
   })
 
@@ -178,7 +178,7 @@ describe('archives as people make them', () => {
     ])
     const prepared = await publish(zip)
     expect(await pathsOf(prepared)).toEqual(['index.html'])
-    expect(prepared.report.warnings.map(({ code, path }) => [code, path])).toEqual([['not_served', '.dropway/badge']])
+    expect(prepared.report.warnings.map(({ code, path }) => [code, path])).toEqual([['never_served', '.dropway/badge']])
   })
 
   test('a top folder stays when something lies beside it', async () => {

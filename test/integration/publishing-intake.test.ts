@@ -224,11 +224,11 @@ describe('files with paths', () => {
     expect([...(await filesOf(prepared)).keys()]).toEqual(['.well-known/security.txt', 'index.html'])
     expect(prepared).toMatchObject({ fileCount: 2, byteSize: 10 })
     expect(prepared.report.warnings.map(({ code, path }) => [code, path])).toEqual([
-      ['not_served', '.DS_Store'],
-      ['not_served', 'img/Thumbs.db'],
-      ['not_served', '__MACOSX/._index.html'],
-      ['not_served', '.dropway/unlock'],
-      ['not_served', '.well-known/acme-challenge/token'],
+      ['never_served', '.DS_Store'],
+      ['never_served', 'img/Thumbs.db'],
+      ['never_served', '__MACOSX/._index.html'],
+      ['never_served', '.dropway/unlock'],
+      ['never_served', '.well-known/acme-challenge/token'],
     ])
   })
 

@@ -13,6 +13,7 @@ import { textOf } from '../../../control/drops/publishing/html/text.ts'
 import { renderMarkdown, withoutFrontMatter } from '../../../control/drops/publishing/markdown/markdown.ts'
 import { PathSet, pathProblem } from '../../../control/drops/publishing/files/paths.ts'
 import { quotePath } from '../../../shared/quoted-path.ts'
+import { immutablePaths } from '../../../control/drops/publishing/manifest/immutable.ts'
 import { parseHeaders, parseRedirects, type SiteRules } from '../../../control/drops/publishing/manifest/site-rules.ts'
 import { MAX_SCANNED_BYTES } from '../../../control/drops/publishing/analysis/analyse.ts'
 import { writeReport, type ReportInput } from '../../../control/drops/publishing/analysis/report.ts'
@@ -75,6 +76,8 @@ const PAGES: Readonly<Record<string, (n: number) => string>> = {
   'marks above one letter in a link': (n) => `<a href="/a${halves('\u0301', '\u0323')(n)}">`,
   'many links with marks': (n) => fill(`<a href="/a${halves('\u0301', '\u0323')(500)}">`, n),
   'a long base and many links': (n) => `<base href="/${fill('a/', n / 2)}">${fill('<a href=x>', n / 2)}`,
+  'words in a rel': (n) => `<link href=a rel="${fill('next ', n)}">`,
+  'selects and drawings that shield them': repeated('<select><svg></select>'),
   'dots in a link': (n) => `<a href="${fill('../', n)}">`,
   'blanks around links': (n) => fill(`<a href="${fill(' ', 1000)}x${fill(' ', 1000)}">`, n),
   'percent signs in links': (n) => fill(`<a href="/${fill('%25', 900)}">`, n),
@@ -318,6 +321,25 @@ describe('the report', () => {
         largest,
       ),
     ).toBeUndefined()
+  })
+})
+
+describe('names of files', () => {
+  const NAMES: Readonly<Record<string, (index: number) => string>> = {
+    'hashed, in one folder': (index) => `assets/${index}-B${String(index).padStart(3, 'x')}k9F2.js`,
+    'hashed, each in a folder': (index) =>
+      `a${index}/js/app.${(index * 2_654_435_761).toString(16).padStart(8, 'a')}.js`,
+    'of separators': () => `${fill('a-', 240)}.js`,
+    'of one long number': (index) => `${fill('1a', 240)}${index}.js`,
+  }
+  test.each(Object.entries(NAMES))('%s', LONG, async (_name, nameOf) => {
+    const make = (n: number) =>
+      Array.from({ length: n }, (_, index) => ({ path: nameOf(index), hash: 'ab'.repeat(32) }))
+    const judge = (files: readonly { path: string; hash: string }[]): unknown => {
+      const paths = new Set(files.map((file) => file.path))
+      return immutablePaths(files, { scripts: paths, modules: paths, styles: paths })
+    }
+    expect(await growthProblem(on(make, judge), upTo(MAX_BUNDLE_FILES))).toBeUndefined()
   })
 })
 

@@ -190,11 +190,11 @@ test('what is never served is named, each kind once', () => {
     ...['.dropway/x', '.well-known/acme-challenge/token'],
   )
   expect(report({ 'index.html': '' }, { unserved }).map(({ code, path, count }) => [code, path, count])).toEqual([
-    ['not_served', '.DS_Store', 2],
-    ['not_served', '__MACOSX/._a', 3],
-    ['not_served', 'Thumbs.db', 1],
-    ['not_served', '.dropway/x', 1],
-    ['not_served', '.well-known/acme-challenge/token', 1],
+    ['never_served', '.DS_Store', 2],
+    ['never_served', '__MACOSX/._a', 3],
+    ['never_served', 'Thumbs.db', 1],
+    ['never_served', '.dropway/x', 1],
+    ['never_served', '.well-known/acme-challenge/token', 1],
   ])
 })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { MAX_BUNDLE_FILES } from '../../../shared/limits.ts'
-import { fileKindOf, siteRootOf, uploadKindOf, type UploadKind } from '../../../shared/upload-kind.ts'
+import { fileKindOf, siteRootOf, unservedKindOf, uploadKindOf, type UploadKind } from '../../../shared/upload-kind.ts'
 
 const CAP_BYTES = 1000
 const account = { capBytes: CAP_BYTES, takes: 'anything' } as const
@@ -95,3 +95,18 @@ test('a folder without a landing page is not unwrapped', () => {
   expect(siteRootOf(['x/a.html', 'x/b.html'])).toBe('')
   expect(siteRootOf([])).toBe('')
 })
+
+test.each([
+  ['.DS_Store', '.DS_Store'],
+  ['a/b/Thumbs.db', 'Thumbs.db'],
+  ['a/desktop.ini', 'desktop.ini'],
+  ['__MACOSX/a/._b', '__MACOSX/'],
+  ['.dropway/x', '.dropway/'],
+  ['.dropway', '.dropway/'],
+  ['.well-known/acme-challenge/token', '.well-known/acme-challenge/'],
+  ['.well-known/security.txt', undefined],
+  ['.dropway.json', undefined],
+  ['a/.dropway/x', undefined],
+  ['a/__MACOSX/x', undefined],
+  ['index.html', undefined],
+])('no visitor can ask for %s: %s', (path, kind) => expect(unservedKindOf(path)).toBe(kind))

@@ -118,7 +118,7 @@ function secretWarnings(list: WarningList, secrets: readonly SecretFile[]): void
 function unservedWarnings(list: WarningList, unserved: readonly string[]): void {
   for (const path of unserved) {
     const kind = unservedKindOf(path) ?? path
-    list.add('not_served', kind, () => ({
+    list.add('never_served', kind, () => ({
       path,
       message: `${quotePath(kind)} is never served and is not part of the version.`,
     }))
