@@ -40,6 +40,11 @@ import { DRAIN_GRACE_MS, startWorkers } from './workers.ts'
 
 /** How long a starting edge waits to be level with Redis before it serves what it has. */
 const FIRST_SYNC_MS = 3000
+/**
+ * How long visitors are waited for once the supervisor is gone. Its guard kills the edge two seconds later, and the next
+ * start needs the ports.
+ */
+const ORPHAN_DRAIN_MS = 5000
 const PORT_ATTEMPTS = 8
 const PORT_RETRY_MS = 200
 
@@ -113,10 +118,11 @@ export async function runPrimary(
 
   /** In named phases: visitors first, then what is left to be told, then the files. */
   let stopping: Promise<void> | undefined
+  const orphaned = Promise.withResolvers<void>()
   const stop = (): Promise<void> =>
     (stopping ??= (async () => {
       log.info('draining')
-      await workers.drain(config.drainMs + DRAIN_GRACE_MS)
+      await workers.drain(config.drainMs + DRAIN_GRACE_MS, orphaned.promise)
       await Promise.all([follower.stop(), ledger.stop(), issuer.stop(1000)])
       background.disconnect()
       metrics?.close()
@@ -126,7 +132,10 @@ export async function runPrimary(
     })())
   process.on('SIGTERM', () => void stop())
   process.on('SIGINT', () => void stop())
-  process.on('disconnect', () => void stop())
+  process.on('disconnect', () => {
+    setTimeout(orphaned.resolve, ORPHAN_DRAIN_MS)
+    void stop()
+  })
 }
 
 /** The workers of a primary that died: others listen now, so they end when those they serve have. */

@@ -188,6 +188,8 @@ export function runWorker(config: EdgeConfig): void {
     routes.rememberNothing()
     setTimeout(() => void drain(), ORPHAN_MS)
   })
+  // The primary may have ended while this process was loading: then no event tells it any more.
+  if (!channel.connected) process.exit(0)
   // The primary decides when workers stop; a terminal sends Ctrl-C to all of them.
   process.on('SIGINT', () => {})
   process.on('SIGTERM', () => void drain())

@@ -39,8 +39,8 @@ export interface Workers {
   announce(changes: readonly Change[] | undefined): Promise<void>
   report(asked: { isScrape: boolean }): Promise<Counters[]>
   restarts(): number
-  /** Lets requests in flight end, for so long. */
-  drain(maxMs: number): Promise<void>
+  /** Lets requests in flight end, for so long, or until `cut` settles. */
+  drain(maxMs: number, cut: Promise<unknown>): Promise<void>
 }
 
 export interface WorkersOptions {
@@ -204,13 +204,13 @@ export function startWorkers({ config, address, workerFile, log, onViews, onChan
       return (await Promise.all([...workers].map((worker) => reportOf(worker, isScrape)))).flat()
     },
     restarts: () => restarts,
-    async drain(maxMs) {
+    async drain(maxMs, cut) {
       draining = true
       const ends = [...workers].map(({ process: child }) =>
         Promise.all([once(child, 'exit'), once(child, 'disconnect')]),
       )
       for (const worker of workers) tell(worker, { type: 'drain' })
-      await Promise.race([Promise.all(ends), sleep(maxMs, undefined, { ref: false })])
+      await Promise.race([Promise.all(ends), sleep(maxMs, undefined, { ref: false }), cut])
       for (const worker of workers) worker.process.kill('SIGKILL')
     },
   }

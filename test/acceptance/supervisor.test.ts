@@ -74,7 +74,7 @@ describe('a running stack', () => {
         'memory',
       ]),
     )
-    expect(findings.find(({ check }) => check === 'memory')!.detail).toMatch(/^\d+ MB: supervisor \d+ MB, postgres/)
+    expect(findings.find(({ check }) => check === 'memory')!.detail).toMatch(/^\d+ MB: supervisor \d+ MB in \d+, postgres/)
     expect(code).toBe(0)
   })
 })

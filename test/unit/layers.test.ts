@@ -122,7 +122,10 @@ const rules: readonly {
     forbids: ({ from, to, isOwn }) =>
       isOwn && folderOf(from) === 'control' && !['control', 'shared'].includes(folderOf(to)),
     // The supervisor composes both planes on one machine.
-    except: ['control/operations/supervisor/config.ts → edge/config.ts'],
+    except: [
+      'control/operations/supervisor/config.ts → edge/config.ts',
+      'control/operations/supervisor/orphans.ts → edge/orphans.ts',
+    ],
   },
   {
     rule: "a capability calls another's service, never its queries or routes",

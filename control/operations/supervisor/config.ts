@@ -14,6 +14,8 @@ export interface SupervisorConfig {
   readonly redisUrl: string | undefined
   readonly ports: readonly WantedPort[]
   readonly edgeDrainMs: number
+  /** Where the edge notes its workers. */
+  readonly replicaDir: string
   readonly searchPath: string
   /** What the planes inherit. */
   readonly environment: Env
@@ -24,16 +26,17 @@ export function readSupervisorConfig(environment: Env): SupervisorConfig {
   const { dataDir } = readSharedSettings(env)
   prepareDataDir(dataDir)
   const { edge, baseUrl } = readPlanes(environment)
-  return {
+  return env.finish({
     baseUrl,
     dataDir,
     databaseUrl: env.optional('DATABASE_URL'),
     redisUrl: env.optional('REDIS_URL'),
     ports: wantedPorts(edge),
     edgeDrainMs: edge.drainMs,
+    replicaDir: edge.replicaDir,
     searchPath: env.text('PATH', '/usr/bin:/bin'),
     environment,
-  }
+  })
 }
 
 function readPlanes(environment: Env): { edge: EdgeConfig; baseUrl: string } {

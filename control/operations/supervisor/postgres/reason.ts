@@ -1,0 +1,14 @@
+/** What Postgres says when it cannot start, as one sentence for the operator. */
+
+const FULL_DISK = /no space left on device|disk quota exceeded/i
+/** Its log lines: `2026-11-17 03:00:00.000 UTC [12] FATAL:  …`; those of initdb: `initdb: error: …`. */
+const COMPLAINT = /(?:FATAL|PANIC|ERROR|error):\s+(.+)$/
+
+export function reasonOf(said: string, dataDir: string): string {
+  if (FULL_DISK.test(said))
+    return `the disk of DATA_DIR (${dataDir}) is full. Free some space, or set DATA_DIR to a directory on a larger disk.`
+  const lines = said.split('\n').filter((line) => line.trim() !== '')
+  const complaint = lines.map((line) => COMPLAINT.exec(line)?.[1]).find((text) => text !== undefined)
+  const text = (complaint ?? lines.at(-1) ?? 'it ended without a word').trim()
+  return /[.!]$/.test(text) ? text : `${text}.`
+}
