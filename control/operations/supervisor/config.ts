@@ -17,14 +17,20 @@ export interface SupervisorConfig {
   /** Where the edge notes its workers. */
   readonly replicaDir: string
   readonly searchPath: string
+  /** With less memory than this nothing is started. */
+  readonly minMemoryMb: number
   /** What the planes inherit. */
   readonly environment: Env
 }
+
+/** What everything together takes on a small machine while something is published (OPERATING.md, "Size"). */
+const MIN_MEMORY_MB = 1000
 
 export function readSupervisorConfig(environment: Env): SupervisorConfig {
   const env = new EnvReader(environment)
   const { dataDir } = readSharedSettings(env)
   prepareDataDir(dataDir)
+  const minMemoryMb = env.integer('MIN_MEMORY_MB', MIN_MEMORY_MB, 0, 10_000_000)
   const { edge, baseUrl } = readPlanes(environment)
   return env.finish({
     baseUrl,
@@ -35,6 +41,7 @@ export function readSupervisorConfig(environment: Env): SupervisorConfig {
     edgeDrainMs: edge.drainMs,
     replicaDir: edge.replicaDir,
     searchPath: env.text('PATH', '/usr/bin:/bin'),
+    minMemoryMb,
     environment,
   })
 }

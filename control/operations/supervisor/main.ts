@@ -5,6 +5,7 @@ import { ConfigError } from '../../../shared/env.ts'
 import { keepFilesPrivate } from '../../../shared/private-files.ts'
 import { readSupervisorConfig, type SupervisorConfig } from './config.ts'
 import { endOrphans } from './orphans.ts'
+import { requireMemory } from './memory-limit.ts'
 import { lockDataDir, requireFreePorts, StartRefused } from './preflight.ts'
 import { unlessCancelled } from './processes/processes.ts'
 import { createReport, type Report } from './report.ts'
@@ -41,6 +42,7 @@ async function main(): Promise<void> {
 
   const stop = onStopSignal()
   const config = readSupervisorConfig(process.env)
+  requireMemory(config.minMemoryMb)
   const unlock = lockDataDir(config.dataDir)
   process.on('exit', unlock)
 
