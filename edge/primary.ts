@@ -16,6 +16,7 @@ import { systemClock } from '../shared/clock.ts'
 import { newId } from '../shared/ids.ts'
 import { edgeIdOf } from '../shared/live-edges.ts'
 import { createLog, type Log } from '../shared/log.ts'
+import { saySettings, settingsOf } from '../shared/plane-settings.ts'
 import { createSecrets, type Secrets } from '../shared/secrets.ts'
 import { decodeDomainWish, encodeDomainWish } from '../shared/stream.ts'
 import { systemTimers } from '../shared/timers.ts'
@@ -68,6 +69,7 @@ export async function runPrimary(
   const replica = openReplica(config.replicaDir, { readOnly: false })
   const background = connectRedis(config.redisUrl, 'background')
   background.connect().catch(() => {})
+  const stopSaying = saySettings(background, systemClock, settingsOf('edge', config))
   const ledger = startViewLedger(background)
   const visitors = createVisitors()
   const workers = startWorkers({
@@ -124,6 +126,7 @@ export async function runPrimary(
       log.info('draining')
       await workers.drain(config.drainMs + DRAIN_GRACE_MS, orphaned.promise)
       await Promise.all([follower.stop(), ledger.stop(), issuer.stop(1000)])
+      stopSaying()
       background.disconnect()
       metrics?.close()
       await replica.close()

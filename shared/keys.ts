@@ -37,6 +37,8 @@ export const keys = {
   /** Sorted sets: orders at the CA by their time, of all and of one organisation. */
   acmeOrders: `${PREFIX}acme:orders`,
   acmeOrdersOf: (organisation: string) => `${PREFIX}acme:orders:${organisation}`,
+  /** Sorted set: what planes say of the settings that all must share (plane-settings.ts), by the time they last said it. */
+  settings: `${PREFIX}settings`,
   rateLimit: (name: string) => `${PREFIX}limit:${name}`,
 }
 

@@ -22,6 +22,8 @@ export interface ControlOptions {
   readonly config: ControlConfig
   readonly clock: Clock
   readonly log: Log
+  /** DATABASE_URL leads to a pooler, as `reachDatabase` found out. */
+  readonly isDatabasePooled?: boolean
 }
 
 export interface Ground extends ControlOptions {
@@ -36,8 +38,12 @@ export interface Ground extends ControlOptions {
   readonly mailer: Mailer
 }
 
-export function openGround({ config, clock, log }: ControlOptions): Ground {
-  const sql = openDatabase({ url: config.databaseUrl, maxConnections: DATABASE_CONNECTIONS })
+export function openGround({ config, clock, log, isDatabasePooled = false }: ControlOptions): Ground {
+  const sql = openDatabase({
+    url: config.databaseUrl,
+    maxConnections: DATABASE_CONNECTIONS,
+    isPooled: isDatabasePooled,
+  })
   const redis = connectRedis(config.redisUrl, log)
   // What is asked before it is connected waits.
   const publisherRedis = openBlocking(redis, REDIS_TIMEOUT_MS)

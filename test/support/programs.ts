@@ -21,6 +21,7 @@ export const PACKAGES: readonly DebianPackage[] = [
   { name: 'slowhttptest', program: 'slowhttptest' },
   { name: 'testssl.sh', program: 'testssl' },
   { name: 'unzip', program: 'unzip' },
+  { name: 'pgbouncer', program: 'pgbouncer' },
 ]
 
 /** What `npm test` runs. */

@@ -14,10 +14,11 @@
  * between the two writes of one tick, or Postgres and the sender dying at once, may cost.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { ListenMeta } from 'postgres'
 import { DAY_MS, type Clock } from '../../../shared/clock.ts'
 import type { Log } from '../../../shared/log.ts'
 import type { Secrets } from '../../../shared/secrets.ts'
-import { transaction, type Pool, type Sql } from '../database/sql.ts'
+import { isBehindPooler, transaction, type Pool, type Sql } from '../database/sql.ts'
 import { createHandoverNote, HandedOverElsewhere } from './handover-note.ts'
 import { sealContext } from './mail.ts'
 import {
@@ -135,12 +136,7 @@ export function createMailer({
   }
 
   async function run(signal: AbortSignal): Promise<void> {
-    const listening = sql
-      .listen(MAIL_CHANNEL, () => wake())
-      .catch((error: unknown) => {
-        log.warn({ err: error }, 'mail is polled: Postgres does not tell about it')
-        return undefined
-      })
+    const listening = isBehindPooler(sql) ? undefined : listen()
     while (!signal.aborted) {
       const woken = new Promise<void>((resolve) => (wake = resolve))
       await deliverDue().catch((error: unknown) => log.warn({ err: error }, 'the mail outbox could not be read'))
@@ -152,6 +148,16 @@ export function createMailer({
       pause.abort()
     }
     await (await listening)?.unlisten().catch(() => {})
+  }
+
+  /** Mail that was written is sent at once, not at the next poll. */
+  function listen(): Promise<ListenMeta | undefined> {
+    return sql
+      .listen(MAIL_CHANNEL, () => wake())
+      .catch((error: unknown) => {
+        log.warn({ err: error }, 'mail is polled: Postgres does not tell about it')
+        return undefined
+      })
   }
 
   return {

@@ -49,6 +49,8 @@ export interface HttpServerOptions {
   onRequest?(what: string): void
   /** Wraps the work of every request; may give up on it with an error. */
   guard?<Result>(work: () => Promise<Result> | Result): Promise<Result>
+  /** Why nothing can be changed now; said at /healthz. */
+  trouble?(): string | undefined
   /** Answers an unknown path outside the API. */
   notFound?(request: Request): Promise<Reply> | Reply
   /** Shows an error to a person, outside the API. */
@@ -101,7 +103,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   }
 
   server.get('/healthz', (_request, response) => {
-    response.status(closing ? 503 : 200).json({ status: closing ? 'closing' : 'ok' })
+    // Edges choose another control by the status alone, and what troubles this one troubles all of them.
+    const trouble = options.trouble?.()
+    if (trouble === undefined || closing)
+      response.status(closing ? 503 : 200).json({ status: closing ? 'closing' : 'ok' })
+    else response.json({ status: 'degraded', detail: `${trouble}: nothing can be changed` })
   })
   for (const route of options.routes)
     register(
