@@ -1,10 +1,12 @@
 /** A Postgres that is not the embedded one: behind a pooler, read-only, out of reach. */
 import { once } from 'node:events'
 import net from 'node:net'
+import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startOwnPostgres, startPooledPostgres, type OwnPostgres } from '../support/own-postgres.ts'
 import { until } from '../support/processes.ts'
-import { run, startStack, type Account, type OwnStack, type Published } from '../support/stack.ts'
+import { startTestRedis } from '../support/redis.ts'
+import { freePorts, run, startStack, type Account, type OwnStack, type Published } from '../support/stack.ts'
 
 interface Finding {
   readonly check: string
@@ -108,6 +110,9 @@ describe('a Postgres that only reads for a while', () => {
       expect(findings.find(({ check }) => check === 'writing')?.detail).toContain('Postgres only reads')
       expect(findings.find(({ check }) => check === 'control')?.detail).toContain('Postgres only reads')
 
+      const another = await run(['control/main.ts'], { ...stack.env, CONTROL_PORT: '0' })
+      expect(another).toMatchObject({ code: 1, stderr: expect.stringMatching(/^Postgres only reads: [^\n]*\n$/) })
+
       await postgres.set('default_transaction_read_only', undefined)
       await until(async () => (await health(stack)).status === 'ok', 'control to notice')
       await stack.publish(account, '<p>after</p>', site)
@@ -136,6 +141,23 @@ describe('a Postgres that only reads for a while', () => {
       expect(found?.detail).toMatch(detail)
     }
     silent.close()
+  })
+
+  test('the doctor names a wrong password of Redis, and none', { timeout: 120_000 }, async () => {
+    const redis = await startTestRedis()
+    const [port] = await freePorts(1)
+    const client = new Redis(redis.url)
+    await client.config('SET', 'port', String(port))
+    await client.config('SET', 'requirepass', 'right')
+    client.disconnect()
+    for (const [url, said] of [
+      [`redis://:wrong@127.0.0.1:${port}`, /refuses the user or the password of REDIS_URL: WRONGPASS/],
+      [`redis://127.0.0.1:${port}`, /refuses the user or the password of REDIS_URL: NOAUTH/],
+    ] as const) {
+      const found = problems(await diagnose(stack, { REDIS_URL: url })).find(({ check }) => check === 'redis')
+      expect(found?.detail).toMatch(said)
+    }
+    await redis.stop()
   })
 })
 

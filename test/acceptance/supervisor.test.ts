@@ -74,7 +74,9 @@ describe('a running stack', () => {
         'memory',
       ]),
     )
-    expect(findings.find(({ check }) => check === 'memory')!.detail).toMatch(/^\d+ MB: supervisor \d+ MB in \d+, postgres/)
+    expect(findings.find(({ check }) => check === 'memory')!.detail).toMatch(
+      /^\d+ MB: supervisor \d+ MB in \d+, postgres/,
+    )
     expect(code).toBe(0)
   })
 })
@@ -160,6 +162,28 @@ describe('what cannot start says why in one sentence', () => {
       )
       expect(code).toBe(1)
     }
+  })
+
+  test('a database that does not answer, and one that refuses', { timeout: 120_000 }, async () => {
+    const silent = net.createServer().listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const { port } = silent.address() as net.AddressInfo
+    for (const [place, reason] of [
+      [`127.0.0.1:${port}/main`, `Postgres does not answer at 127.0.0.1:${port}/main.`],
+      ['127.0.0.1:1/main', 'Postgres cannot be reached at 127.0.0.1:1/main (ECONNREFUSED).'],
+    ] as const) {
+      const { code, stderr } = await run([SUPERVISOR], { ...env, DATABASE_URL: `postgres://user:secret@${place}` })
+      expect(stderr.split('\n')).toEqual([expect.stringContaining(`The control plane did not start: ${reason}`), ''])
+      expect(stderr).not.toContain('secret')
+      expect(code).toBe(1)
+    }
+    silent.close()
+  })
+
+  test('less memory than it needs', async () => {
+    const { code, stdout, stderr } = await run([SUPERVISOR], { ...env, MIN_MEMORY_MB: '9000000' })
+    expect(stderr).toMatch(/^Dropway needs 9000000 MB of memory and has \d+ MB here\. .* MIN_MEMORY_MB .*\n$/)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   })
 
   test('wrong settings, all of them at once, of both planes', async () => {

@@ -10,6 +10,11 @@ test.each([
     FULL,
   ],
   [
+    'initdb, when a part of a page still fits',
+    'performing post-bootstrap initialization ... 2026-11-17 03:00:00.000 UTC [12] FATAL:  could not extend file "base/1/2691": wrote only 4096 of 8192 bytes at block 9',
+    FULL,
+  ],
+  [
     'the server on a full disk',
     '2026-11-17 03:00:00.000 UTC [12] LOG:  starting\n2026-11-17 03:00:00.100 UTC [12] FATAL:  could not write lock file "postmaster.pid": No space left on device',
     FULL,

@@ -1,6 +1,7 @@
 /** What Postgres says when it cannot start, as one sentence for the operator. */
 
-const FULL_DISK = /no space left on device|disk quota exceeded/i
+/** A write that ends early is the last page of a full disk. */
+const FULL_DISK = /no space left on device|disk quota exceeded|wrote only \d+ of \d+ bytes/i
 /** Its log lines: `2026-11-17 03:00:00.000 UTC [12] FATAL:  …`; those of initdb: `initdb: error: …`. */
 const COMPLAINT = /(?:FATAL|PANIC|ERROR|error):\s+(.+)$/
 
