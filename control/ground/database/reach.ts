@@ -102,8 +102,6 @@ export const READ_ONLY =
 
 /** `postgres://user:password@a:5432,b/name?…` → `a:5432,b/name` */
 function placeOf(url: string): string {
-  return url
-    .replace(/^\w+:\/\//, '')
-    .replace(/^.*@/, '')
-    .replace(/\?.*$/, '')
+  const [place = ''] = url.split('?', 1)
+  return place.slice(place.lastIndexOf('@') + 1).replace(/^\w+:\/\//, '')
 }

@@ -158,9 +158,12 @@ async function waitUntilReady(server: ChildProcess, socket: string, said: readon
   }
 }
 
-/** What Redis said last of what it holds to be serious (marked `#`), as a sentence. */
+/** How Redis marks a line of its log that is more than news. */
+const SERIOUS = ' # '
+
+/** What Redis said last of what it holds to be serious, as a sentence. */
 function reasonOf(said: readonly string[]): string {
-  const [, reason] = / # (.*)$/.exec(said.findLast((line) => line.includes(' # ')) ?? '') ?? []
+  const reason = said.findLast((line) => line.includes(SERIOUS))?.split(SERIOUS, 2)[1]
   const text = reason ?? said.at(-1) ?? 'it ended without a word'
   return /[.!]$/.test(text) ? text : `${text}.`
 }
