@@ -1,30 +1,38 @@
 /**
- * Full TLS handshakes per second and memory: one certificate, then 10,000 loaded, then 10,000 unknown names; and Caddy
+ * CPU time and memory of full TLS handshakes: one certificate, then 10,000 loaded, then 10,000 unknown names; and Caddy
  * with as many certificates, where it is installed. The server runs in a process of its own; each handshake is new
- * (no tickets), as a crowd of first-time visitors makes it.
+ * (no tickets), as a crowd of first-time visitors makes it. Says at the end whether a handshake
+ * holds its bar beside Caddy's.
  *
  *   npm run bench:handshake            [-- <seconds per run>]
  */
-import { execFileSync, fork, spawn, type ChildProcess } from 'node:child_process'
+import { fork, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import tls from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { createCertificateIndex } from '../certs/certificates.ts'
-import { openLocalCa, type LocalCa } from '../certs/local-ca.ts'
-import { systemClock } from '../shared/clock.ts'
+import { openLocalCa, type LocalCa } from '../certs/local/local-ca.ts'
+import { systemClock } from '../shared/running/clock.ts'
+import { cpuMs, residentMb } from '../test/support/processes.ts'
+import { isInstalled } from '../test/support/programs.ts'
 
 const MANY = 10_000
 const CLIENTS = 32
+/** CPU time per handshake as a multiple of Caddy's, each with as many certificates; the same bar as in bench/edge.ts. */
+const MAX_TIMES_CADDY = 1.15
 
 interface Result {
   readonly run: string
   readonly perSecond: number
+  readonly microseconds: number
   readonly megabytes: number
 }
+
+const eachInTurn = (server: 'dropway' | 'caddy', count: number): string => `${server}, ${count} loaded, each in turn`
 
 if (process.argv[2] === 'server') serve(process.argv[3]!, Number(process.argv[4]))
 else await main(Number(process.argv[2] ?? 5))
@@ -54,9 +62,7 @@ async function main(seconds: number): Promise<void> {
     for (const count of [1, MANY]) {
       const child = fork(fileURLToPath(import.meta.url), ['server', folder, String(count)])
       const [{ port }] = (await once(child, 'message')) as [{ port: number }]
-      results.push(
-        await measure(`dropway, ${count} loaded, each in turn`, child, port, seconds, (n) => nameOf(n % count)),
-      )
+      results.push(await measure(eachInTurn('dropway', count), child, port, seconds, (n) => nameOf(n % count)))
       if (count > 1) {
         const popular = (n: number): string => nameOf(Math.floor(count * ((n * 0.618) % 1) ** 6))
         results.push(await measure(`dropway, ${count} loaded, some popular`, child, port, seconds, popular))
@@ -67,16 +73,34 @@ async function main(seconds: number): Promise<void> {
       child.kill()
       await once(child, 'exit')
     }
-    if (hasCaddy()) for (const count of [1, MANY]) results.push(await measureCaddy(folder, ca, count, seconds))
+    if (isInstalled('caddy'))
+      for (const count of [1, MANY]) results.push(await measureCaddy(folder, ca, count, seconds))
     console.table(
-      results.map(({ run, perSecond, megabytes }) => ({
+      results.map(({ run, perSecond, microseconds, megabytes }) => ({
         run,
+        'CPU µs': Math.round(microseconds),
         'handshakes/s': Math.round(perSecond),
         'RSS MB': Math.round(megabytes),
       })),
     )
+    judge(results)
   } finally {
     rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function judge(results: readonly Result[]): void {
+  for (const count of [1, MANY]) {
+    const [ours, theirs] = (['dropway', 'caddy'] as const).map(
+      (server) => results.find(({ run }) => run === eachInTurn(server, count))?.microseconds,
+    )
+    if (ours === undefined || theirs === undefined) {
+      console.log(`certificates ${count}: not judged, Caddy is not installed (bar ${MAX_TIMES_CADDY} × Caddy)`)
+      continue
+    }
+    const isMet = ours <= MAX_TIMES_CADDY * theirs
+    const times = (ours / theirs).toFixed(2)
+    console.log(`certificates ${count}: ${times} × Caddy (bar ${MAX_TIMES_CADDY})  ${isMet ? 'met' : 'MISSED'}`)
   }
 }
 
@@ -89,6 +113,7 @@ async function measure(
 ): Promise<Result> {
   let next = 0
   let done = 0
+  const before = cpuMs(child.pid!)
   const endAt = performance.now() + seconds * 1000
   await Promise.all(
     Array.from({ length: CLIENTS }, async () => {
@@ -98,7 +123,8 @@ async function measure(
       }
     }),
   )
-  return { run, perSecond: done / seconds, megabytes: residentMegabytes(child.pid!) }
+  const microseconds = ((cpuMs(child.pid!) - before) * 1000) / done
+  return { run, perSecond: done / seconds, microseconds, megabytes: residentMb(child.pid!) }
 }
 
 function handshake(port: number, servername: string): Promise<void> {
@@ -110,19 +136,6 @@ function handshake(port: number, servername: string): Promise<void> {
     })
     socket.once('error', reject)
   })
-}
-
-function residentMegabytes(pid: number): number {
-  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1000
-}
-
-function hasCaddy(): boolean {
-  try {
-    execFileSync('caddy', ['version'], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** Caddy loads every certificate of a folder; it answers unknown names with none, so only known ones are compared. */
@@ -156,7 +169,7 @@ async function measureCaddy(folder: string, ca: LocalCa, count: number, seconds:
   const child = spawn('caddy', ['run', '--config', file], { stdio: 'ignore', env: { ...process.env, HOME: folder } })
   try {
     await untilServed(port, nameOf(0))
-    return await measure(`caddy, ${count} loaded, each in turn`, child, port, seconds, (n) => nameOf(n % count))
+    return await measure(eachInTurn('caddy', count), child, port, seconds, (n) => nameOf(n % count))
   } finally {
     child.kill('SIGKILL')
     await once(child, 'exit')

@@ -30,10 +30,8 @@ const BENCHES: readonly Bench[] = [
   { name: 'edge-outage', asks: 'Visitors while Redis is killed or frozen', quick: ['--seconds', '2', '--rounds', '1'] },
   { name: 'routes', asks: 'A routing table of a million hosts', quick: ['--routes', '50000', '--publishes', '20'] },
   { name: 'handshake', asks: 'TLS handshakes with ten thousand certificates', quick: ['1'] },
-  { name: 'uws', asks: 'The web server of control', quick: [] },
   { name: 'publish', asks: 'From an upload to the 201', quick: ['--rounds', '1', '--parallel', '2'] },
   { name: 'load', asks: 'Visitors and publishers together', quick: ['--drops', '200', '--seconds', '3'] },
-  { name: 'dashboard', asks: 'The pages of the dashboard', quick: [] },
 ]
 
 interface Run {

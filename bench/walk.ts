@@ -7,13 +7,13 @@
 import { Readable } from 'node:stream'
 import v8 from 'node:v8'
 import { parseArgs } from 'node:util'
-import { createAnswers } from '../edge/answers.ts'
-import { createClassify } from '../edge/classify/classify.ts'
+import { createAnswers } from '../edge/processes/answers.ts'
+import { createClassify } from '../edge/gate/classify.ts'
 import type { Exchange, HeaderList, ServedSite } from '../edge/context.ts'
 import { createUnlock } from '../edge/gate/unlock.ts'
 import { indexManifest } from '../edge/locate/site-index.ts'
 import { createPipeline } from '../edge/pipeline.ts'
-import { createRepresentations } from '../edge/representations.ts'
+import { createRepresentations } from '../edge/processes/representations.ts'
 import { createSnippets } from '../edge/rewrite/snippets.ts'
 import { createProxy } from '../edge/send/proxy.ts'
 import { createRequestLog } from '../edge/send/request-log.ts'
@@ -21,11 +21,11 @@ import { createViews } from '../edge/send/views.ts'
 import { createBlobCache } from '../edge/store/blob-cache.ts'
 import { createSites } from '../edge/store/sites.ts'
 import type { Routes } from '../edge/store/routes.ts'
-import { systemClock } from '../shared/clock.ts'
-import { createLog } from '../shared/log.ts'
-import { encodeManifest } from '../shared/manifest.ts'
-import { createProofOfWork } from '../shared/proof-of-work.ts'
-import { createSecrets } from '../shared/secrets.ts'
+import { systemClock } from '../shared/running/clock.ts'
+import { createLog } from '../shared/running/log.ts'
+import { encodeManifest } from '../shared/contracts/manifest.ts'
+import { createProofOfWork } from '../shared/secrets/proof-of-work.ts'
+import { createSecrets } from '../shared/secrets/secrets.ts'
 import { median } from '../test/support/figures.ts'
 import { keepResult } from './report.ts'
 
@@ -101,6 +101,7 @@ class ParsedExchange implements Exchange {
   readonly target: string
   readonly authority: string
   readonly ip = '192.0.2.7'
+  readonly full = undefined
   readonly #headers: Readonly<Record<string, string>>
   host = ''
   status = 0
@@ -124,7 +125,7 @@ class ParsedExchange implements Exchange {
     return true
   }
 
-  settle(host: string): void {
+  named(host: string): void {
     this.host = host
   }
 
@@ -136,22 +137,6 @@ class ParsedExchange implements Exchange {
 
   stream(): never {
     throw new Error('streamed')
-  }
-
-  relay(): never {
-    throw new Error('relayed')
-  }
-
-  askForBody(): void {}
-
-  countPiece(): void {}
-
-  async readForm(): Promise<undefined> {
-    return undefined
-  }
-
-  forProxy(): never {
-    throw new Error('proxied')
   }
 }
 

@@ -14,7 +14,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import tls from 'node:tls'
 import { LRUCache } from 'lru-cache'
-import { certificateFacts, namesCover, wildcardOf, type CertificateBundle } from '../shared/certificate-bundle.ts'
+import { certificateFacts, namesCover, wildcardOf, type CertificateBundle } from '../shared/certificates/bundle.ts'
 
 /** A context takes about 40 kB of native memory and half a millisecond to build; this many serve the names of the moment. */
 const DEFAULT_MAX_CONTEXTS = 1000

@@ -1,5 +1,5 @@
 /** Counts what the issuer does, for the edge's metrics. */
-import type { FailureReason } from '../shared/certificate-retry.ts'
+import type { FailureReason } from '../shared/certificates/retry.ts'
 import type { CertificateEvents } from './renew.ts'
 
 export interface CertificateCounts {

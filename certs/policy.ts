@@ -5,9 +5,9 @@ import {
   throttledUntil,
   type FailureReason,
   type RetryState,
-} from '../shared/certificate-retry.ts'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../shared/clock.ts'
-import { stepAt, type Steps } from '../shared/steps.ts'
+} from '../shared/certificates/retry.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../shared/running/clock.ts'
+import { stepAt, type Steps } from '../shared/running/steps.ts'
 
 /** Pause before attempt n after n failures: the first attempt is made at once, from the fifth on daily. */
 export const RETRY_INTERVALS_MS: Steps = [0, 1 * MINUTE_MS, 10 * MINUTE_MS, 100 * MINUTE_MS, 1 * DAY_MS]
@@ -44,6 +44,7 @@ export interface RenewalWindow {
 
 export interface Failure {
   readonly reason: FailureReason
+  /** Quoted to the owner; empty where the CA said nothing. */
   readonly message: string
   /** The CA's own word for it. */
   readonly problem?: string | undefined
@@ -54,9 +55,10 @@ export interface Failure {
 /** The state after one more failure. */
 export function afterFailure(previous: RetryState | undefined, nowMs: number, failure: Failure): RetryState {
   const attempts = (previous?.attempts ?? 0) + 1
-  const failures = [...recentFailures(previous, nowMs), nowMs]
+  const isAway = failure.reason === 'ca_unavailable'
+  const failures = isAway ? recentFailures(previous, nowMs) : [...recentFailures(previous, nowMs), nowMs]
   const regular = stepAt(RETRY_INTERVALS_MS, attempts)
-  const interval = failure.reason === 'ca_unavailable' ? Math.min(regular, CA_AWAY_INTERVAL_MS) : regular
+  const interval = isAway ? Math.min(regular, CA_AWAY_INTERVAL_MS) : regular
   const notBefore = nowMs + Math.min(Math.max(failure.retryAfterMs ?? 0, 0), MAX_CA_WAIT_MS)
   return {
     attempts,

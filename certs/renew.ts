@@ -10,13 +10,13 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { certificateFacts, type CertificateBundle } from '../shared/certificate-bundle.ts'
-import type { FailureReason } from '../shared/certificate-retry.ts'
-import { SECOND_MS, type Clock } from '../shared/clock.ts'
-import type { Log } from '../shared/log.ts'
-import type { Secrets } from '../shared/secrets.ts'
-import type { OrderBudget } from './order-budget.ts'
-import { acquireOrderLock, type OrderLock } from './order-lock.ts'
+import { certificateFacts, type CertificateBundle } from '../shared/certificates/bundle.ts'
+import type { FailureReason } from '../shared/certificates/retry.ts'
+import { SECOND_MS, type Clock } from '../shared/running/clock.ts'
+import type { Log } from '../shared/running/log.ts'
+import type { Secrets } from '../shared/secrets/secrets.ts'
+import type { OrderBudget } from './orders/order-budget.ts'
+import { acquireOrderLock, type OrderLock } from './orders/order-lock.ts'
 import {
   adviceIntervalMs,
   afterFailure,
@@ -29,7 +29,7 @@ import {
   isForgettable,
 } from './policy.ts'
 import { IssueError, type CertificateSource } from './source.ts'
-import { createCertificateStore } from './store.ts'
+import { createCertificateStore, type CertificateStore } from './store.ts'
 
 const DEFAULT_TICK_MS = 10 * SECOND_MS
 /** A CA answers slowly, not in parallel for free; a burst of new domains must not take all sockets. */
@@ -75,10 +75,11 @@ export interface Issuer {
   tick(): Promise<void>
 }
 
-const ownFailure: Pick<IssueError, 'reason' | 'problem' | 'retryAfterMs'> = {
+const ownFailure: Pick<IssueError, 'reason' | 'problem' | 'retryAfterMs' | 'hasAnswered'> = {
   reason: 'internal',
   problem: undefined,
   retryAfterMs: undefined,
+  hasAnswered: true,
 }
 
 interface Known {
@@ -88,213 +89,244 @@ interface Known {
 }
 
 export function createIssuer(deps: IssuerDependencies): Issuer {
-  const { redis, clock, log, source, events = {} } = deps
-  const store = createCertificateStore(redis, deps.secrets)
-  const known = new Map<string, Known>()
-  const running = new Map<string, Promise<void>>()
-  const waiting: string[] = []
+  return new CertificateIssuer(deps)
+}
+
+class CertificateIssuer implements Issuer {
+  readonly #deps: IssuerDependencies
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #source: CertificateSource
+  readonly #events: CertificateEvents
+  readonly #store: CertificateStore
+  readonly #known = new Map<string, Known>()
+  readonly #running = new Map<string, Promise<void>>()
+  readonly #waiting: string[] = []
   /** Names for which there was no room in the budget, and from when on there is. */
-  const postponed = new Map<string, number>()
-  let stopped = true
-  let timer: NodeJS.Timeout | undefined
+  readonly #postponed = new Map<string, number>()
+  #isStopped = true
+  #timer: NodeJS.Timeout | undefined
+  #surveying: Promise<void> | undefined
 
-  const isDue = (name: string, { lifetime, advice }: Known): boolean =>
-    clock.now() >= renewalDueAt(lifetime, spreadOf(name), advice.window)
+  constructor(deps: IssuerDependencies) {
+    this.#deps = deps
+    this.#clock = deps.clock
+    this.#log = deps.log
+    this.#source = deps.source
+    this.#events = deps.events ?? {}
+    this.#store = createCertificateStore(deps.redis, deps.secrets)
+  }
 
-  function note(name: string, bundle: CertificateBundle): Known {
+  start(): void {
+    this.#isStopped = false
+    this.#timer = setInterval(() => void this.tick(), this.#deps.tickMs ?? DEFAULT_TICK_MS)
+    this.#timer.unref()
+    void this.tick()
+  }
+
+  async stop(waitMs = 5 * SECOND_MS): Promise<void> {
+    this.#isStopped = true
+    clearInterval(this.#timer)
+    this.#waiting.length = 0
+    const ended = Promise.allSettled([...this.#running.values(), this.#surveying])
+    await Promise.race([ended, sleep(waitMs, undefined, { ref: false })])
+  }
+
+  onDomain(name: string, wanted: boolean): void {
+    if (!wanted) return this.#work(name)
+    this.#announced(name).catch((error: unknown) =>
+      this.#log.debug({ err: error, domain: name }, 'Redis is away; the next look finds it'),
+    )
+  }
+
+  onCertificate(name: string): void {
+    this.#known.delete(name)
+  }
+
+  tick(): Promise<void> {
+    this.#surveying ??= this.#survey()
+      .catch((error: unknown) => this.#log.debug({ err: error }, 'certificates could not be looked over; later again'))
+      .finally(() => {
+        this.#surveying = undefined
+      })
+    return this.#surveying
+  }
+
+  #isDue(name: string, { lifetime, advice }: Known): boolean {
+    return this.#clock.now() >= renewalDueAt(lifetime, spreadOf(name), advice.window)
+  }
+
+  #note(name: string, bundle: CertificateBundle): Known {
     const { notBeforeMs, notAfterMs } = certificateFacts(bundle.cert)
     const entry: Known = { lifetime: { notBeforeMs, notAfterMs }, advice: { window: undefined, askAgainMs: 0 } }
-    known.set(name, entry)
+    this.#known.set(name, entry)
     return entry
   }
 
   /** At most one run per name in this process, and a bounded number in all. */
-  function work(name: string): void {
-    if (stopped || running.has(name)) return
-    if (running.size >= MAX_ORDERS_AT_ONCE) {
-      if (waiting.includes(name)) return
+  #work(name: string): void {
+    if (this.#isStopped || this.#running.has(name)) return
+    if (this.#running.size >= MAX_ORDERS_AT_ONCE) {
+      if (this.#waiting.includes(name)) return
       // Renewals first: a certificate in use is worth more than a new one.
-      const place = known.has(name) ? waiting.findIndex((other) => !known.has(other)) : -1
-      waiting.splice(place < 0 ? waiting.length : place, 0, name)
+      const place = this.#known.has(name) ? this.#waiting.findIndex((other) => !this.#known.has(other)) : -1
+      this.#waiting.splice(place < 0 ? this.#waiting.length : place, 0, name)
       return
     }
-    const run = attempt(name)
-      .catch((error: unknown) => log.warn({ err: error, domain: name }, 'a certificate could not be looked after'))
+    const run = this.#attempt(name)
+      .catch((error: unknown) =>
+        this.#log.warn({ err: error, domain: name }, 'a certificate could not be looked after'),
+      )
       .finally(() => {
-        running.delete(name)
-        const next = waiting.shift()
-        if (next !== undefined) work(next)
+        this.#running.delete(name)
+        const next = this.#waiting.shift()
+        if (next !== undefined) this.#work(next)
       })
-    running.set(name, run)
+    this.#running.set(name, run)
   }
 
-  async function attempt(name: string): Promise<void> {
-    const lock = await acquireOrderLock(redis, name, deps.lockTtlMs)
+  async #attempt(name: string): Promise<void> {
+    const lock = await acquireOrderLock(this.#deps.redis, name, this.#deps.lockTtlMs)
     if (!lock) return
     try {
-      const { wanted, organisation } = await store.domain(name)
-      if (wanted) await provide(name, lock, organisation)
-      else await giveUp(name, lock)
+      const { wanted, organisation } = await this.#store.domain(name)
+      if (wanted) await this.#provide(name, lock, organisation)
+      else await this.#giveUp(name, lock)
     } finally {
       await lock.release()
     }
   }
 
-  async function provide(name: string, lock: OrderLock, organisation = UNKNOWN_ORGANISATION): Promise<void> {
-    const previous = await usableBundle(name)
+  async #provide(name: string, lock: OrderLock, organisation = UNKNOWN_ORGANISATION): Promise<void> {
+    const previous = await this.#usableBundle(name)
     if (previous) {
-      const advice = known.get(name)?.advice
-      const entry = note(name, previous)
+      const advice = this.#known.get(name)?.advice
+      const entry = this.#note(name, previous)
       if (advice) entry.advice = advice
-      if (!isDue(name, entry)) return
+      if (!this.#isDue(name, entry)) return
     }
-    const retry = await store.retryState(name)
-    if (retry && clock.now() < retry.next_attempt_ms) return
-    const waitMs = await deps.budget?.take(organisation, previous ? 'renewal' : 'new')
-    if (waitMs !== undefined) return postpone(name, organisation, waitMs)
+    const retry = await this.#store.retryState(name)
+    if (retry && this.#clock.now() < retry.next_attempt_ms) return
+    const waitMs = await this.#deps.budget?.take(organisation, previous ? 'renewal' : 'new')
+    if (waitMs !== undefined) return this.#postpone(name, organisation, waitMs)
     const startedMs = performance.now()
     try {
-      const bundle = await source.obtain(name, previous)
-      if (!(await store.save(name, bundle, lock))) {
-        log.warn({ domain: name }, 'a certificate came too late: another edge has taken over')
+      const bundle = await this.#source.obtain(name, previous)
+      if (!(await this.#store.save(name, bundle, lock))) {
+        this.#log.warn({ domain: name }, 'a certificate came too late: another edge has taken over')
         return
       }
-      note(name, bundle)
+      this.#note(name, bundle)
       const seconds = (performance.now() - startedMs) / SECOND_MS
-      events[previous ? 'renewed' : 'issued']?.(name, seconds)
-      log.info({ domain: name, seconds }, previous ? 'certificate renewed' : 'certificate issued')
+      this.#events[previous ? 'renewed' : 'issued']?.(name, seconds)
+      this.#log.info({ domain: name, seconds }, previous ? 'certificate renewed' : 'certificate issued')
     } catch (error) {
-      await fail(name, error)
+      await this.#fail(name, error)
     }
   }
 
   /** No failure of the name: no CA was asked. Other edges find out for themselves. */
-  function postpone(name: string, organisation: string, waitMs: number): void {
-    postponed.set(name, clock.now() + waitMs)
-    events.postponed?.(name)
-    log.warn({ domain: name, organisation, waitMs }, 'no order at the CA yet: too many lately')
+  #postpone(name: string, organisation: string, waitMs: number): void {
+    this.#postponed.set(name, this.#clock.now() + waitMs)
+    this.#events.postponed?.(name)
+    this.#log.warn({ domain: name, organisation, waitMs }, 'no order at the CA yet: too many lately')
   }
 
-  async function fail(name: string, error: unknown): Promise<void> {
+  async #fail(name: string, error: unknown): Promise<void> {
     const message = error instanceof Error ? error.message : String(error)
-    const { reason, problem, retryAfterMs } = error instanceof IssueError ? error : ownFailure
-    const state = afterFailure(await store.retryState(name), clock.now(), { reason, message, problem, retryAfterMs })
-    await store.saveRetryState(name, state)
-    events.failed?.(name, reason)
-    log.warn({ domain: name, reason, detail: message, attempts: state.attempts }, 'no certificate yet')
+    const { reason, problem, retryAfterMs, hasAnswered } = error instanceof IssueError ? error : ownFailure
+    const state = afterFailure(await this.#store.retryState(name), this.#clock.now(), {
+      reason,
+      message: hasAnswered ? message : '',
+      problem,
+      retryAfterMs,
+    })
+    await this.#store.saveRetryState(name, state)
+    this.#events.failed?.(name, reason)
+    this.#log.warn({ domain: name, reason, detail: message, attempts: state.attempts }, 'no certificate yet')
   }
 
   /** A bundle that cannot be opened (another SECRET_KEY) is as good as none. */
-  async function usableBundle(name: string): Promise<CertificateBundle | undefined> {
+  async #usableBundle(name: string): Promise<CertificateBundle | undefined> {
     try {
-      return await store.bundle(name)
+      return await this.#store.bundle(name)
     } catch (error) {
-      log.warn({ err: error, domain: name }, 'a stored certificate cannot be opened and is replaced')
+      this.#log.warn({ err: error, domain: name }, 'a stored certificate cannot be opened and is replaced')
       return undefined
     }
   }
 
-  async function giveUp(name: string, lock: OrderLock): Promise<void> {
-    const bundle = await usableBundle(name)
-    if (!(await store.remove(name, lock))) return
-    known.delete(name)
-    if (!bundle || certificateFacts(bundle.cert).notAfterMs <= clock.now()) return
+  async #giveUp(name: string, lock: OrderLock): Promise<void> {
+    const bundle = await this.#usableBundle(name)
+    if (!(await this.#store.remove(name, lock))) return
+    this.#known.delete(name)
+    if (!bundle || certificateFacts(bundle.cert).notAfterMs <= this.#clock.now()) return
     try {
-      await source.revoke(bundle)
-      events.revoked?.(name)
-      log.info({ domain: name }, 'certificate revoked and removed')
+      await this.#source.revoke(bundle)
+      this.#events.revoked?.(name)
+      this.#log.info({ domain: name }, 'certificate revoked and removed')
     } catch (error) {
-      log.warn({ err: error, domain: name }, 'certificate removed, but the CA did not revoke it')
+      this.#log.warn({ err: error, domain: name }, 'certificate removed, but the CA did not revoke it')
     }
   }
 
-  async function survey(): Promise<void> {
-    const domains = await store.domains()
-    const retries = await store.retryStates()
+  async #survey(): Promise<void> {
+    const domains = await this.#store.domains()
+    const retries = await this.#store.retryStates()
     let fewestDaysLeft: number | undefined
     let wantedCount = 0
     const newNames: string[] = []
     for (const [name, { wanted }] of domains) {
       if (!wanted) {
-        work(name)
+        this.#work(name)
         continue
       }
       wantedCount++
-      const entry = known.get(name) ?? (await learn(name))
-      if (entry) fewestDaysLeft = Math.min(fewestDaysLeft ?? Infinity, daysLeft(entry.lifetime, clock.now()))
-      if (clock.now() < Math.max(retries.get(name)?.next_attempt_ms ?? 0, postponed.get(name) ?? 0)) continue
+      const entry = this.#known.get(name) ?? (await this.#learn(name))
+      if (entry) fewestDaysLeft = Math.min(fewestDaysLeft ?? Infinity, daysLeft(entry.lifetime, this.#clock.now()))
+      if (this.#clock.now() < Math.max(retries.get(name)?.next_attempt_ms ?? 0, this.#postponed.get(name) ?? 0))
+        continue
       if (!entry) newNames.push(name)
-      else if (isDue(name, entry)) work(name)
+      else if (this.#isDue(name, entry)) this.#work(name)
     }
-    for (const name of newNames) work(name)
-    for (const name of known.keys()) if (!domains.get(name)?.wanted) known.delete(name)
-    for (const [name, untilMs] of postponed) if (clock.now() >= untilMs) postponed.delete(name)
+    for (const name of newNames) this.#work(name)
+    for (const name of this.#known.keys()) if (!domains.get(name)?.wanted) this.#known.delete(name)
+    for (const [name, untilMs] of this.#postponed) if (this.#clock.now() >= untilMs) this.#postponed.delete(name)
     // A name that is removed and added again has not failed less often: what is known of it outlives it for a while.
     for (const [name, retry] of retries)
-      if (!domains.has(name) && isForgettable(retry, clock.now())) await store.forgetRetryState(name)
-    events.surveyed?.({ certificates: known.size, wanted: wantedCount, fewestDaysLeft })
-    await askForAdvice()
+      if (!domains.has(name) && isForgettable(retry, this.#clock.now())) await this.#store.forgetRetryState(name)
+    this.#events.surveyed?.({ certificates: this.#known.size, wanted: wantedCount, fewestDaysLeft })
+    await this.#askForAdvice()
   }
 
-  async function learn(name: string): Promise<Known | undefined> {
-    const bundle = await usableBundle(name)
-    return bundle && note(name, bundle)
+  async #learn(name: string): Promise<Known | undefined> {
+    const bundle = await this.#usableBundle(name)
+    return bundle && this.#note(name, bundle)
   }
 
   /** A failed question leaves what was said before, and ends the round: a CA that is away must not hold up the rest. */
-  async function askForAdvice(): Promise<void> {
-    const due = [...known].filter(([, { advice }]) => advice.askAgainMs <= clock.now())
+  async #askForAdvice(): Promise<void> {
+    const due = [...this.#known].filter(([, { advice }]) => advice.askAgainMs <= this.#clock.now())
     for (const [name, entry] of due.slice(0, MAX_QUESTIONS_PER_TICK)) {
-      entry.advice = { ...entry.advice, askAgainMs: clock.now() + adviceIntervalMs(undefined) }
-      const bundle = await usableBundle(name)
+      entry.advice = { ...entry.advice, askAgainMs: this.#clock.now() + adviceIntervalMs(undefined) }
+      const bundle = await this.#usableBundle(name)
       if (!bundle) continue
       try {
-        const advice = await source.renewalAdvice(bundle)
-        entry.advice = { window: advice?.window, askAgainMs: clock.now() + adviceIntervalMs(advice?.retryAfterMs) }
+        const advice = await this.#source.renewalAdvice(bundle)
+        entry.advice = {
+          window: advice?.window,
+          askAgainMs: this.#clock.now() + adviceIntervalMs(advice?.retryAfterMs),
+        }
       } catch (error) {
-        log.debug({ err: error, domain: name }, 'the CA gave no renewal information')
+        this.#log.debug({ err: error, domain: name }, 'the CA gave no renewal information')
         return
       }
     }
   }
 
-  let surveying: Promise<void> | undefined
-  const tick = (): Promise<void> =>
-    (surveying ??= survey()
-      .catch((error: unknown) => log.debug({ err: error }, 'certificates could not be looked over; later again'))
-      .finally(() => {
-        surveying = undefined
-      }))
-
-  async function announced(name: string): Promise<void> {
-    const retry = await store.retryState(name)
-    if (retry) await store.saveRetryState(name, hurried(retry, clock.now()))
-    work(name)
-  }
-
-  return {
-    tick,
-    start() {
-      stopped = false
-      timer = setInterval(() => void tick(), deps.tickMs ?? DEFAULT_TICK_MS)
-      timer.unref()
-      void tick()
-    },
-    async stop(waitMs = 5 * SECOND_MS) {
-      stopped = true
-      clearInterval(timer)
-      waiting.length = 0
-      const settled = Promise.allSettled([...running.values(), surveying])
-      await Promise.race([settled, sleep(waitMs, undefined, { ref: false })])
-    },
-    onDomain(name, wanted) {
-      if (!wanted) return work(name)
-      announced(name).catch((error: unknown) =>
-        log.debug({ err: error, domain: name }, 'Redis is away; the next look finds it'),
-      )
-    },
-    onCertificate(name) {
-      known.delete(name)
-    },
+  async #announced(name: string): Promise<void> {
+    const retry = await this.#store.retryState(name)
+    if (retry) await this.#store.saveRetryState(name, hurried(retry, this.#clock.now()))
+    this.#work(name)
   }
 }

@@ -2,13 +2,14 @@
  * The certificate of the service's own names: the dashboard's host, `{sites_domain}` and `*.{sites_domain}`.
  * From files when the operator bought one, re-read when they change; else from the local CA, renewed before it ends.
  */
+import { X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import tls from 'node:tls'
-import { HOUR_MS, SECOND_MS, type Clock } from '../shared/clock.ts'
-import type { Log } from '../shared/log.ts'
-import type { CertificateBundle } from '../shared/certificate-bundle.ts'
-import type { LocalCa } from './local-ca.ts'
+import { HOUR_MS, SECOND_MS, type Clock } from '../shared/running/clock.ts'
+import type { Log } from '../shared/running/log.ts'
+import type { CertificateBundle } from '../shared/certificates/bundle.ts'
+import type { LocalCa } from './local/local-ca.ts'
 
 /** How soon a replaced file is served. */
 const FILE_POLL_MS = 2 * SECOND_MS
@@ -41,7 +42,7 @@ export interface ServiceCertificateOptions {
 
 export function openServiceCertificate(options: ServiceCertificateOptions): ServiceCertificate {
   const { source } = options
-  return source.kind === 'files' ? fromFiles(source, options.log) : fromLocalCa(source.ca, options)
+  return source.kind === 'files' ? fromFiles(source, options) : fromLocalCa(source.ca, options)
 }
 
 /** Every name that the service certificate stands for. */
@@ -77,7 +78,10 @@ function mintFor(ca: LocalCa, names: ServiceNames): ServiceCertificate['mint'] {
   }
 }
 
-function fromFiles({ certFile, keyFile }: { certFile: string; keyFile: string }, log: Log): ServiceCertificate {
+function fromFiles(
+  { certFile, keyFile }: { certFile: string; keyFile: string },
+  { clock, log }: Pick<ServiceCertificateOptions, 'clock' | 'log'>,
+): ServiceCertificate {
   const read = (): CertificateBundle => {
     const bundle = { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') }
     // Throws when the two do not belong together, as they may for a moment while they are being replaced.
@@ -86,12 +90,21 @@ function fromFiles({ certFile, keyFile }: { certFile: string; keyFile: string },
   }
   let good = read()
   let seen = stamp(certFile, keyFile)
+  let toldOf: CertificateBundle | undefined
+  /** Visitors are refused by their browsers, and nothing else here fails: the log is where an operator hears of it. */
+  const tellIfEnded = (): void => {
+    const end = new X509Certificate(good.cert).validToDate
+    if (toldOf === good || end.getTime() > clock.now()) return
+    toldOf = good
+    log.error({ certFile, end }, `the certificate in SITES_CERT_FILE ended on ${end.toUTCString()}: replace the file`)
+  }
   const current = (): CertificateBundle => {
     const now = stamp(certFile, keyFile)
     if (now !== seen) {
       good = read()
       seen = now
     }
+    tellIfEnded()
     return good
   }
   return {

@@ -1,8 +1,8 @@
 /** Where certificates of custom domains come from: an ACME CA, or the local CA where none is set. */
-import type { CertificateBundle } from '../shared/certificate-bundle.ts'
-import type { FailureReason } from '../shared/certificate-retry.ts'
-import type { LocalCa } from './local-ca.ts'
-import type { RenewalAdvice } from './renewal-info.ts'
+import type { CertificateBundle } from '../shared/certificates/bundle.ts'
+import type { FailureReason } from '../shared/certificates/retry.ts'
+import type { LocalCa } from './local/local-ca.ts'
+import type { RenewalAdvice } from './orders/renewal-info.ts'
 
 export interface CertificateSource {
   /** `previous` is the certificate that it is to replace. Throws an IssueError that says why not. */
@@ -19,20 +19,26 @@ export class IssueError extends Error {
   readonly problem: string | undefined
   /** For how long the CA wants to be left alone. */
   readonly retryAfterMs: number | undefined
+  /** False when the CA said nothing at all: then the message is ours, and no one's words to quote. */
+  readonly hasAnswered: boolean
+
   constructor(
     reason: FailureReason,
     message: string,
-    {
-      problem,
-      retryAfterMs,
-      ...options
-    }: ErrorOptions & { problem?: string | undefined; retryAfterMs?: number | undefined } = {},
+    { problem, retryAfterMs, hasAnswered = true, ...options }: ErrorOptions & IssueErrorDetails = {},
   ) {
     super(message, options)
     this.reason = reason
     this.problem = problem
     this.retryAfterMs = retryAfterMs
+    this.hasAnswered = hasAnswered
   }
+}
+
+interface IssueErrorDetails {
+  readonly problem?: string | undefined
+  readonly retryAfterMs?: number | undefined
+  readonly hasAnswered?: boolean
 }
 
 export function createLocalSource(ca: LocalCa): CertificateSource {

@@ -3,13 +3,13 @@
  * script that first checks the order lock, so that a holder who was thought dead cannot undo its successor's work.
  */
 import type { Redis } from 'ioredis'
-import { openBundle, sealBundle, type CertificateBundle } from '../shared/certificate-bundle.ts'
-import { decodeRetryState, type RetryState } from '../shared/certificate-retry.ts'
-import { keys, LOG_LENGTH } from '../shared/keys.ts'
-import { pairs } from '../shared/pairs.ts'
-import type { Secrets } from '../shared/secrets.ts'
-import { decodeDomainWish, encodeDomainWish, encodeStreamMessage, type DomainWish } from '../shared/stream.ts'
-import type { OrderLock } from './order-lock.ts'
+import { openBundle, sealBundle, type CertificateBundle } from '../shared/certificates/bundle.ts'
+import { decodeRetryState, type RetryState } from '../shared/certificates/retry.ts'
+import { keys, LOG_LENGTH } from '../shared/redis/keys.ts'
+import { pairs } from '../shared/redis/pairs.ts'
+import type { Secrets } from '../shared/secrets/secrets.ts'
+import { decodeDomainWish, encodeDomainWish, encodeStreamMessage, type DomainWish } from '../shared/redis/stream.ts'
+import type { OrderLock } from './orders/order-lock.ts'
 
 const PAGE = 1000
 

@@ -29,4 +29,4 @@ await build({
 })
 await chmod(path.join(folder, 'dist', 'dropway.js'), 0o755)
 // Interfaces only, which read the same in a declaration file.
-await copyFile(path.join(folder, 'json-output.ts'), path.join(folder, 'dist', 'dropway.d.ts'))
+await copyFile(path.join(folder, 'terminal/json-output.ts'), path.join(folder, 'dist', 'dropway.d.ts'))

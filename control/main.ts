@@ -1,13 +1,14 @@
 /** The control plane as a process: `npm run control`, or a child of the supervisor. */
-import { ConfigError } from '../shared/env.ts'
-import { systemClock } from '../shared/clock.ts'
-import { createLog } from '../shared/log.ts'
-import { keepFilesPrivate } from '../shared/private-files.ts'
-import { answerPings } from '../shared/watchdog/heartbeat.ts'
-import { hangOnSignal } from '../shared/watchdog/test-hook.ts'
-import { startWatchdog } from '../shared/watchdog/watchdog.ts'
+import { ConfigError } from '../shared/settings/env.ts'
+import { systemClock } from '../shared/running/clock.ts'
+import { createLog } from '../shared/running/log.ts'
+import { keepFilesPrivate } from '../shared/running/private-files.ts'
+import { answerPings } from '../shared/running/watchdog/heartbeat.ts'
+import { hangOnSignal } from '../shared/running/watchdog/test-hook.ts'
+import { startWatchdog } from '../shared/running/watchdog/watchdog.ts'
 import { createApp } from './composition/app.ts'
 import { readControlConfig } from './ground/config.ts'
+import { DatabaseUnusable, databaseProblem, reachDatabase, READ_ONLY } from './ground/database/reach.ts'
 import { surviveStrayErrors } from './ground/stray-errors.ts'
 
 async function main(): Promise<void> {
@@ -15,9 +16,20 @@ async function main(): Promise<void> {
   widenThreadPool()
   const config = readControlConfig(process.env)
   const log = createLog('control', config.logLevel)
+  const { isPooled, isReadOnly } = await reachDatabase(config.databaseUrl)
+  if (isReadOnly) throw new DatabaseUnusable(READ_ONLY)
+  if (isPooled) log.info('a pooler stands before Postgres: settings are made per transaction, mail is polled')
   const watchdog = startWatchdog({ name: 'control' })
-  const app = createApp({ config, clock: systemClock, log, onRequest: watchdog.note })
-  const port = await app.start()
+  const app = createApp({
+    config,
+    clock: systemClock,
+    log,
+    onRequest: watchdog.note,
+    isDatabasePooled: isPooled,
+  })
+  const port = await app.start().catch((error: unknown) => {
+    throw databaseProblem(error, config.databaseUrl) ?? error
+  })
   surviveStrayErrors(log)
   answerPings()
   hangOnSignal(config.testHooks === 'hang')
@@ -53,6 +65,7 @@ function widenThreadPool(): void {
 try {
   await main()
 } catch (error) {
-  console.error(error instanceof ConfigError ? error.message : error)
+  const isMendable = error instanceof ConfigError || error instanceof DatabaseUnusable
+  console.error(isMendable ? error.message : error)
   process.exit(1)
 }

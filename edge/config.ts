@@ -2,10 +2,10 @@
 import { availableParallelism } from 'node:os'
 import path from 'node:path'
 import { readBlobStore } from '../shared/blobs/location.ts'
-import { EnvReader, type Env } from '../shared/env.ts'
-import { readRedisUrl } from '../shared/redis-url.ts'
-import { readSecretKey } from '../shared/secret-key.ts'
-import { readSharedSettings, type SharedSettings } from '../shared/settings.ts'
+import { EnvReader, type Env } from '../shared/settings/env.ts'
+import { readRedisUrl } from '../shared/redis/url.ts'
+import { readSecretKey } from '../shared/secrets/secret-key.ts'
+import { readSharedSettings, type SharedSettings } from '../shared/settings/settings.ts'
 
 export interface EdgeConfig extends SharedSettings {
   readonly workers: number

@@ -4,17 +4,17 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
-import type { ManifestFile, RedirectRule } from '../shared/manifest.ts'
-import type { RuleDestination } from '../shared/path-pattern.ts'
-import type { PatternSet } from '../shared/pattern-set.ts'
-import type { RouteRecord, SiteRoute } from '../shared/route-record.ts'
+import type { ManifestFile, RedirectRule } from '../shared/contracts/manifest.ts'
+import type { RuleDestination } from '../shared/content/path-pattern.ts'
+import type { PatternSet } from '../shared/content/pattern-set.ts'
+import type { RouteRecord, SiteRoute } from '../shared/contracts/route-record.ts'
 
 /** One request as it arrived, the same for HTTP/1.1 and HTTP/2. */
 export interface Arrival {
   readonly method: string
   /** Request target in origin form, undecoded: path and query. */
   readonly target: string
-  /** Parsed host, see shared/hosts.ts. */
+  /** Parsed host, see shared/http/hosts.ts. */
   readonly host: string
   /** Visitor's address: the socket's, or what a trusted proxy says. */
   readonly ip: string
@@ -103,6 +103,8 @@ export interface Snippets {
   readonly key: string
   readonly head: Buffer
   readonly body: Buffer
+  /** Stand around the outermost `<frameset>` of a page that has one in place of a body; undefined without a badge. */
+  readonly frames?: { readonly open: Buffer; readonly close: Buffer } | undefined
   /** What a page's own Content-Security-Policy must additionally allow. */
   readonly csp: {
     readonly scriptSrc: readonly string[]
@@ -134,7 +136,10 @@ export interface Drop {
   readonly isPreview: boolean
 }
 
-/** Header names (lower case) and values in turn, ready to be sent. */
+/**
+ * Header names (lower case) and values in turn, ready to be sent. The list itself is the key under which its bytes are kept
+ * (`WeakMap` by identity): one that is sent again and again is made once and never changed.
+ */
 export type HeaderList = readonly string[]
 
 /** One request and the way to answer it; made by accept, the same for both protocols. */
@@ -146,11 +151,18 @@ export interface Exchange extends Arrival {
   /** Counts this request; false when the visitor's network sends more than its share. */
   countRequest(): boolean
   /** Names the parsed host; classify calls it once. */
-  settle(host: string): void
+  named(host: string): void
   /** Answers with a whole body (none for HEAD, 204 and 304). */
   send(status: number, headers: HeaderList, body: Buffer | undefined): void
   /** Answers with a stream of that many bytes, at the visitor's pace; destroys it when the visitor leaves. */
   stream(status: number, headers: HeaderList, source: Readable, length: number): void
+  readonly isAnswered: boolean
+  /** Undefined for a plain request, which has no body and is never control's to answer. */
+  readonly full: FullExchange | undefined
+}
+
+/** An exchange whose request may have a body, or be control's to answer. */
+export interface FullExchange extends Exchange {
   /** Answers with what control says, at the visitor's pace; destroys it when the visitor leaves. */
   relay(status: number, headers: HeaderList, source: Readable): void
   /** To a visitor who waits for a word before they send their body (RFC 9110 §10.1.1): it is wanted. */
@@ -161,7 +173,6 @@ export interface Exchange extends Arrival {
   readForm(maxBytes: number): Promise<Buffer | undefined>
   /** The pair that http-proxy works on. */
   forProxy(): { readonly request: IncomingMessage; readonly response: ServerResponse }
-  readonly isAnswered: boolean
 }
 
 /** A page that was shown: `<site_id>|<YYYY-MM-DD>`, the network, and who saw which page, as a hash. */

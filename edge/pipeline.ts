@@ -6,19 +6,21 @@
  *
  * A hot request runs through without a promise or a function made for it: only what really is not there yet is awaited.
  */
-import type { Clock } from '../shared/clock.ts'
-import { newId } from '../shared/ids.ts'
-import type { Log } from '../shared/log.ts'
-import { REPORT_PATH } from '../shared/report-address.ts'
-import type { Answers } from './answers.ts'
-import type { Classify } from './classify/classify.ts'
+import type { Clock } from '../shared/running/clock.ts'
+import { isEncoded } from '../shared/http/content-coding.ts'
+import { parseForm } from '../shared/http/form.ts'
+import { newId } from '../shared/contracts/ids.ts'
+import type { Log } from '../shared/running/log.ts'
+import { REPORT_PATH } from '../shared/http/report-address.ts'
+import type { Answers } from './processes/answers.ts'
+import type { Classify } from './gate/classify.ts'
 import type { Drop, Exchange, Intent, SiteIndex } from './context.ts'
 import { checkState } from './gate/state.ts'
 import { UNLOCK_PATH, type Unlock } from './gate/unlock.ts'
-import { ICON_PATH } from './icon.ts'
+import { ICON_PATH } from './processes/icon.ts'
 import { locate } from './locate/locate.ts'
-import type { Asset, Representations } from './representations.ts'
-import { asPartOf, pathOf } from './stray-errors.ts'
+import type { Asset, Representations } from './processes/representations.ts'
+import { asPartOf, pathOf } from './processes/stray-errors.ts'
 import { sendFile, type Sent } from './send/file.ts'
 import type { Proxy } from './send/proxy.ts'
 import type { Representation } from './send/representation.ts'
@@ -40,7 +42,7 @@ export interface PipelineDependencies {
 type Done = void | Promise<void>
 
 /** The unlock form holds a password and a path. */
-const MAX_FORM_BYTES = 8192
+const MAX_UNLOCK_BYTES = 8192
 const MAX_REPORTED = 1000
 
 export function createPipeline(dependencies: PipelineDependencies): (exchange: Exchange) => void {
@@ -52,7 +54,7 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
       case 'site':
         return visit(exchange, destination.drop)
       case 'service':
-        return asPartOf(exchange, () => proxy.forward(exchange, (failure) => answers.unavailable(exchange, failure)))
+        return forward(exchange)
       case 'moved':
         return answers.moved(exchange, destination.to)
       case 'unknown':
@@ -64,6 +66,11 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
       default:
         return destination satisfies never
     }
+  }
+
+  function forward({ full }: Exchange): void {
+    if (full === undefined) throw new Error('control does not answer a plain request')
+    asPartOf(full, () => proxy.forward(full, (failure) => answers.unavailable(full, failure)))
   }
 
   function visit(exchange: Exchange, drop: Drop): Done {
@@ -122,8 +129,11 @@ export function createPipeline(dependencies: PipelineDependencies): (exchange: E
   }
 
   async function attemptUnlock(exchange: Exchange, drop: Drop): Promise<void> {
-    const form = await exchange.readForm(MAX_FORM_BYTES)
-    if (form === undefined) return answers.error(exchange, 413, { drop })
+    if (isEncoded(exchange.header('content-encoding'))) return answers.error(exchange, 415, { drop })
+    const body = await exchange.full?.readForm(MAX_UNLOCK_BYTES)
+    if (body === undefined) return answers.error(exchange, 413, { drop })
+    const form = parseForm(body.toString())
+    if (typeof form === 'string') return answers.error(exchange, 400, { drop })
     const outcome = await unlock.attempt(drop.route, exchange, form)
     if (outcome.kind === 'unlocked') return answers.unlocked(exchange, drop, outcome)
     return answers.locked(exchange, drop, { form, outcome, work: outcome.work })

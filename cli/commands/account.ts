@@ -1,12 +1,12 @@
 /** `logout`, `whoami`, `tokens` and `usage`. */
-import { clockNotices, type ClockedDrop } from '../../shared/clock-notice.ts'
-import { openBrowser } from '../browser.ts'
-import { confirmed } from '../chosen-drop.ts'
-import { yesOption, type Command, type Context } from '../command.ts'
-import { usageError } from '../failure.ts'
-import { formatTime, plain, table } from '../terminal.ts'
-import { bytesInWords } from '../../shared/sizes.ts'
-import { unknownWord } from '../unknown-word.ts'
+import { clockNotices, type ClockedDrop } from '../../shared/values/clock-notice.ts'
+import { openBrowser } from '../terminal/browser.ts'
+import { confirmed } from '../content/chosen-drop.ts'
+import { yesOption, type Command, type Context } from '../terminal/command.ts'
+import { usageError } from '../terminal/failure.ts'
+import { formatTime, plain, table } from '../terminal/terminal.ts'
+import { bytesInWords } from '../../shared/values/sizes.ts'
+import { unknownWord } from '../terminal/unknown-word.ts'
 
 export const logout: Command = {
   kind: 'service',
@@ -19,7 +19,7 @@ export const logout: Command = {
     if (stored === undefined) {
       terminal.print('No one was signed in.')
     } else {
-      // Forgotten first: a service that cannot be reached must not keep the token on this machine.
+      // The token is forgotten first: a service that cannot be reached must not keep it on this machine.
       await credentials.remove(url)
       await oauth.revoke(stored)
       terminal.print('Signed out.')
@@ -34,7 +34,7 @@ interface Account {
   readonly organisation: { readonly name: string }
   readonly plan: string
   readonly role: string
-  /** Absent where the service is older. */
+  /** An older service does not send it. */
   readonly expiring?: readonly ClockedDrop[]
 }
 

@@ -1,26 +1,26 @@
 import path from 'node:path'
-import { clockNotices } from '../../shared/clock-notice.ts'
-import type { SecretFile } from '../../shared/secret-files.ts'
-import { randomSlug } from '../../shared/readable-slug.ts'
-import { fileKindOf, LANDING_PAGE } from '../../shared/upload-kind.ts'
-import { sitePath } from '../api-client.ts'
-import { ApiFailure } from '../api-failure.ts'
-import type { ArchiveContent } from '../archive-content.ts'
-import { findDrop } from '../chosen-drop.ts'
-import { yesOption, type Arguments, type Command, type Context } from '../command.ts'
-import { compareWithLive, printChanges } from '../comparison.ts'
-import { CliError, exitCodes, usageError } from '../failure.ts'
-import { digestStream, type Folder } from '../folder.ts'
-import { PUBLISH_TIMEOUT_MS } from '../http-client.ts'
-import type { Deployed, Site, Version } from '../json-output.ts'
-import { fileForm } from '../multipart.ts'
-import { createProgress } from '../progress.ts'
-import { openProject, type Project, type RememberedDrop } from '../project.ts'
-import { readPublishable } from '../publishable.ts'
-import { findSource, type Source } from '../source.ts'
-import { countOf, plain, type Terminal } from '../terminal.ts'
-import { bytesInWords } from '../../shared/sizes.ts'
-import { createUploader, type UploadOptions } from '../upload.ts'
+import { clockNotices } from '../../shared/values/clock-notice.ts'
+import type { SecretFile } from '../../shared/content/secret-files.ts'
+import { randomSlug } from '../../shared/values/readable-slug.ts'
+import { fileKindOf, LANDING_PAGE } from '../../shared/content/upload-kind.ts'
+import { sitePath } from '../service/api-client.ts'
+import { ApiFailure } from '../service/api-failure.ts'
+import type { ArchiveContent } from '../content/archive-content.ts'
+import { findDrop } from '../content/chosen-drop.ts'
+import { yesOption, type Arguments, type Command, type Context } from '../terminal/command.ts'
+import { compareWithLive, printChanges } from '../content/comparison.ts'
+import { CliError, exitCodes, usageError } from '../terminal/failure.ts'
+import { digestStream, type Folder } from '../content/folder.ts'
+import { PUBLISH_TIMEOUT_MS } from '../service/http-client.ts'
+import type { Deployed, Site, Version } from '../terminal/json-output.ts'
+import { fileForm } from '../service/multipart.ts'
+import { createProgress } from '../terminal/progress.ts'
+import { openProject, type Project, type RememberedDrop } from '../content/project.ts'
+import { readPublishable } from '../content/publishable.ts'
+import { findSource, type Source } from '../content/source.ts'
+import { countOf, plain, type Terminal } from '../terminal/terminal.ts'
+import { bytesInWords } from '../../shared/values/sizes.ts'
+import { createUploader, type UploadOptions } from '../service/upload.ts'
 
 interface Outcome {
   readonly site: Site
@@ -202,9 +202,9 @@ const REFUSALS: ReadonlySet<number> = new Set([400, 403, 413, 422])
 
 interface ChosenDrop {
   readonly site: Site
-  /** Made for this deploy. */
+  /** The drop was made for this deploy. */
   readonly isNew: boolean
-  /** Of a page or a zip: what it is remembered as. */
+  /** The name that a page or a zip is remembered by. */
   readonly name: string | undefined
 }
 
@@ -302,7 +302,7 @@ async function applySettings({ api }: Context, site: Site, { spaFallback }: Uplo
     : api.changeSite(site.id, { spa_fallback: spaFallback })
 }
 
-/** Of all drops, not only of this one: its own clock has just begun anew. */
+/** Mentions the clocks of all drops: that of the one just published has begun anew. */
 async function mentionClocks({ api, terminal, url }: Context): Promise<void> {
   const sites = await api.listSites().catch(() => [])
   for (const notice of clockNotices(sites, url, Date.now())) terminal.note(notice)
@@ -313,7 +313,9 @@ function report({ terminal }: Context, { site, version }: Outcome): void {
   for (const warning of warnings) {
     const place =
       warning.path === undefined ? '' : `${warning.path}${warning.line === undefined ? '' : `:${warning.line}`}: `
-    terminal.note(`Warning: ${plain(place + warning.message)}`)
+    const others = (warning.count ?? 1) - 1
+    const more = warning.path === undefined || others < 1 ? '' : ` (and ${countOf(others, 'other file')})`
+    terminal.note(`Warning: ${plain(place + warning.message + more)}`)
   }
   noteBlocked(terminal, 'Not published', version?.report?.blocked ?? [])
   if (version === undefined) terminal.note('Nothing has changed; the live version stays.')
@@ -368,7 +370,7 @@ async function contentOf(context: Context, source: Source, include: readonly str
       return { files: [{ path: uploadedName(source.path), ...(await digestStream(source.path)) }], blocked: [] }
     case 'zip': {
       // Other commands need not wait for what it brings along.
-      const { readArchive } = await import('../archive-content.ts')
+      const { readArchive } = await import('../content/archive-content.ts')
       return readArchive(source.path, include.length > 0)
     }
     default:

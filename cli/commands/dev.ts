@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
-import type { Command } from '../command.ts'
-import { CliError, exitCodes, usageError } from '../failure.ts'
-import { findSource } from '../source.ts'
-import { plain } from '../terminal.ts'
+import type { Command } from '../terminal/command.ts'
+import { CliError, exitCodes, usageError } from '../terminal/failure.ts'
+import { findSource } from '../content/source.ts'
+import { plain } from '../terminal/terminal.ts'
 
 const DEFAULT_PORT = 4000
 
@@ -32,7 +32,7 @@ export const dev: Command = {
     const source = await findSource(cwd, args.positionals[0])
     if (source.kind !== 'folder') throw usageError('Name a folder: dropway dev dist')
     // Other commands need not wait for what it brings along.
-    const { createDevServer, ruleMistakes } = await import('../dev-server.ts')
+    const { createDevServer, ruleMistakes } = await import('../content/dev-server.ts')
     for (const { path: file, line, message } of await ruleMistakes(source.path))
       terminal.note(`${file}:${line}: ${plain(message)}`)
     const server = createDevServer({

@@ -1,9 +1,9 @@
-import { sitePath } from '../api-client.ts'
-import { chosenDrop } from '../chosen-drop.ts'
-import { dropOption, yesOption, type Command, type Context } from '../command.ts'
-import { usageError } from '../failure.ts'
-import { plain, table } from '../terminal.ts'
-import { unknownWord } from '../unknown-word.ts'
+import { sitePath } from '../service/api-client.ts'
+import { chosenDrop } from '../content/chosen-drop.ts'
+import { dropOption, yesOption, type Command, type Context } from '../terminal/command.ts'
+import { usageError } from '../terminal/failure.ts'
+import { plain, table } from '../terminal/terminal.ts'
+import { unknownWord } from '../terminal/unknown-word.ts'
 
 interface RecordLine {
   readonly action: string

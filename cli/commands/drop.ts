@@ -1,11 +1,11 @@
 import path from 'node:path'
 import { stat } from 'node:fs/promises'
 import { renderUnicodeCompact } from 'uqr'
-import type { Command } from '../command.ts'
-import { usageError } from '../failure.ts'
-import type { AnonymousDrop } from '../json-output.ts'
-import { fileForm } from '../multipart.ts'
-import { formatTime } from '../terminal.ts'
+import type { Command } from '../terminal/command.ts'
+import { usageError } from '../terminal/failure.ts'
+import type { AnonymousDrop } from '../terminal/json-output.ts'
+import { fileForm } from '../service/multipart.ts'
+import { formatTime } from '../terminal/terminal.ts'
 
 export const drop: Command = {
   kind: 'service',

@@ -1,14 +1,14 @@
 /** Which drop a folder belongs to, and how it differs: `init`, `link`, `unlink`, `diff`. */
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { findDrop, requireDrop } from '../chosen-drop.ts'
-import type { Command, Context } from '../command.ts'
-import { compareWithLive, printChanges } from '../comparison.ts'
-import { usageError } from '../failure.ts'
-import type { Site } from '../json-output.ts'
-import { openProject } from '../project.ts'
-import { readPublishable } from '../publishable.ts'
-import { findSource } from '../source.ts'
+import { findDrop, requireDrop } from '../content/chosen-drop.ts'
+import type { Command, Context } from '../terminal/command.ts'
+import { compareWithLive, printChanges } from '../content/comparison.ts'
+import { usageError } from '../terminal/failure.ts'
+import type { Site } from '../terminal/json-output.ts'
+import { openProject } from '../content/project.ts'
+import { readPublishable } from '../content/publishable.ts'
+import { findSource } from '../content/source.ts'
 
 const IGNORE_FILE = `# What stays at home, in the language of .gitignore.
 # .git/, node_modules/, .env and the client's own files stay without being listed.
@@ -44,7 +44,7 @@ async function ownOrNew({ api }: Context, slug: string | undefined): Promise<Sit
   )
 }
 
-/** False when there is one already. */
+/** Writes a first .dropwayignore; false when there is one already. */
 function writeIgnoreFile(cwd: string): Promise<boolean> {
   return writeFile(path.join(cwd, '.dropwayignore'), IGNORE_FILE, { flag: 'wx' }).then(
     () => true,

@@ -1,12 +1,12 @@
-import { ApiFailure, toFailure } from '../api-failure.ts'
-import { openBrowser } from '../browser.ts'
-import type { Command, Context } from '../command.ts'
-import type { Credentials } from '../credentials.ts'
-import { notSignedIn } from '../failure.ts'
-import { openLoopback } from '../loopback.ts'
-import type { ServerMetadata } from '../oauth.ts'
-import { parseAddress, rememberService } from '../settings.ts'
-import { plain } from '../terminal.ts'
+import { ApiFailure, toFailure } from '../service/api-failure.ts'
+import { openBrowser } from '../terminal/browser.ts'
+import type { Command, Context } from '../terminal/command.ts'
+import type { Credentials } from '../service/sign-in/credentials.ts'
+import { notSignedIn } from '../terminal/failure.ts'
+import { openLoopback } from '../service/sign-in/loopback.ts'
+import type { ServerMetadata } from '../service/sign-in/oauth.ts'
+import { parseAddress, rememberService } from '../service/settings.ts'
+import { plain } from '../terminal/terminal.ts'
 
 /** A sign-in that takes longer was given up. */
 const LOGIN_TIMEOUT_MS = 10 * 60_000
@@ -40,7 +40,7 @@ export const login: Command = {
   },
 }
 
-/** In a browser here, or with a code anywhere where there is none or that is wanted; what it gave is stored. */
+/** Signs in with a browser on this machine, or with a code where there is none or one is wanted; stores the tokens. */
 export async function signIn(context: Context, wantsCode: boolean): Promise<Credentials> {
   const { oauth, credentials, settings, url } = context
   const metadata = await oauth.discover()
@@ -50,7 +50,7 @@ export async function signIn(context: Context, wantsCode: boolean): Promise<Cred
   return signedIn
 }
 
-/** Of this sign-in, whatever DROPWAY_TOKEN says. */
+/** The address that this sign-in belongs to, whatever DROPWAY_TOKEN says. */
 async function emailOf({ http, url }: Context, { access_token }: Credentials): Promise<string> {
   const reply = await http.send(`${url}/api/v1/me`, {
     method: 'GET',
@@ -66,7 +66,7 @@ async function knownClient({ credentials, url }: Context): Promise<string | unde
   return (await credentials.read(url))?.client_id
 }
 
-/** In a browser on this machine; undefined when none can be opened. */
+/** Signs in with a browser on this machine; undefined when none can be opened. */
 async function signInHere(context: Context, metadata: ServerMetadata): Promise<Credentials | undefined> {
   const { oauth, settings, terminal } = context
   const loopback = await openLoopback()
@@ -76,7 +76,7 @@ async function signInHere(context: Context, metadata: ServerMetadata): Promise<C
     if (attempt === undefined || !(await oauth.isAcceptable(attempt)))
       attempt = oauth.begin(metadata, await oauth.register(metadata), loopback.port)
     if (!(await openBrowser(attempt.url, settings.browser))) return undefined
-    // On stderr even with --json: a person may have to open it.
+    // The address goes to stderr even with --json: a person may have to open it.
     terminal.stderr.write(`Your browser shows the sign-in. If it does not, open this address:\n\n${attempt.url}\n\n`)
     return await oauth.complete(metadata, attempt, await inTime(loopback.answer))
   } finally {
@@ -99,7 +99,7 @@ async function inTime<Value>(answer: Promise<Value>): Promise<Value> {
   }
 }
 
-/** With a short code, in a browser anywhere (RFC 8628). */
+/** Signs in with a short code that is entered in a browser anywhere (RFC 8628). */
 async function signInAnywhere(context: Context, metadata: ServerMetadata): Promise<Credentials> {
   const { oauth, terminal } = context
   const known = await knownClient(context)
@@ -109,7 +109,7 @@ async function signInAnywhere(context: Context, metadata: ServerMetadata): Promi
     clientId = await oauth.register(metadata)
     return oauth.beginDevice(metadata, clientId)
   })
-  // On stderr even with --json: a person has to act on it.
+  // The code goes to stderr even with --json: a person has to act on it.
   terminal.stderr.write(
     `Open this address in a browser, on any device:\n\n  ${device.verification_uri}\n\nand enter the code:\n\n  ${device.user_code}\n\nWaiting …\n`,
   )

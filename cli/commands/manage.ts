@@ -1,11 +1,11 @@
 /** Commands that change a drop as a whole, or tell how it fares: `delete`, `rename`, `keep`, `settings`, `stats`. */
-import { sitePath } from '../api-client.ts'
-import { chosenDrop, confirmed, requireDrop } from '../chosen-drop.ts'
-import { dropOption, yesOption, type Arguments, type Command, type Context } from '../command.ts'
-import { usageError } from '../failure.ts'
-import type { Site } from '../json-output.ts'
-import { openProject } from '../project.ts'
-import { countOf, formatTime, plain, table } from '../terminal.ts'
+import { sitePath } from '../service/api-client.ts'
+import { chosenDrop, confirmed, requireDrop } from '../content/chosen-drop.ts'
+import { dropOption, yesOption, type Arguments, type Command, type Context } from '../terminal/command.ts'
+import { usageError } from '../terminal/failure.ts'
+import type { Site } from '../terminal/json-output.ts'
+import { openProject } from '../content/project.ts'
+import { countOf, formatTime, plain, table } from '../terminal/terminal.ts'
 
 export const deleteDrop: Command = {
   kind: 'service',

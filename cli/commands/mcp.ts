@@ -2,11 +2,11 @@
 import path from 'node:path'
 import readline from 'node:readline'
 import type { Readable } from 'node:stream'
-import { toFailure } from '../api-failure.ts'
-import type { Command, Context } from '../command.ts'
-import { CliError, notSignedIn } from '../failure.ts'
-import type { HttpReply } from '../http-client.ts'
-import { createLocalContent, LOCAL_CONTENT } from '../local-content.ts'
+import { toFailure } from '../service/api-failure.ts'
+import type { Command, Context } from '../terminal/command.ts'
+import { CliError, notSignedIn } from '../terminal/failure.ts'
+import type { HttpReply } from '../service/http-client.ts'
+import { createLocalContent, LOCAL_CONTENT } from '../content/local-content.ts'
 
 interface Message {
   readonly id?: string | number | null
@@ -37,7 +37,7 @@ export const mcp: Command = {
 }
 
 function createBridge({ http, terminal, url: service, authentication }: Context, root: string) {
-  // The one that takes tokens of the login: they are made for the API.
+  // This address takes the tokens of the login, which are made for the API.
   const url = `${service}/api/v1/mcp`
   const local = createLocalContent(root, sendAhead)
   let session: string | undefined
@@ -55,7 +55,7 @@ function createBridge({ http, terminal, url: service, authentication }: Context,
     ...(protocol === undefined ? {} : { 'mcp-protocol-version': protocol }),
   })
 
-  /** With the token of the moment, and once more with a new one when it was refused. */
+  /** Sends with the token of the moment, and once more with a new one when it was refused. */
   async function send(method: string, body?: string): Promise<HttpReply> {
     const token = (await authentication.token()) ?? ''
     const request = (bearer: string) =>

@@ -1,8 +1,8 @@
 /** `org`: the organisations of a person, who belongs to them, and which one the client acts for. */
-import type { Arguments, Command, Context } from '../command.ts'
-import { usageError } from '../failure.ts'
-import { formatTime, plain, table } from '../terminal.ts'
-import { unknownWord } from '../unknown-word.ts'
+import type { Arguments, Command, Context } from '../terminal/command.ts'
+import { usageError } from '../terminal/failure.ts'
+import { formatTime, plain, table } from '../terminal/terminal.ts'
+import { unknownWord } from '../terminal/unknown-word.ts'
 import { signIn } from './login.ts'
 
 interface Tenant {

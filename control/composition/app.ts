@@ -2,7 +2,8 @@
  * The control plane on one screen: services, the routes that speak for them, the jobs that run by themselves.
  * A request: control/ground/http → one route (schema, one call, reply) → a service → Postgres + outbox → the edges.
  */
-import { CLOSE_NOTICE_MS } from '../../shared/control-closing.ts'
+import { CLOSE_NOTICE_MS } from '../../shared/contracts/control-closing.ts'
+import { saySettings, settingsOf } from '../../shared/contracts/plane-settings.ts'
 import { createDashboard } from '../doors/dashboard/dashboard.ts'
 import { migrate } from '../ground/database/migrate.ts'
 import { createDatabaseWatch } from '../ground/database/watch.ts'
@@ -33,7 +34,11 @@ export function createApp(options: AppOptions): App {
   const metrics = createMetrics()
   const services = createServices(options)
   const dashboard = createDashboard(services)
-  const databaseWatch = createDatabaseWatch({ url: config.databaseUrl, log })
+  const databaseWatch = createDatabaseWatch({
+    url: config.databaseUrl,
+    isPooled: options.isDatabasePooled,
+    log,
+  })
   const server = createHttpServer({
     routes: [...allRoutes(services, dashboard), metrics.route],
     log,
@@ -42,26 +47,30 @@ export function createApp(options: AppOptions): App {
     serviceHost: config.serviceHost,
     onRequest: options.onRequest,
     guard: databaseWatch.guard,
+    trouble: databaseWatch.trouble,
     notFound: dashboard.notFound,
     errorPage: dashboard.errorPage,
   })
   const jobs = composeJobs(services)
+  let stopSaying: () => void = () => {}
   return {
     services,
     async start() {
       const applied = await migrate(services.sql)
       if (applied.length > 0) log.info({ applied }, 'migrated')
       databaseWatch.start()
-      services.events.start()
+      services.routing.start()
       services.mailer.start()
       services.domainWatch.start()
       for (const loop of jobs) loop.start()
+      stopSaying = saySettings(services.redis, clock, settingsOf('control', config))
       return server.listen(config.controlPort, config.controlHost)
     },
     /** Phases: edges are told → no new requests → requests finished → jobs ended → connections closed. */
     async stop() {
       await server.close(CLOSE_GRACE_MS, CLOSE_NOTICE_MS)
       await Promise.all(jobs.map((loop) => loop.stop()))
+      stopSaying()
       await databaseWatch.stop()
       await services.close()
       metrics.stop()

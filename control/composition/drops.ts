@@ -19,13 +19,12 @@ import { createSiteExport, type SiteExport } from '../drops/sites/versions/site-
 import { createVersions, type Versions } from '../drops/sites/versions/versions.ts'
 import { createInspector, type Inspector } from '../drops/trust/inspector.ts'
 import { createTrust, type Trust } from '../drops/trust/trust.ts'
-import { createEvents, type Events } from '../ground/events/publish.ts'
-import { createAudit } from '../people/audit/audit.ts'
+import { createRouting, type Routing } from '../ground/routing/routing.ts'
 import type { Ground } from './ground.ts'
 
 export interface Drops {
   readonly publishing: Publishing
-  readonly events: Events
+  readonly routing: Routing
   readonly refreshRoutes: RefreshRoutes
   readonly sites: Sites
   readonly versions: Versions
@@ -46,29 +45,28 @@ export interface Drops {
 
 export function composeDrops(ground: Ground): Drops {
   const { sql, redis, clock, log, config, secrets, blobs, limiter } = ground
-  const audit = createAudit(clock)
   const publishing = createPublishing({
     blobs,
     blobStore: { url: config.blobStore },
     scratchDir: path.join(config.dataDir, 'scratch'),
     admitUpload: (orgId) => limiter.consume('uploads', orgId, { points: config.uploadsPerHour, windowSeconds: 3600 }),
   })
-  const domains = createDomains({ ...ground, audit, propagate: () => events.propagate() })
-  const events = createEvents({ ...ground, republishers: [domains.republishCertificates] })
+  const domains = createDomains({ ...ground, propagate: (changes) => routing.propagate(changes) })
+  const routing = createRouting({ ...ground, republishers: [domains.republishCertificates] })
   const refreshRoutes = createRefreshRoutes({
     sitesDomain: config.sitesDomain,
     lifetimes: config,
     now: () => clock.now(),
     domainRoutes: domains.routesOf,
   })
-  const sites = createSites({ sql, clock, events, refreshRoutes, audit, config })
-  const versions = createVersions({ sql, clock, log, events, refreshRoutes, audit, publishing, sites, config })
-  const trust = createTrust({ ...ground, events, refreshRoutes })
+  const sites = createSites({ sql, clock, routing, refreshRoutes, config })
+  const versions = createVersions({ sql, clock, log, routing, refreshRoutes, publishing, sites, config })
+  const trust = createTrust({ ...ground, routing, refreshRoutes })
   const inspector = createInspector({ log })
   const botCheck = createBotCheck(secrets)
   return {
     publishing,
-    events,
+    routing,
     refreshRoutes,
     sites,
     versions,
@@ -93,7 +91,7 @@ export function composeDrops(ground: Ground): Drops {
     anonymous: createAnonymous({
       sql,
       clock,
-      events,
+      routing,
       refreshRoutes,
       sites,
       versions,

@@ -3,13 +3,13 @@ import path from 'node:path'
 import type { Redis } from 'ioredis'
 import { openBlobStore } from '../../shared/blobs/open.ts'
 import type { BlobStore } from '../../shared/blobs/blob-store.ts'
-import type { Clock } from '../../shared/clock.ts'
-import type { Log } from '../../shared/log.ts'
-import { openBlocking } from '../../shared/redis.ts'
-import { createSecrets, type Secrets } from '../../shared/secrets.ts'
+import type { Clock } from '../../shared/running/clock.ts'
+import type { Log } from '../../shared/running/log.ts'
+import { openBlocking } from '../../shared/redis/redis.ts'
+import { createSecrets, type Secrets } from '../../shared/secrets/secrets.ts'
 import type { ControlConfig } from '../ground/config.ts'
 import { openDatabase, type Pool } from '../ground/database/sql.ts'
-import { connectRedis } from '../ground/events/redis.ts'
+import { connectRedis } from '../ground/routing/redis.ts'
 import { createRateLimiter, type RateLimiter } from '../ground/http/limits/rate-limit.ts'
 import { createEnqueueMail, type EnqueueMail } from '../ground/mail/mail.ts'
 import { createMailer, type Mailer } from '../ground/mail/mailer.ts'
@@ -22,6 +22,8 @@ export interface ControlOptions {
   readonly config: ControlConfig
   readonly clock: Clock
   readonly log: Log
+  /** DATABASE_URL leads to a pooler, as `reachDatabase` found out. */
+  readonly isDatabasePooled?: boolean
 }
 
 export interface Ground extends ControlOptions {
@@ -36,8 +38,12 @@ export interface Ground extends ControlOptions {
   readonly mailer: Mailer
 }
 
-export function openGround({ config, clock, log }: ControlOptions): Ground {
-  const sql = openDatabase({ url: config.databaseUrl, maxConnections: DATABASE_CONNECTIONS })
+export function openGround({ config, clock, log, isDatabasePooled = false }: ControlOptions): Ground {
+  const sql = openDatabase({
+    url: config.databaseUrl,
+    maxConnections: DATABASE_CONNECTIONS,
+    isPooled: isDatabasePooled,
+  })
   const redis = connectRedis(config.redisUrl, log)
   // What is asked before it is connected waits.
   const publisherRedis = openBlocking(redis, REDIS_TIMEOUT_MS)

@@ -2,14 +2,14 @@
 import type { OAuth } from '../doors/oauth/oauth.ts'
 import type { SignInHooks } from '../doors/oauth/tokens.ts'
 import type { AccountHooks } from '../people/accounts/contract.ts'
-import type { OrganisationHooks } from '../people/organisations/organisations.ts'
+import type { OrganisationHooks } from '../people/organisations/dependencies.ts'
 import type { Drops } from './drops.ts'
 import type { Plans } from './plans.ts'
 
 export type Hooks = AccountHooks & OrganisationHooks & SignInHooks
 
 export function createHooks(
-  { sites, anonymous, events }: Pick<Drops, 'sites' | 'anonymous' | 'events'>,
+  { sites, anonymous, routing }: Pick<Drops, 'sites' | 'anonymous' | 'routing'>,
   { lifecycle, billing }: Plans,
   { endGrantsOf }: Pick<OAuth, 'endGrantsOf'>,
 ): Hooks {
@@ -23,6 +23,6 @@ export function createHooks(
       return { bill: await billing.ownerChanged(tx, orgId) }
     },
     endConnectedApps: endGrantsOf,
-    propagate: events.propagate,
+    propagate: routing.propagate,
   }
 }

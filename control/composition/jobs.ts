@@ -1,5 +1,5 @@
 /** What runs by itself, again and again. Each is safe to run on several controls at once. */
-import { DAY_MS, HOUR_MS } from '../../shared/clock.ts'
+import { DAY_MS, HOUR_MS } from '../../shared/running/clock.ts'
 import { foldViews, forgetBatches } from '../drops/sites/view-counts.ts'
 import { createJobs, type Job, type Jobs } from '../ground/jobs.ts'
 import type { Services } from './services.ts'
@@ -12,17 +12,22 @@ const BLOB_SWEEP_MS = HOUR_MS
 const VIEW_BATCH_MEMORY_MS = DAY_MS
 /** A person who has just published looks whether anyone came. */
 const MAX_VIEWS_INTERVAL_MS = 5000
+/** A version with more than fits into a publish is compressed within a minute, this wait included. */
+const MAX_COMPRESSION_INTERVAL_MS = 5000
 
 /** Loops that do not wait for each other. */
 export function composeJobs(services: Services): Jobs[] {
   const { config, log, sql, redis, versions } = services
   const intervalMs = config.jobIntervalMs
   const views: Job = { name: 'views', run: () => foldViews({ sql, redis }) }
-  const compression: Job = { name: 'compression', run: (stopping) => versions.refineDue(stopping) }
+  const compression: Job = { name: 'compression', run: (stopping) => versions.compressDue(stopping) }
+  const refinement: Job = { name: 'refinement', run: (stopping) => versions.refineDue(stopping) }
   return [
     createJobs({ jobs: sweeps(services), intervalMs, log }),
-    // Takes as long as there is something to compress.
-    createJobs({ jobs: [compression], intervalMs, log }),
+    // Visitors wait for what is not compressed yet.
+    createJobs({ jobs: [compression], intervalMs: Math.min(intervalMs, MAX_COMPRESSION_INTERVAL_MS), log }),
+    // Takes as long as there is something to compress harder.
+    createJobs({ jobs: [refinement], intervalMs, log }),
     // Short, and looked at by people.
     createJobs({ jobs: [views], intervalMs: Math.min(intervalMs, MAX_VIEWS_INTERVAL_MS), log }),
   ]

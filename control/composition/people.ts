@@ -1,6 +1,6 @@
 /** People: who is calling, and for whom. */
-import { siteHost } from '../../shared/hosts.ts'
-import { addressOf } from '../../shared/settings.ts'
+import { siteHost } from '../../shared/http/hosts.ts'
+import { addressOf } from '../../shared/settings/settings.ts'
 import type { OAuth } from '../doors/oauth/oauth.ts'
 import { createAccess, type Access } from '../people/access/access.ts'
 import { createCsrf, type Csrf } from '../people/access/csrf.ts'

@@ -1,5 +1,5 @@
 /** Every route of the control plane: what the API, assistants, connected apps and browsers ask for. */
-import { nearEnd } from '../../shared/clock-notice.ts'
+import { nearEnd } from '../../shared/values/clock-notice.ts'
 import type { Dashboard } from '../doors/dashboard/dashboard.ts'
 import { mcpRoutes } from '../doors/mcp/routes.ts'
 import { authorizeRoutes } from '../doors/oauth/authorize.ts'

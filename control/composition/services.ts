@@ -34,7 +34,7 @@ export function createServices(options: ControlOptions): Services {
     async close() {
       await drops.domainWatch.stop()
       await ground.mailer.stop()
-      await drops.events.stop()
+      await drops.routing.stop()
       await Promise.all([drops.publishing.close(), drops.inspector.close()])
       ground.redis.disconnect()
       ground.publisherRedis.disconnect()

@@ -1,6 +1,6 @@
 /** Who is calling, and as which organisation. Every service function for a signed-in caller takes one. */
-import { errors } from '../../shared/errors.ts'
-import type { PlanName } from '../../shared/plans.ts'
+import { errors } from '../../shared/contracts/errors.ts'
+import type { PlanName } from './terms/plans.ts'
 
 export type Role = 'owner' | 'admin' | 'member'
 

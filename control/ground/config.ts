@@ -1,11 +1,11 @@
 /** Settings of the control plane, read once. */
 import { readBlobStore } from '../../shared/blobs/location.ts'
-import { EnvReader, type Env } from '../../shared/env.ts'
-import { isLoopbackName } from '../../shared/ip.ts'
-import { localDatabaseUrl } from '../../shared/local-services.ts'
-import { readRedisUrl } from '../../shared/redis-url.ts'
-import { readSecretKey } from '../../shared/secret-key.ts'
-import { readSharedSettings, type SharedSettings } from '../../shared/settings.ts'
+import { EnvReader, type Env } from '../../shared/settings/env.ts'
+import { isLoopbackName } from '../../shared/http/ip.ts'
+import { localDatabaseUrl } from '../../shared/settings/local-services.ts'
+import { readRedisUrl } from '../../shared/redis/url.ts'
+import { readSecretKey } from '../../shared/secrets/secret-key.ts'
+import { readSharedSettings, type SharedSettings } from '../../shared/settings/settings.ts'
 
 export interface ControlConfig extends SharedSettings {
   /** Loopback, or a private address when the edges are other machines. */

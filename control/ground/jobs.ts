@@ -3,7 +3,7 @@
  * its own. A failing job is logged and tried again next time.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Log } from '../../shared/log.ts'
+import type { Log } from '../../shared/running/log.ts'
 
 export interface Job {
   readonly name: string

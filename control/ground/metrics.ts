@@ -4,7 +4,7 @@
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Gauge, Registry } from 'prom-client'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/contracts/errors.ts'
 import type { Request, Route } from './http/route.ts'
 
 /** How often the delay is measured. A loop without delay measures this much, so it is taken off. */

@@ -2,7 +2,7 @@
  * What escaped every try of one request must not end the requests of everyone else: it is logged with the request it
  * belongs to, and the process goes on. Each change is a transaction, so none is left half made.
  */
-import type { Log } from '../../shared/log.ts'
+import type { Log } from '../../shared/running/log.ts'
 import { currentRequest } from './http/server/current-request.ts'
 
 export function surviveStrayErrors(log: Log): void {

@@ -2,9 +2,9 @@
 import type { TLSSocket } from 'node:tls'
 import type { CertificateIndex } from '../../certs/certificates.ts'
 import type { Exchange } from '../context.ts'
-import type { VisitorIps } from './address.ts'
-import type { Network, NetworkLimits } from './limits.ts'
-import type { Lane, Outgoing } from './outgoing.ts'
+import type { VisitorIps } from './visitors/address.ts'
+import type { Network, NetworkLimits } from './visitors/limits.ts'
+import type { Lane, Outgoing } from './outgoing/outgoing.ts'
 
 export interface ConnectionContext {
   readonly visitorIps: VisitorIps
@@ -61,7 +61,7 @@ export class Connection {
 }
 
 /** The part of an exchange that its connection answers, whichever protocol it speaks. */
-export abstract class ConnectionExchange implements Pick<Exchange, 'host' | 'ip' | 'settle' | 'header'> {
+export abstract class ConnectionExchange implements Pick<Exchange, 'host' | 'ip' | 'named' | 'header'> {
   readonly connection: Connection
   host = ''
 
@@ -71,7 +71,7 @@ export abstract class ConnectionExchange implements Pick<Exchange, 'host' | 'ip'
 
   abstract header(name: string): string | undefined
 
-  settle(host: string): void {
+  named(host: string): void {
     this.host = host
   }
 

@@ -1,13 +1,14 @@
 /** The plain port: answers the CA's http-01 question, and sends all others to https. */
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { parseAuthority } from '../../shared/hosts.ts'
-import { normaliseIp } from '../../shared/ip.ts'
-import type { ReceivedRequest } from '../../shared/received-request.ts'
+import { MAX_HEADER_BYTES } from '../../shared/contracts/limits.ts'
+import { parseAuthority } from '../../shared/http/hosts.ts'
+import { normaliseIp } from '../../shared/http/ip.ts'
+import type { ReceivedRequest } from '../../shared/http/received-request.ts'
 import { endAfterAnswer, hasBody } from './http1/close-in-stages.ts'
 import { hostOf, splitAbsoluteForm } from './http1/node-exchange.ts'
-import type { NetworkLimits } from './limits.ts'
-import { CHECK_SLOW_MS, HEADERS_MS, IDLE_MS, MAX_HEADER_BYTES } from './timeouts.ts'
+import type { NetworkLimits } from './visitors/limits.ts'
+import { CHECK_SLOW_MS, HEADERS_MS, IDLE_MS } from './timeouts.ts'
 
 const CHALLENGE_PREFIX = '/.well-known/acme-challenge/'
 const REQUEST_MS = 20_000

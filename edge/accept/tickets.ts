@@ -3,8 +3,8 @@
  * without talking, and a key is forgotten soon (forward secrecy of resumed sessions).
  */
 import { hkdfSync } from 'node:crypto'
-import { HOUR_MS, type Clock } from '../../shared/clock.ts'
-import type { Secrets } from '../../shared/secrets.ts'
+import { HOUR_MS, type Clock } from '../../shared/running/clock.ts'
+import type { Secrets } from '../../shared/secrets/secrets.ts'
 
 const ROTATION_MS = 8 * HOUR_MS
 /** 16 bytes name, 16 bytes HMAC key, 16 bytes AES key: what OpenSSL takes. */

@@ -1,4 +1,4 @@
-/** How long a visitor may take, and how much they may say. Slow ones cost a socket; these bound for how long. */
+/** How long a visitor may take. Slow ones cost a socket; these bound for how long. */
 
 /** A handshake is a few round trips. */
 export const HANDSHAKE_MS = 10_000
@@ -17,5 +17,3 @@ export const STALLED_CHECK_MS = 5000
 export const PROXIED_IDLE_MS = 600_000
 /** The unlock form. */
 export const FORM_MS = 10_000
-/** All header lines together; 431 beyond. */
-export const MAX_HEADER_BYTES = 32_768

@@ -3,7 +3,7 @@
  * its first attempt; a right password gives its attempt back.
  */
 import { LRUCache } from 'lru-cache'
-import type { Clock } from '../../shared/clock.ts'
+import type { Clock } from '../../shared/running/clock.ts'
 
 export interface AttemptLimit {
   readonly attempts: number
@@ -17,7 +17,7 @@ interface Window {
   readonly endsAt: number
 }
 
-/** Of an attempt. */
+/** What an attempt has used of a limit. */
 export interface Usage {
   /** How many times the limit is used with this attempt: above 1 it is beyond the limit. */
   readonly used: number

@@ -1,12 +1,12 @@
 /** Every page that the edge itself writes, in the house's design. They load nothing; a proof of work is all that runs. */
-import { STRICT_TRANSPORT_SECURITY } from '../../shared/header-policy.ts'
+import { STRICT_TRANSPORT_SECURITY } from '../../shared/http/header-policy.ts'
 import { html } from '../../shared/pages/html.ts'
 import type { Content } from '../../shared/pages/html.ts'
-import { inlineScript } from '../../shared/pages/inline-script.ts'
+import { readInlineScripts, SHARED_SCRIPTS } from '../../shared/pages/inline-script.ts'
 import { createStandalonePages } from '../../shared/pages/shell.ts'
 import type { StandalonePage } from '../../shared/pages/shell.ts'
-import type { Challenge } from '../../shared/proof-of-work.ts'
-import { reportAddressOf } from '../../shared/report-address.ts'
+import type { Challenge } from '../../shared/secrets/proof-of-work.ts'
+import { reportAddressOf } from '../../shared/http/report-address.ts'
 import type { ClosedPage } from '../context.ts'
 import { drawing } from './art.ts'
 import type { Drawing } from './art.ts'
@@ -30,7 +30,7 @@ export interface PageOptions {
 /** The renderer only holds the style sheet and its hash: a constant, made once. */
 const render = createStandalonePages()
 /** Solves the challenge of a page while the password is typed. */
-const ANSWER_CHALLENGE = inlineScript('answer-challenge')
+const ANSWER_CHALLENGE = readInlineScripts(SHARED_SCRIPTS)('answer-challenge')
 
 /** After opening the mail, the owner finds the page in the tab that waits for it. */
 const LOOK_AGAIN_SECONDS = 2
@@ -206,6 +206,7 @@ const ERROR_TEXTS: ReadonlyMap<number, ErrorText> = new Map<number, ErrorText>([
   [408, ['That took too long', 'The request did not arrive in time. Check your connection and try again.']],
   [413, ['That is too much', 'The request is larger than this address accepts.']],
   [414, ['That address is too long', 'Shorten the link and try again.']],
+  [415, ['That cannot be read', 'The request is compressed. Send it as it is.']],
   [421, ['Wrong address', 'This connection was opened for another address. Reload the page.']],
   [
     429,

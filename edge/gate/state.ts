@@ -1,5 +1,5 @@
 /** Whether a drop is open to visitors at all. The password comes after this: see unlock.ts. */
-import type { SiteState } from '../../shared/route-record.ts'
+import type { SiteState } from '../../shared/contracts/route-record.ts'
 import type { ClosedPage, ServedSite, Verdict } from '../context.ts'
 
 const OPEN: Verdict = { kind: 'open' }

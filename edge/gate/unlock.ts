@@ -4,14 +4,15 @@
  * locks everyone out at once and a cookie of one drop is worth nothing at another.
  */
 import { timingSafeEqual } from 'node:crypto'
-import { MINUTE_MS, DAY_MS, SECOND_MS } from '../../shared/clock.ts'
-import type { Clock } from '../../shared/clock.ts'
-import { ApiError } from '../../shared/errors.ts'
-import { limitKeyOfIp } from '../../shared/ip.ts'
-import { MAX_PASSWORD_CHARS } from '../../shared/limits.ts'
-import { verifyPassword } from '../../shared/password.ts'
-import { guessBits, PROOF_LIFETIME_MS, type Challenge, type ProofOfWork } from '../../shared/proof-of-work.ts'
-import type { Secrets } from '../../shared/secrets.ts'
+import { MINUTE_MS, DAY_MS, SECOND_MS } from '../../shared/running/clock.ts'
+import type { Clock } from '../../shared/running/clock.ts'
+import { ApiError } from '../../shared/contracts/errors.ts'
+import { limitKeyOfIp } from '../../shared/http/ip.ts'
+import { safeNext } from '../../shared/http/safe-next.ts'
+import { MAX_PASSWORD_CHARS } from '../../shared/contracts/limits.ts'
+import { verifyPassword } from '../../shared/secrets/password.ts'
+import { guessBits, PROOF_LIFETIME_MS, type Challenge, type ProofOfWork } from '../../shared/secrets/proof-of-work.ts'
+import type { Secrets } from '../../shared/secrets/secrets.ts'
 import type { ServedSite, Arrival } from '../context.ts'
 import { createAttempts } from './attempts.ts'
 import type { AttemptLimit, Usage } from './attempts.ts'
@@ -56,8 +57,8 @@ export interface Unlock {
   isUnlocked(route: ServedSite, cookieHeader: string | undefined): boolean
   /** What a visitor has to solve before a guess, so that the page does so while the password is typed. */
   workFor(route: ServedSite, arrival: Arrival): Challenge | undefined
-  /** `body`: the form as posted, urlencoded `password`, `next` and, where it was asked for, `proof`. */
-  attempt(route: ServedSite, arrival: Arrival, body: Buffer): Promise<UnlockOutcome>
+  /** `form`: `password`, `next` and, where it was asked for, `proof`. */
+  attempt(route: ServedSite, arrival: Arrival, form: URLSearchParams): Promise<UnlockOutcome>
   /** Counts what another worker was asked. */
   hear(attempt: UnlockAttempt): void
 }
@@ -133,9 +134,8 @@ export function createUnlock({ secrets, proofOfWork, clock, tell }: UnlockDepend
 
     workFor: (route, arrival) => (route.password === null ? undefined : workFor(route, keysOf(route, arrival))),
 
-    async attempt(route, arrival, body) {
-      const form = new URLSearchParams(body.toString())
-      const location = safeNext(form.get('next'))
+    async attempt(route, arrival, form) {
+      const location = nextAfterUnlocking(form.get('next'))
       if (route.password === null) return { kind: 'unlocked', setCookie: clearedCookie(), location }
       const keys = keysOf(route, arrival)
       const refused = takeAttempt(keys, route, form.get('proof'))
@@ -225,11 +225,8 @@ function pastSpaces(text: string, from: number): number {
   return at
 }
 
-/**
- * Where to go after unlocking: a path of this drop. Browsers read `//host` and `/\host` as another host, and
- * drop tabs and line breaks before they look, so only plain printable text passes.
- */
-export function safeNext(next: string | null): string {
-  if (next === null || next.length > MAX_NEXT_CHARS) return '/'
-  return /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(next) && !next.startsWith(UNLOCK_PATH) ? next : '/'
+/** Where to go after unlocking: a path of this drop, but not the form itself. */
+export function nextAfterUnlocking(next: string | null): string {
+  const path = safeNext(next, '/')
+  return path.length > MAX_NEXT_CHARS || path.startsWith(UNLOCK_PATH) ? '/' : path
 }

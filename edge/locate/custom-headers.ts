@@ -3,14 +3,14 @@
  * (`/*`, `/assets/*` with it, …), and thousands of files share one: what a set says is put together once and kept.
  */
 import { createHash } from 'node:crypto'
-import { isReplacedByLaterRule } from '../../shared/header-policy.ts'
-import { MAX_CUSTOM_HEADER_BYTES } from '../../shared/limits.ts'
-import type { HeaderRule } from '../../shared/manifest.ts'
-import { compilePattern } from '../../shared/path-pattern.ts'
-import { createPatternSet } from '../../shared/pattern-set.ts'
+import { isReplacedByLaterRule } from '../../shared/http/header-policy.ts'
+import { MAX_CUSTOM_HEADER_BYTES } from '../../shared/contracts/limits.ts'
+import type { HeaderRule } from '../../shared/contracts/manifest.ts'
+import { compilePattern } from '../../shared/content/path-pattern.ts'
+import { createPatternSet } from '../../shared/content/pattern-set.ts'
 import type { CompiledHeaders, HeaderSet } from '../context.ts'
 
-/** Of one version; with MAX_CUSTOM_HEADER_BYTES each, 2 MB. */
+/** Combinations that are kept of one version; with MAX_CUSTOM_HEADER_BYTES each, 2 MB. */
 const MAX_KEPT_SETS = 64
 
 /** 96 bits of a hash. */

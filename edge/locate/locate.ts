@@ -8,8 +8,8 @@
  * 5. the single-page fallback, unless the browser asks for something that cannot be a page
  * 6. the nearest 404.html up the tree, else the branded page
  */
-import { isPage, type ManifestFile } from '../../shared/manifest.ts'
-import { encodePath, encodeUnsafe, oneSlash } from '../../shared/path-pattern.ts'
+import { isPage, type ManifestFile } from '../../shared/contracts/manifest.ts'
+import { encodePath, encodeUnsafe, oneSlash } from '../../shared/content/path-pattern.ts'
 import type { CompiledRedirect, Intent, SiteIndex } from '../context.ts'
 import { readPath } from './request-path.ts'
 import { UNSERVED_FILES } from './site-index.ts'
@@ -30,6 +30,9 @@ const MALFORMED: Intent = { kind: 'malformed' }
 
 /** Never content of a drop: ACME challenges, and the service's own paths at every drop. */
 const SERVICE_PATHS = ['/.well-known/acme-challenge/', '/.dropway/'] as const
+
+/** The page of a folder; old programs leave out the last letter. */
+const DIRECTORY_PAGES = ['index.html', 'index.htm'] as const
 
 /** HTML is never fed to these: a script tag that gets a page fails in a way that is hard to understand. */
 const NEVER_PAGES: ReadonlySet<string> = new Set(
@@ -73,14 +76,16 @@ function resolve({ files, longestName }: SiteIndex, path: string): Resolved | un
   if (path.length > longestName + 2) return undefined
   const name = path.slice(1)
   if (name === '' || name.endsWith('/')) {
-    const page = files.get(`${name}index.html`)
-    if (page) return { kind: 'file', name: `${name}index.html`, file: page }
+    for (const index of DIRECTORY_PAGES) {
+      const page = files.get(name + index)
+      if (page) return { kind: 'file', name: name + index, file: page }
+    }
     const bare = name.slice(0, -1)
     return bare !== '' && files.has(`${bare}.html`) ? { kind: 'canonical', path: `/${bare}` } : undefined
   }
   const exact = files.get(name)
   if (exact) return { kind: 'file', name, file: exact }
-  if (files.has(`${name}/index.html`)) return { kind: 'canonical', path: `${path}/` }
+  if (DIRECTORY_PAGES.some((index) => files.has(`${name}/${index}`))) return { kind: 'canonical', path: `${path}/` }
   const page = files.get(`${name}.html`)
   return page && { kind: 'file', name: `${name}.html`, file: page }
 }

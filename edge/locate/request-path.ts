@@ -2,7 +2,7 @@
  * The path of a request target, decoded exactly once. Never by `new URL`: an absolute-form target would
  * switch the host, and `..` would be resolved before it could be refused.
  */
-import { toNfc } from '../../shared/nfc.ts'
+import { toNfc } from '../../shared/values/nfc.ts'
 
 export type RequestPath =
   /** Starts with one slash, single slashes, no `.` or `..` segment, NFC. `query` includes its `?`, or is empty. */

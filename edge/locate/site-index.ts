@@ -1,8 +1,8 @@
 /** A manifest made ready for look-ups: once per manifest, so that a request compiles and decodes nothing. */
-import type { Manifest, ManifestFile, RedirectRule } from '../../shared/manifest.ts'
-import { toNfc } from '../../shared/nfc.ts'
-import { compilePattern, compileDestination } from '../../shared/path-pattern.ts'
-import { createPatternSet } from '../../shared/pattern-set.ts'
+import type { Manifest, ManifestFile, RedirectRule } from '../../shared/contracts/manifest.ts'
+import { toNfc } from '../../shared/values/nfc.ts'
+import { compilePattern, compileDestination } from '../../shared/content/path-pattern.ts'
+import { createPatternSet } from '../../shared/content/pattern-set.ts'
 import type { CompiledRedirects, NotFoundPages, SiteIndex } from '../context.ts'
 import { compileHeaders } from './custom-headers.ts'
 

@@ -3,7 +3,7 @@
  * own name, so that no rule or script that means the page's elements finds it; fixed, so that nothing shifts.
  */
 import { escape } from '../../shared/pages/html.ts'
-import { reportAddressOf } from '../../shared/report-address.ts'
+import { reportAddressOf } from '../../shared/http/report-address.ts'
 import { important } from './consent-banner.ts'
 
 const SELF = '#dropway-badge#dropway-badge'
@@ -39,4 +39,19 @@ export function badgeHtml(baseUrl: string, host: string): string {
   const home = escape(`${baseUrl}/`)
   const report = escape(reportAddressOf(baseUrl, host))
   return `<dropway-badge id="dropway-badge" role="complementary" aria-label="Published with dropway"><a href="${home}" target="_blank" rel="noopener nofollow" title="Published with dropway">dropway</a><a href="${report}" target="_blank" rel="noopener nofollow" title="Report this page">Report</a></dropway-badge>`
+}
+
+/** As high as the badge and its distance to the edges. */
+const FRAME_HEIGHT = 54
+
+/**
+ * A page of frames shows nothing but frames: the badge is one more, below all others. The frameset of the page becomes a
+ * part of one around it, which no end tag of the page closes, so that what is appended to the page still belongs to it.
+ */
+export function badgeFrames(badge: string, style: string): { readonly open: string; readonly close: string } {
+  const page = `<!doctype html><title>Published with dropway</title>${badge}<style>${style}</style>`
+  return {
+    open: `<frameset rows="*,${FRAME_HEIGHT}">`,
+    close: `<frame title="Published with dropway" scrolling="no" noresize src="data:text/html;charset=utf-8,${encodeURIComponent(page)}"></frameset>`,
+  }
 }

@@ -1,5 +1,5 @@
 /**
- * The consent banner. Trackers that set cookies wait in `start()` until the visitor agrees. The answer is kept in
+ * The consent banner. Trackers that set cookies wait until the visitor agrees (browser/consent.ts). The answer is kept in
  * the browser for this drop (`dw-consent` in localStorage). A page can offer to change it with a link to
  * `#cookie-settings`, and hear of it by the event `dw:consent`.
  */
@@ -47,27 +47,7 @@ export function important(rules: readonly (readonly [string, string])[]): string
     .join('')
 }
 
-/** `start`: statements that begin the trackers which wait. Expects `w` (window) and `load` in scope. */
-export function consentScript(language: Language, start: string): string {
-  const text = scriptValue({ ...consentTexts[language], lang: language })
-  return `var d=w.document,key="dw-consent",t=${text},box=null,begun=false;
-function read(){try{return w.localStorage.getItem(key)}catch(e){return null}}
-function begin(){if(begun)return;begun=true;${start}}
-function forget(){d.cookie.split(";").forEach(function(c){var n=c.split("=")[0].trim();if(/^(_ga|_fbp$|_fbc$|ph_)/.test(n))w.location.hostname.split(".").forEach(function(_,i,a){d.cookie=n+"=; Max-Age=0; Path=/; Domain="+a.slice(i).join(".")+"; Secure";d.cookie=n+"=; Max-Age=0; Path=/; Secure"})});w.location.reload()}
-function choose(v){try{w.localStorage.setItem(key,v)}catch(e){}box.remove();box=null;w.dispatchEvent(new CustomEvent("dw:consent",{detail:v}));if(v==="granted")begin();else if(begun)forget()}
-function make(n,text,into,set){var e=d.createElement(n);if(text)e.textContent=text;for(var k in set)e.setAttribute(k,set[k]);into.appendChild(e);return e}
-function show(){if(box||!d.body||d.body.tagName.toUpperCase()!=="BODY")return;box=d.createElement("div");
-var set={id:"dw-consent",role:"dialog","aria-modal":"false","aria-labelledby":"dw-consent-title","aria-describedby":"dw-consent-text",lang:t.lang,dir:"ltr",tabindex:"-1"};
-for(var k in set)box.setAttribute(k,set[k]);
-make("h2",t.title,box,{id:"dw-consent-title"});make("p",t.text,box,{id:"dw-consent-text"});
-var row=make("div","",box);
-make("button",t.reject,row,{type:"button"}).addEventListener("click",function(){choose("denied")});
-make("button",t.accept,row,{type:"button"}).addEventListener("click",function(){choose("granted")});
-d.body.appendChild(box);if(d.activeElement===d.body)box.focus({preventScroll:true})}
-function ask(){if(w.location.hash==="#cookie-settings")show()}
-function ready(){if(read()===null)show();ask()}
-w.addEventListener("hashchange",ask);
-if(read()==="granted")begin();
-if(d.readyState==="loading")d.addEventListener("DOMContentLoaded",ready);else ready();
-`
+/** A call of browser/consent.ts. `start`: statements that begin the trackers which wait. */
+export function consentCall(language: Language, start: string): string {
+  return `consent(${scriptValue({ ...consentTexts[language], lang: language })},()=>{${start}})`
 }

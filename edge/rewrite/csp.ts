@@ -2,6 +2,7 @@
  * A page's own Content-Security-Policy would block what we add to the page. It is extended by exactly that,
  * and by nothing where it already allows it; nothing that the publisher allowed is taken away.
  */
+import { CSP_LIMITS } from '../../shared/contracts/limits.ts'
 import type { Snippets } from '../context.ts'
 
 export type CspNeeds = Snippets['csp']
@@ -24,12 +25,7 @@ const OWN_DIRECTIVE: Readonly<Record<keyof CspNeeds, string>> = {
   frameSrc: 'frame-src',
 }
 
-/**
- * A page has one policy, or two. Thousands of them are an attempt to make every visit expensive (2 s for 40,000
- * metas); then the page stays as it is, and its own policies decide about the snippets.
- */
-export const MAX_POLICIES = 32
-export const MAX_POLICY_CHARS = 65_536
+const { policies: MAX_POLICIES, chars: MAX_POLICY_CHARS } = CSP_LIMITS.extended
 
 /** A header value, which may hold several policies separated by commas: all of them apply, so all are extended. */
 export function extendPolicies(header: string, needs: CspNeeds): string {

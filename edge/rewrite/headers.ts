@@ -2,12 +2,13 @@
  * The headers of an answer from a drop, as a list that can be prepared once and sent many times.
  * Not in here, because they belong to one message: content-length, content-range, date, set-cookie.
  */
-import { STRICT_TRANSPORT_SECURITY, isHeaderValue, maySetHeader } from '../../shared/header-policy.ts'
-import { isPage, type Encoding, type ManifestFile } from '../../shared/manifest.ts'
+import { STRICT_TRANSPORT_SECURITY, isHeaderValue, maySetHeader } from '../../shared/http/header-policy.ts'
+import { isPage, type Encoding, type ManifestFile } from '../../shared/contracts/manifest.ts'
 import type { Markup, Snippets } from '../context.ts'
 import { extendPolicies } from './csp.ts'
 
-export type HeaderList = [name: string, value: string][]
+/** Names (lower case) with their values, while headers are put together; `HeaderList` is what is sent. */
+export type HeaderPairs = [name: string, value: string][]
 
 export interface DropFacts {
   readonly versionNumber: number
@@ -32,7 +33,7 @@ const FOR_EVER = 'max-age=31536000, immutable'
 /** Hex digits of the content hash in an ETag: 128 bits. */
 const ETAG_CHARS = 32
 
-export function assetHeaders(facts: AssetFacts): HeaderList {
+export function assetHeaders(facts: AssetFacts): HeaderPairs {
   const headers = new Map<string, string>([['content-type', facts.file.type]])
   if (facts.encoding !== 'identity') headers.set('content-encoding', facts.encoding)
   headers.set('cache-control', facts.file.immutable ? FOR_EVER : REVALIDATE)
@@ -66,7 +67,7 @@ const HTML = /^\s*text\/html\s*(?:;|$)/i
 const XHTML = /^\s*application\/xhtml\+xml\s*(?:;|$)/i
 
 /** Redirects of a drop: they may change with the next version, so they are never kept for long. */
-export function redirectHeaders(facts: DropFacts): HeaderList {
+export function redirectHeaders(facts: DropFacts): HeaderPairs {
   return [['cache-control', servicePolicy(facts) ?? REVALIDATE], ...serviceHeaders(facts)]
 }
 
@@ -83,8 +84,8 @@ function servicePolicy({ isProtected, isPreview }: DropFacts): string | undefine
 }
 
 /** What stands on every answer of a drop, whatever `_headers` says. */
-function serviceHeaders({ versionNumber, isProtected, isPreview }: DropFacts): HeaderList {
-  const always: HeaderList = [
+function serviceHeaders({ versionNumber, isProtected, isPreview }: DropFacts): HeaderPairs {
+  const always: HeaderPairs = [
     ['x-content-type-options', 'nosniff'],
     ['strict-transport-security', STRICT_TRANSPORT_SECURITY],
     ['dropway-version', String(versionNumber)],

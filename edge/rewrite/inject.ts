@@ -2,9 +2,10 @@
  * Puts the snippets into a page, at the places that a real HTML scan found when the version was published. The result is
  * a list of pieces, of the page and of ours: small pages are joined in memory, large ones are streamed piece by piece.
  */
-import type { ManifestFile } from '../../shared/manifest.ts'
+import type { ManifestFile } from '../../shared/contracts/manifest.ts'
 import type { Snippets } from '../context.ts'
-import { extendPolicy, MAX_POLICIES, MAX_POLICY_CHARS } from './csp.ts'
+import { CSP_LIMITS } from '../../shared/contracts/limits.ts'
+import { extendPolicy } from './csp.ts'
 
 export type Injection = NonNullable<ManifestFile['injection']>
 
@@ -22,6 +23,8 @@ interface Look {
   readonly start: number
   readonly end: number
 }
+
+const FRAMESET = '<frameset'
 
 /** Enough to find the end of the body in, when it was not looked for before. */
 const TAIL_BYTES = 4096
@@ -86,13 +89,17 @@ function piecesOf(size: number, edits: readonly Edit[]): Piece[] {
 }
 
 function looksAt(size: number, injection: Injection | undefined, { markup }: Snippets): Look[] {
-  if (injection) return policiesOf(injection).map(({ start }) => ({ start: Math.max(0, start - 1), end: start }))
+  if (injection) {
+    const quotes = policiesOf(injection).map(({ start }) => ({ start: Math.max(0, start - 1), end: start }))
+    const { head, body } = injection
+    return body === null ? [...quotes, { start: head, end: Math.min(head + FRAMESET.length, size) }] : quotes
+  }
   return markup === 'xhtml'
     ? [{ start: Math.max(0, size - TAIL_BYTES), end: size }]
     : [{ start: 0, end: Math.min(2, size) }]
 }
 
-/** In the order of the page. A frameset page has no body: it only gets what belongs into the head. */
+/** In the order of the page. A page of frames has no body: the badge is a frame of its own there. */
 function editsOf(
   size: number,
   injection: Injection | undefined,
@@ -102,13 +109,22 @@ function editsOf(
   if (!injection) return snippets.markup === 'xhtml' ? beforeBodyEnd(size, snippets, seen) : atEnd(size, snippets, seen)
   const { head, body } = injection
   const edits: Edit[] = [{ start: head, end: head, bytes: snippets.head }]
+  const frames = body === null && isFrameset(seen.at(-1)) ? snippets.frames : undefined
   if (body !== null) edits.push({ start: body, end: body, bytes: snippets.body })
+  if (frames)
+    edits.push({ start: head, end: head, bytes: frames.open }, { start: size, end: size, bytes: frames.close })
+  const needs = frames ? { ...snippets.csp, frameSrc: [...snippets.csp.frameSrc, 'data:'] } : snippets.csp
   for (const [index, { policy, start, end }] of policiesOf(injection).entries()) {
-    const value = attributeValue(extendPolicy(policy, snippets.csp), isQuote(seen[index]?.[0]))
+    const value = attributeValue(extendPolicy(policy, needs), isQuote(seen[index]?.[0]))
     edits.push({ start, end, bytes: Buffer.from(value) })
   }
   // Equal offsets (a page without body) keep the head first: sorting is stable.
   return edits.sort((a, b) => a.start - b.start)
+}
+
+/** Manifests of earlier releases name the end of the head instead, before which nothing can stand around the frames. */
+function isFrameset(seen: Buffer | undefined): boolean {
+  return seen?.toString('latin1').toLowerCase() === FRAMESET
 }
 
 /** Browsers take what follows `</html>` for the end of the body. */
@@ -133,7 +149,8 @@ function encodedLike(beginning: Buffer | undefined, ascii: Buffer): Buffer {
 /** All policies hold at once, so extending some of them is of no use. */
 function policiesOf({ csp = [] }: Injection): NonNullable<Injection['csp']> {
   const chars = csp.reduce((sum, { policy }) => sum + policy.length, 0)
-  return csp.length <= MAX_POLICIES && chars <= MAX_POLICY_CHARS ? csp : []
+  const { extended } = CSP_LIMITS
+  return csp.length <= extended.policies && chars <= extended.chars ? csp : []
 }
 
 function isQuote(byte: number | undefined): boolean {

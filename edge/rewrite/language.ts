@@ -18,7 +18,7 @@ export function chooseLanguage(acceptLanguage: string | undefined): Language {
     const tag = written.toLowerCase()
     const language = tag === '*' ? DEFAULT : languages.find((candidate) => candidate === tag)
     const weight = Number(weightText)
-    // Of equal weights the first one counts: that is the order of the visitor's own list.
+    // The first of equal weights counts: that is the order of the visitor's own list.
     if (language && weight > bestWeight) [best, bestWeight] = [language, weight]
   }
   return best ?? DEFAULT

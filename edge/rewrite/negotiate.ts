@@ -1,6 +1,6 @@
 /** Which stored variant of a file a client gets: Accept-Encoding, RFC 9110 §12.5.3. */
-import { encodings } from '../../shared/manifest.ts'
-import type { Encoding, ManifestFile } from '../../shared/manifest.ts'
+import { encodings } from '../../shared/contracts/manifest.ts'
+import type { Encoding, ManifestFile } from '../../shared/contracts/manifest.ts'
 
 export type Available = ManifestFile['encodings']
 

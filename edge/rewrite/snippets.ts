@@ -1,11 +1,13 @@
 /** What the edge adds to the pages of a drop: badge, analytics, consent banner. Made once per distinct settings. */
 import { createHash } from 'node:crypto'
+import path from 'node:path'
 import { LRUCache } from 'lru-cache'
-import type { Analytics } from '../../shared/analytics.ts'
+import type { Analytics } from '../../shared/contracts/analytics.ts'
 import { escape } from '../../shared/pages/html.ts'
+import { readInlineScripts } from '../../shared/pages/inline-script.ts'
 import type { Markup, ServedSite, Snippets } from '../context.ts'
-import { badgeCss, badgeHtml } from './badge.ts'
-import { consentCss, consentScript } from './consent-banner.ts'
+import { badgeCss, badgeFrames, badgeHtml } from './badge.ts'
+import { consentCall, consentCss } from './consent-banner.ts'
 import type { CspNeeds } from './csp.ts'
 import { chooseLanguage } from './language.ts'
 import type { Language } from './language.ts'
@@ -93,14 +95,16 @@ function makeSnippets(settings: Settings, markup: Markup, language: Language, ba
   const badgeStyle = settings.badgeHost === undefined ? '' : badgeCss
   const element = markup === 'xhtml' ? xmlElement : htmlElement
   const head = element('style', style) + element('script', script)
-  const body =
-    settings.badgeHost === undefined ? '' : badgeHtml(baseUrl, settings.badgeHost) + element('style', badgeStyle)
+  const badge = settings.badgeHost === undefined ? '' : badgeHtml(baseUrl, settings.badgeHost)
+  const body = badge === '' ? '' : badge + element('style', badgeStyle)
+  const frames = badge === '' || markup === 'xhtml' ? undefined : badgeFrames(badge, badgeStyle)
   const csp = needsOf(settings.trackers)
   return {
     markup,
-    key: createHash('sha256').update(head).update('\n').update(body).digest('hex').slice(0, 12),
+    key: createHash('sha256').update([head, body, frames?.open, frames?.close].join('\n')).digest('hex').slice(0, 12),
     head: Buffer.from(head),
     body: Buffer.from(body),
+    frames: frames && { open: Buffer.from(frames.open), close: Buffer.from(frames.close) },
     csp: {
       ...csp,
       scriptSrc: [...hashes(script), ...csp.scriptSrc],
@@ -115,13 +119,17 @@ function scriptOf({ trackers, hasBanner }: Settings, language: Language): string
   if (trackers.length === 0 && !hasBanner) return ''
   const waiting = hasBanner ? trackers.filter((tracker) => tracker.setsCookies) : []
   const atOnce = trackers.filter((tracker) => !waiting.includes(tracker))
-  const begin = atOnce.map((tracker) => tracker.start).join('\n')
-  const banner = hasBanner ? consentScript(language, waiting.map((tracker) => tracker.start).join('')) : ''
-  return `(function(w){"use strict";${LOAD}\n${begin}\n${banner}})(window)`
+  const names: string[] = trackers.map((tracker) => tracker.script)
+  const calls = atOnce.map((tracker) => tracker.start)
+  if (hasBanner) {
+    names.push('consent')
+    calls.push(consentCall(language, waiting.map((tracker) => tracker.start).join('')))
+  }
+  return `((w,d)=>{"use strict";${inlineScripts(...names)}\n${calls.join('')}})(window,document)`
 }
 
-const LOAD =
-  'function load(src,set,then){var e=w.document.createElement("script");e.async=true;for(var k in set)e.setAttribute(k,set[k]);if(then)e.onload=then;e.src=src;(w.document.head||w.document.documentElement).appendChild(e)}'
+/** What runs in the page: functions that know `window` as `w` and `document` as `d`. */
+const inlineScripts = readInlineScripts(path.join(import.meta.dirname, 'browser'))
 
 type MakeElement = (name: 'style' | 'script', text: string) => string
 

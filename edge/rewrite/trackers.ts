@@ -1,13 +1,15 @@
 /**
- * The four kinds of analytics. Each is a few lines that define the provider's queue and load its script with
- * `load(url, attributes)`; scripts made by a script also run under a page's 'strict-dynamic' policy.
+ * The four kinds of analytics. Each is a statement or two that define the provider's queue and call what browser/ has:
+ * `load` adds the provider's script. Scripts made by a script also run under a page's 'strict-dynamic' policy.
  */
-import type { Analytics } from '../../shared/analytics.ts'
+import type { Analytics } from '../../shared/contracts/analytics.ts'
 import type { CspNeeds } from './csp.ts'
 import { scriptValue } from './script-text.ts'
 
 export interface Tracker {
   readonly setsCookies: boolean
+  /** The file of browser/ whose function it calls. */
+  readonly script: 'load' | 'meta-pixel'
   /** JavaScript statements. */
   readonly start: string
   readonly csp: Partial<CspNeeds>
@@ -28,6 +30,7 @@ function googleAnalytics(measurementId: string): Tracker {
   const script = `https://www.googletagmanager.com/gtag/js?id=${encodeURIComponent(measurementId)}`
   return {
     setsCookies: true,
+    script: 'load',
     start: `w.dataLayer=w.dataLayer||[];w.gtag=w.gtag||function(){w.dataLayer.push(arguments)};w.gtag("js",new Date());w.gtag("config",${scriptValue(measurementId)});load(${scriptValue(script)});`,
     csp: {
       scriptSrc: ['https://www.googletagmanager.com'],
@@ -44,7 +47,8 @@ function googleAnalytics(measurementId: string): Tracker {
 function metaPixel(pixelId: string): Tracker {
   return {
     setsCookies: true,
-    start: `if(!w.fbq){var q=w.fbq=function(){q.callMethod?q.callMethod.apply(q,arguments):q.queue.push(arguments)};q.push=q;q.loaded=true;q.version="2.0";q.queue=[];w._fbq=w._fbq||q;load("https://connect.facebook.net/en_US/fbevents.js")}w.fbq("init",${scriptValue(pixelId)});w.fbq("track","PageView");`,
+    script: 'meta-pixel',
+    start: `meta(${scriptValue(pixelId)});`,
     csp: {
       scriptSrc: ['https://connect.facebook.net'],
       connectSrc: ['https://connect.facebook.net', 'https://www.facebook.com'],
@@ -58,7 +62,8 @@ function posthog(projectKey: string, host: string): Tracker {
   const assets = host.replace(/\.i\.posthog\.com$/, '-assets.i.posthog.com')
   return {
     setsCookies: true,
-    start: `load(${scriptValue(`${assets}/static/array.js`)},{crossorigin:"anonymous"},function(){w.posthog.init(${scriptValue(projectKey)},{api_host:${scriptValue(host)}})});`,
+    script: 'load',
+    start: `load(${scriptValue(`${assets}/static/array.js`)},{crossOrigin:"anonymous",onload(){w.posthog.init(${scriptValue(projectKey)},{api_host:${scriptValue(host)}})}});`,
     csp: { scriptSrc: [...new Set([assets, host])], connectSrc: [...new Set([host, assets])], imgSrc: [host] },
   }
 }
@@ -66,7 +71,8 @@ function posthog(projectKey: string, host: string): Tracker {
 function plausible(domain: string): Tracker {
   return {
     setsCookies: false,
-    start: `load("https://plausible.io/js/script.js",{"data-domain":${scriptValue(domain)}});`,
+    script: 'load',
+    start: `load("https://plausible.io/js/script.js").dataset.domain=${scriptValue(domain)};`,
     csp: { scriptSrc: ['https://plausible.io'], connectSrc: ['https://plausible.io'] },
   }
 }

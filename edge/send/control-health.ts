@@ -1,6 +1,6 @@
 /** How a control is. Asked when a request has waited for seconds, and before a body is sent to one of several. */
 import http from 'node:http'
-import { READY_BELIEVED_MS } from '../../shared/control-closing.ts'
+import { READY_BELIEVED_MS } from '../../shared/contracts/control-closing.ts'
 
 /** One that is leaving takes no more requests, or says that it soon will, and finishes those that it has. */
 export type ControlState = 'ready' | 'leaving' | 'silent'

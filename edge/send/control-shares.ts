@@ -1,5 +1,5 @@
-/** How much of control one network may have, at each worker (shared/shares.ts). */
-import type { ShareLimits } from '../../shared/shares.ts'
+/** How much of control one network may have, at each worker (shared/running/shares.ts). */
+import type { ShareLimits } from '../../shared/running/shares.ts'
 
 export const CONTROL_SHARES: ShareLimits = {
   // Control's answers take milliseconds; what takes longer is an upload, an export or an event stream.

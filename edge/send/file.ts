@@ -4,8 +4,9 @@ import { addAbortSignal, type Readable } from 'node:stream'
 import { randomBytes } from 'node:crypto'
 import { pacedStream } from '../../shared/blobs/blob-store.ts'
 import type { Exchange, HeaderList } from '../context.ts'
-import { evaluate, type ByteRange } from './preconditions.ts'
+import { evaluate } from './preconditions.ts'
 import { headerOf, type Representation } from './representation.ts'
+import type { ByteRange } from '../../shared/blobs/blob-store.ts'
 
 /** What was sent, for the view count. */
 export type Sent = 'content' | 'not-modified' | 'other'

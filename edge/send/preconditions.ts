@@ -4,6 +4,7 @@
  * Content has no date of its own (a version is known by its hash), so no Last-Modified is sent, and If-Modified-Since and
  * If-Unmodified-Since are ignored, as a recipient without a date must (RFC 9110 §13.1.3, §13.1.4).
  */
+import type { ByteRange } from '../../shared/blobs/blob-store.ts'
 
 export interface Preconditions {
   readonly method: string
@@ -17,12 +18,6 @@ export interface Validators {
   /** Strong, quoted. */
   readonly etag: string
   readonly size: number
-}
-
-/** Both ends inclusive. */
-export interface ByteRange {
-  readonly start: number
-  readonly end: number
 }
 
 export type Outcome =

@@ -8,10 +8,10 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import httpProxy from 'http-proxy'
-import { limitKeyOfIp } from '../../shared/ip.ts'
-import { PROXY_HEADERS, RELAYED_HEADER } from '../../shared/relayed.ts'
-import { createShares } from '../../shared/shares.ts'
-import type { Exchange } from '../context.ts'
+import { limitKeyOfIp } from '../../shared/http/ip.ts'
+import { PROXY_HEADERS, RELAYED_HEADER } from '../../shared/http/relayed.ts'
+import { createShares } from '../../shared/running/shares.ts'
+import type { FullExchange } from '../context.ts'
 import { createControlHealth } from './control-health.ts'
 import { CONTROL_SHARES } from './control-shares.ts'
 import { GatheredBody } from './gathered-body.ts'
@@ -53,7 +53,7 @@ const SILENCE_MS = 600_000
 const CHECK_MS = 4000
 /** Then control has this long to say that it lives: together less than the ten seconds that a person waits for a page. */
 const ALIVE_MS = 4500
-/** Of a body, per check: the slowest line in use carries ten times as much. */
+/** What arrives of a body between two checks at least: the slowest line in use carries ten times as much. */
 const MIN_BODY_BYTES = 4096
 /** In a row. */
 const MAX_SLOW_CHECKS = 3
@@ -82,7 +82,7 @@ export interface ProxyFailure {
 }
 
 export interface Proxy {
-  forward(exchange: Exchange, onFailure: (failure: ProxyFailure) => void): void
+  forward(exchange: FullExchange, onFailure: (failure: ProxyFailure) => void): void
   /** Requests that control is answering. */
   inUse(): number
   close(): void
@@ -96,7 +96,7 @@ export interface ProxyDependencies {
 
 /** One exchange on its way to a control, and again on its way to the next one. */
 interface Forwarding {
-  readonly exchange: Exchange
+  readonly exchange: FullExchange
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly body: GatheredBody | undefined
@@ -114,53 +114,80 @@ interface Forwarding {
   hasTimedOut: boolean
 }
 
-export function createProxy({ controlUrls, publicHost }: ProxyDependencies): Proxy {
+export function createProxy(dependencies: ProxyDependencies): Proxy {
+  return new ControlProxy(dependencies)
+}
+
+class ControlProxy implements Proxy {
+  readonly #controlUrls: ProxyDependencies['controlUrls']
+  readonly #publicHost: string
   // How many there may be is the business of the shares.
-  const pooled = new http.Agent({ keepAlive: true, scheduling: 'lifo' })
+  readonly #pooled = new http.Agent({ keepAlive: true, scheduling: 'lifo' })
   // A kept connection may end just as a request goes out on it. Reading can be tried again; writing must not be.
-  const fresh = new http.Agent({ keepAlive: false })
+  readonly #fresh = new http.Agent({ keepAlive: false })
   // With `toProxy` the target goes out as it came: http-proxy would read `//a@b/c` as the path /c of another host, and
   // throw at `//a@[/`.
-  const proxy = httpProxy.createProxyServer({
+  readonly #proxy = httpProxy.createProxyServer({
     xfwd: false,
     changeOrigin: false,
     toProxy: true,
     selfHandleResponse: true,
     proxyTimeout: ANSWER_MS,
   })
-  const shares = createShares(CONTROL_SHARES)
-  const health = createControlHealth()
-  const underWay = new WeakMap<object, Forwarding>()
-  const avoidUntil = new Map<string, number>()
-  let turn = 0
+  readonly #shares = createShares(CONTROL_SHARES)
+  readonly #health = createControlHealth()
+  readonly #underWay = new WeakMap<object, Forwarding>()
+  readonly #avoidUntil = new Map<string, number>()
+  #turn = 0
 
-  /** Round robin over those that are not known to be away; when all are, over all. */
-  function nextControl(tried: ReadonlySet<string>): string | undefined {
-    const now = performance.now()
-    const untried = controlUrls.filter((url) => !tried.has(url))
-    const healthy = untried.filter((url) => (avoidUntil.get(url) ?? 0) <= now)
-    const candidates = healthy.length > 0 ? healthy : untried
-    return candidates.length === 0 ? undefined : candidates[turn++ % candidates.length]
+  constructor({ controlUrls, publicHost }: ProxyDependencies) {
+    this.#controlUrls = controlUrls
+    this.#publicHost = publicHost
+    this.#proxy.on('proxyReq', (outgoing, request) => sendOut(this.#underWay.get(request), outgoing))
+    this.#proxy.on('proxyRes', (answer, request) => sendBack(this.#underWay.get(request), answer))
   }
 
-  proxy.on('proxyReq', (outgoing, request) => {
-    const forwarding = underWay.get(request)
-    if (!forwarding) return
-    forwarding.outgoing = outgoing
-    outgoing.once('timeout', () => (forwarding.hasTimedOut = true))
-    // Ended, or left, before there was a connection.
-    if (forwarding.ending !== undefined || forwarding.response.destroyed) outgoing.destroy(new Error('given up'))
-  })
-  proxy.on('proxyRes', (answer, request) => {
-    const forwarding = underWay.get(request)
-    if (!forwarding) return
-    clearTimeout(forwarding.check)
-    // From here on silence is an event stream that has nothing to say.
-    answer.setTimeout(SILENCE_MS)
-    forwarding.exchange.relay(answer.statusCode ?? 502, headersOf(answer), answer)
-  })
+  forward(exchange: FullExchange, onFailure: (failure: ProxyFailure) => void): void {
+    if (!FORWARDABLE.test(exchange.target)) return onFailure({ status: 400, error: undefined })
+    const { request, response } = exchange.forProxy()
+    rewriteRequest(exchange, request, this.#publicHost)
+    const start = (): void => {
+      exchange.askForBody()
+      const forwarding = forwardingOf(exchange, request, response, onFailure)
+      this.#underWay.set(request, forwarding)
+      // A visitor who leaves early ends control's work too.
+      response.once('close', () => {
+        clearTimeout(forwarding.check)
+        forwarding.body?.destroy()
+        if (!response.writableFinished) forwarding.outgoing?.destroy()
+      })
+      this.#begin(forwarding)
+    }
+    const refuse = (status: ProxyFailure['status']): void => onFailure({ status, error: undefined })
+    const leave = this.#shares.enter(limitKeyOfIp(exchange.ip), start, refuse)
+    response.once('close', leave)
+  }
 
-  function attempt(forwarding: Forwarding, control: string): void {
+  inUse(): number {
+    return this.#shares.inUse()
+  }
+
+  close(): void {
+    this.#pooled.destroy()
+    this.#fresh.destroy()
+    this.#health.close()
+  }
+
+  /** Round robin over those that are not known to be away; when all are, over all. */
+  #nextControl(tried: ReadonlySet<string>): string | undefined {
+    const now = performance.now()
+    const untried = this.#controlUrls.filter((url) => !tried.has(url))
+    const healthy = untried.filter((url) => (this.#avoidUntil.get(url) ?? 0) <= now)
+    const candidates = healthy.length > 0 ? healthy : untried
+    return candidates.length === 0 ? undefined : candidates[this.#turn++ % candidates.length]
+  }
+
+  #attempt(forwarding: Forwarding, control: string): void {
     const { exchange, request, response, body } = forwarding
     const isReading = READING.has(exchange.method)
     forwarding.control = control
@@ -168,131 +195,135 @@ export function createProxy({ controlUrls, publicHost }: ProxyDependencies): Pro
     forwarding.ending = undefined
     forwarding.attempts += 1
     forwarding.tried.add(control)
-    scheduleCheck(forwarding)
-    const options = { target: control, agent: isReading ? pooled : fresh, buffer: body ?? Readable.from([]) }
+    this.#scheduleCheck(forwarding)
+    const options = {
+      target: control,
+      agent: isReading ? this.#pooled : this.#fresh,
+      buffer: body ?? Readable.from([]),
+    }
     try {
-      proxy.web(request, response, options, (error: NodeJS.ErrnoException) => onError(forwarding, error))
+      this.#proxy.web(request, response, options, (error: NodeJS.ErrnoException) => this.#onError(forwarding, error))
     } catch (error) {
       clearTimeout(forwarding.check)
       forwarding.onFailure(asFailure(error as NodeJS.ErrnoException))
     }
   }
 
-  function onError(forwarding: Forwarding, error: NodeJS.ErrnoException): void {
+  #onError(forwarding: Forwarding, error: NodeJS.ErrnoException): void {
     const { exchange, response, control, tried, attempts, ending, hasTimedOut } = forwarding
     clearTimeout(forwarding.check)
     if (exchange.isAnswered) return void response.destroy()
-    if (error.code === 'ECONNREFUSED') avoid(control, AVOID_MS)
+    if (error.code === 'ECONNREFUSED') this.#avoid(control, AVOID_MS)
     const isSafe = READING.has(exchange.method) && !hasTimedOut && attempts < MAX_ATTEMPTS
     if (error.code === 'ECONNRESET' && ending === undefined) tried.clear()
-    const next = isSafe && ending?.status !== 408 ? nextControl(tried) : undefined
-    if (next !== undefined) return attempt(forwarding, next)
+    const next = isSafe && ending?.status !== 408 ? this.#nextControl(tried) : undefined
+    if (next !== undefined) return this.#attempt(forwarding, next)
     forwarding.onFailure(ending ?? { status: hasTimedOut ? 504 : 502, error })
   }
 
-  function avoid(control: string, forMs: number): void {
-    avoidUntil.set(control, performance.now() + forMs)
+  #avoid(control: string, forMs: number): void {
+    this.#avoidUntil.set(control, performance.now() + forMs)
   }
 
-  function scheduleCheck(forwarding: Forwarding): void {
+  #scheduleCheck(forwarding: Forwarding): void {
     clearTimeout(forwarding.check)
-    forwarding.check = setTimeout(() => void look(forwarding), CHECK_MS)
+    forwarding.check = setTimeout(() => void this.#look(forwarding), CHECK_MS)
   }
 
   /** Gives up on a side that does not move: a visitor with their body, or control with its answer. */
-  async function look(forwarding: Forwarding): Promise<void> {
+  async #look(forwarding: Forwarding): Promise<void> {
     const { body, control, startedAt } = forwarding
     const received = body?.receivedBytes ?? 0
     const moved = received - forwarding.receivedAtCheck
     forwarding.receivedAtCheck = received
     if (body?.isWaiting && moved < MIN_BODY_BYTES) {
-      if (++forwarding.slowChecks >= MAX_SLOW_CHECKS) return end(forwarding, { status: 408, error: undefined })
+      if (++forwarding.slowChecks >= MAX_SLOW_CHECKS) return this.#end(forwarding, { status: 408, error: undefined })
     } else {
       forwarding.slowChecks = 0
-      if (moved === 0 && (await isSilent(control)) && isUnanswered(forwarding, control)) {
-        avoid(control, AVOID_FROZEN_MS)
-        return end(forwarding, { status: 504, error: new Error(`${control} does not answer`) })
+      if (moved === 0 && (await this.#isSilent(control)) && isUnanswered(forwarding, control)) {
+        this.#avoid(control, AVOID_FROZEN_MS)
+        return this.#end(forwarding, { status: 504, error: new Error(`${control} does not answer`) })
       }
     }
-    if (performance.now() - startedAt > MAX_REQUEST_MS) return end(forwarding, { status: 408, error: undefined })
-    if (isUnanswered(forwarding, control)) scheduleCheck(forwarding)
+    if (performance.now() - startedAt > MAX_REQUEST_MS) return this.#end(forwarding, { status: 408, error: undefined })
+    if (isUnanswered(forwarding, control)) this.#scheduleCheck(forwarding)
   }
 
-  async function isSilent(control: string): Promise<boolean> {
-    return (await health.stateOf(control, ALIVE_MS)) === 'silent'
+  async #isSilent(control: string): Promise<boolean> {
+    return (await this.#health.stateOf(control, ALIVE_MS)) === 'silent'
   }
 
-  function isUnanswered({ exchange, control }: Forwarding, asked: string): boolean {
-    return !exchange.isAnswered && control === asked
-  }
-
-  function end(forwarding: Forwarding, why: ProxyFailure): void {
+  #end(forwarding: Forwarding, why: ProxyFailure): void {
     forwarding.ending = why
     forwarding.outgoing?.destroy(why.error ?? new Error('given up'))
   }
 
   /** Writing is never tried twice, so with several controls the one that gets it has just said that it is there to stay. */
-  async function readyControl(): Promise<string | undefined> {
+  async #readyControl(): Promise<string | undefined> {
     const tried = new Set<string>()
-    for (let control = nextControl(tried); control !== undefined; control = nextControl(tried)) {
-      if ((await health.stateOf(control, READY_MS)) === 'ready') return control
+    for (let control = this.#nextControl(tried); control !== undefined; control = this.#nextControl(tried)) {
+      if ((await this.#health.stateOf(control, READY_MS)) === 'ready') return control
       tried.add(control)
-      avoid(control, AVOID_MS)
+      this.#avoid(control, AVOID_MS)
     }
     return undefined
   }
 
-  function begin(forwarding: Forwarding): void {
-    const any = (): string => nextControl(forwarding.tried) ?? controlUrls[0]
-    if (READING.has(forwarding.exchange.method) || controlUrls.length === 1) return attempt(forwarding, any())
-    void readyControl()
-      .then((control) => attempt(forwarding, control ?? any()))
+  #begin(forwarding: Forwarding): void {
+    const any = (): string => this.#nextControl(forwarding.tried) ?? this.#controlUrls[0]
+    if (READING.has(forwarding.exchange.method) || this.#controlUrls.length === 1)
+      return this.#attempt(forwarding, any())
+    void this.#readyControl()
+      .then((control) => this.#attempt(forwarding, control ?? any()))
       .catch((error: unknown) => forwarding.onFailure({ status: 502, error: error as Error }))
   }
+}
 
+function forwardingOf(
+  exchange: FullExchange,
+  request: IncomingMessage,
+  response: ServerResponse,
+  onFailure: (failure: ProxyFailure) => void,
+): Forwarding {
   return {
-    forward(exchange, onFailure) {
-      if (!FORWARDABLE.test(exchange.target)) return onFailure({ status: 400, error: undefined })
-      const { request, response } = exchange.forProxy()
-      rewriteRequest(exchange, request, publicHost)
-      const start = (): void => {
-        exchange.askForBody()
-        const forwarding: Forwarding = {
-          exchange,
-          request,
-          response,
-          body: bodyOf(exchange, request),
-          startedAt: performance.now(),
-          onFailure,
-          tried: new Set(),
-          attempts: 0,
-          control: '',
-          outgoing: undefined,
-          check: undefined,
-          receivedAtCheck: 0,
-          slowChecks: 0,
-          ending: undefined,
-          hasTimedOut: false,
-        }
-        underWay.set(request, forwarding)
-        // A visitor who leaves early ends control's work too.
-        response.once('close', () => {
-          clearTimeout(forwarding.check)
-          forwarding.body?.destroy()
-          if (!response.writableFinished) forwarding.outgoing?.destroy()
-        })
-        begin(forwarding)
-      }
-      const leave = shares.enter(limitKeyOfIp(exchange.ip), start, (status) => onFailure({ status, error: undefined }))
-      response.once('close', leave)
-    },
-    inUse: shares.inUse,
-    close() {
-      pooled.destroy()
-      fresh.destroy()
-      health.close()
-    },
+    exchange,
+    request,
+    response,
+    body: bodyOf(exchange, request),
+    startedAt: performance.now(),
+    onFailure,
+    tried: new Set(),
+    attempts: 0,
+    control: '',
+    outgoing: undefined,
+    check: undefined,
+    receivedAtCheck: 0,
+    slowChecks: 0,
+    ending: undefined,
+    hasTimedOut: false,
   }
+}
+
+/** A request to control begins. */
+function sendOut(forwarding: Forwarding | undefined, outgoing: http.ClientRequest): void {
+  if (!forwarding) return
+  forwarding.outgoing = outgoing
+  outgoing.once('timeout', () => (forwarding.hasTimedOut = true))
+  // Ended, or left, before there was a connection.
+  if (forwarding.ending !== undefined || forwarding.response.destroyed) outgoing.destroy(new Error('given up'))
+}
+
+/** Control's answer begins. */
+function sendBack(forwarding: Forwarding | undefined, answer: IncomingMessage): void {
+  if (!forwarding) return
+  clearTimeout(forwarding.check)
+  // From here on silence is an event stream that has nothing to say.
+  answer.setTimeout(SILENCE_MS)
+  forwarding.exchange.relay(answer.statusCode ?? 502, headersOf(answer), answer)
+}
+
+function isUnanswered({ exchange, control }: Forwarding, asked: string): boolean {
+  return !exchange.isAnswered && control === asked
 }
 
 /** Node refuses to write what HTTP/1.1 cannot say: that is the caller's doing. Anything else is ours. */
@@ -302,7 +333,7 @@ function asFailure(error: NodeJS.ErrnoException): ProxyFailure {
 }
 
 /** Undefined: none is passed on. */
-function bodyOf(exchange: Exchange, request: IncomingMessage): GatheredBody | undefined {
+function bodyOf(exchange: FullExchange, request: IncomingMessage): GatheredBody | undefined {
   if (WITH_BODY.has(exchange.method)) return new GatheredBody(request, (bytes) => exchange.countPiece(bytes))
   request.resume()
   return undefined
@@ -320,7 +351,7 @@ function headersOf({ rawHeaders }: IncomingMessage): string[] {
 }
 
 /** http-proxy reads method, url and headers from the request: they are replaced by what control may see. */
-function rewriteRequest(exchange: Exchange, request: IncomingMessage, publicHost: string): void {
+function rewriteRequest(exchange: FullExchange, request: IncomingMessage, publicHost: string): void {
   const headers: Record<string, string | string[] | undefined> = Object.create(null)
   const named = connectionNames(request.headers['connection'])
   for (const [name, value] of Object.entries(request.headers)) {

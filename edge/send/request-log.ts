@@ -1,6 +1,6 @@
 /** Counts every answer; writes one line for a share of them. */
-import { before } from '../../shared/before.ts'
-import type { Log } from '../../shared/log.ts'
+import { before } from '../../shared/values/before.ts'
+import type { Log } from '../../shared/running/log.ts'
 import type { Exchange } from '../context.ts'
 
 export interface RequestLog {

@@ -2,10 +2,10 @@
  * Page views: noted per visitor in memory and handed to the primary, which counts them (store/visitors.ts) and carries
  * the counts to Redis.
  */
-import { DAY_MS } from '../../shared/clock.ts'
+import { DAY_MS } from '../../shared/running/clock.ts'
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { limitKeyOfIp } from '../../shared/ip.ts'
+import { limitKeyOfIp } from '../../shared/http/ip.ts'
 import type { Exchange, SeenPage } from '../context.ts'
 
 /** Views reported to the primary already; a forgotten one is reported again, and not counted again. */

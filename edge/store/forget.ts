@@ -1,5 +1,5 @@
 /** What a worker does when the primary says that something changed, before it confirms. */
-import type { Change, Replica } from './replica.ts'
+import type { Change, Replica } from './replica/replica.ts'
 import type { Routes } from './routes.ts'
 
 export interface Remembered {

@@ -23,7 +23,7 @@ export function createQuestions<Answer>(): Questions<Answer> {
       open.delete(id)
     },
     end() {
-      for (const settle of open.values()) settle(undefined)
+      for (const resolve of open.values()) resolve(undefined)
       open.clear()
     },
     isWaiting: () => open.size > 0,

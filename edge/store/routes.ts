@@ -7,7 +7,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import type { ServedRoute } from '../context.ts'
-import type { Replica } from './replica.ts'
+import type { Replica } from './replica/replica.ts'
 
 /** About half a kilobyte each when parsed: 10 MB per worker. */
 const MAX_PARSED_ROUTES = 20_000

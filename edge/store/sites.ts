@@ -1,10 +1,10 @@
 /** Manifests made ready for look-ups, by hash. Same life as in blob-cache.ts: immutable, one loader per hash. */
 import { LRUCache } from 'lru-cache'
 import type { BlobStore } from '../../shared/blobs/blob-store.ts'
-import { decodeManifest, type Manifest } from '../../shared/manifest.ts'
+import { decodeManifest, type Manifest } from '../../shared/contracts/manifest.ts'
 import type { SiteIndex } from '../context.ts'
 
-/** Of a worker. */
+/** What all indexes of a worker may hold. */
 const MAX_INDEX_BYTES = 100_000_000
 /** An index holds everything that its manifest says, files and rules alike: in memory it is some four times as large. */
 const BYTES_PER_MANIFEST_BYTE = 4

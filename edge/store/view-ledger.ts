@@ -3,7 +3,7 @@
  * was lost on the way back can count a batch twice.
  */
 import type { Redis } from 'ioredis'
-import { keys } from '../../shared/keys.ts'
+import { keys } from '../../shared/redis/keys.ts'
 
 const FLUSH_MS = 1000
 /** Keys in one round trip. */

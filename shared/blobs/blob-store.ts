@@ -4,6 +4,12 @@
  */
 import { Readable } from 'node:stream'
 
+/** Both ends inclusive. */
+export interface ByteRange {
+  readonly start: number
+  readonly end: number
+}
+
 export interface BlobStore {
   /** Stores bytes durably (fsynced) before it resolves; storing the same bytes twice is free. */
   put(bytes: Uint8Array): Promise<StoredBlob>
@@ -15,7 +21,7 @@ export interface BlobStore {
   /** The whole blob. Throws BlobMissing. */
   read(hash: string): Promise<Buffer>
   /** Bytes `start` to `end`, both inclusive; the stream errors with BlobMissing. */
-  stream(hash: string, range?: { start: number; end: number }): Readable
+  stream(hash: string, range?: ByteRange): Readable
   remove(hash: string): Promise<void>
   /**
    * Removes a blob that is as old as the caller knows it: `modifiedAt` as told by `put`, `finish` or `list`. False when

@@ -13,7 +13,7 @@ import { createHash, hash as digestOf, randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { before } from '../before.ts'
+import { before } from '../values/before.ts'
 import { BlobMissing, isBlobHash, pacedStream, type BlobStore, type BlobWriter, type StoredBlob } from './blob-store.ts'
 import { sweepDrafts } from './drafts.ts'
 import { offThreadCalls, type FileCalls, type FileStats, type OpenFile } from './file-calls.ts'
@@ -22,145 +22,154 @@ import { lendChunk } from './lent-chunks.ts'
 const TEMPORARY_FOLDER = 'tmp'
 const MIN_CHUNK_BYTES = 4096
 const MAX_CHUNK_BYTES = 131_072
-/** Of what has been read so far. */
+/** A chunk is at most this share of what has been read so far. */
 const CHUNK_SHARE = 1 / 4
 
 export function createDirectoryBlobStore(root: string, files: FileCalls = offThreadCalls): BlobStore {
-  const folders = createFolders(root, files)
-
-  async function createDraft(): Promise<Draft> {
-    const path = await draftPath()
-    return { path, file: await files.open(path, 'wx') }
-  }
-
-  async function draftPath(prefix = ''): Promise<string> {
-    await folders.ensure(TEMPORARY_FOLDER)
-    return path.join(root, TEMPORARY_FOLDER, prefix + randomBytes(12).toString('hex'))
-  }
-
-  async function abandon({ path, file }: Draft): Promise<void> {
-    // Closing twice rejects; the draft must go all the same.
-    await file.close().catch(() => undefined)
-    await rm(path, { force: true })
-  }
-
-  async function writer(): Promise<BlobWriter> {
-    const draft = await createDraft()
-    const digest = createHash('sha256')
-    let size = 0
-    return {
-      async write(chunk) {
-        digest.update(chunk)
-        size += chunk.length
-        await writeAll(draft.file, chunk)
-      },
-      async finish() {
-        const hash = digest.digest('hex')
-        const kept = await keep(hash)
-        if (!kept) return adopt(draft, hash, size)
-        await abandon(draft)
-        return kept
-      },
-      abort: () => abandon(draft),
-    }
-  }
-
-  /** Gives a draft its name, unless another writer of the same bytes came first. */
-  async function adopt({ path, file }: Draft, hash: string, size: number): Promise<StoredBlob> {
-    await file.datasync()
-    const { mtimeMs } = await file.stat()
-    await file.close()
-    await folders.ensure(folderOf(hash))
-    const kept = await nameOrKeep(path, hash)
-    await files.rm(path)
-    await folders.sync(folderOf(hash))
-    return kept ?? { hash, size, modifiedAt: mtimeMs }
-  }
-
-  /** The blob that another writer named first; undefined when this one did. */
-  async function nameOrKeep(draft: string, hash: string): Promise<StoredBlob | undefined> {
-    while (!(await linked(files.link(draft, pathOf(root, hash))))) {
-      const kept = await keep(hash)
-      // Else it was discarded in between, and its name is free.
-      if (kept) return kept
-    }
-    return undefined
-  }
-
-  /**
-   * Takes the name away first and decides then: a caller that keeps the blob meanwhile finds it gone and writes it
-   * anew. A blob that is known to be in use keeps its name all the time.
-   */
-  async function discard(hash: string, modifiedAt: number): Promise<boolean> {
-    const isUntouched = async (file: string): Promise<boolean> =>
-      (await statOrMissing(stat(file)))?.mtimeMs === modifiedAt
-    if (!(await isUntouched(pathOf(root, hash)))) return false
-    const removed = await draftPath(`${hash}-`)
-    if (!(await existing(rename(pathOf(root, hash), removed)))) return false
-    if (!(await isUntouched(removed))) {
-      await restore(removed, hash)
-      return false
-    }
-    await rm(removed, { force: true })
-    return true
-  }
-
-  /** Restoring a blob that is not needed does no harm: garbage collection finds it again. */
-  async function restore(removed: string, hash: string): Promise<void> {
-    await existing(linked(files.link(removed, pathOf(root, hash))))
-    await rm(removed, { force: true })
-  }
-
-  async function sweep(writtenBefore: number): Promise<number> {
-    const temporary = path.join(root, TEMPORARY_FOLDER)
-    for (const name of await names(temporary)) {
-      const hash = before(name, '-')
-      if (isBlobHash(hash)) await restore(path.join(temporary, name), hash)
-    }
-    return sweepDrafts(temporary, writtenBefore)
-  }
-
-  async function keep(hash: string): Promise<StoredBlob | undefined> {
-    // Most bytes are new. The kernel knows that at once, where a failing utimes would cost an error with its stack.
-    if (!existsSync(pathOf(root, hash))) return undefined
-    const now = new Date()
-    if (!(await existing(files.utimes(pathOf(root, hash), now, now)))) return undefined
-    // Looked at afterwards: a file that lost its name in between may have been found untouched just before.
-    const facts = await statOrMissing(files.stat(pathOf(root, hash)))
-    return facts && { hash, size: facts.size }
-  }
-
-  async function put(bytes: Uint8Array): Promise<StoredBlob> {
-    const hash = digestOf('sha256', bytes)
-    const kept = await keep(hash)
-    if (kept) return kept
-    const draft = await createDraft()
-    try {
-      await writeAll(draft.file, bytes)
-      return await adopt(draft, hash, bytes.length)
-    } catch (error) {
-      await abandon(draft)
-      throw error
-    }
-  }
-
+  const place: Place = { root, files, folders: createFolders(root, files) }
   return {
-    put,
-    writer,
-    keep,
+    put: (bytes) => put(place, bytes),
+    writer: () => createWriter(place),
+    keep: (hash) => keep(place, hash),
     has: (hash) => existing(stat(pathOf(root, hash))),
     read: (hash) => files.readFile(pathOf(root, hash)).catch((error: unknown) => rethrowMissing(error, hash)),
     stream: (hash, range) => pacedStream(() => chunksOf(pathOf(root, hash), hash, range)),
-    discard,
+    discard: (hash, modifiedAt) => discard(place, hash, modifiedAt),
     remove: (hash) => rm(pathOf(root, hash), { force: true }),
     list: () => listBlobs(root),
-    sweep,
+    sweep: (writtenBefore) => sweep(place, writtenBefore),
   }
+}
+
+/** The directory of a store, and how its files and folders are reached. */
+interface Place {
+  readonly root: string
+  readonly files: FileCalls
+  readonly folders: Folders
 }
 
 interface Draft {
   readonly path: string
   readonly file: OpenFile
+}
+
+async function createDraft(place: Place): Promise<Draft> {
+  const path = await draftPath(place)
+  return { path, file: await place.files.open(path, 'wx') }
+}
+
+async function draftPath({ root, folders }: Place, prefix = ''): Promise<string> {
+  await folders.ensure(TEMPORARY_FOLDER)
+  return path.join(root, TEMPORARY_FOLDER, prefix + randomBytes(12).toString('hex'))
+}
+
+async function abandon({ path, file }: Draft): Promise<void> {
+  // Closing twice rejects; the draft must go all the same.
+  await file.close().catch(() => undefined)
+  await rm(path, { force: true })
+}
+
+async function createWriter(place: Place): Promise<BlobWriter> {
+  const draft = await createDraft(place)
+  const digest = createHash('sha256')
+  let size = 0
+  return {
+    async write(chunk) {
+      digest.update(chunk)
+      size += chunk.length
+      await writeAll(draft.file, chunk)
+    },
+    async finish() {
+      const hash = digest.digest('hex')
+      const kept = await keep(place, hash)
+      if (!kept) return adopt(place, draft, { hash, size })
+      await abandon(draft)
+      return kept
+    },
+    abort: () => abandon(draft),
+  }
+}
+
+/** Gives a draft its name, unless another writer of the same bytes came first. */
+async function adopt(place: Place, { path, file }: Draft, { hash, size }: StoredBlob): Promise<StoredBlob> {
+  const { files, folders } = place
+  await file.datasync()
+  const { mtimeMs } = await file.stat()
+  await file.close()
+  await folders.ensure(folderOf(hash))
+  const kept = await nameOrKeep(place, path, hash)
+  await files.rm(path)
+  await folders.sync(folderOf(hash))
+  return kept ?? { hash, size, modifiedAt: mtimeMs }
+}
+
+/** The blob that another writer named first; undefined when this one did. */
+async function nameOrKeep(place: Place, draft: string, hash: string): Promise<StoredBlob | undefined> {
+  while (!(await linked(place.files.link(draft, pathOf(place.root, hash))))) {
+    const kept = await keep(place, hash)
+    // A blob that is gone was discarded in between, and its name is free.
+    if (kept) return kept
+  }
+  return undefined
+}
+
+/**
+ * Takes the name away first and decides then: a caller that keeps the blob meanwhile finds it gone and writes it
+ * anew. A blob that is known to be in use keeps its name all the time.
+ */
+async function discard(place: Place, hash: string, modifiedAt: number): Promise<boolean> {
+  const named = pathOf(place.root, hash)
+  const isUntouched = async (file: string): Promise<boolean> =>
+    (await statOrMissing(stat(file)))?.mtimeMs === modifiedAt
+  if (!(await isUntouched(named))) return false
+  const removed = await draftPath(place, `${hash}-`)
+  if (!(await existing(rename(named, removed)))) return false
+  if (!(await isUntouched(removed))) {
+    await restore(place, removed, hash)
+    return false
+  }
+  await rm(removed, { force: true })
+  return true
+}
+
+/** Restoring a blob that is not needed does no harm: garbage collection finds it again. */
+async function restore({ root, files }: Place, removed: string, hash: string): Promise<void> {
+  await existing(linked(files.link(removed, pathOf(root, hash))))
+  await rm(removed, { force: true })
+}
+
+async function sweep(place: Place, writtenBefore: number): Promise<number> {
+  const temporary = path.join(place.root, TEMPORARY_FOLDER)
+  for (const name of await names(temporary)) {
+    const hash = before(name, '-')
+    if (isBlobHash(hash)) await restore(place, path.join(temporary, name), hash)
+  }
+  return sweepDrafts(temporary, writtenBefore)
+}
+
+async function keep({ root, files }: Place, hash: string): Promise<StoredBlob | undefined> {
+  const file = pathOf(root, hash)
+  // Most bytes are new. The kernel knows that at once, where a failing utimes would cost an error with its stack.
+  if (!existsSync(file)) return undefined
+  const now = new Date()
+  if (!(await existing(files.utimes(file, now, now)))) return undefined
+  // The file is looked at afterwards: one that lost its name in between may have been found untouched just before.
+  const facts = await statOrMissing(files.stat(file))
+  return facts && { hash, size: facts.size }
+}
+
+async function put(place: Place, bytes: Uint8Array): Promise<StoredBlob> {
+  const hash = digestOf('sha256', bytes)
+  const kept = await keep(place, hash)
+  if (kept) return kept
+  const draft = await createDraft(place)
+  try {
+    await writeAll(draft.file, bytes)
+    return await adopt(place, draft, { hash, size: bytes.length })
+  } catch (error) {
+    await abandon(draft)
+    throw error
+  }
 }
 
 /** A single write may be short, for instance when the disk is nearly full. */
@@ -235,7 +244,7 @@ async function* chunksOf(
     let position = start
     let chunkBytes = MIN_CHUNK_BYTES
     while (position <= end) {
-      // Doubled at most, so that there are few sizes for memory to be reused in.
+      // The size doubles, so that there are few sizes for memory to be reused in.
       if (chunkBytes < MAX_CHUNK_BYTES && (position - start) * CHUNK_SHARE >= 2 * chunkBytes) chunkBytes *= 2
       const length = Math.min(chunkBytes, end - position + 1)
       const { buffer, bytesRead } = await handle.read({ buffer: lendChunk(chunkBytes), length, position })
@@ -298,7 +307,7 @@ async function existing(operation: Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** False when the name is taken. */
+/** Whether a link was made: false when the name is taken. */
 async function linked(operation: Promise<void>): Promise<boolean> {
   try {
     await operation

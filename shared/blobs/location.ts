@@ -1,7 +1,7 @@
 /** Where the blobs are, as BLOB_STORE says it. Opening the store is open.ts's business. */
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { EnvReader } from '../env.ts'
+import type { EnvReader } from '../settings/env.ts'
 import type { S3Settings } from './s3-client.ts'
 
 const MB = 1_000_000
@@ -32,7 +32,7 @@ export function readBlobStore(env: EnvReader, dataDir: string): string {
   return url
 }
 
-/** Not in a directory that others can write to: the first to fill it would decide what is served. */
+/** Keeps copies in our own directory: in one that others can write to, the first to fill it would decide what is served. */
 function withCopiesIn(directory: string, text: string): string {
   const url = text.startsWith('s3:') ? URL.parse(text) : null
   if (!url || url.searchParams.has('cache')) return text

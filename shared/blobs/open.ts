@@ -20,7 +20,7 @@ export interface BlobStoreLocation {
 export interface OpenOptions {
   /** Hears of what costs no visitor an answer, for instance a full disk below the cache. */
   readonly onProblem?: (error: Error) => void
-  /** For a thread that may wait for the file system. */
+  /** How files are reached; a thread that may wait for the file system hands in calls that do. */
   readonly files?: FileCalls
 }
 

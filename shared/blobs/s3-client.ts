@@ -6,7 +6,7 @@ export interface S3Settings {
   /** Origin of the service, e.g. https://s3.eu-central-1.amazonaws.com. */
   readonly endpoint: string
   readonly bucket: string
-  /** In front of every key; empty, or ends with a slash. */
+  /** Stands in front of every key; empty, or ends with a slash. */
   readonly prefix: string
   readonly region: string
   readonly accessKeyId: string

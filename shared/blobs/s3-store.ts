@@ -21,19 +21,8 @@ const KEEP_WINDOW_MS = 60 * 60 * 1000
 export function createS3BlobStore(settings: S3Settings, draftsDir: string): BlobStore {
   const s3 = createS3Client(settings)
 
-  async function find(hash: string): Promise<Required<StoredBlob> | undefined> {
-    const answer = await s3({ method: 'HEAD', key: keyOf(hash) })
-    if (answer.status === 404) return undefined
-    requireOk(answer, 'HEAD')
-    return {
-      hash,
-      size: Number(answer.headers.get('content-length')),
-      modifiedAt: Date.parse(answer.headers.get('last-modified') ?? '') || 0,
-    }
-  }
-
   async function keep(hash: string): Promise<StoredBlob | undefined> {
-    const found = await find(hash)
+    const found = await find(s3, hash)
     if (!found) return undefined
     const kept = { hash, size: found.size }
     if (found.modifiedAt > Date.now() - KEEP_WINDOW_MS) return kept
@@ -54,31 +43,19 @@ export function createS3BlobStore(settings: S3Settings, draftsDir: string): Blob
     return { hash, size }
   }
 
-  async function fetchBlob(
-    hash: string,
-    range?: { start: number; end: number },
-    left?: AbortSignal,
-  ): Promise<Response> {
-    const headers = range && { range: `bytes=${range.start}-${range.end}` }
-    const answer = await s3({ method: 'GET', key: keyOf(hash), left, ...(headers && { headers }) })
-    if (answer.status === 404) throw new BlobMissing(hash)
-    requireOk(answer, 'GET')
-    return answer
-  }
-
   return {
     put: (bytes) => upload(sha256(bytes), bytes.length, new Uint8Array(bytes)),
     writer: () => createDraft(draftsDir, async (draft, blob) => upload(blob.hash, blob.size, await openAsBlob(draft))),
-    has: async (hash) => (await find(hash)) !== undefined,
+    has: async (hash) => (await find(s3, hash)) !== undefined,
     keep,
     async read(hash) {
-      const bytes = Buffer.from(await (await fetchBlob(hash)).arrayBuffer())
+      const bytes = Buffer.from(await (await fetchBlob(s3, hash)).arrayBuffer())
       if (sha256(bytes) !== hash) throw new Error(`blob ${hash} came back with other bytes`)
       return bytes
     },
     stream: (hash, range) =>
       pacedStream((left) => {
-        const bytes = plainBytes(() => fetchBlob(hash, range, left))
+        const bytes = plainBytes(() => fetchBlob(s3, hash, range, left))
         return range ? bytes : verifiedBytes(bytes, hash)
       }),
     async remove(hash) {
@@ -86,13 +63,37 @@ export function createS3BlobStore(settings: S3Settings, draftsDir: string): Blob
       if (answer.status !== 404) await finishAnswer(answer, 'DELETE')
     },
     async discard(hash, knownAt) {
-      if ((await find(hash))?.modifiedAt !== knownAt) return false
+      if ((await find(s3, hash))?.modifiedAt !== knownAt) return false
       await finishAnswer(await s3({ method: 'DELETE', key: keyOf(hash) }), 'DELETE')
       return true
     },
     list: () => listObjects(s3, settings.prefix),
     sweep: (writtenBefore) => sweepDrafts(draftsDir, writtenBefore),
   }
+}
+
+async function find(s3: S3Client, hash: string): Promise<Required<StoredBlob> | undefined> {
+  const answer = await s3({ method: 'HEAD', key: keyOf(hash) })
+  if (answer.status === 404) return undefined
+  requireOk(answer, 'HEAD')
+  return {
+    hash,
+    size: Number(answer.headers.get('content-length')),
+    modifiedAt: Date.parse(answer.headers.get('last-modified') ?? '') || 0,
+  }
+}
+
+async function fetchBlob(
+  s3: S3Client,
+  hash: string,
+  range?: { start: number; end: number },
+  left?: AbortSignal,
+): Promise<Response> {
+  const headers = range && { range: `bytes=${range.start}-${range.end}` }
+  const answer = await s3({ method: 'GET', key: keyOf(hash), left, ...(headers && { headers }) })
+  if (answer.status === 404) throw new BlobMissing(hash)
+  requireOk(answer, 'GET')
+  return answer
 }
 
 function keyOf(hash: string): string {

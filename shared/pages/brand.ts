@@ -8,7 +8,7 @@ export const mark: Html = raw(
   `<svg viewBox="0 0 24 24" fill="none" aria-hidden="true" focusable="false">${MARK_PATHS}</svg>`,
 )
 
-/** For `<link rel="icon">`; accent colour fixed, since an icon has no style sheet around it. */
+/** The mark for `<link rel="icon">`. Its colour is fixed, since an icon has no style sheet around it. */
 export const FAVICON_SVG = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" color="#0c8a83">${MARK_PATHS}</svg>`
 
 export function brandLink(href: string): Html {

@@ -1,23 +1,42 @@
-/** A script of `browser/` and what it imports, as one module text for a page that loads nothing. */
-import { readFileSync } from 'node:fs'
+/**
+ * Scripts of a folder as text for pages that load nothing: typed and linted sources, without types, comments and blanks.
+ * The text is what Node makes of the source; names stay as they are, so short ones are worth it where every visitor pays.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import path from 'node:path'
+import { compactScript } from './compact-script.ts'
 
-const SOURCES = path.join(import.meta.dirname, 'browser')
-/** They share one scope: names at the top of the files of `browser/` differ. */
-export function inlineScript(name: string): string {
-  const texts = new Map<string, string>()
-  const add = (file: string): void => {
-    if (texts.has(file)) return
-    const lines = readFileSync(path.join(SOURCES, `${file}.ts`), 'utf8').split('\n')
-    const [imports, own] = [lines.filter(isImport), lines.filter((line) => !isImport(line))]
-    for (const line of imports) add(/'\.\/([\w-]+)\.ts'/.exec(line)?.[1] ?? line)
-    texts.set(file, stripTypeScriptTypes(own.map((line) => line.replace(/^export /, '')).join('\n')))
+/** What the pages of both planes run. */
+export const SHARED_SCRIPTS = path.join(import.meta.dirname, 'browser')
+
+/**
+ * Reads the scripts of a folder once. The function that it returns joins the named ones and what they import, each once.
+ * All of them share one scope: names at the top of the files of a folder differ.
+ */
+export function readInlineScripts(folder: string): (...names: string[]) => string {
+  const scripts = new Map(
+    readdirSync(folder)
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => [path.basename(file, '.ts'), readScript(path.join(folder, file))]),
+  )
+  return (...names) => {
+    const texts = new Map<string, string>()
+    const add = (name: string): void => {
+      const script = scripts.get(name)
+      if (script === undefined) throw new Error(`There is no script ${name}.ts in ${folder}`)
+      if (texts.has(name)) return
+      for (const imported of script.imports) add(imported)
+      texts.set(name, script.text)
+    }
+    for (const name of names) add(name)
+    return [...texts.values()].join('\n')
   }
-  add(name)
-  return [...texts.values()].join('\n')
 }
 
-function isImport(line: string): boolean {
-  return line.startsWith('import ')
+function readScript(file: string): { readonly imports: readonly string[]; readonly text: string } {
+  const lines = readFileSync(file, 'utf8').split('\n')
+  const imports = lines.flatMap((line) => /^import (?!type ).*'\.\/([\w-]+)\.ts'/.exec(line)?.[1] ?? [])
+  const own = lines.filter((line) => !line.startsWith('import ')).map((line) => line.replace(/^export /, ''))
+  return { imports, text: compactScript(stripTypeScriptTypes(own.join('\n'))) }
 }

@@ -29,7 +29,7 @@ async function mailsTo(email: string): Promise<string[]> {
 async function linkTo(email: string, at: string): Promise<string> {
   const pattern = new RegExp(`^https://\\S+${at}\\?token=[\\w-]+`, 'm')
   const find = async () => (await mailsTo(email)).flatMap((source) => pattern.exec(source)?.[0] ?? []).at(-1)
-  await expect.poll(find, { timeout: 10_000 }).toBeDefined()
+  await expect.poll(find).toBeDefined()
   return (await find())!
 }
 

@@ -189,6 +189,8 @@ describe('limits', () => {
   let limited: OwnStack
   beforeAll(async () => {
     limited = await startStack({
+      database: 'shared',
+      operator: true,
       env: { ANONYMOUS_PER_HOUR: '3', ANONYMOUS_NETWORK_STORAGE_MB: '1', UPLOADS_PER_HOUR: '2' },
     })
   })

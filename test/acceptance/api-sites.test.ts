@@ -356,7 +356,7 @@ test('views are counted for pages, and the site shows them soon', async () => {
   await visit('203.0.113.51', '/')
   for (let time = 0; time < 10; time++) await visit('203.0.113.52', '/', 'curl/8.5.0')
   await visit('203.0.113.53', '/missing')
-  await expect.poll(async () => (await api.get(site.id)).json().views_30d, { timeout: 15_000, interval: 200 }).toBe(2)
+  await expect.poll(async () => (await api.get(site.id)).json().views_30d, { interval: 200 }).toBe(2)
 })
 
 describe('DELETE /sites/{id}', () => {

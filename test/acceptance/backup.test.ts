@@ -26,51 +26,47 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-test(
-  'a backup is taken while publishing goes on, and a second one adds what is new',
-  { timeout: 120_000 },
-  async () => {
-    const publishing = Promise.all(Array.from({ length: 10 }, (_, n) => first.publish(account, `<p>during ${n}</p>`)))
-    const taken = await first.admin('backup', directory)
-    await publishing
-    expect(taken).toMatchObject({ code: 0, stderr: '' })
-    const later = await first.publish(account, '<h1>later</h1>')
-    expect((await first.admin('backup', directory)).code).toBe(0)
+test('a backup is taken while publishing goes on, and a second one adds what is new', async () => {
+  const publishing = Promise.all(Array.from({ length: 10 }, (_, n) => first.publish(account, `<p>during ${n}</p>`)))
+  const taken = await first.admin('backup', directory)
+  await publishing
+  expect(taken).toMatchObject({ code: 0, stderr: '' })
+  const later = await first.publish(account, '<h1>later</h1>')
+  expect((await first.admin('backup', directory)).code).toBe(0)
 
-    const second = await startStack({ env })
-    try {
-      const restored = await second.admin('restore', '--backup', directory)
-      expect(restored, restored.stderr).toMatchObject({ code: 0 })
-      // The same token opens the same account; every version and every byte is there.
-      const before = await first.fetch('/api/v1/sites', { token: account.token })
-      const after = await second.fetch('/api/v1/sites', { token: account.token })
-      const ids = (answer: typeof after) => answer.json<Published[]>().map(({ id }) => id)
-      expect(ids(after)).toEqual(ids(before))
-      const versions = async (stack: OwnStack) => {
-        const answer = await stack.fetch(`/api/v1/sites/${site.id}/versions`, { token: account.token })
-        return JSON.parse(answer.text().replaceAll(`:${stack.httpsPort}`, '')) as { version_id: string }[]
-      }
-      expect(await versions(second)).toEqual(await versions(first))
-      expect((await second.visit(site.slug)).text()).toContain('two')
-      expect((await second.visit(later.slug)).text()).toContain('later')
-      const [, old] = await versions(second)
-      await second.fetch(`/api/v1/sites/${site.id}/versions/${old!.version_id}/promote`, {
-        method: 'POST',
-        token: account.token,
-      })
-      expect((await second.visit(site.slug, '/a/b.txt')).text()).toBe('bytes \u0000 and more')
-      // And it is an installation like any other: numbers go on, and what was restored cannot be restored over.
-      await second.publish(account, '<h1>three</h1>', site)
-      expect((await second.visit(site.slug)).header('dropway-version')).toBe('3')
-      expect((await second.admin('restore', '--backup', directory)).stderr).toContain('not empty')
-      await second.restart()
-      const root = (stack: OwnStack) => readFile(path.join(stack.dataDir, 'ca', 'ca.pem'), 'utf8')
-      expect(await root(second)).toBe(await root(first))
-    } finally {
-      await second.stop()
+  const second = await startStack({ env })
+  try {
+    const restored = await second.admin('restore', '--backup', directory)
+    expect(restored, restored.stderr).toMatchObject({ code: 0 })
+    // The same token opens the same account; every version and every byte is there.
+    const before = await first.fetch('/api/v1/sites', { token: account.token })
+    const after = await second.fetch('/api/v1/sites', { token: account.token })
+    const ids = (answer: typeof after) => answer.json<Published[]>().map(({ id }) => id)
+    expect(ids(after)).toEqual(ids(before))
+    const versions = async (stack: OwnStack) => {
+      const answer = await stack.fetch(`/api/v1/sites/${site.id}/versions`, { token: account.token })
+      return JSON.parse(answer.text().replaceAll(`:${stack.httpsPort}`, '')) as { version_id: string }[]
     }
-  },
-)
+    expect(await versions(second)).toEqual(await versions(first))
+    expect((await second.visit(site.slug)).text()).toContain('two')
+    expect((await second.visit(later.slug)).text()).toContain('later')
+    const [, old] = await versions(second)
+    await second.fetch(`/api/v1/sites/${site.id}/versions/${old!.version_id}/promote`, {
+      method: 'POST',
+      token: account.token,
+    })
+    expect((await second.visit(site.slug, '/a/b.txt')).text()).toBe('bytes \u0000 and more')
+    // And it is an installation like any other: numbers go on, and what was restored cannot be restored over.
+    await second.publish(account, '<h1>three</h1>', site)
+    expect((await second.visit(site.slug)).header('dropway-version')).toBe('3')
+    expect((await second.admin('restore', '--backup', directory)).stderr).toContain('not empty')
+    await second.restart()
+    const root = (stack: OwnStack) => readFile(path.join(stack.dataDir, 'ca', 'ca.pem'), 'utf8')
+    expect(await root(second)).toBe(await root(first))
+  } finally {
+    await second.stop()
+  }
+})
 
 test('another SECRET_KEY, and a directory without a backup, are refused in a sentence', async () => {
   const other = await startStack({ env: { SECRET_KEY: randomBytes(32).toString('hex') } })

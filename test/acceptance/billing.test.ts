@@ -7,7 +7,11 @@ let stripe: StripeStandIn
 let stack: OwnStack
 beforeAll(async () => {
   stripe = await startStripeStandIn()
-  stack = await startStack({ env: { ...stripe.env, GEO_COUNTRY_HEADER: 'x-country' } })
+  stack = await startStack({
+    env: { ...stripe.env, GEO_COUNTRY_HEADER: 'x-country' },
+    database: 'shared',
+    operator: true,
+  })
 })
 afterAll(async () => {
   await stack?.stop()
@@ -46,13 +50,13 @@ test('before stripe-setup a checkout says what is missing', async () => {
 })
 
 test('stripe-setup creates what is sold, once', async () => {
-  const first = JSON.parse((await stack.admin('stripe-setup')).stdout)
+  const first = JSON.parse((await stack.operate('stripe-setup')).stdout)
   expect(first.created).toContain('dropway_business_annual_gbp')
   expect(first.webhook).toEqual({
     url: `${stack.baseUrl}/stripe/webhook`,
     refused: expect.stringContaining('publicly accessible'),
   })
-  const second = JSON.parse((await stack.admin('stripe-setup')).stdout)
+  const second = JSON.parse((await stack.operate('stripe-setup')).stdout)
   expect(second.created).toEqual([])
   expect(second.existing).toEqual(first.created)
 })

@@ -9,7 +9,7 @@ import { certificateAt } from '../support/custom-domains.ts'
 import { startPebble, type Pebble } from '../support/pebble.ts'
 import { freePorts, startStack, type Account, type OwnStack, type Published } from '../support/stack.ts'
 
-const soon = { timeout: 30_000, interval: 100 }
+const soon = { interval: 100 }
 let directory: string
 let pebble: Pebble
 let env: Record<string, string>
@@ -60,7 +60,7 @@ test('a restored domain is served with its old certificate; the old account orde
   } finally {
     await found.stop()
   }
-}, 120_000)
+})
 
 async function activate(stack: OwnStack, { token }: Account, { id }: Published, domain: string): Promise<void> {
   const domains = `/api/v1/sites/${id}/domains`

@@ -65,7 +65,7 @@ beforeAll(async () => {
   owner = await stack.createAccount('plus')
   drop = await stack.publish(owner, FILES)
   running = await startDev([])
-}, 120_000)
+})
 afterAll(async () => {
   running.child.kill('SIGINT')
   await once(running.child, 'exit')

@@ -22,7 +22,7 @@ beforeAll(async () => {
   ;[cli, stack] = await Promise.all([openCli(), sharedStack()])
   await writeFile(path.join(cli.folder, 'ca.pem'), stack.ca)
   owner = await stack.createAccount('business')
-}, 120_000)
+})
 afterAll(() => cli.remove())
 
 const signedIn = (env: RunOptions['env'] = {}): Record<string, string> => ({

@@ -20,7 +20,7 @@ beforeAll(async () => {
   ;[cli, stack] = await Promise.all([openCli(), sharedStack()])
   await writeFile(path.join(cli.folder, 'ca.pem'), stack.ca)
   owner = await stack.createAccount('business')
-}, 120_000)
+})
 
 afterAll(async () => {
   await cli.remove()
@@ -407,7 +407,7 @@ test('mcp: a folder may hold what the plan takes: 700 files, 21 MB; what would g
   const asked = await publish({})
   expect([asked.isError, asked.content[0].text]).toEqual([true, expect.stringContaining('f0.txt')])
   expect((await publish({ replace: true })).structuredContent).toMatchObject({ version: 2, files: 701 })
-}, 180_000)
+})
 
 test('a folder with only an index.md is a site: rendered, and unchanged the second time', async () => {
   const folder = await makeFolder({ 'index.md': '# Tide table\n\n- high\n- low\n', 'style.css': 'a{}' })

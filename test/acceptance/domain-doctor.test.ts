@@ -78,6 +78,8 @@ beforeAll(async () => {
   await pebble.dns.a('t-0123456789abcdef.localhost', '127.0.0.1')
   ;[stack, cli] = await Promise.all([
     startStack({
+      database: 'shared',
+      operator: true,
       env: {
         EDGE_BIND: '127.0.0.1',
         EDGE_HTTP_PORT: String(httpPort),

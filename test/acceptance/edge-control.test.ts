@@ -85,11 +85,9 @@ function begin(method: string, target: string, count: number): { statuses: numbe
   return { statuses }
 }
 
-async function asOther(method = 'GET', body?: string): Promise<Answer & { tookMs: number }> {
-  const startedAt = performance.now()
+async function asOther(method = 'GET', body?: string): Promise<Answer> {
   const headers = { 'x-forwarded-for': '198.51.100.1' }
-  const answer = await fixture.h2(HOST, '/api/v1/me', { method, headers, ...(body !== undefined && { body }) })
-  return { ...answer, tookMs: performance.now() - startedAt }
+  return fixture.h2(HOST, '/api/v1/me', { method, headers, ...(body !== undefined && { body }) })
 }
 
 test.each(['//a@[/', '//a@b/c', '/%', '/\\', '/[', '//[::1', '/x?y#z', '/\u00ff'])(
@@ -108,23 +106,19 @@ test.each([
   ['unanswered', 'GET', '/never'],
   ['unread', 'GET', '/large'],
   ['unsent', 'POST', '/never'],
-])(
-  'hundreds of %s requests of one network hold up no one else',
-  async (_, method, target) => {
-    const held = Array.from({ length: 4 }, () => begin(method, target, 100))
-    await sleep(1000)
-    for (let visit = 0; visit < 5; visit++) {
-      expect((await asOther()).text).toBe('answered')
-      expect((await asOther('POST', 'x')).text).toBe('answered')
-    }
-    // A caller without a place hears of it, within seconds.
-    const heard = (): number => held.reduce((sum, { statuses }) => sum + statuses.length, 0)
-    await expect.poll(heard, { timeout: 15_000 }).toBeGreaterThan(target === '/large' ? 0 : 300)
-    for (const status of held.flatMap(({ statuses }) => statuses)) expect([200, 408, 429, 503]).toContain(status)
-    for (const session of sessions.splice(0)) session.destroy()
-  },
-  60_000,
-)
+])('hundreds of %s requests of one network hold up no one else', async (_, method, target) => {
+  const held = Array.from({ length: 4 }, () => begin(method, target, 100))
+  await sleep(1000)
+  for (let visit = 0; visit < 5; visit++) {
+    expect((await asOther()).text).toBe('answered')
+    expect((await asOther('POST', 'x')).text).toBe('answered')
+  }
+  // A caller without a place hears of it, within seconds.
+  const heard = (): number => held.reduce((sum, { statuses }) => sum + statuses.length, 0)
+  await expect.poll(heard).toBeGreaterThan(target === '/large' ? 0 : 300)
+  for (const status of held.flatMap(({ statuses }) => statuses)) expect([200, 408, 429, 503]).toContain(status)
+  for (const session of sessions.splice(0)) session.destroy()
+})
 
 test('one for whom there is no place is not asked for a body first, and its connection ends', async () => {
   begin('GET', '/never', 100)
@@ -143,21 +137,22 @@ test('a body that hardly arrives ends with 408, one that arrives slowly does not
   const steady = session.request({ ':authority': HOST, ':path': '/steady', ':method': 'POST' }, { endStream: false })
   const answered = once(steady, 'response') as Promise<[http2.IncomingHttpHeaders]>
   const sending = setInterval(() => steady.write(Buffer.alloc(3000)), 1000)
-  await expect.poll(() => slow.statuses, { timeout: 25_000 }).toEqual([408])
+  await expect.poll(() => slow.statuses).toEqual([408])
   clearInterval(sending)
   steady.end()
   expect((await answered)[0][':status']).toBe(200)
-}, 40_000)
+})
 
-test('a control that does not move is passed over, and without another one a page says so within ten seconds', async () => {
+const askedOf = (control: Control): number => control.seen.filter((request) => request.endsWith('/api/v1/me')).length
+
+test('a control that does not move is passed over, and without another one a page says so', async () => {
   controls[0]!.isFrozen = true
   const first = await Promise.all([asOther(), asOther()])
-  for (const answer of first) {
-    expect(answer.text).toBe('answered')
-    expect(answer.tookMs).toBeLessThan(12_000)
-  }
-  // It is remembered.
-  for (let visit = 0; visit < 4; visit++) expect((await asOther()).tookMs).toBeLessThan(4000)
+  for (const answer of first) expect(answer.text).toBe('answered')
+  // It is remembered: no caller is sent there again.
+  const tried = askedOf(controls[0]!)
+  for (let visit = 0; visit < 4; visit++) expect((await asOther()).text).toBe('answered')
+  expect(askedOf(controls[0]!)).toBe(tried)
   controls[1]!.isFrozen = true
   const [page, api] = await Promise.all([
     streamH2(connect(), HOST, '/', { headers: { 'x-forwarded-for': '198.51.100.2' } }),
@@ -167,5 +162,5 @@ test('a control that does not move is passed over, and without another one a pag
   expect(page.headers['content-type']).toContain('text/html')
   expect(Number(page.headers['retry-after'])).toBeGreaterThan(0)
   for (const control of controls) control.isFrozen = false
-  await expect.poll(async () => (await asOther()).status, { timeout: 20_000 }).toBe(200)
-}, 90_000)
+  await expect.poll(async () => (await asOther()).status).toBe(200)
+})

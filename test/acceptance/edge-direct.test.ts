@@ -9,6 +9,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import tls from 'node:tls'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { IS_DEEP } from '../support/depth.ts'
 import { startEdgeFixture, type EdgeFixture } from '../support/edge-fixture.ts'
 import { inGroups } from '../support/groups.ts'
 
@@ -130,22 +131,27 @@ const REQUESTS: readonly (readonly [name: string, request: string])[] = [
   ['two requests, the second unusual', head('') + head('Content-Length: 0\r\n', '/a/b.txt')],
 ]
 
-test.each(REQUESTS)(
-  '%s is answered alike by both readers, divided anywhere',
-  async (_name, request) => {
-    const bytes = Buffer.from(request, 'latin1')
-    const alike = async (pieces: readonly (string | Buffer)[], how: string): Promise<void> => {
-      const [direct, byNode] = await Promise.all([answersTo(pieces), answersTo(pieces, TO_NODE)])
-      expect(byNode).toMatch(/^HTTP\/1\.1 \d{3} /)
-      expect(direct, how).toBe(byNode)
-    }
-    await alike([bytes, CLOSING], 'whole')
-    await alike([Buffer.concat([bytes, Buffer.from(CLOSING)])], 'with what follows')
-    const places = Array.from({ length: bytes.length - 1 }, (_, at) => at + 1)
-    await inGroups(places, 8, (at) => alike([bytes.subarray(0, at), bytes.subarray(at), CLOSING], `divided at ${at}`))
-  },
-  60_000,
-)
+/**
+ * The edge itself reads whole heads only, and hands a divided one to node:http: a cut is a cut, wherever in the head it is.
+ * The first and the last byte and every border between two requests are cuts of their own.
+ */
+function isTelling(bytes: Buffer, at: number): boolean {
+  return at === 1 || at === bytes.length - 1 || bytes.subarray(0, at).toString('latin1').endsWith('\r\n\r\n')
+}
+
+test.each(REQUESTS)('%s is answered alike by both readers, divided or not', async (_name, request) => {
+  const bytes = Buffer.from(request, 'latin1')
+  const alike = async (pieces: readonly (string | Buffer)[], how: string): Promise<void> => {
+    const [direct, byNode] = await Promise.all([answersTo(pieces), answersTo(pieces, TO_NODE)])
+    expect(byNode).toMatch(/^HTTP\/1\.1 \d{3} /)
+    expect(direct, how).toBe(byNode)
+  }
+  await alike([bytes, CLOSING], 'whole')
+  await alike([Buffer.concat([bytes, Buffer.from(CLOSING)])], 'with what follows')
+  const everywhere = Array.from({ length: bytes.length - 1 }, (_, at) => at + 1)
+  const places = IS_DEEP ? everywhere : everywhere.filter((at) => isTelling(bytes, at))
+  await inGroups(places, 8, (at) => alike([bytes.subarray(0, at), bytes.subarray(at), CLOSING], `divided at ${at}`))
+})
 
 const BODY = 'x'.repeat(100_000)
 const LINES = 'x'.repeat(20_000)
@@ -215,13 +221,13 @@ test('who does neither is let go after a moment', async () => {
     const metrics = await fetch(`http://127.0.0.1:${fixture.edge.metricsPort}/metrics`)
     return /^dropway_edge_connections_http1 (\d+)$/m.exec(await metrics.text())![1]!
   }
-  await expect.poll(open, { timeout: 15_000 }).toBe('0')
+  await expect.poll(open).toBe('0')
   const socket = await connect()
   socket.write(head('Content-Length: 3000000\r\n').replace('GET', 'POST'))
-  await expect.poll(open, { timeout: 15_000 }).toBe('1')
-  await expect.poll(open, { timeout: 15_000 }).toBe('0')
+  await expect.poll(open).toBe('1')
+  await expect.poll(open).toBe('0')
   socket.destroy()
-}, 30_000)
+})
 
 test('who asks before they send a body hears at once that nobody wants it', async () => {
   const post = head('Expect: 100-continue\r\nContent-Length: 300000\r\n').replace('GET', 'POST')
@@ -305,7 +311,7 @@ test('what many load at once, some of it in part and some of it not to its end, 
     const visits = Array.from({ length: 24 }, (_, turn) => visit(turn))
     await Promise.all([...visits, ...files.map((_, file) => leave(file))])
   }
-}, 60_000)
+})
 
 test('a tag that is known is not sent again', async () => {
   const { headers } = await fixture.h1(HOST, '/a/b.txt')
@@ -374,4 +380,4 @@ test('a stopping edge ends idle connections at once, and busy ones after their a
   await once(busy, 'close')
   expect(received).toBeGreaterThan(HUGE.length)
   expect(await ended).toBe(0)
-}, 60_000)
+})

@@ -27,7 +27,7 @@ test('a publish is visible on every worker when it is acknowledged', async () =>
     const answers = await Promise.all(Array.from({ length: 6 }, () => fixture.h1('fast.localhost', '/')))
     expect(answers.map(({ text }) => text)).toEqual(Array.from({ length: 6 }, () => `version ${version}`))
   }
-}, 60_000)
+})
 
 test('an older revision never replaces a newer one', async () => {
   fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
@@ -82,7 +82,7 @@ test('a damaged replica is set aside and filled anew; a good one stays whatever 
   writeFileSync(file, randomBytes(50_000))
   fixture.edge = await fixture.startEdge({ REDIS_URL: `${fixture.dataDir}/nobody.sock` })
   expect(await statusOf('19.localhost')).toBe(503)
-}, 90_000)
+})
 
 test('without ever having had a snapshot, an unknown host is 503 and not 404', async () => {
   fixture = await startEdgeFixture({ epoch: false, env: { EDGE_WORKERS: '1' } })
@@ -139,7 +139,7 @@ test('a snapshot of an older history is neither taken nor acknowledged; one of a
   expect((await fixture.h1(host, '/')).text).toBe('of history 6')
   await fixture.publish(host, { 'index.html': 'acknowledged again' })
   expect((await fixture.h1(host, '/')).text).toBe('acknowledged again')
-}, 60_000)
+})
 
 test('what an edge cannot read is told beside the position, until it can', async () => {
   fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
@@ -195,7 +195,7 @@ test('an edge that missed a password shows nothing older than it, until it can r
 
   for (const host of ['a.localhost', 'new.localhost']) await fixture.setRoute({ ...route, host, password: null }, 1001)
   expect(await statuses()).toEqual([200, 200, 200, 200, 200, 200])
-}, 60_000)
+})
 
 test('what an edge cannot serve replaces nothing, is named, and is tried again', async () => {
   fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1', METRICS_PORT: '0' } })
@@ -231,7 +231,7 @@ test('what an edge cannot serve replaces nothing, is named, and is tried again',
   await fixture.publish('b.localhost', { 'index.html': 'not held up' })
   expect(await isNamed('certificate', 'a.example.com')).toBe(true)
   expect(fixture.edge.output()).toContain('cannot be used')
-}, 60_000)
+})
 
 test('a log that was trimmed past its position is made up for from the snapshot', async () => {
   fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
@@ -274,7 +274,7 @@ test('a frozen Redis costs no visitor anything, and the edge follows again after
     ),
   )
   expect((await fixture.h1('a.localhost', '/')).text).toBe('two')
-}, 60_000)
+})
 
 test('two edges on one Redis both serve a publish when it is acknowledged', async () => {
   fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
@@ -291,4 +291,4 @@ test('two edges on one Redis both serve a publish when it is acknowledged', asyn
   expect(await second.stop()).toBe(0)
   // An edge that has left is no longer waited for.
   await fixture.publish('both.localhost', { 'index.html': 'alone' })
-}, 60_000)
+})

@@ -342,7 +342,7 @@ describe.each(['h1', 'h2'] as const)('over %s', (protocol) => {
     expect(brotliDecompressSync(packed.body).equals(shown.body)).toBe(true)
     expect((await get('/about', { 'if-none-match': shown.headers['etag']! })).status).toBe(304)
     // Each page once for this visitor; the file that is not shown as HTML is none.
-    await expect.poll(() => fixture.viewsToday(`st_${host}`), { timeout: 5000 }).toBe(2)
+    await expect.poll(() => fixture.viewsToday(`st_${host}`)).toBe(2)
   })
 
   test('a missing blob costs one path: 500 with an id that the log shows once', async () => {

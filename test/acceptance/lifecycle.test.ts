@@ -12,7 +12,7 @@ const PASSWORD = 'correct horse battery'
 let stack: OwnStack
 
 beforeAll(async () => {
-  stack = await startStack({ env: { JOB_INTERVAL: '1h' } })
+  stack = await startStack({ env: { JOB_INTERVAL: '1h' }, database: 'shared', operator: true })
 })
 afterAll(() => stack.stop())
 
@@ -71,7 +71,7 @@ describe('a free drop', () => {
 
   test('warns its owner 7 days and 1 day before, once each, however often the job runs', async () => {
     for (const days of [22, 23.5, 23.6, 28, 29.5, 29.6]) await runAfter(days)
-    await expect.poll(() => mailsTo(account.email), { timeout: 15_000 }).toHaveLength(2)
+    await expect.poll(() => mailsTo(account.email)).toHaveLength(2)
     expect((await statusOf(drop.slug))[0]).toBe(200)
   })
 
@@ -141,7 +141,7 @@ describe('trust and safety', () => {
     await admin('takedown', drop.slug, '--reason', 'phishing')
     expect(await statusOf(drop.slug)).toEqual([410, expect.stringContaining('removed')])
     expect((await apiFor(stack, account).upload(drop.id, fileForm('a.html', 'x'))).status).toBe(403)
-    await expect.poll(() => mailsTo(account.email), { timeout: 15_000 }).toHaveLength(1)
+    await expect.poll(() => mailsTo(account.email)).toHaveLength(1)
     await admin('restore', drop.slug)
     expect((await statusOf(drop.slug))[0]).toBe(200)
   })
@@ -159,7 +159,7 @@ test('the gallery shows drops whose owners want it, and drops them when they are
   const slugs = async () => (await stack.fetch('/api/v1/gallery')).json().map((entry: { slug: string }) => entry.slug)
   expect(await slugs()).not.toContain(drop.slug)
   await api.patch(drop.id, { gallery: true })
-  await expect.poll(slugs, { timeout: 10_000 }).toContain(drop.slug)
+  await expect.poll(slugs).toContain(drop.slug)
   await api.patch(drop.id, { password: 'secret' })
-  await expect.poll(slugs, { timeout: 10_000 }).not.toContain(drop.slug)
+  await expect.poll(slugs).not.toContain(drop.slug)
 })

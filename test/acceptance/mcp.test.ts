@@ -130,7 +130,7 @@ describe.each<Era>(['legacy', 'modern'])('a client of the %s era', (era) => {
     expect(await complaint(client, 'service_publish', { content: 'x'.repeat(33_000_000) })).toMatch(
       /^message_too_large: .*service_upload/,
     )
-  }, 60_000)
+  })
 })
 
 describe('errors tell an assistant what to do', () => {

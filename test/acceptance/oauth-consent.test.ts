@@ -1,10 +1,10 @@
 /** The page that asks a person about a client: who sees it, what it shows, and decisions that no one can forge. */
 import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { nextAddress } from '../support/addresses.ts'
 import { FormBrowser, formFields } from '../support/form-browser.ts'
 import { mailedLink } from '../support/mailbox.ts'
 import {
-  anyAddress,
   attemptOf,
   callMcp,
   consentAddress,
@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 describe('consent', () => {
   test('signing in comes first, and leads back to the question', async () => {
-    const browser = new FormBrowser(stack, anyAddress())
+    const browser = new FormBrowser(stack, nextAddress())
     const address = consentAddress(await newAttempt(stack))
     const first = await browser.open(address)
     expect(first.status).toBe(303)
@@ -51,7 +51,7 @@ describe('consent', () => {
   })
 
   test('an address that is not verified yet cannot allow anything', async () => {
-    const browser = new FormBrowser(stack, anyAddress())
+    const browser = new FormBrowser(stack, nextAddress())
     const email = `new-${randomBytes(5).toString('hex')}@example.test`
     await browser.send('/signup', { email, password: PASSWORD })
     const answer = await browser.open(consentAddress(await newAttempt(stack)))
@@ -164,7 +164,7 @@ describe('consent cannot be spoofed', () => {
 
 describe('signing up in the middle', () => {
   test('comes back to the question: at once after the mail, in the waiting tab and behind its link', async () => {
-    const browser = new FormBrowser(stack, anyAddress())
+    const browser = new FormBrowser(stack, nextAddress())
     const attempt = await newAttempt(stack)
     const address = consentAddress(attempt)
     const toSignIn = (await browser.open(address)).header('location')!
@@ -180,7 +180,7 @@ describe('signing up in the middle', () => {
     const link = await mailedLink(stack, email, '/verify')
     const verified = (await browser.confirm(link)).text()
     expect(verified).toContain(`href="${address.replaceAll('&', '&amp;')}"`)
-    const elsewhere = await new FormBrowser(stack, anyAddress()).open(link)
+    const elsewhere = await new FormBrowser(stack, nextAddress()).open(link)
     expect(elsewhere.text()).not.toContain('/oauth/authorize')
     expect((await browser.open(address)).text()).toContain('value="allow"')
     const { access_token } = await obtainTokens(stack, { ...person, browser }, attempt)

@@ -2,10 +2,10 @@
 import { randomBytes } from 'node:crypto'
 import * as oauth from 'oauth4webapi'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { nextAddress } from '../support/addresses.ts'
 import { refusal, type Answer } from '../support/client.ts'
 import { FormBrowser, formFields } from '../support/form-browser.ts'
 import {
-  anyAddress,
   DEVICE_GRANT,
   PASSWORD,
   registerClient,
@@ -39,7 +39,7 @@ async function newClient(): Promise<string> {
   return (await registerClient(stack, metadata)).json().client_id
 }
 
-function ask(fields: Record<string, string>, from = anyAddress()): Promise<Answer> {
+function ask(fields: Record<string, string>, from = nextAddress()): Promise<Answer> {
   return stack.fetch('/oauth/device_authorization', {
     method: 'POST',
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
@@ -150,7 +150,7 @@ describe('the program', () => {
   })
 
   test('a flood from one address is stopped, and others go on', async () => {
-    const from = anyAddress()
+    const from = nextAddress()
     const clientId = await newClient()
     const statuses: number[] = []
     for (let batch = 0; batch < 11; batch++) {
@@ -166,7 +166,7 @@ describe('the program', () => {
 describe('the person', () => {
   test('signs in first and comes back with the code; the page shows who asks, from where, and the code', async () => {
     const started = await start()
-    const browser = new FormBrowser(stack, anyAddress())
+    const browser = new FormBrowser(stack, nextAddress())
     const here = started.verification_uri_complete.slice(stack.baseUrl.length)
     const sent = await browser.open(here)
     expect(sent.status).toBe(303)
@@ -225,7 +225,7 @@ describe('the person', () => {
 
   test('who has not verified the address is told to, on a page that leads on by itself, and lets no one in', async () => {
     const started = await start()
-    const browser = new FormBrowser(stack, anyAddress())
+    const browser = new FormBrowser(stack, nextAddress())
     const email = `new-${randomBytes(5).toString('hex')}@example.test`
     await browser.send('/signup', { email, password: PASSWORD })
     const page = await browser.open('/device')

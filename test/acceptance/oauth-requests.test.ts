@@ -1,9 +1,9 @@
 /** Authorization requests: what is wrong with one is told to the client where that is safe, and shown here otherwise. */
 import { beforeAll, describe, expect, test } from 'vitest'
+import { nextAddress } from '../support/addresses.ts'
 import { refusal, type Answer } from '../support/client.ts'
 import { FormBrowser } from '../support/form-browser.ts'
 import {
-  anyAddress,
   attemptOf,
   consentAddress,
   newAttempt,
@@ -60,7 +60,7 @@ describe('authorization requests', () => {
     const wrong = consentAddress(attemptOf(stack, known.clientId, { ...changes, ...resource }))
     expect(redirectedError(await person.browser.open(wrong))).toBe(code)
     // Anyone can register a client: to a person who never let it in, the error is shown here and leads nowhere.
-    for (const browser of [stranger.browser, new FormBrowser(stack, anyAddress())]) {
+    for (const browser of [stranger.browser, new FormBrowser(stack, nextAddress())]) {
       const shown = await browser.open(wrong)
       expect([shown.status, shown.header('location')]).toEqual([400, undefined])
     }
@@ -76,7 +76,7 @@ describe('authorization requests', () => {
     const redirect_uri = 'http://127.0.0.1:4711/callback'
     const { client_id } = (await registerClient(stack, { redirect_uris: [redirect_uri] })).json()
     const wrong = consentAddress(attemptOf(stack, client_id, { redirect_uri, response_type: 'token' }))
-    const answer = await new FormBrowser(stack, anyAddress()).open(wrong)
+    const answer = await new FormBrowser(stack, nextAddress()).open(wrong)
     expect(answer.status).toBe(303)
     expect(answer.header('location')).toMatch(
       /^http:\/\/127\.0\.0\.1:4711\/callback\?.*error=unsupported_response_type/,

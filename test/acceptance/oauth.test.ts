@@ -1,9 +1,9 @@
 /** OAuth from the outside: what clients find, how they register, and the whole way of one that follows the RFCs. */
 import * as oauth from 'oauth4webapi'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { nextAddress } from '../support/addresses.ts'
 import { refusal, type Answer } from '../support/client.ts'
 import {
-  anyAddress,
   callMcp,
   decide,
   DEVICE_GRANT,
@@ -144,12 +144,12 @@ describe('registration', () => {
     ],
     ['a list', [], '400 invalid_client_metadata'],
   ])('%s is refused', async (_, json, expected) => {
-    expect(refusal(await stack.fetch('/oauth/register', { json, from: anyAddress() }))).toBe(expected)
+    expect(refusal(await stack.fetch('/oauth/register', { json, from: nextAddress() }))).toBe(expected)
   })
 
   test('broken JSON is refused as metadata, a huge body by its size', async () => {
     const headers = { 'content-type': 'application/json' }
-    const send = (body: string) => stack.fetch('/oauth/register', { headers, body, from: anyAddress() })
+    const send = (body: string) => stack.fetch('/oauth/register', { headers, body, from: nextAddress() })
     expect(refusal(await send('{'))).toBe('400 invalid_client_metadata')
     expect((await send(`{"x":"${'x'.repeat(20_000)}"}`)).status).toBe(413)
   })
@@ -162,7 +162,7 @@ describe('registration', () => {
   })
 
   test('a flood from one address is stopped, and others go on', async () => {
-    const from = anyAddress()
+    const from = nextAddress()
     const json = { redirect_uris: [REDIRECT] }
     const answers: Answer[] = []
     for (let batch = 0; batch < 11; batch++)

@@ -56,26 +56,22 @@ describe.each(STARTS)('started by $who', ({ user }) => {
     await (await started).stop()
   })
 
-  test(
-    'after mails, uploads, certificates and a second start, no file is open to others',
-    { timeout: 90_000 },
-    async () => {
-      const stack = await started
-      const email = 'private@example.test'
-      const browser = new FormBrowser(stack, '198.51.100.9')
-      await browser.send('/signup', { email, password: 'correct horse battery' })
-      await browser.confirm(await mailedLink(stack, email, '/verify'))
-      const { id, slug } = (await browser.api('/sites', { json: {} })).json<{ id: string; slug: string }>()
-      const files = { 'index.html': '<h1>Mine</h1>', 'a.md': '# A', 'deep/b.txt': 'b'.repeat(200_000) }
-      const uploaded = await browser.api(`/sites/${id}/upload-bundle`, { method: 'POST', body: bundleForm(files) })
-      expect(uploaded.status).toBe(201)
-      expect((await stack.visit(slug)).status).toBe(200)
-      expect(await openToOthers(stack.dataDir)).toEqual([])
-      await stack.restart()
-      expect((await stack.visit(slug)).status).toBe(200)
-      expect(await openToOthers(stack.dataDir)).toEqual([])
-    },
-  )
+  test('after mails, uploads, certificates and a second start, no file is open to others', async () => {
+    const stack = await started
+    const email = 'private@example.test'
+    const browser = new FormBrowser(stack, '198.51.100.9')
+    await browser.send('/signup', { email, password: 'correct horse battery' })
+    await browser.confirm(await mailedLink(stack, email, '/verify'))
+    const { id, slug } = (await browser.api('/sites', { json: {} })).json<{ id: string; slug: string }>()
+    const files = { 'index.html': '<h1>Mine</h1>', 'a.md': '# A', 'deep/b.txt': 'b'.repeat(200_000) }
+    const uploaded = await browser.api(`/sites/${id}/upload-bundle`, { method: 'POST', body: bundleForm(files) })
+    expect(uploaded.status).toBe(201)
+    expect((await stack.visit(slug)).status).toBe(200)
+    expect(await openToOthers(stack.dataDir)).toEqual([])
+    await stack.restart()
+    expect((await stack.visit(slug)).status).toBe(200)
+    expect(await openToOthers(stack.dataDir)).toEqual([])
+  })
 
   test('its Postgres and Redis are reached by its own user alone', async () => {
     const stack = await started

@@ -87,7 +87,7 @@ async function tokenIn(email: string, at: string): Promise<string | undefined> {
       .flatMap((source) => pattern.exec(source)?.[1] ?? [])
       .at(-1)
   }
-  await expect.poll(find, { timeout: 10_000 }).toBeDefined()
+  await expect.poll(find).toBeDefined()
   return find()
 }
 

@@ -21,7 +21,7 @@ const drops: Published[] = []
 
 beforeAll(async () => {
   stripe = await startStripeStandIn()
-  stack = await startStack({ env: stripe.env })
+  stack = await startStack({ env: stripe.env, database: 'shared', operator: true })
   stripe.deliverTo(async ({ body, signature }) => {
     const headers = { 'content-type': 'application/json', 'stripe-signature': signature }
     return (await stack.fetch('/stripe/webhook', { body, headers })).status
@@ -44,13 +44,10 @@ const patch = (json: unknown) => stack.fetch(`/api/v1/sites/${drops[0]!.id}`, { 
 /** Stripe's events arrive when they do. */
 async function planPageSays(text: string | RegExp): Promise<void> {
   await expect
-    .poll(
-      async () => {
-        await visitor.goto('/account/plan')
-        return page.locator('main').innerText()
-      },
-      { timeout: 15_000 },
-    )
+    .poll(async () => {
+      await visitor.goto('/account/plan')
+      return page.locator('main').innerText()
+    })
     .toMatch(text)
 }
 

@@ -21,7 +21,7 @@ beforeAll(async () => {
   account = await stack.createAccount('plus', { password: PASSWORD })
   await writeFile(path.join(cli.folder, 'ca.pem'), stack.ca)
   env = { DROPWAY_URL: stack.baseUrl, DROPWAY_CA_FILE: path.join(cli.folder, 'ca.pem'), BROWSER: await makeOpener(cli) }
-}, 120_000)
+})
 
 afterAll(async () => {
   await browser.close()
@@ -71,14 +71,14 @@ test('login → whoami → expiry → logout: tokens are stored for the owner al
   expect((await cli.run(['whoami'], { env })).code).toBe(3)
   const revoked = await stack.fetch('/api/v1/me', { token: after[stack.baseUrl].access_token })
   expect(revoked.status).toBe(401)
-}, 60_000)
+})
 
 test('denied in the browser: exit code 3, nothing stored', async () => {
   const denied = await login('Deny')
   expect([denied.code, denied.stdout]).toEqual([3, ''])
   expect(denied.stderr).toContain('denied')
   expect((await cli.run(['whoami'], { env })).code).toBe(3)
-}, 60_000)
+})
 
 test('on a server: a short code, entered in a browser elsewhere; then a folder is deployed', async () => {
   const page = await (await browser.newContext({ ignoreHTTPSErrors: true })).newPage()
@@ -101,7 +101,7 @@ test('on a server: a short code, entered in a browser elsewhere; then a folder i
   expect(deployed.code, deployed.stderr).toBe(0)
   const slug = new URL(deployed.lines.at(-1)!).hostname.split('.')[0]!
   expect((await stack.visit(slug)).text()).toContain('From a server')
-}, 60_000)
+})
 
 async function enter(page: Page, address: string, userCode: string): Promise<void> {
   await page.goto(address)

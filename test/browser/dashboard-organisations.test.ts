@@ -162,7 +162,7 @@ describe.each([
     await visitor.close()
   })
 
-  test('handing over, removing and leaving ask first and say what happens', { timeout: 120_000 }, async () => {
+  test('handing over, removing and leaving ask first and say what happens', async () => {
     const owner = await openVisitor(browser, stack, options)
     const { page } = owner
     const account = await stack.createAccount('free', { password: PASSWORD })

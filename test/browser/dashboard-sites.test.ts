@@ -130,7 +130,7 @@ describe('a drop from start to end', () => {
     await page.getByLabel('Plausible').fill('example.com')
     await page.getByRole('button', { name: 'Save Analytics' }).click()
     await page.getByText('Saved.').waitFor()
-    expect((await stack.visit(renamed)).text()).toContain('"data-domain":"example.com"')
+    expect((await stack.visit(renamed)).text()).toContain('dataset.domain="example.com"')
     await page.locator('input[name=password]').fill('open sesame')
     await page.getByRole('button', { name: 'Set password' }).click()
     await page.getByText('Saved.').waitFor()

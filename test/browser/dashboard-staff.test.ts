@@ -69,11 +69,11 @@ test('a drop appears in the gallery when its owner wants it, and leaves it with 
     await visitor.goto('/gallery')
     return page.getByRole('link', { name: title, exact: true }).count()
   }
-  await expect.poll(shown, { timeout: 15_000 }).toBe(1)
+  await expect.poll(shown).toBe(1)
   await visitor.goto(`/sites/${site.id}/settings`)
   await page.locator('input[name=password]').fill('secret enough')
   await page.getByRole('button', { name: 'Set password' }).click()
   await page.getByText('Saved.').waitFor()
-  await expect.poll(shown, { timeout: 15_000 }).toBe(0)
+  await expect.poll(shown).toBe(0)
   await visitor.close()
 })

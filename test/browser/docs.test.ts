@@ -25,7 +25,7 @@ test.each(VIEWS)('nothing covers the text on $name', async ({ width, height }) =
   const visitor = await openVisitor(browser, stack, { javaScript: true })
   const { page } = visitor
   await page.setViewportSize({ width, height })
-  for (const address of ['/docs/quick-start', '/docs/api', '/docs/api/versions']) {
+  for (const address of ['/docs/quick-start', '/docs/errors', '/docs/api', '/docs/api/versions']) {
     await visitor.goto(address)
     expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), address).toBe(true)
     for (const part of [0, 0.3, 0.6]) expect(await coveredPoints(page, part), `${address} at ${part}`).toEqual([])

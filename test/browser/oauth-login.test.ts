@@ -109,7 +109,6 @@ test.each([{ javaScript: true }, { javaScript: false }])(
     await visitor.close()
     callback.close()
   },
-  60_000,
 )
 
 test('a question from before a sign-in in another tab is asked again, and goes on', async () => {
@@ -156,4 +155,4 @@ test('a drop can neither frame the question nor answer it', async () => {
   expect((await answered).status()).toBe(403)
   await page.getByRole('heading', { name: 'This is not allowed' }).waitFor()
   await visitor.close()
-}, 60_000)
+})

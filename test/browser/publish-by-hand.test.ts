@@ -16,11 +16,11 @@ import {
   signUp,
   type Visitor,
 } from '../support/dashboard-visitor.ts'
+import { IS_DEEP } from '../support/depth.ts'
 import { dropOnWindow } from '../support/dropped-files.ts'
 import { FormBrowser } from '../support/form-browser.ts'
 import { mailedLink } from '../support/mailbox.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
-import { IS_ALL } from '../support/todays.ts'
 
 let stack: Stack
 let browser: Browser
@@ -404,8 +404,8 @@ const VIEWS = [
   { width: 390, scheme: 'dark' },
   { width: 1280, scheme: 'light' },
 ] as const
-/** Each width and each scheme; with PAGES=all every pair of them. */
-const LOOKED_AT = IS_ALL ? VIEWS : VIEWS.slice(0, 2)
+/** Each width and each scheme; by `npm run test:deep` every pair of them. */
+const LOOKED_AT = IS_DEEP ? VIEWS : VIEWS.slice(0, 2)
 describe.each(LOOKED_AT)('at $width px, $scheme', ({ width, scheme }) => {
   const found: string[] = []
   async function look(page: Page, what: string): Promise<void> {
@@ -414,7 +414,7 @@ describe.each(LOOKED_AT)('at $width px, $scheme', ({ width, scheme }) => {
     await keepScreenshot(page, `by-hand-${what}-${width}-${scheme}`)
   }
 
-  test('what publishing shows is accessible and fits', { timeout: 120_000 }, async () => {
+  test('what publishing shows is accessible and fits', async () => {
     const stranger = await openVisitor(browser, stack, { width, scheme })
     await stranger.goto('/')
     await dropOnWindow(stranger.page, [await lay('shown', SITE)])

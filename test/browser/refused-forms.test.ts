@@ -7,9 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seriousViolations } from '../support/accessibility.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { keepScreenshot, openVisitor, PASSWORD, signIn, type Visitor } from '../support/dashboard-visitor.ts'
+import { IS_DEEP, sampled } from '../support/depth.ts'
 import { mailedLink } from '../support/mailbox.ts'
 import { sharedStack, type Published, type Stack } from '../support/stack.ts'
-import { IS_ALL, todays } from '../support/todays.ts'
 
 interface Refusal {
   /** The page where the form stands. */
@@ -25,9 +25,6 @@ interface Refusal {
 
 const LONG = 'x'.repeat(200)
 const ANONYMOUS_CAP_MB = 2
-/** The pages themselves are held against both engines in dashboard-pages; with PAGES=all these too. */
-const IS_HELD = IS_ALL
-
 /** By action, ids left out. */
 const REFUSED: Readonly<Record<string, Refusal>> = {
   '/signup': {
@@ -237,7 +234,6 @@ describe.each([{ javaScript: true }, { javaScript: false }])('with JavaScript $j
     member = await openVisitor(browser, stack, { javaScript, width: javaScript ? 1280 : 390 })
     await signIn(member, email)
     stranger = await openVisitor(browser, stack, { javaScript, width: 390, scheme: 'dark' })
-    for (const { page } of [member, stranger]) page.setDefaultTimeout(15_000)
     // An organisation of its own, which can be deleted.
     await member.goto('/account/organisation')
     await member.page.locator('#create').fill(javaScript ? 'With scripts' : 'Without scripts')
@@ -249,8 +245,8 @@ describe.each([{ javaScript: true }, { javaScript: false }])('with JavaScript $j
     await stranger.close()
   })
 
-  // With scripts today, without tomorrow; with PAGES=all both.
-  test.each(todays(Object.entries(REFUSED), javaScript))(
+  // By turns with and without scripts; by `npm run test:deep` both.
+  test.each(sampled(Object.entries(REFUSED), javaScript))(
     '%s comes back with what was typed and says what is wrong',
     async (action, refusal) => {
       const { page } = refusal.signedOut ? stranger : member
@@ -286,8 +282,8 @@ describe.each([{ javaScript: true }, { javaScript: false }])('with JavaScript $j
           expect(await field.isVisible(), name).toBe(true)
         }
       if (refusal.ticked !== undefined) expect(await form.locator(':checked').count()).toBe(refusal.ticked)
-      // Axe waits on timers, which stand still without scripts.
-      if (javaScript && IS_HELD) expect(await seriousViolations(page)).toEqual([])
+      // The pages themselves are looked at in dashboard-pages. Axe waits on timers, which stand still without scripts.
+      if (javaScript && IS_DEEP) expect(await seriousViolations(page)).toEqual([])
       await keepScreenshot(page, `refused${action.replaceAll('/', '-')}-${javaScript ? 'scripts' : 'plain'}`)
       const answer = await page.goto(filled(action))
       expect(answer!.status(), 'its address opened by itself').toBeLessThan(400)

@@ -1,10 +1,7 @@
 /**
  * Two controls do the work of the lifecycle at once and one of them is killed with -9 in the middle: of a move, or of a
- * mail. Every move is made once, every mail reaches the mail server once, and none is missing.
- *
- * What is promised about mails: a control notes a mail together with the last byte of it that goes to the mail server.
- * Killed before that, another control sends it; killed after that, no one sends it again, whether or not the server's
- * answer came back. Only a kill between these two writes of one tick would send it twice, with the same Message-ID.
+ * mail. Every move is made once, and every mail reaches the mail server: once, unless its sender was killed before it
+ * could note that the server took it; then a second time, with the same Message-ID.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
@@ -24,6 +21,8 @@ const PASSWORD = 'correct horse battery'
 /** A mail server takes a moment for each mail, so that two senders meet. */
 const MAIL_MS = 20
 const JOB_INTERVAL_MS = 200
+/** A control sends as many at a time: those may come again when it is killed. */
+const MAILS_AT_ONCE = 2
 
 interface Drop {
   readonly id: string
@@ -179,20 +178,22 @@ function arrivedMails(from: number): string[] {
 
 const severalRuns = () => sleep(3 * JOB_INTERVAL_MS)
 
-/** Everything once: as the database counted it, as the mail server received it, as visitors see it. */
+/** Every move once, as the database counted it and visitors see it; every mail at least once, as the server received it. */
 async function expectAllOnce(due: Due, mailsBefore: number): Promise<void> {
   await expect
     .poll(async () => (await madeMoves()).length, { timeout: 20_000 })
     .toBeGreaterThanOrEqual(due.moves.length)
-  await expect.poll(() => smtp.received.length - mailsBefore).toBeGreaterThanOrEqual(due.mails.length)
+  await expect.poll(() => new Set(arrivedMails(mailsBefore)).size).toBe(due.mails.length)
   await expect.poll(unsent).toBe(0)
   // What is done twice is done in the next runs of the jobs.
   await fleet.startControl(0)
   await severalRuns()
   expect(await madeMoves()).toEqual(due.moves)
-  expect(arrivedMails(mailsBefore)).toEqual(due.mails)
-  expect(new Set(smtp.received.map(({ messageId }) => messageId)).size).toBe(smtp.received.length)
-  expect(await watch.sql`select 1 from mail_handovers`).toHaveLength(0)
+  const arrived = arrivedMails(mailsBefore)
+  expect([...new Set(arrived)]).toEqual(due.mails)
+  expect(arrived.length).toBeLessThanOrEqual(due.mails.length + MAILS_AT_ONCE)
+  const messageIds = smtp.received.slice(mailsBefore).map(({ messageId }) => messageId)
+  expect(new Set(messageIds).size).toBe(due.mails.length)
   const removed = due.moves.filter((move) => move.startsWith('removed')).map((move) => move.split(' ')[1]!)
   const audited = await watch.sql`
     select subject from audit_log where action = 'site.removed' and subject = any(${removed}) order by subject`

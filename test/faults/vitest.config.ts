@@ -13,6 +13,6 @@ export default defineConfig({
     hookTimeout: 180_000,
     teardownTimeout: 30_000,
     // Patience on a busy machine, not an expectation: a poll ends as soon as it is met.
-    expect: { poll: { timeout: 15_000 } },
+    expect: { poll: { timeout: 60_000 } },
   },
 })

@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto'
 import { pathToFileURL } from 'node:url'
 import path from 'node:path'
 import { startCoverage } from './coverage.ts'
-import { createRandom, mutate } from './mutate.ts'
+import { createDraw, mutate } from './mutate.ts'
 import type { Target } from './targets.ts'
 
 /** The bound for one input, in time of the thread. Measured again before it is believed. */
@@ -43,7 +43,7 @@ export interface FuzzOptions {
 }
 
 export async function fuzz(target: Target, options: FuzzOptions): Promise<FuzzReport> {
-  const random = createRandom(options.seed)
+  const random = createDraw(options.seed)
   const words = target.words.map((word) => Buffer.from(word))
   const corpus = [...target.seeds.map((seed) => Buffer.from(seed)), ...options.corpus]
   const discovered: Buffer[] = []
@@ -103,29 +103,56 @@ function createNovelty(): (parts: readonly string[]) => boolean {
   }
 }
 
-export async function examine(target: Target, input: Buffer): Promise<Finding | undefined> {
-  const found = (kind: Finding['kind'], message: string): Finding => ({ target: target.name, kind, message, input })
-  try {
-    let ms = await cpuMsOf(target, input)
-    // The collector, or a function that was not compiled yet, may have been in the way.
-    for (let again = 0; again < 2 && ms > HANG_MS; again++) ms = Math.min(ms, await cpuMsOf(target, input))
-    return ms > HANG_MS ? found('hang', `more than ${HANG_MS} ms for ${target.name}`) : undefined
-  } catch (error) {
-    return found(
-      'crash',
-      String((error as Error).stack ?? error)
-        .split('\n')
-        .slice(0, 3)
-        .join('\n'),
-    )
+/**
+ * What was kept, and so many new inputs of it: the same in every run, because neither coverage, which the engine's
+ * optimisations change, nor the clock has a say.
+ */
+export async function smoke(
+  target: Target,
+  { inputs, seed, corpus: kept }: { inputs: number; seed: number; corpus: readonly Buffer[] },
+): Promise<{ readonly tried: readonly Buffer[]; readonly findings: readonly Finding[] }> {
+  const random = createDraw(seed)
+  const words = target.words.map((word) => Buffer.from(word))
+  const corpus = [...target.seeds.map((one) => Buffer.from(one)), ...kept]
+  const made = Array.from({ length: inputs }, () =>
+    mutate(corpus[random(corpus.length)]!, random, { corpus, words }, target.maxBytes),
+  )
+  const tried = [...corpus, ...made]
+  const findings: Finding[] = []
+  for (const input of tried) {
+    const finding = await tryOut(target, input)
+    if (finding) findings.push(finding)
   }
+  return { tried, findings }
 }
 
-async function cpuMsOf(target: Target, input: Buffer): Promise<number> {
-  const before = process.threadCpuUsage()
-  await target.run(input)
-  const { user, system } = process.threadCpuUsage(before)
-  return (user + system) / 1000
+/** What is wrong with an input, its time included. */
+export async function examine(target: Target, input: Buffer): Promise<Finding | undefined> {
+  let ms = Infinity
+  // The collector, or a function that was not compiled yet, may have been in the way.
+  for (let attempt = 0; attempt < 3 && ms > HANG_MS; attempt++) {
+    const before = process.threadCpuUsage()
+    const finding = await tryOut(target, input)
+    if (finding) return finding
+    const { user, system } = process.threadCpuUsage(before)
+    ms = Math.min(ms, (user + system) / 1000)
+  }
+  if (ms <= HANG_MS) return undefined
+  return { target: target.name, kind: 'hang', message: `more than ${HANG_MS} ms for ${target.name}`, input }
+}
+
+/** What is wrong with an input, however long it takes. */
+export async function tryOut(target: Target, input: Buffer): Promise<Finding | undefined> {
+  try {
+    await target.run(input)
+    return undefined
+  } catch (error) {
+    const message = String((error as Error).stack ?? error)
+      .split('\n')
+      .slice(0, 3)
+      .join('\n')
+    return { target: target.name, kind: 'crash', message, input }
+  }
 }
 
 export function nameOf(input: Buffer): string {

@@ -1,17 +1,14 @@
 /** Makes new inputs of old ones, by bytes. The same seed gives the same inputs. */
 
-/** mulberry32: small, quick, and good enough to shuffle bytes. */
-export function createRandom(seed: number): (below: number) => number {
-  let state = seed >>> 0
-  return (below) => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
-  }
+import { createRandom } from '../support/random.ts'
+
+/** An integer in [0, below). */
+type Random = (below: number) => number
+
+export function createDraw(seed: number): Random {
+  return createRandom(seed).below
 }
 
-type Random = ReturnType<typeof createRandom>
 type Mutator = (input: Buffer, random: Random, material: Material) => Buffer
 
 export interface Material {

@@ -4,7 +4,7 @@ import { FormBrowser } from '../support/form-browser.ts'
 import { cpuMs, processTree } from '../support/processes.ts'
 import { startStack, type Account, type OwnStack } from '../support/stack.ts'
 import type { Finding, FuzzReport } from './fuzz.ts'
-import { createRandom, mutate } from './mutate.ts'
+import { createDraw, mutate } from './mutate.ts'
 import { readCorpus } from './corpus.ts'
 
 interface Surroundings {
@@ -137,7 +137,7 @@ export async function fuzzService(
   target: ServiceTarget,
   { seconds, seed }: { seconds: number; seed: number },
 ): Promise<FuzzReport> {
-  const random = createRandom(seed)
+  const random = createDraw(seed)
   // All come from one address, and each on a connection of its own.
   const limits = { ANONYMOUS_PER_HOUR: '1000000', EDGE_HANDSHAKES_PER_IP: '1000000' }
   const stack = await startStack({ env: limits })

@@ -6,7 +6,6 @@
  * `SEQUENCES=5000 npx vitest run test/integration/api-model.test.ts` runs as many, of 50 calls each. Seeds are printed;
  * `SEED=<seed>` repeats one.
  */
-import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
@@ -18,15 +17,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createApp } from '../../control/composition/app.ts'
 import { readControlConfig } from '../../control/ground/config.ts'
 import { transaction } from '../../control/ground/database/sql.ts'
+import { changeRoutes } from '../../control/ground/routing/changes.ts'
 import { insertUser } from '../../control/people/accounts/queries.ts'
 import { beginSession, SESSION_COOKIE } from '../../control/people/access/sessions.ts'
 import { createPersonalOrganisation } from '../../control/people/organisations/personal.ts'
 import { insertMembership, insertOrganisation } from '../../control/people/organisations/queries.ts'
-import { newId } from '../../shared/ids.ts'
-import { silentLog } from '../../shared/log.ts'
-import { plans, type PlanName } from '../../shared/plans.ts'
-import type { RouteRecord } from '../../shared/route-record.ts'
-import { hashSecret, randomSecret } from '../../shared/secrets.ts'
+import { newId } from '../../shared/contracts/ids.ts'
+import { silentLog } from '../../shared/running/log.ts'
+import { plans, type PlanName } from '../../control/ground/terms/plans.ts'
+import type { RouteRecord } from '../../shared/contracts/route-record.ts'
+import { hashSecret, randomSecret } from '../../shared/secrets/secrets.ts'
 import { callers, calls, requestOf, type Sent } from '../support/api-calls.ts'
 import { MARKDOWN, singleFile } from '../support/api-content.ts'
 import type { Caller } from '../support/api-model/access.ts'
@@ -34,6 +34,7 @@ import type { Expected } from '../support/api-model/answers.ts'
 import { aim, type Call } from '../support/api-model/calls.ts'
 import { changePlan, predict, takeDown } from '../support/api-model/model.ts'
 import { liveNumber, World, type SlugFacts } from '../support/api-model/world.ts'
+import { SEED } from '../support/depth.ts'
 import { startEdgeStandIn, type EdgeStandIn } from '../support/edge-stand-in.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { startTestRedis, type TestRedis } from '../support/redis.ts'
@@ -44,7 +45,6 @@ const CALLS = 50
 const OPENING_CALLS = 10
 /** Side by side: most of a call is waiting for Postgres and Redis. */
 const LANES = 6
-const SEED = Number(process.env['SEED'] ?? randomInt(2 ** 30))
 /** What a sequence takes where others use the machine. */
 const MAX_MS_PER_SEQUENCE = 5000
 const BASE_URL = 'https://localhost:8443'
@@ -342,7 +342,7 @@ async function begin(wanted: { personal: PlanName; team: PlanName; memberRole: '
     if (each.do === 'plan') {
       const org = world.org(each.org)
       if (!org || org.deleted) return
-      await transaction(sql, (tx) => services.lifecycle.changePlan(tx, org.id, each.plan))
+      await changeRoutes(sql, (tx) => services.lifecycle.changePlan(tx, org.id, each.plan))
       return changePlan(world, org, each.plan)
     }
     const site = world.site(each.site)

@@ -6,9 +6,9 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { takeBackup, type BackupContext } from '../../control/operations/admin/backup.ts'
 import { restoreBackup } from '../../control/operations/admin/restore.ts'
-import { readHistory } from '../../control/ground/events/queries.ts'
+import { readHistory } from '../../control/ground/routing/queries.ts'
 import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
-import { createSecrets } from '../../shared/secrets.ts'
+import { createSecrets } from '../../shared/secrets/secrets.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 
 let folder: string

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { json } from '../../control/ground/http/reply.ts'
 import type { Route } from '../../control/ground/http/route.ts'
-import { CLOSE_NOTICE_MS, READY_BELIEVED_MS } from '../../shared/control-closing.ts'
+import { CLOSE_NOTICE_MS, READY_BELIEVED_MS } from '../../shared/contracts/control-closing.ts'
 import { startEdgeFixture } from '../support/edge-fixture.ts'
 import { startServer } from '../support/http-server.ts'
 

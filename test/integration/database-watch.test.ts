@@ -7,7 +7,7 @@ import { freeze } from '../support/processes.ts'
 import { openDatabase, transaction, type Pool } from '../../control/ground/database/sql.ts'
 import { createDatabaseWatch, type DatabaseWatch } from '../../control/ground/database/watch.ts'
 import { startPostgres } from '../../control/operations/supervisor/postgres/postgres.ts'
-import { silentLog } from '../../shared/log.ts'
+import { silentLog } from '../../shared/running/log.ts'
 
 let dataDir: string
 let server: Awaited<ReturnType<typeof startPostgres>>

@@ -64,4 +64,4 @@ test('the probe follows no redirect, reads no long body, and leaves private addr
   expect(asked).toHaveLength(3)
   web.closeAllConnections()
   web.close()
-}, 30_000)
+})

@@ -4,18 +4,18 @@ import http from 'node:http'
 import path from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createAcmeSource } from '../../certs/issue.ts'
-import { openLocalCa, type LocalCa } from '../../certs/local-ca.ts'
-import { createOrderBudget, ORDER_LIMITS, ORDER_WINDOW_MS, type OrderBudget } from '../../certs/order-budget.ts'
+import { createAcmeSource } from '../../certs/orders/issue.ts'
+import { openLocalCa, type LocalCa } from '../../certs/local/local-ca.ts'
+import { createOrderBudget, ORDER_LIMITS, ORDER_WINDOW_MS, type OrderBudget } from '../../certs/orders/order-budget.ts'
 import { createIssuer, type Issuer } from '../../certs/renew.ts'
 import { IssueError, type CertificateSource } from '../../certs/source.ts'
-import { certificateFacts, openBundle, sealBundle, type CertificateBundle } from '../../shared/certificate-bundle.ts'
-import { decodeRetryState, type RetryState } from '../../shared/certificate-retry.ts'
-import { DAY_MS, HOUR_MS, MINUTE_MS, systemClock, type Clock } from '../../shared/clock.ts'
-import { keys } from '../../shared/keys.ts'
-import { silentLog } from '../../shared/log.ts'
-import { createSecrets } from '../../shared/secrets.ts'
-import { encodeDomainWish, encodeStreamMessage } from '../../shared/stream.ts'
+import { certificateFacts, openBundle, sealBundle, type CertificateBundle } from '../../shared/certificates/bundle.ts'
+import { decodeRetryState, type RetryState } from '../../shared/certificates/retry.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, systemClock, type Clock } from '../../shared/running/clock.ts'
+import { keys } from '../../shared/redis/keys.ts'
+import { silentLog } from '../../shared/running/log.ts'
+import { createSecrets } from '../../shared/secrets/secrets.ts'
+import { encodeDomainWish, encodeStreamMessage } from '../../shared/redis/stream.ts'
 import { startEdgeStandIn, type EdgeStandIn } from '../support/edge-stand-in.ts'
 import { startPebble, type Pebble } from '../support/pebble.ts'
 import { startTestRedis, type TestRedis } from '../support/redis.ts'
@@ -113,7 +113,7 @@ async function retryOf(name: string): Promise<RetryState | undefined> {
   return decodeRetryState(await redis.hget(keys.acmeRetry, name))
 }
 
-const soon = { timeout: 15_000, interval: 20 }
+const soon = { interval: 20 }
 
 describe('with a real ACME server', () => {
   test('five edges that race make one account and one order, and all hear of the certificate', async () => {

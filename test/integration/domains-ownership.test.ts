@@ -8,9 +8,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Actor } from '../../control/ground/actor.ts'
 import type { Dns } from '../../control/drops/domains/dns/dns.ts'
 import { createDomains, type Domains } from '../../control/drops/domains/domains.ts'
-import { systemClock } from '../../shared/clock.ts'
-import { silentLog } from '../../shared/log.ts'
-import { createSecrets } from '../../shared/secrets.ts'
+import { systemClock } from '../../shared/running/clock.ts'
+import { silentLog } from '../../shared/running/log.ts'
+import { createSecrets } from '../../shared/secrets/secrets.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 
 /** `HISTORIES=1000` for as many as a change of ownership deserves (a minute or two). */
@@ -70,7 +70,6 @@ beforeAll(async () => {
       publicAddresses: ['127.0.0.1'],
       domainCheckMs: 1000,
     },
-    audit: async () => {},
     enqueueMail: async () => {},
     propagate: async () => ({ pending: false }),
   })

@@ -2,14 +2,14 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Actor } from '../../control/ground/actor.ts'
-import { transaction, type Sql } from '../../control/ground/database/sql.ts'
 import { createDomains, type Domains } from '../../control/drops/domains/domains.ts'
-import { setRoute } from '../../control/ground/events/outbox.ts'
+import { changeRoutes, type RoutingTransaction } from '../../control/ground/routing/changes.ts'
+import { setRoute } from '../../control/ground/routing/outbox.ts'
 import { createRefreshRoutes, type RefreshRoutes } from '../../control/drops/sites/routing.ts'
-import { systemClock } from '../../shared/clock.ts'
-import { silentLog } from '../../shared/log.ts'
-import type { RouteRecord } from '../../shared/route-record.ts'
-import { createSecrets } from '../../shared/secrets.ts'
+import { systemClock } from '../../shared/running/clock.ts'
+import { silentLog } from '../../shared/running/log.ts'
+import type { RouteRecord } from '../../shared/contracts/route-record.ts'
+import { createSecrets } from '../../shared/secrets/secrets.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { duringTransaction } from '../support/races.ts'
 
@@ -41,7 +41,6 @@ beforeAll(async () => {
       publicAddresses: ['192.0.2.10'],
       domainCheckMs: 1000,
     },
-    audit: async () => {},
     enqueueMail: async () => {},
     propagate: async () => ({ pending: false }),
   })
@@ -80,13 +79,13 @@ async function newAccount(): Promise<{ actor: Actor; siteId: string }> {
 }
 
 /** What a check does when DNS and certificate are right. */
-async function goLive(sql: Sql, domain: string, siteId: string): Promise<void> {
+async function goLive(sql: RoutingTransaction, domain: string, siteId: string): Promise<void> {
   await sql`update domains set holds = true, wanted = true, state = 'active' where domain = ${domain} and site_id = ${siteId}`
   await setRoute(sql, { kind: 'alias', host: domain, to: `${siteId}.sites.test` })
 }
 
-const deleteSite = (siteId: string): Promise<void> =>
-  transaction(database.sql, async (sql) => {
+const deleteSite = (siteId: string): Promise<unknown> =>
+  changeRoutes(database.sql, async (sql) => {
     await sql`update sites set deleted_at = now() where id = ${siteId}`
     await refreshRoutes(sql, siteId)
   })
@@ -121,12 +120,12 @@ test('the other half of a pair that goes live while the domain is removed leads 
 test('a drop that changes while a domain of it is removed does not bring the domain back', async () => {
   const { actor, siteId } = await newAccount()
   await domains.add(actor, siteId, { domain: 'gone.patch.test' })
-  await goLive(database.sql, 'gone.patch.test', siteId)
+  await changeRoutes(database.sql, (sql) => goLive(sql, 'gone.patch.test', siteId))
   await duringTransaction(
     database.sql,
     async (sql) => void (await sql`select from routes where host = 'gone.patch.test' for update`),
     () => domains.remove(actor, siteId, 'gone.patch.test'),
-    () => transaction(database.sql, (sql) => refreshRoutes(sql, siteId)),
+    () => changeRoutes(database.sql, (sql) => refreshRoutes(sql, siteId)),
   )
   expect(await routeOf('gone.patch.test')).toMatchObject({ kind: 'none' })
 })
@@ -135,14 +134,14 @@ test('a drop that changes while another account proves its domain does not take 
   const [loser, winner] = [await newAccount(), await newAccount()]
   await domains.add(loser.actor, loser.siteId, { domain: 'moves.test', pair: false })
   await domains.add(winner.actor, winner.siteId, { domain: 'moves.test', pair: false })
-  await goLive(database.sql, 'moves.test', loser.siteId)
+  await changeRoutes(database.sql, (sql) => goLive(sql, 'moves.test', loser.siteId))
   await duringTransaction(
     database.sql,
     async (sql) => {
       await sql`update domains set holds = false, state = 'blocked' where site_id = ${loser.siteId}`
       await goLive(sql, 'moves.test', winner.siteId)
     },
-    () => transaction(database.sql, (sql) => refreshRoutes(sql, loser.siteId)),
+    () => changeRoutes(database.sql, (sql) => refreshRoutes(sql, loser.siteId)),
   )
   expect(await routeOf('moves.test')).toMatchObject({ kind: 'alias', to: `${winner.siteId}.sites.test` })
 })

@@ -2,20 +2,21 @@
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createAcmeSource } from '../../certs/issue.ts'
+import { createAcmeSource } from '../../certs/orders/issue.ts'
 import { createIssuer, type Issuer } from '../../certs/renew.ts'
 import type { Actor } from '../../control/ground/actor.ts'
 import { createDomains, type Domains } from '../../control/drops/domains/domains.ts'
 import { newDomainsPerDay } from '../../control/drops/domains/rules.ts'
 import { createDomainWatch, type DomainWatch } from '../../control/drops/domains/watch.ts'
 import { createEnqueueMail } from '../../control/ground/mail/mail.ts'
-import { createEvents, type Events } from '../../control/ground/events/publish.ts'
-import { systemClock } from '../../shared/clock.ts'
-import { keys } from '../../shared/keys.ts'
-import { silentLog } from '../../shared/log.ts'
-import type { PlanName } from '../../shared/plans.ts'
-import type { RouteRecord } from '../../shared/route-record.ts'
-import { createSecrets } from '../../shared/secrets.ts'
+import { changeRoutes } from '../../control/ground/routing/changes.ts'
+import { createRouting, type Routing } from '../../control/ground/routing/routing.ts'
+import { systemClock } from '../../shared/running/clock.ts'
+import { keys } from '../../shared/redis/keys.ts'
+import { silentLog } from '../../shared/running/log.ts'
+import type { PlanName } from '../../control/ground/terms/plans.ts'
+import type { RouteRecord } from '../../shared/contracts/route-record.ts'
+import { createSecrets } from '../../shared/secrets/secrets.ts'
 import { startEdgeStandIn, type EdgeStandIn } from '../support/edge-stand-in.ts'
 import { startPebble, type Pebble } from '../support/pebble.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
@@ -23,7 +24,7 @@ import { startTestRedis, type TestRedis } from '../support/redis.ts'
 import { freePorts } from '../support/stack.ts'
 
 const secrets = createSecrets('a test key of at least thirty-two characters')
-const soon = { timeout: 15_000, interval: 30 }
+const soon = { interval: 30 }
 
 let database: TestDatabase
 let server: TestRedis
@@ -32,7 +33,7 @@ let redis: Redis
 let publisherRedis: Redis
 let challengePort: number
 let domains: Domains
-let events: Events
+let routing: Routing
 let watch: DomainWatch
 let edge: EdgeStandIn | undefined
 let issuer: Issuer
@@ -66,19 +67,18 @@ beforeAll(async () => {
     clock: systemClock,
     log: silentLog,
     config,
-    audit: async () => {},
     enqueueMail: createEnqueueMail({ secrets, clock: systemClock }),
-    propagate: () => events.propagate(),
+    propagate: (changes) => routing.propagate(changes),
   })
   publisherRedis = redis.duplicate()
-  events = createEvents({
+  routing = createRouting({
     sql,
     redis,
     publisherRedis,
     log: silentLog,
     republishers: [domains.republishCertificates],
   })
-  events.start()
+  routing.start()
   watch = createDomainWatch({ domains, redis, log: silentLog, checkMs: config.domainCheckMs })
   watch.start()
   const acme = { directoryUrl: pebble.directoryUrl, email: undefined, caFile: pebble.caFile }
@@ -87,7 +87,7 @@ beforeAll(async () => {
   issuer.start()
 })
 afterAll(async () => {
-  await Promise.all([watch.stop(), issuer.stop(), events.stop()])
+  await Promise.all([watch.stop(), issuer.stop(), routing.stop()])
   redis.disconnect()
   publisherRedis.disconnect()
   await Promise.all([database.close(), server.stop(), pebble.stop()])
@@ -336,8 +336,10 @@ describe('from name to certificate', () => {
     await expect.poll(() => redis.hget(keys.certificates, 'a.removed.test'), soon).toBeNull()
     await expect(domains.get(actor, siteId, 'a.removed.test')).rejects.toMatchObject({ status: 404 })
 
-    await database.sql.begin((sql) => domains.routesOf(sql, { id: siteId, slug: 'x', deleted_at: new Date() }))
-    await events.propagate()
+    const { changes } = await changeRoutes(database.sql, (tx) =>
+      domains.routesOf(tx, { id: siteId, slug: 'x', deleted_at: new Date() }),
+    )
+    await routing.propagate(changes)
     expect(await routeOf('b.removed.test')).toMatchObject({ kind: 'none' })
     await expect.poll(() => redis.hget(keys.certificates, 'b.removed.test'), soon).toBeNull()
   })
@@ -477,8 +479,9 @@ describe('whose name it is', () => {
     await setCname('x.plan.test', target)
     await domains.add(actor, siteId, { domain: 'x.plan.test' })
     await expect.poll(() => domains.get(actor, siteId, 'x.plan.test'), soon).toMatchObject({ state: 'active' })
-    await database.sql.begin(async (sql) => expect(await domains.stop(sql, actor.orgId)).toEqual(['x.plan.test']))
-    await events.propagate()
+    const stopped = await changeRoutes(database.sql, (tx) => domains.stop(tx, actor.orgId))
+    expect(stopped.value).toEqual(['x.plan.test'])
+    await routing.propagate(stopped.changes)
     expect(await domains.get(actor, siteId, 'x.plan.test')).toMatchObject({
       state: 'blocked',
       reason: 'plan_ended',

@@ -11,7 +11,7 @@ import { scanHtml } from '../../control/drops/publishing/html/scan.ts'
 import { extendPolicies } from '../../edge/rewrite/csp.ts'
 import { inject } from '../../edge/rewrite/inject.ts'
 import { createSnippets } from '../../edge/rewrite/snippets.ts'
-import type { Analytics } from '../../shared/analytics.ts'
+import type { Analytics } from '../../shared/contracts/analytics.ts'
 import type { Snippets } from '../../edge/context.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { routeOf } from '../support/manifests.ts'
@@ -207,14 +207,20 @@ describe('a published page is parsed as before, with the snippets in head and bo
     expect({ ...after, places: [] }).toEqual({ ...before, places: [] })
   })
 
-  test('a frameset page gets what belongs into the head, and keeps its frames', async () => {
+  test('a page of frames gets what belongs into the head, keeps its frames, and has the badge as one more', async () => {
     const html =
       '<!doctype html><html><head><title>T</title></head><frameset cols="50%,50%"><frame src="about:blank"><frame src="about:blank"></frameset></html>'
     const before = await readPage(publishPlain(html))
     const after = await readPage(publish(html, snippetsFor(plausible)))
     expect(after.places).toEqual(['script in head'])
-    expect(after.body).toBe(before.body)
-    expect(after.body).toContain('<frameset')
+    expect(after.body).toContain(before.body)
+    const badge = reader.frames().find((frame) => frame.url().startsWith('data:'))
+    expect(await badge!.locator('a', { hasText: 'Report' }).isVisible()).toBe(true)
+    const heights = (await reader.evaluate(
+      `[...document.querySelectorAll('frame')].map((frame) => frame.clientHeight)`,
+    )) as number[]
+    expect(heights).toHaveLength(3)
+    expect(Math.min(...heights)).toBeGreaterThan(40)
   })
 })
 

@@ -8,8 +8,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { json, noContent } from '../../control/ground/http/reply.ts'
 import type { Part, Route } from '../../control/ground/http/route.ts'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/contracts/errors.ts'
+import { SEED } from '../support/depth.ts'
 import { hello, jsonEcho, startServer } from '../support/http-server.ts'
+import { createRandom } from '../support/random.ts'
 import { exchange, statusOf } from '../support/raw-http.ts'
 
 test('JSON bodies: parsed, or refused with the code that says why', async () => {
@@ -28,6 +30,51 @@ test('JSON bodies: parsed, or refused with the code that says why', async () => 
     const answer = await post(body, type)
     expect([answer.status, ((await answer.json()) as { error: string }).error]).toEqual([status, code])
   }
+})
+
+test('forms: a few fields, or refused before anything is made of them', async () => {
+  const echo: Route = {
+    method: 'POST',
+    path: '/api/v1/form',
+    handle: async (request) => json(200, [...(await request.form())]),
+  }
+  const { url } = await startServer([echo])
+  const post = async (body: string): Promise<[number, unknown]> => {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const answer = await fetch(`${url}/api/v1/form`, { method: 'POST', body, headers })
+    const read = (await answer.json()) as { error?: string }
+    return [answer.status, read.error ?? read]
+  }
+  expect(await post('a=1&b=%C3%BC+x&a')).toEqual([
+    200,
+    [
+      ['a', '1'],
+      ['b', 'ü x'],
+      ['a', ''],
+    ],
+  ])
+  expect(await post('a&'.repeat(499_000))).toEqual([413, 'upload_too_large'])
+  expect(await post('a&'.repeat(30_000))).toEqual([400, 'invalid_request'])
+  expect(await post('a=1&'.repeat(65))).toEqual([400, 'invalid_request'])
+  expect((await post('a=1&'.repeat(64)))[0]).toBe(200)
+  expect(await post(`a=${'b'.repeat(64_000)}`)).toEqual([413, 'upload_too_large'])
+})
+
+test.each(['gzip', 'br', 'deflate', 'zstd', 'x', 'gzip, identity', 'identity, gzip'])(
+  'a body with Content-Encoding %s is refused',
+  async (coding) => {
+    const { url } = await startServer([jsonEcho])
+    const headers = { 'content-type': 'application/json', 'content-encoding': coding }
+    const answer = await fetch(`${url}/api/v1/echo`, { method: 'POST', body: '{}', headers })
+    expect(answer.status).toBe(415)
+    expect(await answer.json()).toMatchObject({ error: 'unsupported_encoding' })
+  },
+)
+
+test.each(['identity', 'Identity', ''])('Content-Encoding %j says nothing', async (coding) => {
+  const { url } = await startServer([jsonEcho])
+  const headers = { 'content-type': 'application/json', 'content-encoding': coding }
+  expect((await fetch(`${url}/api/v1/echo`, { method: 'POST', body: '{}', headers })).status).toBe(200)
 })
 
 test('a body that is not UTF-8, and a chunked one over the cap, are refused', async () => {
@@ -323,9 +370,10 @@ test('hundreds of random requests: never a 5xx, never a hang', async () => {
     'application/x-www-form-urlencoded',
   ]
   const FORM = '--b\r\ncontent-disposition: form-data; name="f"; filename="x"\r\n\r\nx\r\n--b--'
-  const pick = <Value>(values: readonly Value[]): Value => values[Math.floor(Math.random() * values.length)]!
+  const random = createRandom(SEED)
+  const pick = <Value>(values: readonly Value[]): Value => random.pick(values)
   const noise = () =>
-    randomBytes(Math.floor(Math.random() * 60))
+    Buffer.from(Array.from({ length: random.below(60) }, () => random.below(256)))
       .toString('latin1')
       .replaceAll(/[\0\r\n]/g, '')
   const one = (): { bytes: Buffer; complete: boolean } => {

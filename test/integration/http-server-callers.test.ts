@@ -7,8 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { json, noContent, stream } from '../../control/ground/http/reply.ts'
 import type { Route } from '../../control/ground/http/route.ts'
-import { errors } from '../../shared/errors.ts'
-import type { Log } from '../../shared/log.ts'
+import { errors } from '../../shared/contracts/errors.ts'
+import type { Log } from '../../shared/running/log.ts'
 import { hello, jsonEcho, startServer } from '../support/http-server.ts'
 import { statusOf } from '../support/raw-http.ts'
 
@@ -156,7 +156,7 @@ test('a place is given back by answers, errors and callers who leave', async () 
   }
 })
 
-test('a body that arrives too slowly is ended; one that waits for us is not', { timeout: 20_000 }, async () => {
+test('a body that arrives too slowly is ended; one that waits for us is not', async () => {
   const slowReader: Route = {
     method: 'POST',
     path: '/slowly-read',

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { html, json, noContent, stream } from '../../control/ground/http/reply.ts'
 import type { Route } from '../../control/ground/http/route.ts'
-import { errors } from '../../shared/errors.ts'
-import type { Log } from '../../shared/log.ts'
+import { errors } from '../../shared/contracts/errors.ts'
+import type { Log } from '../../shared/running/log.ts'
 import { hello, startServer } from '../support/http-server.ts'
 
 test('params are decoded once, query and cookies are read, a broken escape is 400', async () => {

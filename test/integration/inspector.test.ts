@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { createAnonymous } from '../../control/drops/anonymous/anonymous.ts'
 import { createInspector, type Inspector } from '../../control/drops/trust/inspector.ts'
-import { silentLog } from '../../shared/log.ts'
+import { silentLog } from '../../shared/running/log.ts'
 
 let inspector: Inspector
 afterEach(() => inspector.close())

@@ -1,6 +1,6 @@
 /** A clock that is wrong removes nothing, and nothing is removed in great numbers unasked. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { DAY_MS, MINUTE_MS } from '../../shared/clock.ts'
+import { DAY_MS, MINUTE_MS } from '../../shared/running/clock.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
 
 let control: ComposedServices
@@ -33,6 +33,17 @@ test('a few seconds do not matter: the time is that of Postgres', async () => {
   await control.sql`update sites set expires_at = now() + interval '20 seconds' where id = ${site.id}`
   aheadMs = 40_000
   expect(await control.services.lifecycle.run()).toMatchObject({ expired: 0 })
+})
+
+test('a preview is about the clock that was handed in, whatever ran before it', async () => {
+  const actor = await control.newActor('free')
+  const { site } = await control.publishPage(actor, 'previewed')
+  aheadMs = 40_000
+  await control.services.lifecycle.run()
+  await control.sql`update sites set expires_at = now() + interval '20 seconds' where id = ${site.id}`
+  const { would_expire } = await control.services.lifecycle.preview()
+  await control.sql`update sites set expires_at = null where id = ${site.id}`
+  expect(would_expire).toBeGreaterThan(0)
 })
 
 test('more than a tenth of all drops is removed only when someone asks for it', async () => {

@@ -1,10 +1,9 @@
 /** A version that an edge cannot serve is taken back, and its publisher hears so, whichever way they came. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Actor } from '../../control/ground/actor.ts'
-import { newCall, runAs } from '../../control/ground/database/call.ts'
-import type { ApiError } from '../../shared/errors.ts'
-import { keys } from '../../shared/keys.ts'
-import { encodeEdgeState } from '../../shared/live-edges.ts'
+import type { ApiError } from '../../shared/contracts/errors.ts'
+import { keys } from '../../shared/redis/keys.ts'
+import { encodeEdgeState } from '../../shared/contracts/live-edges.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
 
 let control: ComposedServices
@@ -32,8 +31,7 @@ async function refuse(...names: string[]): Promise<void> {
 }
 const accept = () => control.services.redis.del(keys.edgeState('edge'))
 
-const asCall = <Result>(work: () => Promise<Result>) => runAs(newCall(), work)
-const publish = (text: string, slug: string) => asCall(() => control.publishPage(actor, text, slug))
+const publish = (text: string, slug: string) => control.publishPage(actor, text, slug)
 const codeOf = (work: Promise<unknown>) =>
   work.then(
     () => 'published',
@@ -71,7 +69,7 @@ test('a promotion is taken back too, and a first publish leaves the drop reserve
   const { site, version } = await publish('one', 'promoted')
   await publish('two', 'promoted')
   await refuse('route promoted.localhost', 'route first.localhost')
-  const promoting = asCall(() => control.services.versions.promote(actor, site.id, version.version_id))
+  const promoting = control.services.versions.promote(actor, site.id, version.version_id)
   expect(await codeOf(promoting)).toBe('503 not_served')
   expect(await numbersOf(site.id)).toEqual(['2!', '1'])
   await control.services.sites.delete(actor, site.id)

@@ -7,8 +7,8 @@ import { mcpRoutes } from '../../control/doors/mcp/routes.ts'
 import { createOAuth, type OAuth } from '../../control/doors/oauth/oauth.ts'
 import { DEVICE_GRANT, OAuthError, UntrustedRequest } from '../../control/doors/oauth/rules.ts'
 import { REPEAT_GRACE_MS, type TokenReply } from '../../control/doors/oauth/tokens.ts'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../shared/clock.ts'
-import { silentLog } from '../../shared/log.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../shared/running/clock.ts'
+import { silentLog } from '../../shared/running/log.ts'
 import { BASE_URL, createAccountsFixture, fakeRequest, refusal } from '../support/accounts.ts'
 
 const MCP = `${BASE_URL}/mcp`

@@ -1,8 +1,8 @@
 /** Orders at the CA, counted in a real Redis by several edges. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createOrderBudget, ORDER_LIMITS, ORDER_WINDOW_MS } from '../../certs/order-budget.ts'
-import { keys } from '../../shared/keys.ts'
+import { createOrderBudget, ORDER_LIMITS, ORDER_WINDOW_MS } from '../../certs/orders/order-budget.ts'
+import { keys } from '../../shared/redis/keys.ts'
 import { startTestRedis, type TestRedis } from '../support/redis.ts'
 
 let server: TestRedis

@@ -1,7 +1,7 @@
 /** What owners are promised about clocks, plans and caps, on the services themselves and with a clock that is moved. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Actor } from '../../control/ground/actor.ts'
-import { DAY_MS } from '../../shared/clock.ts'
+import { DAY_MS } from '../../shared/running/clock.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
 
 const START = Date.UTC(2027, 0, 1)

@@ -3,13 +3,19 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Sql } from '../../control/ground/database/sql.ts'
-import { createEvents } from '../../control/ground/events/publish.ts'
-import { lockPublication } from '../../control/ground/events/queries.ts'
-import { setRoute } from '../../control/ground/events/outbox.ts'
-import { silentLog } from '../../shared/log.ts'
-import { decodeRouteRecord } from '../../shared/route-record.ts'
+import { allChanges, changeRoutes, NO_CHANGES } from '../../control/ground/routing/changes.ts'
+import { createRouting } from '../../control/ground/routing/routing.ts'
+import { lockPublication } from '../../control/ground/routing/queries.ts'
+import { setRoute } from '../../control/ground/routing/outbox.ts'
+import { keys } from '../../shared/redis/keys.ts'
+import { encodeEdgeState } from '../../shared/contracts/live-edges.ts'
+import { silentLog } from '../../shared/running/log.ts'
+import { decodeRouteRecord } from '../../shared/contracts/route-record.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { startTestRedis, type TestRedis } from '../support/redis.ts'
+
+/** No log of this test comes as far. */
+const FAR_AHEAD = '9999999999999-0'
 
 let database: TestDatabase
 let server: TestRedis
@@ -25,10 +31,10 @@ afterAll(async () => {
 })
 
 test('a change is answered as pending while a control that said nothing more holds the publication lock', async () => {
-  const events = createEvents({ sql: database.sql, redis, publisherRedis: redis, log: silentLog })
+  const routing = createRouting({ sql: database.sql, redis, publisherRedis: redis, log: silentLog })
   const answer = await database.sql.begin(async (held) => {
     await lockPublication(held)
-    return Promise.race([events.propagate(), sleep(15_000, 'still waiting', { ref: false })])
+    return Promise.race([routing.propagate(NO_CHANGES), sleep(15_000, 'still waiting', { ref: false })])
   })
   expect(answer).toEqual({ pending: true })
 })
@@ -57,9 +63,9 @@ test('of two changes of a host at once, the one that commits later has the highe
       (await sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).length >
       0
     let waiting: Promise<unknown> | undefined
-    await sql.begin(async (tx) => {
+    await changeRoutes(sql, async (tx) => {
       await setRoute(tx, { kind: 'alias', host, to: first })
-      waiting = sql.begin((other) => setRoute(other, { kind: 'alias', host, to: second }))
+      waiting = changeRoutes(sql, (other) => setRoute(other, { kind: 'alias', host, to: second }))
       await expect.poll(isWaiting).toBe(true)
     })
     await waiting
@@ -74,4 +80,39 @@ test('of two changes of a host at once, the one that commits later has the highe
     ])
     expect(news[1]!.revision).toBeLessThan(row!.revision)
   }
+})
+
+test('a transaction says which routes it wrote, of the attempt that was committed', async () => {
+  const { sql } = database
+  let attempts = 0
+  const { value, changes } = await changeRoutes(sql, async (tx) => {
+    attempts++
+    await setRoute(tx, { kind: 'none', host: `attempt-${attempts}.sites.test` })
+    await setRoute(tx, { kind: 'none', host: 'kept.sites.test' })
+    if (attempts === 1) throw Object.assign(new Error('could not serialize access'), { code: '40001' })
+    return 'done'
+  })
+  const [history] = await sql<{ id: string }[]>`select id from history`
+  expect(value).toBe('done')
+  expect(changes).toEqual({
+    hosts: new Set(['attempt-2.sites.test', 'kept.sites.test']),
+    histories: new Set([history!.id]),
+  })
+})
+
+test('a propagation is about the changes that it is given: an edge that refuses one of them is heard, others are not', async () => {
+  const publisherRedis = redis.duplicate()
+  const routing = createRouting({ sql: database.sql, redis, publisherRedis, log: silentLog })
+  const changed = (host: string) => changeRoutes(database.sql, (tx) => setRoute(tx, { kind: 'none', host }))
+  const [own, other] = [await changed('own.sites.test'), await changed('other.sites.test')]
+  await routing.propagate(NO_CHANGES)
+  const state = { v: 1, position: FAR_AHEAD, epoch: (await redis.get(keys.epoch))! } as const
+  const refused: [string, string][] = [['route other.sites.test', 'its format is unknown']]
+  await redis.sadd(keys.edges, 'edge')
+  await redis.set(keys.edge('edge'), FAR_AHEAD)
+  await redis.set(keys.edgeState('edge'), encodeEdgeState({ ...state, refused, refusedCount: 1 }))
+  expect(await routing.propagate(own.changes)).toEqual({ pending: false })
+  expect(await routing.propagate(other.changes)).toEqual({ pending: true, refused: 'its format is unknown' })
+  expect(await routing.propagate(allChanges([own.changes, other.changes]))).toMatchObject({ pending: true })
+  publisherRedis.disconnect()
 })

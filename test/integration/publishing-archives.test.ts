@@ -119,7 +119,13 @@ describe('caps', () => {
     const intake = fixture.publishing.receive({ owner: OWNER, capBytes: 1_000_000 })
     await expect(intake.addZip(endless())).rejects.toMatchObject({ status: 413 })
     await intake.abort()
-    expect(sent).toBeLessThanOrEqual(1_000_000 + 1_200_000)
+    expect(sent).toBeLessThanOrEqual(1_000_000 + 200_000)
+  })
+
+  test('an archive whose own bytes are over the cap is refused, however little it unpacks to', async () => {
+    const zip = rawZip([INDEX, { name: '__MACOSX/._a', data: randomBytes(1000), method: 0 }])
+    await expect(publish(zip, zip.length - 1)).rejects.toMatchObject({ status: 413, code: 'upload_too_large' })
+    expect(await pathsOf(await publish(zip, zip.length))).toEqual(['index.html'])
   })
 
   test('a caller that goes away leaves nothing behind', async () => {
@@ -156,7 +162,23 @@ describe('archives as people make them', () => {
       { name: 'site/.DS_Store', data: 'x' },
       { name: '__MACOSX/site/._index.html', data: 'x' },
     ])
-    expect(await pathsOf(await publish(zip))).toEqual(['a/b.txt', 'index.html'])
+    const prepared = await publish(zip)
+    expect(await pathsOf(prepared)).toEqual(['a/b.txt', 'index.html'])
+    expect(prepared.fileCount).toBe(2)
+    expect(prepared.report.warnings.map(({ code, path }) => [code, path])).toEqual([
+      ['never_served', 'site/.DS_Store'],
+      ['never_served', '__MACOSX/site/._index.html'],
+    ])
+  })
+
+  test('addresses of the service in an unwrapped folder are left out', async () => {
+    const zip = rawZip([
+      { ...INDEX, name: 'site/index.html' },
+      { name: 'site/.dropway/badge', data: 'x' },
+    ])
+    const prepared = await publish(zip)
+    expect(await pathsOf(prepared)).toEqual(['index.html'])
+    expect(prepared.report.warnings.map(({ code, path }) => [code, path])).toEqual([['never_served', '.dropway/badge']])
   })
 
   test('a top folder stays when something lies beside it', async () => {

@@ -5,8 +5,8 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import yauzl from 'yauzl'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { Manifest } from '../../shared/manifest.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Manifest } from '../../shared/contracts/manifest.ts'
 import { collectGarbage } from '../../control/drops/publishing/storage/collect-garbage.ts'
 import { createDirectoryBlobStore } from '../../shared/blobs/directory-store.ts'
 import { chunksOf, collect, startPublishing, type PublishingFixture } from '../support/publishing.ts'
@@ -93,7 +93,7 @@ describe('export', () => {
       yield { slug: 's', manifest, metadata: {} }
     }
     for await (const _ of fixture.publishing.exportZip(sites())) break
-    await vi.waitFor(async () => expect(await openBlobs()).toEqual([]))
+    await expect.poll(openBlobs).toEqual([])
   })
 
   test('a blob of another size breaks the archive, and nothing else', async () => {

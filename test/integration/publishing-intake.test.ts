@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import zlib from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Intake, PreparedVersion } from '../../control/drops/publishing/contract.ts'
-import { encodeManifest, type ManifestFile } from '../../shared/manifest.ts'
+import { encodeManifest, type ManifestFile } from '../../shared/contracts/manifest.ts'
 import { chunksOf, startPublishing, type PublishingFixture } from '../support/publishing.ts'
 
 const OWNER = { kind: 'organisation', id: 'org' } as const
@@ -132,11 +132,20 @@ describe('a single file', () => {
     expect(await fixture.leftovers()).toEqual(before)
   })
 
-  test('hostile Markdown is ended after its time, and the next document is rendered', async () => {
-    const impatient = await startPublishing({ markdownTimeoutMs: 4000 })
+  test('hostile Markdown is refused before it is rendered', async () => {
+    const publishing = publish((intake) => intake.addSingle('bad.md', chunksOf(`# a\n\n${'[a]('.repeat(30_000)}`), {}))
+    await expect(publishing).rejects.toMatchObject({
+      status: 400,
+      code: 'invalid_request',
+      message: expect.stringContaining('line 3'),
+    })
+  })
+
+  test('Markdown that takes longer than its time is ended, and the next document is rendered', async () => {
+    const impatient = await startPublishing({ markdownTimeoutMs: 500 })
     try {
       const intake = impatient.publishing.receive({ owner: OWNER, capBytes: CAP_BYTES })
-      await intake.addSingle('bad.md', chunksOf('[a]('.repeat(30_000)), {})
+      await intake.addSingle('bad.md', chunksOf(`${'- '.repeat(90)}a\n`.repeat(500)), {})
       await expect(intake.finish()).rejects.toMatchObject({
         status: 400,
         code: 'invalid_request',
@@ -157,7 +166,7 @@ describe('large Markdown', () => {
   const publishItems = (count: number): Promise<PreparedVersion> =>
     publish((intake) => intake.addSingle('list.md', chunksOf('- an *item* with a [link](/x)\n'.repeat(count)), {}))
 
-  test('more than a thread of ordinary size can hold is rendered', { timeout: 120_000 }, async () => {
+  test('more than a thread of ordinary size can hold is rendered', async () => {
     const { byteSize, landingHash } = await publishItems(20_000)
     expect(byteSize).toBe(600_000)
     expect((await fixture.publishing.readBlob(landingHash)).toString().match(/<li>/g)).toHaveLength(20_000)
@@ -175,7 +184,8 @@ describe('files with paths', () => {
   test('types, variants, hashed names, rules and a report', async () => {
     const script = 'const greeting = "hello";\n'.repeat(200)
     const prepared = await publishFiles({
-      'index.html': '<title>Site</title><script src="assets/app-BX3k9f2a.js"></script><img src="nope.png">',
+      'index.html':
+        '<title>Site</title><script type="module" src="assets/app-BX3k9f2a.js"></script><img src="nope.png">',
       'assets/app-BX3k9f2a.js': script,
       'pic.png': Buffer.alloc(3000, 7),
       _redirects: '/old /new 301\nnonsense\n',
@@ -196,6 +206,51 @@ describe('files with paths', () => {
       { code: 'invalid_rule', path: '_redirects', line: 2 },
       { code: 'missing_file', path: 'index.html', line: undefined },
     ])
+  })
+
+  test('names that people write are asked for again, whatever is loaded', async () => {
+    const names = ['report-Q4-final.pdf', 'holiday-IMG_2041.jpg', 'invoice-INV00042.pdf', 'CV-Max_2026.pdf'].concat(
+      ...['price-list-Q4-final.js', 'assets/app-20240501.js', 'assets/photo-20240101.jpg'],
+    )
+    const page = names
+      .filter((name) => name.endsWith('.js'))
+      .map((name) => `<script type=module src="${name}"></script>`)
+    const site = Object.fromEntries([['index.html', page.join('')], ...names.map((name) => [name, `of ${name}`])])
+    const files = await filesOf(await publishFiles(site))
+    expect([...files.values()].filter(({ immutable }) => immutable)).toEqual([])
+  })
+
+  test('what no visitor can ask for is named and not counted', async () => {
+    const prepared = await publishFiles({
+      'index.html': '<p>x',
+      '.DS_Store': 'clutter',
+      'img/Thumbs.db': 'clutter',
+      '__MACOSX/._index.html': 'clutter',
+      '.dropway/unlock': 'ours',
+      '.well-known/acme-challenge/token': 'ours',
+      '.well-known/security.txt': 'theirs',
+    })
+    expect([...(await filesOf(prepared)).keys()]).toEqual(['.well-known/security.txt', 'index.html'])
+    expect(prepared).toMatchObject({ fileCount: 2, byteSize: 10 })
+    expect(prepared.report.warnings.map(({ code, path }) => [code, path])).toEqual([
+      ['never_served', '.DS_Store'],
+      ['never_served', 'img/Thumbs.db'],
+      ['never_served', '__MACOSX/._index.html'],
+      ['never_served', '.dropway/unlock'],
+      ['never_served', '.well-known/acme-challenge/token'],
+    ])
+  })
+
+  test('a piece of a video is no TypeScript', async () => {
+    const files = await filesOf(
+      await publishFiles({
+        'index.html': '<p>x',
+        'a.ts': 'let a = 1',
+        'b.ts': Buffer.alloc(376, 0x47).fill(0xff, 1, 188),
+      }),
+    )
+    expect(files.get('a.ts')!.type).toBe('text/plain; charset=utf-8')
+    expect(files.get('b.ts')!.type).toBe('video/mp2t')
   })
 
   test('names may follow their bytes', async () => {
@@ -401,6 +456,48 @@ describe('changed files only', () => {
       await intake.addStored('lost.txt', 'f'.repeat(64), 5)
     })
     await expect(missing).rejects.toMatchObject({ status: 400, message: expect.stringContaining('lost.txt') })
+  })
+})
+
+describe('what is compressed when', () => {
+  const script = (bytes: number): string => 'const greeting = "hello";\n'.repeat(bytes / 26)
+
+  test('the landing page and what it loads before the version goes live, the rest right after', async () => {
+    const prepared = await publishFiles({
+      'index.html': `<link rel=stylesheet href="css/a.css"><script src="app.js"></script><a href="other.html">`,
+      'css/a.css': `@import "b.css";/*${'a'.repeat(5000)}*/`,
+      'css/b.css': `b{c:url(d.svg)}/*${'b'.repeat(800_000)}*/`,
+      'css/d.svg': `<svg xmlns="http://www.w3.org/2000/svg"><!--${'d'.repeat(900_000)}--></svg>`,
+      'app.js': script(3_100_000),
+      'other.html': `<p>${'o'.repeat(1_400_000)}`,
+      'later.js': script(3_200_000),
+    })
+    const withVariants = async (manifestHash: string): Promise<string[]> =>
+      (await fixture.publishing.readManifest(manifestHash)).files
+        .filter(([, file]) => file.encodings?.br && file.encodings.gzip)
+        .map(([path]) => path)
+    expect(await withVariants(prepared.manifestHash)).toEqual(['app.js', 'css/a.css', 'css/b.css', 'css/d.svg'])
+    const compressed = (await fixture.publishing.compress(prepared.manifestHash, null))!
+    expect(await withVariants(compressed.manifestHash)).toEqual([
+      'app.js',
+      'css/a.css',
+      'css/b.css',
+      'css/d.svg',
+      'later.js',
+      'other.html',
+    ])
+    expect(await fixture.publishing.compress(compressed.manifestHash, null)).toBeUndefined()
+  })
+
+  test('a landing page that begins to load what is already live without variants', async () => {
+    const files = { 'index.html': '<p>1', 'app.js': script(3_500_000) }
+    const first = await publishFiles(files)
+    expect((await filesOf(first)).get('app.js')!.encodings).toBeUndefined()
+    const second = await publishFiles(
+      { ...files, 'index.html': '<script src=app.js></script>' },
+      { base: first.manifestHash },
+    )
+    expect((await filesOf(second)).get('app.js')!.encodings).toMatchObject({ br: {}, gzip: {} })
   })
 })
 

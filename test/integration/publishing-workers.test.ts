@@ -20,7 +20,7 @@ parentPort.on('message', async (job) => {
   if (job === 'exit') process.exit(3)
   if (job === 'throw') setImmediate(() => { throw new Error('late') })
   else if (job === 'refuse') parentPort.postMessage({ kind: 'refused', status: 400, code: 'archive_rejected', detail: 'no', spentMs: spentMs() })
-  else if (job === 'memory') { const all = []; for (;;) all.push(new Array(1e5).fill(Math.random())) }
+  else if (job === 'memory') { const all = []; for (;;) all.push(new Array(1e5).fill(all.length + 0.5)) }
   else {
     for (const end = spentMs() + (job.work ?? 0); spentMs() < end;);
     await new Promise((resolve) => setTimeout(resolve, job.wait ?? 0))

@@ -6,7 +6,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createRateLimiter, type RateLimiter } from '../../control/ground/http/limits/rate-limit.ts'
 import { startRedis } from '../../control/operations/supervisor/redis/redis.ts'
-import type { ApiError } from '../../shared/errors.ts'
+import type { ApiError } from '../../shared/contracts/errors.ts'
 import { startTestRedis, type TestRedis } from '../support/redis.ts'
 
 const limit = { points: 3, windowSeconds: 60 }

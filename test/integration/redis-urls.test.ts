@@ -7,14 +7,14 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Redis } from 'ioredis'
-import { openLocalCa } from '../../certs/local-ca.ts'
-import { connectRedis as connectControl } from '../../control/ground/events/redis.ts'
-import { connectRedis as connectEdge } from '../../edge/store/redis.ts'
-import { systemClock } from '../../shared/clock.ts'
-import { keys } from '../../shared/keys.ts'
-import { silentLog } from '../../shared/log.ts'
-import { openBlocking } from '../../shared/redis.ts'
-import { parseRedisUrl } from '../../shared/redis-url.ts'
+import { openLocalCa } from '../../certs/local/local-ca.ts'
+import { connectRedis as connectControl } from '../../control/ground/routing/redis.ts'
+import { connectRedis as connectEdge } from '../../edge/store/follow/redis.ts'
+import { systemClock } from '../../shared/running/clock.ts'
+import { keys } from '../../shared/redis/keys.ts'
+import { silentLog } from '../../shared/running/log.ts'
+import { openBlocking } from '../../shared/redis/redis.ts'
+import { parseRedisUrl } from '../../shared/redis/url.ts'
 import { freePorts } from '../support/stack.ts'
 
 const folder = mkdtempSync(path.join(os.tmpdir(), 'dropway-redis-urls-'))
@@ -88,8 +88,8 @@ describe.each(forms)('$name', ({ url }) => {
       expect((await heard)![0]![0]).toBe(keys.log)
       expect((await followed)![0]![0]).toBe(keys.log)
       await control.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'no').catch(() => {})
-      await expect.poll(() => control.hget(keys.routes, 'a').catch(() => ''), { timeout: 10_000 }).toBe('1')
-      await expect.poll(() => edge.hget(keys.routes, 'a').catch(() => ''), { timeout: 10_000 }).toBe('1')
+      await expect.poll(() => control.hget(keys.routes, 'a').catch(() => '')).toBe('1')
+      await expect.poll(() => edge.hget(keys.routes, 'a').catch(() => '')).toBe('1')
     } finally {
       for (const client of [control, edge, following, blocking]) client.disconnect()
     }

@@ -1,72 +1,140 @@
-/** Compressing harder afterwards: which versions get their turn, on a real Postgres. */
+/** Compressing after a version went live: which versions get their turn, on a real Postgres. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createVersions } from '../../control/drops/sites/versions/versions.ts'
-import { HOUR_MS } from '../../shared/clock.ts'
-import { silentLog } from '../../shared/log.ts'
+import { HOUR_MS, MINUTE_MS } from '../../shared/running/clock.ts'
+import { silentLog } from '../../shared/running/log.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 
 let database: TestDatabase
 let nowMs = Date.now()
-/** Manifests in the order of their turns, and those that cannot be read. */
+/** What was asked for, in order: the step and the manifest. Those that cannot be read. */
 const asked: string[] = []
 const unreadable = new Set<string>()
+const running = new AbortController().signal
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  const { sql } = database
-  await sql`insert into sites ${sql({ id: 'st', slug: 'slug', dns_target: 't' })}`
 })
 afterAll(() => database.close())
+
+/** Three drops of three versions each; the second is live at `a` and `b`, and none at `c`. `b` went live last. */
 beforeEach(async () => {
   const { sql } = database
   await sql`delete from versions`
+  await sql`delete from sites`
   asked.length = 0
-  for (const number of [1, 2, 3]) {
-    const created_at = new Date(nowMs - HOUR_MS + number)
-    const version = { id: `v_${number}`, site_id: 'st', number, manifest_hash: `m${number}`, created_at }
-    await sql`insert into versions ${sql({ ...version, byte_size: 1, file_count: 1 })}`
+  unreadable.clear()
+  for (const [index, site] of ['a', 'b', 'c'].entries()) {
+    const published_at = new Date(nowMs - HOUR_MS + index * MINUTE_MS)
+    await sql`insert into sites ${sql({ id: site, slug: site, dns_target: `t${site}`, published_at })}`
+    for (const number of [1, 2, 3]) {
+      const created_at = new Date(nowMs - HOUR_MS + number * 10 + index)
+      const id = `v_${site}${number}`
+      const version = { id, site_id: site, number, manifest_hash: `${site}${number}`, created_at }
+      await sql`insert into versions ${sql({ ...version, byte_size: 1, file_count: 1 })}`
+    }
+    if (site !== 'c') await sql`update sites set live_version_id = ${`v_${site}2`} where id = ${site}`
   }
 })
 
 const notAskedFor = () => Promise.reject(new Error('not asked for'))
 
-function versions(onRefine?: () => void) {
-  return createVersions({
+function versions({ onWork, makes }: { onWork?: () => void | Promise<void>; makes?: string } = {}) {
+  const propagated: number[] = []
+  const work = (step: string) => async (manifestHash: string) => {
+    asked.push(`${step} ${manifestHash}`)
+    await onWork?.()
+    if (unreadable.has(manifestHash)) throw new Error('no such blob')
+    return makes === undefined ? undefined : { manifestHash: `${makes} ${manifestHash}`, blobs: [] }
+  }
+  const service = createVersions({
     sql: database.sql,
     clock: { now: () => nowMs },
     log: silentLog,
-    events: { propagate: async () => ({ pending: false }) },
+    routing: {
+      async propagate() {
+        propagated.push(asked.length)
+        return { pending: false }
+      },
+    },
     refreshRoutes: async () => {},
-    audit: async () => {},
+
     publishing: {
       readManifest: notAskedFor,
-      readBlob: notAskedFor,
-      async refine(manifestHash) {
-        asked.push(manifestHash)
-        onRefine?.()
-        if (unreadable.has(manifestHash)) throw new Error('no such blob')
-        return undefined
-      },
+      compareTexts: notAskedFor,
+      compress: work('compress'),
+      refine: work('refine'),
     },
     sites: { requireOwn: notAskedFor, lockOwn: notAskedFor, lockOrganisation: notAskedFor, add: notAskedFor },
     config: { sitesDomain: 'sites.test', publicPort: 443 },
   })
+  return { ...service, propagated }
 }
 
-test('a version that cannot be read keeps no other waiting, and has its turn again later', async () => {
-  const running = new AbortController().signal
-  unreadable.add('m1')
-  expect(await versions().refineDue(running)).toBe(2)
+const LIVE_FIRST = ['b2', 'a2', 'c3', 'b3', 'a3', 'c2', 'c1', 'b1', 'a1']
+
+test('live versions come first, the latest publish before others; superseded ones come last, newest first', async () => {
+  expect(await versions().compressDue(running)).toBe(9)
+  expect(asked).toEqual(LIVE_FIRST.map((manifest) => `compress ${manifest}`))
+  asked.length = 0
+  expect(await versions().refineDue(running)).toBe(9)
+  expect(asked).toEqual(LIVE_FIRST.map((manifest) => `refine ${manifest}`))
+  expect(await versions().compressDue(running)).toBe(0)
   expect(await versions().refineDue(running)).toBe(0)
-  expect(asked).toEqual(['m1', 'm2', 'm3'])
+})
+
+test('nothing is compressed harder before it was compressed at all', async () => {
+  expect(await versions().refineDue(running)).toBe(0)
+  expect(asked).toEqual([])
+})
+
+test('a version of this moment is compressed at once, and harder a minute later', async () => {
+  const { sql } = database
+  await sql`delete from versions where site_id <> 'a'`
+  await sql`update versions set created_at = ${new Date(nowMs)} where id = 'v_a2'`
+  await versions().compressDue(running)
+  expect(asked).toContain('compress a2')
+  await versions().refineDue(running)
+  expect(asked).not.toContain('refine a2')
+  nowMs += MINUTE_MS
+  await versions().refineDue(running)
+  expect(asked).toContain('refine a2')
+})
+
+test('a version that became smaller reaches the edges before the next one is begun', async () => {
+  const { compressDue, propagated } = versions({ makes: 'compressed' })
+  await compressDue(running)
+  expect(propagated).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
+  const [row] = await database.sql`select manifest_hash from versions where id = 'v_b2'`
+  expect(row).toMatchObject({ manifest_hash: 'compressed b2' })
+})
+
+test('what another control has refined meanwhile stays as it is', async () => {
+  const { sql } = database
+  await versions({
+    makes: 'compressed',
+    onWork: async () => {
+      await sql`update versions set manifest_hash = 'theirs', compressed_at = now(), refined_at = now() where id = 'v_b2'`
+    },
+  }).compressDue(running)
+  const [row] = await sql`select manifest_hash from versions where id = 'v_b2'`
+  expect(row).toMatchObject({ manifest_hash: 'theirs' })
+})
+
+test('a version that cannot be read keeps no other waiting, and has its turn again later', async () => {
+  unreadable.add('b2')
+  expect(await versions().compressDue(running)).toBe(8)
+  expect(await versions().compressDue(running)).toBe(0)
+  expect(asked).toEqual(LIVE_FIRST.map((manifest) => `compress ${manifest}`))
 
   unreadable.clear()
   nowMs += HOUR_MS
-  expect(await versions().refineDue(running)).toBe(1)
-  expect(asked).toEqual(['m1', 'm2', 'm3', 'm1'])
+  expect(await versions().compressDue(running)).toBe(1)
+  expect(asked.at(-1)).toBe('compress b2')
 })
 
 test('a control that stops begins no further version', async () => {
   const stopping = new AbortController()
-  expect(await versions(() => stopping.abort()).refineDue(stopping.signal)).toBe(1)
+  const { compressDue } = versions({ onWork: () => stopping.abort() })
+  expect(await compressDue(stopping.signal)).toBe(1)
 })

@@ -11,6 +11,7 @@ import {
   updateSite,
 } from '../../control/drops/sites/queries.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+import { createRandom } from '../support/random.ts'
 
 const DAY_MS = 86_400_000
 const KEPT = 3
@@ -39,7 +40,7 @@ test.each([1, 2, 3, 4, 5, 6])('publishes, refinements and retention in a random 
   let now = Date.UTC(2030, seed, 1)
 
   async function publish(): Promise<void> {
-    const blobs = ALL.filter(() => random() < 0.5)
+    const blobs = ALL.filter(() => random.chance(0.5))
     const number = versions.length + 1
     await transaction(sql, async (tx) => {
       await insertVersion(tx, versionRow(siteId, number, now), { warnings: [] }, blobs)
@@ -51,12 +52,15 @@ test.each([1, 2, 3, 4, 5, 6])('publishes, refinements and retention in a random 
   }
 
   async function refine(): Promise<void> {
-    const version = versions[Math.floor(random() * versions.length)]
+    const version = versions[random.below(versions.length)]
     if (!version || version.droppedAt !== undefined) return
-    const blobs = ALL.filter(() => random() < 0.3)
+    const blobs = ALL.filter(() => random.chance(0.3))
     const { number } = version
-    const row = { id: `${siteId}-${number}`, site_id: siteId, number, manifest_hash: '', refined_hash: null }
-    await transaction(sql, (tx) => markRefined(tx, row, { manifestHash: 'refined', blobs }))
+    const id = `${siteId}-${number}`
+    const [stored] = await sql<{ manifest_hash: string }[]>`select manifest_hash from versions where id = ${id}`
+    const row = { id, site_id: siteId, number, manifest_hash: stored!.manifest_hash, refined_hash: null }
+    const step = random.chance(0.5) ? 'compressed_at' : 'refined_at'
+    await transaction(sql, (tx) => markRefined(tx, row, step, { manifestHash: 'refined', blobs }))
     for (const hash of blobs) version.blobs.add(hash)
   }
 
@@ -65,9 +69,9 @@ test.each([1, 2, 3, 4, 5, 6])('publishes, refinements and retention in a random 
   }
 
   for (let step = 0; step < 40; step++) {
-    now += random() * DAY_MS
-    await (random() < 0.6 ? publish() : refine())
-    if (random() < 0.2) await deleteEndedSpans(sql, new Date(now))
+    now += random.next() * DAY_MS
+    await (random.chance(0.6) ? publish() : refine())
+    if (random.chance(0.2)) await deleteEndedSpans(sql, new Date(now))
     const isRetained = ({ droppedAt }: Version): boolean => droppedAt === undefined
     const isRecent = ({ droppedAt }: Version): boolean => droppedAt === undefined || droppedAt > now - DAY_MS
     expect([...(await ownBlobs(sql, 'org', ALL))].toSorted()).toEqual(needed(isRetained))
@@ -105,16 +109,5 @@ function versionRow(siteId: string, number: number, now: number) {
     title: '',
     created_by: null,
     created_at: new Date(now),
-  }
-}
-
-/** The same numbers for the same seed (mulberry32). */
-function createRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
   }
 }

@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Actor } from '../../control/ground/actor.ts'
-import type { Sql } from '../../control/ground/database/sql.ts'
-import { hashSecret, randomSecret } from '../../shared/secrets.ts'
+import type { RoutingTransaction } from '../../control/ground/routing/changes.ts'
+import { hashSecret, randomSecret } from '../../shared/secrets/secrets.ts'
 import { PASSWORD, refusal, VISIT } from '../support/accounts.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
 
@@ -86,7 +86,7 @@ describe('a drop of a paid plan has no clock', () => {
 })
 
 describe('nothing is added to an organisation that is being deleted', () => {
-  const deleteTeam = async (tx: Sql, orgId: string): Promise<void> => {
+  const deleteTeam = async (tx: RoutingTransaction, orgId: string): Promise<void> => {
     await tx`select id from organisations where id = ${orgId} for no key update`
     await control.services.sites.removeAll(tx, orgId)
     await tx`update organisations set deleted_at = now() where id = ${orgId}`

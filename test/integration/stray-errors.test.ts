@@ -16,8 +16,8 @@ const CONTROL_PROGRAM = `
 import { createHttpServer } from '${CONTROL}ground/http/server/server.ts'
 import { json } from '${CONTROL}ground/http/reply.ts'
 import { surviveStrayErrors } from '${CONTROL}ground/stray-errors.ts'
-import { systemClock } from '${SHARED}clock.ts'
-import { createLog } from '${SHARED}log.ts'
+import { systemClock } from '${SHARED}running/clock.ts'
+import { createLog } from '${SHARED}running/log.ts'
 const log = createLog('test', 'info')
 surviveStrayErrors(log)
 const route = (path, stray) => ({ method: 'GET', path, handle: () => { stray(); return json(200, {}) } })
@@ -34,8 +34,8 @@ process.on('disconnect', () => process.exit(0))
 /** The same as visits of the edge, which knows one only as part of the work that it began. */
 const EDGE_PROGRAM = `
 import http from 'node:http'
-import { asPartOf, surviveStrayErrors } from '${EDGE}stray-errors.ts'
-import { createLog } from '${SHARED}log.ts'
+import { asPartOf, surviveStrayErrors } from '${EDGE}processes/stray-errors.ts'
+import { createLog } from '${SHARED}running/log.ts'
 surviveStrayErrors(createLog('test', 'info'))
 const strays = {
   '/rejects/st_1': () => void Promise.reject(new Error('rejected behind the answer')),
@@ -59,7 +59,9 @@ test.each([
   await writeFile(file, program)
   const child = fork(file, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
   const said = text(child.stdout!)
-  const [port] = (await once(child, 'message')) as [number]
+  const ended = once(child, 'exit').then(([code]) => Promise.reject(new Error(`the server ended with ${code}`)))
+  const [port] = (await Promise.race([once(child, 'message'), ended])) as [number]
+  ended.catch(() => {})
   for (const path of ['/rejects/st_1?token=secret', '/throws', '/emits', '/fine'])
     expect((await fetch(`http://127.0.0.1:${port}${path}`)).status).toBe(200)
   // What goes wrong behind an answer has its time.

@@ -5,9 +5,9 @@ import os from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { askForPongs } from '../../shared/watchdog/heartbeat.ts'
+import { askForPongs } from '../../shared/running/watchdog/heartbeat.ts'
 
-const WATCHDOG = new URL('../../shared/watchdog/', import.meta.url).href
+const WATCHDOG = new URL('../../shared/running/watchdog/', import.meta.url).href
 const HANG_MS = 1500
 
 let folder: string
@@ -55,21 +55,14 @@ const HANGS = [
   },
 ]
 
-test.each(HANGS)(
-  'a process that hangs ($name) says where and ends',
-  { timeout: 30_000 },
-  async ({ name, deed, where }) => {
-    const child = spawn(process.execPath, [await program(name, deed)], { stdio: ['ignore', 'ignore', 'pipe'] })
-    const [said, [, signal]] = await Promise.all([text(child.stderr), once(child, 'exit')])
-    expect(signal).toBe('SIGKILL')
-    const entry = JSON.parse(said.split('\n').find((line) => line.startsWith('{"level":60'))!) as Record<
-      string,
-      unknown
-    >
-    expect(entry).toMatchObject({ level: 60, name: 'test', pid: child.pid, doing: 'POST /slow' })
-    expect(entry['msg']).toMatch(where)
-  },
-)
+test.each(HANGS)('a process that hangs ($name) says where and ends', async ({ name, deed, where }) => {
+  const child = spawn(process.execPath, [await program(name, deed)], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const [said, [, signal]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+  expect(signal).toBe('SIGKILL')
+  const entry = JSON.parse(said.split('\n').find((line) => line.startsWith('{"level":60'))!) as Record<string, unknown>
+  expect(entry).toMatchObject({ level: 60, name: 'test', pid: child.pid, doing: 'POST /slow' })
+  expect(entry['msg']).toMatch(where)
+})
 
 test('a process that works in short turns, and one that was stopped for a while, live on', async () => {
   const busy = `const end = Date.now() + 3000
@@ -95,7 +88,7 @@ test('a parent notices a child that was stopped, and only that one', async () =>
   )
   await Promise.all(children.map(({ process: child }) => new Promise((resolve) => child.once('message', resolve))))
   children[1]!.process.kill('SIGSTOP')
-  await expect.poll(() => silent, { timeout: 15_000 }).toEqual(['stopped'])
+  await expect.poll(() => silent).toEqual(['stopped'])
   for (const stop of stops) stop()
   for (const { process: child } of children) child.kill('SIGKILL')
 })

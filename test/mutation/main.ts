@@ -1,16 +1,16 @@
 /**
  * `npm run mutate [-- <folder or file>…]`: plants small faults into the pure decisions, one at a time, and tells which of
- * them no unit test notices. `--json <file>` writes the survivors for a program to read.
+ * them no unit test notices. Fails when a folder is below its floor. `--json <file>` writes the survivors for a program to read.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { EQUIVALENTS } from './equivalents.ts'
+import { FLOORS } from './floors.ts'
 import { read, write } from './journal.ts'
 import { report } from './report.ts'
-import { findTargets, findWitnesses, ROOT } from './targets.ts'
+import { findTargets, findWitnesses, ROOT, wholeFolders } from './targets.ts'
 
 const CONFIG = 'test/mutation/vitest.config.ts'
 
@@ -32,7 +32,8 @@ process.once('exit', () => rmSync(directory, { recursive: true }))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
 await tryEverything()
-const { text, survivors, isGood } = report(targets, read(journal), EQUIVALENTS)
+const floors = Object.fromEntries(wholeFolders(filters).map((folder) => [folder, FLOORS[folder] ?? 0]))
+const { text, survivors, isGood } = report(targets, read(journal), floors)
 console.log(`${text}\n${Math.round((Date.now() - started) / 1000)} s`)
 if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(survivors, null, 1))
 process.exitCode = isGood ? 0 : 1

@@ -15,7 +15,7 @@ export interface Mutant {
   readonly line: number
   /** The line that it is on, trimmed. */
   readonly code: string
-  /** What is replaced by what, for people and for the list of equivalents. */
+  /** What is replaced by what, as the report shows it. */
   readonly change: string
   readonly start: number
   readonly end: number

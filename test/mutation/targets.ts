@@ -17,7 +17,7 @@ const TARGETS: Readonly<Record<string, readonly string[]>> = {
   control: ['control/**/rules.ts', 'control/ground/actor.ts'],
   'control/drops/publishing': ['control/drops/publishing/**/tokens.ts'],
   certs: ['certs/policy.ts'],
-  shared: ['shared/{hosts,path-pattern,pattern-set}.ts'],
+  shared: ['shared/**/{hosts,path-pattern,pattern-set}.ts'],
 }
 
 /** What measures time, reads the sources as text or takes any bytes says nothing about one fault, and takes long. */
@@ -36,18 +36,39 @@ export interface Target {
 export function findTargets(filters: readonly string[]): Target[] {
   const targets: Target[] = []
   let first = 1
-  for (const [folder, globs] of Object.entries(TARGETS)) {
-    for (const file of globSync([...globs], { cwd: ROOT }).sort()) {
-      if (filters.length > 0 && !filters.some((filter) => file.startsWith(filter))) continue
-      const source = readFileSync(join(ROOT, file), 'utf8')
-      const mutants = findMutants(file, source)
-      const place = folder === 'control' ? dirname(file) : folder
-      targets.push({ file, folder: place, first, source, mutants })
-      first += mutants.length
-    }
+  for (const { file, folder } of findFiles().filter(isAskedFor(filters))) {
+    const source = readFileSync(join(ROOT, file), 'utf8')
+    const mutants = findMutants(file, source)
+    targets.push({ file, folder, first, source, mutants })
+    first += mutants.length
   }
   return targets
 }
+
+/** Folders of which every file is asked for: only those can be compared with their floor. */
+export function wholeFolders(filters: readonly string[]): string[] {
+  const isAsked = isAskedFor(filters)
+  const folders = Map.groupBy(findFiles(), ({ folder }) => folder)
+  return [...folders].flatMap(([folder, files]) => (files.every(isAsked) ? [folder] : []))
+}
+
+interface MutatedFile {
+  readonly file: string
+  readonly folder: string
+}
+
+function findFiles(): MutatedFile[] {
+  return Object.entries(TARGETS).flatMap(([folder, globs]) =>
+    globSync([...globs], { cwd: ROOT })
+      .sort()
+      .map((file) => ({ file, folder: folder === 'control' ? dirname(file) : folder })),
+  )
+}
+
+const isAskedFor =
+  (filters: readonly string[]) =>
+  ({ file }: MutatedFile): boolean =>
+    filters.length === 0 || filters.some((filter) => file.startsWith(filter))
 
 /**
  * The unit tests that load one of the files, directly or through others. Those that load little come first: they were

@@ -25,8 +25,8 @@
  *   - Certificates have no revisions: edges must hold what Redis holds, and Redis a certificate for every name that
  *     Postgres has one for. Which of two is newer no one can say after either was set back.
  */
-import { decodeHistory, historyOfRevision } from '../../shared/history.ts'
-import { keys } from '../../shared/keys.ts'
+import { decodeHistory, historyOfRevision } from '../../shared/contracts/history.ts'
+import { keys } from '../../shared/redis/keys.ts'
 import type { ServedRoute } from '../../edge/context.ts'
 import type { SimulatedEdge } from './edge.ts'
 import type { SimulatedPostgres } from './postgres.ts'

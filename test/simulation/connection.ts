@@ -2,7 +2,7 @@
  * A connection to the simulated Redis, as the follower and the publisher use one: commands arrive in order after a while
  * and so do replies; it can break with commands under way, go silent without breaking, and be made again.
  */
-import type { RedisConnection, RedisTransaction } from '../../shared/redis-commands.ts'
+import type { RedisConnection, RedisTransaction } from '../../shared/redis/commands.ts'
 import type { Command, Session, SimulatedRedis } from './redis.ts'
 import type { Process, World } from './world.ts'
 

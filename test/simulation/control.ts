@@ -1,8 +1,7 @@
 /** A simulated control: the real publisher and acknowledgements, on a simulated database and network. */
-import { newCall, runAs } from '../../control/ground/database/call.ts'
-import { createPublishing, type Events } from '../../control/ground/events/publish.ts'
-import { keys } from '../../shared/keys.ts'
-import { silentLog } from '../../shared/log.ts'
+import { createPropagation, type Routing } from '../../control/ground/routing/routing.ts'
+import { keys } from '../../shared/redis/keys.ts'
+import { silentLog } from '../../shared/running/log.ts'
 import { openConnection, type SimulatedConnection } from './connection.ts'
 import type { SimulatedPostgres, Unrevised } from './postgres.ts'
 import type { SimulatedRedis } from './redis.ts'
@@ -14,7 +13,7 @@ export class SimulatedControl {
   readonly name: string
   postgres: SimulatedPostgres
   #process: Process = { name: '', alive: false }
-  #events: Events | undefined
+  #routing: Routing | undefined
   #connections: SimulatedConnection[] = []
   #tokens = 0
   readonly #world: World
@@ -44,7 +43,7 @@ export class SimulatedControl {
       })
     const [redis, publisherRedis] = (this.#connections = [connect(), connect()])
     const postgres = this.postgres
-    this.#events = createPublishing({
+    this.#routing = createPropagation({
       store: postgres.storeOf(process),
       redis: redis!,
       publisherRedis: publisherRedis!,
@@ -60,7 +59,7 @@ export class SimulatedControl {
         },
       ],
     })
-    this.#events.start()
+    this.#routing.start()
   }
 
   crash(): void {
@@ -78,7 +77,7 @@ export class SimulatedControl {
 
   /** What an operator does where two databases could both be the right one. Returns whether it worked. */
   async beginHistory(): Promise<boolean> {
-    return this.#events!.republish({ newHistory: true }).then(
+    return this.#routing!.republish({ newHistory: true }).then(
       () => true,
       () => false,
     )
@@ -91,14 +90,9 @@ export class SimulatedControl {
     format: number,
     onCommit: (revision: number) => void,
   ): Promise<{ pending: boolean }> {
-    const events = this.#events!
-    const call = newCall()
-    return runAs(call, async () => {
-      call.changedHosts.add(route.host)
-      const { revision, history } = await this.postgres.commit(this.#process, operation, route, format)
-      call.histories.add(history)
-      onCommit(revision)
-      return events.propagate()
-    })
+    const routing = this.#routing!
+    const { revision, history } = await this.postgres.commit(this.#process, operation, route, format)
+    onCommit(revision)
+    return routing.propagate({ hosts: new Set([route.host]), histories: new Set([history]) })
   }
 }

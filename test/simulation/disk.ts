@@ -1,5 +1,5 @@
 /** A replica's storage in memory: readers see a transaction at once, the disk a moment later; a crash loses the rest. */
-import type { ReplicaStorage, Table } from '../../edge/store/replica-storage.ts'
+import type { ReplicaStorage, Table } from '../../edge/store/replica/replica-storage.ts'
 import type { World } from './world.ts'
 
 const SYNC_MS = 60

@@ -1,8 +1,8 @@
 /** An edge that has read a part of a history, which Redis and Postgres then both lose. */
 import { expect, test } from 'vitest'
-import { historyOfRevision, type History } from '../../shared/history.ts'
-import { keys } from '../../shared/keys.ts'
-import { encodeStreamMessage } from '../../shared/stream.ts'
+import { historyOfRevision, type History } from '../../shared/contracts/history.ts'
+import { keys } from '../../shared/redis/keys.ts'
+import { encodeStreamMessage } from '../../shared/redis/stream.ts'
 import { HOSTS, loneEdge, recordOf } from './lone-edge.ts'
 
 const first: History = { ordinal: 1, id: 'first' }

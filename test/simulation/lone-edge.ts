@@ -1,7 +1,7 @@
 /** One edge at a simulated Redis, without a control: a test writes what control would. */
-import { encodeEpoch, revisionFloor, type History } from '../../shared/history.ts'
-import { keys } from '../../shared/keys.ts'
-import { encodeRouteRecord, type RouteRecord } from '../../shared/route-record.ts'
+import { encodeEpoch, revisionFloor, type History } from '../../shared/contracts/history.ts'
+import { keys } from '../../shared/redis/keys.ts'
+import { encodeRouteRecord, type RouteRecord } from '../../shared/contracts/route-record.ts'
 import { SimulatedEdge } from './edge.ts'
 import { SimulatedRedis, type Command } from './redis.ts'
 import { World } from './world.ts'

@@ -11,58 +11,63 @@ interface Mistake {
   readonly edits: readonly { readonly from: string; readonly to: string }[]
 }
 
-const publisher = 'control/ground/events/publisher.ts'
-const publish = 'control/ground/events/publish.ts'
-const rules = 'control/ground/events/history-rules.ts'
-const acknowledgements = 'control/ground/events/acknowledgements.ts'
-const follower = 'edge/store/follower.ts'
-const replica = 'edge/store/replica.ts'
+const routePublisher = 'control/ground/routing/route-publisher.ts'
+const routing = 'control/ground/routing/routing.ts'
+const rules = 'control/ground/routing/history-rules.ts'
+const acknowledgements = 'control/ground/routing/acknowledgements.ts'
+const follower = 'edge/store/follow/follower.ts'
+const replica = 'edge/store/replica/replica.ts'
 
 export const mistakes: readonly Mistake[] = [
   // The publisher.
-  mistake('the snapshot is not written', publisher, "if (kind === 'route') multi.hset(keys.routes, name, value)", ''),
+  mistake(
+    'the snapshot is not written',
+    routePublisher,
+    "if (kind === 'route') multi.hset(keys.routes, name, value)",
+    '',
+  ),
   mistake(
     'a command that Redis refused counts as done',
-    publisher,
+    routePublisher,
     'if (!results || failed) throw',
     'if (!results || results.at(-1)![0]) throw',
   ),
-  mistake('a promoted replica of Redis goes unnoticed', publisher, ' && knownLife === life', ''),
-  mistake('no epoch is set', publisher, '      [keys.epoch, epoch],\n', ''),
+  mistake('a promoted replica of Redis goes unnoticed', routePublisher, ' && knownLife === life', ''),
+  mistake('no epoch is set', routePublisher, '    [keys.epoch, epoch],\n', ''),
   mistake(
     'every snapshot has the same epoch',
-    publisher,
+    routePublisher,
     'encodeEpoch(history, newToken())',
     "encodeEpoch(history, 'x')",
   ),
   mistake(
     'a snapshot counts as complete before its epoch is set',
-    publisher,
-    '      [keys.epoch, epoch],\n      [keys.redisLife, life],\n',
-    '      [keys.redisLife, life],\n      [keys.epoch, epoch],\n',
+    routePublisher,
+    '    [keys.epoch, epoch],\n    [keys.redisLife, life],\n',
+    '    [keys.redisLife, life],\n    [keys.epoch, epoch],\n',
   ),
   mistake(
     'a history that took Redis counts as its snapshot',
-    publisher,
+    routePublisher,
     'ofSnapshot !== undefined && encodeHistory(ofSnapshot) === encoded &&',
     'ofSnapshot !== undefined &&',
   ),
   mistake(
     'a new history is published before it is committed',
-    publisher,
+    routePublisher,
     'if (!own.ofThisLife) return history\n',
     'return history\n',
   ),
-  mistake('the newest revision is not noted', publisher, 'if (last && last.revision >', 'if (!last && 0 >'),
+  mistake('the newest revision is not noted', routePublisher, 'if (last && last.revision >', 'if (!last && 0 >'),
   mistake(
     'a database that may not publish does',
-    publisher,
+    routePublisher,
     'throw new NotTheWriter(',
     'return own\n        throw new NotTheWriter(',
   ),
   mistake(
     'rows are deleted that were not published',
-    publisher,
+    routePublisher,
     'publication.deleteOutbox(rows.map(({ id }) => id))',
     'publication.deleteOutbox(rows.map(({ id }) => id + 1))',
   ),
@@ -103,40 +108,45 @@ export const mistakes: readonly Mistake[] = [
   ),
   mistake(
     'the position beside an old state is believed',
-    'shared/live-edges.ts',
+    'shared/contracts/live-edges.ts',
     'position: state.position, state }',
     'state }',
   ),
-  mistake('what was lost is acknowledged', publish, '|| isLost(call, flushed.history)', ''),
+  mistake('what was lost is acknowledged', routing, '|| isLost(changes, flushed.history)', ''),
   mistake(
     'a run that is under way counts for later calls',
-    publish,
+    routing,
     'if (!current) return begin()',
     'return (current as Promise<Result> | undefined) ?? begin()',
   ),
-  mistake('no one decides about unknown hosts', publish, '        await settleUnknown()\n', ''),
-  mistake('entries of the same millisecond are the same', 'shared/stream.ts', '|| Number(aSeq) - Number(bSeq)', ''),
+  mistake('no one decides about unknown hosts', routing, '        await decideUnknown()\n', ''),
+  mistake(
+    'entries of the same millisecond are the same',
+    'shared/redis/stream.ts',
+    '|| Number(aSeq) - Number(bSeq)',
+    '',
+  ),
   // The follower.
   mistake(
     'it acknowledges before the workers confirm',
     follower,
-    'if (changes.length > 0) await announce',
-    'if (changes.length > 0) void announce',
+    'if (changes.length > 0) await this.#dependencies.announce',
+    'if (changes.length > 0) void this.#dependencies.announce',
   ),
   mistake(
     'it acknowledges before it applies',
     follower,
-    '    const { changes } = await replica.apply(entries, { position }, refused)',
-    '    served = { ...served, position }\n    await acknowledge()\n    const { changes } = await replica.apply(entries, { position }, refused)',
+    '    const { changes } = await this.#replica.apply(entries, { position }, refused)',
+    '    this.#served = { ...this.#served, position }\n    await this.#acknowledge()\n    const { changes } = await this.#replica.apply(entries, { position }, refused)',
   ),
   mistake(
     'it is level before it has read the log',
     follower,
-    'hasSnapshot() && compareStreamIds(position, level) >= 0',
-    'hasSnapshot()',
+    'hasSnapshot(replica) && compareStreamIds(position, level) >= 0',
+    'hasSnapshot(replica)',
   ),
-  mistake('it is level before there is a snapshot', follower, 'hasSnapshot() && ', ''),
-  mistake('workers are not told of a snapshot', follower, '.finally(() => announce(undefined))', ''),
+  mistake('it is level before there is a snapshot', follower, 'hasSnapshot(replica) && ', ''),
+  mistake('workers are not told of a snapshot', follower, '.finally(() => this.#dependencies.announce(undefined))', ''),
   mistake(
     'a log that was trimmed before it came goes unnoticed',
     follower,
@@ -146,7 +156,7 @@ export const mistakes: readonly Mistake[] = [
   mistake(
     'a log that is trimmed while it follows goes unnoticed',
     follower,
-    '&& (await isTrimmedPast(position))',
+    '&& (await isTrimmedPast(this.#commands, position))',
     '&& false',
   ),
   mistake('a snapshot of an older history is taken', follower, "['older', 'rival'].includes(", "['none'].includes("),
@@ -162,14 +172,19 @@ export const mistakes: readonly Mistake[] = [
     '|| lifeOfSnapshot === life ? epoch : null',
     '|| life ? epoch : null',
   ),
-  mistake('a new epoch goes unnoticed', follower, '    reconcileNeeded = true\n    blocking?.disconnect()', ''),
+  mistake(
+    'a new epoch goes unnoticed',
+    follower,
+    '    this.#mustReconcile = true\n    this.#blocking?.disconnect()',
+    '',
+  ),
   mistake(
     'an edge that stands aside does not notice that its connection is lost',
     follower,
-    "!== 'ready') return !reconciled",
+    "!== 'ready') return !this.#isReconciled",
     "!== 'ready') return true",
   ),
-  mistake('unknown hosts are not told', follower, 'await reportUnknown(named)', ''),
+  mistake('unknown hosts are not told', follower, 'await reportUnknown(commands, replica, log, named)', ''),
   mistake('what a snapshot could not tell is forgotten', follower, 'START_OF_LOG }, refused)', 'START_OF_LOG }, [])'),
   // The replica and the workers.
   mistake('an older revision wins', replica, '|| revision < wanted)', ')'),
@@ -206,10 +221,10 @@ export const mistakes: readonly Mistake[] = [
     'return `${kind} ${name}`',
     'return kind === kind ? name : name',
   ),
-  mistake('refusals are not kept', replica, '        noteRefusals(served, news)\n', ''),
+  mistake('refusals are not kept', replica, '        noteRefusals(storage, served, news)\n', ''),
   mistake(
     'what cannot be read is skipped and acknowledged',
-    'edge/store/read-entries.ts',
+    'edge/store/follow/read-entries.ts',
     'refused.set(refusalKey(refusal), refusal)',
     '',
   ),
@@ -223,7 +238,7 @@ export const mistakes: readonly Mistake[] = [
   mistake(
     'a worker that died is waited for',
     'edge/store/questions.ts',
-    'for (const settle of open.values()) settle(undefined)',
+    'for (const resolve of open.values()) resolve(undefined)',
     '',
   ),
 ]

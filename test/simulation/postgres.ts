@@ -1,10 +1,10 @@
 /**
- * The part of Postgres that publishing needs (control/ground/events/publication.ts), as a database that can be restored from a
+ * The part of Postgres that publishing needs (control/ground/routing/publication.ts), as a database that can be restored from a
  * backup, failed over to a replica that lagged, or set back without a trace. The services' own transactions commit here.
  */
-import { revisionFloor } from '../../shared/history.ts'
-import { encodeRouteRecord, type RouteRecord } from '../../shared/route-record.ts'
-import type { OutboxRow, Publication, PublicationStore } from '../../control/ground/events/publication.ts'
+import { revisionFloor } from '../../shared/contracts/history.ts'
+import { encodeRouteRecord, type RouteRecord } from '../../shared/contracts/route-record.ts'
+import type { OutboxRow, Publication, PublicationStore } from '../../control/ground/routing/publication.ts'
 import type { Process, World } from './world.ts'
 
 export interface Row {

@@ -1,9 +1,9 @@
 /**
- * A Redis for the simulation: the commands of `shared/redis-commands.ts`, replication that lags behind what was confirmed,
+ * A Redis for the simulation: the commands of `shared/redis/commands.ts`, replication that lags behind what was confirmed,
  * a log that is trimmed after a few entries, and everything that can happen to a server.
  */
-import { compareStreamIds, START_OF_LOG } from '../../shared/stream.ts'
-import type { StreamEntry } from '../../shared/redis-commands.ts'
+import { compareStreamIds, START_OF_LOG } from '../../shared/redis/stream.ts'
+import type { StreamEntry } from '../../shared/redis/commands.ts'
 import type { World } from './world.ts'
 
 export type Command = readonly [name: string, ...args: (string | number)[]]

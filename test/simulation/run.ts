@@ -1,6 +1,6 @@
 /** One run: a fleet, a scenario, a checker. */
-import { encodeStreamMessage } from '../../shared/stream.ts'
-import { keys } from '../../shared/keys.ts'
+import { encodeStreamMessage } from '../../shared/redis/stream.ts'
+import { keys } from '../../shared/redis/keys.ts'
 import { Checker, type Violation } from './checker.ts'
 import { openConnection } from './connection.ts'
 import { SimulatedControl } from './control.ts'

@@ -1,5 +1,5 @@
 /** What happens in a run: changes that owners make, and what goes wrong, each with its moment. All of it from the seed. */
-import { createRandom } from './random.ts'
+import { createRandom } from '../support/random.ts'
 
 export type Action =
   | { readonly kind: 'change'; readonly what: Change; readonly host: number; readonly control: number }

@@ -8,14 +8,6 @@ export interface Failed {
   readonly after: number
 }
 
-const DAY_MS = 86_400_000
-const SEEDS_PER_DAY = 1_000_000
-
-/** Other runs every day, and the same all day long. */
-export function baseSeedOfToday(): number {
-  return (Math.floor(Date.now() / DAY_MS) * SEEDS_PER_DAY) >>> 0
-}
-
 /** The first seed that breaks a promise. */
 export async function runSeeds(
   from: number,

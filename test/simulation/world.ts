@@ -2,8 +2,8 @@
  * Virtual time. Whatever happens is an event with a moment; between two events all promises settle. Nothing in a run
  * reads the machine's clock or its random numbers, so a run is a function of its seed.
  */
-import type { Timers } from '../../shared/timers.ts'
-import { createRandom, type Random } from './random.ts'
+import type { Timers } from '../../shared/running/timers.ts'
+import { createRandom, type Random } from '../support/random.ts'
 
 interface Event {
   readonly at: number

@@ -1,7 +1,11 @@
-/** Two engines in a page that is open: what axe-core calls serious or critical and IBM's a violation, as sentences. */
+/**
+ * What is wrong with a page that is open, as sentences: what axe-core calls serious or critical and, in the deep run, what
+ * IBM's engine calls a violation.
+ */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Page } from 'playwright-core'
+import { IS_DEEP } from './depth.ts'
 
 interface AceFinding {
   readonly ruleId: string
@@ -48,13 +52,17 @@ const WRONG = [
  * What is folded is looked at as well. `contrast` checks only what the colour scheme changes, with axe alone: the
  * second engine would take as long as for all of its rules, and sees the other scheme at the other width.
  */
-export async function seriousViolations(page: Page, scope: Scope = 'all'): Promise<string[]> {
+export async function seriousViolations(
+  page: Page,
+  scope: Scope = 'all',
+  engines: 'first' | 'both' = IS_DEEP ? 'both' : 'first',
+): Promise<string[]> {
   await page.evaluate(`for (const each of document.querySelectorAll('details:not([open])')) {
     each.open = true
     each.dataset.unfolded = ''
   }`)
   const found = await axeViolations(page, scope)
-  if (scope === 'all') found.push(...(await aceViolations(page)))
+  if (scope === 'all' && engines === 'both') found.push(...(await aceViolations(page)))
   await page.evaluate(`for (const each of document.querySelectorAll('details[data-unfolded]')) {
     each.open = false
     delete each.dataset.unfolded

@@ -8,8 +8,8 @@ import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { openLocalCa } from '../../certs/local-ca.ts'
-import { systemClock } from '../../shared/clock.ts'
+import { openLocalCa } from '../../certs/local/local-ca.ts'
+import { systemClock } from '../../shared/running/clock.ts'
 import type { Pebble } from './pebble.ts'
 
 export interface AcmeFront {

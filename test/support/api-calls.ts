@@ -1,6 +1,6 @@
 /** The calls of the API model: how they are made up, and how each is sent. */
 import fc from 'fast-check'
-import { plans } from '../../shared/plans.ts'
+import { plans } from '../../control/ground/terms/plans.ts'
 import { bundleFiles, MARKDOWN, singleFile, uploadFiles } from './api-content.ts'
 import type { Caller } from './api-model/access.ts'
 import type { Call, FileKind } from './api-model/calls.ts'

@@ -1,4 +1,5 @@
 /** Billing on a real Postgres with the real Stripe client against the stand-in, and a clock that the test moves. */
+import { NO_CHANGES } from '../../control/ground/routing/changes.ts'
 import type { Actor } from '../../control/ground/actor.ts'
 import { CURRENCIES } from '../../control/people/organisations/countries.ts'
 import { createBilling } from '../../control/plans/billing/billing.ts'
@@ -8,8 +9,8 @@ import { createStripe } from '../../control/plans/billing/stripe.ts'
 import { createLifecycle } from '../../control/plans/lifecycle/lifecycle.ts'
 import { createRefreshRoutes } from '../../control/drops/sites/routing.ts'
 import { createSites } from '../../control/drops/sites/sites.ts'
-import { DAY_MS } from '../../shared/clock.ts'
-import { silentLog } from '../../shared/log.ts'
+import { DAY_MS } from '../../shared/running/clock.ts'
+import { silentLog } from '../../shared/running/log.ts'
 import { BASE_URL, createAccountsFixture } from './accounts.ts'
 import type { LedgerEvent, Thing } from './stripe-ledger.ts'
 import { startStripeStandIn, type SignedEvent } from './stripe-stand-in.ts'
@@ -37,24 +38,24 @@ export async function createBillingFixture({ configured = true } = {}) {
   await setUpStripe(client, { currencies: CURRENCIES, webhookUrl: `${BASE_URL}/stripe/webhook` })
   let propagations = 0
   let organisations = 0
-  const events = { propagate: async () => ({ pending: ++propagations < 0 }) }
+  const routing = { propagate: async () => ({ pending: ++propagations < 0 }) }
   const refreshRoutes = createRefreshRoutes({
     sitesDomain: config.sitesDomain,
     lifetimes: config,
     now: clock.now,
     domainRoutes: async () => [],
   })
-  const sites = createSites({ sql, clock, events, refreshRoutes, audit: async () => {}, config })
+  const sites = createSites({ sql, clock, routing, refreshRoutes, config })
   const domains = { stop: async () => [], resume: async () => {} }
   const lifecycle = createLifecycle({
     sql,
     clock,
-    events,
+    routing,
     refreshRoutes,
     sites,
     enqueueMail,
     domains,
-    closeUnverified: async () => 0,
+    closeUnverified: async () => ({ value: 0, changes: NO_CHANGES }),
     config,
   })
   const billing = createBilling({
@@ -65,7 +66,7 @@ export async function createBillingFixture({ configured = true } = {}) {
     stripe: configured ? client : undefined,
     webhookSecrets: configured ? ['whsec_of_tomorrow', stripe.env['STRIPE_WEBHOOK_SECRET']!] : [],
     lifecycle,
-    events,
+    routing,
     enqueueMail,
   })
 

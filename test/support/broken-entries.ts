@@ -2,12 +2,12 @@
  * News for edges, valid and broken: records, manifests, certificates, stream entries and blobs, made from good ones by
  * mutation. The same seed makes the same news.
  */
-import { openLocalCa } from '../../certs/local-ca.ts'
-import { sealBundle } from '../../shared/certificate-bundle.ts'
-import { systemClock } from '../../shared/clock.ts'
-import { encodeStreamMessage } from '../../shared/stream.ts'
-import { createSecrets } from '../../shared/secrets.ts'
-import { createRandom, type Random } from '../simulation/random.ts'
+import { openLocalCa } from '../../certs/local/local-ca.ts'
+import { sealBundle } from '../../shared/certificates/bundle.ts'
+import { systemClock } from '../../shared/running/clock.ts'
+import { encodeStreamMessage } from '../../shared/redis/stream.ts'
+import { createSecrets } from '../../shared/secrets/secrets.ts'
+import { createRandom, type Random } from './random.ts'
 
 export interface News {
   /** Fields of the stream entry. */

@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { chromium, type Browser } from 'playwright-core'
+import { chromium, type Browser, type BrowserContextOptions } from 'playwright-core'
 
 const ARGS = [
   '--no-sandbox',
@@ -18,15 +18,43 @@ const ARGS = [
 
 interface BrowserOptions {
   /** Where it looks for authorities that its user trusts. */
-  readonly home?: string
+  readonly home?: string | undefined
   /** A name that leads to this machine, as its DNS would say. */
-  readonly localHost?: string
+  readonly localHost?: string | undefined
 }
 
+/** One browser for all files of a test process, which outlives the module; each file has its own contexts. */
+const kept = globalThis as { dropwayTestBrowser?: Promise<Browser> }
+
 export async function launchBrowser({ home, localHost }: BrowserOptions = {}): Promise<Browser> {
+  if (home !== undefined || localHost !== undefined) return launch({ home, localHost })
+  kept.dropwayTestBrowser ??= launch({})
+  return lent(await kept.dropwayTestBrowser)
+}
+
+function launch({ home, localHost }: BrowserOptions): Promise<Browser> {
   const env = { ...process.env, ...(home === undefined ? {} : { HOME: home }) }
   const rules = localHost === undefined ? [] : [`--host-resolver-rules=MAP ${localHost} 127.0.0.1`]
   return chromium.launch({ executablePath: '/usr/bin/chromium-headless-shell', args: [...ARGS, ...rules], env })
+}
+
+/** The same browser for one file: `close()` closes what that file opened. */
+function lent(browser: Browser): Browser {
+  const opened = new Set<{ close(): Promise<void> }>()
+  const keep = async <One extends { close(): Promise<void> }>(opening: Promise<One>): Promise<One> => {
+    const one = await opening
+    opened.add(one)
+    return one
+  }
+  return new Proxy(browser, {
+    get(target, name) {
+      if (name === 'newContext') return (options?: BrowserContextOptions) => keep(target.newContext(options))
+      if (name === 'newPage') return (options?: BrowserContextOptions) => keep(target.newPage(options))
+      if (name === 'close') return () => Promise.all([...opened].map((one) => one.close()))
+      const value: unknown = Reflect.get(target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
 }
 
 /** Imports an authority as a person would: browsers with this home trust it from then on. */

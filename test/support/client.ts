@@ -36,7 +36,7 @@ export function refusal(answer: Answer): string {
   return `${answer.status} ${answer.json().error}`
 }
 
-const DEFAULT_TIMEOUT_MS = 30_000
+const DEFAULT_TIMEOUT_MS = 90_000
 
 export async function request(options: RequestOptions): Promise<Answer> {
   const { headers, body } = await encodeBody(options)

@@ -6,14 +6,15 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Actor } from '../../control/ground/actor.ts'
 import { readControlConfig } from '../../control/ground/config.ts'
-import { transaction, type Sql } from '../../control/ground/database/sql.ts'
+import type { Sql } from '../../control/ground/database/sql.ts'
+import { changeRoutes, type RoutingTransaction } from '../../control/ground/routing/changes.ts'
 import { createServices } from '../../control/composition/services.ts'
 import type { QuickPublished } from '../../control/drops/sites/versions/quick-publish.ts'
-import { systemClock, type Clock } from '../../shared/clock.ts'
-import { silentLog } from '../../shared/log.ts'
-import type { PlanName } from '../../shared/plans.ts'
-import type { SiteRoute } from '../../shared/route-record.ts'
-import { hashSecret, randomSecret } from '../../shared/secrets.ts'
+import { systemClock, type Clock } from '../../shared/running/clock.ts'
+import { silentLog } from '../../shared/running/log.ts'
+import type { PlanName } from '../../control/ground/terms/plans.ts'
+import type { SiteRoute } from '../../shared/contracts/route-record.ts'
+import { hashSecret, randomSecret } from '../../shared/secrets/secrets.ts'
 import { PASSWORD } from './accounts.ts'
 import { startEdgeStandIn } from './edge-stand-in.ts'
 import { createTestDatabase } from './postgres.ts'
@@ -40,7 +41,7 @@ export async function composeServices(env: Record<string, string> = {}, clock: C
   let people = 0
 
   async function changePlan(orgId: string, plan: PlanName): Promise<void> {
-    await transaction(sql, (tx) => services.lifecycle.changePlan(tx, orgId, plan))
+    await changeRoutes(sql, (tx) => services.lifecycle.changePlan(tx, orgId, plan))
   }
 
   /** A new account, acting for its personal organisation. */
@@ -107,9 +108,12 @@ export async function composeServices(env: Record<string, string> = {}, clock: C
     },
 
     /** Holds `first` open, uncommitted, until `second` waits for it or needs nothing that it holds. */
-    async overlap<Result>(first: (tx: Sql) => Promise<unknown>, second: () => Promise<Result>): Promise<Result> {
+    async overlap<Result>(
+      first: (tx: RoutingTransaction) => Promise<unknown>,
+      second: () => Promise<Result>,
+    ): Promise<Result> {
       let rival: Promise<Result> | undefined
-      await transaction(sql, async (tx) => {
+      await changeRoutes(sql, async (tx) => {
         await first(tx)
         let isSettled = false
         const settle = (): void => void (isSettled = true)

@@ -4,7 +4,7 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import tls from 'node:tls'
-import { keys } from '../../shared/keys.ts'
+import { keys } from '../../shared/redis/keys.ts'
 import type { EdgeFixture, EdgeProcess } from './edge-fixture.ts'
 import type { Pebble } from './pebble.ts'
 

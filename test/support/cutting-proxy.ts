@@ -2,6 +2,8 @@
 import { once } from 'node:events'
 import net from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { SEED } from './depth.ts'
+import { createRandom } from './random.ts'
 
 export interface CuttingProxy {
   readonly port: number
@@ -104,10 +106,11 @@ const DEAD_AFTER = 5
 /** Chunks stay in order; each waits for as many retransmissions as it loses. */
 function relayLossy(from: net.Socket, to: net.Socket, share: number): void {
   let previous = Promise.resolve(true)
+  const random = createRandom(SEED)
   from.on('data', (chunk) => {
     previous = previous.then(async (alive) => {
       if (!alive) return false
-      for (let losses = 0; Math.random() < share; losses++) {
+      for (let losses = 0; random.chance(share); losses++) {
         if (losses === DEAD_AFTER) return false
         await sleep(FIRST_RETRANSMISSION_MS * 2 ** losses)
       }

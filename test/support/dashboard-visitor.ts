@@ -1,9 +1,10 @@
 /** A person at the dashboard: a browser context of its own against the real stack, and what people do there. */
-import { randomBytes, randomInt } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { nextAddress } from './addresses.ts'
 import { FormBrowser } from './form-browser.ts'
 import type { Stack } from './stack.ts'
 
@@ -35,10 +36,10 @@ export async function openVisitor(browser: Browser, stack: Stack, options: Visit
     javaScriptEnabled: javaScript,
     ignoreHTTPSErrors: true,
     baseURL: stack.baseUrl,
-    extraHTTPHeaders: { 'x-forwarded-for': `198.51.${randomInt(1, 255)}.${randomInt(1, 255)}` },
+    extraHTTPHeaders: { 'x-forwarded-for': nextAddress() },
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(30_000)
+  page.setDefaultTimeout(90_000)
   const problems: string[] = []
   page.on('pageerror', (error) => problems.push(error.message))
   page.on('console', (message) => {
@@ -83,7 +84,7 @@ export async function signIn({ page }: Pick<Visitor, 'page'>, email: string, pas
  * visitor has not been anywhere yet.
  */
 export async function beSignedIn({ context }: Pick<Visitor, 'context'>, stack: Stack, email: string): Promise<void> {
-  const forms = new FormBrowser(stack, `198.51.${randomInt(1, 255)}.${randomInt(1, 255)}`)
+  const forms = new FormBrowser(stack, nextAddress())
   const answer = await forms.send('/signin', { email, password: PASSWORD })
   if (answer.status !== 303) throw new Error(`signing in answered ${answer.status}`)
   await context.addCookies(

@@ -5,8 +5,8 @@
 import http from 'node:http'
 import { once } from 'node:events'
 import { Redis } from 'ioredis'
-import { keys } from '../../shared/keys.ts'
-import { decodeStreamMessage, type StreamMessage } from '../../shared/stream.ts'
+import { keys } from '../../shared/redis/keys.ts'
+import { decodeStreamMessage, type StreamMessage } from '../../shared/redis/stream.ts'
 
 export interface EdgeStandIn {
   readonly id: string

@@ -53,13 +53,6 @@ export async function growthProblem(
   return told(sizes, best)
 }
 
-/** `FULL_SIZE=1` goes up to the largest input that is read at all and takes minutes; the way there is the same. */
-export const IS_FULL_SIZE = process.env['FULL_SIZE'] !== undefined
-
-export function upTo(largest: number): number {
-  return IS_FULL_SIZE ? largest : Math.ceil(largest / 16)
-}
-
 /** For work on an input that is made beforehand. */
 export function on<Input>(make: (n: number) => Input, run: (input: Input) => unknown): (n: number) => () => unknown {
   return (n) => {

@@ -3,8 +3,8 @@ import { onTestFinished } from 'vitest'
 import { json } from '../../control/ground/http/reply.ts'
 import type { Route } from '../../control/ground/http/route.ts'
 import { createHttpServer, type HttpServer, type HttpServerOptions } from '../../control/ground/http/server/server.ts'
-import { systemClock } from '../../shared/clock.ts'
-import { silentLog } from '../../shared/log.ts'
+import { systemClock } from '../../shared/running/clock.ts'
+import { silentLog } from '../../shared/running/log.ts'
 
 /** Lives as long as the test that calls it. */
 export async function startServer(

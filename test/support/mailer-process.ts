@@ -2,9 +2,9 @@
 import { openDatabase } from '../../control/ground/database/sql.ts'
 import { createMailer } from '../../control/ground/mail/mailer.ts'
 import { createSmtpSink } from '../../control/ground/mail/sinks.ts'
-import { systemClock } from '../../shared/clock.ts'
-import { silentLog } from '../../shared/log.ts'
-import { createSecrets } from '../../shared/secrets.ts'
+import { systemClock } from '../../shared/running/clock.ts'
+import { silentLog } from '../../shared/running/log.ts'
+import { createSecrets } from '../../shared/secrets/secrets.ts'
 
 const [databaseUrl, smtpUrl, secretKey] = process.argv.slice(2)
 createMailer({

@@ -1,7 +1,7 @@
 /** Small manifests for the tests of the edge's decisions. */
 import { createHash } from 'node:crypto'
-import type { Manifest, ManifestFile } from '../../shared/manifest.ts'
-import type { SiteRoute } from '../../shared/route-record.ts'
+import type { Manifest, ManifestFile } from '../../shared/contracts/manifest.ts'
+import type { SiteRoute } from '../../shared/contracts/route-record.ts'
 
 export function fileOf(path: string, extra: Partial<ManifestFile> = {}): ManifestFile {
   const type = path.endsWith('.html') ? 'text/html; charset=utf-8' : 'application/octet-stream'

@@ -1,5 +1,6 @@
 /** An OAuth client and the person who decides about it, by plain requests against the real stack. */
-import { createHash, randomBytes, randomInt } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { nextAddress } from './addresses.ts'
 import type { Answer } from './client.ts'
 import { FormBrowser, formFields } from './form-browser.ts'
 import type { Account, Stack } from './stack.ts'
@@ -21,11 +22,10 @@ export interface Person {
 }
 
 /** Each test comes from addresses of its own, so that limits per address do not meet. */
-export const anyAddress = (): string => `198.18.${randomInt(256)}.${randomInt(1, 255)}`
 
 export async function signedInPerson(stack: Stack, plan: 'free' | 'plus' = 'plus'): Promise<Person> {
   const account = await stack.createAccount(plan, { password: PASSWORD })
-  const browser = new FormBrowser(stack, anyAddress())
+  const browser = new FormBrowser(stack, nextAddress())
   const answer = await browser.send('/signin', { email: account.email, password: PASSWORD })
   if (answer.status !== 303) throw new Error(`signing in failed: ${answer.status}`)
   return { account, browser }
@@ -33,7 +33,7 @@ export async function signedInPerson(stack: Stack, plan: 'free' | 'plus' = 'plus
 
 export async function registerClient(stack: Stack, metadata: Record<string, unknown> = {}): Promise<Answer> {
   const json = { client_name: 'Test client', redirect_uris: [REDIRECT], ...metadata }
-  return stack.fetch('/oauth/register', { json, from: anyAddress() })
+  return stack.fetch('/oauth/register', { json, from: nextAddress() })
 }
 
 /** A registered client and the parameters of a right authorization request; each can be replaced or left out. */

@@ -1,13 +1,12 @@
-/** The process of `operator.ts`: one command at a time, each as a call of its own, over services that stay open. */
+/** The process of `operator.ts`: one command at a time, over services that stay open. */
 import http from 'node:http'
 import { Readable } from 'node:stream'
 import { json } from 'node:stream/consumers'
 import { createServices } from '../../control/composition/services.ts'
 import { readControlConfig } from '../../control/ground/config.ts'
-import { newCall, runAs } from '../../control/ground/database/call.ts'
 import { commands } from '../../control/operations/admin/commands.ts'
-import { systemClock } from '../../shared/clock.ts'
-import { silentLog } from '../../shared/log.ts'
+import { systemClock } from '../../shared/running/clock.ts'
+import { silentLog } from '../../shared/running/log.ts'
 import type { CommandResult, OperatorCall } from './operator.ts'
 
 const [address] = process.argv.slice(2)
@@ -17,7 +16,7 @@ async function run({ args: [name = '', ...rest], input }: OperatorCall): Promise
   // Commands read a password from there.
   Object.defineProperty(process, 'stdin', { value: Readable.from([Buffer.from(input)]), configurable: true })
   try {
-    const result = await runAs(newCall(), () => commands.get(name)!.run(services, rest))
+    const result = await commands.get(name)!.run(services, rest)
     return { code: 0, stdout: `${JSON.stringify(result)}\n`, stderr: '' }
   } catch (error) {
     return { code: 1, stdout: '', stderr: `${(error as Error).message}\n` }

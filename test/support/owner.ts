@@ -3,6 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { seedDrops } from './faults.ts'
 import type { Fleet } from './fleet.ts'
 import type { Account, Published } from './stack.ts'
+import { SEED } from './depth.ts'
+import { createRandom } from './random.ts'
 
 export interface Owner {
   textAt(slug: string): Promise<string>
@@ -16,6 +18,7 @@ export interface Owner {
 }
 
 export function createOwner(fleet: Fleet, account: Account): Owner {
+  const random = createRandom(SEED)
   const textAt = async (slug: string) => (await fleet.visit(slug)).text()
   const statusAt = async (slug: string) => (await fleet.visit(slug)).status
   const statusesAt = (slug: string) => Promise.all(Array.from({ length: 8 }, () => statusAt(slug)))
@@ -50,14 +53,14 @@ export function createOwner(fleet: Fleet, account: Account): Owner {
   }
 
   async function operate(site: Published, marker: string): Promise<string | undefined> {
-    if (Math.random() < 0.7) {
+    if (random.chance(0.7)) {
       const { status, pending } = await upload(site, `operation ${marker}.`)
       if (status !== 201) return `upload ${marker}: ${status}`
       if (pending) return undefined
       const seen = await Promise.all([textAt(site.slug), textAt(site.slug)])
       return seen.every((text) => text.includes(`operation ${marker}.`)) ? undefined : `${marker} is not served`
     }
-    const password = Math.random() < 0.5 ? null : `secret ${marker}`
+    const password = random.chance(0.5) ? null : `secret ${marker}`
     const answer = await fleet.fetch(`/api/v1/sites/${site.id}`, {
       method: 'PATCH',
       token: account.token,

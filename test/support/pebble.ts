@@ -8,7 +8,7 @@ import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openLocalCa } from '../../certs/local-ca.ts'
+import { openLocalCa } from '../../certs/local/local-ca.ts'
 import { freePorts } from './stack.ts'
 
 export interface PebbleOptions {

@@ -1,6 +1,7 @@
 /** Processes of tests and benches: which core they run on, how much CPU they took by the kernel's own count, how to freeze them. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Linux counts CPU time in hundredths of a second. */
 const TICK_MS = 10
@@ -14,6 +15,26 @@ function childrenOf(pid: number): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
   return children === '' ? [] : children.split(' ').map(Number)
 }
+
+/** Neither gone nor dead and only waiting to be asked for its exit code. */
+export function isRunning(pid: number): boolean {
+  try {
+    return !/[ZX]/.test(stateOf(pid))
+  } catch {
+    return false
+  }
+}
+
+/** Asks again and again; fails after far more time than it ever takes. */
+export async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  for (let attempt = 0; !(await holds()); attempt++) {
+    if (attempt === UNTIL_ATTEMPTS) throw new Error(`waited in vain for ${what}`)
+    await sleep(20)
+  }
+}
+
+/** A minute and a half, on a machine that has time. */
+const UNTIL_ATTEMPTS = 4500
 
 /** Stops a process, then everything below it: one that stands has no new children. Returns how to let them go on. */
 export function freeze(pid: number): () => void {

@@ -1,6 +1,7 @@
 /** Programs from Debian that tests and benches run, and which test files cannot run without them. */
 import { accessSync, constants, existsSync, globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { IS_DEEP } from './depth.ts'
 
 export interface DebianPackage {
   readonly name: string
@@ -21,10 +22,14 @@ export const PACKAGES: readonly DebianPackage[] = [
   { name: 'slowhttptest', program: 'slowhttptest' },
   { name: 'testssl.sh', program: 'testssl' },
   { name: 'unzip', program: 'unzip' },
+  { name: 'pgbouncer', program: 'pgbouncer' },
 ]
 
-/** What `npm test` runs. */
-export const TEST_FILES = ['test/{unit,integration,acceptance,browser,simulation}/**/*.test.ts']
+/** What `npm test` runs; what is judged by a clock is for `npm run test:deep`. */
+export const TEST_FILES = [
+  'test/{unit,integration,acceptance,browser,simulation}/**/*.test.ts',
+  ...(IS_DEEP ? ['test/deep/*.test.ts'] : []),
+]
 
 /** Some are in directories that an ordinary user's PATH does not name. */
 const FOLDERS = [...(process.env['PATH'] ?? '').split(path.delimiter), '/usr/sbin', '/sbin', '/usr/games']

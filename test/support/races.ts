@@ -1,7 +1,7 @@
 /** Races whose order is known: who waits for whom is read off Postgres, not left to chance. */
-import type { TransactionSql } from 'postgres'
 import { expect } from 'vitest'
 import type { Pool } from '../../control/ground/database/sql.ts'
+import { changeRoutes, type RoutingTransaction } from '../../control/ground/routing/changes.ts'
 
 /**
  * Does the first thing in a transaction; lets the others begin, one after the other, until each waits for a lock; then
@@ -9,15 +9,15 @@ import type { Pool } from '../../control/ground/database/sql.ts'
  */
 export async function duringTransaction(
   sql: Pool,
-  first: (held: TransactionSql) => Promise<unknown>,
+  first: (held: RoutingTransaction) => Promise<unknown>,
   ...others: (() => Promise<unknown>)[]
 ): Promise<unknown[]> {
   const begun: Promise<unknown>[] = []
-  await sql.begin(async (held) => {
+  await changeRoutes(sql, async (held) => {
     await first(held)
     for (const other of others) {
       begun.push(other().catch((error: unknown) => error))
-      await expect.poll(() => waiting(sql), { timeout: 5000, interval: 10 }).toBe(begun.length)
+      await expect.poll(() => waiting(sql), { interval: 10 }).toBe(begun.length)
     }
   })
   return Promise.all(begun)

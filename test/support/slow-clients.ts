@@ -78,7 +78,8 @@ const KINDS: Readonly<Record<SlowKind, Start>> = {
     socket.on('error', () => {})
     await once(socket, 'secureConnect')
     socket.write(`GET / HTTP/1.1\r\nhost: ${host}\r\n`)
-    return { socket, trickle: () => void socket.write(`x-${Math.random().toString(36).slice(2)}: y\r\n`) }
+    let sent = 0
+    return { socket, trickle: () => void socket.write(`x-${(sent += 1)}: y\r\n`) }
   },
   async 'h2 without a request'({ port, ca, host, localAddress }) {
     const { socket } = await connectRawH2({ port, ca, servername: host, localAddress })

@@ -18,6 +18,7 @@ import { askBroker, type SharedThing } from './broker.ts'
 import { request, type Answer, type RequestOptions } from './client.ts'
 import { unwatchEventLoops, watchEventLoops } from './event-loops.ts'
 import { askOperator, startOperator, type CommandResult } from './operator.ts'
+import { createTestDatabase } from './postgres.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** Ten times what a start takes on a calm machine. Counted in ticks: while this process is stopped, the stack may be too. */
@@ -105,6 +106,8 @@ export interface StackOptions {
   readonly npm?: boolean
   /** Run it as this system user; only root can. */
   readonly user?: SystemUser
+  /** A database on the run's Postgres instead of a Postgres of its own: for tests that leave Postgres alone. */
+  readonly database?: 'shared'
   /** Have an operator who stays, which many accounts and commands are worth. For stacks whose services are left alone. */
   readonly operator?: boolean
 }
@@ -130,11 +133,14 @@ async function startDescribed({
   workers = 1,
   npm = false,
   user,
+  database: whose,
   operator: hasOperator = false,
 }: StackOptions): Promise<{ stack: OwnStack; description: Description }> {
   const dataDir = env['DATA_DIR'] ?? (await mkdtemp(path.join(os.tmpdir(), 'dropway-test-stack-')))
   if (user) await chown(dataDir, user.uid, user.gid)
-  const settings: Description = { dataDir, env: await stackEnvironment(dataDir, workers, env) }
+  const database = whose === 'shared' ? await createTestDatabase() : undefined
+  const where = database === undefined ? env : { ...env, DATABASE_URL: database.url }
+  const settings: Description = { dataDir, env: await stackEnvironment(dataDir, workers, where) }
   const output: string[] = []
   let supervisor = await startSupervisor(settings, output, { npm, user })
   const operator = hasOperator ? await startOperator(dataDir, settings.env) : undefined
@@ -173,6 +179,7 @@ async function startDescribed({
       await unwatch()
       await operator?.stop()
       const code = await end()
+      await database?.close()
       await rm(dataDir, { recursive: true, force: true })
       return code
     },

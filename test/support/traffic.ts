@@ -5,6 +5,8 @@
 import http2 from 'node:http2'
 import https from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { SEED } from './depth.ts'
+import { createRandom } from './random.ts'
 
 export interface TrafficOptions {
   readonly port: number
@@ -41,6 +43,7 @@ const VISITORS = 8
 const ANSWER_TIMEOUT_MS = 10_000
 
 export function startTraffic(options: TrafficOptions): Traffic {
+  const random = createRandom(SEED)
   const { targets, perSecond } = options
   let latencies: number[] = []
   let failures: string[] = []
@@ -61,7 +64,7 @@ export function startTraffic(options: TrafficOptions): Traffic {
 
   async function keepVisiting(visitor: Visitor): Promise<void> {
     const everyMs = (1000 * VISITORS) / perSecond
-    for (let next = performance.now() + Math.random() * everyMs; !stopped; next += everyMs) {
+    for (let next = performance.now() + random.next() * everyMs; !stopped; next += everyMs) {
       const wait = next - performance.now()
       if (wait > 0) await sleep(wait)
       // A visitor who waits does not ask again meanwhile; lost turns are not made up for in a burst.

@@ -1,6 +1,6 @@
 /** A process of its own, because it measures itself: `chars` of headers in each of `requests`, a turn of the loop per `turn`. */
 import { setImmediate } from 'node:timers/promises'
-import { createHeaderWeight } from '../../edge/accept/header-weight.ts'
+import { createHeaderWeight } from '../../edge/accept/http2/header-weight.ts'
 
 const [chars, requests, turn] = process.argv.slice(2).map(Number) as [number, number, number]
 const weight = createHeaderWeight()

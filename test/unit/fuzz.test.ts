@@ -1,59 +1,32 @@
 /** A short run of `npm run fuzz`, always with the same inputs: what was found once, and a few thousand new ones. */
 import { expect, test } from 'vitest'
-import { filenameOfText } from '../../shared/pasted-text.ts'
 import { readCorpus } from '../fuzz/corpus.ts'
-import { examine, fuzz } from '../fuzz/fuzz.ts'
+import { smoke, tryOut } from '../fuzz/fuzz.ts'
 import { Broken, targets } from '../fuzz/targets.ts'
 
-const SECONDS = 0.3
+const INPUTS = 400
 
-test.each(targets.map(({ name }) => name))('%s takes any bytes', async (name) => {
+test.each(targets.map(({ name }) => name))('%s takes any bytes', { timeout: 240_000 }, async (name) => {
   const target = targets.find((one) => one.name === name)!
-  const { runs, findings } = await fuzz(target, { seconds: SECONDS, seed: 1, corpus: readCorpus(name) })
-  expect(runs).toBeGreaterThan(0)
+  const { tried, findings } = await smoke(target, { inputs: INPUTS, seed: 1, corpus: readCorpus(name) })
+  expect(tried.length).toBeGreaterThan(INPUTS)
   expect(findings.map(({ kind, message, input }) => ({ kind, message, input: input.toString('base64') }))).toEqual([])
 })
 
-test('what a target throws, and what takes too long, is found', async () => {
+test('what a target throws is found', async () => {
   const target = { name: 'own', maxBytes: 10, seeds: ['a'], words: ['!'] }
   const failing = { ...target, run: () => Promise.reject(new Broken('as promised')) }
-  expect(await examine(failing, Buffer.from('x'))).toMatchObject({
+  expect(await tryOut(failing, Buffer.from('x'))).toMatchObject({
     kind: 'crash',
     message: expect.stringContaining('as promised'),
   })
-  const slow = {
-    ...target,
-    run() {
-      const before = process.threadCpuUsage()
-      while (process.threadCpuUsage(before).user < 300_000);
-    },
-  }
-  expect(await examine(slow, Buffer.from('x'))).toMatchObject({ kind: 'hang' })
+  expect(await tryOut({ ...target, run: () => {} }, Buffer.from('x'))).toBeUndefined()
 })
 
-test('an input is kept for what it reached itself, not for its company', { timeout: 60_000 }, async () => {
-  const target = {
-    name: 'own',
-    maxBytes: 200,
-    seeds: ['aaaaaaaa'],
-    words: ['!!'],
-    run: (input: Buffer) => input.includes('!!') && filenameOfText(input.toString('latin1')),
-  }
-  const { discovered } = await fuzz(target, { seconds: 2, seed: 3, corpus: [] })
-  expect(discovered).not.toEqual([])
-  expect(discovered.filter((input) => !input.includes('!!')).map(String)).toEqual([])
-})
-
-test('pieces of the dictionary are put together', { timeout: 60_000 }, async () => {
-  const target = {
-    name: 'own',
-    maxBytes: 50,
-    seeds: ['a'],
-    words: ['<!--', '-->'],
-    run(input: Buffer) {
-      if (input.includes('<!--') && input.includes('-->') && input.indexOf('<!--') > 5) throw new Broken('reached')
-    },
-  }
-  const { findings } = await fuzz(target, { seconds: 5, seed: 7, corpus: [] })
-  expect(findings[0]?.message).toContain('reached')
+test('the same seed gives the same inputs', async () => {
+  const target = { name: 'own', maxBytes: 50, seeds: ['a'], words: ['!'], run: () => {} }
+  const inputsOf = async (seed: number): Promise<string[]> =>
+    (await smoke(target, { inputs: 100, seed, corpus: [] })).tried.map((input) => input.toString('hex'))
+  expect(await inputsOf(1)).toEqual(await inputsOf(1))
+  expect(await inputsOf(1)).not.toEqual(await inputsOf(2))
 })

@@ -6,7 +6,7 @@ import { parseSync, Visitor } from 'vite'
 import { expect, test } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-const EDGE_STEPS = ['accept', 'classify', 'gate', 'locate', 'rewrite', 'send']
+const EDGE_STEPS = ['accept', 'gate', 'locate', 'rewrite', 'send']
 
 /** `dropway dev` serves a folder as the edge would: with the same functions, since a second copy would drift. */
 const DECISIONS_FOR_ARCHIVES = [
@@ -80,8 +80,8 @@ const rules: readonly {
         ? folderOf(to) !== 'shared'
         : !to.startsWith('node:') &&
           to !== 'zod' &&
-          !(to === 'pino' && from === 'shared/log.ts') &&
-          !(to === 'ioredis' && from === 'shared/redis.ts') &&
+          !(to === 'pino' && from === 'shared/running/log.ts') &&
+          !(to === 'ioredis' && from === 'shared/redis/redis.ts') &&
           !(to === 'aws4fetch' && from.startsWith('shared/blobs/'))),
   },
   {
@@ -95,8 +95,8 @@ const rules: readonly {
       isOwn &&
       folderOf(from) === 'cli' &&
       !['cli', 'shared'].includes(folderOf(to)) &&
-      !(from === 'cli/dev-server.ts' && DECISIONS_FOR_DEV.includes(to)) &&
-      !(from === 'cli/archive-content.ts' && DECISIONS_FOR_ARCHIVES.includes(to)),
+      !(from === 'cli/content/dev-server.ts' && DECISIONS_FOR_DEV.includes(to)) &&
+      !(from === 'cli/content/archive-content.ts' && DECISIONS_FOR_ARCHIVES.includes(to)),
   },
   {
     rule: 'edge imports shared and certs',
@@ -122,7 +122,10 @@ const rules: readonly {
     forbids: ({ from, to, isOwn }) =>
       isOwn && folderOf(from) === 'control' && !['control', 'shared'].includes(folderOf(to)),
     // The supervisor composes both planes on one machine.
-    except: ['control/operations/supervisor/config.ts → edge/config.ts'],
+    except: [
+      'control/operations/supervisor/config.ts → edge/config.ts',
+      'control/operations/supervisor/orphans.ts → edge/processes/orphans.ts',
+    ],
   },
   {
     rule: "a capability calls another's service, never its queries or routes",
@@ -234,9 +237,13 @@ test('no two rooms of control lean on each other', () => {
   expect([...arrows].filter((arrow) => arrows.has(arrow.split(' → ').toReversed().join(' → ')))).toEqual([])
 })
 
-test('no room of control holds more than twelve things', () => {
+test('no room holds more than twelve things', () => {
   const rooms = new Map<string, Set<string>>()
-  for (const file of globSync('control/**/*.*', { cwd: ROOT, exclude: (name) => name.includes('node_modules') })) {
+  const files = globSync('{shared,certs,edge,control,cli}/**/*.*', {
+    cwd: ROOT,
+    exclude: (name) => name.includes('node_modules') || name.includes('dist'),
+  })
+  for (const file of files) {
     const steps = file.split('/')
     for (let depth = 1; depth < steps.length; depth++) {
       const room = steps.slice(0, depth).join('/')
@@ -257,12 +264,58 @@ test('every service declares what it promises', () => {
   expect(inferred).toEqual([])
 })
 
+/** A node of the syntax tree, with the nodes around it, the nearest first. */
+function* nodesOf(node: Node, around: readonly Node[] = []): Generator<{ node: Node; around: readonly Node[] }> {
+  yield { node, around }
+  for (const value of Object.values(node))
+    for (const child of Array.isArray(value) ? value : [value])
+      if (typeof (child as Node | null)?.type === 'string') yield* nodesOf(child as Node, [node, ...around])
+}
+
+interface Node {
+  readonly type: string
+  readonly start: number
+  readonly end: number
+  readonly [property: string]: unknown
+}
+
+/** Whether the changes that a call resolves to are given a name, or returned to the caller with its value. */
+function keepsChanges(text: string, around: readonly Node[]): boolean {
+  const [parent, ...further] = around
+  if (parent?.type === 'AwaitExpression') return keepsChanges(text, further)
+  if (parent && text.slice(0, parent.end).endsWith('.catch')) return keepsChanges(text, further.slice(1))
+  if (parent?.type === 'ReturnStatement' || parent?.type === 'ArrowFunctionExpression') return true
+  if (parent?.type !== 'VariableDeclarator') return false
+  const { start, end, type } = parent['id'] as Node
+  const name = text.slice(start, end)
+  return type === 'ObjectPattern' ? /\bchanges\b/.test(name) : new RegExp(`\\b${name}(?:\\.changes\\b|\\))`).test(text)
+}
+
+test('who writes routes holds the changes that propagate asks for', () => {
+  const calls = sources
+    .filter(({ file, text }) => file.startsWith('control/') && /changeRoutes|exclusive\.change/.test(text))
+    .flatMap(({ file, text }) =>
+      [...nodesOf(parseSync(file, text).program as object as Node)]
+        .filter(({ node }) => node.type === 'CallExpression')
+        .map(({ node, around }) => ({ file, text, around, callee: node['callee'] as Node, start: node.start }))
+        .filter(({ callee }) => /^(?:changeRoutes|exclusive\.change)$/.test(text.slice(callee.start, callee.end))),
+    )
+  expect(calls.length).toBeGreaterThan(20)
+  const forgotten = calls.filter(({ text, around }) => !keepsChanges(text, around))
+  expect(forgotten.map(({ file, text, start }) => `${file}:${text.slice(0, start).split('\n').length}`)).toEqual([])
+})
+
+test('only the publication itself writes routes that nobody is answered about', () => {
+  const writers = sources.filter(({ text }) => /\bwriteRoute\b/.test(text)).map(({ file }) => file)
+  expect(writers.toSorted()).toEqual(['control/ground/routing/outbox.ts', 'control/ground/routing/queries.ts'])
+})
+
 /** These speak to parts of Node that have no types, or others. */
 const SPEAK_TO_NODE = [
-  'edge/accept/http2.ts',
-  'edge/accept/outgoing.ts',
+  'edge/accept/http2/http2.ts',
+  'edge/accept/outgoing/kernel-counts.ts',
   'edge/accept/raw-socket.ts',
-  'edge/accept/unsent.ts',
+  'edge/accept/outgoing/unsent.ts',
 ]
 
 test('casts do not go round the types', () => {

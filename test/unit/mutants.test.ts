@@ -5,6 +5,8 @@ import { Script, createContext } from 'node:vm'
 import { instrument } from '../mutation/instrument.ts'
 import { findMutants } from '../mutation/mutants.ts'
 import { report } from '../mutation/report.ts'
+import { FLOORS } from '../mutation/floors.ts'
+import { wholeFolders } from '../mutation/targets.ts'
 
 /** What a function makes of its arguments, with one of the faults active; 0: none. */
 function run(source: string, active: number, ...args: unknown[]): unknown {
@@ -85,27 +87,42 @@ describe('a source with its faults asleep', () => {
   })
 })
 
-test('the report counts what was caught, and says which equivalents are none', () => {
+describe('the report', () => {
   const source = 'function decide(a, b) { return a < b }'
   const mutants = findMutants('a.ts', source)
   const history = {
     caught: new Set([1]),
     endless: new Set<number>(),
     tried: new Set<string>(),
-    reached: new Set([1, 2, 3]),
+    reached: new Set([1, 2]),
     done: new Set<string>(),
     useless: [],
     open: undefined,
   }
   const target = { file: 'a.ts', folder: 'a', first: 1, source, mutants }
-  const [first, second, third] = mutants.map(({ change }) => change)
-  const equivalent = (change: string) => ({ file: 'a.ts', code: source, changes: [change], why: 'so' })
-  const told = report([target], history, [equivalent(second!)])
-  expect(told.survivors.map(({ change }) => change)).toEqual([third])
-  expect(told.text).toContain('50.0 %')
-  expect(told.isGood).toBe(false)
-  expect(report([target], history, [equivalent(second!), equivalent(third!)]).isGood).toBe(true)
-  expect(report([target], history, [equivalent(first!), equivalent(second!), equivalent(third!)]).text).toContain(
-    'Not an equivalent',
-  )
+
+  test('counts what was caught, of all faults, and names the others', () => {
+    const { text, survivors } = report([target], history, {})
+    expect(survivors.map(({ change }) => change)).toEqual(mutants.slice(1).map(({ change }) => change))
+    expect(text).toContain('33.3 %')
+    expect(text).toContain(`${mutants[2]!.change}  (no test gets here)`)
+  })
+
+  test.each([
+    [33, true],
+    [33.4, false],
+  ])('a folder whose floor is %f %: good is %s', (floor, isGood) => {
+    const told = report([target], history, { a: floor })
+    expect(told.isGood).toBe(isGood)
+    expect(told.text.includes('a is below its floor')).toBe(!isGood)
+  })
+
+  test('a folder that has no floor, or is asked for in part, is not judged', () => {
+    expect(report([target], history, { b: 100 }).isGood).toBe(true)
+    expect(wholeFolders(['edge/gate/unlock.ts', 'edge/send', 'certs'])).toEqual(['edge/send', 'certs'])
+  })
+
+  test('every folder that is mutated has a floor, and no other', () => {
+    expect(Object.keys(FLOORS).toSorted()).toEqual(wholeFolders([]).toSorted())
+  })
 })

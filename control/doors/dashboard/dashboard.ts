@@ -1,5 +1,5 @@
 /** The dashboard, composed: assets once, the frame around every page, and the pages themselves. */
-import type { ApiError } from '../../../shared/errors.ts'
+import type { ApiError } from '../../../shared/contracts/errors.ts'
 import { html } from '../../../shared/pages/html.ts'
 import type { OpenApiDocument } from '../../ground/http/openapi.ts'
 import type { Reply, Request, Route } from '../../ground/http/route.ts'

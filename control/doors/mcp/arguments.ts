@@ -1,10 +1,12 @@
 /** What an assistant sends to a tool: checked strictly, refused in words that say how to write it. */
 import { z } from 'zod'
-import { errors } from '../../../shared/errors.ts'
-import { nearestName } from '../../../shared/nearest-name.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { nearestName } from '../../../shared/values/nearest-name.ts'
+import { requireTexts } from '../../../shared/values/text.ts'
 
 /** Throws invalid_request; an unknown name comes with the one that was probably meant. */
 export function readArguments<Schema extends z.ZodObject>(schema: Schema, args: unknown): z.infer<Schema> {
+  requireTexts(args)
   const parsed = schema.safeParse(args ?? {})
   if (parsed.success) return parsed.data
   throw errors.invalidRequest(

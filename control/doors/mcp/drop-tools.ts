@@ -1,10 +1,10 @@
 /** Tools that look at drops and change what is around their content: settings, versions, domains, the end. */
 import { inputRequired, inputResponse } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import { clockNotices } from '../../../shared/clock-notice.ts'
-import { errors } from '../../../shared/errors.ts'
-import { MAX_NAME_CHARS, MAX_PASSWORD_CHARS } from '../../../shared/limits.ts'
-import type { Manifest } from '../../../shared/manifest.ts'
+import { clockNotices } from '../../../shared/values/clock-notice.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { MAX_NAME_CHARS, MAX_PASSWORD_CHARS } from '../../../shared/contracts/limits.ts'
+import type { Manifest } from '../../../shared/contracts/manifest.ts'
 import type { ApiDomain, ApiSingleDomain } from '../../drops/domains/schemas.ts'
 import type { SitePatch, ApiSite } from '../../drops/sites/schemas.ts'
 import { decodeText } from '../../drops/publishing/files/text-encoding.ts'
@@ -57,9 +57,10 @@ const read = defineTool({
         version,
         spa_fallback: drop.spa_fallback,
         gallery: drop.gallery,
-        warnings: live?.report.warnings.map(({ path: at, message }) =>
-          at === undefined ? message : `${at}: ${message}`,
-        ),
+        warnings: live?.report.warnings.map(({ path: at, message, count }) => {
+          const others = at === undefined || count === 1 ? '' : ` (${count} files)`
+          return at === undefined ? message : `${at}: ${message}${others}`
+        }),
         files: page.items,
         ...page.rest,
       },
@@ -98,7 +99,7 @@ const promote = defineTool({
   async run({ id: name, version }, { actor, services }) {
     const siteId = await services.sites.findId(actor, name)
     const wanted = typeof version === 'string' && /^\d+$/.test(version) ? Number(version) : version
-    const versionId = await services.versions.idOf(actor, siteId, wanted)
+    const versionId = await services.versions.requireId(actor, siteId, wanted)
     const { value } = await services.versions.promote(actor, siteId, versionId)
     return { facts: { url: value.url, version: value.version_number, live: true } }
   },

@@ -1,115 +1,75 @@
 /**
  * A message that is too large to be kept is answered all the same, as a tool's error that says how to publish it: a
- * client shows that to its model, but hides an HTTP 413. For that the id of the call is read off the body while
- * it passes by. Linear, and it keeps nothing but the id.
+ * client shows that to its model, but hides an HTTP 413. The answer needs the id of the call, which clients write before
+ * or behind the parameters: the first and the last kilobytes of the message are enough to find it.
  */
+import { errors } from '../../../shared/contracts/errors.ts'
 
-import { errors } from '../../../shared/errors.ts'
+type RpcId = string | number
 
-/** What a body turned out to be. */
+/** What a body turned out to be. An oversize one without an id is refused, since no answer could name its call. */
 export type Body =
   | { readonly kind: 'whole'; readonly bytes: Buffer }
   | { readonly kind: 'oversize'; readonly id: RpcId }
 
-type RpcId = string | number | null
+export interface MessageLimits {
+  /** A message up to this size is kept whole. */
+  readonly maxBytes: number
+  /** A larger one is read past up to this size; of one that declares more, only the beginning is looked at. */
+  readonly maxDrainedBytes: number
+}
 
-/** An id is a number or a short text. */
-const MAX_ID_CHARS = 200
+/** The members of a call beside its parameters take a few hundred bytes. */
+const END_BYTES = 4096
 
+/** Linear in the body. `declared` is its Content-Length; `hold` hears of every byte that is kept. */
 export async function readBody(
   body: AsyncIterable<Buffer>,
-  limits: { maxBytes: number; maxDrainedBytes: number },
+  declared: string | undefined,
+  { maxBytes, maxDrainedBytes }: MessageLimits,
   hold: (bytes: number) => void,
 ): Promise<Body> {
-  const chunks: Buffer[] = []
-  const scanner = createIdScanner()
+  const readsToEnd = Number(declared ?? 0) <= maxDrainedBytes
+  const most = readsToEnd ? maxDrainedBytes : END_BYTES
+  let head: Buffer = Buffer.alloc(0)
+  let tail: Buffer = head
+  let chunks: Buffer[] = []
   let size = 0
   for await (const chunk of body) {
     size += chunk.length
-    if (size > limits.maxDrainedBytes) return endless(scanner.id(), limits.maxDrainedBytes)
-    if (size <= limits.maxBytes) {
+    if (head.length < END_BYTES) head = Buffer.concat([head, chunk]).subarray(0, END_BYTES)
+    tail = chunk.length < END_BYTES ? Buffer.concat([tail, chunk]).subarray(-END_BYTES) : chunk.subarray(-END_BYTES)
+    if (size > most) break
+    if (size <= maxBytes) {
       hold(chunk.length)
       chunks.push(chunk)
     } else if (chunks.length > 0) {
-      hold(-(size - chunk.length))
-      chunks.length = 0
+      hold(chunk.length - size)
+      chunks = []
     }
-    scanner.push(chunk)
   }
-  return size <= limits.maxBytes
-    ? { kind: 'whole', bytes: Buffer.concat(chunks) }
-    : { kind: 'oversize', id: scanner.id() }
-}
-
-/** A call without an id cannot be answered: its client hears at least that the request failed. */
-function endless(id: RpcId, maxBytes: number): Body {
-  if (id === null) throw errors.uploadTooLarge(maxBytes)
+  if (readsToEnd && size <= maxBytes) return { kind: 'whole', bytes: Buffer.concat(chunks) }
+  const id = idAtBeginning(head.toString()) ?? idAtEnd(tail.toString())
+  if (id === undefined) throw errors.uploadTooLarge(maxBytes)
   return { kind: 'oversize', id }
 }
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COLON = 0x3a
-const COMMA = 0x2c
-const isOpening = (byte: number): boolean => byte === 0x7b || byte === 0x5b
-const isClosing = (byte: number): boolean => byte === 0x7d || byte === 0x5d
+/** The id of a message whose parameters come later. */
+export function idAtBeginning(text: string): RpcId | undefined {
+  const before = text.slice(0, Math.max(0, text.indexOf('"params"'))).trimEnd()
+  return idOf(`${before.endsWith(',') ? before.slice(0, -1) : before}}`)
+}
 
-/** Follows the structure of a JSON text byte by byte, and notes the value of `id` of the outermost object. */
-export function createIdScanner(): { push(chunk: Uint8Array): void; id(): RpcId } {
-  let depth = 0
-  let inString = false
-  let isEscaped = false
-  /** What was read of the name or the value at depth 1 that the scanner is at. */
-  let text = ''
-  let isValue = false
-  let name = ''
-  let id = 'null'
+/** The id of a message whose parameters came before: members that end with the text are the outermost object's. */
+export function idAtEnd(text: string): RpcId | undefined {
+  return idOf(`{${text.slice(Math.max(0, text.lastIndexOf('"id"')))}`)
+}
 
-  function note(byte: number): void {
-    if (depth === 1 && text.length < MAX_ID_CHARS) text += String.fromCharCode(byte)
-  }
-
-  /** The end of a member of the outermost object. */
-  function endMember(): void {
-    if (isValue && name === '"id"') id = text
-    isValue = false
-    text = ''
-  }
-
-  function structure(byte: number): void {
-    if (isOpening(byte)) depth++
-    else if (isClosing(byte)) {
-      if (depth === 1) endMember()
-      depth--
-    } else if (depth === 1 && byte === COLON) {
-      name = text.trim()
-      text = ''
-      isValue = true
-    } else if (depth === 1 && byte === COMMA) endMember()
-    else note(byte)
-  }
-
-  return {
-    push(chunk) {
-      for (const byte of chunk) {
-        if (inString) {
-          note(byte)
-          if (isEscaped) isEscaped = false
-          else if (byte === BACKSLASH) isEscaped = true
-          else if (byte === QUOTE) inString = false
-        } else if (byte === QUOTE) {
-          inString = true
-          note(byte)
-        } else structure(byte)
-      }
-    },
-    id() {
-      try {
-        const value: unknown = JSON.parse(id)
-        return typeof value === 'string' || typeof value === 'number' ? value : null
-      } catch {
-        return null
-      }
-    },
+function idOf(text: string): RpcId | undefined {
+  try {
+    const { id } = JSON.parse(text) as { id?: unknown }
+    return typeof id === 'string' || typeof id === 'number' ? id : undefined
+  } catch {
+    return undefined
   }
 }

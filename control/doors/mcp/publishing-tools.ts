@@ -1,14 +1,14 @@
 /** Tools that publish: a page, a site, single files of one, and content that is sent ahead. */
 import { z } from 'zod'
-import { errors } from '../../../shared/errors.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
 import {
   MAX_MESSAGE_CHARS,
   MAX_NAME_CHARS,
   MAX_PASSWORD_CHARS,
   MAX_SLUG_CHARS,
   MIN_SLUG_CHARS,
-} from '../../../shared/limits.ts'
-import { formatOfText } from '../../../shared/pasted-text.ts'
+} from '../../../shared/contracts/limits.ts'
+import { formatOfText } from '../../drops/publishing/files/pasted-text.ts'
 import type { QuickContent, QuickFile, QuickPublished } from '../../drops/sites/versions/quick-publish.ts'
 import type { Propagated } from '../../drops/sites/sites.ts'
 import { decodeContent } from './arguments.ts'
@@ -180,10 +180,11 @@ async function published(
       version: version.version_number,
       created,
       files: version.file_count,
-      warnings: warnings.slice(0, MAX_SHOWN_WARNINGS).map(({ path, line, message: words }) => ({
+      warnings: warnings.slice(0, MAX_SHOWN_WARNINGS).map(({ path, line, message: words, count }) => ({
         ...(path === undefined ? {} : { path }),
         ...(line === undefined ? {} : { line }),
         message: words,
+        ...(count > 1 ? { count } : {}),
       })),
       ...(warnings.length > MAX_SHOWN_WARNINGS ? { more_warnings: warnings.length - MAX_SHOWN_WARNINGS } : {}),
       ...aboutClocks(drops, call.services),

@@ -3,7 +3,7 @@
  *   dropway://guides/<name>   dropway://drops/<slug>   dropway://drops/<slug>/report   dropway://drops/<slug>/files/<path>
  */
 import { ResourceNotFoundError, type ReadResourceResult, type Resource } from '@modelcontextprotocol/server'
-import { ApiError } from '../../../shared/errors.ts'
+import { ApiError } from '../../../shared/contracts/errors.ts'
 import type { Actor } from '../../ground/actor.ts'
 import { decodeText } from '../../drops/publishing/files/text-encoding.ts'
 import { uploadedFiles } from '../../drops/sites/versions/uploaded-files.ts'

@@ -2,16 +2,17 @@
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { createMcpHandler } from '@modelcontextprotocol/server'
-import { ApiError, errors } from '../../../shared/errors.ts'
-import type { Log } from '../../../shared/log.ts'
+import { ApiError, errors } from '../../../shared/contracts/errors.ts'
+import type { Log } from '../../../shared/running/log.ts'
 import { API_TOKEN_PREFIX, type Access } from '../../people/access/access.ts'
+import { bearerTokenOf } from '../../people/access/bearer.ts'
 import type { Actor } from '../../ground/actor.ts'
 import { requireJsonShape, type JsonBounds } from '../../ground/http/bodies/json-shape.ts'
 import { json } from '../../ground/http/reply.ts'
 import type { Method, Reply, Request, Route } from '../../ground/http/route.ts'
 import type { OAuth } from '../oauth/oauth.ts'
 import { corsHeaders, createOriginCheck, PREFLIGHT_HEADERS } from './origins.ts'
-import { readBody } from './oversize.ts'
+import { readBody, type Body, type MessageLimits } from './oversize.ts'
 import { createMcpServer } from './server.ts'
 import type { ToolServices } from './tool.ts'
 
@@ -24,9 +25,9 @@ const API_PATH = '/api/v1/mcp'
 const METHODS = ['GET', 'POST', 'DELETE'] satisfies Method[]
 /** A message is kept whole in memory, and again as what it says: larger content is sent ahead. */
 const MAX_MESSAGE_BYTES = 32_000_000
-/** A larger one is read to its end, where most clients put the id of their call; this is more than any can make. */
-const MAX_DRAINED_BYTES = 4_000_000_000
-const MESSAGE_LIMITS = { maxBytes: MAX_MESSAGE_BYTES, maxDrainedBytes: MAX_DRAINED_BYTES }
+/** A larger one is read past, because most clients put the id of their call at its end; no model writes this much. */
+const MAX_DRAINED_BYTES = 256_000_000
+const MESSAGE_LIMITS: MessageLimits = { maxBytes: MAX_MESSAGE_BYTES, maxDrainedBytes: MAX_DRAINED_BYTES }
 /** The largest call has 500 files of four fields; the protocol around it has a few dozen. */
 const BODY_BOUNDS: JsonBounds = { maxDepth: 32, maxValues: 5000 }
 
@@ -47,7 +48,7 @@ export function mcpRoutes({ services, access, oauth, baseUrl, log }: McpDependen
   })
 
   async function actorOf(request: Request): Promise<Actor | undefined> {
-    const token = /^bearer +(\S+)$/i.exec(request.header('authorization') ?? '')?.[1]
+    const token = bearerTokenOf(request.header('authorization'))
     if (token === undefined) return undefined
     if (token.startsWith(API_TOKEN_PREFIX)) return access.tokenActor(token, request.ip)
     const audience = request.path === API_PATH ? `${baseUrl}/api/v1` : resource
@@ -80,8 +81,7 @@ export function mcpRoutes({ services, access, oauth, baseUrl, log }: McpDependen
         description: `The scope ${SCOPE} is needed.`,
       })
     if (!actor.emailVerified) throw errors.emailNotVerified()
-    const hold = (size: number): void => request.hold(size)
-    const body = request.method === 'POST' ? await readBody(request.stream(), MESSAGE_LIMITS, hold) : undefined
+    const body = request.method === 'POST' ? await readMessage(request) : undefined
     if (body?.kind === 'oversize') return json(200, tooLarge(body.id))
     if (body) requireJsonShape(body.bytes, BODY_BOUNDS)
     const response = await handler.fetch(toWebRequest(request, baseUrl, body?.bytes), {
@@ -111,8 +111,11 @@ export function mcpRoutes({ services, access, oauth, baseUrl, log }: McpDependen
   ])
 }
 
+const readMessage = (request: Request): Promise<Body> =>
+  readBody(request.stream(), request.header('content-length'), MESSAGE_LIMITS, (size) => request.hold(size))
+
 /** What a tool would answer, from in front of it. */
-function tooLarge(id: string | number | null): unknown {
+function tooLarge(id: string | number): unknown {
   const text = `message_too_large: A message holds ${MAX_MESSAGE_BYTES / 1_000_000} MB. Get an address with service_upload, PUT the file there (curl -T file "put_url"), then publish it by its upload id. The command line does it in one step: dropway deploy <folder>.`
   // Asked for by the protocol of 2026, and unknown to the ones before.
   const result = { resultType: 'complete', isError: true, content: [{ type: 'text', text }] }

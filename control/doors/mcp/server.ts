@@ -8,8 +8,8 @@ import {
   type InputRequiredResult,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import type { ApiError } from '../../../shared/errors.ts'
-import { nearestName } from '../../../shared/nearest-name.ts'
+import type { ApiError } from '../../../shared/contracts/errors.ts'
+import { nearestName } from '../../../shared/values/nearest-name.ts'
 import type { Actor } from '../../ground/actor.ts'
 import { toApiError } from '../../ground/http/server/failure.ts'
 import { readArguments } from './arguments.ts'

@@ -1,8 +1,8 @@
 /** What a tool is: a name, words, a strict schema, hints about what it does, and one call to a service. */
 import type { InputRequiredResult, ServerContext, ToolAnnotations } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import type { Clock } from '../../../shared/clock.ts'
-import type { Log } from '../../../shared/log.ts'
+import type { Clock } from '../../../shared/running/clock.ts'
+import type { Log } from '../../../shared/running/log.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { Domains } from '../../drops/domains/domains.ts'
 import type { Publishing } from '../../drops/publishing/contract.ts'
@@ -14,7 +14,7 @@ import type { Guide } from './guides.ts'
 
 export interface ToolServices {
   sites: Pick<Sites, 'list' | 'get' | 'findId' | 'patch' | 'choose' | 'delete'>
-  versions: Pick<Versions, 'list' | 'idOf' | 'promote' | 'liveManifest'>
+  versions: Pick<Versions, 'list' | 'requireId' | 'promote' | 'liveManifest'>
   quickPublish: QuickPublish
   contentUploads: Pick<ContentUploads, 'create' | 'find'>
   domains: Pick<Domains, 'list' | 'add' | 'check' | 'makeMain' | 'remove'>

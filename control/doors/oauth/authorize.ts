@@ -1,5 +1,5 @@
 /** The authorization endpoint: a person, signed in, says yes or no. Works without JavaScript. */
-import { errors } from '../../../shared/errors.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
 import type { Access } from '../../people/access/access.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { Csrf } from '../../people/access/csrf.ts'

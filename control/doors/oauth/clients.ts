@@ -5,9 +5,9 @@
  * 2. those that describe themselves in a document at an https address, which is then their id.
  */
 import { LRUCache } from 'lru-cache'
-import { DAY_MS, MINUTE_MS, type Clock } from '../../../shared/clock.ts'
-import { limitKeyOfIp } from '../../../shared/ip.ts'
-import { randomSecret, type Secrets } from '../../../shared/secrets.ts'
+import { DAY_MS, MINUTE_MS, type Clock } from '../../../shared/running/clock.ts'
+import { limitKeyOfIp } from '../../../shared/http/ip.ts'
+import { randomSecret, type Secrets } from '../../../shared/secrets/secrets.ts'
 import type { Pool } from '../../ground/database/sql.ts'
 import type { RateLimiter } from '../../ground/http/limits/rate-limit.ts'
 import * as queries from './queries.ts'

@@ -4,12 +4,13 @@
  * 2. a person who is signed in anywhere types it in, sees who asks, and says yes or no;
  * 3. the program asks again and again with the long half until it hears the answer.
  */
-import { MINUTE_MS, type Clock } from '../../../shared/clock.ts'
-import { errors } from '../../../shared/errors.ts'
-import { limitKeyOfIp } from '../../../shared/ip.ts'
-import { hashSecret, randomSecret, type Secrets } from '../../../shared/secrets.ts'
+import { MINUTE_MS, type Clock } from '../../../shared/running/clock.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { limitKeyOfIp } from '../../../shared/http/ip.ts'
+import { hashSecret, randomSecret, type Secrets } from '../../../shared/secrets/secrets.ts'
 import type { Actor } from '../../ground/actor.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import { changeRoutes } from '../../ground/routing/changes.ts'
 import type { RateLimiter } from '../../ground/http/limits/rate-limit.ts'
 import type { Clients } from './clients.ts'
 import * as queries from './device-queries.ts'
@@ -118,35 +119,20 @@ export function createDeviceGrants({
         interval_seconds: POLL_INTERVAL_SECONDS,
         ...decideGrant({ scope: form.get('scope') ?? undefined, resource: form.get('resource') ?? undefined }, baseUrl),
       })
-      const shown = formatUserCode(userCode)
-      return {
-        device_code: deviceCode,
-        user_code: shown,
-        verification_uri: `${baseUrl}${DEVICE_PAGE}`,
-        verification_uri_complete: `${baseUrl}${DEVICE_PAGE}?user_code=${shown}`,
-        expires_in: LIFETIME_MS / 1000,
-        interval: POLL_INTERVAL_SECONDS,
-      }
+      return authorizationOf(deviceCode, userCode, `${baseUrl}${DEVICE_PAGE}`)
     },
 
     async find(actor, typed) {
       await countGuess(actor)
       const code = normalUserCode(typed)
       const found = await undecided(sql, typed)
-      if (code === undefined || !found) return undefined
-      return {
-        userCode: formatUserCode(code),
-        clientName: found.client_name,
-        scopes: found.scopes,
-        askedFrom: found.asked_from,
-        askedAt: found.created_at,
-      }
+      return code === undefined || !found ? undefined : requestOf(code, found)
     },
 
     async decide(actor, typed, decision) {
       if (!actor.emailVerified) throw errors.emailNotVerified()
       await countGuess(actor)
-      const decided = await transaction(sql, async (tx) => {
+      const { value: decided, changes } = await changeRoutes(sql, async (tx) => {
         const found = await undecided(tx, typed)
         if (!found) return false
         const changes =
@@ -154,7 +140,7 @@ export function createDeviceGrants({
         await queries.updateDeviceCode(tx, found.hash, changes)
         return true
       })
-      if (decided) await hooks.propagate()
+      if (decided) await hooks.propagate(changes)
       return decided
     },
 
@@ -186,5 +172,27 @@ export function createDeviceGrants({
         'The device code was used before. Everything that came from it has been revoked.',
       )
     },
+  }
+}
+
+function authorizationOf(deviceCode: string, userCode: string, page: string): DeviceAuthorization {
+  const shown = formatUserCode(userCode)
+  return {
+    device_code: deviceCode,
+    user_code: shown,
+    verification_uri: page,
+    verification_uri_complete: `${page}?user_code=${shown}`,
+    expires_in: LIFETIME_MS / 1000,
+    interval: POLL_INTERVAL_SECONDS,
+  }
+}
+
+function requestOf(userCode: string, row: queries.DeviceCodeRow): DeviceRequest {
+  return {
+    userCode: formatUserCode(userCode),
+    clientName: row.client_name,
+    scopes: row.scopes,
+    askedFrom: row.asked_from,
+    askedAt: row.created_at,
   }
 }

@@ -2,12 +2,13 @@
  * The authorization server: OAuth 2.1 with PKCE for MCP clients and the command line; the device grant (device.ts) for
  * machines without a browser. Consent makes a grant, and tokens hang on it (tokens.ts).
  */
-import { MINUTE_MS, type Clock } from '../../../shared/clock.ts'
-import { errors } from '../../../shared/errors.ts'
-import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
+import { MINUTE_MS, type Clock } from '../../../shared/running/clock.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
 import type { Actor } from '../../ground/actor.ts'
 import { recordAudit } from '../../people/audit/audit.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import { changeRoutes } from '../../ground/routing/changes.ts'
 import { createClients, type Client, type Clients, type ClientsDependencies } from './clients.ts'
 import { createDeviceGrants, type DeviceGrants } from './device.ts'
 import * as queries from './queries.ts'
@@ -110,18 +111,7 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
         throw new UntrustedRequest('The address to return to is not registered for this client.')
       const state = query.get('state') ?? undefined
       try {
-        requireSingle(query)
-        requireParameters(query, ['response_type'])
-        if (query.get('response_type') !== 'code')
-          throw new OAuthError('unsupported_response_type', 'Use response_type=code.')
-        const challenge = query.get('code_challenge') ?? ''
-        if (query.get('code_challenge_method') !== 'S256' || !challengePattern.test(challenge))
-          throw new OAuthError('invalid_request', 'PKCE with code_challenge_method=S256 is required.')
-        const grant = decideGrant(
-          { scope: query.get('scope') ?? undefined, resource: query.get('resource') ?? undefined },
-          baseUrl,
-        )
-        return { request: { client, redirectUri, state, challenge, ...grant } }
+        return { request: { client, redirectUri, state, ...wishOf(query, baseUrl) } }
       } catch (error) {
         if (error instanceof OAuthError) return { error, clientId: client.id, redirectUri, state }
         throw error
@@ -134,7 +124,7 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
     async allow(actor, request) {
       if (!actor.emailVerified) throw errors.emailNotVerified()
       const code = randomSecret()
-      await transaction(sql, async (tx) => {
+      const { changes } = await changeRoutes(sql, async (tx) => {
         const { client, scopes, resource } = request
         const grant = await tokens.grant(tx, actor, {
           client_id: client.id,
@@ -150,7 +140,7 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
           expires_at: new Date(clock.now() + CODE_LIFETIME_MS),
         })
       })
-      await hooks.propagate()
+      await hooks.propagate(changes)
       return redirect(request.redirectUri, { code, state: request.state })
     },
 
@@ -216,6 +206,19 @@ export function createOAuth({ sql, clock, secrets, baseUrl, limiter, fetchDocume
       await clients.sweep()
     },
   }
+}
+
+/** What an authorization request asks for; throws what its client has to hear. */
+function wishOf(query: URLSearchParams, baseUrl: string) {
+  requireSingle(query)
+  requireParameters(query, ['response_type'])
+  if (query.get('response_type') !== 'code')
+    throw new OAuthError('unsupported_response_type', 'Use response_type=code.')
+  const challenge = query.get('code_challenge') ?? ''
+  if (query.get('code_challenge_method') !== 'S256' || !challengePattern.test(challenge))
+    throw new OAuthError('invalid_request', 'PKCE with code_challenge_method=S256 is required.')
+  const asked = { scope: query.get('scope') ?? undefined, resource: query.get('resource') ?? undefined }
+  return { challenge, ...decideGrant(asked, baseUrl) }
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { PlanName } from '../../../shared/plans.ts'
+import type { PlanName } from '../../ground/terms/plans.ts'
 import type { Role } from '../../ground/actor.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 

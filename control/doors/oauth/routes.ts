@@ -1,5 +1,5 @@
 /** Discovery, registration, tokens and revocation. The consent page is authorize.ts. */
-import { ApiError, errors } from '../../../shared/errors.ts'
+import { ApiError } from '../../../shared/contracts/errors.ts'
 import { json } from '../../ground/http/reply.ts'
 import type { Reply, Request, Route } from '../../ground/http/route.ts'
 import type { OAuth } from './oauth.ts'
@@ -93,9 +93,7 @@ async function formOf(request: Request): Promise<URLSearchParams> {
   // RFC 6749 §5.2: who tried to authenticate by a header hears of it in one.
   if (request.header('authorization') !== undefined)
     throw new OAuthError('invalid_client', 'Clients are public here: send client_id in the body and no secret.', 401)
-  if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(request.header('content-type') ?? ''))
-    throw errors.unsupportedMediaType('application/x-www-form-urlencoded')
-  return new URLSearchParams(await request.text(MAX_BODY_BYTES))
+  return request.form(MAX_BODY_BYTES)
 }
 
 /** RFC 6749 §5.2 and RFC 7591 §3.2.2. What is our own fault is left to the server. */

@@ -1,7 +1,7 @@
 /** Decisions of the authorization server: no I/O, no clock. RFC numbers stand where the rule comes from. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { equalTexts } from '../../../shared/secrets.ts'
+import { equalTexts } from '../../../shared/secrets/secrets.ts'
 
 export const SCOPES = ['mcp', 'cli'] as const
 export type Scope = (typeof SCOPES)[number]

@@ -5,14 +5,15 @@
  * processes of one client, and a client whose answer was lost, signed in; a copy is noticed all the same, because of
  * two holders of one token one is late. Whatever smells of a copy ends the grant with everything on it.
  */
-import { DAY_MS, HOUR_MS, SECOND_MS, type Clock } from '../../../shared/clock.ts'
-import { newId } from '../../../shared/ids.ts'
-import { hashSecret, randomSecret, type Secrets } from '../../../shared/secrets.ts'
+import { DAY_MS, HOUR_MS, SECOND_MS, type Clock } from '../../../shared/running/clock.ts'
+import { newId } from '../../../shared/contracts/ids.ts'
+import { hashSecret, randomSecret, type Secrets } from '../../../shared/secrets/secrets.ts'
 import { OAUTH_TOKEN_PREFIX } from '../../people/access/access.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { AccountHooks } from '../../people/accounts/contract.ts'
 import { recordAudit } from '../../people/audit/audit.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import type { RoutingTransaction } from '../../ground/routing/changes.ts'
 import * as queries from './queries.ts'
 import { isVerified, OAuthError, requireSameResource, requireSubset } from './rules.ts'
 
@@ -42,7 +43,7 @@ interface Allowed {
 
 export interface Tokens {
   /** The person said yes, which is a sign-in: a grant without tokens yet, in the caller's transaction. */
-  grant(tx: Sql, actor: Actor, allowed: Allowed): Promise<queries.GrantRow>
+  grant(tx: RoutingTransaction, actor: Actor, allowed: Allowed): Promise<queries.GrantRow>
   /** Access and refresh token that follow on `presented`: a code, a device code or a refresh token. */
   issue(tx: Sql, grant: queries.GrantRow, presented: string): Promise<TokenReply>
   /**
@@ -122,16 +123,7 @@ export function createTokens({
     end,
 
     async grant(tx, actor, allowed) {
-      const grant = {
-        id: newId('grt', clock.now()),
-        client_id: allowed.client_id,
-        client_name: allowed.client_name,
-        user_id: actor.userId,
-        org_id: actor.orgId,
-        scopes: [...allowed.scopes],
-        resource: allowed.resource,
-        created_at: now(),
-      }
+      const grant = newGrant(actor, allowed, clock.now())
       await queries.insertGrant(tx, grant)
       await hooks.onSignIn(tx, actor.userId, now())
       await recordAudit(tx, {
@@ -153,14 +145,7 @@ export function createTokens({
         if (!code || code.client_id !== form.get('client_id'))
           throw invalidGrant('The code is unknown, or it belongs to another client.')
         if (code.used_at) return { reused: code.id }
-        if (code.revoked_at || code.expires_at.getTime() <= clock.now())
-          throw invalidGrant('The code has expired. Start again.')
-        // OAuth 2.1 no longer asks for it here; what is given must still be right.
-        if (form.has('redirect_uri') && code.redirect_uri !== form.get('redirect_uri'))
-          throw invalidGrant('redirect_uri differs from the one of the authorization request.')
-        if (!isVerified(form.get('code_verifier') ?? '', code.challenge))
-          throw invalidGrant('code_verifier does not match the challenge.')
-        requireSameResource(form, code.resource)
+        requireGoodCode(code, form, clock.now())
         await queries.markCodeUsed(tx, hash, now())
         return { reply: await issue(tx, code, presented) }
       })
@@ -176,10 +161,7 @@ export function createTokens({
         const token = await queries.lockToken(tx, hash)
         if (!token || token.kind !== 'refresh' || token.client_id !== form.get('client_id'))
           throw invalidGrant('The refresh token is unknown, or it belongs to another client.')
-        if (token.revoked_at || token.expires_at.getTime() <= clock.now())
-          throw invalidGrant('The refresh token has expired or was revoked. Sign in again.')
-        requireSameResource(form, token.resource)
-        requireSubset(form.get('scope'), token.scopes)
+        requireGoodToken(token, form, clock.now())
         if (token.used_at) {
           const repeated = await repeat(tx, token, presented, token.used_at)
           return repeated ? { reply: repeated } : { reused: token.id }
@@ -193,6 +175,41 @@ export function createTokens({
     },
   }
 }
+
+function newGrant(actor: Actor, allowed: Allowed, nowMs: number) {
+  return {
+    id: newId('grt', nowMs),
+    client_id: allowed.client_id,
+    client_name: allowed.client_name,
+    user_id: actor.userId,
+    org_id: actor.orgId,
+    scopes: [...allowed.scopes],
+    resource: allowed.resource,
+    created_at: new Date(nowMs),
+  }
+}
+
+/** Throws unless the code is still good and the form proves that it comes from who asked for it. */
+function requireGoodCode(code: Found<typeof queries.lockCode>, form: URLSearchParams, nowMs: number): void {
+  if (code.revoked_at || code.expires_at.getTime() <= nowMs) throw invalidGrant('The code has expired. Start again.')
+  // OAuth 2.1 no longer asks for it here; what is given must still be right.
+  if (form.has('redirect_uri') && code.redirect_uri !== form.get('redirect_uri'))
+    throw invalidGrant('redirect_uri differs from the one of the authorization request.')
+  if (!isVerified(form.get('code_verifier') ?? '', code.challenge))
+    throw invalidGrant('code_verifier does not match the challenge.')
+  requireSameResource(form, code.resource)
+}
+
+/** Throws unless the refresh token is still good, for what the form asks. */
+function requireGoodToken(token: Found<typeof queries.lockToken>, form: URLSearchParams, nowMs: number): void {
+  if (token.revoked_at || token.expires_at.getTime() <= nowMs)
+    throw invalidGrant('The refresh token has expired or was revoked. Sign in again.')
+  requireSameResource(form, token.resource)
+  requireSubset(form.get('scope'), token.scopes)
+}
+
+/** A row that was found. */
+type Found<Query extends (...all: never[]) => Promise<unknown>> = NonNullable<Awaited<ReturnType<Query>>>
 
 function invalidGrant(description: string): OAuthError {
   return new OAuthError('invalid_grant', description)

@@ -3,12 +3,12 @@
  * Asked anew at most every FRESH_MS, whoever asks how often; each question has a time limit, because what is broken
  * usually does not answer.
  */
-import { DAY_MS, MINUTE_MS, SECOND_MS, type Clock } from '../../../shared/clock.ts'
-import { liveEdges, type EdgeRegistry } from '../../../shared/live-edges.ts'
+import { DAY_MS, MINUTE_MS, SECOND_MS, type Clock } from '../../../shared/running/clock.ts'
+import { liveEdges, type EdgeRegistry } from '../../../shared/contracts/live-edges.ts'
 import type { Domains } from '../../drops/domains/domains.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import { certificateEnd, type TlsPlace } from '../../ground/certificate-end.ts'
-import { outboxBacklog } from '../../ground/events/outbox.ts'
+import { outboxBacklog } from '../../ground/routing/outbox.ts'
 import type { Mailer } from '../../ground/mail/mailer.ts'
 
 const FRESH_MS = 5 * SECOND_MS
@@ -90,9 +90,9 @@ export interface Facts {
   readonly edges: number | undefined
   readonly database: boolean
   readonly waitingChanges: number | undefined
-  /** Of custom domains. */
+  /** Certificates of custom domains that end soon. */
   readonly endingCertificates: number | undefined
-  /** Of the service's own name, as its edges show it. They may be out of reach from here, and well. */
+  /** The certificate of the service's own name, as edges show it; no answer when control cannot reach an edge itself. */
   readonly ownCertificateLeftMs: number | undefined
   readonly lateRecipients: number | undefined
 }

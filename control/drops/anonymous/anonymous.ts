@@ -1,20 +1,21 @@
 /** Anonymous drops: publish without an account, find them again, claim them. */
 import type { Inspection } from '../trust/phishing.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { HOUR_MS, type Clock } from '../../../shared/clock.ts'
-import { ApiError, errors } from '../../../shared/errors.ts'
-import { siteHost } from '../../../shared/hosts.ts'
-import { limitKeyOfIp } from '../../../shared/ip.ts'
-import { plans, type PlanName } from '../../../shared/plans.ts'
-import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
-import { addressOf } from '../../../shared/settings.ts'
+import { HOUR_MS, type Clock } from '../../../shared/running/clock.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { siteHost } from '../../../shared/http/hosts.ts'
+import { limitKeyOfIp } from '../../../shared/http/ip.ts'
+import { plans, type PlanName } from '../../ground/terms/plans.ts'
+import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
+import { addressOf } from '../../../shared/settings/settings.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { ControlConfig } from '../../ground/config.ts'
-import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
-import type { Events } from '../../ground/events/publish.ts'
+import type { Pool, Sql } from '../../ground/database/sql.ts'
+import { changeRoutes, type RoutingTransaction } from '../../ground/routing/changes.ts'
+import type { Routing } from '../../ground/routing/routing.ts'
 import type { RateLimiter } from '../../ground/http/limits/rate-limit.ts'
 import type { PreparedVersion, Publishing } from '../publishing/contract.ts'
-import { receiveText } from '../publishing/intake/receive.ts'
+import { receiveText } from '../publishing/intake/take-in.ts'
 import type { RefreshRoutes } from '../sites/routing.ts'
 import type { PublishReport } from '../sites/schemas.ts'
 import type { Propagated, Sites } from '../sites/sites.ts'
@@ -56,7 +57,7 @@ interface Adoption {
 interface AnonymousDependencies {
   sql: Pool
   clock: Clock
-  events: Pick<Events, 'propagate'>
+  routing: Pick<Routing, 'propagate'>
   refreshRoutes: RefreshRoutes
   sites: Pick<Sites, 'lockOrganisation' | 'roomFor' | 'reserve' | 'showAll' | 'find' | 'remove'>
   versions: Pick<Versions, 'commit' | 'requireStorage'>
@@ -102,7 +103,10 @@ export interface Anonymous {
    * What this browser made. A new account gets all of it, as promised, whatever its plan's cap; signing in claims the
    * newest that there is room for, and the others stay as they are. Inside the caller's transaction; returns how many.
    */
-  claimBrowser(sql: Sql, from: { anonymousId: string; orgId: string; isNewAccount: boolean }): Promise<number>
+  claimBrowser(
+    tx: RoutingTransaction,
+    from: { anonymousId: string; orgId: string; isNewAccount: boolean },
+  ): Promise<number>
   /** What a claim link leads to; undefined when it is used, expired or unknown. */
   findClaim(secret: string): Promise<{ siteId: string; slug: string; url: string; title: string } | undefined>
   /** One-shot: of two racing callers one gets the drop, the other a 404. Without room for it the link stays good. */
@@ -113,114 +117,15 @@ export interface Anonymous {
 const REJECTION_MEMORY_MS = HOUR_MS
 const MAX_REMEMBERED_REJECTIONS = 10_000
 
-export function createAnonymous({
-  sql,
-  clock,
-  events,
-  refreshRoutes,
-  sites,
-  versions,
-  publishing,
-  limiter,
-  inspector,
-  storage,
-  botCheck,
-  config,
-}: AnonymousDependencies): Anonymous {
+export function createAnonymous(deps: AnonymousDependencies): Anonymous {
+  const { sql, clock, routing, sites, versions, publishing, config } = deps
   const capBytes = plans.anonymous.uploadBytes
-  const rejections = createRejectionMemory(clock)
-
-  async function admit(publisher: Publisher): Promise<void> {
-    const network = limitKeyOfIp(publisher.ip)
-    const window = { windowSeconds: HOUR_MS / 1000 }
-    await limiter.consume('anonymous-ip', network, { points: config.anonymousPerHour, ...window })
-    await limiter.consume('anonymous-browser', publisher.anonymousId, { points: config.anonymousPerHour, ...window })
-    await storage.requireRoom(sql, storage.networkOf(publisher.ip))
-    const { verdict, waitMs, challenge } = botCheck.check(
-      { ...publisher.signals, recentRejections: rejections.count(network) },
-      clock.now(),
-    )
-    if (verdict === 'wait') await sleep(waitMs)
-    if (verdict === 'reject')
-      throw errors.contentRejected('This looks like an automated submission. Sign in to publish.')
-    if (verdict === 'prove')
-      throw new ApiError(
-        403,
-        'proof_required',
-        'Find a nonce so that sha256("<challenge>:<nonce>") starts with that many zero bits, and send the text in the header dropway-proof.',
-        { fields: { ...challenge } },
-      )
-  }
-
-  async function requireHarmless(publisher: Publisher, prepared: PreparedVersion): Promise<Inspection> {
-    const inspection = await inspector.inspect(
-      await publishing.readBlob(prepared.landingHash),
-      limitKeyOfIp(publisher.ip),
-    )
-    if (inspection.verdict !== 'reject') return inspection
-    rejections.add(limitKeyOfIp(publisher.ip))
-    throw errors.contentRejected(
-      'This page looks like it imitates another service or asks for credentials. Publish it from an account if it is legitimate.',
-    )
-  }
-
-  async function publish(
-    publisher: Publisher,
-    prepared: PreparedVersion,
-    name: string,
-  ): Promise<Propagated<AnonymousDrop>> {
-    const inspection = await requireHarmless(publisher, prepared)
-    const claimSecret = randomSecret()
-    const site = await transaction(sql, async (tx) => {
-      const reserved = await sites.reserve(
-        tx,
-        {
-          anonymousId: publisher.anonymousId,
-          network: storage.networkOf(publisher.ip),
-          claimHash: hashSecret(claimSecret),
-        },
-        { name },
-      )
-      const { version } = await versions.commit(tx, reserved, prepared, null, {})
-      if (inspection.verdict === 'review') await inspector.queue(tx, reserved.id, inspection)
-      return { ...reserved, report: version.report }
-    })
-    const drop = {
-      url: addressOf(config, siteHost(site.slug, config.sitesDomain)),
-      id: site.id,
-      slug: site.slug,
-      // In the query, never in the path: access logs keep paths.
-      claim_url: `${config.baseUrl}/claim?token=${claimSecret}`,
-      expires_at: site.expires_at!.toISOString(),
-      report: site.report,
-    }
-    const { pending, refused } = await events.propagate()
-    if (refused === undefined) return { value: drop, pending }
-    await transaction(sql, async (tx) => {
-      const found = await sites.find(tx, site.id)
-      if (found && !found.deleted_at && found.org_id === null) await sites.remove(tx, found)
-    })
-    await events.propagate()
-    throw errors.notServed(refused)
-  }
-
-  /** Moves drops into an organisation: same address, the clock of its plan, no claim link any more. */
-  async function adopt(tx: Sql, orgId: string, by: queries.Claim, cap: 'capped' | 'uncapped'): Promise<Adoption> {
-    const plan = await sites.lockOrganisation(tx, orgId)
-    const now = new Date(clock.now())
-    const claimable = await queries.lockClaimable(tx, by, now)
-    const room = cap === 'capped' ? Math.max(0, await sites.roomFor(tx, orgId, plan)) : claimable.length
-    const ids = claimable.slice(0, room)
-    for (const id of ids) {
-      await queries.adoptSite(tx, id, { orgId, now })
-      await refreshRoutes(tx, id)
-    }
-    return { ids, plan, left: claimable.length - ids.length }
-  }
+  const admission = createAdmission(deps)
+  const publish = createPublishAnonymously(deps, admission)
 
   return {
     capBytes,
-    admit,
+    admit: admission.admit,
     publish,
 
     async publishText(publisher, text) {
@@ -243,18 +148,18 @@ export function createAnonymous({
     },
 
     async delete(by) {
-      await transaction(sql, async (tx) => {
+      const { changes } = await changeRoutes(sql, async (tx) => {
         const id = await queries.lockUnclaimed(tx, 'claim' in by ? { claimHash: hashSecret(by.claim) } : by)
         const site = id === undefined ? undefined : await sites.find(tx, id)
         if (!site) throw errors.notFound()
         await sites.remove(tx, site)
       })
-      await events.propagate()
+      await routing.propagate(changes)
     },
 
     async claimBrowser(tx, from) {
       const cap = from.isNewAccount ? 'uncapped' : 'capped'
-      return (await adopt(tx, from.orgId, { anonymousId: from.anonymousId }, cap)).ids.length
+      return (await adopt(deps, tx, from.orgId, { anonymousId: from.anonymousId }, cap)).ids.length
     },
 
     async findClaim(secret) {
@@ -270,8 +175,8 @@ export function createAnonymous({
     },
 
     async claimLink(actor, secret) {
-      const siteId = await transaction(sql, async (tx) => {
-        const { ids, plan, left } = await adopt(tx, actor.orgId, { claimHash: hashSecret(secret) }, 'capped')
+      const { value: siteId, changes } = await changeRoutes(sql, async (tx) => {
+        const { ids, plan, left } = await adopt(deps, tx, actor.orgId, { claimHash: hashSecret(secret) }, 'capped')
         const [id] = ids
         if (left > 0)
           throw errors.planLimit(
@@ -281,10 +186,120 @@ export function createAnonymous({
         await versions.requireStorage(tx, actor.orgId, plan)
         return id
       })
-      await events.propagate()
+      await routing.propagate(changes)
       return { siteId }
     },
   }
+}
+
+interface Admission {
+  admit(publisher: Publisher): Promise<void>
+  requireHarmless(publisher: Publisher, prepared: PreparedVersion): Promise<Inspection>
+}
+
+/** Who may publish without an account, and what: limits and the bot check before a body is read, the page after it. */
+function createAdmission({
+  sql,
+  clock,
+  limiter,
+  storage,
+  botCheck,
+  inspector,
+  publishing,
+  config,
+}: AnonymousDependencies): Admission {
+  const rejections = createRejectionMemory(clock)
+  return {
+    async admit(publisher: Publisher): Promise<void> {
+      const network = limitKeyOfIp(publisher.ip)
+      const window = { windowSeconds: HOUR_MS / 1000 }
+      await limiter.consume('anonymous-ip', network, { points: config.anonymousPerHour, ...window })
+      await limiter.consume('anonymous-browser', publisher.anonymousId, { points: config.anonymousPerHour, ...window })
+      await storage.requireRoom(sql, storage.networkOf(publisher.ip))
+      const { verdict, waitMs, challenge } = botCheck.check(
+        { ...publisher.signals, recentRejections: rejections.count(network) },
+        clock.now(),
+      )
+      if (verdict === 'wait') await sleep(waitMs)
+      if (verdict === 'reject')
+        throw errors.contentRejected('This looks like an automated submission. Sign in to publish.')
+      if (verdict === 'prove') throw errors.publishProofRequired(challenge)
+    },
+
+    async requireHarmless(publisher: Publisher, prepared: PreparedVersion): Promise<Inspection> {
+      const inspection = await inspector.inspect(
+        await publishing.readBlob(prepared.landingHash),
+        limitKeyOfIp(publisher.ip),
+      )
+      if (inspection.verdict !== 'reject') return inspection
+      rejections.add(limitKeyOfIp(publisher.ip))
+      throw errors.contentRejected(
+        'This page looks like it imitates another service or asks for credentials. Publish it from an account if it is legitimate.',
+      )
+    },
+  }
+}
+
+/** Publishes a page, and takes the drop back where an edge cannot serve it. */
+function createPublishAnonymously(
+  { sql, routing, sites, versions, inspector, storage, config }: AnonymousDependencies,
+  { requireHarmless }: Pick<Admission, 'requireHarmless'>,
+): Anonymous['publish'] {
+  return async (publisher, prepared, name) => {
+    const inspection = await requireHarmless(publisher, prepared)
+    const claimSecret = randomSecret()
+    const { value: site, changes } = await changeRoutes(sql, async (tx) => {
+      const reserved = await sites.reserve(
+        tx,
+        {
+          anonymousId: publisher.anonymousId,
+          network: storage.networkOf(publisher.ip),
+          claimHash: hashSecret(claimSecret),
+        },
+        { name },
+      )
+      const { version } = await versions.commit(tx, reserved, prepared, null, {})
+      if (inspection.verdict === 'review') await inspector.queue(tx, reserved.id, inspection)
+      return { ...reserved, report: version.report }
+    })
+    const drop = {
+      url: addressOf(config, siteHost(site.slug, config.sitesDomain)),
+      id: site.id,
+      slug: site.slug,
+      // In the query, never in the path: access logs keep paths.
+      claim_url: `${config.baseUrl}/claim?token=${claimSecret}`,
+      expires_at: site.expires_at!.toISOString(),
+      report: site.report,
+    }
+    const { pending, refused } = await routing.propagate(changes)
+    if (refused === undefined) return { value: drop, pending }
+    const takenBack = await changeRoutes(sql, async (tx) => {
+      const found = await sites.find(tx, site.id)
+      if (found && !found.deleted_at && found.org_id === null) await sites.remove(tx, found)
+    })
+    await routing.propagate(takenBack.changes)
+    throw errors.notServed(refused)
+  }
+}
+
+/** Moves drops into an organisation: same address, the clock of its plan, no claim link any more. */
+async function adopt(
+  { clock, sites, refreshRoutes }: AnonymousDependencies,
+  tx: RoutingTransaction,
+  orgId: string,
+  by: queries.Claim,
+  cap: 'capped' | 'uncapped',
+): Promise<Adoption> {
+  const plan = await sites.lockOrganisation(tx, orgId)
+  const now = new Date(clock.now())
+  const claimable = await queries.lockClaimable(tx, by, now)
+  const room = cap === 'capped' ? Math.max(0, await sites.roomFor(tx, orgId, plan)) : claimable.length
+  const ids = claimable.slice(0, room)
+  for (const id of ids) {
+    await queries.adoptSite(tx, id, { orgId, now })
+    await refreshRoutes(tx, id)
+  }
+  return { ids, plan, left: claimable.length - ids.length }
 }
 
 /** The conditions of `lockClaimable`, as something to show. */

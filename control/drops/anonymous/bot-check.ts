@@ -3,9 +3,9 @@
  * a form that is sent faster than people type is held for a moment, and only suspicious traffic is asked for a proof
  * of work, which our page solves by itself.
  */
-import { HOUR_MS } from '../../../shared/clock.ts'
-import { createProofOfWork, type Challenge } from '../../../shared/proof-of-work.ts'
-import type { Secrets } from '../../../shared/secrets.ts'
+import { HOUR_MS } from '../../../shared/running/clock.ts'
+import { createProofOfWork, type Challenge } from '../../../shared/secrets/proof-of-work.ts'
+import type { Secrets } from '../../../shared/secrets/secrets.ts'
 
 export interface Signals {
   /** Value of the field that people do not see. */

@@ -1,5 +1,5 @@
 /** The signed cookie that remembers which drops a browser made. */
-import { randomSecret, type Secrets } from '../../../shared/secrets.ts'
+import { randomSecret, type Secrets } from '../../../shared/secrets/secrets.ts'
 import { cookie } from '../../ground/http/reply.ts'
 import type { Request } from '../../ground/http/route.ts'
 

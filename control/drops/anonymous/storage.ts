@@ -1,8 +1,8 @@
 /** What anonymous drops may store, all together and from one network: they cost nothing to make. */
-import type { Clock } from '../../../shared/clock.ts'
-import { errors } from '../../../shared/errors.ts'
-import { limitKeyOfIp } from '../../../shared/ip.ts'
-import type { Secrets } from '../../../shared/secrets.ts'
+import type { Clock } from '../../../shared/running/clock.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { limitKeyOfIp } from '../../../shared/http/ip.ts'
+import type { Secrets } from '../../../shared/secrets/secrets.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import { anonymousBytes } from './queries.ts'

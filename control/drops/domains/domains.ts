@@ -6,32 +6,33 @@
  * doctor/checks.ts moves a domain from state to state. The edges are asked for a certificate only once DNS has proven the
  * name; they never order one by themselves.
  */
-import type { Audit } from '../../people/audit/audit.ts'
+import { recordAudit, type AuditAction } from '../../people/audit/audit.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { DAY_MS, HOUR_MS, SECOND_MS, type Clock } from '../../../shared/clock.ts'
-import { errors } from '../../../shared/errors.ts'
-import { siteHost } from '../../../shared/hosts.ts'
-import { newId } from '../../../shared/ids.ts'
-import type { Log } from '../../../shared/log.ts'
-import { plans, type Plan, type PlanName } from '../../../shared/plans.ts'
-import type { Secrets } from '../../../shared/secrets.ts'
+import { SECOND_MS, type Clock } from '../../../shared/running/clock.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { siteHost } from '../../../shared/http/hosts.ts'
+import type { Log } from '../../../shared/running/log.ts'
+import { plans, type PlanName } from '../../ground/terms/plans.ts'
+import type { Secrets } from '../../../shared/secrets/secrets.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
-import { setDomainWanted, setRoute, type NewRoute } from '../../ground/events/outbox.ts'
+import { changeRoutes, type RouteChanges, type RoutingTransaction } from '../../ground/routing/changes.ts'
+import { setDomainWanted, setRoute, type NewRoute } from '../../ground/routing/outbox.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
-import { createChecks, newToken, type ChecksConfig } from './doctor/checks.ts'
-import type { RecordLine } from './doctor/diagnose.ts'
+import { addNames, requireLockedSite } from './adding.ts'
+import { createChecks, type Checks, type ChecksConfig } from './doctor/checks.ts'
 import { createDns, type Dns } from './dns/dns.ts'
 import { createMirror, type Mirror } from './mirror.ts'
-import { pairOf, parseDomain, unicodeOf } from './dns/names.ts'
+import { pairOf, parseDomain } from './dns/names.ts'
 import { createDomainNotices } from './notices.ts'
 import * as queries from './queries.ts'
 import type { DomainRow } from './queries.ts'
 import * as rules from './rules.ts'
-import type { AddDomain, ApiDomain, ApiSingleDomain } from './schemas.ts'
+import type { AddDomain, ApiDomain } from './schemas.ts'
 import { createServiceAddresses } from './dns/service-addresses.ts'
+import { showDomain } from './show-domain.ts'
 
 /** Adding answers with what the first look finds; a zone that takes longer is looked at in the background. */
 const FIRST_LOOK_MS = 8 * SECOND_MS
@@ -46,8 +47,7 @@ export interface DomainsDependencies {
   enqueueMail: EnqueueMail
   /** Answers about zones; by default the resolver of the settings. */
   dns?: Dns
-  audit: Audit
-  propagate(): Promise<{ pending: boolean }>
+  propagate(changes: RouteChanges): Promise<{ pending: boolean }>
 }
 
 /** Custom domains of drops. Another tenant's drop or domain is as absent as a missing one. */
@@ -71,14 +71,14 @@ export interface Domains {
   catchUp(): Promise<void>
   mirror: Mirror
   /** Routes of a locked site's domains, for `refreshRoutes`. A site that is gone gives its domains up. */
-  routesOf(tx: Sql, site: { id: string; slug: string; deleted_at: Date | null }): Promise<NewRoute[]>
+  routesOf(tx: RoutingTransaction, site: { id: string; slug: string; deleted_at: Date | null }): Promise<NewRoute[]>
   /** Fills an empty Redis with what the edges had put there; what is there already is newer. */
   republishCertificates(target: Redis): Promise<void>
   /**
    * The plan has ended: visitors of a domain see the page of a paused drop, over the certificate that it keeps, and
    * no other account gets the name without proof. Resolves the names that were served.
    */
-  stop(tx: Sql, orgId: string): Promise<string[]>
+  stop(tx: RoutingTransaction, orgId: string): Promise<string[]>
   /**
    * A plan has room for domains: those that were added first come back, as many as fit, each with its pair, and are
    * checked at once. The organisation is locked.
@@ -91,7 +91,7 @@ export interface Domains {
 }
 
 export function createDomains(deps: DomainsDependencies): Domains {
-  const { sql, redis, secrets, clock, log, config, audit, enqueueMail, propagate } = deps
+  const { sql, redis, secrets, clock, log, config, enqueueMail, propagate } = deps
   const mirror = createMirror({ sql, redis, secrets, log })
   const dns = deps.dns ?? createDns(config.dnsResolver)
   const checks = createChecks({
@@ -108,52 +108,18 @@ export function createDomains(deps: DomainsDependencies): Domains {
   })
   const now = (): Date => new Date(clock.now())
 
-  async function shownSingle(row: DomainRow): Promise<ApiSingleDomain> {
-    const first = await checks.firstAdvice(row)
-    const { records, alternative } = row.checked_at === null ? first : row
-    return {
-      domain: row.domain,
-      unicode: unicodeOf(row.domain),
-      state: row.state,
-      reason: row.reason,
-      detail: row.detail,
-      record: nextLine(records) ?? first.records[0]!,
-      records: [...records],
-      alternative,
-      warnings: [...row.warnings],
-      checked_at: row.checked_at?.toISOString() ?? null,
-      next_check_at: row.next_check_at?.toISOString() ?? null,
-      next_try_at: row.next_try_at?.toISOString() ?? null,
-      certificate: row.holds && row.not_after ? { not_after: row.not_after.toISOString() } : null,
-      redirect_to: row.redirect_to,
-      created_at: row.created_at.toISOString(),
-    }
-  }
-
-  async function shown(row: DomainRow, all: readonly DomainRow[]): Promise<ApiDomain> {
-    const pair = all.find((other) => other.redirect_to === row.domain)
-    return { ...(await shownSingle(row)), pair: pair ? await shownSingle(pair) : null }
-  }
-
-  async function requireOwnSite(sql: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<void> {
-    if (!(await queries.isOwnSite(sql, actor.orgId, siteId))) throw errors.notFound()
-  }
-
-  async function lockOwnSite(tx: Sql, actor: Actor, siteId: string): Promise<void> {
-    if (!(await queries.lockOwnSite(tx, actor.orgId, siteId))) throw errors.notFound()
-  }
+  const shown = (row: DomainRow, all: readonly DomainRow[]): Promise<ApiDomain> =>
+    showDomain(row, all, checks.firstAdvice)
 
   async function requireDomain(sql: Sql, actor: Actor, siteId: string, domain: string): Promise<DomainRow> {
     await requireOwnSite(sql, actor, siteId)
-    const row = await queries.findDomain(sql, siteId, asTyped(domain))
+    const row = await queries.findDomain(sql, siteId, asTyped(domain, config))
     if (!row) throw errors.notFound('domain')
     return row
   }
 
-  const asTyped = (domain: string): string => {
-    const parsed = parseDomain(domain, config)
-    return 'domain' in parsed ? parsed.domain : domain
-  }
+  const record = (tx: Sql, actor: Actor, action: AuditAction, domain: string, siteId: string): Promise<void> =>
+    recordAudit(tx, { at: now(), orgId: actor.orgId, actor, action, subject: domain, detail: { site: siteId } })
 
   async function shownOf(siteId: string, domain: string): Promise<ApiDomain> {
     const all = await queries.listDomains(sql, siteId)
@@ -169,98 +135,29 @@ export function createDomains(deps: DomainsDependencies): Domains {
     await Promise.all(both.map(({ id }) => checks.checkNow(id)))
   }
 
-  /** One name, inside the caller's transaction. */
-  async function addName(
-    tx: Sql,
-    actor: Actor,
-    siteId: string,
-    domain: string,
-    redirectTo: string | null,
-  ): Promise<void> {
-    const present = await queries.findOwnDomain(tx, actor.orgId, domain)
-    if (present && present.site_id === siteId && present.redirect_to === redirectTo) return
-    if (present)
-      throw errors.conflict('domain_taken', `${domain} already belongs to a drop of yours. Remove it there first.`)
-    await queries.insertDomain(tx, {
-      id: newId('dom', clock.now()),
-      domain,
-      site_id: siteId,
-      org_id: actor.orgId,
-      redirect_to: redirectTo,
-      reason: 'not_checked',
-      verify_token: newToken(),
-      is_cname_spent: await queries.hadDomain(tx, siteId, domain),
-      next_check_at: now(),
-      created_at: now(),
-    })
-  }
-
-  /** Caller has locked the plan. */
-  async function requireRoom(tx: Sql, actor: Actor, plan: Plan, domain: string): Promise<void> {
-    if (plan.customDomains === 0) throw errors.planFeature('A custom domain')
-    if (await queries.findOwnDomain(tx, actor.orgId, domain)) return
-    if ((await queries.countDomains(tx, actor.orgId)) >= plan.customDomains)
-      throw errors.planLimit(
-        `Your plan allows ${plan.customDomains} custom ${plan.customDomains === 1 ? 'domain' : 'domains'}. Remove one, or upgrade.`,
-      )
-    const since = new Date(now().getTime() - DAY_MS)
-    if ((await queries.countDomainsSince(tx, actor.orgId, since)) >= rules.newDomainsPerDay(plan.customDomains))
-      throw errors.rateLimited(
-        HOUR_MS / SECOND_MS,
-        'Your organisation has added many domains within a day. Wait until tomorrow, then go on.',
-      )
-  }
-
-  /** Everything of a domain goes: its row, the route, the certificate, as they are by now. */
-  async function release(tx: Sql, domain: DomainRow): Promise<void> {
-    const row = await queries.lockDomain(tx, domain)
-    if (!row) return
-    await queries.removeDomain(tx, row.id, now())
-    if (!row.holds) return
-    if (row.wanted) await setDomainWanted(tx, row.domain, { wanted: false })
-    await setRoute(tx, { kind: 'none', host: row.domain })
-  }
-
-  async function resume(tx: Sql, orgId: string, plan: PlanName): Promise<void> {
-    const all = await queries.domainsOfOrganisation(tx, orgId)
-    for (const { id } of rules.resumable(all, plans[plan].customDomains))
-      await queries.updateDomain(tx, id, {
-        stopped_at: null,
-        state: 'awaiting_dns',
-        reason: 'not_checked',
-        detail: '',
-        next_check_at: now(),
-        checks: 0,
-      })
-  }
-
   return {
-    count: (orgId: string): Promise<number> => queries.countDomains(sql, orgId),
+    mirror,
+    ...createUpkeep({ sql, checks, mirror, config, now }),
 
-    async list(actor: Actor, siteId: string): Promise<ApiDomain[]> {
+    async list(actor, siteId) {
       await requireOwnSite(sql, actor, siteId)
       const all = await queries.listDomains(sql, siteId)
       return Promise.all(all.filter(({ redirect_to }) => redirect_to === null).map((row) => shown(row, all)))
     },
 
-    async get(actor: Actor, siteId: string, domain: string): Promise<ApiDomain> {
+    async get(actor, siteId, domain) {
       const row = await requireDomain(sql, actor, siteId, domain)
       return shownOf(siteId, row.domain)
     },
 
-    async add(actor: Actor, siteId: string, wanted: AddDomain): Promise<ApiDomain> {
+    async add(actor, siteId, wanted) {
       const parsed = parseDomain(wanted.domain, config)
       if ('problem' in parsed) throw errors.invalidRequest(`domain: ${parsed.problem}`)
       const { domain } = parsed
       const pair = wanted.pair === false ? undefined : pairOf(domain)
       await transaction(sql, async (tx) => {
-        const plan = plans[(await queries.lockPlan(tx, actor.orgId)) ?? 'free']
-        await lockOwnSite(tx, actor, siteId)
-        await requireRoom(tx, actor, plan, domain)
-        await addName(tx, actor, siteId, domain, null)
-        const isPairFree = pair !== undefined && !(await queries.findOwnDomain(tx, actor.orgId, pair))
-        if (isPairFree) await addName(tx, actor, siteId, pair, domain)
-        await audit(tx, { actor, action: 'domain.added', subject: domain, detail: { site: siteId } })
+        await addNames(tx, actor, { siteId, domain, pair }, now())
+        await record(tx, actor, 'domain.added', domain, siteId)
       })
       const looked = checkBoth(siteId, domain).catch((error: unknown) =>
         log.warn({ err: error, domain }, 'a new domain could not be looked at; the next check will'),
@@ -269,18 +166,18 @@ export function createDomains(deps: DomainsDependencies): Domains {
       return shownOf(siteId, domain)
     },
 
-    async remove(actor: Actor, siteId: string, domain: string): Promise<{ pending: boolean }> {
-      await transaction(sql, async (tx) => {
+    async remove(actor, siteId, domain) {
+      const { changes } = await changeRoutes(sql, async (tx) => {
         const plan = (await queries.lockPlan(tx, actor.orgId)) ?? 'free'
-        await lockOwnSite(tx, actor, siteId)
+        await requireLockedSite(tx, actor, siteId)
         const row = await requireDomain(tx, actor, siteId, domain)
         const all = await queries.listDomains(tx, siteId)
         for (const one of all.filter((other) => other.id === row.id || other.redirect_to === row.domain))
-          await release(tx, one)
-        await resume(tx, actor.orgId, plan)
-        await audit(tx, { actor, action: 'domain.removed', subject: row.domain, detail: { site: siteId } })
+          await release(tx, one, now())
+        await resume(tx, actor.orgId, plan, now())
+        await record(tx, actor, 'domain.removed', row.domain, siteId)
       })
-      return propagate()
+      return propagate(changes)
     },
 
     async check(actor, siteId, domain) {
@@ -290,37 +187,50 @@ export function createDomains(deps: DomainsDependencies): Domains {
     },
 
     async makeMain(actor, siteId, domain) {
-      const main = await transaction(sql, async (tx) => {
-        await lockOwnSite(tx, actor, siteId)
+      const { value: main, changes } = await changeRoutes(sql, async (tx) => {
+        await requireLockedSite(tx, actor, siteId)
         const row = await requireDomain(tx, actor, siteId, domain)
         if (row.redirect_to === null) return row.domain
         const former = await queries.findDomain(tx, siteId, row.redirect_to)
         await queries.updateDomain(tx, row.id, { redirect_to: null })
         if (former) await queries.updateDomain(tx, former.id, { redirect_to: row.domain })
         await checks.syncRoutes(tx, siteId)
-        await audit(tx, { actor, action: 'domain.made_main', subject: row.domain, detail: { site: siteId } })
+        await record(tx, actor, 'domain.made_main', row.domain, siteId)
         return row.domain
       })
-      await propagate()
+      await propagate(changes)
       return shownOf(siteId, main)
     },
+  }
+}
+
+type Upkeep = Omit<Domains, 'list' | 'get' | 'add' | 'remove' | 'check' | 'makeMain' | 'mirror'>
+
+interface UpkeepDependencies extends Pick<DomainsDependencies, 'sql' | 'config'> {
+  readonly checks: Checks
+  readonly mirror: Mirror
+  now(): Date
+}
+
+/** What happens to domains without their owner: checks, certificates that arrive, the end of a plan. */
+function createUpkeep({ sql, checks, mirror, config, now }: UpkeepDependencies): Upkeep {
+  return {
+    count: (orgId) => queries.countDomains(sql, orgId),
 
     runDueChecks: checks.runDue,
 
-    async certificateChanged(name: string, sealed: string): Promise<void> {
+    async certificateChanged(name, sealed) {
       await mirror.keep(name, sealed)
       if (sealed !== '') await checks.arrived(name)
     },
 
-    async catchUp(): Promise<void> {
+    async catchUp() {
       for (const name of await mirror.catchUp()) await checks.arrived(name)
     },
 
-    mirror,
-
-    async routesOf(tx: Sql, site: { id: string; slug: string; deleted_at: Date | null }): Promise<NewRoute[]> {
+    async routesOf(tx, site) {
       if (site.deleted_at) {
-        for (const row of await queries.listDomains(tx, site.id)) await release(tx, row)
+        for (const row of await queries.listDomains(tx, site.id)) await release(tx, row, now())
         return []
       }
       const rows = await queries.lockDomains(tx, site.id)
@@ -339,11 +249,11 @@ export function createDomains(deps: DomainsDependencies): Domains {
       return served
     },
 
-    resume,
+    resume: (tx, orgId, plan) => resume(tx, orgId, plan, now()),
 
     endingCertificates: (before) => queries.countEndingCertificates(sql, before),
 
-    async certificates(): Promise<{ name: string; not_before: string; not_after: string; updated_at: string }[]> {
+    async certificates() {
       const rows = await mirror.all()
       return rows.map(({ name, not_before, not_after, updated_at }) => ({
         name,
@@ -355,7 +265,35 @@ export function createDomains(deps: DomainsDependencies): Domains {
   }
 }
 
-/** What to set next. */
-function nextLine(records: readonly RecordLine[]): RecordLine | undefined {
-  return records.find(({ action }) => action !== 'remove') ?? records[0]
+async function requireOwnSite(sql: Sql, actor: Pick<Actor, 'orgId'>, siteId: string): Promise<void> {
+  if (!(await queries.isOwnSite(sql, actor.orgId, siteId))) throw errors.notFound()
+}
+
+/** The name as the table has it; what is no name is looked for as it stands. */
+function asTyped(domain: string, config: Parameters<typeof parseDomain>[1]): string {
+  const parsed = parseDomain(domain, config)
+  return 'domain' in parsed ? parsed.domain : domain
+}
+
+/** Everything of a domain goes: its row, the route, the certificate, as they are by now. */
+async function release(tx: RoutingTransaction, domain: DomainRow, now: Date): Promise<void> {
+  const row = await queries.lockDomain(tx, domain)
+  if (!row) return
+  await queries.removeDomain(tx, row.id, now)
+  if (!row.holds) return
+  if (row.wanted) await setDomainWanted(tx, row.domain, { wanted: false })
+  await setRoute(tx, { kind: 'none', host: row.domain })
+}
+
+async function resume(tx: Sql, orgId: string, plan: PlanName, now: Date): Promise<void> {
+  const all = await queries.domainsOfOrganisation(tx, orgId)
+  for (const { id } of rules.resumable(all, plans[plan].customDomains))
+    await queries.updateDomain(tx, id, {
+      stopped_at: null,
+      state: 'awaiting_dns',
+      reason: 'not_checked',
+      detail: '',
+      next_check_at: now,
+      checks: 0,
+    })
 }

@@ -3,12 +3,12 @@
  * account), so that a Redis that lost everything is filled again and no certificate has to be ordered twice.
  */
 import type { ChainableCommander, Redis } from 'ioredis'
-import { certificateFacts, openBundle } from '../../../shared/certificate-bundle.ts'
-import { decodeRetryState, type RetryState } from '../../../shared/certificate-retry.ts'
-import { keys } from '../../../shared/keys.ts'
-import type { Log } from '../../../shared/log.ts'
-import type { Secrets } from '../../../shared/secrets.ts'
-import { encodeDomainWish } from '../../../shared/stream.ts'
+import { certificateFacts, openBundle } from '../../../shared/certificates/bundle.ts'
+import { decodeRetryState, type RetryState } from '../../../shared/certificates/retry.ts'
+import { keys } from '../../../shared/redis/keys.ts'
+import type { Log } from '../../../shared/running/log.ts'
+import type { Secrets } from '../../../shared/secrets/secrets.ts'
+import { encodeDomainWish } from '../../../shared/redis/stream.ts'
 import { transaction, type Pool } from '../../ground/database/sql.ts'
 import * as queries from './queries.ts'
 import type { CertificateRow } from './queries.ts'

@@ -1,5 +1,5 @@
 /** Mails about domains, each written in the transaction of what it tells about. An event is told once. */
-import type { RetryState } from '../../../shared/certificate-retry.ts'
+import type { RetryState } from '../../../shared/certificates/retry.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'

@@ -1,8 +1,8 @@
 /** Decisions about custom domains: no I/O, no clock. */
-import { nextTryMs, type RetryState } from '../../../shared/certificate-retry.ts'
-import { DAY_MS, HOUR_MS } from '../../../shared/clock.ts'
-import { stepAt, type Steps } from '../../../shared/steps.ts'
-import type { NewRoute } from '../../ground/events/outbox.ts'
+import { nextTryMs, type RetryState } from '../../../shared/certificates/retry.ts'
+import { DAY_MS, HOUR_MS } from '../../../shared/running/clock.ts'
+import { stepAt, type Steps } from '../../../shared/running/steps.ts'
+import type { NewRoute } from '../../ground/routing/outbox.ts'
 import { closedRouteOf } from '../sites/rules.ts'
 import { foundByCheck, type Diagnosis } from './doctor/diagnose.ts'
 import type { Ownership } from './doctor/ownership.ts'
@@ -181,7 +181,7 @@ interface ResumableDomain {
   readonly created_at: Date
 }
 
-/** Of the domains that a plan's end has stopped, those that there is room for: first come, first back; a pair is one. */
+/** The domains that a plan's end has stopped and that there is room for again: first come, first back; a pair is one. */
 export function resumable<Row extends ResumableDomain>(rows: readonly Row[], room: number): Row[] {
   const counted = rows.filter((row) => row.redirect_to === null)
   const back = counted

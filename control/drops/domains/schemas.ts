@@ -1,4 +1,4 @@
-import { MAX_HOST_CHARS } from '../../../shared/limits.ts'
+import { MAX_HOST_CHARS } from '../../../shared/contracts/limits.ts'
 import { z } from 'zod'
 import { described } from '../../ground/http/operations/described.ts'
 import { recordActions, recordTypes } from './doctor/diagnose.ts'

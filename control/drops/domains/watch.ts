@@ -4,11 +4,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { SECOND_MS } from '../../../shared/clock.ts'
-import { keys } from '../../../shared/keys.ts'
-import type { Log } from '../../../shared/log.ts'
-import { openBlocking } from '../../../shared/redis.ts'
-import { decodeStreamMessage } from '../../../shared/stream.ts'
+import { endOfLog } from '../../ground/routing/redis.ts'
+import { SECOND_MS } from '../../../shared/running/clock.ts'
+import { keys } from '../../../shared/redis/keys.ts'
+import type { Log } from '../../../shared/running/log.ts'
+import { openBlocking } from '../../../shared/redis/redis.ts'
+import { decodeStreamMessage } from '../../../shared/redis/stream.ts'
 import type { Domains } from './domains.ts'
 
 const BLOCK_MS = 5 * SECOND_MS
@@ -104,9 +105,4 @@ export function createDomainWatch({ domains, redis, log, checkMs }: DomainWatchD
       await Promise.race([loops, sleep(2 * SECOND_MS, undefined, { ref: false })])
     },
   }
-}
-
-async function endOfLog(redis: Redis): Promise<string> {
-  const [last] = await redis.xrevrange(keys.log, '+', '-', 'COUNT', 1)
-  return last?.[0] ?? '0-0'
 }

@@ -1,7 +1,7 @@
 /** The public gallery: drops whose owners want to be seen. */
-import { SECOND_MS, type Clock } from '../../../shared/clock.ts'
-import { siteHost } from '../../../shared/hosts.ts'
-import { addressOf } from '../../../shared/settings.ts'
+import { SECOND_MS, type Clock } from '../../../shared/running/clock.ts'
+import { siteHost } from '../../../shared/http/hosts.ts'
+import { addressOf } from '../../../shared/settings/settings.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import type { Pool } from '../../ground/database/sql.ts'
 import { listGallery } from './queries.ts'

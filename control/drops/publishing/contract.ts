@@ -3,13 +3,18 @@
  * It touches no SQL: the caller's transaction makes the version real. Implemented by createPublishing (publishing.ts).
  */
 import type { Readable } from 'node:stream'
-import type { Manifest } from '../../../shared/manifest.ts'
+import type { Manifest } from '../../../shared/contracts/manifest.ts'
+import type { TextChange, TextPair } from './comparison/compare-texts.ts'
 
+/** One for each code and target: what is wrong is told once, however many files have it. */
 export interface Warning {
   readonly code: string
   readonly message: string
+  /** The file it is about, or the first of them. */
   readonly path?: string
   readonly line?: number
+  /** How many files it is about. */
+  readonly count: number
 }
 
 /** A file that was not published because it looks like a secret. */
@@ -28,7 +33,7 @@ export interface PublishReport {
  * What becomes of files that look like secrets: `withhold` publishes the rest and lists them in the report, `refuse`
  * publishes nothing, `allow` is for publishers who said so.
  */
-export type Secrets = 'withhold' | 'refuse' | 'allow'
+export type SecretsPolicy = 'withhold' | 'refuse' | 'allow'
 
 export interface PreparedVersion {
   readonly manifestHash: string
@@ -68,7 +73,7 @@ export interface Intake {
   /** A blob that is in the store already; `finish` refuses it when it is not, or has another size. */
   addStored(path: string, hash: string, size: number): Promise<void>
   /** All blobs are durable when it resolves. `title` overrides that of a Markdown document; secrets are withheld. */
-  finish(options?: { title?: string | undefined; secrets?: Secrets }): Promise<PreparedVersion>
+  finish(options?: { title?: string | undefined; secrets?: SecretsPolicy }): Promise<PreparedVersion>
   /** Leaves nothing behind; a no-op after `finish`. */
   abort(): Promise<void>
 }
@@ -80,6 +85,11 @@ export interface Publishing {
    * and an organisation has a number of uploads per hour: the first file of one too many is refused (rate_limited).
    */
   receive(options: { owner: UploadOwner; capBytes: number; base?: string | null | undefined }): Intake
+  /** Like `refine`, quickly, and only what has no encoded variants yet. */
+  compress(
+    manifestHash: string,
+    refinedHash: string | null,
+  ): Promise<{ manifestHash: string; blobs: readonly string[] } | undefined>
   /**
    * Compresses harder what a version serves, after it went live. Undefined when nothing gets smaller; otherwise a manifest
    * with the same content to put in the place of the old one, and the blobs it needs. `refinedHash` is the manifest of an
@@ -93,6 +103,8 @@ export interface Publishing {
   checkPath(path: string): void
   readManifest(hash: string): Promise<Manifest>
   readBlob(hash: string): Promise<Buffer>
+  /** What changed in texts, by the hashes of both, in a thread and within a budget. `orgId`: who shares the threads. */
+  compareTexts(orgId: string, pairs: readonly TextPair[]): Promise<readonly TextChange[]>
   /** Streamed zip: `<slug>/<path>` with the bytes as uploaded, and the metadata as JSON. */
   exportZip(sites: AsyncIterable<{ slug: string; manifest: Manifest; metadata: unknown }>): Readable
   /** Removes blobs that nothing references, and half-written files, older than the grace period; returns how many blobs. */

@@ -2,7 +2,7 @@
 import path from 'node:path'
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts'
 import type { BlobStoreLocation } from '../../../shared/blobs/open.ts'
-import { limitKeyOfIp } from '../../../shared/ip.ts'
+import { limitKeyOfIp } from '../../../shared/http/ip.ts'
 import { currentCall } from '../../ground/database/call.ts'
 import { collectGarbage } from './storage/collect-garbage.ts'
 import type { Publishing, UploadOwner } from './contract.ts'
@@ -11,7 +11,7 @@ import { checkPath, createIntake } from './intake/intake.ts'
 import { createManifests } from './manifest/manifests.ts'
 import { prepareVersion } from './intake/prepare.ts'
 import { createReadings } from './analysis/readings.ts'
-import { refineVersion } from './storage/refine.ts'
+import { compressVersion, refineVersion } from './storage/refine.ts'
 import { createPublishingWorkers } from './workers/workers.ts'
 
 export interface PublishingOptions {
@@ -46,10 +46,13 @@ export function createPublishing(options: PublishingOptions): Publishing {
         prepare: (upload) => prepareVersion({ blobs, workers, manifests, readings }, upload, base),
       })
     },
+    compress: (manifestHash, refinedHash) =>
+      compressVersion({ manifests, workers: threads }, manifestHash, refinedHash),
     refine: (manifestHash, refinedHash) => refineVersion({ manifests, workers: threads }, manifestHash, refinedHash),
     checkPath,
     readManifest: manifests.read,
     readBlob: (hash) => blobs.read(hash),
+    compareTexts: (orgId, pairs) => threads.compare(orgId, pairs),
     exportZip: (sites) => exportZip(blobs, sites),
     collectGarbage: (limits) => collectGarbage({ blobs, scratchDir, ...limits }),
     close: () => threads.close(),

@@ -1,4 +1,4 @@
-import type { PlanName } from '../../../shared/plans.ts'
+import type { PlanName } from '../../ground/terms/plans.ts'
 import { one, type Sql } from '../../ground/database/sql.ts'
 import type { PublishReport } from './schemas.ts'
 import type { CappedSite, ClockColumns, HeldSlug, RetainedVersion, SiteFacts } from './rules.ts'
@@ -331,7 +331,7 @@ export async function dailyViews(sql: Sql, siteId: string, fromDay: string): Pro
     select to_char(day, 'YYYY-MM-DD') as day, count from views where site_id = ${siteId} and day >= ${fromDay} order by day`
 }
 
-/** Of these hashes, those that a retained version of the organisation already names. */
+/** Those of the hashes that a retained version of the organisation already names. */
 export async function ownBlobs(sql: Sql, orgId: string, hashes: readonly string[]): Promise<Set<string>> {
   const rows = await sql<{ hash: string }[]>`
     select hash from unnest(${hashes as string[]}::text[]) as wanted (hash) where exists (
@@ -342,7 +342,7 @@ export async function ownBlobs(sql: Sql, orgId: string, hashes: readonly string[
 }
 
 /**
- * Of these hashes, those that a retained version or an open upload needs. A version dropped within the last day counts:
+ * Those of the hashes that a retained version or an open upload needs. A version dropped within the last day counts:
  * an edge may not have heard of its successor yet, and an upload under way may take over what it knows.
  */
 export async function referencedBlobs(sql: Sql, hashes: readonly string[], now: Date): Promise<Set<string>> {
@@ -375,16 +375,28 @@ export interface UnrefinedVersion {
   refined_hash: string | null
 }
 
-/** A retained version from before that time whose files are still compressed the quick way, oldest first. */
-export async function nextUnrefined(sql: Sql, now: Date, before: Date): Promise<UnrefinedVersion | undefined> {
+/** A retained version with files that have no variants yet; see `byUrgency`. */
+export function nextUncompressed(sql: Sql, now: Date): Promise<UnrefinedVersion | undefined> {
+  return byUrgency(sql, now, sql`v.compressed_at is null`)
+}
+
+/** A retained version from before that time whose files are still compressed the quick way; see `byUrgency`. */
+export function nextUnrefined(sql: Sql, now: Date, before: Date): Promise<UnrefinedVersion | undefined> {
+  return byUrgency(sql, now, sql`v.compressed_at is not null and v.created_at <= ${before}`)
+}
+
+/** What visitors see comes first, the latest publish before others; superseded versions come last, newest first. */
+async function byUrgency(sql: Sql, now: Date, condition: ReturnType<Sql>): Promise<UnrefinedVersion | undefined> {
   const [row] = await sql<UnrefinedVersion[]>`
-    select id, site_id, number, manifest_hash,
+    select v.id, v.site_id, v.number, v.manifest_hash,
       (select r.manifest_hash from versions r
        where r.site_id = v.site_id and r.refined_at is not null and r.dropped_at is null
        order by r.number desc limit 1) as refined_hash
-    from versions v where refined_at is null and dropped_at is null and created_at <= ${before}
-      and (refine_after is null or refine_after <= ${now})
-    order by created_at limit 1`
+    from versions v join sites s on s.id = v.site_id
+    where v.refined_at is null and v.dropped_at is null and ${condition}
+      and (v.refine_after is null or v.refine_after <= ${now})
+    order by (s.live_version_id = v.id) is true desc,
+      case when s.live_version_id = v.id then s.published_at end desc nulls last, v.created_at desc limit 1`
   return row
 }
 
@@ -393,15 +405,20 @@ export async function postponeRefinement(sql: Sql, versionId: string, until: Dat
   await sql`update versions set refine_after = ${until} where id = ${versionId}`
 }
 
-/** The blobs of the old manifest stay as long as the version: an edge may still serve from it. */
+/**
+ * The blobs of the old manifest stay as long as the version: an edge may still serve from it. A version that another
+ * control has compressed meanwhile stays as that one left it.
+ */
 export async function markRefined(
   sql: Sql,
-  { id, site_id, number }: UnrefinedVersion,
+  { id, site_id, number, manifest_hash }: UnrefinedVersion,
+  step: 'compressed_at' | 'refined_at',
   refined: { manifestHash: string; blobs: readonly string[] } | undefined,
 ): Promise<void> {
-  await sql`update versions set refined_at = now() where id = ${id}`
-  if (!refined) return
-  await sql`update versions set manifest_hash = ${refined.manifestHash} where id = ${id}`
+  const marked = await sql`
+    update versions set ${sql(step)} = now(), manifest_hash = ${refined?.manifestHash ?? manifest_hash}
+    where id = ${id} and manifest_hash = ${manifest_hash} returning id`
+  if (!refined || marked.length === 0) return
   await sql`
     insert into site_blobs (site_id, hash, from_version, to_version)
     select ${site_id}, needed.hash, ${number}, case when s.next_version_number = ${number + 1} then null else ${number}::integer end

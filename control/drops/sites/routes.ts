@@ -1,6 +1,6 @@
 /** REST: /api/v1/sites… */
 import { z } from 'zod'
-import { plans } from '../../../shared/plans.ts'
+import { plans } from '../../ground/terms/plans.ts'
 import { requireActor, type ApiRouteFactory, type Authenticate } from '../../ground/http/api.ts'
 import { described } from '../../ground/http/operations/described.ts'
 import { describeOperation } from '../../ground/http/operations/operation.ts'
@@ -9,7 +9,7 @@ import type { Request, Route } from '../../ground/http/route.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { Publishing } from '../publishing/contract.ts'
 import type { SiteExport } from './versions/site-export.ts'
-import { receiveBundle, receiveSingle } from './versions/receive.ts'
+import { receiveBundle, receiveSingle } from './versions/upload-request.ts'
 import * as schemas from './schemas.ts'
 import { reply } from './propagation.ts'
 import type { Sites } from './sites.ts'
@@ -34,31 +34,18 @@ const root = '/api/v1/sites'
 const tag = 'Sites'
 const versionTag = 'Versions'
 
-export function siteRoutes({
-  sql,
-  apiRoute,
-  authenticate,
-  sites,
-  versions,
-  uploads,
-  publishing,
-  siteExport,
-  countDomains,
-}: SiteRoutesDependencies): Route[] {
-  async function publish(
-    { request, actor, params }: { request: Request; actor: Actor; params: { id: string } },
-    receive: typeof receiveSingle,
-  ) {
-    const site = await sites.requireOwn(sql, actor, params.id)
-    versions.requirePublishable(site)
-    const { prepared, options } = await receive(request, publishing, {
-      owner: { kind: 'organisation', id: actor.orgId },
-      capBytes: plans[site.plan].uploadBytes,
-      base: await versions.liveManifestHash(site),
-    })
-    return reply(await versions.publish(actor, site.id, prepared, options))
-  }
+export function siteRoutes(deps: SiteRoutesDependencies): Route[] {
+  return [
+    ...ownRoutes(deps),
+    ...publishRoutes(deps),
+    ...versionRoutes(deps),
+    ...numberRoutes(deps),
+    ...uploadRoutes(deps),
+  ]
+}
 
+/** Routes of the drops themselves. */
+function ownRoutes({ apiRoute, authenticate, sites, siteExport }: SiteRoutesDependencies): Route[] {
   return [
     apiRoute({
       method: 'POST',
@@ -144,6 +131,26 @@ export function siteRoutes({
       output: undefined,
       run: async ({ actor, params }) => reply(await sites.delete(actor, params.id)),
     }),
+  ]
+}
+
+/** Routes that take content. */
+function publishRoutes({ apiRoute, sql, sites, versions, publishing }: SiteRoutesDependencies): Route[] {
+  async function publish(
+    { request, actor, params }: { request: Request; actor: Actor; params: { id: string } },
+    receive: typeof receiveSingle,
+  ) {
+    const site = await sites.requireOwn(sql, actor, params.id)
+    versions.requirePublishable(site)
+    const { prepared, options } = await receive(request, publishing, {
+      owner: { kind: 'organisation', id: actor.orgId },
+      capBytes: plans[site.plan].uploadBytes,
+      base: await versions.liveManifestHash(site),
+    })
+    return reply(await versions.publish(actor, site.id, prepared, options))
+  }
+
+  return [
     apiRoute({
       method: 'POST',
       path: `${root}/:id/upload`,
@@ -171,6 +178,12 @@ export function siteRoutes({
       output: schemas.versionSchema,
       run: (call) => publish(call, receiveBundle),
     }),
+  ]
+}
+
+/** Routes of the versions that are kept. */
+function versionRoutes({ apiRoute, versions }: SiteRoutesDependencies): Route[] {
+  return [
     apiRoute({
       method: 'GET',
       path: `${root}/:id/versions`,
@@ -201,6 +214,12 @@ export function siteRoutes({
       output: schemas.changesSchema,
       run: ({ actor, params }) => versions.changes(actor, params.id, params.version_id),
     }),
+  ]
+}
+
+/** Routes that count: views, and what the plan has left. */
+function numberRoutes({ apiRoute, sites, countDomains }: SiteRoutesDependencies): Route[] {
+  return [
     apiRoute({
       method: 'GET',
       path: `${root}/:id/views`,
@@ -233,6 +252,5 @@ export function siteRoutes({
         }
       },
     }),
-    ...uploadRoutes({ apiRoute, authenticate, uploads }),
   ]
 }

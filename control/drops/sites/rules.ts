@@ -1,9 +1,9 @@
 /** Decisions about sites: no I/O, no clock. */
-import { plans, type PlanName } from '../../../shared/plans.ts'
-import { siteHost } from '../../../shared/hosts.ts'
-import type { SiteRoute, SiteState } from '../../../shared/route-record.ts'
-import type { Analytics } from '../../../shared/analytics.ts'
-import type { NewRoute } from '../../ground/events/outbox.ts'
+import { plans, type PlanName } from '../../ground/terms/plans.ts'
+import { siteHost } from '../../../shared/http/hosts.ts'
+import type { SiteRoute, SiteState } from '../../../shared/contracts/route-record.ts'
+import type { Analytics } from '../../../shared/contracts/analytics.ts'
+import type { NewRoute } from '../../ground/routing/outbox.ts'
 
 /** A site with what its serving depends on. */
 export interface SiteFacts {
@@ -212,7 +212,7 @@ export function pausedByEnd(sites: readonly CappedSite[], cap: number): string[]
 }
 
 /** Which paused drops have room again. */
-export function resumable(sites: readonly CappedSite[], cap: number): string[] {
+export function resumableDrops(sites: readonly CappedSite[], cap: number): string[] {
   const paused = inOrderOfPrecedence(sites.filter((site) => site.paused))
   return idsOf(paused.slice(0, Math.max(0, cap - (sites.length - paused.length))))
 }
@@ -231,4 +231,9 @@ export function swapForChosen(sites: readonly CappedSite[], cap: number): { paus
     pause: idsOf(live.filter((site) => !kept.has(site))),
     resume: idsOf(sites.filter((site) => site.paused && kept.has(site))),
   }
+}
+
+/** The day that a moment's views are counted under, as the edges write it. */
+export function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10)
 }

@@ -1,12 +1,17 @@
 /** Shapes of the REST API for sites and versions. */
 import { z } from 'zod'
-import { analyticsSchema } from '../../../shared/analytics.ts'
-import { MAX_BUNDLE_FILES, MAX_MESSAGE_CHARS, MAX_NAME_CHARS, MAX_PASSWORD_CHARS } from '../../../shared/limits.ts'
-import { sha256Hex, siteStates } from '../../../shared/route-record.ts'
+import { analyticsSchema } from '../../../shared/contracts/analytics.ts'
+import {
+  MAX_BUNDLE_FILES,
+  MAX_MESSAGE_CHARS,
+  MAX_NAME_CHARS,
+  MAX_PASSWORD_CHARS,
+} from '../../../shared/contracts/limits.ts'
+import { sha256Hex, siteStates } from '../../../shared/contracts/route-record.ts'
 import { described } from '../../ground/http/operations/described.ts'
 
 const SAMPLE_TIME = '2026-11-15T09:00:00.000Z'
-/** Of `hello`. */
+/** The SHA-256 of `hello`, as an example. */
 export const SAMPLE_SHA256 = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824'
 
 const time = (description: string) => described(z.iso.datetime(), description, SAMPLE_TIME)
@@ -45,14 +50,15 @@ export type ApiSite = z.infer<typeof siteSchema>
 
 export const warningSchema = z
   .object({
-    code: described(z.string(), 'What kind of remark this is.', 'broken_link'),
+    code: described(z.string(), 'What kind of remark this is.', 'missing_page'),
     message: described(
       z.string(),
       'The remark in words.',
-      'about.html links to team.html, which is not part of the upload.',
+      'The link to /team leads nowhere: there is no such page in the upload.',
     ),
-    path: described(z.string(), 'The file it is about.', 'about.html').optional(),
+    path: described(z.string(), 'The file it is about, or the first of them.', 'about.html').optional(),
     line: z.int().optional(),
+    count: count('How many files it is about: there is one remark for each code and target.', 1),
   })
   .meta({ id: 'Warning' })
 const blockedSchema = z.object({

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import { keys } from '../../../shared/keys.ts'
+import { keys } from '../../../shared/redis/keys.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
 
 export async function foldViews({ sql, redis }: { sql: Pool; redis: Redis }): Promise<void> {

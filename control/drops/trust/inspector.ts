@@ -1,6 +1,6 @@
 /** Runs the phishing heuristic off the event loop. */
-import { errors, type ApiError } from '../../../shared/errors.ts'
-import type { Log } from '../../../shared/log.ts'
+import { errors, type ApiError } from '../../../shared/contracts/errors.ts'
+import type { Log } from '../../../shared/running/log.ts'
 import type { Inspection } from './phishing.ts'
 import { createWorkerPool, JobCrashed, JobTimeout } from '../publishing/workers/pool.ts'
 

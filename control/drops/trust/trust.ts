@@ -1,17 +1,18 @@
 /** Trust and safety: takedown and restore, abuse reports, the review queue. */
-import type { Clock } from '../../../shared/clock.ts'
-import { errors } from '../../../shared/errors.ts'
-import { parseAuthority, siteHost } from '../../../shared/hosts.ts'
-import { newId } from '../../../shared/ids.ts'
-import { limitKeyOfIp } from '../../../shared/ip.ts'
-import { addressOf } from '../../../shared/settings.ts'
+import type { Clock } from '../../../shared/running/clock.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { parseAuthority, siteHost } from '../../../shared/http/hosts.ts'
+import { newId } from '../../../shared/contracts/ids.ts'
+import { limitKeyOfIp } from '../../../shared/http/ip.ts'
+import { addressOf } from '../../../shared/settings/settings.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { Inspection } from './phishing.ts'
 import { recordAudit } from '../../people/audit/audit.ts'
 import type { ControlConfig } from '../../ground/config.ts'
-import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
-import { setRoute } from '../../ground/events/outbox.ts'
-import type { Events } from '../../ground/events/publish.ts'
+import type { Pool, Sql } from '../../ground/database/sql.ts'
+import { changeRoutes, type RoutingTransaction } from '../../ground/routing/changes.ts'
+import { setRoute } from '../../ground/routing/outbox.ts'
+import type { Routing } from '../../ground/routing/routing.ts'
 import type { RateLimiter } from '../../ground/http/limits/rate-limit.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import type { RefreshRoutes } from '../sites/routing.ts'
@@ -21,7 +22,7 @@ import * as queries from './queries.ts'
 interface TrustDependencies {
   sql: Pool
   clock: Clock
-  events: Pick<Events, 'propagate' | 'isServed'>
+  routing: Pick<Routing, 'propagate' | 'isServed'>
   refreshRoutes: RefreshRoutes
   enqueueMail: EnqueueMail
   limiter: RateLimiter
@@ -60,85 +61,28 @@ export interface Trust {
   search(moderator: Moderator, text: string): Promise<queries.FoundSite[]>
 }
 
-export function createTrust({
-  sql,
-  clock,
-  events,
-  refreshRoutes,
-  enqueueMail,
-  limiter,
-  config,
-}: TrustDependencies): Trust {
+export function createTrust(deps: TrustDependencies): Trust {
+  const { sql, clock, routing, refreshRoutes, limiter, config } = deps
   const now = (): Date => new Date(clock.now())
-  const urlOf = (slug: string): string => addressOf(config, siteHost(slug, config.sitesDomain))
-
-  function requireStaff(moderator: Moderator): void {
-    if (!('system' in moderator) && !moderator.isStaff) throw errors.notFound('page')
-  }
-
-  /** A slug, a host or a URL. */
-  function hostOf(address: string): string | undefined {
-    if (!address.includes('.')) return parseAuthority(siteHost(address, config.sitesDomain))
-    return parseAuthority(address.replace(/^https?:\/\//i, '').split('/')[0])
-  }
 
   /** Changes a site under its lock and tells the edges. `otherwise`: what to do where no drop of ours is. */
   async function moderate(
     moderator: Moderator,
     address: string,
     change: (tx: Sql, site: queries.FoundSite) => Promise<void>,
-    otherwise: (tx: Sql, host: string) => Promise<boolean> = async () => false,
+    otherwise: (tx: RoutingTransaction, host: string) => Promise<boolean> = async () => false,
   ): Promise<{ pending: boolean }> {
     requireStaff(moderator)
-    const host = hostOf(address)
+    const host = hostOf(address, config.sitesDomain)
     if (host === undefined) throw errors.notFound()
-    await transaction(sql, async (tx) => {
+    const { changes } = await changeRoutes(sql, async (tx) => {
       const site = (await queries.lockSiteBySlug(tx, address)) ?? (await queries.lockSiteByHost(tx, host))
       if (site) {
         await change(tx, site)
         await refreshRoutes(tx, site.id)
       } else if (!(await otherwise(tx, host))) throw errors.notFound()
     })
-    return events.propagate()
-  }
-
-  async function takeDown(moderator: Moderator, tx: Sql, site: queries.FoundSite, reason: string): Promise<void> {
-    await queries.setTakenDown(tx, site.id, now(), reason)
-    await queries.resolveAllOf(tx, site.id, 'taken down', now())
-    await recordAudit(tx, {
-      at: now(),
-      orgId: site.org_id,
-      actor: moderator,
-      action: 'site.taken_down',
-      subject: site.id,
-      detail: { slug: site.slug, reason },
-    })
-    if (site.owner_email)
-      await enqueueMail(tx, {
-        eventKey: `takedown:${site.id}:${clock.now()}`,
-        to: site.owner_email,
-        template: 'takedown',
-        data: { url: urlOf(site.slug), reason, contact: `${config.baseUrl}/report` },
-      })
-  }
-
-  /**
-   * Edges may serve an address that the database does not know, from before it was restored. It has no owner to be told
-   * and no content to be given back: it is known to be removed from here on.
-   */
-  async function takeDownUnknown(moderator: Moderator, tx: Sql, host: string, reason: string): Promise<boolean> {
-    if ((await queries.leadsSomewhere(tx, host)) || !(await events.isServed(host))) return false
-    await setRoute(tx, closedRouteOf(host, 'unknown', 'removed'))
-    const detail = { host, reason }
-    await recordAudit(tx, {
-      at: now(),
-      orgId: null,
-      actor: moderator,
-      action: 'site.taken_down',
-      subject: host,
-      detail,
-    })
-    return true
+    return routing.propagate(changes)
   }
 
   return {
@@ -146,8 +90,8 @@ export function createTrust({
       moderate(
         moderator,
         address,
-        (tx, site) => takeDown(moderator, tx, site, reason),
-        (tx, host) => takeDownUnknown(moderator, tx, host, reason),
+        (tx, site) => takeDown(deps, moderator, tx, site, reason),
+        (tx, host) => takeDownUnknown(deps, moderator, tx, host, reason),
       ),
 
     restore: (moderator, slug) =>
@@ -194,7 +138,7 @@ export function createTrust({
     async openQueue(moderator) {
       requireStaff(moderator)
       const entries = await queries.openQueue(sql, MAX_QUEUE_ROWS)
-      return entries.map((entry) => ({ ...entry, address: entry.slug ? urlOf(entry.slug) : entry.url }))
+      return entries.map((entry) => ({ ...entry, address: entry.slug ? urlOf(config, entry.slug) : entry.url }))
     },
 
     async dismiss(moderator, id) {
@@ -207,4 +151,69 @@ export function createTrust({
       return text.trim() === '' ? [] : queries.searchSites(sql, text.trim(), MAX_FOUND_ROWS)
     },
   }
+}
+
+function requireStaff(moderator: Moderator): void {
+  if (!('system' in moderator) && !moderator.isStaff) throw errors.notFound('page')
+}
+
+/** A slug, a host or a URL. */
+function hostOf(address: string, sitesDomain: string): string | undefined {
+  if (!address.includes('.')) return parseAuthority(siteHost(address, sitesDomain))
+  return parseAuthority(address.replace(/^https?:\/\//i, '').split('/')[0])
+}
+
+function urlOf(config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>, slug: string): string {
+  return addressOf(config, siteHost(slug, config.sitesDomain))
+}
+
+async function takeDown(
+  { clock, enqueueMail, config }: TrustDependencies,
+  moderator: Moderator,
+  tx: Sql,
+  site: queries.FoundSite,
+  reason: string,
+): Promise<void> {
+  await queries.setTakenDown(tx, site.id, new Date(clock.now()), reason)
+  await queries.resolveAllOf(tx, site.id, 'taken down', new Date(clock.now()))
+  await recordAudit(tx, {
+    at: new Date(clock.now()),
+    orgId: site.org_id,
+    actor: moderator,
+    action: 'site.taken_down',
+    subject: site.id,
+    detail: { slug: site.slug, reason },
+  })
+  if (site.owner_email)
+    await enqueueMail(tx, {
+      eventKey: `takedown:${site.id}:${clock.now()}`,
+      to: site.owner_email,
+      template: 'takedown',
+      data: { url: urlOf(config, site.slug), reason, contact: `${config.baseUrl}/report` },
+    })
+}
+
+/**
+ * Edges may serve an address that the database does not know, from before it was restored. It has no owner to be told
+ * and no content to be given back: it is known to be removed from here on.
+ */
+async function takeDownUnknown(
+  { clock, routing }: TrustDependencies,
+  moderator: Moderator,
+  tx: RoutingTransaction,
+  host: string,
+  reason: string,
+): Promise<boolean> {
+  if ((await queries.leadsSomewhere(tx, host)) || !(await routing.isServed(host))) return false
+  await setRoute(tx, closedRouteOf(host, 'unknown', 'removed'))
+  const detail = { host, reason }
+  await recordAudit(tx, {
+    at: new Date(clock.now()),
+    orgId: null,
+    actor: moderator,
+    action: 'site.taken_down',
+    subject: host,
+    detail,
+  })
+  return true
 }

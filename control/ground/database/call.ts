@@ -1,15 +1,11 @@
 /**
  * One request's stay in the database. A caller who was told that Postgres is away must not find, once it is back, that
- * the change was made after all: it could undo what he has done meanwhile. So nothing of a call commits after that.
+ * the change was made after all: the change could undo what the caller has done meanwhile. So nothing of a call commits after that.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 export interface Call {
   givenUp: boolean
-  /** Hosts whose routes it has changed: what its acknowledgement is about. */
-  readonly changedHosts: Set<string>
-  /** Ids of the histories (shared/history.ts) that it made them in. */
-  readonly histories: Set<string>
   /** For whom it is done: the network it came from, and the organisation once it is known. Shares are theirs. */
   network: string | undefined
   organisation: string | undefined
@@ -22,8 +18,6 @@ export interface Call {
 export function newCall(): Call {
   return {
     givenUp: false,
-    changedHosts: new Set(),
-    histories: new Set(),
     network: undefined,
     organisation: undefined,
     leaving: undefined,

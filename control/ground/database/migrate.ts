@@ -19,7 +19,7 @@ export async function migrate(pool: Pool): Promise<string[]> {
 /** Applies the first migration that was not applied yet; undefined when there is none. */
 function applyNext(pool: Pool, names: readonly string[]): Promise<string | undefined> {
   return transaction(pool, async (sql) => {
-    // However long it takes, also for those that wait for it.
+    // A migration may take as long as it needs, and so may controls that wait for it.
     await sql`set local statement_timeout = 0`
     await sql`select pg_advisory_xact_lock(${LOCK_ID})`
     await sql`create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())`

@@ -1,7 +1,7 @@
 /** Postgres. `Sql` is a pool or a transaction: query functions take it first, so that either passes through. */
 import { setImmediate } from 'node:timers/promises'
 import postgres from 'postgres'
-import { MINUTE_MS } from '../../../shared/clock.ts'
+import { MINUTE_MS } from '../../../shared/running/clock.ts'
 import { arrayTypes } from './array-types.ts'
 import { currentCall, GivenUp } from './call.ts'
 import { createWriteShares, writeShareLimits, type WriteShares } from './write-shares.ts'
@@ -13,6 +13,11 @@ export interface DatabaseOptions {
   /** postgres:// URL, or a directory that holds the unix socket of the embedded server (`<dir>` or `<dir>?database=<name>`). */
   readonly url: string
   readonly maxConnections: number
+  /**
+   * Behind a pooler that gives out connections per transaction, no setting and no prepared statement outlives its
+   * transaction, and the next one may run in another session. Settings are then made in each transaction.
+   */
+  readonly isPooled?: boolean
 }
 
 /**
@@ -20,17 +25,38 @@ export interface DatabaseOptions {
  * or a mail server inside a transaction.
  */
 const MAX_IDLE_IN_TRANSACTION_MS = 5 * MINUTE_MS
+const STATEMENT_TIMEOUT_MS = 30_000
+const SETTINGS = {
+  statement_timeout: STATEMENT_TIMEOUT_MS,
+  idle_in_transaction_session_timeout: MAX_IDLE_IN_TRANSACTION_MS,
+}
 
 /** Who may have how much of which pool. */
 const sharesOf = new WeakMap<Pool, WriteShares>()
+/** Those behind a pooler. */
+const pooled = new WeakSet<Pool>()
 
 export function openDatabase(options: DatabaseOptions): Pool {
-  const pool = openPool(options)
+  const pool = openPool(options, options.isPooled ? {} : SETTINGS)
   sharesOf.set(pool, createWriteShares(writeShareLimits(options.maxConnections)))
+  if (options.isPooled) pooled.add(pool)
   return pool
 }
 
-function openPool({ url, maxConnections }: DatabaseOptions): Pool {
+/** Behind a pooler no session is ours: LISTEN hears nothing, a lock of a session is another client's. */
+export function isBehindPooler(pool: Pool): boolean {
+  return pooled.has(pool)
+}
+
+/** One connection that any server and any pooler accepts, for a first question. */
+export function openPlainly(url: string): Pool {
+  return openPool({ url, maxConnections: 1, isPooled: true }, {})
+}
+
+function openPool(
+  { url, maxConnections, isPooled = false }: DatabaseOptions,
+  settings: Readonly<Record<string, number>>,
+): Pool {
   const options: postgres.Options<Record<string, postgres.PostgresType>> = {
     max: maxConnections,
     idle_timeout: 60,
@@ -44,11 +70,8 @@ function openPool({ url, maxConnections }: DatabaseOptions): Pool {
       bigint: { to: 20, from: [20], parse: Number, serialize: String },
       ...arrayTypes,
     },
-    connection: {
-      application_name: 'dropway',
-      statement_timeout: 30_000,
-      idle_in_transaction_session_timeout: MAX_IDLE_IN_TRANSACTION_MS,
-    },
+    prepare: !isPooled,
+    connection: { application_name: 'dropway', ...settings },
   }
   if (!url.startsWith('/')) return postgres(url, options)
   const [directory, database = 'dropway'] = url.split('?database=')
@@ -66,6 +89,7 @@ export async function transaction<Result>(
 ): Promise<Result> {
   const call = currentCall()
   const wanted = async (sql: postgres.TransactionSql): Promise<Result> => {
+    if (pooled.has(pool)) await setForTransaction(sql)
     const result = await work(sql)
     if (call?.givenUp) throw new GivenUp()
     return result
@@ -79,6 +103,12 @@ export async function transaction<Result>(
       if (attempt >= 5 || (code !== '40001' && code !== '40P01')) throw error
     }
   }
+}
+
+async function setForTransaction(sql: postgres.TransactionSql): Promise<void> {
+  await sql`
+    select set_config('statement_timeout', ${String(SETTINGS.statement_timeout)}, true),
+      set_config('idle_in_transaction_session_timeout', ${String(SETTINGS.idle_in_transaction_session_timeout)}, true)`
 }
 
 /**

@@ -6,8 +6,8 @@
  *                                                        └▶ error, or silent for PING_MS: away; asked anew on a new connection
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { errors } from '../../../shared/errors.ts'
-import type { Log } from '../../../shared/log.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import type { Log } from '../../../shared/running/log.ts'
 import { newCall, runAs } from './call.ts'
 import { openDatabase, type Pool } from './sql.ts'
 
@@ -22,23 +22,52 @@ export interface DatabaseWatch {
   /** Does the work unless Postgres is away; gives up on it, with a 503, when Postgres goes away meanwhile: nothing of it
    *  is committed after that. */
   guard<Result>(work: () => Promise<Result> | Result): Promise<Result>
+  /** Why changes fail now, as a sentence without an end; undefined when nothing is known to be wrong. */
+  trouble(): string | undefined
 }
 
-export function createDatabaseWatch({ url, log }: { url: string; log: Log }): DatabaseWatch {
+/** Postgres's code for a disk that is full (class 53). Only a change that fails tells. */
+const DISK_FULL = '53100'
+/** No question finds out that there is space again; without another failure for so long there is. */
+const DISK_FULL_BELIEVED_MS = 30_000
+
+export interface DatabaseWatchOptions {
+  readonly url: string
+  readonly isPooled?: boolean | undefined
+  readonly log: Log
+}
+
+export function createDatabaseWatch({ url, isPooled = false, log }: DatabaseWatchOptions): DatabaseWatch {
   const waiting = new Set<() => void>()
   let running = false
   let isAway = false
+  let isReadOnly = false
+  let diskFullAt: number | undefined
   let sql: Pool | undefined
   let loop: Promise<void> = Promise.resolve()
 
   async function ping(): Promise<void> {
-    sql ??= openDatabase({ url, maxConnections: 1 })
-    const answered = sql`select 1`.then(() => true)
+    sql ??= openDatabase({ url, maxConnections: 1, isPooled })
+    const asked = sql<Writability[]>`select current_setting('transaction_read_only')::boolean as is_read_only`
+    const answered = asked.then(([row]) => {
+      noteReadOnly(row?.is_read_only ?? false)
+      return true
+    })
     answered.catch(() => {})
     const late = sleep(PING_MS, false, { ref: false })
-    // Answered while this process itself was busy counts: the answer is read before the last turn ends.
+    // An answer that came while this process was busy counts: it is read before the last turn ends.
     if (await Promise.race([answered, late.then(() => sleep(0, false))])) return
     if (!(await Promise.race([answered, sleep(10, false)]))) throw new Error(`Postgres is silent for ${PING_MS} ms`)
+  }
+
+  function noteReadOnly(now: boolean): void {
+    if (now && !isReadOnly) log.error('Postgres only reads: nothing can be changed until it is the primary again')
+    if (!now && isReadOnly) log.info('Postgres takes changes again')
+    isReadOnly = now
+  }
+
+  function noteFailure(error: unknown): void {
+    if ((error as { code?: string } | null)?.code === DISK_FULL) diskFullAt = performance.now()
   }
 
   async function watch(): Promise<void> {
@@ -79,9 +108,22 @@ export function createDatabaseWatch({ url, log }: { url: string; log: Log }): Da
         waiting.add(giveUp)
         // In a function of its own: what it throws at once is a rejection too.
         runAs(call, async () => work())
-          .then(resolve, reject)
+          .then(resolve, (error: unknown) => {
+            noteFailure(error)
+            reject(error as Error)
+          })
           .finally(() => waiting.delete(giveUp))
       })
     },
+    trouble() {
+      if (isAway) return 'Postgres is away'
+      if (isReadOnly) return 'Postgres only reads'
+      const isFull = diskFullAt !== undefined && performance.now() - diskFullAt < DISK_FULL_BELIEVED_MS
+      return isFull ? 'the disk of Postgres is full' : undefined
+    },
   }
+}
+
+interface Writability {
+  readonly is_read_only: boolean
 }

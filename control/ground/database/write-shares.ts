@@ -3,11 +3,11 @@
  * a hundred uploads that wait for the lock of one drop do not hold up everyone else's sign-in. Who waits too long hears
  * 503. Jobs work for everyone and do not wait here.
  */
-import { errors } from '../../../shared/errors.ts'
-import { createShares, type Shares, type ShareLimits } from '../../../shared/shares.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { createShares, type Shares, type ShareLimits } from '../../../shared/running/shares.ts'
 import type { Call } from './call.ts'
 
-/** Left to jobs, to mails, and to queries without a transaction. */
+/** Connections that are left to jobs, to mails, and to queries without a transaction. */
 const RESERVED_CONNECTIONS = 4
 const WAIT_MS = 5000
 
@@ -44,7 +44,7 @@ export function createWriteShares(limits: ShareLimits): WriteShares {
 
 function place(shares: Shares, caller: string): Promise<() => void> {
   return new Promise((resolve, reject) => {
-    // Looked up when it is called: a place that is free comes before `enter` returns how to leave it.
+    // `leaveNow` is looked up when it is called, because `enter` gives a free place before it returns how to leave it.
     const leave = (): void => leaveNow()
     const leaveNow = shares.enter(
       caller,

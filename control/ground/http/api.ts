@@ -4,7 +4,7 @@
  */
 import type { z } from 'zod'
 import type { Actor } from '../actor.ts'
-import { errors } from '../../../shared/errors.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
 import { json, noContent } from './reply.ts'
 import { describeOperation, type Access, type OperationSpec } from './operations/operation.ts'
 import { paramsOf, type Method, type PathParams, type Reply, type Request, type Route } from './route.ts'

@@ -5,7 +5,7 @@
 import { lookup as resolve } from 'node:dns'
 import { request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
-import { isPublicAddress } from '../../../shared/ip.ts'
+import { isPublicAddress } from '../../../shared/http/ip.ts'
 
 /** Resolves a name and refuses it when any of its addresses is not public. */
 const publicLookup: LookupFunction = (hostname, options, callback) => {

@@ -35,8 +35,11 @@ export interface Request {
   readonly signal: AbortSignal
   /** Body as parsed JSON; throws invalid_json / invalid_request (content type) / upload_too_large. */
   json(maxBytes?: number): Promise<unknown>
-  /** Body of an HTML form (application/x-www-form-urlencoded). */
-  form(): Promise<URLSearchParams>
+  /**
+   * Body of an HTML form (application/x-www-form-urlencoded); throws upload_too_large above `maxBytes`, by default
+   * MAX_FORM_BYTES, and invalid_request above MAX_FORM_PAIRS.
+   */
+  form(maxBytes?: number): Promise<URLSearchParams>
   text(maxBytes: number): Promise<string>
   bytes(maxBytes: number): Promise<Buffer>
   /** The raw body, with back-pressure. */

@@ -1,6 +1,6 @@
-import { MAX_EMAIL_CHARS } from '../../../shared/limits.ts'
-import { errors } from '../../../shared/errors.ts'
-import { isHostname } from '../../../shared/hosts.ts'
+import { MAX_EMAIL_CHARS } from '../../../shared/contracts/limits.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { isHostname } from '../../../shared/http/hosts.ts'
 
 /** RFC 5321 §4.5.3.1. */
 const MAX_LOCAL_PART_CHARS = 64

@@ -5,14 +5,14 @@
  */
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { errors } from '../../../shared/errors.ts'
-import { parseAuthority } from '../../../shared/hosts.ts'
-import { isLoopback } from '../../../shared/ip.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { parseAuthority } from '../../../shared/http/hosts.ts'
+import { isLoopback } from '../../../shared/http/ip.ts'
 import { html, type Content } from '../../../shared/pages/html.ts'
 import { createStandalonePages } from '../../../shared/pages/shell.ts'
 import { html as htmlReply } from '../http/reply.ts'
 import type { Reply, Request, Route } from '../http/route.ts'
-import { RELAYED_HEADER } from '../../../shared/relayed.ts'
+import { RELAYED_HEADER } from '../../../shared/http/relayed.ts'
 import { readMessage, type ReadMessage } from './eml.ts'
 
 const MAX_LISTED = 200

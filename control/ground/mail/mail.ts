@@ -1,10 +1,10 @@
 /** The write side of mail: inside the transaction of the event it tells about, so that both commit or neither. */
-import type { Clock } from '../../../shared/clock.ts'
-import { newId } from '../../../shared/ids.ts'
-import type { Secrets } from '../../../shared/secrets.ts'
+import type { Clock } from '../../../shared/running/clock.ts'
+import { newId } from '../../../shared/contracts/ids.ts'
+import type { Secrets } from '../../../shared/secrets/secrets.ts'
 import type { Sql } from '../database/sql.ts'
 import { deleteMailsTo, insertMail } from './queries.ts'
-import { renderMail, type MailData, type MailTemplate } from './templates.ts'
+import { renderMail, type MailData, type MailTemplate } from './letters/templates.ts'
 
 interface NewMail<Name extends MailTemplate> {
   /** Names the event: the same key never sends twice. */

@@ -1,24 +1,20 @@
 /**
- * Sends what lies in the outbox, each mail once, with any number of controls.
+ * Sends what lies in the outbox, each mail at least once, with any number of controls.
  *
- * 1. A sender locks the mail's row (FOR NO KEY UPDATE SKIP LOCKED) for as long as it sends.
- * 2. Before SMTP's final dot it notes the hand-over in a transaction of its own. The note's primary key admits one
- *    sender, even if a lost connection to Postgres has let a second one at the row. The note is committed in the tick
- *    in which the dot is written, not before: there is no wait between the two.
- * 3. After the server's 250 it marks the mail sent, drops the note and commits.
+ * 1. A sender locks the mail's row (FOR NO KEY UPDATE SKIP LOCKED) for as long as it sends, so that no other sender
+ *    takes the same mail.
+ * 2. After the server's 250 it marks the mail sent and commits.
  *
- * Killed before the dot, the mail has not left and Postgres rolls the note back: the next sender sends it. Killed after
- * the dot, it is on its way (the kernel delivers what was written, the dot and the commit): the next sender finds the
- * note and marks the mail sent. An error that is seen after the dot (the server refused, the connection broke) removes
- * the note and tries again: a duplicate with the same Message-ID is better than a loss, and that is also what a kill
- * between the two writes of one tick, or Postgres and the sender dying at once, may cost.
+ * Killed before the commit, Postgres releases the row and the next sender sends the mail, perhaps for the second time.
+ * The second copy has the same bytes and the same Message-ID, by which mail servers and readers know it again: a
+ * duplicate is better than a loss.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DAY_MS, type Clock } from '../../../shared/clock.ts'
-import type { Log } from '../../../shared/log.ts'
-import type { Secrets } from '../../../shared/secrets.ts'
-import { transaction, type Pool, type Sql } from '../database/sql.ts'
-import { createHandoverNote, HandedOverElsewhere } from './handover-note.ts'
+import type { ListenMeta } from 'postgres'
+import { DAY_MS, type Clock } from '../../../shared/running/clock.ts'
+import type { Log } from '../../../shared/running/log.ts'
+import type { Secrets } from '../../../shared/secrets/secrets.ts'
+import { isBehindPooler, transaction, type Pool, type Sql } from '../database/sql.ts'
 import { sealContext } from './mail.ts'
 import {
   countLateRecipients,
@@ -28,16 +24,15 @@ import {
   markMailFailed,
   markMailSent,
   postponeMail,
-  wasHandedOver,
   type MailRow,
 } from './queries.ts'
 import { verdictOn } from './rules.ts'
 import type { MailSink } from './sinks.ts'
-import type { RenderedMail } from './templates.ts'
+import type { RenderedMail } from './letters/templates.ts'
 
-/** Each holds two database connections while it sends: for the mail's row and for the note. */
+/** Each sender holds a database connection, and the mail's row with it, while it sends. */
 const DEFAULT_SENDERS = 2
-/** Their event keys keep a second mail away; no event comes back after so long. */
+/** Settled mails are kept this long, because their event keys keep a second mail for the same event away. */
 const KEEP_SETTLED_MS = 400 * DAY_MS
 /** For retries, and for news lost while the connection to Postgres was down. */
 const POLL_INTERVAL_MS = 5000
@@ -85,33 +80,23 @@ export function createMailer({
     return transaction(sql, async (tx) => {
       const mail = await lockDueMail(tx, now())
       if (!mail) return false
-      if (await wasHandedOver(tx, mail.id)) {
-        log.info({ mail: mail.id }, 'a sender ended while handing this mail over; it counts as sent')
-        await markMailSent(tx, mail.id, now())
-      } else {
-        await send(tx, mail)
-      }
+      await send(tx, mail)
       return true
     })
   }
 
   async function send(tx: Sql, mail: MailRow): Promise<void> {
-    const note = createHandoverNote({ sql, mailId: mail.id, now: now() })
     try {
       const content = JSON.parse(secrets.open(mail.sealed, sealContext(mail.id)).toString('utf8')) as RenderedMail
       const { id, recipient: to, createdAt } = mail
-      await sink.deliver({ id, from: mailFrom, replyTo: mailReplyTo, to, createdAt, content }, note)
-      await note.settle()
-      await markMailSent(tx, mail.id, now())
+      await sink.deliver({ id, from: mailFrom, replyTo: mailReplyTo, to, createdAt, content })
     } catch (error) {
-      await note.settle()
-      await noteFailure(tx, mail, error)
+      return noteFailure(tx, mail, error)
     }
+    await markMailSent(tx, mail.id, now())
   }
 
   async function noteFailure(tx: Sql, mail: MailRow, error: unknown): Promise<void> {
-    // The other sender's note must stay; this transaction changes nothing.
-    if (error instanceof HandedOverElsewhere) throw error
     const verdict = verdictOn(error, mail.attempts)
     const message = error instanceof Error ? error.message.slice(0, 500) : 'unknown'
     if (verdict.kind === 'give_up') {
@@ -135,12 +120,7 @@ export function createMailer({
   }
 
   async function run(signal: AbortSignal): Promise<void> {
-    const listening = sql
-      .listen(MAIL_CHANNEL, () => wake())
-      .catch((error: unknown) => {
-        log.warn({ err: error }, 'mail is polled: Postgres does not tell about it')
-        return undefined
-      })
+    const listening = isBehindPooler(sql) ? undefined : listen()
     while (!signal.aborted) {
       const woken = new Promise<void>((resolve) => (wake = resolve))
       await deliverDue().catch((error: unknown) => log.warn({ err: error }, 'the mail outbox could not be read'))
@@ -152,6 +132,16 @@ export function createMailer({
       pause.abort()
     }
     await (await listening)?.unlisten().catch(() => {})
+  }
+
+  /** Mail that was written is sent at once, not at the next poll. */
+  function listen(): Promise<ListenMeta | undefined> {
+    return sql
+      .listen(MAIL_CHANNEL, () => wake())
+      .catch((error: unknown) => {
+        log.warn({ err: error }, 'mail is polled: Postgres does not tell about it')
+        return undefined
+      })
   }
 
   return {

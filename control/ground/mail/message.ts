@@ -1,6 +1,6 @@
 /** A mail as bytes (RFC 5322). Made from the row alone, so that a second try yields the same message. */
 import MailComposer from 'nodemailer/lib/mail-composer'
-import type { RenderedMail } from './templates.ts'
+import type { RenderedMail } from './letters/templates.ts'
 
 export interface Message {
   readonly id: string
@@ -19,6 +19,8 @@ export function composeMessage({ id, from, replyTo, to, createdAt, content }: Me
     subject: content.subject,
     date: createdAt,
     messageId: messageIdOf(id, from),
+    // Otherwise the composer draws one, and a second copy would differ from the first.
+    baseBoundary: id,
     // RFC 3834: no holiday notice needs to answer this.
     headers: { 'Auto-Submitted': 'auto-generated' },
     alternatives: [part('text/plain', content.text), part('text/html', content.html)],

@@ -11,7 +11,7 @@ export interface MailRow {
   readonly createdAt: Date
 }
 
-/** A second mail for the same event is silently none. */
+/** Writes a mail, unless there is one for the same event already. */
 export async function insertMail(
   sql: Sql,
   mail: { id: string; eventKey: string; recipient: string; template: string; sealed: string; now: Date },
@@ -34,36 +34,17 @@ export async function lockDueMail(sql: Sql, now: Date): Promise<MailRow | undefi
   return row
 }
 
-/** False when another sender was faster. */
-export async function insertHandover(sql: Sql, mailId: string, now: Date): Promise<boolean> {
-  const rows =
-    await sql`insert into mail_handovers (mail_id, at) values (${mailId}, ${now}) on conflict do nothing returning mail_id`
-  return rows.length === 1
-}
-
-export async function wasHandedOver(sql: Sql, mailId: string): Promise<boolean> {
-  const rows = await sql`select 1 from mail_handovers where mail_id = ${mailId}`
-  return rows.length === 1
-}
-
-async function deleteHandover(sql: Sql, mailId: string): Promise<void> {
-  await sql`delete from mail_handovers where mail_id = ${mailId}`
-}
-
 /** The body goes: it held links, and is not needed any more. */
 export async function markMailSent(sql: Sql, mailId: string, now: Date): Promise<void> {
   await sql`update mails set sent_at = ${now}, sealed = '', last_error = null where id = ${mailId}`
-  await deleteHandover(sql, mailId)
 }
 
 export async function postponeMail(sql: Sql, mailId: string, until: Date, error: string): Promise<void> {
   await sql`update mails set attempts = attempts + 1, next_attempt_at = ${until}, last_error = ${error} where id = ${mailId}`
-  await deleteHandover(sql, mailId)
 }
 
 export async function markMailFailed(sql: Sql, mailId: string, now: Date, error: string): Promise<void> {
   await sql`update mails set attempts = attempts + 1, failed_at = ${now}, sealed = '', last_error = ${error} where id = ${mailId}`
-  await deleteHandover(sql, mailId)
 }
 
 export async function countLateRecipients(sql: Sql, before: Date): Promise<number> {
@@ -77,7 +58,7 @@ export async function deleteSettledMails(sql: Sql, before: Date): Promise<void> 
   await sql`delete from mails where coalesce(sent_at, failed_at) < ${before}`
 }
 
-/** Sent, failed or waiting: their reader is gone. */
+/** Deletes every mail to these addresses, sent, failed or waiting: their reader is gone. */
 export async function deleteMailsTo(sql: Sql, recipients: readonly string[]): Promise<void> {
   await sql`delete from mails where lower(recipient) = any(${recipients as string[]})`
 }

@@ -1,5 +1,5 @@
 /** When to try a mail again. */
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../shared/clock.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../shared/running/clock.ts'
 
 /** After attempt n. A mail server's restart costs seconds, its outage hours; after two days no one waits any more. */
 const RETRY_DELAYS_MS = [

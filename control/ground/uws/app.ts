@@ -1,7 +1,8 @@
 /** uWS.App over node:http: listens, routes, and hands each request to its handler. */
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { ReceivedRequest } from '../../../shared/received-request.ts'
+import { MAX_HEADER_BYTES } from '../../../shared/contracts/limits.ts'
+import type { ReceivedRequest } from '../../../shared/http/received-request.ts'
 import { HttpRequest } from './http-request.ts'
 import { HttpResponse } from './http-response.ts'
 import { Router } from './router.ts'
@@ -12,7 +13,6 @@ export type ListenSocket = http.Server
 /** Longer than a proxy keeps an idle connection for reuse: the proxy closes first, so no request meets a closing socket. */
 const KEEP_ALIVE_MS = 65_000
 const HEADERS_TIMEOUT_MS = 30_000
-const MAX_HEADER_BYTES = 32_768
 
 export class App {
   readonly #routers = new Map<string, Router<Handler>>()

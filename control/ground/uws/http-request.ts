@@ -1,5 +1,5 @@
 /** uWS.HttpRequest over node's IncomingMessage: a view of the request line and the headers. */
-import type { ReceivedRequest } from '../../../shared/received-request.ts'
+import type { ReceivedRequest } from '../../../shared/http/received-request.ts'
 
 export class HttpRequest {
   readonly #message: ReceivedRequest

@@ -23,12 +23,16 @@ const NO_PARAMETERS: readonly string[] = []
 
 export class Router<Handler> {
   readonly #root = newBranch<Handler>()
+  /** Segments of the longest pattern, the empty one before the first slash included. */
+  #deepest = 1
   /** Most requests are for a pattern without variables: one look-up instead of a walk. */
   readonly #literal = new Map<string, Match<Handler>>()
 
   add(pattern: string, handler: Handler): void {
     let branch = this.#root
-    for (const segment of pattern.split('/').slice(1)) {
+    const segments = pattern.split('/')
+    this.#deepest = Math.max(this.#deepest, segments.length)
+    for (const segment of segments.slice(1)) {
       if (segment === '*') {
         branch.wildcard ??= handler
         return
@@ -40,7 +44,8 @@ export class Router<Handler> {
   }
 
   match(path: string): Match<Handler> | undefined {
-    return this.#literal.get(path) ?? walk(this.#root, path.split('/'), 1, [])
+    // One segment more than the deepest pattern has tells that the path goes on.
+    return this.#literal.get(path) ?? walk(this.#root, path.split('/', this.#deepest + 1), 1, [])
   }
 }
 

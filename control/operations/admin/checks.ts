@@ -3,16 +3,18 @@ import { readdirSync, statfsSync } from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { openBlobStore } from '../../../shared/blobs/open.ts'
-import { keys } from '../../../shared/keys.ts'
-import { liveEdges, type LiveEdge } from '../../../shared/live-edges.ts'
-import { readLocalServices } from '../../../shared/local-services.ts'
-import { openRedis } from '../../../shared/redis.ts'
+import { keys } from '../../../shared/redis/keys.ts'
+import { liveEdges, type LiveEdge } from '../../../shared/contracts/live-edges.ts'
+import { readLocalServices } from '../../../shared/settings/local-services.ts'
+import { settingsOf, settingsSaid, type PlaneSettings } from '../../../shared/contracts/plane-settings.ts'
+import { openRedis } from '../../../shared/redis/redis.ts'
 import { certificateEnd } from '../../ground/certificate-end.ts'
 import type { ControlConfig } from '../../ground/config.ts'
+import { databaseProblem, DatabaseUnusable, READ_ONLY, reachDatabase } from '../../ground/database/reach.ts'
 import { openDatabase, type Pool } from '../../ground/database/sql.ts'
 import { memoryOf } from './memory.ts'
-import { outboxBacklog } from '../../ground/events/outbox.ts'
-import { appliedMigrations, databaseFacts } from './queries.ts'
+import { outboxBacklog } from '../../ground/routing/outbox.ts'
+import { appliedMigrations, databaseFacts, probeWriting } from './queries.ts'
 
 export interface Finding {
   readonly check: string
@@ -30,6 +32,7 @@ const FULL_DISK_BYTES = 200_000_000
 /** Tokens, certificates and Stripe signatures all compare times. */
 const MAX_SKEW_MS = 2000
 const CONNECT_TIMEOUT_MS = 2000
+const ANSWER_TIMEOUT_MS = 5000
 /** More waiting changes than this is not a moment's backlog. */
 const MAX_BACKLOG = 1000
 const START_IT = 'Start Dropway with "npm start", with the same environment.'
@@ -63,17 +66,49 @@ const disk: Check = ({ dataDir }) => {
 }
 
 const postgres: Check = async (config) => {
-  const sql = openDatabase({ url: config.databaseUrl, maxConnections: 1 })
+  const { databaseUrl: url } = config
+  let sql: Pool | undefined
   try {
-    return await askPostgres(sql)
+    const { isPooled, isReadOnly } = await reachDatabase(url)
+    sql = openDatabase({ url, maxConnections: 1, isPooled })
+    return [
+      ...(await askPostgres(sql)),
+      ...(isPooled ? [await poolerFinding(sql)] : []),
+      isReadOnly ? problem('writing', READ_ONLY, PROMOTE) : await writingFinding(sql, url),
+    ]
   } catch (error) {
-    const mend = config.databaseUrl.startsWith('/')
+    const mend = url.startsWith('/')
       ? `${START_IT} Its log is DATA_DIR/logs/postgres.log.`
       : 'Check DATABASE_URL, and that the server accepts us.'
-    return [problem('postgres', `cannot be reached: ${messageOf(error)}`, mend)]
+    const said = error instanceof DatabaseUnusable ? error.message : `cannot be reached: ${messageOf(error)}`
+    return [problem('postgres', said, mend)]
   } finally {
-    await sql.end({ timeout: 1 })
+    await sql?.end({ timeout: 1 })
   }
+}
+
+const PROMOTE = 'Until then visitors notice nothing, and publishers hear 503.'
+
+async function writingFinding(sql: Pool, url: string): Promise<Finding> {
+  try {
+    await probeWriting(sql)
+    return ok('writing', 'Postgres takes changes')
+  } catch (error) {
+    const said = databaseProblem(error, url)?.message ?? messageOf(error)
+    return problem('writing', said, 'Look at the log of Postgres.')
+  }
+}
+
+/** Behind a pooler a statement outside a transaction has the limits of its role alone. */
+async function poolerFinding(sql: Pool): Promise<Finding> {
+  const { statement_timeout: limit } = await databaseFacts(sql)
+  const detail = 'a pooler stands before Postgres: settings are made per transaction, mail is polled'
+  if (limit !== '0') return ok('pooler', detail)
+  return warning(
+    'pooler',
+    `${detail}; the role has no statement_timeout`,
+    "Set one for statements outside transactions: alter role … set statement_timeout = '30s'.",
+  )
 }
 
 async function askPostgres(sql: Pool): Promise<Finding[]> {
@@ -112,8 +147,11 @@ const redis: Check = async (config) => {
     lazyConnect: true,
     retryStrategy: () => null,
     connectTimeout: CONNECT_TIMEOUT_MS,
+    commandTimeout: ANSWER_TIMEOUT_MS,
   })
-  client.on('error', () => {})
+  // What the server refuses is told here; whoever waits for the connection only hears that it was closed.
+  let refusal: Error | undefined
+  client.on('error', (error: Error) => (refusal ??= error))
   try {
     await client.connect()
     const edges = await liveEdges(client)
@@ -124,15 +162,45 @@ const redis: Check = async (config) => {
         : ok('edges', `${edges.length} alive`),
       refusedFinding(edges),
       unknownFinding(await client.scard(keys.unknown)),
+      settingsFinding(await settingsSaid(client, Date.now()), config),
     ]
   } catch (error) {
-    const mend = config.redisUrl.startsWith('/')
-      ? `${START_IT} Its log is DATA_DIR/logs/redis.log.`
-      : 'Check REDIS_URL, and that the server accepts us.'
-    return [problem('redis', `cannot be reached: ${messageOf(error)}`, mend)]
+    return [unreachableRedis(messageOf(refusal ?? error), config)]
   } finally {
     client.disconnect()
   }
+}
+
+/** What Redis says to a wrong user or password, or to none. */
+const NOT_ADMITTED = /WRONGPASS|NOAUTH|invalid (?:password|username)|Client sent AUTH/i
+
+function unreachableRedis(said: string, { redisUrl }: ControlConfig): Finding {
+  if (NOT_ADMITTED.test(said))
+    return problem('redis', `refuses the user or the password of REDIS_URL: ${said}`, 'Correct them in REDIS_URL.')
+  const mend = redisUrl.startsWith('/')
+    ? `${START_IT} Its log is DATA_DIR/logs/redis.log.`
+    : 'Check REDIS_URL, and that the server accepts us.'
+  return problem('redis', `cannot be reached: ${said}`, mend)
+}
+
+/** A plane with another key cannot open what the others sealed; one with other names answers for other hosts. */
+function settingsFinding(said: readonly PlaneSettings[], config: ControlConfig): Finding {
+  const own = settingsOf('control', config)
+  const differing = said.flatMap((other) => [
+    ...(other.keyMark === own.keyMark ? [] : [`${other.plane} runs with another SECRET_KEY`]),
+    ...(other.baseUrl === own.baseUrl
+      ? []
+      : [`${other.plane} runs with BASE_URL ${other.baseUrl}, not ${own.baseUrl}`]),
+    ...(other.sitesDomain === own.sitesDomain
+      ? []
+      : [`${other.plane} runs with SITES_DOMAIN ${other.sitesDomain}, not ${own.sitesDomain}`]),
+  ])
+  if (differing.length === 0) return ok('settings', 'all planes share those of this command')
+  return problem(
+    'settings',
+    differing.join('; '),
+    'Give every plane, and this command, the same SECRET_KEY, BASE_URL and SITES_DOMAIN.',
+  )
 }
 
 const MAX_NAMED = 5
@@ -169,15 +237,26 @@ function redisFinding(info: string): Finding {
   )
 }
 
-const controlListener: Check = async ({ controlPort, controlHost }) => [
-  (await connects(controlPort, controlHost))
-    ? ok('control', `listens on ${controlHost}:${controlPort}`)
-    : problem(
+const controlListener: Check = async ({ controlPort, controlHost }) => {
+  const place = `${controlHost}:${controlPort}`
+  try {
+    const answer = await fetch(`http://${place}/healthz`, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) })
+    const { status, detail } = (await answer.json()) as { status?: string; detail?: string }
+    return [
+      status === 'degraded'
+        ? problem('control', `listens on ${place}, but ${detail}`, 'Look at the other findings, and at control.log.')
+        : ok('control', `listens on ${place}`),
+    ]
+  } catch {
+    return [
+      problem(
         'control',
-        `nothing listens on ${controlHost}:${controlPort} (CONTROL_PORT)`,
+        `nothing answers on ${place} (CONTROL_PORT)`,
         `${START_IT} Its log is DATA_DIR/logs/control.log.`,
       ),
-]
+    ]
+  }
+}
 
 const edgeListeners: Check = async ({ httpsPort, httpPort, serviceHost }) => [
   await tlsFinding(httpsPort, serviceHost),
@@ -237,7 +316,6 @@ const blobs: Check = async ({ blobStore }) => {
   }
 }
 
-/** What is asked for from outside, where it is set at all. */
 /** Mails ask to be answered when a drop was taken down or an account was changed: someone has to read that. */
 const answers: Check = ({ smtpUrl, mailFrom, contact }) => {
   if (contact !== undefined) return [ok('answers to mails', `go to ${contact}`)]

@@ -1,10 +1,10 @@
 /** What an operator can do, each as one function over the same services as the web server. */
 import { parseArgs } from 'node:util'
-import { systemClock } from '../../../shared/clock.ts'
-import { PLAN_NAMES, type PlanName } from '../../../shared/plans.ts'
+import { systemClock } from '../../../shared/running/clock.ts'
+import { PLAN_NAMES, type PlanName } from '../../ground/terms/plans.ts'
 import { CURRENCIES } from '../../people/organisations/countries.ts'
 import { setUpStripe } from '../../plans/billing/setup.ts'
-import { transaction } from '../../ground/database/sql.ts'
+import { changeRoutes } from '../../ground/routing/changes.ts'
 import type { Services } from '../../composition/services.ts'
 import { takeBackup, type BackupContext } from './backup.ts'
 import { findAccount, makeStaff } from './queries.ts'
@@ -110,7 +110,7 @@ const restore: Command = {
 async function restoreInstallation(services: Services, from: { backup?: string; snapshot?: string }): Promise<unknown> {
   try {
     const done = await restoreBackup(backupContext(services), required('--backup', from.backup), from.snapshot)
-    const published = await services.events.republish({ newHistory: true })
+    const published = await services.routing.republish({ newHistory: true })
     return { restored: done.path, taken_at: done.takenAt, ...published }
   } catch (error) {
     throw error instanceof RestoreRefused ? new UsageError(error.message) : error
@@ -169,7 +169,7 @@ const republish: Command = {
       'new-history': { type: 'boolean', default: false },
       'remove-unknown': { type: 'string' },
     })
-    return services.events.republish({ newHistory, removeUnknown: parseCount('--remove-unknown', unknown) })
+    return services.routing.republish({ newHistory, removeUnknown: parseCount('--remove-unknown', unknown) })
   },
 }
 
@@ -206,8 +206,8 @@ export const commands: ReadonlyMap<string, Command> = new Map([
 ])
 
 async function changePlan(services: Services, orgId: string, plan: PlanName): Promise<void> {
-  await transaction(services.sql, (sql) => services.lifecycle.changePlan(sql, orgId, plan))
-  await services.events.propagate()
+  const { changes } = await changeRoutes(services.sql, (tx) => services.lifecycle.changePlan(tx, orgId, plan))
+  await services.routing.propagate(changes)
 }
 
 function parsePlan(text: string): PlanName {

@@ -1,5 +1,6 @@
 /** `admin doctor`: asks everything that Dropway stands on how it is. */
-import { ConfigError, type Env } from '../../../shared/env.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ConfigError, type Env } from '../../../shared/settings/env.ts'
 import { readControlConfig, type ControlConfig } from '../../ground/config.ts'
 import { checks, type Check, type Finding } from './checks.ts'
 
@@ -32,10 +33,16 @@ async function examine(env: Env): Promise<Finding[]> {
   return (await Promise.all(checks.map((check) => safely(check, config)))).flat()
 }
 
-/** A check that fails in a way we did not foresee is a finding, too. */
+/** What does not answer by then will not. An operator who asks for help is not kept waiting. */
+const CHECK_MS = 12_000
+
+/** A check that fails in a way we did not foresee, or does not come to an end, is a finding, too. */
 async function safely(check: Check, config: ControlConfig): Promise<Finding[]> {
   try {
-    return await check(config)
+    const findings = await Promise.race([check(config), sleep(CHECK_MS, undefined, { ref: false })])
+    if (findings) return [...findings]
+    const detail = `does not answer within ${CHECK_MS / 1000} s`
+    return [{ check: check.name, state: 'problem', detail, mend: 'Look at its log, and at the network between.' }]
   } catch (error) {
     return [{ check: check.name, state: 'problem', detail: (error as Error).message, mend: 'See the message.' }]
   }

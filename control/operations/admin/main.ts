@@ -5,14 +5,14 @@
 import { once } from 'node:events'
 import { enableCompileCache } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { systemClock, type Clock } from '../../../shared/clock.ts'
-import { compileCacheDir } from '../../../shared/compile-cache.ts'
-import { ConfigError } from '../../../shared/env.ts'
-import { ApiError } from '../../../shared/errors.ts'
-import { silentLog } from '../../../shared/log.ts'
-import { keepFilesPrivate } from '../../../shared/private-files.ts'
+import { systemClock, type Clock } from '../../../shared/running/clock.ts'
+import { compileCacheDir } from '../compile-cache.ts'
+import { ConfigError } from '../../../shared/settings/env.ts'
+import { ApiError } from '../../../shared/contracts/errors.ts'
+import { silentLog } from '../../../shared/running/log.ts'
+import { keepFilesPrivate } from '../../../shared/running/private-files.ts'
 import { readControlConfig, type ControlConfig } from '../../ground/config.ts'
-import { newCall, runAs } from '../../ground/database/call.ts'
+import { DatabaseUnusable, reachDatabase } from '../../ground/database/reach.ts'
 import type { Services } from '../../composition/services.ts'
 import { commands, UsageError, type Command } from './commands.ts'
 
@@ -27,7 +27,10 @@ async function main(args: readonly string[]): Promise<number> {
   }
   if (name === 'doctor') {
     const { runDoctor } = await import('./doctor.ts')
-    return await runDoctor(process.env, process.stdout, { json: rest.includes('--json') })
+    const code = await runDoctor(process.env, process.stdout, { json: rest.includes('--json') })
+    // What did not answer is still being waited for somewhere; the operator has the findings.
+    process.stdout.write('', () => process.exit(code))
+    return code
   }
   const command = commands.get(name)
   if (!command) throw new UsageError(`"${name}" is not a command.`)
@@ -41,10 +44,11 @@ async function runCommand(command: Command, args: readonly string[], clock: Cloc
   enableCompileCache(compileCacheDir(config.dataDir))
   // Imported now: most of the time of a command is spent on loading this.
   const { createServices } = await import('../../composition/services.ts')
-  const services = createServices({ config, clock, log: silentLog })
+  const isDatabasePooled = await requireDatabase(config)
+  const services = createServices({ config, clock, log: silentLog, isDatabasePooled })
   try {
-    await requireServices(services, config)
-    const result = await runAs(newCall(), () => command.run(services, args))
+    await requireRedis(services, config)
+    const result = await command.run(services, args)
     // One line for programs, which may read only the last one; people see it spread out.
     process.stdout.write(`${JSON.stringify(result, undefined, process.stdout.isTTY ? 2 : 0)}\n`)
     if ((result as { pending?: boolean }).pending) {
@@ -56,14 +60,16 @@ async function runCommand(command: Command, args: readonly string[], clock: Cloc
 }
 
 /** A command that cannot reach the stack says so at once, instead of failing somewhere inside. */
-async function requireServices({ sql, redis }: Services, config: ControlConfig): Promise<void> {
+async function requireDatabase({ databaseUrl }: ControlConfig): Promise<boolean> {
   try {
-    await sql`select 1`
+    return (await reachDatabase(databaseUrl)).isPooled
   } catch (error) {
-    throw new UsageError(
-      `Postgres cannot be reached at ${withoutPassword(config.databaseUrl)} (${reason(error)}). ${IS_IT_RUNNING}`,
-    )
+    if (!(error instanceof DatabaseUnusable)) throw error
+    throw new UsageError(`${error.message} ${IS_IT_RUNNING}`)
   }
+}
+
+async function requireRedis({ redis }: Services, config: ControlConfig): Promise<void> {
   if (redis.status === 'ready') return
   const ready = once(redis, 'ready').then(() => true)
   if (!(await Promise.race([ready, sleep(CONNECT_TIMEOUT_MS, false, { ref: false })]))) {
@@ -72,11 +78,6 @@ async function requireServices({ sql, redis }: Services, config: ControlConfig):
 }
 
 const IS_IT_RUNNING = 'Is Dropway running, with the same DATA_DIR? "npm run admin -- doctor" tells more.'
-
-function reason(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException
-  return code ?? message
-}
 
 function withoutPassword(url: string): string {
   return url.replace(/:[^:@/]*@/, ':…@')

@@ -1,4 +1,5 @@
-import { one, type Sql } from '../../ground/database/sql.ts'
+import { randomUUID } from 'node:crypto'
+import { one, type Pool, type Sql } from '../../ground/database/sql.ts'
 
 export interface FoundAccount {
   readonly user_id: string
@@ -22,13 +23,35 @@ export async function makeStaff(sql: Sql, userId: string): Promise<void> {
 export interface DatabaseFacts {
   readonly version: string
   readonly now: Date
+  /** `0`: none. */
+  readonly statement_timeout: string
 }
 
 export async function databaseFacts(sql: Sql): Promise<DatabaseFacts> {
-  return one(await sql<DatabaseFacts[]>`select current_setting('server_version') as version, clock_timestamp() as now`)
+  return one(
+    await sql<DatabaseFacts[]>`
+      select current_setting('server_version') as version, clock_timestamp() as now,
+        current_setting('statement_timeout') as statement_timeout`,
+  )
 }
 
 export async function appliedMigrations(sql: Sql): Promise<string[]> {
   const rows = await sql<{ name: string }[]>`select name from schema_migrations`
   return rows.map((row) => row.name)
+}
+
+class TakenBack extends Error {}
+
+/** Writes a little and takes it back: that the disk is full, or rights are missing, shows only then. */
+export async function probeWriting(pool: Pool): Promise<void> {
+  try {
+    await pool.begin(async (sql) => {
+      await sql`
+        create table ${sql(`doctor_${randomUUID()}`)} as
+        select repeat('x', 1000) as filling from generate_series(1, 100)`
+      throw new TakenBack()
+    })
+  } catch (error) {
+    if (!(error instanceof TakenBack)) throw error
+  }
 }

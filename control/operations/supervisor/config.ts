@@ -1,7 +1,7 @@
 /** Settings of the supervisor. It reads those of both planes too, so that every wrong value is reported before anything starts. */
 import { readEdgeConfig, type EdgeConfig } from '../../../edge/config.ts'
-import { ConfigError, EnvReader, type Env } from '../../../shared/env.ts'
-import { readSharedSettings } from '../../../shared/settings.ts'
+import { ConfigError, EnvReader, type Env } from '../../../shared/settings/env.ts'
+import { readSharedSettings } from '../../../shared/settings/settings.ts'
 import { readControlConfig } from '../../ground/config.ts'
 import { prepareDataDir } from './data-dir.ts'
 import type { WantedPort } from './preflight.ts'
@@ -14,26 +14,36 @@ export interface SupervisorConfig {
   readonly redisUrl: string | undefined
   readonly ports: readonly WantedPort[]
   readonly edgeDrainMs: number
+  /** Where the edge notes its workers. */
+  readonly replicaDir: string
   readonly searchPath: string
+  /** With less memory than this nothing is started. */
+  readonly minMemoryMb: number
   /** What the planes inherit. */
   readonly environment: Env
 }
+
+/** What everything together takes on a small machine while something is published (OPERATING.md, "Size"). */
+const MIN_MEMORY_MB = 1000
 
 export function readSupervisorConfig(environment: Env): SupervisorConfig {
   const env = new EnvReader(environment)
   const { dataDir } = readSharedSettings(env)
   prepareDataDir(dataDir)
+  const minMemoryMb = env.integer('MIN_MEMORY_MB', MIN_MEMORY_MB, 0, 10_000_000)
   const { edge, baseUrl } = readPlanes(environment)
-  return {
+  return env.finish({
     baseUrl,
     dataDir,
     databaseUrl: env.optional('DATABASE_URL'),
     redisUrl: env.optional('REDIS_URL'),
     ports: wantedPorts(edge),
     edgeDrainMs: edge.drainMs,
+    replicaDir: edge.replicaDir,
     searchPath: env.text('PATH', '/usr/bin:/bin'),
+    minMemoryMb,
     environment,
-  }
+  })
 }
 
 function readPlanes(environment: Env): { edge: EdgeConfig; baseUrl: string } {

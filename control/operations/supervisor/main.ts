@@ -1,11 +1,15 @@
 /** `npm start`: runs the whole service on this machine until it is told to stop. */
+import { once } from 'node:events'
 import { parseArgs } from 'node:util'
-import { ConfigError } from '../../../shared/env.ts'
-import { keepFilesPrivate } from '../../../shared/private-files.ts'
-import { readSupervisorConfig } from './config.ts'
+import { ConfigError } from '../../../shared/settings/env.ts'
+import { keepFilesPrivate } from '../../../shared/running/private-files.ts'
+import { readSupervisorConfig, type SupervisorConfig } from './config.ts'
+import { endOrphans } from './orphans.ts'
+import { requireMemory } from './memory-limit.ts'
 import { lockDataDir, requireFreePorts, StartRefused } from './preflight.ts'
-import { createReport } from './report.ts'
-import { startStack } from './stack.ts'
+import { unlessCancelled } from './processes/processes.ts'
+import { createReport, type Report } from './report.ts'
+import { startStack, type Stack } from './stack.ts'
 
 const HELP = `Runs Dropway on this machine: Postgres, Redis, the control plane and the edge.
 
@@ -36,58 +40,83 @@ async function main(): Promise<void> {
   process.stderr.on('error', () => {})
   const report = createReport(process.stdout)
 
+  const stop = onStopSignal()
   const config = readSupervisorConfig(process.env)
+  requireMemory(config.minMemoryMb)
   const unlock = lockDataDir(config.dataDir)
   process.on('exit', unlock)
-  await requireFreePorts(config.ports)
 
-  const stop = onStopSignal()
-  const stack = await startStack(config, report)
-  if (!stop.requested) report.ready(config.baseUrl)
-  await stop.first
-  report.stopping()
-  void stop.second.then(() => stack.hurry())
-  await stack.stop()
+  const stack = await startUnlessStopped(config, report, stop.first)
+  if (stack) {
+    report.ready(config.baseUrl)
+    await aborted(stop.first)
+    report.stopping()
+    void aborted(stop.second).then(() => stack.hurry())
+    await stack.stop()
+  }
   report.say('stopped')
   process.exit()
+}
+
+/** Undefined: the operator stopped the start, and what it had begun has ended. */
+async function startUnlessStopped(
+  config: SupervisorConfig,
+  report: Report,
+  cancel: AbortSignal,
+): Promise<Stack | undefined> {
+  try {
+    const orphans = await unlessCancelled(cancel, endOrphans(config))
+    if (orphans > 0) report.say(`ended ${orphans} processes that a killed start had left on ${config.dataDir}`)
+    await requireFreePorts(config.ports)
+    const stack = await startStack(config, report, cancel)
+    if (!cancel.aborted) return stack
+    await stack.stop('hurried')
+  } catch (error) {
+    if (!cancel.aborted) throw error
+  }
+  return undefined
 }
 
 /** One Ctrl-C arrives twice: from the terminal, and from npm, which passes its own on. */
 const SAME_SIGNAL_MS = 500
 
 interface StopSignals {
-  readonly requested: boolean
-  readonly first: Promise<void>
-  /** The operator has lost patience. */
-  readonly second: Promise<void>
+  /** Aborted when the operator wants everything to end. */
+  readonly first: AbortSignal
+  /** Aborted when the operator has lost patience. */
+  readonly second: AbortSignal
 }
 
 function onStopSignal(): StopSignals {
   let firstAt: number | undefined
-  const first = Promise.withResolvers<void>()
-  const second = Promise.withResolvers<void>()
+  const first = new AbortController()
+  const second = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
       firstAt ??= Date.now()
-      first.resolve()
-      if (Date.now() - firstAt > SAME_SIGNAL_MS) second.resolve()
+      first.abort()
+      if (Date.now() - firstAt > SAME_SIGNAL_MS) second.abort()
     })
   }
-  return {
-    get requested() {
-      return firstAt !== undefined
-    },
-    first: first.promise,
-    second: second.promise,
-  }
+  return { first: first.signal, second: second.signal }
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort')
 }
 
 try {
   await main()
 } catch (error) {
-  const mendable = error instanceof StartRefused || error instanceof ConfigError || isUsageError(error)
-  process.stderr.write(`${mendable ? (error as Error).message : (error as Error).stack}\n`)
-  process.exitCode = 1
+  process.stderr.write(`${describe(error)}\n`)
+  process.exit(1)
+}
+
+function describe(error: unknown): string {
+  const { message, stack, code } = error as NodeJS.ErrnoException
+  if (error instanceof StartRefused || error instanceof ConfigError || isUsageError(error)) return message
+  if (code === 'ENOSPC') return `The disk is full: ${message}. Free some space, or set DATA_DIR to a larger disk.`
+  return stack ?? message
 }
 
 function isUsageError(error: unknown): boolean {

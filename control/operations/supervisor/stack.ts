@@ -6,19 +6,19 @@
  *
  * Whatever ends in between is started again.
  */
-import { compileCacheDir } from '../../../shared/compile-cache.ts'
-import { forgetLocalServices, noteLocalServices } from '../../../shared/local-services.ts'
+import { compileCacheDir } from '../compile-cache.ts'
+import { forgetLocalServices, noteLocalServices } from '../../../shared/settings/local-services.ts'
 import type { SupervisorConfig } from './config.ts'
 import { openLogFile } from './processes/log-file.ts'
 import { startPlane } from './processes/plane.ts'
-import { isAlive } from './processes/processes.ts'
+import { endFamily } from './processes/processes.ts'
 import { startPostgres, type Postgres } from './postgres/postgres.ts'
 import { startRedis, type Redis } from './redis/redis.ts'
 import type { Report } from './report.ts'
-import { keepRunning, type Running, type Unit } from './processes/unit.ts'
+import { keepRunning, type Running, type StopPace, type Unit } from './processes/unit.ts'
 
 export interface Stack {
-  stop(): Promise<void>
+  stop(pace?: StopPace): Promise<void>
   /** Ends the draining of a stop that is under way. */
   hurry(): void
 }
@@ -31,7 +31,8 @@ const EDGE_EXTRA_GRACE_MS = 5000
 type UnitName = 'postgres' | 'redis' | 'control' | 'edge'
 const STOP_ORDER: readonly UnitName[] = ['edge', 'control', 'redis', 'postgres']
 
-export async function startStack(config: SupervisorConfig, report: Report): Promise<Stack> {
+/** Aborting `cancel` ends a start at once, with all that it began; later nothing is started again. */
+export async function startStack(config: SupervisorConfig, report: Report, cancel: AbortSignal): Promise<Stack> {
   const units = new Map<UnitName, Unit>()
   let beingStopped: UnitName | undefined
   let isInHurry = false
@@ -44,19 +45,24 @@ export async function startStack(config: SupervisorConfig, report: Report): Prom
     noteLocalServices(config.dataDir, { databaseUrl: postgres?.url, redisUrl: redis?.url, processes })
   }
 
-  async function add(name: UnitName, start: () => Promise<Running>, detail?: () => string | undefined): Promise<void> {
+  async function add(
+    name: UnitName,
+    start: (cancel: AbortSignal) => Promise<Running>,
+    detail?: () => string | undefined,
+  ): Promise<void> {
+    if (cancel.aborted) return
     const startedAt = Date.now()
     report.starting(name)
-    units.set(name, await keepRunning({ name, start, report, onChange: note }))
+    units.set(name, await keepRunning({ name, start, report, onChange: note, cancel }))
     note()
     report.started(name, Date.now() - startedAt, detail?.())
   }
 
-  async function stop(): Promise<void> {
+  async function stop(pace: StopPace = 'orderly'): Promise<void> {
     for (const name of STOP_ORDER) {
       const startedAt = Date.now()
       beingStopped = name
-      const stopped = units.get(name)?.stop()
+      const stopped = units.get(name)?.stop(pace)
       if (isInHurry) endDraining()
       if (!stopped) continue
       await stopped
@@ -69,7 +75,7 @@ export async function startStack(config: SupervisorConfig, report: Report): Prom
   function endDraining(): void {
     if (beingStopped !== 'edge' && beingStopped !== 'control') return
     const pid = units.get(beingStopped)?.pid
-    if (pid !== undefined && isAlive(pid)) process.kill(pid, 'SIGKILL')
+    if (pid !== undefined) endFamily(pid)
   }
 
   const plane = (name: 'control' | 'edge', graceMs: number) => {
@@ -80,7 +86,9 @@ export async function startStack(config: SupervisorConfig, report: Report): Prom
     }
     const main =
       name === 'control' ? new URL('../../main.ts', import.meta.url) : new URL('../../../edge/main.ts', import.meta.url)
-    return () => startPlane({ name, main, graceMs, onLog, environment: planeEnvironment() })
+    const { dataDir } = config
+    return (cancelled: AbortSignal) =>
+      startPlane({ name, dataDir, main, graceMs, onLog, environment: planeEnvironment(), cancel: cancelled })
   }
 
   const planeEnvironment = () => ({
@@ -93,13 +101,16 @@ export async function startStack(config: SupervisorConfig, report: Report): Prom
   try {
     if (config.databaseUrl === undefined) {
       const onLog = openLogFile(config.dataDir, 'postgres')
-      await add('postgres', async () => (postgres = await startPostgres({ dataDir: config.dataDir, onLog })))
+      const { dataDir } = config
+      const start = async (cancelled: AbortSignal) =>
+        (postgres = await startPostgres({ dataDir, onLog, cancel: cancelled }))
+      await add('postgres', start)
     }
     if (config.redisUrl === undefined) {
       const { dataDir, searchPath } = config
       const onLog = openLogFile(dataDir, 'redis')
-      const start = async () =>
-        (redis = await startRedis({ dataDir, searchPath, onLog, standInPort: portOf(redis?.url) }))
+      const start = async (cancelled: AbortSignal) =>
+        (redis = await startRedis({ dataDir, searchPath, onLog, standInPort: portOf(redis?.url), cancel: cancelled }))
       await add('redis', start, () => redis?.engine)
     }
     // Neither needs the other to get ready; together they are ready sooner.
@@ -109,7 +120,7 @@ export async function startStack(config: SupervisorConfig, report: Report): Prom
     ])
     for (const outcome of planes) if (outcome.status === 'rejected') throw outcome.reason
   } catch (error) {
-    await stop()
+    await stop(cancel.aborted ? 'hurried' : 'orderly')
     throw error
   }
   return {

@@ -5,15 +5,16 @@
  *   3. the session cookie             only when our own pages sent the request
  * Nothing is cached: a revoked token or session is refused from the next request on, on every control.
  */
-import { errors } from '../../../shared/errors.ts'
-import type { Log } from '../../../shared/log.ts'
-import { MINUTE_MS, type Clock } from '../../../shared/clock.ts'
-import { hashSecret } from '../../../shared/secrets.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import type { Log } from '../../../shared/running/log.ts'
+import { MINUTE_MS, type Clock } from '../../../shared/running/clock.ts'
+import { hashSecret } from '../../../shared/secrets/secrets.ts'
 import { noteOrganisation } from '../../ground/database/call.ts'
 import type { Pool } from '../../ground/database/sql.ts'
 import type { Authenticate } from '../../ground/http/api.ts'
 import type { Request } from '../../ground/http/route.ts'
 import type { Actor } from '../../ground/actor.ts'
+import { bearerTokenOf } from './bearer.ts'
 import { findSessionIdentity, findTokenIdentity, touchSession, touchToken } from './queries.ts'
 import { isSameOrigin } from './same-origin.ts'
 import { aliveAt, SESSION_COOKIE } from './sessions.ts'
@@ -82,7 +83,7 @@ export function createAccess({ sql, clock, log, baseUrl, oauth }: AccessDependen
   }
 
   async function bearerActor(header: string, request: Request): Promise<Actor> {
-    const token = /^bearer +(\S+)$/i.exec(header.trim())?.[1] ?? ''
+    const token = bearerTokenOf(header) ?? ''
     const actor = token.startsWith(OAUTH_TOKEN_PREFIX)
       ? await oauthActor(token, request)
       : token.startsWith(API_TOKEN_PREFIX)

@@ -3,8 +3,8 @@
  * 1. Origin / Sec-Fetch-Site: browsers say where a form came from; drops on sibling hosts are strangers.
  * 2. A token in the form, signed for the session, or before sign-in for a cookie of its own (double submit).
  */
-import { errors } from '../../../shared/errors.ts'
-import { equalTexts, hashSecret, randomSecret, type Secrets } from '../../../shared/secrets.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { equalTexts, hashSecret, randomSecret, type Secrets } from '../../../shared/secrets/secrets.ts'
 import { cookie } from '../../ground/http/reply.ts'
 import type { Request } from '../../ground/http/route.ts'
 import { isCrossOrigin, isSameOrigin } from './same-origin.ts'

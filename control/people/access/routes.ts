@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { MAX_NAME_CHARS } from '../../../shared/limits.ts'
+import { MAX_NAME_CHARS } from '../../../shared/contracts/limits.ts'
 import type { ApiRouteFactory } from '../../ground/http/api.ts'
 import { described } from '../../ground/http/operations/described.ts'
 import type { Route } from '../../ground/http/route.ts'

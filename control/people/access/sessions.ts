@@ -1,7 +1,7 @@
 /** Sessions of browsers. The secret goes into the cookie and nowhere else; Postgres knows only its hash. */
-import { DAY_MS, SECOND_MS } from '../../../shared/clock.ts'
-import { newId } from '../../../shared/ids.ts'
-import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
+import { DAY_MS, SECOND_MS } from '../../../shared/running/clock.ts'
+import { newId } from '../../../shared/contracts/ids.ts'
+import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import { cookie } from '../../ground/http/reply.ts'
 import {

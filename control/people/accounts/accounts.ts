@@ -1,6 +1,6 @@
 /** Accounts: who a person is, and everything that happens to that. See contract.ts for the promises. */
-import { DAY_MS } from '../../../shared/clock.ts'
-import { createProofOfWork } from '../../../shared/proof-of-work.ts'
+import { DAY_MS } from '../../../shared/running/clock.ts'
+import { createProofOfWork } from '../../../shared/secrets/proof-of-work.ts'
 import { createThrottle } from '../../ground/http/limits/throttle.ts'
 import { SESSION_COOKIE, sweepSessions } from '../access/sessions.ts'
 import { createAbandonment, createCloseAccount, createClosing, createErasure } from './closing.ts'
@@ -10,7 +10,7 @@ import { createEmailChange, createVerification } from './email.ts'
 import { createLinks } from './links.ts'
 import { createPasswords } from './passwords.ts'
 import { deleteOldLinks } from './queries.ts'
-import { ALLOWANCES } from './rules.ts'
+import { ACCOUNT_ALLOWANCES } from './rules.ts'
 import { createSigningIn } from './signing-in.ts'
 import { createSigningUp } from './signing-up.ts'
 
@@ -21,7 +21,7 @@ export function createAccounts(options: AccountsDependencies): Accounts {
   const { sql, clock, baseUrl, enqueueMail, geoHeader, anonymousIdOf, secrets } = options
   const deps: PartDependencies = {
     ...options,
-    throttle: createThrottle({ sql, clock, allowances: ALLOWANCES }),
+    throttle: createThrottle({ sql, clock, allowances: ACCOUNT_ALLOWANCES }),
     proofOfWork: createProofOfWork(secrets),
     links: createLinks({ clock, baseUrl, dropUrl: options.dropUrl, enqueueMail }),
     now: () => new Date(clock.now()),

@@ -1,9 +1,16 @@
 /** How accounts end: by their person, because they were never verified, and out of the logs afterwards. */
-import type { Clock } from '../../../shared/clock.ts'
-import { errors } from '../../../shared/errors.ts'
-import { leadsOf } from '../../../shared/warnings.ts'
+import type { Clock } from '../../../shared/running/clock.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { leadsOf } from '../../ground/terms/warnings.ts'
 import type { Actor } from '../../ground/actor.ts'
-import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import { transaction, type Pool } from '../../ground/database/sql.ts'
+import {
+  allChanges,
+  changeRoutes,
+  type Changed,
+  type RouteChanges,
+  type RoutingTransaction,
+} from '../../ground/routing/changes.ts'
 import { eraseMailsTo } from '../../ground/mail/mail.ts'
 import { clearedSessionCookie, endSessionsOf } from '../access/sessions.ts'
 import { revokeTokensOf } from '../access/tokens.ts'
@@ -34,7 +41,11 @@ import {
 type ClosingDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'now' | 'enqueueMail'>
 
 /** Ends an account inside the caller's transaction: its organisations, drops, sessions and tokens go, and a mail says so. */
-export type CloseAccount = (tx: Sql, user: { readonly id: string; readonly email: string }, by?: Actor) => Promise<void>
+export type CloseAccount = (
+  tx: RoutingTransaction,
+  user: { readonly id: string; readonly email: string },
+  by?: Actor,
+) => Promise<void>
 
 export function createCloseAccount({
   hooks,
@@ -78,12 +89,12 @@ export function createClosing({
   return {
     async deleteAccount(actor, { password }) {
       await requirePassword(sql, throttle, actor, password)
-      await transaction(sql, async (tx) => {
+      const { changes } = await changeRoutes(sql, async (tx) => {
         const user = await lockUser(tx, actor.userId)
         if (!user) throw errors.unauthorized()
         await closeAccount(tx, user, actor)
       })
-      await hooks.propagate()
+      await hooks.propagate(changes)
       return { setCookie: clearedSessionCookie() }
     },
   }
@@ -134,8 +145,8 @@ export function createAbandonment({
   settings,
   closeAccount,
 }: AbandonmentDependencies): Pick<Accounts, 'closeUnverified'> {
-  async function step(userId: string): Promise<boolean> {
-    return transaction(sql, async (tx) => {
+  function step(userId: string): Promise<Changed<boolean>> {
+    return changeRoutes(sql, async (tx) => {
       const user = await lockUnverified(tx, userId)
       if (!user) return false
       const next = nextStep(user.createdAt, await listAccountNotices(tx, userId), now().getTime(), settings)
@@ -159,12 +170,15 @@ export function createAbandonment({
   }
 
   return {
-    async closeUnverified(): Promise<number> {
+    async closeUnverified() {
       const firstLead = leadsOf(settings.unverifiedWarningsMs, settings.unverifiedLifetimeMs)[0] ?? 0
       const before = new Date(now().getTime() - settings.unverifiedLifetimeMs + firstLead)
-      let closed = 0
-      for (const id of await unverifiedBefore(sql, before)) if (await step(id)) closed++
-      return closed
+      const closed: RouteChanges[] = []
+      for (const id of await unverifiedBefore(sql, before)) {
+        const { value: isClosed, changes } = await step(id)
+        if (isClosed) closed.push(changes)
+      }
+      return { value: closed.length, changes: allChanges(closed) }
     },
   }
 }

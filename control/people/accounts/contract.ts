@@ -1,8 +1,9 @@
 /**
  * What pages, routes and the command line can ask of accounts. Implemented by createAccounts (accounts.ts).
- * Every refusal is an ApiError (shared/errors.ts) whose message may be shown as it is.
+ * Every refusal is an ApiError (shared/contracts/errors.ts) whose message may be shown as it is.
  */
 import type { Sql } from '../../ground/database/sql.ts'
+import type { Changed, RouteChanges, RoutingTransaction } from '../../ground/routing/changes.ts'
 import type { Request } from '../../ground/http/route.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { Browser } from '../access/sessions.ts'
@@ -92,9 +93,9 @@ export interface Accounts {
 
   /**
    * Accounts that were never verified, pay nothing and work with no one are told of their end and closed with their
-   * drops. Resolves how many were closed; the caller tells the edges.
+   * drops. Resolves how many were closed, with the routes of their drops; the caller tells the edges.
    */
-  closeUnverified(): Promise<number>
+  closeUnverified(): Promise<Changed<number>>
 
   /** Removes what has run out: sessions, links, counters. A job. */
   sweep(): Promise<void>
@@ -111,15 +112,18 @@ export interface Accounts {
 /** What other capabilities do when something happens to an account. Inside the transaction of the event. */
 export interface AccountHooks {
   /** Notes the sign-in, resets the clock of the owner's free drops and recovers the expired ones. */
-  onSignIn(sql: Sql, userId: string, now: Date): Promise<void>
+  onSignIn(tx: RoutingTransaction, userId: string, now: Date): Promise<void>
   /** The owner's drops go from 503 to live. */
-  onVerified(sql: Sql, userId: string): Promise<void>
+  onVerified(tx: RoutingTransaction, userId: string): Promise<void>
   /** Moves the browser's anonymous drops into the organisation; resolves how many. */
-  claim(sql: Sql, from: { anonymousId: string; orgId: string; userId: string; isNewAccount: boolean }): Promise<number>
+  claim(
+    tx: RoutingTransaction,
+    from: { anonymousId: string; orgId: string; userId: string; isNewAccount: boolean },
+  ): Promise<number>
   /** Deletes the organisation's drops, domains and subscription. */
-  onOrganisationDeleted(sql: Sql, orgId: string, now: Date): Promise<void>
+  onOrganisationDeleted(tx: RoutingTransaction, orgId: string, now: Date): Promise<void>
   /** Ends the person's connected apps. */
   endConnectedApps(sql: Sql, userId: string, now: Date): Promise<void>
   /** After the commit: tells the edges. */
-  propagate(): Promise<unknown>
+  propagate(changes: RouteChanges): Promise<unknown>
 }

@@ -1,8 +1,8 @@
 /** What accounts need of the others, and what their parts share. */
-import type { Clock } from '../../../shared/clock.ts'
-import type { Log } from '../../../shared/log.ts'
-import type { ProofOfWork } from '../../../shared/proof-of-work.ts'
-import type { Secrets } from '../../../shared/secrets.ts'
+import type { Clock } from '../../../shared/running/clock.ts'
+import type { Log } from '../../../shared/running/log.ts'
+import type { ProofOfWork } from '../../../shared/secrets/proof-of-work.ts'
+import type { Secrets } from '../../../shared/secrets/secrets.ts'
 import type { Pool } from '../../ground/database/sql.ts'
 import type { Throttle } from '../../ground/http/limits/throttle.ts'
 import type { Request } from '../../ground/http/route.ts'

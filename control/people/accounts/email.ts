@@ -1,8 +1,9 @@
 /** Whose mailbox it is: proved by a link, or changed by one. */
 import { parseEmail } from '../../ground/mail/address.ts'
-import { errors } from '../../../shared/errors.ts'
-import { hashSecret } from '../../../shared/secrets.ts'
-import { isUniqueViolation, transaction, type Sql } from '../../ground/database/sql.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { hashSecret } from '../../../shared/secrets/secrets.ts'
+import { isUniqueViolation, transaction } from '../../ground/database/sql.ts'
+import { changeRoutes, type RoutingTransaction } from '../../ground/routing/changes.ts'
 import { recordAudit } from '../audit/audit.ts'
 import { findHomeOrganisation } from '../organisations/personal.ts'
 import type { AccountHooks, Accounts } from './contract.ts'
@@ -38,7 +39,7 @@ export function createVerification({
     },
 
     async verifyEmail(token) {
-      const email = await transaction(sql, async (tx) => {
+      const { value: email, changes } = await changeRoutes(sql, async (tx) => {
         const tokenHash = hashSecret(token)
         const link = await findLink(tx, 'verify', tokenHash)
         const user = link && (await lockUser(tx, link.userId))
@@ -50,7 +51,7 @@ export function createVerification({
         }
         return user.email
       })
-      await hooks.propagate()
+      await hooks.propagate(changes)
       return { email }
     },
 
@@ -64,7 +65,7 @@ export function createVerification({
 
 /** The mailbox is proved: the owner's drops go live. */
 export async function verify(
-  tx: Sql,
+  tx: RoutingTransaction,
   user: Pick<UserRow, 'id' | 'email'>,
   at: Date,
   hooks: Pick<AccountHooks, 'onVerified'>,
@@ -102,7 +103,7 @@ export function createEmailChange({
     },
 
     async confirmEmailChange(token) {
-      const email = await transaction(sql, async (tx) => {
+      const { value: email, changes } = await changeRoutes(sql, async (tx) => {
         const tokenHash = hashSecret(token)
         const link = await useLink(tx, 'email_change', tokenHash, now())
         const user = link && (await lockUser(tx, link.userId))
@@ -132,7 +133,7 @@ export function createEmailChange({
         if (isUniqueViolation(error, 'users_email')) throw errors.invalidLink()
         throw error
       })
-      await hooks.propagate()
+      await hooks.propagate(changes)
       return { email }
     },
   }

@@ -1,6 +1,6 @@
 /** Links sent by mail: a bearer secret in the mail, its hash in Postgres. */
-import type { Clock } from '../../../shared/clock.ts'
-import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
+import type { Clock } from '../../../shared/running/clock.ts'
+import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import { ACCOUNT_PATHS, linkTo } from '../../ground/mail/links.ts'
@@ -49,7 +49,7 @@ export function createLinks({
     make: async (sql, kind, to, expiresAt) => (await make(sql, kind, to, expiresAt)).link,
     async send(sql, kind, to) {
       const now = clock.now()
-      // Of several verification mails any may be opened; a reset or a change is meant by the last one only.
+      // Any of several verification mails may be opened; a reset or a change is meant by the last one only.
       if (kind !== 'verify') await retireLinks(sql, to.userId, [kind], new Date(now))
       const until = new Date(now + LINK_LIFETIMES_MS[kind])
       const { tokenHash, link } = await make(sql, kind, to, until)

@@ -1,12 +1,13 @@
 import { parseEmail } from '../../ground/mail/address.ts'
-import { errors } from '../../../shared/errors.ts'
-import { limitKeyOfIp } from '../../../shared/ip.ts'
-import { hashPassword } from '../../../shared/password.ts'
-import { hashSecret, randomSecret } from '../../../shared/secrets.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { limitKeyOfIp } from '../../../shared/http/ip.ts'
+import { hashPassword } from '../../../shared/secrets/password.ts'
+import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
 import { beginSession, endSessionsOf } from '../access/sessions.ts'
 import { revokeTokensOf } from '../access/tokens.ts'
 import { recordAudit } from '../audit/audit.ts'
 import { transaction, type Sql } from '../../ground/database/sql.ts'
+import { changeRoutes } from '../../ground/routing/changes.ts'
 import { ACCOUNT_PATHS } from '../../ground/mail/links.ts'
 import type { Accounts } from './contract.ts'
 import type { PartDependencies } from './dependencies.ts'
@@ -74,7 +75,7 @@ export function createPasswords({
       if (!known) throw errors.invalidLink()
       requireGoodPassword(password, known.email)
       const passwordHash = await hashPassword(password)
-      const signedIn = await transaction(sql, async (tx) => {
+      const { value: signedIn, changes } = await changeRoutes(sql, async (tx) => {
         const link = await useLink(tx, 'reset', tokenHash, now())
         const user = link && (await lockUser(tx, link.userId))
         if (!user || user.email !== link.email) throw errors.invalidLink()
@@ -91,7 +92,7 @@ export function createPasswords({
         })
         return entered
       })
-      await hooks.propagate()
+      await hooks.propagate(changes)
       return signedIn
     },
 

@@ -146,7 +146,7 @@ export async function findLink(sql: Sql, kind: string, tokenHash: string): Promi
   return row
 }
 
-/** Of callers who race for a link, one gets it. */
+/** Uses a link up: one of the callers who race for it gets it. */
 export async function useLink(sql: Sql, kind: string, tokenHash: string, now: Date): Promise<LinkRow | undefined> {
   const [row] = await sql<LinkRow[]>`
     update account_links set used_at = ${now}

@@ -1,8 +1,8 @@
 /** Decisions about accounts: what is an acceptable password, how often a caller may try. */
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/clock.ts'
-import { errors } from '../../../shared/errors.ts'
-import { MAX_PASSWORD_CHARS } from '../../../shared/limits.ts'
-import { PROOF_LIFETIME_MS } from '../../../shared/proof-of-work.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/running/clock.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { MAX_PASSWORD_CHARS } from '../../../shared/contracts/limits.ts'
+import { PROOF_LIFETIME_MS } from '../../../shared/secrets/proof-of-work.ts'
 import type { Allowance } from '../../ground/http/limits/throttle.ts'
 
 export const MIN_PASSWORD_CHARS = 10
@@ -38,7 +38,7 @@ export const LINK_LIFETIMES_MS = { verify: 3 * DAY_MS, reset: HOUR_MS, email_cha
  * Attempts per window. A person who forgot a password needs a handful; a whole office shares an address. Beyond its
  * allowance a sign-in is not refused but costs a proof of work: strangers' guesses must not lock the owner out.
  */
-export const ALLOWANCES = {
+export const ACCOUNT_ALLOWANCES = {
   signInPerAccountAndNetwork: { limit: 10, windowMs: 15 * MINUTE_MS },
   signInPerAccount: { limit: 100, windowMs: 15 * MINUTE_MS },
   signInPerNetwork: { limit: 100, windowMs: 15 * MINUTE_MS },
@@ -53,4 +53,4 @@ export const ALLOWANCES = {
   passwordCheckPerAccount: { limit: 10, windowMs: 15 * MINUTE_MS },
 } as const satisfies Record<string, Allowance>
 
-export type AllowanceName = keyof typeof ALLOWANCES
+export type AllowanceName = keyof typeof ACCOUNT_ALLOWANCES

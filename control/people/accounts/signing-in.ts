@@ -1,8 +1,8 @@
 import { parseEmail } from '../../ground/mail/address.ts'
-import { errors } from '../../../shared/errors.ts'
-import { limitKeyOfIp } from '../../../shared/ip.ts'
-import { verifyPassword } from '../../../shared/password.ts'
-import { guessBits } from '../../../shared/proof-of-work.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { limitKeyOfIp } from '../../../shared/http/ip.ts'
+import { verifyPassword } from '../../../shared/secrets/password.ts'
+import { guessBits } from '../../../shared/secrets/proof-of-work.ts'
 import {
   beginSession,
   clearedSessionCookie,
@@ -13,7 +13,8 @@ import {
 } from '../access/sessions.ts'
 import { recordAudit } from '../audit/audit.ts'
 import type { Actor } from '../../ground/actor.ts'
-import { transaction, type Sql } from '../../ground/database/sql.ts'
+import type { Sql } from '../../ground/database/sql.ts'
+import { changeRoutes, type RoutingTransaction } from '../../ground/routing/changes.ts'
 import { findHomeOrganisation } from '../organisations/personal.ts'
 import type { Accounts, SignedIn, Circumstances } from './contract.ts'
 import type { PartDependencies } from './dependencies.ts'
@@ -76,13 +77,13 @@ export function createSigningIn({ sql, hooks, throttle, now, proofOfWork }: Sign
     async signIn(input, circumstances) {
       const { password, proof } = input
       const checked = await checkCredentials({ email: parseEmail(input.email), password, proof }, circumstances.ip)
-      const signedIn = await transaction(sql, async (tx) => {
+      const { value: signedIn, changes } = await changeRoutes(sql, async (tx) => {
         // Deleted, or given another password, while the hash was computed.
         const user = await lockUser(tx, checked.id)
         if (user?.passwordHash !== checked.passwordHash) throw errors.wrongCredentials()
         return enter(tx, user, circumstances, now(), hooks)
       })
-      await hooks.propagate()
+      await hooks.propagate(changes)
       return signedIn
     },
 
@@ -109,7 +110,7 @@ export function createSigningIn({ sql, hooks, throttle, now, proofOfWork }: Sign
 
 /** A person who has proved who they are gets a session, their clocks reset and this browser's drops. */
 export async function enter(
-  tx: Sql,
+  tx: RoutingTransaction,
   user: Pick<UserRow, 'id' | 'email' | 'verifiedAt'>,
   circumstances: Circumstances,
   at: Date,

@@ -1,11 +1,12 @@
 import { parseEmail } from '../../ground/mail/address.ts'
-import { errors } from '../../../shared/errors.ts'
-import { limitKeyOfIp } from '../../../shared/ip.ts'
-import { newId } from '../../../shared/ids.ts'
-import { hashPassword } from '../../../shared/password.ts'
-import { randomSecret } from '../../../shared/secrets.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { limitKeyOfIp } from '../../../shared/http/ip.ts'
+import { newId } from '../../../shared/contracts/ids.ts'
+import { hashPassword } from '../../../shared/secrets/password.ts'
+import { randomSecret } from '../../../shared/secrets/secrets.ts'
 import { recordAudit } from '../audit/audit.ts'
 import { transaction, type Sql } from '../../ground/database/sql.ts'
+import { changeRoutes } from '../../ground/routing/changes.ts'
 import { createPersonalOrganisation } from '../organisations/personal.ts'
 import type { Accounts } from './contract.ts'
 import { currencyOf, resolveCountry } from '../organisations/countries.ts'
@@ -64,7 +65,7 @@ export function createSigningUp({
         form: input.country,
         acceptLanguage: circumstances.acceptLanguage,
       })
-      const signedIn = await transaction(sql, async (tx) => {
+      const { value: signedIn, changes } = await changeRoutes(sql, async (tx) => {
         const created = await createUser(tx, { email, passwordHash, country, verified: false, ip: circumstances.ip })
         const { setCookie } = await beginSession(tx, created, circumstances, now())
         const claimed =
@@ -75,7 +76,7 @@ export function createSigningUp({
         await links.send(tx, 'verify', created)
         return { ...created, emailVerified: false, setCookie, claimed }
       })
-      if (signedIn.claimed > 0) await hooks.propagate()
+      if (signedIn.claimed > 0) await hooks.propagate(changes)
       return signedIn
     },
 

@@ -1,5 +1,4 @@
 /** The audit log of an organisation: who did what to what, from where. Written in the transaction of the deed. */
-import type { Clock } from '../../../shared/clock.ts'
 import type { Actor } from '../../ground/actor.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import { emailsOf, eraseAuditRows, insertAuditEntry, listAuditRows, type AuditRow } from './queries.ts'
@@ -62,6 +61,7 @@ export interface AuditEntry {
   readonly detail?: Readonly<Record<string, unknown>>
 }
 
+/** The one way into the log: inside the transaction of the deed, at the clock's time of who did it. */
 export async function recordAudit(tx: Sql, entry: AuditEntry): Promise<void> {
   const { at, orgId, actor, action, subject, detail = {} } = entry
   if ('system' in actor) {
@@ -79,16 +79,6 @@ export async function recordAudit(tx: Sql, entry: AuditEntry): Promise<void> {
     detail: { ...via, ...detail },
     ip: actor.ip ?? null,
   })
-}
-
-/** Records what a caller did in the caller's organisation, at the clock's time. */
-export type Audit = (
-  tx: Sql,
-  entry: Pick<AuditEntry, 'action' | 'subject' | 'detail'> & { readonly actor: Actor },
-) => Promise<void>
-
-export function createAudit(clock: Clock): Audit {
-  return (tx, entry) => recordAudit(tx, { ...entry, at: new Date(clock.now()), orgId: entry.actor.orgId })
 }
 
 /** Stands where a person's address stood. */

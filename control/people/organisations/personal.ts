@@ -1,7 +1,7 @@
 /** The tenants that come and go with an account. Called by accounts, in its transactions. */
-import { before } from '../../../shared/before.ts'
-import { newId } from '../../../shared/ids.ts'
-import { MAX_NAME_CHARS } from '../../../shared/limits.ts'
+import { before } from '../../../shared/values/before.ts'
+import { newId } from '../../../shared/contracts/ids.ts'
+import { MAX_NAME_CHARS } from '../../../shared/contracts/limits.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import {
   deleteInvitationsTo,

@@ -1,5 +1,5 @@
 /** SQL of organisations: tenants, memberships, invitations. */
-import type { PlanName } from '../../../shared/plans.ts'
+import type { PlanName } from '../../ground/terms/plans.ts'
 import type { Role } from '../../ground/actor.ts'
 import { one, type Sql } from '../../ground/database/sql.ts'
 

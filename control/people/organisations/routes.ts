@@ -10,13 +10,17 @@ const nameSchema = z.strictObject({ name: described(z.string(), 'Its name.', 'Ex
 const givableRole = z.enum(GIVABLE_ROLES)
 const tag = 'Organisation'
 
-export function organisationRoutes({
-  apiRoute,
-  organisations,
-}: {
+interface OrganisationRoutesDependencies {
   apiRoute: ApiRouteFactory
   organisations: Organisations
-}): Route[] {
+}
+
+export function organisationRoutes(deps: OrganisationRoutesDependencies): Route[] {
+  return [...wholeRoutes(deps), ...memberRoutes(deps), ...invitationRoutes(deps)]
+}
+
+/** Routes of an organisation as a whole. */
+function wholeRoutes({ apiRoute, organisations }: OrganisationRoutesDependencies): Route[] {
   return [
     apiRoute({
       method: 'GET',
@@ -71,6 +75,12 @@ export function organisationRoutes({
       output: tenantSchema,
       run: async ({ actor, params }) => toTenant(await organisations.switchTo(actor, params.id)),
     }),
+  ]
+}
+
+/** Routes of those who belong to it. */
+function memberRoutes({ apiRoute, organisations }: OrganisationRoutesDependencies): Route[] {
+  return [
     apiRoute({
       method: 'POST',
       path: '/api/v1/organisations/:id/transfer',
@@ -114,6 +124,12 @@ export function organisationRoutes({
       output: undefined,
       run: async ({ actor, params }) => organisations.removeMember(actor, params.id, params.user_id),
     }),
+  ]
+}
+
+/** Routes of those who are asked to join. */
+function invitationRoutes({ apiRoute, organisations }: OrganisationRoutesDependencies): Route[] {
+  return [
     apiRoute({
       method: 'GET',
       path: '/api/v1/organisations/:id/invitations',

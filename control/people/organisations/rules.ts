@@ -1,10 +1,10 @@
 /** Roles and what each may do. Policy is this table; everything else asks it. */
 import type { Allowance } from '../../ground/http/limits/throttle.ts'
 import type { Actor, Role, Permission } from '../../ground/actor.ts'
-import { DAY_MS } from '../../../shared/clock.ts'
-import { errors } from '../../../shared/errors.ts'
-import { MAX_NAME_CHARS } from '../../../shared/limits.ts'
-import type { PlanName } from '../../../shared/plans.ts'
+import { DAY_MS } from '../../../shared/running/clock.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import { MAX_NAME_CHARS } from '../../../shared/contracts/limits.ts'
+import type { PlanName } from '../../ground/terms/plans.ts'
 
 /** A connected app was allowed to act for one organisation; a session and an API token act for the whole account. */
 export function mayReach({ via, orgId }: Pick<Actor, 'via' | 'orgId'>, wantedOrgId: string): boolean {
@@ -36,7 +36,7 @@ export function hasAllFree(owned: readonly { readonly plan: PlanName }[]): boole
 }
 
 /** Mails to strangers. */
-export const ALLOWANCES = {
+export const INVITATION_ALLOWANCES = {
   invitationMailPerAccount: { limit: 50, windowMs: DAY_MS },
 } as const satisfies Record<string, Allowance>
 

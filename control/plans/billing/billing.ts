@@ -3,32 +3,27 @@
  * by asking Stripe for the subscription whenever an event names it, so that neither order nor repetition matters.
  */
 import type Stripe from 'stripe'
-import { DAY_MS, MINUTE_MS, type Clock } from '../../../shared/clock.ts'
-import { errors } from '../../../shared/errors.ts'
-import type { Log } from '../../../shared/log.ts'
-import { plans } from '../../../shared/plans.ts'
+import type { Clock } from '../../../shared/running/clock.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
+import type { Log } from '../../../shared/running/log.ts'
+import { plans } from '../../ground/terms/plans.ts'
 import { type Actor, requirePermission } from '../../ground/actor.ts'
 import type { Pool, Sql } from '../../ground/database/sql.ts'
-import type { Events } from '../../ground/events/publish.ts'
+import type { RoutingTransaction } from '../../ground/routing/changes.ts'
+import type { Routing } from '../../ground/routing/routing.ts'
 import type { Lifecycle } from '../lifecycle/lifecycle.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
-import type { Bill } from '../../ground/mail/templates.ts'
+import type { Bill } from '../../ground/mail/letters/templates.ts'
 import { createCheckouts, type Wanted } from './checkouts.ts'
 import { createCustomers } from './customers.ts'
 import { createExclusive } from './exclusive.ts'
 import { createHandovers } from './handovers.ts'
 import * as queries from './queries.ts'
-import { graceEnd, hasEnded, isEntitled, isLive } from './rules.ts'
+import { createReconciliation } from './reconciliation.ts'
+import { graceEnd, isEntitled, isLive } from './rules.ts'
 import { portalConfiguration } from './setup.ts'
-import { idOf, isAway, paymentsAway, paymentsNotConfigured, readEvent, subscriptionOf, orMissing } from './stripe.ts'
+import { isAway, paymentsAway, paymentsNotConfigured, readEvent } from './stripe.ts'
 import { createSubscriptions } from './subscriptions.ts'
-
-/** What one run of the reconciliation takes on; the next run follows soon. */
-const RECONCILE_BATCH = 100
-/** A check that failed is made again after this. */
-const RETRY_AFTER_MS = 5 * MINUTE_MS
-/** Stripe repeats an event for three days. */
-const KEEP_EVENTS_MS = 30 * DAY_MS
 
 export interface BillingOverview {
   readonly configured: boolean
@@ -53,7 +48,7 @@ export interface BillingDependencies {
   /** All are good: the next one is added before Stripe signs with it. */
   readonly webhookSecrets: readonly string[]
   readonly lifecycle: Pick<Lifecycle, 'changePlan'>
-  readonly events: Pick<Events, 'propagate'>
+  readonly routing: Pick<Routing, 'propagate'>
   readonly enqueueMail: EnqueueMail
 }
 
@@ -79,32 +74,20 @@ export interface Billing {
 }
 
 export function createBilling(deps: BillingDependencies): Billing {
-  const { sql, clock, log, baseUrl, stripe, webhookSecrets, events } = deps
-  const now = (): Date => new Date(clock.now())
+  const { sql, clock, log, baseUrl, stripe, webhookSecrets, routing } = deps
   const billingPage = `${baseUrl}/account/plan`
   const exclusive = createExclusive(sql)
   const subscriptions = createSubscriptions({ ...deps, billingPage })
   const checkouts = createCheckouts({ clock, billingPage, subscriptions })
   const handovers = createHandovers({ exclusive, clock, client })
-  const customers = createCustomers({ exclusive, client, onReplaced: askAgain, propagate: () => events.propagate() })
+  const parts = { client, exclusive, checkouts, handovers, subscriptions }
+  const reconciliation = createReconciliation({ sql, clock, log, routing, ...parts })
+  const { propagate } = routing
+  const customers = createCustomers({ exclusive, client, onReplaced: reconciliation.askAgain, propagate })
 
   function client(): Stripe {
     if (!stripe) throw paymentsNotConfigured('Payments are not configured on this installation.')
     return stripe
-  }
-
-  async function requireOrganisation(sql: Sql, orgId: string): Promise<queries.OrganisationRow> {
-    const organisation = await queries.findOrganisation(sql, orgId)
-    if (!organisation || organisation.is_deleted) throw errors.notFound('organisation')
-    return organisation
-  }
-
-  /** Everything that the organisation has open or pays for, as Stripe knows it now. */
-  async function askAgain(tx: Sql, orgId: string): Promise<void> {
-    const open = await queries.openCheckout(tx, orgId)
-    if (open) await checkouts.settle(tx, client(), open)
-    for (const { id, status } of await queries.subscriptionsOf(tx, orgId))
-      if (!hasEnded(status)) await subscriptions.apply(tx, client(), orgId, id)
   }
 
   async function portalUrl(customer: string, currency: string): Promise<string> {
@@ -119,68 +102,27 @@ export function createBilling(deps: BillingDependencies): Billing {
 
   /** An open checkout that wants the same is used again; any other is closed first. */
   async function enterCheckout(
-    tx: Sql,
+    tx: RoutingTransaction,
     orgId: string,
     customer: string,
     wanted: Wanted,
   ): Promise<{ url?: string; currency: string; changed: boolean }> {
     const open = await queries.openCheckout(tx, orgId)
-    const settled = open && (await checkouts.settle(tx, client(), open))
+    const found = open && (await checkouts.followUp(tx, client(), open))
     const organisation = await requireOrganisation(tx, orgId)
-    const outcome = { currency: organisation.currency, changed: settled?.changed ?? false }
+    const outcome = { currency: organisation.currency, changed: found?.changed ?? false }
     const isSubscribed = async () => (await queries.subscriptionsOf(tx, orgId)).some((row) => isLive(row.status))
     const fits = open?.plan === wanted.plan && open.billing_interval === wanted.interval
-    if (open && settled?.isOpen && fits && !(await isSubscribed())) return { ...outcome, url: open.url }
-    if (open && settled?.isOpen) outcome.changed = await checkouts.close(tx, client(), open)
+    if (open && found?.isOpen && fits && !(await isSubscribed())) return { ...outcome, url: open.url }
+    if (open && found?.isOpen) outcome.changed = await checkouts.close(tx, client(), open)
     if (await isSubscribed()) return outcome
     return { ...outcome, url: await checkouts.start(tx, client(), organisation, customer, wanted) }
-  }
-
-  /** True when the plan changed. */
-  async function act(tx: Sql, orgId: string, event: Stripe.Event): Promise<boolean> {
-    const id = subscriptionNamedBy(event)
-    if (event.type === 'checkout.session.completed') await queries.deleteCheckout(tx, event.data.object.id)
-    const changed = id !== undefined && (await subscriptions.apply(tx, client(), orgId, id))
-    if (event.type === 'invoice.paid' && id !== undefined) await subscriptions.receipt(tx, orgId, id, event.data.object)
-    return changed
-  }
-
-  /** No one is left who could cancel: the subscription of a deleted organisation ends here. */
-  async function endIfAbandoned(tx: Sql, orgId: string, id: string): Promise<void> {
-    const organisation = await queries.findOrganisation(tx, orgId)
-    const row = (await queries.subscriptionsOf(tx, orgId)).find((candidate) => candidate.id === id)
-    if (organisation?.is_deleted && row && !hasEnded(row.status)) await orMissing(client().subscriptions.cancel(id))
-  }
-
-  const reconcileSubscription = (orgId: string, id: string): Promise<boolean> =>
-    exclusive(orgId, async (tx) => {
-      await endIfAbandoned(tx, orgId, id)
-      return subscriptions.apply(tx, client(), orgId, id)
-    })
-
-  const reconcileCheckout = (orgId: string): Promise<boolean> =>
-    exclusive(orgId, async (tx) => {
-      const open = await queries.openCheckout(tx, orgId)
-      if (!open) return false
-      const organisation = await queries.findOrganisation(tx, orgId)
-      if (organisation?.is_deleted) return checkouts.close(tx, client(), open)
-      return (await checkouts.settle(tx, client(), open)).changed
-    })
-
-  /** One that fails does not keep the others waiting; it is due again soon. */
-  async function attempt(about: object, work: () => Promise<boolean>): Promise<boolean> {
-    try {
-      return await work()
-    } catch (error) {
-      log.warn({ err: error, ...about }, 'Stripe could not be asked; it is asked again')
-      return false
-    }
   }
 
   /** For a caller who waits for the answer. */
   async function forCustomer<Result>(orgId: string, work: (customer: string) => Promise<Result>): Promise<Result> {
     try {
-      await handovers.settle(orgId)
+      await handovers.carryOut(orgId)
       return await customers.withCustomer(orgId, work)
     } catch (error) {
       if (!isAway(error)) throw error
@@ -195,8 +137,10 @@ export function createBilling(deps: BillingDependencies): Billing {
       requirePermission(actor.role, 'manage_billing')
       client()
       return forCustomer(actor.orgId, async (customer) => {
-        const outcome = await exclusive(actor.orgId, (tx) => enterCheckout(tx, actor.orgId, customer, wanted))
-        if (outcome.changed) await events.propagate()
+        const { value: outcome, changes } = await exclusive.change(actor.orgId, (tx) =>
+          enterCheckout(tx, actor.orgId, customer, wanted),
+        )
+        if (outcome.changed) await propagate(changes)
         if (outcome.url === undefined) throw errors.subscriptionExists(await portalUrl(customer, outcome.currency))
         return { url: outcome.url }
       })
@@ -212,44 +156,19 @@ export function createBilling(deps: BillingDependencies): Billing {
     },
 
     async returned(actor) {
-      if (!stripe) return
-      if (await attempt({ org: actor.orgId }, () => reconcileCheckout(actor.orgId))) await events.propagate()
+      if (stripe) await reconciliation.checkCheckout(actor.orgId)
     },
 
     async overview(actor) {
       const organisation = await requireOrganisation(sql, actor.orgId)
       const rows = await queries.subscriptionsOf(sql, actor.orgId)
-      const current =
-        rows.find((row) => isEntitled(row, clock.now())) ?? rows.find((row) => isLive(row.status)) ?? rows.at(-1)
-      const grace = current?.past_due_since ? new Date(graceEnd(current.past_due_since.getTime())) : null
-      return {
-        configured: stripe !== undefined,
-        plan: organisation.plan,
-        currency: organisation.currency,
-        status: current?.status ?? null,
-        interval: current?.billing_interval ?? null,
-        current_period_end: (current?.ends_at ?? current?.current_period_end)?.toISOString() ?? null,
-        cancel_at_period_end: current?.ends_at != null,
-        past_due_since: current?.past_due_since?.toISOString() ?? null,
-        grace_ends_at: grace?.toISOString() ?? null,
-      }
+      return { configured: stripe !== undefined, ...overviewOf(organisation, rows, clock.now()) }
     },
 
     async webhook(rawBody, signature) {
       if (webhookSecrets.length === 0) throw paymentsNotConfigured('STRIPE_WEBHOOK_SECRET is not set.')
       const event = readEvent(client(), { rawBody, signature, secrets: webhookSecrets, now: clock.now() })
-      const subscriptionId = subscriptionNamedBy(event)
-      if (subscriptionId === undefined) return
-      // Most repetitions end here, without waiting; the note below decides.
-      if (await queries.wasActedOn(sql, event.id)) return
-      const customerId = idOf((event.data.object as { customer?: string | { id: string } | null }).customer)
-      const orgId = await queries.organisationConcerned(sql, { customerId, subscriptionId })
-      if (!orgId) return log.warn({ event: event.id }, 'an event of an unknown customer')
-      const changed = await exclusive(
-        orgId,
-        async (tx) => (await queries.noteEvent(tx, event.id, now())) && act(tx, orgId, event),
-      )
-      if (changed) await events.propagate()
+      await reconciliation.receive(event)
     },
 
     ownerChanged: (tx, orgId) => handovers.note(tx, orgId),
@@ -260,36 +179,33 @@ export function createBilling(deps: BillingDependencies): Billing {
     },
 
     async reconcile() {
-      if (!stripe) return
-      const again = new Date(clock.now() + RETRY_AFTER_MS)
-      let changed = false
-      for (const { org_id } of await queries.takeDueCheckouts(sql, now(), again, RECONCILE_BATCH))
-        changed = (await attempt({ org: org_id }, () => reconcileCheckout(org_id))) || changed
-      for (const { org_id } of await queries.takeDueHandovers(sql, now(), again, RECONCILE_BATCH))
-        await attempt({ org: org_id }, async () => (await handovers.settle(org_id), false))
-      for (const { org_id, id } of await queries.takeDueSubscriptions(sql, now(), again, RECONCILE_BATCH))
-        changed = (await attempt({ subscription: id }, () => reconcileSubscription(org_id, id))) || changed
-      await queries.forgetEvents(sql, new Date(clock.now() - KEEP_EVENTS_MS))
-      if (changed) await events.propagate()
+      if (stripe) await reconciliation.run()
     },
   }
 }
 
-/** The subscription that an event is about; undefined for every event that does not concern us. */
-function subscriptionNamedBy(event: Stripe.Event): string | undefined {
-  switch (event.type) {
-    case 'checkout.session.completed':
-      return idOf(event.data.object.subscription)
-    case 'customer.subscription.created':
-    case 'customer.subscription.updated':
-    case 'customer.subscription.deleted':
-    case 'customer.subscription.paused':
-    case 'customer.subscription.resumed':
-      return event.data.object.id
-    case 'invoice.paid':
-    case 'invoice.payment_failed':
-      return subscriptionOf(event.data.object)
-    default:
-      return undefined
+async function requireOrganisation(sql: Sql, orgId: string): Promise<queries.BilledOrganisation> {
+  const organisation = await queries.findOrganisation(sql, orgId)
+  if (!organisation || organisation.is_deleted) throw errors.notFound('organisation')
+  return organisation
+}
+
+/** What an organisation pays for, and until when; its latest subscription where none is paid for. */
+function overviewOf(
+  organisation: queries.BilledOrganisation,
+  rows: readonly queries.SubscriptionRow[],
+  now: number,
+): Omit<BillingOverview, 'configured'> {
+  const current = rows.find((row) => isEntitled(row, now)) ?? rows.find((row) => isLive(row.status)) ?? rows.at(-1)
+  const grace = current?.past_due_since ? new Date(graceEnd(current.past_due_since.getTime())) : null
+  return {
+    plan: organisation.plan,
+    currency: organisation.currency,
+    status: current?.status ?? null,
+    interval: current?.billing_interval ?? null,
+    current_period_end: (current?.ends_at ?? current?.current_period_end)?.toISOString() ?? null,
+    cancel_at_period_end: current?.ends_at != null,
+    past_due_since: current?.past_due_since?.toISOString() ?? null,
+    grace_ends_at: grace?.toISOString() ?? null,
   }
 }

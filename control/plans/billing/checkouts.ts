@@ -1,10 +1,11 @@
 /** At most one open checkout per organisation, so that two tabs cannot buy twice. */
 import type Stripe from 'stripe'
-import { MINUTE_MS, type Clock } from '../../../shared/clock.ts'
+import { MINUTE_MS, type Clock } from '../../../shared/running/clock.ts'
 import type { Sql } from '../../ground/database/sql.ts'
+import type { RoutingTransaction } from '../../ground/routing/changes.ts'
 import * as queries from './queries.ts'
 import { lookupKeyOf, type Interval, type SoldPlan } from './rules.ts'
-import { idempotencyKey, idOf, orMissing, paymentsNotConfigured } from './stripe.ts'
+import { idempotencyKey, stripeId, orMissing, paymentsNotConfigured } from './stripe.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
 /** A payment whose event was lost is found this long after the checkout began, and then again and again. */
@@ -21,52 +22,52 @@ interface CheckoutsDependencies {
   readonly subscriptions: Pick<Subscriptions, 'apply'>
 }
 
-export function createCheckouts({ clock, billingPage, subscriptions }: CheckoutsDependencies) {
-  async function priceOf(stripe: Stripe, { plan, interval }: Wanted, currency: string): Promise<string> {
-    const key = lookupKeyOf(plan, interval, currency)
-    const { data } = await stripe.prices.list({ lookup_keys: [key], active: true, limit: 1 })
-    if (!data[0]) throw paymentsNotConfigured(`Stripe has no price "${key}". Run: npm run admin -- stripe-setup`)
-    return data[0].id
-  }
-
-  /** What became of it: paid for (the plan follows), over or unknown to Stripe, or still open. */
-  async function settle(
-    tx: Sql,
+export interface Checkouts {
+  /** Asks what became of it: paid for (the plan follows), over or unknown to Stripe, or still open. */
+  followUp(
+    tx: RoutingTransaction,
     stripe: Stripe,
     checkout: queries.CheckoutRow,
-  ): Promise<{ isOpen: boolean; changed: boolean }> {
+  ): Promise<{ isOpen: boolean; changed: boolean }>
+  /** Closes an open checkout. Stripe refuses while it is being paid; the payment counts instead. True: the plan changed. */
+  close(tx: RoutingTransaction, stripe: Stripe, checkout: queries.CheckoutRow): Promise<boolean>
+  /** Opens a checkout at Stripe and resolves to its address. */
+  start(
+    tx: Sql,
+    stripe: Stripe,
+    organisation: queries.BilledOrganisation,
+    customer: string,
+    wanted: Wanted,
+  ): Promise<string>
+}
+
+export function createCheckouts({ clock, billingPage, subscriptions }: CheckoutsDependencies): Checkouts {
+  const followUp: Checkouts['followUp'] = async (tx, stripe, checkout) => {
     const session = await orMissing(stripe.checkout.sessions.retrieve(checkout.session_id))
     if (session?.status === 'open') return { isOpen: true, changed: false }
     await queries.deleteCheckout(tx, checkout.session_id)
-    const subscription = idOf(session?.subscription)
+    const subscription = stripeId(session?.subscription)
     const changed = subscription !== undefined && (await subscriptions.apply(tx, stripe, checkout.org_id, subscription))
     return { isOpen: false, changed }
   }
 
-  /** Closes an open checkout. When it is being paid at this moment Stripe refuses, and it is settled instead. */
-  async function close(tx: Sql, stripe: Stripe, checkout: queries.CheckoutRow): Promise<boolean> {
+  const close: Checkouts['close'] = async (tx, stripe, checkout) => {
     try {
       await stripe.checkout.sessions.expire(checkout.session_id)
     } catch (error) {
-      const settled = await settle(tx, stripe, checkout)
-      if (settled.isOpen) throw error
-      return settled.changed
+      const found = await followUp(tx, stripe, checkout)
+      if (found.isOpen) throw error
+      return found.changed
     }
     await queries.deleteCheckout(tx, checkout.session_id)
     return false
   }
 
   return {
-    settle,
+    followUp,
     close,
 
-    async start(
-      tx: Sql,
-      stripe: Stripe,
-      organisation: queries.OrganisationRow,
-      customer: string,
-      wanted: Wanted,
-    ): Promise<string> {
+    async start(tx, stripe, organisation, customer, wanted) {
       const parameters: Stripe.Checkout.SessionCreateParams = {
         mode: 'subscription',
         customer,
@@ -97,4 +98,11 @@ export function createCheckouts({ clock, billingPage, subscriptions }: Checkouts
       return url
     },
   }
+}
+
+async function priceOf(stripe: Stripe, { plan, interval }: Wanted, currency: string): Promise<string> {
+  const key = lookupKeyOf(plan, interval, currency)
+  const { data } = await stripe.prices.list({ lookup_keys: [key], active: true, limit: 1 })
+  if (!data[0]) throw paymentsNotConfigured(`Stripe has no price "${key}". Run: npm run admin -- stripe-setup`)
+  return data[0].id
 }

@@ -4,8 +4,9 @@
  * by the first to notice it; what it had bought is asked about again.
  */
 import type Stripe from 'stripe'
-import { errors } from '../../../shared/errors.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
 import type { Sql } from '../../ground/database/sql.ts'
+import type { Changed, RouteChanges, RoutingTransaction } from '../../ground/routing/changes.ts'
 import type { Exclusive } from './exclusive.ts'
 import * as queries from './queries.ts'
 import { idempotencyKey, isMissing } from './stripe.ts'
@@ -19,9 +20,9 @@ interface CustomersDependencies {
   readonly exclusive: Exclusive
   readonly client: () => Stripe
   /** What the lost customer had open or bought is gone too: asks again, and makes the plan follow. */
-  readonly onReplaced: (tx: Sql, orgId: string) => Promise<void>
+  readonly onReplaced: (tx: RoutingTransaction, orgId: string) => Promise<void>
   /** After the commit: tells the edges. */
-  readonly propagate: () => Promise<unknown>
+  readonly propagate: (changes: RouteChanges) => Promise<unknown>
 }
 
 export function createCustomers({ exclusive, client, onReplaced, propagate }: CustomersDependencies): Customers {
@@ -38,10 +39,10 @@ export function createCustomers({ exclusive, client, onReplaced, propagate }: Cu
   }
 
   const ensure = (orgId: string): Promise<string> =>
-    exclusive(orgId, async (tx) => (await queries.customerOf(tx, orgId)) ?? create(tx, orgId, undefined))
+    exclusive.run(orgId, async (tx) => (await queries.customerOf(tx, orgId)) ?? create(tx, orgId, undefined))
 
-  const replace = (orgId: string, lost: string): Promise<string> =>
-    exclusive(orgId, async (tx) => {
+  const replace = (orgId: string, lost: string): Promise<Changed<string>> =>
+    exclusive.change(orgId, async (tx) => {
       const known = await queries.customerOf(tx, orgId)
       if (known !== undefined && known !== lost) return known
       const made = await create(tx, orgId, lost)
@@ -56,8 +57,8 @@ export function createCustomers({ exclusive, client, onReplaced, propagate }: Cu
         return await work(customer)
       } catch (error) {
         if (!isMissing(error, 'customer')) throw error
-        const replacement = await replace(orgId, customer)
-        await propagate()
+        const { value: replacement, changes } = await replace(orgId, customer)
+        await propagate(changes)
         return work(replacement)
       }
     },

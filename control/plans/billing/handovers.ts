@@ -4,10 +4,10 @@
  * the transaction of the transfer and done afterwards, again and again until Stripe has done it.
  */
 import type Stripe from 'stripe'
-import type { Clock } from '../../../shared/clock.ts'
-import { plans } from '../../../shared/plans.ts'
+import type { Clock } from '../../../shared/running/clock.ts'
+import { plans } from '../../ground/terms/plans.ts'
 import type { Sql } from '../../ground/database/sql.ts'
-import type { Bill } from '../../ground/mail/templates.ts'
+import type { Bill } from '../../ground/mail/letters/templates.ts'
 import type { Exclusive } from './exclusive.ts'
 import * as queries from './queries.ts'
 import { orMissing } from './stripe.ts'
@@ -16,7 +16,7 @@ export interface Handovers {
   /** Notes that the bill has to follow the organisation's new owner; resolves to what there is to pay, if anything. */
   note(tx: Sql, orgId: string): Promise<Bill | undefined>
   /** Does what was noted, if it was. The way to the portal waits for it: a card that is added stays. */
-  settle(orgId: string): Promise<void>
+  carryOut(orgId: string): Promise<void>
 }
 
 /** Stripe's largest page. Checkout and the portal cannot have added more than these. */
@@ -48,8 +48,8 @@ export function createHandovers({
       return bill && { plan: plans[bill.plan].label, until: bill.until }
     },
 
-    settle: (orgId) =>
-      exclusive(orgId, async (tx) => {
+    carryOut: (orgId) =>
+      exclusive.run(orgId, async (tx) => {
         if (!(await queries.takeHandover(tx, orgId))) return
         const customer = await queries.customerOf(tx, orgId)
         if (customer) await handOver(tx, orgId, customer)

@@ -1,8 +1,8 @@
-import type { PlanName } from '../../../shared/plans.ts'
+import type { PlanName } from '../../ground/terms/plans.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import { LIVE_STATUSES } from './rules.ts'
 
-export interface OrganisationRow {
+export interface BilledOrganisation {
   readonly id: string
   readonly name: string
   readonly plan: PlanName
@@ -16,8 +16,8 @@ export async function lockBilling(sql: Sql, orgId: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`billing:${orgId}`}, 0))`
 }
 
-export async function findOrganisation(sql: Sql, orgId: string): Promise<OrganisationRow | undefined> {
-  const [row] = await sql<OrganisationRow[]>`
+export async function findOrganisation(sql: Sql, orgId: string): Promise<BilledOrganisation | undefined> {
+  const [row] = await sql<BilledOrganisation[]>`
     select o.id, o.name, o.plan, o.currency, u.email, o.deleted_at is not null as is_deleted
     from organisations o join users u on u.id = o.owner_id where o.id = ${orgId}`
   return row

@@ -1,6 +1,6 @@
 /** Decisions about plans and payments: no I/O, no clock. */
-import { DAY_MS, MINUTE_MS } from '../../../shared/clock.ts'
-import type { PlanName } from '../../../shared/plans.ts'
+import { DAY_MS, MINUTE_MS } from '../../../shared/running/clock.ts'
+import type { PlanName } from '../../ground/terms/plans.ts'
 
 export const SOLD_PLANS = ['plus', 'business'] as const
 export type SoldPlan = (typeof SOLD_PLANS)[number]

@@ -1,6 +1,6 @@
 /** Creates the products, prices, portals and the webhook in a Stripe account. Running it again changes nothing. */
 import Stripe from 'stripe'
-import { plans } from '../../../shared/plans.ts'
+import { plans } from '../../ground/terms/plans.ts'
 import { INTERVALS, lookupKeyOf, productOf, SOLD_PLANS, type Interval, type SoldPlan } from './rules.ts'
 import { isMissing } from './stripe.ts'
 

@@ -1,7 +1,7 @@
 /** The Stripe client, pointed at Stripe or at whatever STRIPE_API_BASE names, and how to read what it says. */
 import { createHash } from 'node:crypto'
 import Stripe from 'stripe'
-import { ApiError, errors } from '../../../shared/errors.ts'
+import { errors, type ApiError } from '../../../shared/contracts/errors.ts'
 
 const TIMEOUT_MS = 10_000
 
@@ -74,22 +74,20 @@ export function isAway(error: unknown): boolean {
   return [StripeConnectionError, StripeAPIError, StripeRateLimitError].some((kind) => error instanceof kind)
 }
 
-export function idOf(reference: string | { id: string }): string
-export function idOf(reference: string | { id: string } | null | undefined): string | undefined
-export function idOf(reference: string | { id: string } | null | undefined): string | undefined {
+export function stripeId(reference: string | { id: string }): string
+export function stripeId(reference: string | { id: string } | null | undefined): string | undefined
+export function stripeId(reference: string | { id: string } | null | undefined): string | undefined {
   return typeof reference === 'string' ? reference : reference?.id
 }
 
 export function subscriptionOf(invoice: Stripe.Invoice): string | undefined {
-  return idOf(invoice.parent?.subscription_details?.subscription)
+  return stripeId(invoice.parent?.subscription_details?.subscription)
 }
 
 export function paymentsNotConfigured(detail: string): ApiError {
-  return new ApiError(503, 'payments_not_configured', detail)
+  return errors.paymentsNotConfigured(detail)
 }
 
 export function paymentsAway(): ApiError {
-  return new ApiError(503, 'payments_unavailable', 'The payment processor does not answer. Try again in a moment.', {
-    headers: { 'retry-after': '10' },
-  })
+  return errors.paymentsUnavailable()
 }

@@ -1,4 +1,4 @@
-import type { PlanName } from '../../../shared/plans.ts'
+import type { PlanName } from '../../ground/terms/plans.ts'
 import { one, type Sql } from '../../ground/database/sql.ts'
 import { NOTICES_BEFORE_REMOVAL } from './rules.ts'
 

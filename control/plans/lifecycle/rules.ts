@@ -1,5 +1,5 @@
 /** When owners hear of a clock, as a table. No I/O, no clock. */
-import { leadsOf } from '../../../shared/warnings.ts'
+import { leadsOf } from '../../ground/terms/warnings.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 
 export type NoticeSettings = Pick<
@@ -103,7 +103,7 @@ export function actsAt({ actsMs, leadMs }: Notice, { expires_at }: ClockedDrop, 
   return new Date(Math.max(expires_at.getTime() + actsMs, now + leadMs))
 }
 
-/** Of all drops, in one run. A clock that is wrong, or a restore, makes many due at once; a day's work is far less. */
+/** The share of all drops that one run may remove. A clock that is wrong, or a restore, makes many due at once; a day's work is far less. */
 const MAX_REMOVED_SHARE = 0.1
 /** Where there are few drops, a tenth of them is nothing unusual. */
 const ALWAYS_REMOVABLE = 20

@@ -4,7 +4,7 @@
  */
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { HeaderList } from '../../context.ts'
-import type { HttpDate } from '../http-date.ts'
+import type { HttpDate } from '../messages/http-date.ts'
 import { KEEP_ALIVE_MS } from '../timeouts.ts'
 
 export interface AnswerHeads {
@@ -28,7 +28,7 @@ interface Asked {
   whole: Buffer | undefined
 }
 
-/** Of the answers in one piece, and how many are watched for it: they are forgotten when the second is over. */
+/** How much is kept of answers in one piece, and how many are watched for it; both are forgotten when the second is over. */
 const MAX_WHOLE_BYTES = 8_000_000
 const MAX_ASKED = 1000
 

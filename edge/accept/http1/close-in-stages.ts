@@ -29,7 +29,7 @@ export function closeInStages(socket: Duplex, lastWords = ''): void {
   socket.once('close', () => clearTimeout(timer))
 }
 
-/** Of a body that is not wanted nothing is kept, and its connection ends after the answer. */
+/** Keeps nothing of a body that is not wanted, and ends its connection after the answer. */
 export function endAfterAnswer({ socket }: IncomingMessage, response: ServerResponse): void {
   response.shouldKeepAlive = false
   ending.add(socket)

@@ -10,7 +10,6 @@
  * ahead waits for its turn.
  */
 import { Writable, type Readable } from 'node:stream'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import type { Exchange, HeaderList } from '../../context.ts'
 import { ConnectionExchange, type Connection, type ExchangeHandlers } from '../connection.ts'
@@ -51,7 +50,7 @@ export class DirectConnection {
   #isLast = false
   /** An answer that leaves piece by piece. */
   #answer: PiecemealAnswer | undefined
-  /** Of the request before: mostly the same again, and no service. */
+  /** The host of the request before, which is not the service's. The next request mostly names it again. */
   #host = ''
 
   constructor(socket: TLSSocket, connection: Connection, context: DirectContext) {
@@ -182,6 +181,7 @@ class DirectExchange extends ConnectionExchange implements Exchange {
   readonly #head: RequestHead
   readonly #direct: DirectConnection
   readonly #onAnswer: ExchangeHandlers['onAnswer']
+  readonly full = undefined
   #isAnswered = false
 
   constructor(head: RequestHead, authority: string, direct: DirectConnection, onAnswer: ExchangeHandlers['onAnswer']) {
@@ -217,22 +217,6 @@ class DirectExchange extends ConnectionExchange implements Exchange {
   #answered(status: number): void {
     this.#isAnswered = true
     this.#onAnswer(this, status)
-  }
-
-  relay(): never {
-    throw new Error('control does not answer a plain request')
-  }
-
-  forProxy(): { request: IncomingMessage; response: ServerResponse } {
-    throw new Error('control does not get a plain request')
-  }
-
-  askForBody(): void {}
-
-  countPiece(): void {}
-
-  async readForm(): Promise<undefined> {
-    return undefined
   }
 }
 

@@ -1,15 +1,16 @@
 /** A request that node:http has read. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
-import type { ReceivedRequest } from '../../../shared/received-request.ts'
-import type { Exchange, HeaderList } from '../../context.ts'
+import type { ReceivedRequest } from '../../../shared/http/received-request.ts'
+import type { FullExchange, HeaderList } from '../../context.ts'
 import { ConnectionExchange, type Connection, type ExchangeHandlers } from '../connection.ts'
-import { readForm } from '../read-form.ts'
+import { bodyBytesOf } from '../messages/body-length.ts'
+import { readForm } from '../messages/read-form.ts'
 import { PROXIED_IDLE_MS } from '../timeouts.ts'
 import { endAfterAnswer, hasBody } from './close-in-stages.ts'
 import { refuse } from './refuse.ts'
 
-export class NodeExchange extends ConnectionExchange implements Exchange {
+export class NodeExchange extends ConnectionExchange implements FullExchange {
   readonly method: string
   readonly target: string
   readonly #request: IncomingMessage
@@ -42,6 +43,10 @@ export class NodeExchange extends ConnectionExchange implements Exchange {
 
   get authority(): string | undefined {
     return this.#authority
+  }
+
+  get full(): this {
+    return this
   }
 
   get isAnswered(): boolean {
@@ -79,7 +84,7 @@ export class NodeExchange extends ConnectionExchange implements Exchange {
     // A connection that closes while its visitor still sends would take the answer with it.
     const isLast = this.#request.httpVersionMinor === 0 || (!response.shouldKeepAlive && this.#request.complete)
     response.writeHead(status, [...headers, 'connection', isLast ? 'close' : 'keep-alive'])
-    this.connection.lane.relay(source, response)
+    this.connection.lane.pump(source, response, bodyBytesOf(this.method, status, headers))
   }
 
   countPiece(bytes: number): void {

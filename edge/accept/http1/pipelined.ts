@@ -3,6 +3,7 @@
  * answered per turn, others in between. A visitor who sends more than any browser does is refused.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { stopReading } from '../raw-socket.ts'
 
@@ -24,6 +25,7 @@ export class Pipeline {
   push(request: IncomingMessage, response: ServerResponse): void {
     if (this.#isClosed) return
     if (this.#waiting.length === 0) setImmediate(() => this.#proceed())
+    response.once('socket', endIfBroken)
     this.#waiting.push([request, response])
     if (this.#waiting.length < MAX_PIPELINED) return
     this.#isClosed = true
@@ -40,6 +42,14 @@ export class Pipeline {
     }
     if (this.#waiting.length > 0) setImmediate(() => this.#proceed())
   }
+}
+
+/**
+ * An answer that broke off before its turn came has no connection to reset, and node:http would send what it had written and
+ * then nothing more, for ever.
+ */
+function endIfBroken(this: ServerResponse, socket: Socket): void {
+  if (this.destroyed) socket.destroy()
 }
 
 function refuseNext(response: ServerResponse): void {

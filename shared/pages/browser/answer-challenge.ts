@@ -1,4 +1,4 @@
-/** After many wrong passwords: solves what the server asks while the person types, and sends the answer along. */
+/** Runs after many wrong passwords: solves what the server asks while the person types, and sends the answer along. */
 import { solveChallenge } from './proof-of-work.ts'
 
 const notice = document.querySelector<HTMLElement>('[data-challenge]')

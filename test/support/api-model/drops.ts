@@ -1,5 +1,5 @@
 /** What calls about drops are answered: their slugs and settings, and which of them stay live. */
-import { plans } from '../../../shared/plans.ts'
+import { plans } from '../../../control/ground/terms/plans.ts'
 import { ownSite, type Acting } from './access.ts'
 import { refuse, type Expected } from './answers.ts'
 import type { Patch } from './calls.ts'

@@ -10,7 +10,7 @@
  *     a deleted drop is free at once where nothing was.
  *   - A caller who asks about an organisation that they do not belong to learns that there is none (404).
  */
-import type { PlanName } from '../../../shared/plans.ts'
+import type { PlanName } from '../../../control/ground/terms/plans.ts'
 import { actingAs, type Acting, type Caller } from './access.ts'
 import { Refusal, refuse, type Expected } from './answers.ts'
 import type { Call } from './calls.ts'

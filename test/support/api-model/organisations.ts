@@ -1,5 +1,5 @@
 /** What calls about a person's organisations are answered: which there are, what they use, whose they are. */
-import { plans } from '../../../shared/plans.ts'
+import { plans } from '../../../control/ground/terms/plans.ts'
 import { memberOf, type Acting } from './access.ts'
 import { refuse, type Expected } from './answers.ts'
 import { removeSite } from './drops.ts'

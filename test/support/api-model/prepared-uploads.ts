@@ -1,5 +1,5 @@
 /** What calls about prepared uploads are answered: files are named first, what is missing is sent, then they go live. */
-import { plans } from '../../../shared/plans.ts'
+import { plans } from '../../../control/ground/terms/plans.ts'
 import { uploadFiles, type SentFile } from '../api-content.ts'
 import { ownSite, type Acting } from './access.ts'
 import { Refusal, refuse, type Expected } from './answers.ts'

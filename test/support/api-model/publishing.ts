@@ -1,5 +1,5 @@
 /** What calls that publish are answered: files and bundles in one request, versions, drops without an account. */
-import { plans } from '../../../shared/plans.ts'
+import { plans } from '../../../control/ground/terms/plans.ts'
 import { bundleFiles, MARKDOWN, singleFile, type SentFile } from '../api-content.ts'
 import { ownSite, type Acting } from './access.ts'
 import { Refusal, refuse, type Expected } from './answers.ts'

@@ -1,5 +1,5 @@
 /** The things of the model's world, and the look-ups among them. */
-import { plans, type PlanName } from '../../../shared/plans.ts'
+import { plans, type PlanName } from '../../../control/ground/terms/plans.ts'
 import type { SentFile } from '../api-content.ts'
 
 export type Role = 'owner' | 'admin' | 'member'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createCsrf, CSRF_FIELD } from '../../../control/people/access/csrf.ts'
 import { SESSION_COOKIE } from '../../../control/people/access/sessions.ts'
-import { createSecrets } from '../../../shared/secrets.ts'
+import { createSecrets } from '../../../shared/secrets/secrets.ts'
 import { BASE_URL, fakeRequest, secretOf } from '../../support/accounts.ts'
 
 const csrf = createCsrf({ secrets: createSecrets('a secret key for tests, 32 chars or more'), baseUrl: BASE_URL })

@@ -2,7 +2,7 @@ import { parseEmail } from '../../../control/ground/mail/address.ts'
 import { describe, expect, test } from 'vitest'
 import { currencyOf, resolveCountry } from '../../../control/people/organisations/countries.ts'
 import { DUMMY_PASSWORD_HASH, requireGoodPassword } from '../../../control/people/accounts/rules.ts'
-import { hashPassword, verifyPassword } from '../../../shared/password.ts'
+import { hashPassword, verifyPassword } from '../../../shared/secrets/password.ts'
 
 /** Labels of 63 characters, and what is left. */
 const longDomain = (chars: number): string => `${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.repeat(chars - 128)}`

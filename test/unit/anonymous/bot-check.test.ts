@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { createBotCheck } from '../../../control/drops/anonymous/bot-check.ts'
-import { hasLeadingZeroBits } from '../../../shared/proof-of-work.ts'
-import { createSecrets } from '../../../shared/secrets.ts'
+import { hasLeadingZeroBits } from '../../../shared/secrets/proof-of-work.ts'
+import { createSecrets } from '../../../shared/secrets/secrets.ts'
 
 const NOW = 1_800_000_000_000
 const check = createBotCheck(createSecrets('k'.repeat(32)))

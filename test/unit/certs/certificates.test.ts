@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createCertificateIndex, type CertificateIndex } from '../../../certs/certificates.ts'
-import { openLocalCa, type LocalCa } from '../../../certs/local-ca.ts'
-import { systemClock } from '../../../shared/clock.ts'
+import { openLocalCa, type LocalCa } from '../../../certs/local/local-ca.ts'
+import { systemClock } from '../../../shared/running/clock.ts'
 
 let folder: string
 let ca: LocalCa

@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { certificateFacts } from '../../../shared/certificate-bundle.ts'
+import { certificateFacts } from '../../../shared/certificates/bundle.ts'
 import { createCertificateIndex } from '../../../certs/certificates.ts'
-import { openLocalCa } from '../../../certs/local-ca.ts'
+import { openLocalCa } from '../../../certs/local/local-ca.ts'
 import { openServiceCertificate, serviceCertificateNames } from '../../../certs/service-certificate.ts'
-import { DAY_MS, systemClock, type Clock } from '../../../shared/clock.ts'
-import { silentLog } from '../../../shared/log.ts'
+import { DAY_MS, systemClock, type Clock } from '../../../shared/running/clock.ts'
+import { silentLog } from '../../../shared/running/log.ts'
 
 let folder: string
 beforeEach(() => {
@@ -79,7 +79,7 @@ test('a certificate that is due, or lacks a name, is replaced under the same roo
 
 test('processes that start at once agree on one root', async () => {
   const script = path.join(folder, 'open.mjs')
-  const source = new URL('../../../certs/local-ca.ts', import.meta.url).href
+  const source = new URL('../../../certs/local/local-ca.ts', import.meta.url).href
   writeFileSync(
     script,
     `import { openLocalCa } from ${JSON.stringify(source)}

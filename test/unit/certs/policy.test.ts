@@ -9,8 +9,8 @@ import {
   renewalDueAt,
   spreadOf,
 } from '../../../certs/policy.ts'
-import { MAX_FAILURES_PER_HOUR, type RetryState } from '../../../shared/certificate-retry.ts'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/clock.ts'
+import { MAX_FAILURES_PER_HOUR, type RetryState } from '../../../shared/certificates/retry.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/running/clock.ts'
 
 const refused = { reason: 'ca_refused', message: 'no' } as const
 
@@ -34,6 +34,16 @@ test('a CA that was away for days is asked again within half an hour', () => {
     expect(state.next_attempt_ms - nowMs).toBeLessThanOrEqual(30 * MINUTE_MS)
     nowMs = state.next_attempt_ms
   }
+})
+
+test('a CA that is away blocks no name, however often its owner asks for a new try', () => {
+  let state: RetryState | undefined
+  for (let press = 0; press < 10; press++) {
+    state = afterFailure(state, press, { reason: 'ca_unavailable', message: '' })
+    state = hurried(state, press)
+    expect(state.next_attempt_ms).toBe(press)
+  }
+  expect(state?.failures_ms).toEqual([])
 })
 
 test.each([

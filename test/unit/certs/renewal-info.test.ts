@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { renewalId, renewalInfoSchema } from '../../../certs/renewal-info.ts'
+import { renewalId, renewalInfoSchema } from '../../../certs/orders/renewal-info.ts'
 
 /** The example certificate of RFC 9773, appendix A. */
 const EXAMPLE = `-----BEGIN CERTIFICATE-----

@@ -2,11 +2,11 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { openLocalCa, type LocalCa } from '../../../certs/local-ca.ts'
+import { openLocalCa, type LocalCa } from '../../../certs/local/local-ca.ts'
 import { openServiceCertificate, serviceCertificateNames } from '../../../certs/service-certificate.ts'
-import type { CertificateBundle } from '../../../shared/certificate-bundle.ts'
-import { systemClock } from '../../../shared/clock.ts'
-import { silentLog } from '../../../shared/log.ts'
+import type { CertificateBundle } from '../../../shared/certificates/bundle.ts'
+import { systemClock } from '../../../shared/running/clock.ts'
+import { silentLog } from '../../../shared/running/log.ts'
 
 let folder: string
 let ca: LocalCa
@@ -79,4 +79,31 @@ test('the names of the service, and of one machine', () => {
     '127.0.0.1',
     '::1',
   ])
+})
+
+test('a file whose certificate has ended is told in the log, once, and again when its successor has ended too', () => {
+  const said: string[] = []
+  const log = { ...silentLog, error: (_about: object, text: string) => void said.push(text) } as typeof silentLog
+  let now = Date.now()
+  const files = write(ca.issue(['*.sites.example']))
+  const service = openServiceCertificate({
+    source: { kind: 'files', ...files },
+    names,
+    clock: { now: () => now },
+    log,
+  })
+  const stop = service.watch(() => {})
+  vi.advanceTimersByTime(10_000)
+  expect(said).toEqual([])
+
+  now += 20 * 365 * 24 * 60 * 60 * 1000
+  vi.advanceTimersByTime(10_000)
+  expect(said).toEqual([
+    expect.stringMatching(/^the certificate in SITES_CERT_FILE ended on .* GMT: replace the file$/),
+  ])
+
+  write(ca.issue(['*.sites.example']))
+  vi.advanceTimersByTime(10_000)
+  expect(said).toHaveLength(2)
+  stop()
 })

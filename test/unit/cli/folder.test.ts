@@ -3,9 +3,9 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { readFolder } from '../../../cli/folder.ts'
-import { openProject } from '../../../cli/project.ts'
-import { findSource } from '../../../cli/source.ts'
+import { readFolder } from '../../../cli/content/folder.ts'
+import { openProject } from '../../../cli/content/project.ts'
+import { findSource } from '../../../cli/content/source.ts'
 
 let root: string
 

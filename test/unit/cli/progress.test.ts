@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { createProgress, drawnLine, loggedLine, type PhaseState } from '../../../cli/progress.ts'
-import { createTerminal } from '../../../cli/terminal.ts'
+import { createProgress, drawnLine, loggedLine, type PhaseState } from '../../../cli/terminal/progress.ts'
+import { createTerminal } from '../../../cli/terminal/terminal.ts'
 
 const half: PhaseState = {
   label: 'Sending',

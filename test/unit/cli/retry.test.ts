@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { ApiFailure } from '../../../cli/api-failure.ts'
-import { CliError, exitCodes } from '../../../cli/failure.ts'
-import { Unreachable } from '../../../cli/http-client.ts'
-import { createPatientRetry, mayRepeat, PATIENCE_MS } from '../../../cli/retry.ts'
+import { ApiFailure } from '../../../cli/service/api-failure.ts'
+import { CliError, exitCodes } from '../../../cli/terminal/failure.ts'
+import { Unreachable } from '../../../cli/service/http-client.ts'
+import { createPatientRetry, mayRepeat, PATIENCE_MS } from '../../../cli/service/retry.ts'
 
 const neverSent = new Unreachable('no way', false, false)
 const mayHaveArrived = new Unreachable('cut', true, false)

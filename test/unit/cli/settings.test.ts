@@ -2,7 +2,7 @@ import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { parseAddress, readSettings, rememberService } from '../../../cli/settings.ts'
+import { parseAddress, readSettings, rememberService } from '../../../cli/service/settings.ts'
 
 let home: string
 beforeEach(async () => {

@@ -4,7 +4,7 @@ import { previewRoutes } from '../../../control/doors/dashboard/publish/preview-
 import type { DashboardServices } from '../../../control/doors/dashboard/frame/services.ts'
 import { createRateLimiter } from '../../../control/ground/http/limits/rate-limit.ts'
 import type { Part, Request } from '../../../control/ground/http/route.ts'
-import { errors } from '../../../shared/errors.ts'
+import { errors } from '../../../shared/contracts/errors.ts'
 
 test('a form without our token is refused at its first part', async () => {
   let taken = 0

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
+import { addField } from '../../../control/doors/dashboard/frame/typed-fields.ts'
 import { receivePublishForm } from '../../../control/doors/dashboard/publish/received.ts'
 import type { Part, Request } from '../../../control/ground/http/route.ts'
 import type { Intake, PreparedVersion, UploadOwner } from '../../../control/drops/publishing/contract.ts'
@@ -127,4 +128,12 @@ test('nothing is taken in before the form was admitted', async () => {
 
 test('short text can be shown again', async () => {
   expect((await receive([pasted('# x')])).fields.get('text')).toBe('# x')
+})
+
+test('a form with files has no more fields than one without, and none of them is a page', () => {
+  const fields = new URLSearchParams()
+  for (let count = 0; count < 64; count++) addField(fields, { name: `a${count}`, value: 'b' })
+  expect(() => addField(fields, { name: 'one more', value: '' })).toThrow('64 fields')
+  expect(() => addField(new URLSearchParams(), { name: 'slug', value: 'x'.repeat(64_000) })).toThrow('64000 bytes')
+  addField(new URLSearchParams(), { name: 'text', value: 'x'.repeat(100_000) })
 })

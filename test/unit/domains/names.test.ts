@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { hostInZone, inBothForms, pairOf, parseDomain, zoneOf } from '../../../control/drops/domains/dns/names.ts'
-import { isHostname } from '../../../shared/hosts.ts'
+import { isHostname } from '../../../shared/http/hosts.ts'
 
 const own = { serviceHost: 'dropway.example', sitesDomain: 'dropway.site' }
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import * as rules from '../../../control/drops/domains/rules.ts'
-import type { RetryState } from '../../../shared/certificate-retry.ts'
-import { DAY_MS } from '../../../shared/clock.ts'
-import { isPublicAddress } from '../../../shared/ip.ts'
+import type { RetryState } from '../../../shared/certificates/retry.ts'
+import { DAY_MS } from '../../../shared/running/clock.ts'
+import { isPublicAddress } from '../../../shared/http/ip.ts'
 
 describe('what a check decides', () => {
   const right = { reason: null, isRouted: true } as const

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createAnswerHeads } from '../../../edge/accept/http1/answer-head.ts'
-import { createHttpDate } from '../../../edge/accept/http-date.ts'
+import { createHttpDate } from '../../../edge/accept/messages/http-date.ts'
 
 const EPOCH = 'Thu, 01 Jan 1970 00:00:00 GMT'
 

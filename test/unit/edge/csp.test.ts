@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { extendPolicies, extendPolicy, MAX_POLICIES } from '../../../edge/rewrite/csp.ts'
+import { extendPolicies, extendPolicy } from '../../../edge/rewrite/csp.ts'
+import { CSP_LIMITS, MAX_CUSTOM_HEADER_BYTES } from '../../../shared/contracts/limits.ts'
 import type { CspNeeds } from '../../../edge/rewrite/csp.ts'
 
 const needs: CspNeeds = {
@@ -83,8 +84,7 @@ test('every policy of a header is extended, since all of them apply', () => {
 })
 
 test('policies that no one writes by hand stay as they are', () => {
-  const many = Array.from({ length: MAX_POLICIES + 1 }, () => "script-src 'self'").join(', ')
-  expect(MAX_POLICIES).toBe(32)
+  const many = Array.from({ length: 33 }, () => "script-src 'self'").join(', ')
   expect(extendPolicies(many, needs)).toBe(many)
   expect(extendPolicies(`${many}, ${many}`, needs)).toBe(`${many}, ${many}`)
   const long = (chars: number): string => "script-src 'self' ".padEnd(chars, 'a')
@@ -92,4 +92,10 @@ test('policies that no one writes by hand stay as they are', () => {
   expect(extendPolicies(long(65_537), needs)).toBe(long(65_537))
   const few = many.split(', ').slice(1).join(', ')
   expect(extendPolicies(few, needs)).toContain('https://s.test')
+})
+
+test('everything that control accepts is extended', () => {
+  const { inPage, extended } = CSP_LIMITS
+  expect(extended.policies).toBeGreaterThanOrEqual(inPage.policies)
+  expect(extended.chars).toBeGreaterThanOrEqual(Math.max(inPage.chars, MAX_CUSTOM_HEADER_BYTES))
 })

@@ -57,6 +57,13 @@ function answer(target: string, options: Options = {}): string {
   }
 }
 
+test('the page of a folder may be called index.htm, unless it has an index.html', () => {
+  const files = ['index.html', 'sub/index.htm', 'both/index.html', 'both/index.htm']
+  expect(
+    ['/sub/', '/sub', '/sub/index.htm', '/both/', '/both', '/sub/index'].map((target) => answer(target, { files })),
+  ).toEqual(['200 sub/index.htm', '301 /sub/', '200 sub/index.htm', '200 both/index.html', '301 /both/', '404'])
+})
+
 describe('a path finds its file', () => {
   test.each([
     ['/', '200 index.html'],

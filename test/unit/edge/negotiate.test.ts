@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { chooseLanguage } from '../../../edge/rewrite/language.ts'
 import { chooseEncoding } from '../../../edge/rewrite/negotiate.ts'
-import type { Encoding } from '../../../shared/manifest.ts'
+import type { Encoding } from '../../../shared/contracts/manifest.ts'
 
 function available(...names: Encoding[]): Partial<Record<Encoding, { hash: string; size: number }>> {
   return Object.fromEntries(names.map((name) => [name, { hash: 'a'.repeat(64), size: 1 }]))

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { createNetworkLimits, type NetworkLimits } from '../../../edge/accept/limits.ts'
+import { createNetworkLimits, type NetworkLimits } from '../../../edge/accept/visitors/limits.ts'
 
 let now = 0
 let limits: NetworkLimits

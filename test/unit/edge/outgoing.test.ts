@@ -3,11 +3,11 @@ import { EventEmitter } from 'node:events'
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { finished } from 'node:stream/promises'
-import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as turn } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { lendChunk } from '../../../shared/blobs/lent-chunks.ts'
-import { createOutgoing } from '../../../edge/accept/outgoing.ts'
+import { createOutgoing } from '../../../edge/accept/outgoing/outgoing.ts'
 
 const PIECE = 8192
 /** No two pieces of it are alike. */
@@ -60,8 +60,6 @@ function connection(): {
   socket: TLSSocket
   take(bytes: number): void
   acknowledge(bytes: number): void
-  /** What it has not taken. */
-  leave(bytes: number): void
   queued(): number
   close(): void
 } {
@@ -74,7 +72,6 @@ function connection(): {
       handle.bytesWritten += taken
       queued += taken
     },
-    leave: (left) => void (handle.writeQueueSize = left),
     acknowledge: (bytes) => void (queued -= Math.min(bytes, queued)),
     queued: () => queued,
     close: () => void raw.emit('close'),
@@ -122,37 +119,30 @@ describe('the room of one connection', () => {
   const ROOM = 524_288
   const LARGE = 250_000
 
-  /** Four large bodies, and a connection of which the kernel has yet to take something, or not. */
-  function four({ left }: { left: number }) {
-    const { socket, leave } = connection()
-    leave(left)
-    const lane = createOutgoing().lane(socket)
+  function four() {
+    const outgoing = createOutgoing()
+    const lane = outgoing.lane(connection().socket)
     const visitors = [visitor(), visitor(), visitor(), visitor()] as const
     for (const { to } of visitors) lane.end(to, bytes(LARGE))
-    return { lane, visitors, leave }
+    return { outgoing, lane, visitors }
   }
 
-  test('is all that it is handed at once; the others follow, whole and in order', async () => {
-    const { visitors } = four({ left: 1 })
-    await turns(5)
-    const [first, second, third, fourth] = visitors
-    expect(visitors.map(({ sizes }) => sizes)).toEqual([[LARGE], [LARGE], [], []])
-    await first.take()
-    expect([third.sizes, fourth.sizes]).toEqual([[LARGE], []])
-    for (const each of [second, third, fourth]) await each.takeAll()
+  test('is all that it is handed at once, but for a piece of each other answer', async () => {
+    const { outgoing, visitors } = four()
+    expect(visitors.map(({ sizes }) => sizes)).toEqual([[LARGE], [LARGE], [ROOM - 2 * LARGE], [PIECE]])
+    expect(outgoing.heldBytes()).toBe(ROOM + PIECE)
+    for (const each of visitors) await each.takeAll()
     for (const each of visitors) {
       expect(each.taken().equals(bytes(LARGE))).toBe(true)
       expect(each.to.writableFinished).toBe(true)
     }
+    expect(outgoing.heldBytes()).toBe(0)
   })
 
   test('is all that a body larger than it gets at once', async () => {
-    const { socket, leave } = connection()
-    leave(1)
     const one = visitor()
     const body = bytes(2 * ROOM + 1)
-    createOutgoing().lane(socket).end(one.to, body)
-    await turns(5)
+    createOutgoing().lane(connection().socket).end(one.to, body)
     expect(one.sizes).toEqual([ROOM])
     await one.takeAll()
     expect(one.sizes).toEqual([ROOM, ROOM, 1])
@@ -160,147 +150,74 @@ describe('the room of one connection', () => {
     expect(one.to.writableFinished).toBe(true)
   })
 
-  test('is not divided as long as answers that the kernel has taken come to their end', async () => {
-    const { visitors } = four({ left: 0 })
-    for (const each of visitors) await each.take(2)
-    expect(visitors.map(({ sizes }) => sizes)).toEqual(visitors.map(() => [LARGE]))
-  })
-
-  test('is not kept by answers whose visitor has closed their windows', async () => {
-    const { visitors, lane } = four({ left: 0 })
-    await turns(5)
-    const [, , third, another] = visitors
-    expect([third.sizes, another.sizes]).toEqual([[ROOM - 2 * LARGE], [PIECE]])
-    await third.takeAll()
-    expect(third.taken().equals(bytes(LARGE))).toBe(true)
-    expect(third.to.writableFinished).toBe(true)
-    const fourth = visitor()
-    lane.end(fourth.to, bytes(PIECE))
-    expect(fourth.sizes).toEqual([PIECE])
-  })
-
-  test('never holds up what is as small as a piece', () => {
-    const { lane } = four({ left: 1 })
-    const small = visitor()
-    lane.end(small.to, bytes(PIECE))
-    expect(small.sizes).toEqual([PIECE])
-    const larger = visitor()
-    lane.end(larger.to, bytes(PIECE + 1))
-    expect(larger.sizes).toEqual([])
+  test('is not kept by answers that their visitor does not take', async () => {
+    const { lane, visitors } = four()
+    const later = visitor()
+    lane.end(later.to, bytes(LARGE))
+    await later.takeAll()
+    expect(later.taken().equals(bytes(LARGE))).toBe(true)
+    expect(visitors[3].sizes).toEqual([PIECE])
   })
 
   test('is free again when a visitor leaves', async () => {
-    const { visitors } = four({ left: 1 })
+    const { visitors } = four()
     visitors[0].to.destroy()
-    await turns(5)
-    expect(visitors[2].sizes).toEqual([LARGE])
-    expect(visitors[3].sizes).toEqual([])
-  })
-
-  test('half of it is enough for what is larger, however many small ones are under way', async () => {
-    const { socket, leave } = connection()
-    leave(1)
-    const lane = createOutgoing().lane(socket)
-    const first = visitor()
-    lane.end(first.to, bytes(LARGE))
-    for (let small = 0; small < 3; small++) lane.end(visitor().to, bytes(PIECE))
-    const one = visitor()
-    lane.end(one.to, bytes(2 * ROOM))
-    await turns(5)
-    expect(one.sizes).toEqual([])
-    await first.take()
-    expect(one.sizes).toEqual([ROOM - 3 * PIECE])
-  })
-
-  test('is looked at again when something has left', async () => {
-    const { socket, leave } = connection()
-    leave(1)
-    const lane = createOutgoing().lane(socket)
-    lane.end(visitor().to, bytes(LARGE))
-    lane.end(visitor().to, bytes(LARGE))
-    const small = visitor()
-    lane.end(small.to, bytes(PIECE))
-    const one = visitor()
-    lane.end(one.to, bytes(LARGE))
-    await turns(5)
-    expect(one.sizes).toEqual([])
-    leave(0)
-    await small.take(5)
-    expect(one.sizes[0]).toBeLessThan(LARGE)
-  })
-
-  test('is looked at again when the kernel has taken what was queued, though nothing has come to its end', async () => {
-    const { socket, leave } = connection()
-    leave(1)
-    const lane = createOutgoing({ checkMs: 3_600_000 }).lane(socket)
-    lane.end(visitor().to, bytes(ROOM))
-    const one = visitor()
-    lane.end(one.to, bytes(LARGE))
-    await turns(5)
-    leave(0)
-    await turns(5)
-    expect(one.sizes).toEqual([])
-    await vi.waitFor(() => expect(one.sizes).toEqual([PIECE]))
-  })
-
-  test('is looked at again with every check', async () => {
-    const { socket, leave } = connection()
-    leave(1)
-    const lane = createOutgoing({ checkMs: 40 }).lane(socket)
-    lane.end(visitor().to, bytes(ROOM))
-    const one = visitor()
-    lane.end(one.to, bytes(LARGE))
-    await sleep(20)
-    expect(one.sizes).toEqual([])
-    leave(0)
-    await vi.waitFor(() => expect(one.sizes).toEqual([PIECE]))
+    await turn()
+    await visitors[3].take()
+    expect(visitors[3].sizes).toEqual([PIECE, LARGE - PIECE])
   })
 })
 
 describe('when too much waits', () => {
-  test('a connection has four pieces under way, whatever it asked for', async () => {
+  const SMALL_PIECE = 1024
+
+  test('a connection has four pieces under way, and a small one of each other answer', async () => {
     const outgoing = createOutgoing({ scarceFrom: 0 })
     const lane = outgoing.lane(connection().socket)
     const visitors = Array.from({ length: 50 }, visitor)
     for (const { to } of visitors) lane.end(to, bytes(2 * PIECE))
-    expect(outgoing.heldBytes()).toBe(4 * PIECE)
-    expect(visitors.filter(({ sizes }) => sizes.length > 0)).toHaveLength(4)
+    expect(outgoing.heldBytes()).toBe(4 * PIECE + 46 * SMALL_PIECE)
     while (visitors.some(({ to }) => !to.writableFinished)) for (const one of visitors) await one.takeAll()
     for (const one of visitors) expect(one.taken().equals(bytes(2 * PIECE))).toBe(true)
     expect(outgoing.heldBytes()).toBe(0)
   })
 
-  test('a reader who leaves gives back what they held, and the next gets the turn', async () => {
+  test('three hundred connections with a hundred unread answers each hold little', () => {
+    const outgoing = createOutgoing()
+    const body = bytes(20_000)
+    for (let visit = 0; visit < 300; visit++) {
+      const lane = outgoing.lane(connection().socket)
+      for (let answer = 0; answer < 100; answer++) lane.end(visitor().to, body)
+    }
+    expect(outgoing.heldBytes()).toBeLessThan(16_000_000 + 300 * (4 * PIECE + 100 * SMALL_PIECE))
+  })
+
+  test('a reader who leaves gives back what they held', async () => {
     const outgoing = createOutgoing({ scarceFrom: 0 })
     const lane = outgoing.lane(connection().socket)
-    const visitors = Array.from({ length: 6 }, visitor)
-    for (const { to } of visitors) lane.end(to, bytes(PIECE))
-    const [first, , , , fifth, sixth] = visitors
-    expect(fifth!.sizes).toEqual([])
-    fifth!.to.destroy()
+    const visitors = Array.from({ length: 5 }, visitor)
+    for (const { to } of visitors) lane.end(to, bytes(2 * PIECE))
+    const [first, , , , fifth] = visitors
+    expect(fifth!.sizes).toEqual([SMALL_PIECE])
     first!.to.destroy()
     await turn()
-    expect(sixth!.sizes).toEqual([PIECE])
-    for (const each of visitors) await each.takeAll()
+    await fifth!.take()
+    expect(fifth!.sizes).toEqual([SMALL_PIECE, PIECE])
+    for (const each of visitors) each.to.destroy()
+    await turn()
     expect(outgoing.heldBytes()).toBe(0)
   })
 
-  test('an answer that its reader does not take leaves the others of the connection their way', async () => {
-    const outgoing = createOutgoing({ scarceFrom: 0 })
-    const lane = outgoing.lane(connection().socket)
-    lane.end(visitor().to, bytes(2 * PIECE))
-    const other = visitor()
-    lane.end(other.to, bytes(3 * PIECE))
-    await other.takeAll()
-    expect(other.to.writableFinished).toBe(true)
-  })
-
-  test('another connection is not held up', () => {
-    const outgoing = createOutgoing({ scarceFrom: 0 })
-    outgoing.lane(connection().socket).end(visitor().to, bytes(PIECE))
-    const other = visitor()
-    outgoing.lane(connection().socket).end(other.to, bytes(PIECE))
-    expect(other.sizes).toEqual([PIECE])
+  test('what a connection held is given back when it ends, though no answer hears of it', () => {
+    const outgoing = createOutgoing()
+    const { socket, close } = connection()
+    const lane = outgoing.lane(socket)
+    const source = new Readable({ read() {} })
+    lane.end(visitor().to, bytes(PIECE))
+    lane.pump(source, visitor().to, 10)
+    close()
+    expect(outgoing.heldBytes()).toBe(0)
+    expect(source.destroyed).toBe(true)
   })
 })
 
@@ -373,6 +290,38 @@ describe('a stream', () => {
     expect(Buffer.concat(received).length).toBeLessThanOrEqual(length)
   })
 
+  test('whose source ends while a piece of it is still under way is whole', async () => {
+    for (const scarceFrom of [0, 1_000_000]) {
+      const source = new Readable({ read() {} })
+      const one = visitor()
+      createOutgoing({ scarceFrom }).lane(connection().socket).pump(source, one.to, undefined)
+      source.push(bytes(5 * PIECE))
+      source.push(null)
+      await turns(5)
+      expect(one.to.writableEnded).toBe(false)
+      await one.takeAll()
+      expect(one.taken().equals(bytes(5 * PIECE))).toBe(true)
+      expect(one.to.writableFinished).toBe(true)
+    }
+  })
+
+  test.each([
+    ['is destroyed', (source: Readable) => void source.destroy()],
+    ['fails', (source: Readable) => void source.destroy(new Error('disk'))],
+  ])('whose source %s is never ended as if it were whole', async (_, stop) => {
+    for (const isBefore of [true, false]) {
+      const source = new Readable({ read() {} })
+      source.on('error', () => {})
+      const one = visitor()
+      if (isBefore) stop(source)
+      await turn()
+      createOutgoing().lane(connection().socket).pump(source, one.to, undefined)
+      if (!isBefore) stop(source)
+      await turns(3)
+      expect([one.to.errored instanceof Error, one.to.writableEnded]).toEqual([true, false])
+    }
+  })
+
   test('is given up when its reader leaves', async () => {
     const outgoing = createOutgoing({ scarceFrom: 0 })
     const { source } = sourceOf(5)
@@ -388,6 +337,10 @@ describe('a stream', () => {
 
 describe('a connection', () => {
   const CHECK_MS = 40
+
+  // The checks come when the test says so, however busy the machine is.
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }))
+  afterEach(() => void vi.useRealTimers())
 
   type Started = ReturnType<typeof start>
 
@@ -406,16 +359,23 @@ describe('a connection', () => {
     return { lane, given: () => given, ...rest }
   }
 
-  async function expectGivenUp(started: Started, meanwhile: () => void = () => {}): Promise<void> {
-    const timer = setInterval(meanwhile, 5)
-    await vi.waitFor(() => expect(started.given()).toBeGreaterThan(0), { timeout: 3000 })
+  /** More checks than anyone has who takes nothing, and fewer than one who is given time. */
+  const ALL_CHECKS = 30
+  const FEW_CHECKS = 8
+
+  async function pass(checks: number, meanwhile: () => void = () => {}): Promise<void> {
+    const timer = setInterval(meanwhile, 1)
+    await vi.advanceTimersByTimeAsync(checks * CHECK_MS)
     clearInterval(timer)
   }
 
+  async function expectGivenUp(started: Started, meanwhile?: () => void, checks = ALL_CHECKS): Promise<void> {
+    await pass(checks, meanwhile)
+    expect(started.given()).toBeGreaterThan(0)
+  }
+
   async function expectKept(started: Started, meanwhile: () => void): Promise<void> {
-    const timer = setInterval(meanwhile, 1)
-    await sleep(8 * CHECK_MS)
-    clearInterval(timer)
+    await pass(FEW_CHECKS, meanwhile)
     expect(started.given()).toBe(0)
   }
 
@@ -461,15 +421,12 @@ describe('a connection', () => {
     alone.lane.end(visitor().to, bytes(100_000))
     const crowded = start({ crowd: 50 })
     crowded.lane.end(visitor().to, bytes(100_000))
-    await expectGivenUp(crowded)
+    await expectGivenUp(crowded, undefined, FEW_CHECKS)
     expect(alone.given()).toBe(0)
     await expectGivenUp(alone)
   })
 
   test('has time again when the many have gone, however busy the others are', async () => {
-    // A busy machine would let those who are at work stand still too.
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-    onTestFinished(() => void vi.useRealTimers())
     const sendQueues = { inodeOf: () => INODE, read: async () => new Map<string, number>() }
     const outgoing = createOutgoing({ checkMs: CHECK_MS, sendQueues })
     const still = Array.from({ length: 40 }, connection)

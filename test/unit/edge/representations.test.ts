@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import type { Drop, Exchange, Snippets } from '../../../edge/context.ts'
-import { createRepresentations } from '../../../edge/representations.ts'
+import { createRepresentations } from '../../../edge/processes/representations.ts'
 import { headerOf } from '../../../edge/send/representation.ts'
 import { createBlobCache } from '../../../edge/store/blob-cache.ts'
-import type { ManifestFile } from '../../../shared/manifest.ts'
+import type { ManifestFile } from '../../../shared/contracts/manifest.ts'
 import { fileOf } from '../../support/manifests.ts'
 
 const page = Buffer.from('<p>page</p>')

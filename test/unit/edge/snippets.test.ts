@@ -7,7 +7,7 @@ import { consentTexts } from '../../../edge/rewrite/consent-texts.ts'
 import { cutPieces, inject, injectedPieces, sizeOf, type Piece } from '../../../edge/rewrite/inject.ts'
 import { languages } from '../../../edge/rewrite/language.ts'
 import { createSnippets } from '../../../edge/rewrite/snippets.ts'
-import type { Analytics } from '../../../shared/analytics.ts'
+import type { Analytics } from '../../../shared/contracts/analytics.ts'
 import { routeOf } from '../../support/manifests.ts'
 
 const BASE_URL = 'https://dropway.test:8443'
@@ -70,7 +70,7 @@ describe('what is added', () => {
       { posthog: { ...posthog.posthog, host: 'https://ph.example.com' } },
       ['https://ph.example.com/static/array.js', '"https://ph.example.com"'],
     ],
-    ['Plausible', plausible, ['"data-domain":"example.com"', 'https://plausible.io/js/script.js']],
+    ['Plausible', plausible, ['dataset.domain="example.com"', 'https://plausible.io/js/script.js']],
   ])('%s, with its id literally in the page', (_, analytics, texts) => {
     const head = headOf(analytics)
     for (const text of texts) expect(head).toContain(text)
@@ -107,7 +107,7 @@ describe('the consent banner', () => {
       expect(head).toContain(`"lang":"${language}"`)
       const { text } = consentTexts[language]
       seen.add(text)
-      const json = /,t=(\{.*?\}),box=/.exec(head)![1]!
+      const json = /\nconsent\((\{.*?\}),\(\)=>/.exec(head)![1]!
       expect(JSON.parse(json)).toEqual({ ...consentTexts[language], lang: language })
     }
     expect(seen.size).toBe(12)
@@ -184,8 +184,8 @@ describe('what waits for the visitor’s word', () => {
   /** The statements inside the function that begins once the visitor agrees, and those outside of it. */
   const partsOf = (analytics: Analytics): { waiting: string; atOnce: string } => {
     const head = headOf(analytics)
-    const begin = /function begin\(\)\{(.*)\}\nfunction forget/s.exec(head)?.[1] ?? ''
-    return { waiting: begin, atOnce: head.replace(begin, '') }
+    const waiting = /consent\(\{.*?\},\(\)=>\{(.*)\}\)\}\)\(window/s.exec(head)?.[1] ?? ''
+    return { waiting, atOnce: head.replace(waiting, '') }
   }
   const ids = ['G-ABCD1234', '1234567890', 'phc_abcdefghijklmnop', 'example.com']
   const idsIn = (text: string): string[] => ids.filter((id) => text.includes(`"${id}"`))
@@ -310,6 +310,38 @@ describe('injection', () => {
       '<head><title>ü</title><H></head><body>x</body>',
     )
     expect(inject(Buffer.from(''), { head: 0, body: 0 }, snippets).toString()).toBe('<H><B>')
+  })
+
+  describe('a page of frames', () => {
+    const framed = { ...snippets, frames: { open: Buffer.from('<O>'), close: Buffer.from('<C>') } }
+    const frames = Buffer.from('<head></head><script></script><FrameSet cols=1><frame></frameset></html>')
+    const frameset = frames.indexOf('<FrameSet')
+
+    test('gets a frame of ours around its own', () => {
+      expect(inject(frames, { head: frameset, body: null }, framed).toString()).toBe(
+        '<head></head><script></script><H><O><FrameSet cols=1><frame></frameset></html><C>',
+      )
+    })
+
+    test('without a badge gets none', () => {
+      expect(inject(frames, { head: frameset, body: null }, snippets).toString()).toBe(
+        '<head></head><script></script><H><FrameSet cols=1><frame></frameset></html>',
+      )
+    })
+
+    test('of a manifest that names the end of the head gets none', () => {
+      expect(inject(frames, { head: 6, body: null }, framed).toString()).toBe(
+        '<head><H></head><script></script><FrameSet cols=1><frame></frameset></html>',
+      )
+    })
+
+    test('may load it, whatever its policy says', () => {
+      const text = `<meta content="frame-src 'self'"><frameset>`
+      const csp = [{ policy: "frame-src 'self'", start: 15, end: 31 }]
+      expect(inject(Buffer.from(text), { head: 33, body: null, csp }, framed).toString()).toBe(
+        '<meta content="frame-src &#39;self&#39; data:"><H><O><frameset><C>',
+      )
+    })
   })
 
   test('keeps bytes that are not UTF-8', () => {

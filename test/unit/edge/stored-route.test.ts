@@ -4,9 +4,9 @@ import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { open } from 'lmdb'
-import { openReplica } from '../../../edge/store/replica.ts'
-import type { RouteRecord, SiteRoute } from '../../../shared/route-record.ts'
-import { START_OF_LOG } from '../../../shared/stream.ts'
+import { openReplica } from '../../../edge/store/replica/replica.ts'
+import type { RouteRecord, SiteRoute } from '../../../shared/contracts/route-record.ts'
+import { START_OF_LOG } from '../../../shared/redis/stream.ts'
 
 let dir: string
 beforeEach(() => (dir = mkdtempSync(path.join(os.tmpdir(), 'dropway-replica-'))))

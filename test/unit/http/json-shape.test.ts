@@ -1,8 +1,7 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { requireJsonShape } from '../../../control/ground/http/bodies/json-shape.ts'
-import { ApiError } from '../../../shared/errors.ts'
-import { growthProblem, on, upTo } from '../../support/growth.ts'
+import { ApiError } from '../../../shared/contracts/errors.ts'
 
 const BOUNDS = { maxDepth: 4, maxValues: 10 }
 
@@ -50,18 +49,4 @@ test('what JSON.stringify writes is judged by its real depth', () => {
       expect(isTooDeep).toBe(depthOf(value) > 4)
     }),
   )
-})
-
-describe('linear in the body', () => {
-  test.each([
-    ['backslashes', (n: number) => `"${'\\'.repeat(n)}`],
-    ['escaped quotes', (n: number) => `"${'\\"'.repeat(n / 2)}`],
-    ['quotes', (n: number) => '"'.repeat(n)],
-    ['brackets', (n: number) => '[]'.repeat(n / 2)],
-    ['digits', (n: number) => '1'.repeat(n)],
-  ])('%s', async (_name, make) => {
-    const bytesOf = (n: number): Buffer => Buffer.from(make(n))
-    const check = (bytes: Buffer): void => requireJsonShape(bytes, { maxDepth: 32, maxValues: Infinity })
-    expect(await growthProblem(on(bytesOf, check), upTo(16_000_000))).toBeUndefined()
-  })
 })

@@ -1,6 +1,7 @@
-import { randomInt } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { countsAt, hasRoom, waitForRoomMs, type Counts } from '../../../control/ground/http/limits/sliding-window.ts'
+import { SEED } from '../../support/depth.ts'
+import { createRandom } from '../../support/random.ts'
 
 const MINUTE = 60_000
 const limit = { points: 3, windowSeconds: 60 }
@@ -27,12 +28,13 @@ test.each<[now: number, counts: Counts, room: boolean, waitSeconds: number]>([
 })
 
 test('a caller who waits as long as told finds room, and a moment earlier none', () => {
+  const { between } = createRandom(SEED)
   for (let round = 0; round < 2000; round++) {
-    const points = randomInt(1, 200)
-    const random = { points, windowSeconds: randomInt(1, 4000) }
-    const now = 1_750_000_000_000 + randomInt(1e9)
+    const points = between(1, 199)
+    const random = { points, windowSeconds: between(1, 3999) }
+    const now = 1_750_000_000_000 + between(0, 1e9)
     const window = Math.floor(now / (random.windowSeconds * 1000))
-    const counts = { window, current: randomInt(0, points + 1), previous: randomInt(0, points + 1) }
+    const counts = { window, current: between(0, points), previous: between(0, points) }
     if (hasRoom(counts, now, random)) continue
     const then = now + waitForRoomMs(counts, now, random)
     expect(hasRoom(countsAt(counts, then, random), then, random)).toBe(true)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createJobs } from '../../../control/ground/jobs.ts'
-import { silentLog } from '../../../shared/log.ts'
+import { silentLog } from '../../../shared/running/log.ts'
 
 const HOUR_MS = 3_600_000
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { nextStep } from '../../../control/people/accounts/closing.ts'
 import { actsAt, dueNotice, mayNotRemove, nextNoticeAt, noticesOf } from '../../../control/plans/lifecycle/rules.ts'
-import { DAY_MS } from '../../../shared/clock.ts'
-import { leadsOf } from '../../../shared/warnings.ts'
+import { DAY_MS } from '../../../shared/running/clock.ts'
+import { leadsOf } from '../../../control/ground/terms/warnings.ts'
 
 const settings = {
   freeIdleLifetimeMs: 30 * DAY_MS,

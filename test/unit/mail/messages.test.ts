@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { DAY_MS } from '../../../shared/clock.ts'
+import { DAY_MS } from '../../../shared/running/clock.ts'
 import { readMessage } from '../../../control/ground/mail/eml.ts'
 import { composeMessage } from '../../../control/ground/mail/message.ts'
 import { verdictOn } from '../../../control/ground/mail/rules.ts'
-import { renderMail, type MailData, type MailTemplate } from '../../../control/ground/mail/templates.ts'
+import { renderMail, type MailData, type MailTemplate } from '../../../control/ground/mail/letters/templates.ts'
 
 const at = new Date('2026-03-01T09:30:00Z')
 const link = 'https://dropway.test/somewhere?token=abc_DEF-123'

@@ -7,7 +7,7 @@ import {
   permissionToManage,
   requireWholeAccount,
 } from '../../../control/people/organisations/rules.ts'
-import { plans, type PlanName } from '../../../shared/plans.ts'
+import { plans, type PlanName } from '../../../control/ground/terms/plans.ts'
 
 test.each<[Permission, string]>([
   ['publish', 'owner admin member'],

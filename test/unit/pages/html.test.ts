@@ -2,7 +2,7 @@ import { parseFragment, type DefaultTreeAdapterMap } from 'parse5'
 import { describe, expect, test } from 'vitest'
 import { compact } from '../../../shared/pages/design.ts'
 import { html, raw, safeUrl } from '../../../shared/pages/html.ts'
-import { mailDocument } from '../../../shared/pages/mail-document.ts'
+import { mailDocument } from '../../../control/ground/mail/letters/document.ts'
 import { createStandalonePages } from '../../../shared/pages/shell.ts'
 
 type Element = DefaultTreeAdapterMap['element']

@@ -10,6 +10,9 @@ type Element = DefaultTreeAdapterTypes.Element
 const HEAD_MARK = '<meta name="dropway-head-mark">'
 const BODY_MARK = '<x-mark id="dropway-body-mark"></x-mark>'
 
+/** What stands in them is not shown, or not as HTML. */
+const HIDING = new Set(['select', 'svg', 'math'])
+
 interface Injected {
   document: DefaultTreeAdapterTypes.Document
   body: number | null
@@ -85,6 +88,10 @@ function expectPlaced(html: string): void {
     const mark = find(document, isBodyMark)
     expect(mark, `body mark in ${JSON.stringify(html)}`).toBeDefined()
     expect(ancestors(mark!).slice(-3), `body mark in ${JSON.stringify(html)}`).toEqual(['body', 'html', '#document'])
+    expect(
+      ancestors(mark!).filter((name) => HIDING.has(name)),
+      `body mark in ${JSON.stringify(html)}`,
+    ).toEqual([])
     remove(mark!)
   } else {
     expect(find(parse(html), (element) => element.tagName === 'frameset')).toBeDefined()
@@ -170,6 +177,16 @@ const cases: Record<string, string> = {
   'a template that ends inside of a drawing': '<template><svg></template><textarea>',
   'a cell that shields the block around it': '<div><table><tr><td><svg></div><textarea></svg>',
   'text behind a template with text': '</head><template>x</template>y<frameset>',
+  'a page that ends in a select': '<body>x<select><option>y',
+  'the end tag of the body in a select': '<body>x<select><option>y</body></html>',
+  'a select that ends after the end tag of the body': '<body>x<select></body></select>y',
+  'a select that an end tag around it does not end': '<details><select></details>',
+  'a select that a drawing shields': '<select><svg><desc></select>',
+  'a select in a template': '<body>x<template><select></template>y</body>',
+  'a page that ends in the description of a drawing': '<body>x<svg><desc><p>y',
+  'a page that ends in a formula': '<body>x<math><mi>y',
+  'a page that ends in a formula, with the end tag of the body': '<body>x<math><mrow><mi>y</mi></body></html>',
+  'a select in a table in a drawing': '<table><tr><td><svg><foreignObject><select><option>y',
   'null bytes': '<body>a\0b</body>',
 }
 
@@ -227,6 +244,7 @@ describe('snippets land in the head and in the body, and nothing else changes', 
           '<xmp></body></xmp>',
           '--!>',
         ],
+        ...['<select>', '</select>', '<option>', '<svg><desc>', '</desc>', '<details>', '</details>'],
         ...['<ul><li>', '</li>', '<span>', '</span>', '<h2>', '</h3>', '<math>', '<foreignObject>'],
         ...['<script', '</script', '<math><mi>x</mi></math>', '<svg><foreignObject><p>x</p></foreignObject></svg>'],
       ],
@@ -291,8 +309,24 @@ describe('facts about a page', () => {
   })
 
   test('links of every kind', () => {
-    const html = `<a href="a?x=1&amp;y">1</a><img src=b srcset="c 1x, d 2x"><script src='e'></script><link href=f>
+    const html = `<a href="a?x=1&amp;y">1</a><img src=b srcset="c 1x, d 2x"><script src='e'></script><link rel=icon href=f><link rel=next href=no>
       <video poster=g></video><svg><use xlink:href="h#i"/></svg><!-- <a href=no> --><textarea><a href=no></textarea>`
     expect(scan(html).links.map((link) => link.url)).toEqual(['a?x=1&y', 'b', 'c', 'd', 'e', 'f', 'g', 'h#i'])
+  })
+
+  test('what a page does with an address', () => {
+    const html = `<a href=a></a><img src=b><script src=c></script><script type=" Module" src=d></script>
+      <link rel="preload stylesheet" as=style href=e><link rel=modulepreload href=f><form action=g></form>
+      <script type="text/plain" src=h></script>`
+    expect(scan(html).links.map(({ url, use }) => [url, use])).toEqual([
+      ['a', 'page'],
+      ['b', 'file'],
+      ['c', 'script'],
+      ['d', 'module'],
+      ['e', 'style'],
+      ['f', 'module'],
+      ['g', 'page'],
+      ['h', 'script'],
+    ])
   })
 })

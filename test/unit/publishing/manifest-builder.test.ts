@@ -7,7 +7,7 @@ import {
   type FileFacts,
   type StoredFile,
 } from '../../../control/drops/publishing/manifest/manifest-builder.ts'
-import { decodeManifest, encodeManifest } from '../../../shared/manifest.ts'
+import { decodeManifest, encodeManifest } from '../../../shared/contracts/manifest.ts'
 
 const hash = fc.stringMatching(/^[0-9a-f]{64}$/)
 const variant = fc.record({ hash, size: fc.nat() })
@@ -74,4 +74,18 @@ test('every file is served or kept as a rule file, and every blob is counted', (
       for (const [, served] of manifest.files) if (served.injection) expect(served.type).toMatch(/^text\/html/)
     }),
   )
+})
+
+test('whether a name may be kept for ever is decided anew, also for a file of the live version', () => {
+  const hash = 'a'.repeat(64)
+  const live = { hash, size: 1, type: 'text/plain' }
+  const files = [
+    { path: 'report-Q4-final.js', hash, size: 1, live: { ...live, immutable: true } },
+    { path: 'app.aaaaaaaa.js', hash, size: 1, live },
+  ]
+  const manifest = buildManifest({ files, facts: new Map(), redirects: [], headers: [] })
+  expect(manifest.files).toEqual([
+    ['app.aaaaaaaa.js', { ...live, immutable: true }],
+    ['report-Q4-final.js', live],
+  ])
 })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { PathSet, pathProblem } from '../../../control/drops/publishing/files/paths.ts'
-import { quotePath } from '../../../shared/quoted-path.ts'
+import { quotePath } from '../../../shared/values/quoted-path.ts'
 
 describe('paths that may be published', () => {
   test.each([

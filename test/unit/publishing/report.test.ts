@@ -2,15 +2,20 @@ import { describe, expect, test } from 'vitest'
 import { scanHtml } from '../../../control/drops/publishing/html/scan.ts'
 import { cssLinks, encodeLinks, htmlLinks } from '../../../control/drops/publishing/analysis/links.ts'
 import { MAX_WARNINGS, writeReport } from '../../../control/drops/publishing/analysis/report.ts'
+import { secretFiles } from '../../../shared/content/secret-files.ts'
 import { parseSiteRules } from '../../../control/drops/publishing/manifest/site-rules.ts'
 
-/** Path → content; the report of a site that consists of exactly these. */
-function report(site: Record<string, string>, { redirects = '', isOver = (): boolean => false } = {}) {
+/** Path → content; the report of a site that consists of exactly these, secrets among them. */
+function report(
+  site: Record<string, string>,
+  { redirects = '', unserved = [] as string[], isOver = (): boolean => false } = {},
+) {
   const files = Object.entries(site).map(([path, content]) => {
     const links = linksOf(path, content)
     return { path, size: content.length, ...(links && { links: encodeLinks(links) }) }
   })
-  return writeReport({ files, rules: parseSiteRules({ redirects, headers: '' }) }, isOver).warnings
+  const rules = parseSiteRules({ redirects, headers: '' })
+  return writeReport({ files, rules, unserved, secrets: secretFiles(files) }, isOver).warnings
 }
 
 function linksOf(path: string, content: string) {
@@ -71,13 +76,48 @@ describe('links and assets', () => {
 
   test('things that work on the publisher’s machine only, and things that browsers block', () => {
     const page =
-      '<script src="http://localhost:3000/a.js"></script><img src="http://example.com/a.png"><a href="http://example.com">ok</a><img src="file:///tmp/a.png"><a href="http://127.0.0.1/">x</a><a href="http://localhost.example/">ok</a>'
+      '<script src="http://localhost:3000/a.js"></script><img src="http://example.com/a.png"><a href="http://example.com">ok</a><img src="file:///tmp/a.png"><img src="http://localhost.example/a.png">'
     expect(report({ 'index.html': page }).map(({ code }) => code)).toEqual([
       'local_reference',
       'local_reference',
-      'local_reference',
+      'insecure_reference',
       'insecure_reference',
     ])
+  })
+
+  test('where a tutorial or a manual leads its readers is its own affair', () => {
+    const page =
+      '<a href="http://localhost:3000/">open</a><a href="http://127.0.0.1/">x</a><a href="file:///usr/share">y</a>'
+    expect(report({ 'index.html': page })).toEqual([])
+  })
+
+  test.each([
+    ...['canonical', 'alternate', 'profile', 'pingback', 'preconnect', 'dns-prefetch', 'next', 'prev', 'up', 'home'],
+    ...['contents', 'copyright', 'author', 'license', 'search', 'me', 'EditURI', 'https://api.w.org/', 'shortlink', ''],
+  ])('rel=%s loads nothing', (rel) => {
+    const page = `<link rel="${rel}" href="gone.html"><link rel="${rel}" href="http://example.com/xmlrpc.php">`
+    expect(report({ 'index.html': page })).toEqual([])
+  })
+
+  test('a link without rel loads nothing', () => {
+    expect(report({ 'index.html': '<link rev="made" href="http://example.com/"><link href="gone.css">' })).toEqual([])
+  })
+
+  test.each([
+    ...['stylesheet', 'icon', 'Shortcut Icon', 'apple-touch-icon', 'manifest', 'preload', 'modulepreload'],
+    ...['alternate stylesheet', 'mask-icon'],
+  ])('rel=%s is loaded', (rel) => {
+    expect(report({ 'index.html': `<link rel="${rel}" href="gone">` })).toMatchObject([{ code: 'missing_file' }])
+  })
+
+  test('what stands in a template is for a script to load', () => {
+    const page =
+      '<template><img src="x.png"><template><a href="y"></template></template><svg><template><image href="z.png"/>'
+    expect(report({ 'index.html': page }).map(({ message }) => message)).toEqual([expect.stringContaining('/z.png')])
+  })
+
+  test('a folder whose page is index.htm', () => {
+    expect(report({ 'index.html': '<a href="sub/"><a href="sub">', 'sub/index.htm': '' })).toEqual([])
   })
 })
 
@@ -113,6 +153,49 @@ describe('files', () => {
       { code: 'invalid_rule', path: '_redirects', line: 2 },
     ])
   })
+})
+
+describe('one warning for each code and target', () => {
+  test('says how many files it is about, and names the first', () => {
+    const pages = Array.from({ length: 1169 }, (_, index) => [
+      `p${index}.html`,
+      '<link rel=stylesheet href="/gone.css"><a href="/nowhere"><img src="http://example.com/a.png">',
+    ])
+    expect(report(Object.fromEntries(pages))).toMatchObject([
+      { code: 'insecure_reference', path: 'p0.html', count: 1169 },
+      { code: 'missing_page', path: 'p0.html', count: 1169 },
+      { code: 'missing_file', path: 'p0.html', count: 1169 },
+    ])
+  })
+
+  test('a file that is needed on one page and linked on another is two', () => {
+    const warnings = report({ 'index.html': '<img src="a.png">', 'b.html': '<a href="a.png">' })
+    expect(warnings.map(({ code, count }) => [code, count])).toEqual([
+      ['missing_file', 1],
+      ['missing_page', 1],
+    ])
+  })
+
+  test('what is left out is counted by its kind, once', () => {
+    const pages = ['a.html', 'b.html'].map((path) => [
+      path,
+      Array.from({ length: 30 }, (_, index) => `<a href="/m${index}">`).join(''),
+    ])
+    expect(report(Object.fromEntries(pages)).at(-1)).toMatchObject({ code: 'more_warnings', count: 10 })
+  })
+})
+
+test('what is never served is named, each kind once', () => {
+  const unserved = ['.DS_Store', 'img/.DS_Store', '__MACOSX/._a', '__MACOSX/img/._b', '__MACOSX/c', 'Thumbs.db'].concat(
+    ...['.dropway/x', '.well-known/acme-challenge/token'],
+  )
+  expect(report({ 'index.html': '' }, { unserved }).map(({ code, path, count }) => [code, path, count])).toEqual([
+    ['never_served', '.DS_Store', 2],
+    ['never_served', '__MACOSX/._a', 3],
+    ['never_served', 'Thumbs.db', 1],
+    ['never_served', '.dropway/x', 1],
+    ['never_served', '.well-known/acme-challenge/token', 1],
+  ])
 })
 
 test('a site with a thousand mistakes gets a report that can be read, and secrets come first', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseHeaders, parseRedirects, parseSiteRules } from '../../../control/drops/publishing/manifest/site-rules.ts'
-import { headerRuleSchema, redirectRuleSchema } from '../../../shared/manifest.ts'
+import { headerRuleSchema, redirectRuleSchema } from '../../../shared/contracts/manifest.ts'
 
 describe('_redirects', () => {
   test.each([

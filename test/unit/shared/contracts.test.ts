@@ -1,24 +1,24 @@
 /** What the planes tell each other survives the way, whatever it holds; what is of another shape or format is refused. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { fromStored, manifestOf, revisionOf, toStored } from '../../../edge/store/stored-route.ts'
-import { parseAuthority, parsePreviewHost, previewHost, siteHost, slugProblem } from '../../../shared/hosts.ts'
-import { keys } from '../../../shared/keys.ts'
-import { decodeManifest, MANIFEST_FORMAT } from '../../../shared/manifest.ts'
+import { fromStored, manifestOf, revisionOf, toStored } from '../../../edge/store/replica/stored-route.ts'
+import { parseAuthority, parsePreviewHost, previewHost, siteHost, slugProblem } from '../../../shared/http/hosts.ts'
+import { keys } from '../../../shared/redis/keys.ts'
+import { decodeManifest, MANIFEST_FORMAT } from '../../../shared/contracts/manifest.ts'
 import {
   decodeRouteRecord,
   encodeRouteRecord,
   ROUTE_RECORD_FORMAT,
   siteStates,
   type RouteRecord,
-} from '../../../shared/route-record.ts'
+} from '../../../shared/contracts/route-record.ts'
 import {
   compareStreamIds,
   decodeStreamMessage,
   encodeStreamMessage,
   nextStreamId,
   STREAM_FORMAT,
-} from '../../../shared/stream.ts'
+} from '../../../shared/redis/stream.ts'
 
 const hash = fc.stringMatching(/^[0-9a-f]{64}$/)
 const label = fc.stringMatching(/^[a-z0-9](?:[a-z0-9-]{0,10}[a-z0-9])?$/)

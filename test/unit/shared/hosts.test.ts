@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { isHostname, parseAuthority, parsePreviewHost, previewHost, slugProblem } from '../../../shared/hosts.ts'
-import { similarSlugs } from '../../../shared/readable-slug.ts'
+import { isHostname, parseAuthority, parsePreviewHost, previewHost, slugProblem } from '../../../shared/http/hosts.ts'
+import { similarSlugs } from '../../../shared/values/readable-slug.ts'
 
 /** A host of so many characters: labels of 63, and what is left. */
 const long = (chars: number): string => `${`${'a'.repeat(63)}.`.repeat(3)}${'b'.repeat(chars - 192)}`

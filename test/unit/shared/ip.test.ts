@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { callerIp, isLoopback, isTrusted, limitKeyOfIp, normaliseIp, trustedNetworks } from '../../../shared/ip.ts'
+import { callerIp, isLoopback, isTrusted, limitKeyOfIp, normaliseIp, trustedNetworks } from '../../../shared/http/ip.ts'
 
 test.each([
   ['192.0.2.1', '192.0.2.1'],

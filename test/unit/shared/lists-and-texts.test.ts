@@ -1,9 +1,9 @@
 /** Small functions that say what is there, so that no caller has to assert it. */
 import { expect, test } from 'vitest'
-import { before } from '../../../shared/before.ts'
-import { pairs } from '../../../shared/pairs.ts'
-import { stepAt } from '../../../shared/steps.ts'
-import { zip } from '../../../shared/zip.ts'
+import { before } from '../../../shared/values/before.ts'
+import { pairs } from '../../../shared/redis/pairs.ts'
+import { stepAt } from '../../../shared/running/steps.ts'
+import { sideBySide } from '../../../shared/values/side-by-side.ts'
 import { one } from '../../../control/ground/database/sql.ts'
 
 test.each([
@@ -38,11 +38,11 @@ test.each([
 )
 
 test('lists go side by side, and only when they are of the same length', () => {
-  expect(zip(['a', 'b'], [1, undefined])).toEqual([
+  expect(sideBySide(['a', 'b'], [1, undefined])).toEqual([
     ['a', 1],
     ['b', undefined],
   ])
-  expect(() => zip(['a'], [])).toThrow('1 and 0 do not go together')
+  expect(() => sideBySide(['a'], [])).toThrow('1 and 0 do not go together')
 })
 
 test('a query that must have a row says so when it has none', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { nearestName } from '../../../shared/nearest-name.ts'
+import { nearestName } from '../../../shared/values/nearest-name.ts'
 
 const NAMES = ['deploy', 'delete', 'domains', 'drop', 'list', 'login', 'logout', 'versions', '__proto__']
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hashPassword, verifyPassword } from '../../../shared/password.ts'
+import { hashPassword, verifyPassword } from '../../../shared/secrets/password.ts'
 
 test('a password matches its own hash and no other', async () => {
   const hash = await hashPassword('correct horse')

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { filenameOfText } from '../../../shared/pasted-text.ts'
+import { filenameOfText } from '../../../control/drops/publishing/files/pasted-text.ts'
 
 const CENTRED = '<p align="center">\n  <img src="logo.svg">\n</p>\n'
 

@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compilePattern, compileDestination, encodePath, encodeUnsafe, oneSlash } from '../../../shared/path-pattern.ts'
+import {
+  compilePattern,
+  compileDestination,
+  encodePath,
+  encodeUnsafe,
+  oneSlash,
+} from '../../../shared/content/path-pattern.ts'
 
 function match(from: string, path: string): Record<string, string> | undefined | string {
   const pattern = compilePattern(from)

@@ -1,8 +1,8 @@
 /** Many patterns asked at once say what each of them says alone. What they cost: pattern-set-cost.test.ts. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compilePattern, type PathPattern } from '../../../shared/path-pattern.ts'
-import { createPatternSet } from '../../../shared/pattern-set.ts'
+import { compilePattern, type PathPattern } from '../../../shared/content/path-pattern.ts'
+import { createPatternSet } from '../../../shared/content/pattern-set.ts'
 import { naiveMatch } from '../../support/naive-patterns.ts'
 
 /** Few letters, so that patterns and paths meet. */

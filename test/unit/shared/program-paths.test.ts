@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isProgramPath } from '../../../shared/program-paths.ts'
+import { isProgramPath } from '../../../shared/http/program-paths.ts'
 
 test.each([
   ['/api/v1/sites', true],

@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest'
-import { createProofOfWork, guessBits, hasLeadingZeroBits, PROOF_LIFETIME_MS } from '../../../shared/proof-of-work.ts'
-import { createSecrets } from '../../../shared/secrets.ts'
+import {
+  createProofOfWork,
+  guessBits,
+  hasLeadingZeroBits,
+  PROOF_LIFETIME_MS,
+} from '../../../shared/secrets/proof-of-work.ts'
+import { createSecrets } from '../../../shared/secrets/secrets.ts'
 import { solve } from '../../support/proof-of-work.ts'
 
 const work = createProofOfWork(createSecrets('k'.repeat(32)))

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { secretFiles, secretIn } from '../../../shared/secret-files.ts'
+import { secretFiles, secretIn } from '../../../shared/content/secret-files.ts'
 
 const KEY = '-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n'
 const CERTIFICATE = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { readControlConfig } from '../../../control/ground/config.ts'
 import { readEdgeConfig } from '../../../edge/config.ts'
 import { parseBlobStoreUrl } from '../../../shared/blobs/location.ts'
-import type { ConfigError, Env } from '../../../shared/env.ts'
+import type { ConfigError, Env } from '../../../shared/settings/env.ts'
 
 const sound: Env = { DATA_DIR: '/tmp', SECRET_KEY: 'k'.repeat(32) }
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createShares, type Shares } from '../../../shared/shares.ts'
+import { createShares, type Shares } from '../../../shared/running/shares.ts'
 
 const LIMITS = { places: 10, placesPerCaller: 4, waiting: 100, waitingPerCaller: 6, waitMs: 1000 }
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { MAX_BUNDLE_FILES } from '../../../shared/limits.ts'
+import { MAX_BUNDLE_FILES } from '../../../shared/contracts/limits.ts'
 import {
-  ARCHIVE_OVERHEAD_BYTES,
   fileKindOf,
   siteRootOf,
+  unservedKindOf,
   uploadKindOf,
   type UploadKind,
-} from '../../../shared/upload-kind.ts'
+} from '../../../shared/content/upload-kind.ts'
 
 const CAP_BYTES = 1000
 const account = { capBytes: CAP_BYTES, takes: 'anything' } as const
@@ -89,8 +89,8 @@ test.each([
   [['index.html', 'a.css'], CAP_BYTES / 2 + 1, false],
   [['a.md'], CAP_BYTES, true],
   [['a.md'], CAP_BYTES + 1, false],
-  [['a.zip'], CAP_BYTES + ARCHIVE_OVERHEAD_BYTES, true],
-  [['a.zip'], CAP_BYTES + ARCHIVE_OVERHEAD_BYTES + 1, false],
+  [['a.zip'], CAP_BYTES, true],
+  [['a.zip'], CAP_BYTES + 1, false],
 ])('%j of %i bytes each: %s', (paths, size, fits) => {
   const decide = () => uploadKindOf(given(paths, size), account)
   if (fits) expect(decide).not.toThrow()
@@ -101,3 +101,18 @@ test('a folder without a landing page is not unwrapped', () => {
   expect(siteRootOf(['x/a.html', 'x/b.html'])).toBe('')
   expect(siteRootOf([])).toBe('')
 })
+
+test.each([
+  ['.DS_Store', '.DS_Store'],
+  ['a/b/Thumbs.db', 'Thumbs.db'],
+  ['a/desktop.ini', 'desktop.ini'],
+  ['__MACOSX/a/._b', '__MACOSX/'],
+  ['.dropway/x', '.dropway/'],
+  ['.dropway', '.dropway/'],
+  ['.well-known/acme-challenge/token', '.well-known/acme-challenge/'],
+  ['.well-known/security.txt', undefined],
+  ['.dropway.json', undefined],
+  ['a/.dropway/x', undefined],
+  ['a/__MACOSX/x', undefined],
+  ['index.html', undefined],
+])('no visitor can ask for %s: %s', (path, kind) => expect(unservedKindOf(path)).toBe(kind))

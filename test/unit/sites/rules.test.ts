@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { slugProblem } from '../../../shared/hosts.ts'
-import { randomSlug } from '../../../shared/readable-slug.ts'
-import { routeRecordSchema } from '../../../shared/route-record.ts'
+import { slugProblem } from '../../../shared/http/hosts.ts'
+import { randomSlug } from '../../../shared/values/readable-slug.ts'
+import { routeRecordSchema } from '../../../shared/contracts/route-record.ts'
 import {
   clockOf,
   closedRouteOf,
   pausedByEnd,
   redirectRouteOf,
-  resumable,
+  resumableDrops,
   siteRouteOf,
   sortSlugs,
   stateOf,
@@ -291,7 +291,7 @@ describe('drops and the cap', () => {
       ['s1'],
     ],
   ])('room again: %s', (_, all, resumed) => {
-    expect(resumable(all, 3)).toEqual(resumed)
+    expect(resumableDrops(all, 3)).toEqual(resumed)
   })
 })
 

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { createReport } from '../../../control/operations/supervisor/report.ts'
 import { keepRunning, type Running } from '../../../control/operations/supervisor/processes/unit.ts'
 
@@ -40,7 +40,7 @@ test('a crash is followed by a restart at once, and nothing restarts after stop'
   const unit = await keepRunning({ name: 'x', start: program.start, report, pause, onChange() {} })
   expect(unit.pid).toBe(1)
   program.crash()
-  await vi.waitFor(() => expect(unit.pid).toBe(2))
+  await expect.poll(() => unit.pid).toBe(2)
   expect(waited).toEqual([0])
   await unit.stop()
   expect(program.starts).toBe(2)
@@ -51,7 +51,7 @@ test('starts that fail are tried again with growing pauses, up to a limit', asyn
   const { waited, pause } = notedPauses()
   const unit = await keepRunning({ name: 'x', start: program.start, report, pause, onChange() {} })
   program.crash()
-  await vi.waitFor(() => expect(unit.pid).toBe(8))
+  await expect.poll(() => unit.pid).toBe(8)
   expect(waited).toEqual([0, 200, 1000, 5000, 15_000, 15_000, 15_000])
   await unit.stop()
 })

@@ -1,12 +1,13 @@
 /** `/account`: profile, sessions, tokens, connected apps, organisation, plan, log, export and delete. */
 import { may, type Actor } from '../../../ground/actor.ts'
-import { errors } from '../../../../shared/errors.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import { readAuditLog } from '../../../people/audit/audit.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
 import { flashOf } from '../frame/flash.ts'
-import type { AccountRequest, Handlers } from '../frame/handlers.ts'
+import type { AccountRequest } from '../frame/callers.ts'
+import type { Handlers } from '../frame/handlers.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import {
   accountPage,

@@ -1,5 +1,5 @@
 /** The audit log as a person tells it: who did what to which drop, without ids. The API has every fact. */
-import { plans, type PlanName } from '../../../../shared/plans.ts'
+import { plans, type PlanName } from '../../../ground/terms/plans.ts'
 import type { AuditAction } from '../../../people/audit/audit.ts'
 
 export interface Deed {

@@ -1,9 +1,9 @@
 /** The organisation that owns the drops: switch, members, invitations. */
-import { MAX_NAME_CHARS } from '../../../../shared/limits.ts'
+import { MAX_NAME_CHARS } from '../../../../shared/contracts/limits.ts'
 import { may } from '../../../ground/actor.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
-import { plans } from '../../../../shared/plans.ts'
-import type { Bill } from '../../../ground/mail/templates.ts'
+import { plans } from '../../../ground/terms/plans.ts'
+import type { Bill } from '../../../ground/mail/letters/templates.ts'
 import type { Organisations } from '../../../people/organisations/organisations.ts'
 import { csrfField, type Viewer } from '../frame/layout.ts'
 import { endingSubscriptions } from './account-view.ts'

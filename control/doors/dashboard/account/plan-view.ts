@@ -1,6 +1,6 @@
 /** Plan, consumption and payment. */
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
-import { isPaid, plans, type PlanName } from '../../../../shared/plans.ts'
+import { isPaid, plans, type PlanName } from '../../../ground/terms/plans.ts'
 import type { BillingOverview } from '../../../plans/billing/billing.ts'
 import { isLive } from '../../../plans/billing/rules.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
@@ -8,7 +8,7 @@ import type { Sites } from '../../../drops/sites/sites.ts'
 import { csrfField, type AccountViewer, type Viewer } from '../frame/layout.ts'
 import { formAt } from '../parts/form-fields.ts'
 import { planTable, type Lifetimes } from '../parts/plan-table.ts'
-import { bytesInWords } from '../../../../shared/sizes.ts'
+import { bytesInWords } from '../../../../shared/values/sizes.ts'
 import { countInWords, dayInWords, money, nameOf } from '../parts/words.ts'
 
 export interface UsagePage {

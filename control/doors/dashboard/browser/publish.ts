@@ -2,10 +2,10 @@
  * Publishing by hand, on every page that can: files, folders and zips that are let go anywhere in the window or chosen,
  * or pasted text. In this order: look at what it is, ask whether it is welcome, send it with progress, go to the result.
  */
-import { ApiError } from '../../../../shared/errors.ts'
-import { formatOfText } from '../../../../shared/pasted-text.ts'
-import { bytesInWords } from '../../../../shared/sizes.ts'
-import { uploadKindOf, type UploadTerms } from '../../../../shared/upload-kind.ts'
+import { ApiError, errors } from '../../../../shared/contracts/errors.ts'
+import { formatOfText } from '../../../drops/publishing/files/pasted-text.ts'
+import { bytesInWords } from '../../../../shared/values/sizes.ts'
+import { uploadKindOf, type UploadTerms } from '../../../../shared/content/upload-kind.ts'
 import { solveChallenge } from '../../../../shared/pages/browser/proof-of-work.ts'
 import { watchInput, watchWindow, type ChosenFile } from './modules/chosen-files.ts'
 import { enableCopying, find } from './modules/elements.ts'
@@ -174,7 +174,7 @@ function bodyFor(form: HTMLFormElement, { allowSecrets }: Attempt, looked: Looke
 function refusalOf(sent: { status: number; text: string }): ApiError {
   const code = bodyOf(sent)['error']
   const words = sent.status === 401 ? SESSION_OVER : errorText(sent)
-  return new ApiError(sent.status, typeof code === 'string' ? code : '', words)
+  return errors.relayed({ status: sent.status, code: typeof code === 'string' ? code : '', detail: words })
 }
 
 function wordsOf(error: unknown): string {

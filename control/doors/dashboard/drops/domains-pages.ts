@@ -2,7 +2,9 @@
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
 import { flashOf } from '../frame/flash.ts'
-import type { AccountFormRequest, AccountRequest, Answer, Handlers } from '../frame/handlers.ts'
+import type { AccountRequest } from '../frame/callers.ts'
+import type { AccountFormRequest, Handlers } from '../frame/handlers.ts'
+import type { Answer } from '../frame/returned-forms.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { removeDomainPage, siteDomainsPage } from './domains-view.ts'
 

@@ -1,7 +1,7 @@
 /** Custom domains of a drop: what state they are in, and the doctor's advice on what to do next. */
-import { MAX_HOST_CHARS } from '../../../../shared/limits.ts'
+import { MAX_HOST_CHARS } from '../../../../shared/contracts/limits.ts'
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
-import { plans, type PlanName } from '../../../../shared/plans.ts'
+import { plans, type PlanName } from '../../../ground/terms/plans.ts'
 import type { RecordLine } from '../../../drops/domains/doctor/diagnose.ts'
 import type { ApiDomain, ApiSingleDomain } from '../../../drops/domains/schemas.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'

@@ -1,22 +1,16 @@
 /** `/sites`: the list, a new drop, publishing, versions, views. */
-import { DAY_MS } from '../../../../shared/clock.ts'
-import { errors } from '../../../../shared/errors.ts'
-import { fileKindOf, isPageFormat } from '../../../../shared/upload-kind.ts'
+import { DAY_MS } from '../../../../shared/running/clock.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { fileKindOf, isPageFormat } from '../../../../shared/content/upload-kind.ts'
 import { decodeText } from '../../../drops/publishing/files/text-encoding.ts'
 import { uploadedFiles } from '../../../drops/sites/versions/uploaded-files.ts'
-import { plans } from '../../../../shared/plans.ts'
+import { plans } from '../../../ground/terms/plans.ts'
 import { json, noContent, seeOther } from '../../../ground/http/reply.ts'
 import type { PathParams, Route } from '../../../ground/http/route.ts'
 import { flashOf } from '../frame/flash.ts'
-import {
-  problemText,
-  isFragment,
-  orShow,
-  type AccountRequest,
-  type Answer,
-  type FormOptions,
-  type Handlers,
-} from '../frame/handlers.ts'
+import { isFragment, type AccountRequest } from '../frame/callers.ts'
+import { problemText, orShow, type Handlers } from '../frame/handlers.ts'
+import type { Answer, FormOptions } from '../frame/returned-forms.ts'
 import { findTemplateFill } from '../templates/queries.ts'
 import { dailyViewsOf, findTakedownReason } from './queries.ts'
 import { createOwnPublishing } from '../publish/own-drops.ts'

@@ -1,6 +1,6 @@
 /** The list of drops, and the page that starts a new one. */
-import { SLUG_RULE } from '../../../../shared/hosts.ts'
-import { MAX_NAME_CHARS, MAX_SLUG_CHARS } from '../../../../shared/limits.ts'
+import { SLUG_RULE } from '../../../../shared/http/hosts.ts'
+import { MAX_NAME_CHARS, MAX_SLUG_CHARS } from '../../../../shared/contracts/limits.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import { csrfField, uploadAddress, type AccountViewer, type Page } from '../frame/layout.ts'

@@ -1,5 +1,5 @@
 /** Publishing to one drop, and what the last publish had to say. */
-import { MAX_MESSAGE_CHARS } from '../../../../shared/limits.ts'
+import { MAX_MESSAGE_CHARS } from '../../../../shared/contracts/limits.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { Changes, PublishReport, ApiSite, VersionEntry } from '../../../drops/sites/schemas.ts'
 import { csrfField, uploadAddress, type AccountViewer, type Page } from '../frame/layout.ts'
@@ -9,7 +9,7 @@ import { copyRow } from '../parts/publish-result.ts'
 import { qrCode } from '../parts/qr.ts'
 import { sitePage } from './drop-frame.ts'
 import { publishFields, type EditedText } from './list-view.ts'
-import { bytesInWords } from '../../../../shared/sizes.ts'
+import { bytesInWords } from '../../../../shared/values/sizes.ts'
 import { countInWords, shortAddress, timeAgo } from '../parts/words.ts'
 
 export interface SitePublish {
@@ -146,7 +146,11 @@ export function reportList(report: PublishReport): Html | undefined {
               ${
                 warning.path !== undefined &&
                 html`<code>${warning.path}${warning.line !== undefined && `:${warning.line}`}</code> `
-              }${warning.message}
+              }${warning.message}${
+                warning.path !== undefined &&
+                warning.count > 1 &&
+                html` <span class="soft">(and ${countInWords(warning.count - 1, 'other file')})</span>`
+              }
             </li>
           `,
         )}

@@ -1,6 +1,6 @@
 /** Settings of a drop, one small form each, and its end. */
-import { analyticsSchema, type Analytics } from '../../../../shared/analytics.ts'
-import { errors } from '../../../../shared/errors.ts'
+import { analyticsSchema, type Analytics } from '../../../../shared/contracts/analytics.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
 import { parse } from '../../../ground/http/api.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'

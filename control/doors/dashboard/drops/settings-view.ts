@@ -1,7 +1,12 @@
 /** Settings of a drop. Each card is a form of its own: saving one thing never touches another. */
-import { MAX_NAME_CHARS, MAX_PASSWORD_CHARS, MAX_SLUG_CHARS, MIN_SLUG_CHARS } from '../../../../shared/limits.ts'
+import {
+  MAX_NAME_CHARS,
+  MAX_PASSWORD_CHARS,
+  MAX_SLUG_CHARS,
+  MIN_SLUG_CHARS,
+} from '../../../../shared/contracts/limits.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
-import { plans, type PlanName } from '../../../../shared/plans.ts'
+import { plans, type PlanName } from '../../../ground/terms/plans.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import type { Page, Viewer } from '../frame/layout.ts'
 import { formAt, type PageForm } from '../parts/form-fields.ts'

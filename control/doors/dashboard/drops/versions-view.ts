@@ -1,12 +1,12 @@
 /** Every retained version, newest first; one click away from being live, after a look at what that changes. */
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { ApiSite, Changes, VersionEntry } from '../../../drops/sites/schemas.ts'
-import type { Comparison, PastVersion } from '../../../drops/sites/versions/versions.ts'
+import type { Comparison, PastVersion } from '../../../drops/sites/versions/comparison.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { reportList } from './publish-view.ts'
 import { sitePage } from './drop-frame.ts'
-import { diffLines, type DiffLine } from './text-diff.ts'
-import { bytesInWords } from '../../../../shared/sizes.ts'
+import type { ShownLine, TextChange } from '../../../drops/publishing/comparison/compare-texts.ts'
+import { bytesInWords } from '../../../../shared/values/sizes.ts'
 import { countInWords, spoken, timeAgo } from '../parts/words.ts'
 
 export interface SiteVersions {
@@ -176,7 +176,7 @@ export function siteChangesPage(
           <a class="button quiet" href="/sites/${site.id}/versions">Back</a>
         </div>
       </section>
-      ${texts.map(({ path, before, after }) => textChange(path, diffLines(before, after)))}
+      ${texts.map(textChange)}
     `,
   })
 }
@@ -189,33 +189,29 @@ function otherInWords({ version, comparison }: { version: VersionEntry; comparis
 }
 
 const SIGNS = { added: '+', removed: '−', same: ' ' } as const
-/** Lines around a change, and of one file at most: the preview shows the rest. */
-const SHOWN_AROUND = 2
-const SHOWN_LINES = 300
-const SHOWN_LINE_CHARS = 300
 
-function textChange(path: string, lines: readonly DiffLine[]): Html {
-  const near = new Set(
-    lines.flatMap(({ kind }, index) =>
-      kind === 'same' ? [] : Array.from({ length: 2 * SHOWN_AROUND + 1 }, (_, offset) => index - SHOWN_AROUND + offset),
-    ),
-  )
-  const shown = lines.flatMap((line, index) => (near.has(index) ? [{ ...line, isAfterGap: !near.has(index - 1) }] : []))
+function textChange({ path, shown }: TextChange): Html {
   return html`
     <section class="card" aria-label="Changes of ${path}">
       <h3><code>${path}</code></h3>
-      <div class="diff" tabindex="0" role="region" aria-label="Lines of ${path}">
-        ${shown.slice(0, SHOWN_LINES).map(
-          ({ kind, text, isAfterGap }, index) => html`${isAfterGap && index > 0 && html`<div class="gap">…</div>`}<div
-              class="${kind}"><span aria-hidden="true">${SIGNS[kind]} </span>${
-                kind !== 'same' && html`<span class="visually-hidden">${kind}: </span>`
-              }${text.slice(0, SHOWN_LINE_CHARS)}${text.length > SHOWN_LINE_CHARS && '…'}</div>`,
-        )}
-      </div>
       ${
-        shown.length > SHOWN_LINES &&
-        html`<p class="hint">${countInWords(shown.length - SHOWN_LINES, 'more line')} not shown.</p>`
+        shown
+          ? html`<div class="diff" tabindex="0" role="region" aria-label="Lines of ${path}">
+              ${shown.lines.map(changedLine)}
+            </div>`
+          : html`<p class="hint">
+              <code>${path}</code> has changed too much to be compared line by line. The previews show it before and
+              after.
+            </p>`
       }
+      ${shown && shown.hidden > 0 && html`<p class="hint">${countInWords(shown.hidden, 'more line')} not shown.</p>`}
     </section>
   `
+}
+
+function changedLine({ kind, text, isAfterGap }: ShownLine, index: number): Html {
+  return html`${isAfterGap && index > 0 && html`<div class="gap">…</div>`}<div
+      class="${kind}"><span aria-hidden="true">${SIGNS[kind]} </span>${
+        kind !== 'same' && html`<span class="visually-hidden">${kind}: </span>`
+      }${text}</div>`
 }

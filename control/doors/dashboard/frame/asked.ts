@@ -27,7 +27,7 @@ function delegated(request: Request): Request {
     header: (name) => request.header(name),
     cookie: (name) => request.cookie(name),
     json: (maxBytes) => request.json(maxBytes),
-    form: () => request.form(),
+    form: (maxBytes) => request.form(maxBytes),
     text: (maxBytes) => request.text(maxBytes),
     bytes: (maxBytes) => request.bytes(maxBytes),
     stream: () => request.stream(),
@@ -36,8 +36,12 @@ function delegated(request: Request): Request {
   }
 }
 
+/** The addresses of forms are shorter; what a stranger says is one may be anything. */
+const MAX_PATH_CHARS = 500
+
 /** What stands at the `:name` parts of `pattern`; undefined where the path is another. */
 export function matchPath(pattern: string, path: string): Record<string, string> | undefined {
+  if (path.length > MAX_PATH_CHARS) return undefined
   const [wanted, given] = [pattern.split('/'), path.split('/')]
   if (wanted.length !== given.length) return undefined
   const params: Record<string, string> = {}

@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 import { brotliCompress } from 'node:zlib'
 import { FAVICON_SVG } from '../../../../shared/pages/brand.ts'
 import { baseCss, compact, controlsCss, tokensCss } from '../../../../shared/pages/design.ts'
-import { errors } from '../../../../shared/errors.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
 import { paramsOf, type Reply, type Route } from '../../../ground/http/route.ts'
 
 const PATH = '/assets/:file'

@@ -2,7 +2,7 @@
  * A form that was not accepted: what was typed, and what is wrong with it. It comes back on the page where the form
  * stands, so that nothing has to be typed twice.
  */
-import type { ApiError } from '../../../../shared/errors.ts'
+import type { ApiError } from '../../../../shared/contracts/errors.ts'
 import { CSRF_FIELD } from '../../../people/access/csrf.ts'
 
 /** The organisation that a page was made for, in each of its forms. */

@@ -1,9 +1,9 @@
 /** The frame of every page of the dashboard: head, navigation, messages, footer, and the headers it is sent with. */
-import { STRICT_TRANSPORT_SECURITY } from '../../../../shared/header-policy.ts'
+import { STRICT_TRANSPORT_SECURITY } from '../../../../shared/http/header-policy.ts'
 import { randomBytes } from 'node:crypto'
 import { brandLink } from '../../../../shared/pages/brand.ts'
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
-import type { PlanName } from '../../../../shared/plans.ts'
+import type { PlanName } from '../../../ground/terms/plans.ts'
 import { html as htmlReply } from '../../../ground/http/reply.ts'
 import type { Reply } from '../../../ground/http/route.ts'
 import type { Assets } from './assets.ts'

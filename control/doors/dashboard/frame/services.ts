@@ -1,5 +1,5 @@
 /** What the dashboard asks of the rest of the control plane, and nothing more. */
-import type { Clock } from '../../../../shared/clock.ts'
+import type { Clock } from '../../../../shared/running/clock.ts'
 import type { Access } from '../../../people/access/access.ts'
 import type { Accounts } from '../../../people/accounts/contract.ts'
 import type { Csrf } from '../../../people/access/csrf.ts'

@@ -3,9 +3,11 @@
  * fields may follow them, up to a bound: a sender who is refused cannot keep us reading.
  */
 import type { Readable } from 'node:stream'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { MAX_FORM_BYTES, MAX_FORM_PAIRS } from '../../../../shared/http/form.ts'
 import type { Request } from '../../../ground/http/route.ts'
 
-/** Of all files of a form together. The rest of the body is cut off with the answer. */
+/** The files of a form are read past up to this size together; the answer cuts off the rest of the body. */
 const MAX_SKIPPED_BYTES = 10_000_000
 /** A longer text is published like any other, but a refusal does not bring it back. */
 export const MAX_RETURNED_BYTES = 1_000_000
@@ -26,13 +28,20 @@ export function createSkip(): (stream: Readable) => Promise<void> {
   }
 }
 
+/** A form with files has no more fields than one without, and they are no longer; the page in it has its own bound. */
+export function addField(sent: URLSearchParams, { name, value }: { name: string; value: string }): void {
+  if (sent.size >= MAX_FORM_PAIRS) throw errors.tooManyFields(MAX_FORM_PAIRS)
+  if (name !== TEXT_FIELD && name.length + value.length > MAX_FORM_BYTES) throw errors.fieldTooLarge(MAX_FORM_BYTES)
+  sent.append(name, value)
+}
+
 /** Collects the fields of a form in `sent`. False when there was more than is read. */
 export async function readTyped(request: Pick<Request, 'multipart'>, sent: URLSearchParams): Promise<boolean> {
   const skip = createSkip()
   const take = { contentField: TEXT_FIELD }
   try {
     await request.multipart(async (part) => {
-      if (part.kind === 'field') sent.append(part.name, part.value)
+      if (part.kind === 'field') addField(sent, part)
       else if (part.kind === 'content') sent.append(part.name, await readText(part.stream))
       else await skip(part.stream)
     }, take)

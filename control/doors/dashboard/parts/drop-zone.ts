@@ -1,7 +1,7 @@
 /** Where files are let go, and what a publish form shows while they travel. */
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
-import { plans, type PlanName } from '../../../../shared/plans.ts'
-import { bytesInWords } from '../../../../shared/sizes.ts'
+import { plans, type PlanName } from '../../../ground/terms/plans.ts'
+import { bytesInWords } from '../../../../shared/values/sizes.ts'
 import { MAX_RETURNED_BYTES } from '../frame/typed-fields.ts'
 import { icon } from './charts.ts'
 

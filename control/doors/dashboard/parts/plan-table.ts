@@ -1,9 +1,9 @@
-/** The plan table, straight from shared/plans.ts. */
-import { durationInWords } from '../../../../shared/durations.ts'
+/** The plan table, straight from control/ground/terms/plans.ts. */
+import { durationInWords } from '../../../ground/terms/durations.ts'
 import { html, type Content, type Html } from '../../../../shared/pages/html.ts'
-import { plans, type Plan, type PlanName } from '../../../../shared/plans.ts'
+import { plans, type Plan, type PlanName } from '../../../ground/terms/plans.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
-import { bytesInWords } from '../../../../shared/sizes.ts'
+import { bytesInWords } from '../../../../shared/values/sizes.ts'
 import { money } from './words.ts'
 
 const SHOWN: readonly Plan[] = [plans.anonymous, plans.free, plans.plus, plans.business]

@@ -1,6 +1,6 @@
 /** Numbers, times and states as a person says them. */
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../../shared/clock.ts'
-import type { SiteState } from '../../../../shared/route-record.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../../shared/running/clock.ts'
+import type { SiteState } from '../../../../shared/contracts/route-record.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 
 export function countInWords(count: number, noun: string, plural = `${noun}s`): string {

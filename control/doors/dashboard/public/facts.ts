@@ -1,10 +1,10 @@
 /** What texts about the service may name, so that none of it is written twice: `{{base_url}}` in a Markdown file. */
-import { durationInWords } from '../../../../shared/durations.ts'
-import { plans } from '../../../../shared/plans.ts'
-import { addressOf } from '../../../../shared/settings.ts'
+import { durationInWords } from '../../../ground/terms/durations.ts'
+import { plans } from '../../../ground/terms/plans.ts'
+import { addressOf } from '../../../../shared/settings/settings.ts'
 import { SESSION_IDLE_MS, SESSION_LIFETIME_MS } from '../../../people/access/sessions.ts'
 import type { DashboardServices } from '../frame/services.ts'
-import { bytesInWords } from '../../../../shared/sizes.ts'
+import { bytesInWords } from '../../../../shared/values/sizes.ts'
 import type { Facts } from './markdown-text.ts'
 
 export function factsOf(config: DashboardServices['config']): Facts {

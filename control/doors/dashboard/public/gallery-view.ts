@@ -1,5 +1,5 @@
 /** The public gallery and the form to report what should not be there. */
-import { MAX_EMAIL_CHARS, MAX_REPORT_CHARS } from '../../../../shared/limits.ts'
+import { MAX_EMAIL_CHARS, MAX_REPORT_CHARS } from '../../../../shared/contracts/limits.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { GalleryEntry, GalleryOrder } from '../../../drops/gallery/gallery.ts'
 import type { Page, Viewer } from '../frame/layout.ts'

@@ -1,19 +1,13 @@
 /** `/` and anonymous publishing. */
-import { ApiError, errors } from '../../../../shared/errors.ts'
+import { errors, type ApiError } from '../../../../shared/contracts/errors.ts'
 import { html } from '../../../../shared/pages/html.ts'
 import { json, seeOther } from '../../../ground/http/reply.ts'
 import type { Reply, Request, Route } from '../../../ground/http/route.ts'
 import { currencyOf, resolveCountry } from '../../../people/organisations/countries.ts'
 import type { Publisher } from '../../../drops/anonymous/anonymous.ts'
-import {
-  isFragment,
-  orShow,
-  requestOf,
-  type AccountRequest,
-  type Answer,
-  type Handlers,
-  type PageRequest,
-} from '../frame/handlers.ts'
+import { isFragment, requestOf, type AccountRequest, type PageRequest } from '../frame/callers.ts'
+import { orShow, type Handlers } from '../frame/handlers.ts'
+import type { Answer } from '../frame/returned-forms.ts'
 import type { Page } from '../frame/layout.ts'
 import { createOwnPublishing } from '../publish/own-drops.ts'
 import { receivePublishForm } from '../publish/received.ts'
@@ -27,20 +21,6 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
   const { anonymous, browserCookie, botCheck, clock, config } = services
   const own = createOwnPublishing(services, handlers)
   const stamp = (): string => botCheck.startToken(clock.now())
-
-  /** The text form of the page has no headers to carry the signals: its fields do. */
-  function publisherOf(request: Request, anonymousId: string, fields: URLSearchParams): Publisher {
-    return {
-      ip: request.ip,
-      anonymousId,
-      signals: {
-        honeypot: fields.get('website') ?? undefined,
-        started: fields.get('stamp') ?? undefined,
-        proof: request.header('dropway-proof'),
-        isBrowser: true,
-      },
-    }
-  }
 
   async function publishOwn(asked: AccountRequest, sent: URLSearchParams): Promise<Reply> {
     const location = await own.publishNew(asked, sent)
@@ -98,14 +78,7 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
 
   async function showClaim({ viewer, actor }: PageRequest, token: string): Promise<Page> {
     const drop = await anonymous.findClaim(token)
-    if (!drop) {
-      return messagePage({
-        title: 'This claim link does not work any more',
-        lead: 'It was used already, or the drop has expired.',
-        actions: html`<a class="button primary" href="/">Publish a page</a>`,
-        status: 404,
-      })
-    }
+    if (!drop) return usedUpClaimPage()
     const organisation =
       actor && (await services.organisations.list(actor)).find((entry) => entry.id === actor.orgId)?.name
     return claimPage(viewer, { token, drop, organisation })
@@ -151,14 +124,34 @@ export function landingRoutes(services: DashboardServices, handlers: Handlers): 
   ]
 }
 
+/** The text form of the page has no headers to carry the signals: its fields do. */
+function publisherOf(request: Request, anonymousId: string, fields: URLSearchParams): Publisher {
+  return {
+    ip: request.ip,
+    anonymousId,
+    signals: {
+      honeypot: fields.get('website') ?? undefined,
+      started: fields.get('stamp') ?? undefined,
+      proof: request.header('dropway-proof'),
+      isBrowser: true,
+    },
+  }
+}
+
+function usedUpClaimPage(): Page {
+  return messagePage({
+    title: 'This claim link does not work any more',
+    lead: 'It was used already, or the drop has expired.',
+    actions: html`<a class="button primary" href="/">Publish a page</a>`,
+    status: 404,
+  })
+}
+
 /** Only a script can prove that it is not a flood. */
 function withoutScript(problem: ApiError): ApiError {
   return problem.code === 'proof_required'
-    ? new ApiError(
-        problem.status,
-        problem.code,
+    ? problem.saying(
         'We could not tell you from a robot. Wait a second and publish again, turn on JavaScript, or sign up.',
-        { headers: problem.headers },
       )
     : problem
 }

@@ -1,12 +1,12 @@
 /** The front door: publish right here, then read what this is. */
 import { html, type Html } from '../../../../shared/pages/html.ts'
-import { plans } from '../../../../shared/plans.ts'
+import { plans } from '../../../ground/terms/plans.ts'
 import { csrfField, uploadAddress, type Page, type Viewer } from '../frame/layout.ts'
 import { icon } from '../parts/charts.ts'
 import { formAt } from '../parts/form-fields.ts'
 import { planTable, type Lifetimes } from '../parts/plan-table.ts'
 import { dropZone, pasteField, publishProgress, publishTerms } from '../parts/drop-zone.ts'
-import { bytesInWords } from '../../../../shared/sizes.ts'
+import { bytesInWords } from '../../../../shared/values/sizes.ts'
 import { countInWords, shortAddress, timeAgo } from '../parts/words.ts'
 
 export interface DropForm {

@@ -1,5 +1,5 @@
 /** Our own Markdown texts, and the operator's, as part of a page: settings at the top, facts filled in, rendered once. */
-import { before } from '../../../../shared/before.ts'
+import { before } from '../../../../shared/values/before.ts'
 import { escape, raw, type Html } from '../../../../shared/pages/html.ts'
 import { textOf } from '../../../drops/publishing/html/text.ts'
 import { renderBody, withoutFrontMatter } from '../../../drops/publishing/markdown/markdown.ts'

@@ -1,6 +1,6 @@
 /** Pages for everyone: docs, gallery, report, and those that every public service has. */
-import { MAX_REPORT_CHARS } from '../../../../shared/limits.ts'
-import { errors } from '../../../../shared/errors.ts'
+import { MAX_REPORT_CHARS } from '../../../../shared/contracts/limits.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { OpenApiDocument } from '../../../ground/http/openapi.ts'
 import type { Route } from '../../../ground/http/route.ts'

@@ -1,8 +1,9 @@
 /** Publishing by hand to drops of an account: what the forms of the dashboard and of the front page do. */
-import { errors } from '../../../../shared/errors.ts'
-import { MAX_MESSAGE_CHARS } from '../../../../shared/limits.ts'
-import { plans } from '../../../../shared/plans.ts'
-import type { AccountRequest, Handlers } from '../frame/handlers.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { MAX_MESSAGE_CHARS } from '../../../../shared/contracts/limits.ts'
+import { plans } from '../../../ground/terms/plans.ts'
+import type { AccountRequest } from '../frame/callers.ts'
+import type { Handlers } from '../frame/handlers.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import type { PreparedVersion } from '../../../drops/publishing/contract.ts'
 import { receivePublishForm } from './received.ts'

@@ -1,14 +1,16 @@
 /** The frame beside the editor: shows pasted text as it would be published. */
 import { createStandalonePages } from '../../../../shared/pages/shell.ts'
-import { limitKeyOfIp } from '../../../../shared/ip.ts'
-import { filenameOfText, formatOfText } from '../../../../shared/pasted-text.ts'
-import { plans } from '../../../../shared/plans.ts'
+import { limitKeyOfIp } from '../../../../shared/http/ip.ts'
+import { MAX_TEXT_FORM_BYTES } from '../../../../shared/contracts/limits.ts'
+import { filenameOfText, formatOfText } from '../../../drops/publishing/files/pasted-text.ts'
+import { plans } from '../../../ground/terms/plans.ts'
 import type { Request, Route } from '../../../ground/http/route.ts'
 import type { Limit } from '../../../ground/http/limits/sliding-window.ts'
 import { orShow, problemText, type Handlers } from '../frame/handlers.ts'
-import { receiveText } from '../../../drops/publishing/intake/receive.ts'
+import { receiveText } from '../../../drops/publishing/intake/take-in.ts'
 import { formatOf } from './received.ts'
 import { sandboxed } from '../frame/sandbox.ts'
+import { addField } from '../frame/typed-fields.ts'
 import type { DashboardServices } from '../frame/services.ts'
 
 /** A person who types without pause sees about one per second; an office behind one address has a few of them. */
@@ -59,7 +61,7 @@ export function previewRoutes({ csrf, publishing, config, limiter }: DashboardSe
  */
 async function readFields(request: Request, admit: (fields: URLSearchParams) => void): Promise<URLSearchParams> {
   const isMultipart = /^multipart\//i.test(request.header('content-type') ?? '')
-  const fields = isMultipart ? new URLSearchParams() : await request.form()
+  const fields = isMultipart ? new URLSearchParams() : await request.form(MAX_TEXT_FORM_BYTES)
   let isAdmitted = false
   const admitOnce = (): void => {
     if (!isAdmitted) admit(fields)
@@ -67,7 +69,7 @@ async function readFields(request: Request, admit: (fields: URLSearchParams) => 
   }
   if (isMultipart)
     await request.multipart(async (part) => {
-      if (part.kind === 'field') fields.append(part.name, part.value)
+      if (part.kind === 'field') addField(fields, part)
       admitOnce()
     })
   admitOnce()

@@ -1,11 +1,11 @@
 /** Reads a publish form: fields first, then either files (after their paths) or pasted text. Streamed, capped. */
 import type { Readable } from 'node:stream'
-import { ApiError } from '../../../../shared/errors.ts'
-import { filenameOfText } from '../../../../shared/pasted-text.ts'
-import { fileKindOf, uploadKindOf, type GivenFile, type UploadTerms } from '../../../../shared/upload-kind.ts'
+import { ApiError } from '../../../../shared/contracts/errors.ts'
+import { filenameOfText } from '../../../drops/publishing/files/pasted-text.ts'
+import { fileKindOf, uploadKindOf, type GivenFile, type UploadTerms } from '../../../../shared/content/upload-kind.ts'
 import type { Part, Request } from '../../../ground/http/route.ts'
-import { isFragment } from '../frame/handlers.ts'
-import { createSkip, MAX_RETURNED_BYTES, TEXT_FIELD, UnreadRest } from '../frame/typed-fields.ts'
+import { isFragment } from '../frame/callers.ts'
+import { addField, createSkip, MAX_RETURNED_BYTES, TEXT_FIELD, UnreadRest } from '../frame/typed-fields.ts'
 import type {
   Intake,
   PreparedVersion,
@@ -13,7 +13,7 @@ import type {
   UnnamedFile,
   UploadOwner,
 } from '../../../drops/publishing/contract.ts'
-import { receiveForm, type FormReader } from '../../../drops/sites/versions/receive.ts'
+import { receiveForm, type FormReader } from '../../../drops/sites/versions/upload-request.ts'
 
 /** Name of the checkbox of a publisher who means it. */
 export const ALLOW_SECRETS = 'allow_secrets'
@@ -53,7 +53,7 @@ export async function receivePublishForm(
   const reader: FormReader = {
     onField(name, value) {
       if (name === 'paths') files.expect(value)
-      else fields.append(name, value)
+      else addField(fields, { name, value })
     },
     async onFile(part, intake) {
       // A file input that was left alone arrives as a part without a name.
@@ -95,9 +95,10 @@ export async function receivePublishForm(
   }
 }
 
-function sayingUnread({ status, code, message, fields, headers }: ApiError): ApiError {
-  const words = `${message} What you typed was too much to bring back here: go back in your browser to find it.`
-  return new ApiError(status, code, words, { fields, headers })
+function sayingUnread(error: ApiError): ApiError {
+  return error.saying(
+    `${error.message} What you typed was too much to bring back here: go back in your browser to find it.`,
+  )
 }
 
 /** What the publisher says that pasted text is; undefined leaves it to the guess. */

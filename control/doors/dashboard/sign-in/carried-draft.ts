@@ -2,14 +2,15 @@
  * What a person was about to send when their session ended travels with the sign-in form, in two hidden fields, and
  * comes back after it. It is never kept on our side.
  */
-import { MAX_JSON_BYTES } from '../../../../shared/limits.ts'
+import { parseForm } from '../../../../shared/http/form.ts'
+import { MAX_TEXT_FORM_BYTES } from '../../../../shared/contracts/limits.ts'
 import type { Draft } from '../frame/draft.ts'
 
 const ACTION_FIELD = 'draft_for'
 const VALUES_FIELD = 'draft'
 
 /** Encoded, and beside the other fields, it has to fit into what a form may hold. */
-const MAX_CARRIED_CHARS = MAX_JSON_BYTES / 2
+const MAX_CARRIED_CHARS = MAX_TEXT_FORM_BYTES / 2
 
 export interface Carried {
   /** The hidden fields of the sign-in form; none when it is opened by itself. */
@@ -35,5 +36,6 @@ function carriedOn(draft: Draft | undefined): Record<string, string> {
 
 export function carriedIn(sent: URLSearchParams): { action: string; values: URLSearchParams } | undefined {
   const action = sent.get(ACTION_FIELD)
-  return action === null ? undefined : { action, values: new URLSearchParams(sent.get(VALUES_FIELD) ?? '') }
+  const values = parseForm(sent.get(VALUES_FIELD) ?? '')
+  return action === null || typeof values === 'string' ? undefined : { action, values }
 }

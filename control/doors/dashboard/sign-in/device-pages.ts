@@ -1,9 +1,11 @@
 /** `/device`: the page where a person lets in a machine that has no browser (RFC 8628 §3.3). */
-import { errors } from '../../../../shared/errors.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
 import { html } from '../../../../shared/pages/html.ts'
 import { DEVICE_PAGE } from '../../oauth/device.ts'
 import type { Route } from '../../../ground/http/route.ts'
-import type { AccountFormRequest, AccountRequest, Answer, Handlers } from '../frame/handlers.ts'
+import type { AccountRequest } from '../frame/callers.ts'
+import type { AccountFormRequest, Handlers } from '../frame/handlers.ts'
+import type { Answer } from '../frame/returned-forms.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { messagePage } from '../parts/message-page.ts'
 import { deviceCodePage, deviceConsentPage } from './device-view.ts'

@@ -5,7 +5,8 @@ import { isCountry, resolveCountry } from '../../../people/organisations/countri
 import { html } from '../../../../shared/pages/html.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Request, Route } from '../../../ground/http/route.ts'
-import { orShow, safeNext, type Handlers } from '../frame/handlers.ts'
+import { safeNext } from '../../../../shared/http/safe-next.ts'
+import { orShow, type Handlers } from '../frame/handlers.ts'
 import type { Page } from '../frame/layout.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { messagePage } from '../parts/message-page.ts'
@@ -64,7 +65,7 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
         ? seeOther(safeNext(next, '/sites'))
         : views.signInPage(viewer, { next, email: request.query.get('email') ?? '' })
     }),
-    form('/signin', { on: '/signin', keeps: ['next', 'email'] }, async ({ request, form: sent }) => {
+    form('/signin', { on: '/signin', keeps: ['next', 'email'], carriesText: true }, async ({ request, form: sent }) => {
       const proof = sent.get('proof') ?? undefined
       const input = { email: sent.get('email') ?? '', password: sent.get('password') ?? '', proof }
       const signedIn = await accounts.signIn(input, accounts.circumstancesOf(request))

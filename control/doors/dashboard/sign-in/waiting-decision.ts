@@ -2,10 +2,12 @@
  * A decision (consent, a device) that waits until its person has verified the address. The browser remembers where it
  * was, so that the link in the mail leads back there and not to an empty list of drops.
  */
-import { HOUR_MS } from '../../../../shared/clock.ts'
+import { HOUR_MS } from '../../../../shared/running/clock.ts'
 import { cookie } from '../../../ground/http/reply.ts'
 import type { Reply, Request } from '../../../ground/http/route.ts'
-import { pathAndQueryOf, safeNext, type Handlers, type PageRequest } from '../frame/handlers.ts'
+import { safeNext } from '../../../../shared/http/safe-next.ts'
+import type { PageRequest } from '../frame/callers.ts'
+import { pathAndQueryOf, type Handlers } from '../frame/handlers.ts'
 import { verifyFirstPage } from './sign-in-view.ts'
 
 const COOKIE = '__Host-dropway-waiting'

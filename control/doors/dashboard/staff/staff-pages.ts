@@ -1,5 +1,5 @@
 /** `/staff`: for accounts marked staff; everyone else finds nothing here. */
-import { errors } from '../../../../shared/errors.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
 import { flashOf } from '../frame/flash.ts'

@@ -1,5 +1,5 @@
 /** For staff: what waits for a decision, and a search to find anything else. */
-import { MAX_MESSAGE_CHARS } from '../../../../shared/limits.ts'
+import { MAX_MESSAGE_CHARS } from '../../../../shared/contracts/limits.ts'
 import { html, safeUrl, type Content, type Html } from '../../../../shared/pages/html.ts'
 import type { Trust } from '../../../drops/trust/trust.ts'
 import { csrfField, type Page, type Viewer } from '../frame/layout.ts'

@@ -1,13 +1,14 @@
 /** `/templates`: choose, fill, publish, edit again. */
-import { errors } from '../../../../shared/errors.ts'
-import { plans } from '../../../../shared/plans.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { plans } from '../../../ground/terms/plans.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import { paramsOf, type Route } from '../../../ground/http/route.ts'
 import type { PreparedVersion, UploadOwner } from '../../../drops/publishing/contract.ts'
-import { receiveText } from '../../../drops/publishing/intake/receive.ts'
+import { receiveText } from '../../../drops/publishing/intake/take-in.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
-import type { Answer, FormRequest, Handlers } from '../frame/handlers.ts'
+import type { FormRequest, Handlers } from '../frame/handlers.ts'
+import type { Answer } from '../frame/returned-forms.ts'
 import { findTemplateFill, saveTemplateFill } from './queries.ts'
 import { sandboxed } from '../frame/sandbox.ts'
 import type { DashboardServices } from '../frame/services.ts'
@@ -85,7 +86,7 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
         values: fill?.template === template.name ? fill.fields : template.sample,
       })
     }),
-    handlers.form('/templates/:name', { on: '/templates/:name', keeps: ['site'] }, (asked) => {
+    handlers.form('/templates/:name', { on: '/templates/:name', keeps: ['site'], carriesText: true }, (asked) => {
       const template = requireTemplate(asked.params)
       const missing = template.fields.find(
         (field) => field.required && (asked.form.get(field.name) ?? '').trim() === '',
@@ -94,7 +95,7 @@ export function templateRoutes(services: DashboardServices, handlers: Handlers):
       return asked.actor ? publishOwned(asked.actor, template, asked.form) : publishAnonymous(asked, template)
     }),
     { method: 'GET', path: SAMPLE_PATH, handle: (request) => sample(requireTemplate(paramsOf(SAMPLE_PATH, request))) },
-    handlers.form('/templates/:name/preview', { on: '/templates/:name' }, ({ params, form }) => {
+    handlers.form('/templates/:name/preview', { on: '/templates/:name', carriesText: true }, ({ params, form }) => {
       const template = requireTemplate(params)
       return sandboxed('still', template.render(readValues(template, form)))
     }),

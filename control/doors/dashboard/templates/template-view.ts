@@ -1,5 +1,5 @@
 /** Templates: choose one, fill the form beside a live preview, publish; come back and edit the same fields. */
-import { durationInWords } from '../../../../shared/durations.ts'
+import { durationInWords } from '../../../ground/terms/durations.ts'
 import { html, type Html } from '../../../../shared/pages/html.ts'
 import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import type { Page, Viewer } from '../frame/layout.ts'

@@ -1,6 +1,6 @@
 /** Questions to DNS. Every one has a time limit; an odd answer is a finding, not an error. */
 import { Resolver } from 'node:dns/promises'
-import { SECOND_MS } from '../../../../shared/clock.ts'
+import { SECOND_MS } from '../../../../shared/running/clock.ts'
 
 const QUERY_TIMEOUT_MS = 2 * SECOND_MS
 const QUERY_TRIES = 2

@@ -1,9 +1,9 @@
 /** Names that could be an owner's own: what may be added, where a name lies in its zone. No I/O. */
-import { MAX_HOST_CHARS } from '../../../../shared/limits.ts'
+import { MAX_HOST_CHARS } from '../../../../shared/contracts/limits.ts'
 import { isIP } from 'node:net'
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { parse as parseSuffix } from 'tldts'
-import { isHostname } from '../../../../shared/hosts.ts'
+import { isHostname } from '../../../../shared/http/hosts.ts'
 
 export interface OwnNames {
   readonly serviceHost: string

@@ -1,5 +1,5 @@
 /** What DNS says about a domain, gathered as a visitor's resolver and a certificate authority would. */
-import { zip } from '../../../../shared/zip.ts'
+import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 import type { CaaProperty, Dns, DnsFailure } from './dns.ts'
 import { selfAndParents, zoneOf } from './names.ts'
 import type { AddressProbe } from './probe.ts'
@@ -92,7 +92,7 @@ async function addressesOf(dns: Dns, route: Aliases): Promise<{ values: string[]
 async function findCaa(dns: Dns, domain: string): Promise<CaaFinding> {
   const names = selfAndParents(domain)
   const answers = await Promise.all(names.map((name) => dns.caa(name)))
-  for (const [name, { values, failure }] of zip(names, answers)) {
+  for (const [name, { values, failure }] of sideBySide(names, answers)) {
     if (failure !== undefined) return { kind: 'failed', name, failure }
     if (values.length > 0) return { kind: 'set', name, properties: values }
   }
@@ -106,6 +106,8 @@ async function findStrays(dns: Dns, domain: string): Promise<Stray[]> {
   const [alias, ...found] = await Promise.all([dns.cname(`${domain}.${zone}`), ...texts.map((name) => dns.txt(name))])
   return [
     ...alias.values.map((value): Stray => ({ type: 'CNAME', name: `${domain}.${zone}`, value })),
-    ...zip(texts, found).flatMap(([name, { values }]) => values.map((value): Stray => ({ type: 'TXT', name, value }))),
+    ...sideBySide(texts, found).flatMap(([name, { values }]) =>
+      values.map((value): Stray => ({ type: 'TXT', name, value })),
+    ),
   ]
 }

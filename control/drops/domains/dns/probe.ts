@@ -6,9 +6,9 @@
 import { randomBytes } from 'node:crypto'
 import http from 'node:http'
 import type { Redis } from 'ioredis'
-import { announceChallenge, withdrawChallenge } from '../../../../shared/challenges.ts'
-import { SECOND_MS } from '../../../../shared/clock.ts'
-import { isLoopback, isPublicAddress } from '../../../../shared/ip.ts'
+import { announceChallenge, withdrawChallenge } from '../../../../shared/certificates/challenges.ts'
+import { SECOND_MS } from '../../../../shared/running/clock.ts'
+import { isLoopback, isPublicAddress } from '../../../../shared/http/ip.ts'
 
 const WAIT_FOR_EDGES_MS = 2 * SECOND_MS
 const REQUEST_TIMEOUT_MS = 5 * SECOND_MS

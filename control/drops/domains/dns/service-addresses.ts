@@ -6,7 +6,7 @@
  */
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { MINUTE_MS, type Clock } from '../../../../shared/clock.ts'
+import { MINUTE_MS, type Clock } from '../../../../shared/running/clock.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
 import type { Dns } from './dns.ts'
 

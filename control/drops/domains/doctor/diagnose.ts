@@ -45,7 +45,7 @@ export const foundByCheck = [
 ] as const
 export type FoundReason = (typeof foundByCheck)[number]
 
-export interface Wanted {
+export interface WantedZone {
   readonly domain: string
   /** Where an alias is to point to. */
   readonly target: string
@@ -77,7 +77,7 @@ export interface Diagnosis {
   readonly isRouted: boolean
 }
 
-export function diagnose(seen: Observation, wanted: Wanted): Diagnosis {
+export function diagnose(seen: Observation, wanted: WantedZone): Diagnosis {
   const routing = judgeRouting(seen, wanted)
   const proof = proofLines(seen, wanted, routing)
   const caa = judgeCaa(seen.caa, wanted)
@@ -105,7 +105,7 @@ interface Routing {
 }
 
 /** In this order: no answer, no end, no record, somewhere else, here but not reachable, here. */
-function judgeRouting(seen: Observation, wanted: Wanted): Routing {
+function judgeRouting(seen: Observation, wanted: WantedZone): Routing {
   const problem = (reason: FoundReason, about: string, repair: Repair): Routing => ({
     finding: { reason, about },
     ...repair,
@@ -135,7 +135,7 @@ function judgeRouting(seen: Observation, wanted: Wanted): Routing {
 }
 
 /** Who answered decides; the list of our addresses counts for those that were not looked at. */
-function isOurs(address: string, { probes, chain }: Observation, { serviceAddresses, target }: Wanted): boolean {
+function isOurs(address: string, { probes, chain }: Observation, { serviceAddresses, target }: WantedZone): boolean {
   const probe = probes.find((one) => one.address === address)
   if (probe) return probe.outcome === 'ours'
   if (chain.includes(target)) return true
@@ -143,7 +143,7 @@ function isOurs(address: string, { probes, chain }: Observation, { serviceAddres
   return serviceAddresses.length === 0 ? probes.length === 0 : serviceAddresses.includes(address)
 }
 
-function judgeProbes(probes: readonly AddressProbe[], { challengePort }: Wanted): Finding | undefined {
+function judgeProbes(probes: readonly AddressProbe[], { challengePort }: WantedZone): Finding | undefined {
   if (probes.length === 0 || probes.some(({ outcome }) => outcome === 'ours')) return undefined
   const strangers = probes.filter(({ outcome }) => outcome === 'stranger')
   if (strangers.length > 0) return { reason: 'challenge_wrong', about: strangers.map(describeProbe).join(', ') }
@@ -169,7 +169,7 @@ function foundRoute({ chain, addresses }: Observation): string {
 type Repair = Pick<Routing, 'lines' | 'alternative'>
 
 /** The lines that lead the name here, whatever stands there now. */
-function repairOfRouting(seen: Observation, wanted: Wanted): Repair {
+function repairOfRouting(seen: Observation, wanted: WantedZone): Repair {
   const { domain, target, serviceAddresses } = wanted
   const alias = seen.chain[0]
   const own = alias === undefined ? seen.addresses : []
@@ -190,11 +190,11 @@ function repairOfRouting(seen: Observation, wanted: Wanted): Repair {
   }
 }
 
-function removal(foreign: readonly string[], { addresses }: Observation, { domain }: Wanted): Repair {
+function removal(foreign: readonly string[], { addresses }: Observation, { domain }: WantedZone): Repair {
   return { lines: foreign.map((address) => removeLine(domain, address, addresses)), alternative: null }
 }
 
-function foreignWarnings(foreign: readonly string[], { probes }: Observation, { domain }: Wanted): string[] {
+function foreignWarnings(foreign: readonly string[], { probes }: Observation, { domain }: WantedZone): string[] {
   return foreign.map((address) => {
     const probe = probes.find((one) => one.address === address)
     const who =
@@ -213,7 +213,7 @@ interface Proof {
   readonly warnings: readonly string[]
 }
 
-function proofLines(seen: Observation, wanted: Wanted, routing: Routing): Proof {
+function proofLines(seen: Observation, wanted: WantedZone, routing: Routing): Proof {
   const { domain, proof, target } = wanted
   const name = proofName(domain)
   const has = seen.txts?.includes(proof) ?? false
@@ -234,7 +234,7 @@ function proofLines(seen: Observation, wanted: Wanted, routing: Routing): Proof 
 /** What an authority may not find (RFC 8659 §4.2, RFC 8657): a set without our name, or a property it cannot read. */
 function judgeCaa(
   caa: CaaFinding,
-  { authorities }: Wanted,
+  { authorities }: WantedZone,
 ): { finding: Finding | undefined; lines: readonly RecordLine[] } {
   if (caa.kind === 'none') return { finding: undefined, lines: [] }
   if (caa.kind === 'failed') return { finding: { reason: 'caa_failed', about: caa.name }, lines: [] }
@@ -268,7 +268,7 @@ function permits(issuer: string, authorities: readonly string[]): boolean {
 
 function strayWarnings(
   { strays }: Observation,
-  { proof, target }: Wanted,
+  { proof, target }: WantedZone,
   { lines }: Routing,
   { lines: proofs }: Proof,
 ): string[] {

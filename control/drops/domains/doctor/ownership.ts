@@ -53,7 +53,7 @@ export type Ownership = 'holds' | 'takes_over' | 'held_elsewhere' | 'unproven'
 export interface OwnershipFacts {
   readonly proof: NameProof
   readonly isHolder: boolean
-  /** Of the other account that holds the name. */
+  /** The proof of the other account, which holds the name. */
   readonly holder: NameProof | undefined
   readonly zone: Zone
 }

@@ -1,5 +1,5 @@
 /** What a domain's reason says, in sentences. The lines to paste stand beside them, never in them. */
-import type { RetryState } from '../../../../shared/certificate-retry.ts'
+import type { RetryState } from '../../../../shared/certificates/retry.ts'
 import { inBothForms } from '../dns/names.ts'
 import type { DomainReason, DomainState } from '../rules.ts'
 

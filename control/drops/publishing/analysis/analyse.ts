@@ -1,11 +1,11 @@
 /** What the bytes of a file say: charset, places for snippets, title, links, encoded variants. Runs in a worker thread. */
 import { isUtf8 } from 'node:buffer'
 import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
-import type { ManifestFile } from '../../../../shared/manifest.ts'
-import { zip } from '../../../../shared/zip.ts'
-import { compress, MAX_COMPRESSED_BYTES, type Effort } from './compression.ts'
+import type { ManifestFile } from '../../../../shared/contracts/manifest.ts'
+import { sideBySide } from '../../../../shared/values/side-by-side.ts'
+import { compress, MAX_COMPRESSED_BYTES, MIN_COMPRESSED_BYTES, type Effort } from './compression.ts'
 import { scanHtml, type HtmlScan } from '../html/scan.ts'
-import { cssLinks, encodeLinks, htmlLinks, type EncodedLinks } from './links.ts'
+import { cssLinks, encodeCode, encodeLinks, htmlLinks, type EncodedCode, type EncodedLinks } from './links.ts'
 import type { FileFacts } from '../manifest/manifest-builder.ts'
 import { pageAsUtf8 } from '../files/text-encoding.ts'
 import { isCompressible, isHtmlType, isTextual, mediaTypeOf } from '../files/types.ts'
@@ -25,6 +25,8 @@ export interface AnalysisRequest {
 export interface Reading {
   readonly title?: string
   readonly links?: EncodedLinks | undefined
+  /** Which of them are scripts and stylesheets. */
+  readonly code?: EncodedCode | undefined
 }
 
 export interface Analysis extends FileFacts, Reading {
@@ -39,6 +41,11 @@ export function isWorthReading(path: string, size: number): boolean {
   const mediaType = mediaTypeOf(path)
   if (isTextual(mediaType)) return size <= MAX_COMPRESSED_BYTES
   return isCompressible(mediaType) && size <= MAX_COMPRESSED_BYTES
+}
+
+/** True when variants may save something. */
+export function isWorthCompressing(path: string, size: number): boolean {
+  return size >= MIN_COMPRESSED_BYTES && size <= MAX_COMPRESSED_BYTES && isCompressible(mediaTypeOf(path))
 }
 
 export async function analyse(blobs: BlobStore, request: AnalysisRequest): Promise<Analysis> {
@@ -87,8 +94,16 @@ function injectionOf({ head, body, csp }: HtmlScan): NonNullable<ManifestFile['i
   return { head, body, ...(csp.length > 0 && { csp: [...csp] }) }
 }
 
-function linksOf(path: string, mediaType: string, bytes: Buffer, scan: HtmlScan | undefined): { links?: EncodedLinks } {
-  if (scan) return { links: encodeLinks(htmlLinks(path, scan)) }
+function linksOf(
+  path: string,
+  mediaType: string,
+  bytes: Buffer,
+  scan: HtmlScan | undefined,
+): Pick<Reading, 'links' | 'code'> {
+  if (scan) {
+    const links = htmlLinks(path, scan)
+    return { links: encodeLinks(links), code: encodeCode(links) }
+  }
   if (mediaType === 'text/css' && bytes.length <= MAX_SCANNED_BYTES)
     return { links: encodeLinks(cssLinks(path, bytes.toString())) }
   return {}
@@ -103,6 +118,6 @@ async function storeVariants(
   const encodings: NonNullable<ManifestFile['encodings']> = {}
   const variants = compress(bytes, effort)
   const stored = await Promise.all(variants.map((variant) => blobs.put(variant.bytes)))
-  for (const [{ encoding }, { hash, size }] of zip(variants, stored)) encodings[encoding] = { hash, size }
+  for (const [{ encoding }, { hash, size }] of sideBySide(variants, stored)) encodings[encoding] = { hash, size }
   return { encodings, created: stored }
 }

@@ -1,13 +1,13 @@
 /**
- * Encoded variants of a file. `quick` is made before a version goes live, `good` and `best` afterwards (see refine.ts):
- * br 11 is eighty times slower than br 5 for a tenth fewer bytes, and a publisher waits only for the first.
+ * Encoded variants of a file. `quick` is made before a version goes live or right after, `good` and `best` later (see
+ * refine.ts): br 11 is eighty times slower than br 5 for a tenth fewer bytes, and a publisher waits only for the first.
  *
  * Measured on 130 kB of text (share of the original, speed of one core): br 5 14.6 %, 54 MB/s · br 11 12.6 %, 0.7 MB/s ·
  * gzip 6 15.4 %, 54 MB/s · gzip 9 15.3 %, 21 MB/s · zstd 19 13.9 %, 2 MB/s. zstd is never smaller than br at
  * the effort we can afford (zstd 12: 14.6 % at 16 MB/s), and no browser has zstd without br: it does not pay here.
  */
 import zlib from 'node:zlib'
-import type { Encoding } from '../../../../shared/manifest.ts'
+import type { Encoding } from '../../../../shared/contracts/manifest.ts'
 
 export type Effort = 'quick' | 'good' | 'best'
 

@@ -1,21 +1,26 @@
 /** References of a page or a stylesheet to other files, sorted by what the report wants to know. Pure, linear. */
-import { MAX_PATH_BYTES } from '../../../../shared/limits.ts'
-import type { HtmlScan } from '../html/scan.ts'
+import { MAX_PATH_BYTES } from '../../../../shared/contracts/limits.ts'
+import type { HtmlScan, LinkUse } from '../html/scan.ts'
+import type { LoadedCode } from '../manifest/immutable.ts'
 
 export interface PageLinks {
   /** Decoded paths inside the drop, without leading slash; each once. A trailing slash is kept. */
   readonly local: readonly LocalLink[]
   /** `http://…` subresources, which browsers block or warn about on an https page. */
   readonly insecure: readonly string[]
-  /** `http://localhost:3000/…`, `file:///…`: work on the publisher's machine only. */
+  /** `http://localhost:3000/…`, `file:///…` subresources, which work on the publisher's machine only. */
   readonly machineLocal: readonly string[]
 }
 
 export interface LocalLink {
   readonly target: string
-  /** A page that people go to, as opposed to a file that the page needs. */
-  readonly isPage: boolean
+  readonly use: LinkUse
 }
+
+/** What is named in several ways counts as the last of them in this order. */
+const USES: readonly LinkUse[] = ['page', 'file', 'script', 'style', 'module']
+
+const CODE_USES: readonly LinkUse[] = ['script', 'style', 'module']
 
 /** Keeps the messages of a very large site small; the report shows far fewer anyway. */
 const MAX_LINKS_PER_FILE = 500
@@ -28,17 +33,16 @@ const MAX_BASE_CHARS = 2000
 
 const MACHINE_LOCAL =
   /^(?:file:|(?:https?:|wss?:)?\/\/(?:localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1\])(?=[:/?#]|$))/i
-const NAVIGATION: ReadonlySet<string> = new Set(['a', 'area', 'form'])
 
 export function htmlLinks(path: string, scan: HtmlScan): PageLinks {
   const sorter = new LinkSorter(baseOf(path, scan.base))
-  for (const link of scan.links) sorter.add(link.url, NAVIGATION.has(link.tag))
+  for (const { url, use } of scan.links) sorter.add(url, use)
   return sorter.links
 }
 
 export function cssLinks(path: string, css: string): PageLinks {
   const sorter = new LinkSorter(`/${path}`)
-  for (const url of cssUrls(css)) sorter.add(url, false)
+  for (const url of cssUrls(css)) sorter.add(url, 'file')
   return sorter.links
 }
 
@@ -104,21 +108,40 @@ function bareEnd(css: string, start: number): number {
 export type EncodedLinks = string
 
 export function encodeLinks({ local, insecure, machineLocal }: PageLinks): EncodedLinks {
-  const targets = (isPage: boolean): string[] =>
-    local.filter((link) => link.isPage === isPage).map((link) => link.target)
-  return JSON.stringify([targets(true), targets(false), insecure, machineLocal])
+  const byUse = USES.map((use) => local.filter((link) => link.use === use).map((link) => link.target))
+  return JSON.stringify([byUse, insecure, machineLocal])
 }
 
 export function decodeLinks(encoded: EncodedLinks): PageLinks {
-  const [pages, files, insecure, machineLocal] = JSON.parse(encoded) as [string[], string[], string[], string[]]
+  const [byUse, insecure, machineLocal] = JSON.parse(encoded) as [string[][], string[], string[]]
   return {
-    local: [
-      ...pages.map((target) => ({ target, isPage: true })),
-      ...files.map((target) => ({ target, isPage: false })),
-    ],
+    local: USES.flatMap((use, index) => (byUse[index] ?? []).map((target) => ({ target, use }))),
     insecure,
     machineLocal,
   }
+}
+
+/**
+ * The scripts and stylesheets of a page as one string. The pages of a site mostly have the same, so that a few strings
+ * say what all of them load.
+ */
+export type EncodedCode = string
+
+/** Undefined for a page without any. */
+export function encodeCode({ local }: PageLinks): EncodedCode | undefined {
+  const byUse = CODE_USES.map((use) => local.filter((link) => link.use === use).map((link) => link.target))
+  return byUse.every((targets) => targets.length === 0) ? undefined : JSON.stringify(byUse)
+}
+
+export function decodeCode(encoded: Iterable<EncodedCode>): LoadedCode {
+  const loaded = { scripts: new Set<string>(), styles: new Set<string>(), modules: new Set<string>() }
+  for (const one of encoded) {
+    const [ofScripts = [], ofStyles = [], ofModules = []] = JSON.parse(one) as string[][]
+    for (const target of ofScripts) loaded.scripts.add(target)
+    for (const target of ofStyles) loaded.styles.add(target)
+    for (const target of ofModules) loaded.modules.add(target)
+  }
+  return loaded
 }
 
 /** The address that relative links start from: the page's own, or what its base element says. */
@@ -138,13 +161,15 @@ class LinkSorter {
     this.#base = base.length > MAX_BASE_CHARS ? null : URL.parse(base, 'https://drop.invalid/')
   }
 
-  add(raw: string, isPage: boolean): void {
+  add(raw: string, use: LinkUse): void {
     if (raw.length > MAX_ADDRESS_CHARS || this.#count >= MAX_LINKS_PER_FILE || this.#read++ >= MAX_LINKS_READ) return
     const url = raw.trim()
     if (url === '' || url.startsWith('#')) return
-    if (MACHINE_LOCAL.test(url)) this.#machineLocal.add(url)
-    else if (!/^http:\/\//i.test(url)) this.#addLocal(url, isPage)
-    else if (!isPage) this.#insecure.add(url)
+    // A link to somewhere else is the author's word: a tutorial says http://localhost:3000, a manual file:///usr.
+    if (MACHINE_LOCAL.test(url)) {
+      if (use !== 'page') this.#machineLocal.add(url)
+    } else if (!/^http:\/\//i.test(url)) this.#addLocal(url, use)
+    else if (use !== 'page') this.#insecure.add(url)
   }
 
   get links(): PageLinks {
@@ -155,7 +180,7 @@ class LinkSorter {
     return this.#local.size + this.#insecure.size + this.#machineLocal.size
   }
 
-  #addLocal(url: string, isPage: boolean): void {
+  #addLocal(url: string, use: LinkUse): void {
     const resolved = this.#base && URL.parse(url, this.#base.href)
     if (!resolved || resolved.origin !== 'https://drop.invalid') return
     const target = decodePath(resolved.pathname)
@@ -164,7 +189,7 @@ class LinkSorter {
     // No file has such a name; a rule may answer for it.
     if (Buffer.byteLength(target) > MAX_PATH_BYTES) return
     const known = this.#local.get(target)
-    this.#local.set(target, { target, isPage: isPage && (known?.isPage ?? true) })
+    if (!known || USES.indexOf(use) > USES.indexOf(known.use)) this.#local.set(target, { target, use })
   }
 }
 

@@ -22,12 +22,10 @@ export function createReadings(): Readings {
   const kept = new LRUCache<string, Reading>({ maxSize: KEPT_BYTES })
   return {
     get: (page) => kept.get(keyOf(page)),
-    set: (page, { title, links }) =>
-      void kept.set(
-        keyOf(page),
-        { ...(title !== undefined && { title }), ...(links && { links }) },
-        { size: sizeOf({ links }) },
-      ),
+    set(page, { title, links, code }) {
+      const reading = { ...(title !== undefined && { title }), ...(links && { links }), ...(code && { code }) }
+      kept.set(keyOf(page), reading, { size: sizeOf(reading) })
+    },
   }
 }
 
@@ -36,6 +34,6 @@ function keyOf({ path, hash }: PageKey): string {
   return `${hash} ${path}`
 }
 
-function sizeOf({ links }: Reading): number {
-  return ENTRY_BYTES + (links?.length ?? 0)
+function sizeOf({ links, code }: Reading): number {
+  return ENTRY_BYTES + (links?.length ?? 0) + (code?.length ?? 0)
 }

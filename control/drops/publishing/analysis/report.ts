@@ -4,15 +4,17 @@
  *
  * It runs in a worker thread. Its work grows with files + links; when its time is over it says that it was cut.
  */
-import { toNfc } from '../../../../shared/nfc.ts'
-import { compilePattern } from '../../../../shared/path-pattern.ts'
-import { createPatternSet } from '../../../../shared/pattern-set.ts'
-import { secretFiles } from '../../../../shared/secret-files.ts'
+import { toNfc } from '../../../../shared/values/nfc.ts'
+import { compilePattern } from '../../../../shared/content/path-pattern.ts'
+import { createPatternSet } from '../../../../shared/content/pattern-set.ts'
+import type { SecretFile } from '../../../../shared/content/secret-files.ts'
+import { unservedKindOf } from '../../../../shared/content/upload-kind.ts'
 import type { PublishReport, Warning } from '../contract.ts'
 import { storable } from '../html/text.ts'
+import type { LinkUse } from '../html/scan.ts'
 import { decodeLinks, type EncodedLinks } from './links.ts'
 import { isRuleFile } from '../manifest/manifest-builder.ts'
-import { quotePath } from '../../../../shared/quoted-path.ts'
+import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import type { SiteRules } from '../manifest/site-rules.ts'
 
 /** As many as a person reads; the last one says how many more there are. */
@@ -33,16 +35,23 @@ export type LinkReport = Pick<PublishReport, 'warnings'>
 
 export interface ReportInput {
   readonly files: readonly ReportedFile[]
+  /** Files that look like secrets and are public, because the publisher said so. */
+  readonly secrets?: readonly SecretFile[]
+  /** Paths of the upload that no visitor can ask for, and that are not part of the version. */
+  readonly unserved?: readonly string[]
   readonly rules: SiteRules
   /** Not all links were handed over. */
   readonly isCut?: boolean
 }
 
 /** `isOver`: the time for looking at links is used up. */
-export function writeReport({ files, rules, isCut = false }: ReportInput, isOver: () => boolean): LinkReport {
+export function writeReport(input: ReportInput, isOver: () => boolean): LinkReport {
+  const { files, rules, secrets = [], unserved = [], isCut = false } = input
   const list = createWarningList()
-  secretWarnings(list, files)
-  for (const { path, line, message } of rules.invalid) list.add('invalid_rule', () => ({ path, line, message }))
+  secretWarnings(list, secrets)
+  for (const { path, line, message } of rules.invalid)
+    list.add('invalid_rule', `${path}:${line}`, () => ({ path, line, message }))
+  unservedWarnings(list, unserved)
   layoutWarnings(list, files)
   const isComplete = linkWarnings(list, files, rules, isOver)
   return { warnings: isComplete && !isCut ? list.warnings() : [...list.warnings(), CUT_WARNING] }
@@ -50,6 +59,7 @@ export function writeReport({ files, rules, isCut = false }: ReportInput, isOver
 
 const CUT_WARNING: Warning = {
   code: 'report_cut',
+  count: 1,
   message: 'The site has more links than this report looks at, so some of them were not checked.',
 }
 
@@ -57,34 +67,62 @@ const CUT_WARNING: Warning = {
 export const CUT_REPORT: LinkReport = { warnings: [CUT_WARNING] }
 
 interface WarningList {
-  /** `describe` is called only for a warning that will be shown. */
-  add(code: string, describe: () => Omit<Warning, 'code'>): void
+  /** `describe` is called for the first of each code and target, if it will be shown; the others are counted. */
+  add(code: string, target: string, describe: () => Omit<Warning, 'code' | 'count'>): void
   warnings(): Warning[]
 }
 
+interface Counted {
+  /** Undefined when it will not be shown. */
+  readonly warning: Omit<Warning, 'count'> | undefined
+  count: number
+}
+
 function createWarningList(): WarningList {
-  const counts = new Map<string, number>()
-  const kept: Warning[] = []
+  const targetsOf = new Map<string, Map<string, Counted>>()
+  const kept: Counted[] = []
   let left = 0
   return {
-    add(code, describe) {
-      const count = (counts.get(code) ?? 0) + 1
-      counts.set(code, count)
-      if (count > MAX_WARNINGS_PER_KIND || kept.length >= MAX_WARNINGS - 2) return void left++
-      const { message, ...place } = describe()
-      kept.push({ code, ...place, message: storable(message) })
+    add(code, target, describe) {
+      const targets = targetsOf.get(code) ?? new Map<string, Counted>()
+      targetsOf.set(code, targets)
+      const known = targets.get(target)
+      if (known) return void known.count++
+      const isShown = targets.size < MAX_WARNINGS_PER_KIND && kept.length < MAX_WARNINGS - 2
+      const entry: Counted = { warning: isShown ? described(code, describe()) : undefined, count: 1 }
+      targets.set(target, entry)
+      if (isShown) kept.push(entry)
+      else left++
     },
-    warnings: () =>
-      left === 0 ? kept : [...kept, { code: 'more_warnings', message: `There are ${left} more warnings like these.` }],
+    warnings() {
+      const shown = kept.flatMap(({ warning, count }) => (warning ? [{ ...warning, count }] : []))
+      const more = { code: 'more_warnings', message: `There are ${left} more warnings like these.`, count: left }
+      return left === 0 ? shown : [...shown, more]
+    },
   }
 }
 
-function secretWarnings(list: WarningList, files: readonly ReportedFile[]): void {
-  for (const { path, what } of secretFiles(files))
-    list.add('public_secret', () => ({
+function described(code: string, { message, ...place }: Omit<Warning, 'code' | 'count'>): Omit<Warning, 'count'> {
+  return { code, ...place, message: storable(message) }
+}
+
+function secretWarnings(list: WarningList, secrets: readonly SecretFile[]): void {
+  for (const { path, what } of secrets)
+    list.add('public_secret', path, () => ({
       path,
       message: `${quotePath(path)} looks like ${what}, and everyone can read it now. Publish again without it, and replace what it holds.`,
     }))
+}
+
+/** What operating systems leave in folders, and what lies at addresses of the service: each kind is told once. */
+function unservedWarnings(list: WarningList, unserved: readonly string[]): void {
+  for (const path of unserved) {
+    const kind = unservedKindOf(path) ?? path
+    list.add('never_served', kind, () => ({
+      path,
+      message: `${quotePath(kind)} is never served and is not part of the version.`,
+    }))
+  }
 }
 
 /** A whole project was uploaded instead of its output. */
@@ -93,7 +131,7 @@ function layoutWarnings(list: WarningList, files: readonly ReportedFile[]): void
   if (!paths.has('package.json') && !files.some((file) => file.path.startsWith('node_modules/'))) return
   const output = ['dist', 'build', 'out', 'public', '_site'].find((folder) => paths.has(`${folder}/index.html`))
   if (!output) return
-  list.add('nested_index', () => ({
+  list.add('nested_index', output, () => ({
     path: `${output}/index.html`,
     message: `This looks like a project, not its output. Upload the folder ${output}/ instead.`,
   }))
@@ -111,20 +149,20 @@ function linkWarnings(
     if (encoded === undefined) continue
     const links = decodeLinks(encoded)
     for (const url of links.machineLocal)
-      list.add('local_reference', () => ({
+      list.add('local_reference', url, () => ({
         path,
         message: `${short(url)} exists on your machine only. Use a relative address.`,
       }))
     for (const url of links.insecure)
-      list.add('insecure_reference', () => ({
+      list.add('insecure_reference', url, () => ({
         path,
         message: `${short(url)} is loaded over http; browsers block it on an https page. Use https://.`,
       }))
-    for (const { target, isPage } of links.local) {
+    for (const { target, use } of links.local) {
       const answer = linkCheck.find(target)
       if (answer.kind === 'unknown') return false
-      const warning = missingWarning(target, isPage, answer)
-      if (warning) list.add(warning.code, () => ({ path, message: warning.message }))
+      const warning = missingWarning(target, use, answer)
+      if (warning) list.add(warning.code, target, () => ({ path, message: warning.message() }))
     }
   }
   return true
@@ -145,9 +183,9 @@ const UNKNOWN: Answer = { kind: 'unknown' }
 
 function missingWarning(
   target: string,
-  isPage: boolean,
+  use: LinkUse,
   answer: Answer,
-): Pick<Warning, 'code' | 'message'> | undefined {
+): { readonly code: string; message(): string } | undefined {
   switch (answer.kind) {
     case 'found':
     case 'unknown':
@@ -155,15 +193,16 @@ function missingWarning(
     case 'other case':
       return {
         code: 'wrong_case',
-        message: `${short(`/${target}`)} is written ${short(`/${answer.path}`)} in the upload; upper and lower case matter.`,
+        message: () =>
+          `${short(`/${target}`)} is written ${short(`/${answer.path}`)} in the upload; upper and lower case matter.`,
       }
     case 'missing':
-      return isPage
+      return use === 'page'
         ? {
             code: 'missing_page',
-            message: `The link to ${short(`/${target}`)} leads nowhere: there is no such page in the upload.`,
+            message: () => `The link to ${short(`/${target}`)} leads nowhere: there is no such page in the upload.`,
           }
-        : { code: 'missing_file', message: `${short(`/${target}`)} is needed here but not in the upload.` }
+        : { code: 'missing_file', message: () => `${short(`/${target}`)} is needed here but not in the upload.` }
     default:
       return answer satisfies never
   }
@@ -211,8 +250,8 @@ function createLinkCheck(
 /** The files that may answer an address, as the edge looks for them. */
 function candidatesOf(target: string): string[] {
   if (target === '') return ['index.html']
-  if (target.endsWith('/')) return [`${target}index.html`, `${target.slice(0, -1)}.html`]
-  return [target, `${target}/index.html`, `${target}.html`]
+  if (target.endsWith('/')) return [`${target}index.html`, `${target}index.htm`, `${target.slice(0, -1)}.html`]
+  return [target, `${target}/index.html`, `${target}/index.htm`, `${target}.html`]
 }
 
 function short(url: string): string {

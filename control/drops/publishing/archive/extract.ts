@@ -7,10 +7,10 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import zlib from 'node:zlib'
 import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
-import { errors, type ApiError } from '../../../../shared/errors.ts'
+import { errors, type ApiError } from '../../../../shared/contracts/errors.ts'
 import { ArchiveFile } from './archive-file.ts'
 import type { ArchiveEntry } from './gate.ts'
-import { quotePath } from '../../../../shared/quoted-path.ts'
+import { quotePath } from '../../../../shared/values/quoted-path.ts'
 
 /** Up to here an entry is inflated in one go; a larger one flows through in pieces. */
 const MAX_WHOLE_BYTES = 4_000_000

@@ -9,11 +9,11 @@
  * 5. the announced sizes fit the plan. extract.ts holds every entry to its announced size and checksum before it stores one.
  */
 import yauzl, { type Entry, type LocalFileHeader, type ZipFile } from 'yauzl'
-import { ApiError, errors } from '../../../../shared/errors.ts'
-import { MAX_BUNDLE_FILES } from '../../../../shared/limits.ts'
+import { ApiError, errors } from '../../../../shared/contracts/errors.ts'
+import { MAX_BUNDLE_FILES } from '../../../../shared/contracts/limits.ts'
 import { ArchiveFile } from './archive-file.ts'
-import { quotePath } from '../../../../shared/quoted-path.ts'
-import { isSystemClutter } from '../../../../shared/upload-kind.ts'
+import { quotePath } from '../../../../shared/values/quoted-path.ts'
+import { isSystemClutter } from '../../../../shared/content/upload-kind.ts'
 import { pathProblem, PathSet } from '../files/paths.ts'
 
 export interface ArchiveEntry {
@@ -44,14 +44,23 @@ const MAX_ENTRIES = 2 * MAX_BUNDLE_FILES
 const DIRECTORY_ENTRY_SIGNATURE = 0x02014b50
 const EXTRA_ZIP64 = 0x0001
 
-export async function inspectArchive(file: string, capBytes: number): Promise<ArchiveEntry[]> {
+export interface InspectedArchive {
+  readonly entries: readonly ArchiveEntry[]
+  /** Paths of files that operating systems added. */
+  readonly unserved: readonly string[]
+}
+
+export async function inspectArchive(file: string, capBytes: number): Promise<InspectedArchive> {
   const archive = new ArchiveFile(file)
   try {
     const zip = await openDirectory(archive)
     const entries = await readEntries(zip, archive)
     refuseOverlap(entries)
     refuseOversize(entries, capBytes)
-    return entries.filter((entry) => entry.isPublished)
+    return {
+      entries: entries.filter((entry) => entry.isPublished),
+      unserved: entries.filter((entry) => !entry.isPublished && !entry.isFolder).map((entry) => entry.path),
+    }
   } catch (error) {
     throw asRejection(error)
   } finally {

@@ -2,8 +2,8 @@
  * The one gate for names of files, from any sender: archive entries, `paths` fields, single files, MCP content.
  * A path that passes is relative, normal, safe in a URL and in another person's file system after an export.
  */
-import { MAX_PATH_BYTES, MAX_PATH_DEPTH, MAX_PATH_SEGMENT_BYTES } from '../../../../shared/limits.ts'
-import { toNfc } from '../../../../shared/nfc.ts'
+import { MAX_PATH_BYTES, MAX_PATH_DEPTH, MAX_PATH_SEGMENT_BYTES } from '../../../../shared/contracts/limits.ts'
+import { toNfc } from '../../../../shared/values/nfc.ts'
 
 /** What is wrong with a path, in words that follow its name; undefined when it may be published. */
 export function pathProblem(path: string): string | undefined {

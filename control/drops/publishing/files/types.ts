@@ -1,4 +1,4 @@
-/** Content types by file name, and which names may be cached for ever. */
+/** Content types by file name. */
 import mime from 'mime'
 
 /** Where the registry is silent, ambiguous for a web server, or differs from what browsers insist on. */
@@ -9,6 +9,10 @@ const FIXED: ReadonlyMap<string, string> = new Map([
   ['ts', 'text/plain'],
   ['tsx', 'text/plain'],
   ['jsx', 'text/plain'],
+  // The registry does not know them, or as something that browsers offer to save.
+  ['py', 'text/x-python'],
+  ['vcf', 'text/vcard'],
+  ['mobileconfig', 'application/x-apple-aspen-config'],
   ['md', 'text/markdown'],
   ['markdown', 'text/markdown'],
   ['map', 'application/json'],
@@ -61,6 +65,12 @@ export function contentTypeOf(mediaType: string, charset: 'utf-8' | null): strin
   return wantsCharset && charset !== null ? `${mediaType}; charset=${charset}` : mediaType
 }
 
+/** `.ts` is TypeScript, or a piece of a video (MPEG-TS), whose bytes are no text. */
+export function servedTypeOf(mediaType: string, path: string, charset: 'utf-8' | null): string {
+  const isVideo = charset === null && extensionOf(path.slice(path.lastIndexOf('/') + 1)) === 'ts'
+  return isVideo ? 'video/mp2t' : mediaType
+}
+
 export function isHtmlType(mediaType: string): boolean {
   return mediaType === 'text/html' || mediaType === 'application/xhtml+xml'
 }
@@ -77,36 +87,4 @@ export function isCompressible(mediaType: string): boolean {
 export function extensionOf(name: string): string | undefined {
   const dot = name.lastIndexOf('.')
   return dot > 0 && dot < name.length - 1 ? name.slice(dot + 1).toLowerCase() : undefined
-}
-
-/**
- * The name carries a hash of the content, as bundlers write it: `index-BX3k9f2a.js`, `my-list-B_3x-d9K.js`,
- * `main.4f3d2a1b.css`. Conservative: at least eight characters that no word or date has, since a wrong guess sticks in
- * browsers for a year.
- */
-export function isImmutableName(path: string): boolean {
-  const slash = path.lastIndexOf('/')
-  const name = path.slice(slash + 1)
-  if (isHtmlType(mediaTypeOf(name))) return false
-  const stem = /^(.+?)(?:\.(?:min|module|esm|chunk|bundle|worker))?\.[A-Za-z0-9]{1,11}(?:\.map)?$/.exec(name)?.[1] ?? ''
-  const hex = /[.-]([0-9a-f]{8,64})$/.exec(stem)?.[1]
-  if (hex !== undefined) return /[a-f]/.test(hex) && /\d/.test(hex)
-  // Base-62/64 hashes (Vite, Rollup, esbuild) are eight long, and may hold the separators themselves.
-  const suffix = /[.-]([A-Za-z0-9_-]{8})$/.exec(stem)?.[1]
-  return suffix !== undefined && (mixesDigits(suffix) || (isBundlerFolder(path.slice(0, slash)) && mixesCases(suffix)))
-}
-
-/** Digits among letters of both cases or capitals; no word with a number behind it. */
-function mixesDigits(text: string): boolean {
-  return /\d/.test(text) && /[A-Z]/.test(text) && !/^[A-Z]?[a-z]+\d+$/.test(text)
-}
-
-/** A quarter of these hashes have no digit. Where bundlers put what they made, a capital inside is no word either. */
-function mixesCases(text: string): boolean {
-  return /^[A-Za-z]{8}$/.test(text) && /[a-z]/.test(text) && /[A-Z]/.test(text.slice(1))
-}
-
-/** `assets/` (Vite), `_astro/`, `_app/immutable/…` (SvelteKit), `_next/static/…`. */
-function isBundlerFolder(folder: string): boolean {
-  return /(?:^|\/)(?:assets|_astro|_app|_next)(?:\/|$)/.test(folder)
 }

@@ -49,9 +49,11 @@ interface Open {
   readonly language: 'html' | 'svg' | 'math'
   /** The content of this foreign element is HTML. */
   readonly isIntegration: boolean
+  /** Where its start tag begins. */
+  readonly start: number
 }
 
-type Kind = 'html' | 'special' | 'scope' | 'table scope'
+type Kind = 'html' | 'special' | 'scope' | 'table scope' | 'foreign'
 
 export class OpenElements {
   readonly #open: Open[] = []
@@ -64,19 +66,25 @@ export class OpenElements {
     return current !== undefined && current.language !== 'html' && !current.isIntegration
   }
 
+  /** Where the outermost drawing or formula begins that is open; undefined when none is. */
+  get foreignStart(): number | undefined {
+    const outermost = this.#positions.get('kind:foreign')?.[0]
+    return outermost === undefined ? undefined : this.#open[outermost]?.start
+  }
+
   /** True when the tag stays foreign; false when HTML rules apply to it. */
   startTag(tag: Tag, value: (attribute: string) => string | undefined): boolean {
     if (this.isForeign) {
       const language = this.#open.at(-1)?.language === 'math' ? 'math' : 'svg'
       if (!isBreakout(tag)) {
-        if (!tag.selfClosing) this.#push(foreign(tag.name, language, isIntegration(tag, language, value)))
+        if (!tag.selfClosing) this.#push(foreign(tag, language, isIntegration(tag, language, value)))
         return true
       }
       this.#breakOut()
     }
     if (tag.name === 'svg' || tag.name === 'math') {
-      if (!tag.selfClosing) this.#push(foreign(tag.name, tag.name, false))
-    } else this.#startHtml(nameOf(tag.name))
+      if (!tag.selfClosing) this.#push(foreign(tag, tag.name, false))
+    } else this.#startHtml(nameOf(tag.name), tag.start)
     return false
   }
 
@@ -95,7 +103,7 @@ export class OpenElements {
     return false
   }
 
-  #startHtml(name: string): void {
+  #startHtml(name: string, start: number): void {
     if (VOID.has(name) || RAW_TEXT.has(name) || NEVER_CLOSED.has(name)) return
     const rank = TABLE_RANKS.get(name)
     if (rank !== undefined && rank > 0) {
@@ -104,7 +112,7 @@ export class OpenElements {
       if (table < 0 || table < this.#last('template')) return
       while (this.#open.length - 1 > table && (this.#rankOfCurrent() ?? rank) >= rank) this.#pop()
     }
-    this.#push({ name, language: 'html', isIntegration: false })
+    this.#push({ name, language: 'html', isIntegration: false, start })
   }
 
   #rankOfCurrent(): number | undefined {
@@ -154,6 +162,7 @@ function keysOf({ name, language, isIntegration }: Open): string[] {
   if (isIntegration || SPECIAL.has(name)) kinds.push('special')
   if (isIntegration || SCOPES.has(name)) kinds.push('scope')
   if (TABLE_SCOPES.has(name)) kinds.push('table scope')
+  if (language !== 'html') kinds.push('foreign')
   return [name, ...kinds.map((kind) => `kind:${kind}`)]
 }
 
@@ -166,8 +175,8 @@ function foreignName(tagName: string): string {
   return `foreign:${tagName}`
 }
 
-function foreign(tagName: string, language: 'svg' | 'math', isIntegrationPoint: boolean): Open {
-  return { name: foreignName(tagName), language, isIntegration: isIntegrationPoint }
+function foreign({ name, start }: Tag, language: 'svg' | 'math', isIntegrationPoint: boolean): Open {
+  return { name: foreignName(name), language, isIntegration: isIntegrationPoint, start }
 }
 
 function isBreakout(tag: Tag): boolean {

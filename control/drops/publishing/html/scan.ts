@@ -5,7 +5,7 @@
  * It is a tokenizer with the few rules of tree construction that decide where the head and the body end; it builds no
  * tree. A fake `</head>` in a comment, a script, an attribute or a template does not fool it.
  */
-import { MAX_META_POLICIES, MAX_TITLE_CHARS } from '../../../../shared/limits.ts'
+import { CSP_LIMITS, MAX_TITLE_CHARS } from '../../../../shared/contracts/limits.ts'
 import { findRawTextEnd, isSpace, LESS_THAN, readMarkup, type Attribute, type Tag } from './tokens.ts'
 import { decodeReferences, shorten, textOf } from './text.ts'
 import { OpenElements, RAW_TEXT } from './open-elements.ts'
@@ -17,7 +17,7 @@ export interface MetaPolicy {
 }
 
 export interface HtmlScan {
-  /** Byte offset just before the end of the head. */
+  /** Byte offset just before the end of the head; in a page of frames, just before its `<frameset>`. */
   readonly head: number
   /** Byte offset just before the end of the body; null in a frameset page. */
   readonly body: number | null
@@ -37,10 +37,19 @@ export interface HtmlScan {
   readonly links: readonly HtmlLink[]
 }
 
+/** What a page does with an address that it names. */
+export type LinkUse =
+  /** Leads people to it. */
+  | 'page'
+  /** Loads it: a picture, a font, a frame. */
+  | 'file'
+  | 'script'
+  | 'module'
+  | 'style'
+
 export interface HtmlLink {
   readonly url: string
-  readonly attribute: string
-  readonly tag: string
+  readonly use: LinkUse
 }
 
 /** A page with more links is a list; the report stops there. */
@@ -50,6 +59,9 @@ const MAX_HEADING_BYTES = 2000
 const MAX_DESCRIPTION_CHARS = 300
 /** Longer ones are not written by hand. */
 const MAX_CONTENT_TYPE_CHARS = 1000
+
+/** As above. */
+const MAX_RELATION_CHARS = 200
 
 /** Start tags that leave the parser in the head. */
 const HEAD_TAGS: ReadonlySet<string> = new Set(
@@ -64,6 +76,21 @@ const FRAMESET_BARS: ReadonlySet<string> = new Set(
   `body pre listing li dd dt button applet marquee object table area br embed img image keygen wbr hr textarea xmp
    iframe select`.split(/\s+/),
 )
+
+/** Elements whose address is for people to follow. */
+const NAVIGATION: ReadonlySet<string> = new Set(['a', 'area', 'form'])
+
+/**
+ * What a `<link>` makes a browser load, by a word of its `rel`. Every other relation (canonical, alternate, next,
+ * preconnect, pingback, made, …) only names an address.
+ */
+const LINK_RELATIONS: ReadonlyMap<string, LinkUse> = new Map([
+  ['stylesheet', 'style'],
+  ['modulepreload', 'module'],
+  ...['preload', 'icon', 'apple-touch-icon', 'apple-touch-icon-precomposed', 'mask-icon', 'manifest'].map(
+    (word) => [word, 'file'] as const,
+  ),
+])
 
 /** Attributes that name another file. */
 const LINK_ATTRIBUTES: ReadonlyMap<string, readonly string[]> = new Map([
@@ -105,9 +132,16 @@ class PageScanner {
   #bodyStarted = false
   #framesetOk = true
   #isFrameset = false
+  /** Where the frameset begins, unless a body came before it. */
+  #framesetStart: number | undefined
   /** Open templates; what is inserted inside one is never shown. */
   #templates = 0
   #templateStart = 0
+  /**
+   * Where the first `<select>` begins that no `</select>` has ended. Most tags inside of one are ignored, by some browsers
+   * more than by others: one that something else ended is taken for open, which only moves a snippet further up.
+   */
+  #selectStart: number | undefined
   readonly #csp: MetaPolicy[] = []
   #title: string | undefined
   #heading: string | undefined
@@ -124,8 +158,9 @@ class PageScanner {
 
   run(): HtmlScan {
     const end = this.#walk()
-    const unsafe = this.#templates > 0 ? Math.min(end, this.#templateStart) : end
-    const head = Math.min(this.#head ?? unsafe, unsafe)
+    const unsafe = Math.min(this.#shownBefore(end), this.#templates > 0 ? this.#templateStart : end)
+    // What stands right before a frameset is still of the head.
+    const head = Math.min((this.#isFrameset ? this.#framesetStart : undefined) ?? this.#head ?? unsafe, unsafe)
     const tail = Math.min(this.#lastBodyEnd ?? this.#lastHtmlEnd ?? unsafe, unsafe)
     return {
       head,
@@ -138,6 +173,11 @@ class PageScanner {
       ...(this.#base !== undefined && { base: this.#base }),
       links: this.#links,
     }
+  }
+
+  /** The last place up to this one where an element of ours is shown. */
+  #shownBefore(at: number): number {
+    return Math.min(at, this.#open.foreignStart ?? at, this.#selectStart ?? at)
   }
 
   /** Walks to the end; returns the last offset where markup may be inserted: the end, or the start of what never ends. */
@@ -203,11 +243,19 @@ class PageScanner {
       return
     }
     if (this.#templates > 0) return
+    if (tag.name === 'select') this.#endSelect()
     if (tag.name === 'head') this.#endHead(tag.start)
     if (BODY_STARTING_END_TAGS.has(tag.name)) this.#startBody(tag.start)
     if (tag.name === 'br') this.#framesetOk = false
-    if (tag.name === 'body') this.#lastBodyEnd = tag.start
-    if (tag.name === 'html') this.#lastHtmlEnd = tag.start
+    // In a `<select>` or a drawing these end tags end nothing, and what stands before them is not shown.
+    if (tag.name === 'body') this.#lastBodyEnd = this.#shownBefore(tag.start)
+    if (tag.name === 'html') this.#lastHtmlEnd = this.#shownBefore(tag.start)
+  }
+
+  /** A drawing inside of it that is still open may be none to a browser, or shield it. */
+  #endSelect(): void {
+    const isShielded = (this.#open.foreignStart ?? -1) > (this.#selectStart ?? -1)
+    if (!isShielded) this.#selectStart = undefined
   }
 
   /** False when the document ends inside the element, so that nothing can be inserted after its start. */
@@ -228,6 +276,9 @@ class PageScanner {
       case 'template':
         if (this.#templates++ === 0) this.#templateStart = tag.start
         break
+      case 'select':
+        if (this.#templates === 0) this.#selectStart ??= tag.start
+        break
       case 'h1':
         this.#firstHeading(tag)
         break
@@ -243,6 +294,7 @@ class PageScanner {
   #frameset(tag: Tag): void {
     if (this.#templates > 0) return
     this.#endHead(tag.start)
+    if (!this.#bodyStarted) this.#framesetStart ??= tag.start
     if (!this.#bodyStarted || this.#framesetOk) this.#isFrameset = true
   }
 
@@ -287,19 +339,34 @@ class PageScanner {
   /** Only a policy in the head counts for a browser, and only a quoted one can be extended in place. */
   #contentSecurityPolicy(tag: Tag): void {
     const content = tag.attributes.get('content')
-    if (this.#head !== undefined || !content?.quoted || this.#csp.length > MAX_META_POLICIES) return
+    if (this.#head !== undefined || !content?.quoted || this.#csp.length > CSP_LIMITS.inPage.policies) return
     this.#csp.push({ policy: this.#decode(content), start: content.start, end: content.end })
   }
 
   #collectLinks(tag: Tag): void {
     const names = LINK_ATTRIBUTES.get(tag.name)
-    if (!names) return
+    // What stands in a template is loaded when a script uses it, which may change its addresses first.
+    if (!names || this.#templates > 0) return
+    const use = this.#useOf(tag)
+    if (use === undefined) return
     for (const name of names) {
       const value = this.#value(tag, name)
       if (value === undefined) continue
       for (const url of name === 'srcset' ? srcsetUrls(value) : [value]) {
-        if (this.#links.length < MAX_LINKS) this.#links.push({ url: url.trim(), attribute: name, tag: tag.name })
+        if (this.#links.length < MAX_LINKS) this.#links.push({ url: url.trim(), use })
       }
+    }
+  }
+
+  /** Undefined when the element only mentions its address. */
+  #useOf(tag: Tag): LinkUse | undefined {
+    switch (tag.name) {
+      case 'link':
+        return relationOf(this.#value(tag, 'rel') ?? '')
+      case 'script':
+        return this.#value(tag, 'type')?.trim().toLowerCase() === 'module' ? 'module' : 'script'
+      default:
+        return NAVIGATION.has(tag.name) ? 'page' : 'file'
     }
   }
 
@@ -311,6 +378,17 @@ class PageScanner {
   #decode(found: Attribute): string {
     return decodeReferences(this.#bytes.toString('utf8', found.start, found.end))
   }
+}
+
+/** `preload stylesheet` is both; the first that makes more of the address than a file counts. */
+function relationOf(rel: string): LinkUse | undefined {
+  const uses = rel
+    .slice(0, MAX_RELATION_CHARS)
+    .toLowerCase()
+    .split(/\s+/)
+    .map((word) => LINK_RELATIONS.get(word))
+    .filter((use) => use !== undefined)
+  return uses.find((use) => use !== 'file') ?? uses[0]
 }
 
 function declaredCharset(charset: string | undefined, contentType: string | undefined): string | undefined {

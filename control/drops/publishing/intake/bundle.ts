@@ -1,6 +1,11 @@
 /** Where the site is inside an upload: the landing page must be index.html, or a Markdown index, at the root. Pure. */
-import { errors } from '../../../../shared/errors.ts'
-import { LANDING_PAGE, MARKDOWN_LANDINGS, missingIndexHint, siteRootOf } from '../../../../shared/upload-kind.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import {
+  LANDING_PAGE,
+  MARKDOWN_LANDINGS,
+  missingIndexHint,
+  siteRootOf,
+} from '../../../../shared/content/upload-kind.ts'
 import type { StoredFile } from '../manifest/manifest-builder.ts'
 
 /** Only for archives; the paths of other uploads are taken as given. */

@@ -3,8 +3,8 @@
  * only request goes to the document.
  */
 import { escape } from '../../../../shared/pages/html.ts'
-import { bytesInWords } from '../../../../shared/sizes.ts'
-import type { Shown } from '../../../../shared/upload-kind.ts'
+import { bytesInWords } from '../../../../shared/values/sizes.ts'
+import type { Shown } from '../../../../shared/content/upload-kind.ts'
 import { writtenPage } from '../html/written-page.ts'
 
 /** A longer text is there to be opened; a page that holds it all would be slow to read for every visitor. */
@@ -15,7 +15,7 @@ export interface ShownDocument {
   readonly filename: string
   readonly size: number
   readonly title?: string | undefined
-  /** Of a text that is short enough to be shown. */
+  /** The content of a text that is short enough to be shown. */
   readonly text?: string | undefined
 }
 

@@ -8,21 +8,21 @@ import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
-import { errors } from '../../../../shared/errors.ts'
-import { MAX_BUNDLE_FILES } from '../../../../shared/limits.ts'
-import { zip } from '../../../../shared/zip.ts'
-import { batchesOf, inParallel } from '../workers/batches.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { MAX_BUNDLE_FILES } from '../../../../shared/contracts/limits.ts'
+import { sideBySide } from '../../../../shared/values/side-by-side.ts'
+import { inParallel } from '../../../../shared/running/turns.ts'
+import { batchesOf } from '../workers/batches.ts'
 import type { Intake, PreparedVersion } from '../contract.ts'
 import type { StoredFile } from '../manifest/manifest-builder.ts'
-import { quotePath } from '../../../../shared/quoted-path.ts'
+import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import {
-  ARCHIVE_OVERHEAD_BYTES,
   fileKindOf,
   isPageFormat,
   isSystemClutter,
   type SingleKind,
   type UploadTerms,
-} from '../../../../shared/upload-kind.ts'
+} from '../../../../shared/content/upload-kind.ts'
 import { pathProblem, PathSet } from '../files/paths.ts'
 import type { Upload } from './prepare.ts'
 import type { UploadWorkers } from '../workers/workers.ts'
@@ -49,11 +49,12 @@ export function createIntake({
 }: IntakeDependencies): Intake {
   const paths = new PathSet()
   const files: StoredFile[] = []
-  const created: { readonly hash: string; readonly modifiedAt: number }[] = []
+  const unserved: string[] = []
   const announced = new Set<string>()
+  const arrivals = createArrivals(blobs, capBytes)
+  const { count, store, remember } = arrivals
   let shape: Shape = 'empty'
   let single: Upload['single']
-  let receivedBytes = 0
   let isOver = false
   let admitted: Promise<void> | undefined
 
@@ -65,18 +66,124 @@ export function createIntake({
     await (admitted ??= admit())
   }
 
-  function count(bytes: number): void {
-    receivedBytes += bytes
-    if (receivedBytes > capBytes) throw errors.uploadTooLarge(capBytes)
-  }
-
   function name(filePath: string, blob: StoredBlob): void {
     checkPath(filePath)
-    if (isSystemClutter(filePath)) return
+    if (isSystemClutter(filePath)) return void unserved.push(filePath)
     const problem = paths.add(filePath)
     if (problem) throw errors.invalidRequest(`${quotePath(filePath)} ${problem}.`)
     if (paths.size > MAX_BUNDLE_FILES) throw errors.tooManyFiles(MAX_BUNDLE_FILES)
     files.push({ path: filePath, hash: blob.hash, size: blob.size })
+  }
+
+  async function unpack(archive: string): Promise<void> {
+    const { entries, unserved: added } = await workers.inspect(archive, capBytes)
+    for (const path of added) unserved.push(path)
+    const batches = batchesOf(entries, (entry) => entry.size)
+    await inParallel(batches, workers.width, (batch) => workers.verify(archive, batch))
+    const stored = await inParallel(batches, workers.width, async (batch) =>
+      (await workers.extract(archive, batch)).map(remember),
+    )
+    for (const [{ path, size }, { hash }] of sideBySide(entries, stored.flat())) files.push({ path, hash, size })
+  }
+
+  async function addZip(bytes: AsyncIterable<Uint8Array>): Promise<void> {
+    await enter('zip')
+    const archive = path.join(scratchDir, `${randomBytes(12).toString('hex')}.zip`)
+    await mkdir(scratchDir, { recursive: true })
+    try {
+      await pipeline(capped(bytes, capBytes), createWriteStream(archive, { flags: 'wx' }))
+      await unpack(archive)
+    } finally {
+      await rm(archive, { force: true })
+    }
+  }
+
+  function standAlone(kind: SingleKind, filename: string, blob: StoredBlob, title?: string): void {
+    if (blob.size === 0) throw errors.invalidRequest(`${quotePath(filename)} is empty.`)
+    single = { kind, filename, title, blob }
+    shape = 'single'
+  }
+
+  return {
+    async addFile(filePath, bytes) {
+      await enter('files')
+      checkPath(filePath)
+      name(filePath, await store(bytes))
+    },
+    async addUnnamed(bytes) {
+      await enter('files')
+      const blob = await store(bytes)
+      return {
+        size: blob.size,
+        name: (filePath) => name(filePath, blob),
+        async alone(filename) {
+          if (fileKindOf(filename) !== 'archive' || takes === 'page')
+            return standAlone(requireSingle(filename, takes), filename, blob)
+          shape = 'empty'
+          await addZip(blobs.stream(blob.hash))
+        },
+      }
+    },
+    async addSingle(filename, bytes, { title }) {
+      await enter('single')
+      const kind = requireSingle(filename, takes)
+      standAlone(kind, filename, await store(bytes), title)
+    },
+    addZip,
+    async addStored(filePath, hash, size) {
+      await enter('files')
+      count(size)
+      announced.add(hash)
+      name(filePath, { hash, size })
+    },
+    async finish(options = {}) {
+      if (shape === 'empty') throw errors.invalidRequest('There is no file in this upload.')
+      const titled = single && { ...single, title: options.title ?? single.title }
+      const prepared = await prepare({
+        files,
+        unserved,
+        single: titled,
+        isArchive: shape === 'zip',
+        secrets: options.secrets ?? 'withhold',
+        announced,
+        remember,
+      })
+      isOver = true
+      return prepared
+    },
+    async abort() {
+      if (isOver) return
+      isOver = true
+      await arrivals.takeBack()
+    },
+  }
+}
+
+function requireSingle(filename: string, takes: UploadTerms['takes']): SingleKind {
+  checkPath(filename)
+  const kind = fileKindOf(filename)
+  if (kind === undefined || kind === 'archive' || (takes === 'page' && !isPageFormat(kind)))
+    throw errors.unsupportedFileType(filename, takes)
+  return kind
+}
+
+interface Arrivals {
+  /** Counts bytes against the cap; throws once they are too many. */
+  count(bytes: number): void
+  store(bytes: AsyncIterable<Uint8Array>): Promise<StoredBlob>
+  /** Notes what this upload brought, and hands it on. */
+  remember(blob: StoredBlob): StoredBlob
+  /** Takes back what this upload brought, except for what another one has meanwhile stored or kept too. */
+  takeBack(): Promise<void>
+}
+
+function createArrivals(blobs: BlobStore, capBytes: number): Arrivals {
+  const created: { readonly hash: string; readonly modifiedAt: number }[] = []
+  let receivedBytes = 0
+
+  function count(bytes: number): void {
+    receivedBytes += bytes
+    if (receivedBytes > capBytes) throw errors.uploadTooLarge(capBytes)
   }
 
   async function store(bytes: AsyncIterable<Uint8Array>): Promise<StoredBlob> {
@@ -99,96 +206,13 @@ export function createIntake({
     return blob
   }
 
-  async function unpack(archive: string): Promise<void> {
-    const entries = await workers.inspect(archive, capBytes)
-    const batches = batchesOf(entries, (entry) => entry.size)
-    await inParallel(batches, workers.width, (batch) => workers.verify(archive, batch))
-    const stored = await inParallel(batches, workers.width, async (batch) =>
-      (await workers.extract(archive, batch)).map(remember),
-    )
-    for (const [{ path, size }, { hash }] of zip(entries, stored.flat())) files.push({ path, hash, size })
-  }
-
-  async function addZip(bytes: AsyncIterable<Uint8Array>): Promise<void> {
-    await enter('zip')
-    const archive = path.join(scratchDir, `${randomBytes(12).toString('hex')}.zip`)
-    await mkdir(scratchDir, { recursive: true })
-    try {
-      await pipeline(capped(bytes, capBytes), createWriteStream(archive, { flags: 'wx' }))
-      await unpack(archive)
-    } finally {
-      await rm(archive, { force: true })
-    }
-  }
-
-  function requireSingle(filename: string): SingleKind {
-    checkPath(filename)
-    const kind = fileKindOf(filename)
-    if (kind === undefined || kind === 'archive' || (takes === 'page' && !isPageFormat(kind)))
-      throw errors.unsupportedFileType(filename, takes)
-    return kind
-  }
-
-  function standAlone(kind: SingleKind, filename: string, blob: StoredBlob, title?: string): void {
-    if (blob.size === 0) throw errors.invalidRequest(`${quotePath(filename)} is empty.`)
-    single = { kind, filename, title, blob }
-    shape = 'single'
-  }
-
-  /** Takes back what this upload brought, except for what another one has meanwhile stored or kept too. */
-  async function abort(): Promise<void> {
-    if (isOver) return
-    isOver = true
-    for (const { hash, modifiedAt } of created) await blobs.discard(hash, modifiedAt)
-  }
-
   return {
-    async addFile(filePath, bytes) {
-      await enter('files')
-      checkPath(filePath)
-      name(filePath, await store(bytes))
+    count,
+    store,
+    remember,
+    async takeBack() {
+      for (const { hash, modifiedAt } of created) await blobs.discard(hash, modifiedAt)
     },
-    async addUnnamed(bytes) {
-      await enter('files')
-      const blob = await store(bytes)
-      return {
-        size: blob.size,
-        name: (filePath) => name(filePath, blob),
-        async alone(filename) {
-          if (fileKindOf(filename) !== 'archive' || takes === 'page')
-            return standAlone(requireSingle(filename), filename, blob)
-          shape = 'empty'
-          await addZip(blobs.stream(blob.hash))
-        },
-      }
-    },
-    async addSingle(filename, bytes, { title }) {
-      await enter('single')
-      const kind = requireSingle(filename)
-      standAlone(kind, filename, await store(bytes), title)
-    },
-    addZip,
-    async addStored(filePath, hash, size) {
-      await enter('files')
-      count(size)
-      announced.add(hash)
-      name(filePath, { hash, size })
-    },
-    async finish(options = {}) {
-      if (shape === 'empty') throw errors.invalidRequest('There is no file in this upload.')
-      const titled = single && { ...single, title: options.title ?? single.title }
-      const prepared = await prepare({
-        files,
-        single: titled,
-        isArchive: shape === 'zip',
-        secrets: options.secrets ?? 'withhold',
-        announced,
-        remember,
-      })
-      isOver = true
-      return prepared
-    },
-    abort,
   }
 }
 
@@ -202,7 +226,7 @@ async function* capped(bytes: AsyncIterable<Uint8Array>, capBytes: number): Asyn
   let size = 0
   for await (const chunk of bytes) {
     size += chunk.length
-    if (size > capBytes + ARCHIVE_OVERHEAD_BYTES) throw errors.uploadTooLarge(capBytes)
+    if (size > capBytes) throw errors.uploadTooLarge(capBytes)
     yield chunk
   }
 }

@@ -3,20 +3,28 @@
  * 1. find the site in the upload (unwrap, render Markdown, landing page), without what looks like a secret;
  * 2. take what the live version already knows about unchanged files;
  * 3. read the others in worker threads: places for snippets, links, quick variants, pages that must become UTF-8;
- * 4. parse `_redirects` and `_headers`;
- * 5. write the manifest and the report.
+ * 4. compress what the landing page loads, as far as that is left;
+ * 5. parse `_redirects` and `_headers`;
+ * 6. write the manifest and the report.
  */
 import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
-import { errors } from '../../../../shared/errors.ts'
-import { MAX_META_POLICIES, MAX_META_POLICIES_CHARS } from '../../../../shared/limits.ts'
-import type { Manifest } from '../../../../shared/manifest.ts'
-import { zip } from '../../../../shared/zip.ts'
-import { isWorthReading, type Analysis, type AnalysisRequest, type Reading } from '../analysis/analyse.ts'
-import { batchesOf, inParallel } from '../workers/batches.ts'
-import { LANDING_PAGE, type Shown, type SingleKind } from '../../../../shared/upload-kind.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { CSP_LIMITS } from '../../../../shared/contracts/limits.ts'
+import type { Manifest } from '../../../../shared/contracts/manifest.ts'
+import { sideBySide } from '../../../../shared/values/side-by-side.ts'
+import {
+  isWorthCompressing,
+  isWorthReading,
+  type Analysis,
+  type AnalysisRequest,
+  type Reading,
+} from '../analysis/analyse.ts'
+import { inParallel } from '../../../../shared/running/turns.ts'
+import { batchesOf } from '../workers/batches.ts'
+import { LANDING_PAGE, unservedKindOf, type Shown, type SingleKind } from '../../../../shared/content/upload-kind.ts'
 import { markdownLanding, requireLandingPage, unwrapFolder } from './bundle.ts'
 import { documentPage, MAX_SHOWN_TEXT_BYTES } from './document-page.ts'
-import type { PreparedVersion, Secrets } from '../contract.ts'
+import type { PreparedVersion, SecretsPolicy } from '../contract.ts'
 import {
   blobSizesOf,
   blobsOf,
@@ -26,7 +34,10 @@ import {
   type StoredFile,
 } from '../manifest/manifest-builder.ts'
 import type { Manifests } from '../manifest/manifests.ts'
-import { quotePath } from '../../../../shared/quoted-path.ts'
+import { quotePath } from '../../../../shared/values/quoted-path.ts'
+import { firstScreenOf } from '../analysis/first-screen.ts'
+import { decodeCode, type EncodedLinks } from '../analysis/links.ts'
+import type { LoadedCode } from '../manifest/immutable.ts'
 import type { Readings } from '../analysis/readings.ts'
 import type { ReportInput } from '../analysis/report.ts'
 import type { RuleFiles, SiteRules } from '../manifest/site-rules.ts'
@@ -40,18 +51,27 @@ import type { UploadWorkers } from '../workers/workers.ts'
  * It is what two cores do in about a tenth of a second, and more than most sites have.
  */
 const QUICK_COMPRESSION_BYTES = 3_000_000
+/**
+ * The landing page and what it loads is compressed before the version goes live even beyond that: it is what every
+ * visitor waits for. A core needs a second for it.
+ */
+const FIRST_SCREEN_BYTES = 24_000_000
 /** Unchanged pages whose links are no longer in memory are read again: all of a hand-made site, a part of a large one. */
 const RECHECKED_BYTES = 2_000_000
 /** Links that the report looks at. It is what the event loop copies to a thread in some milliseconds. */
 const MAX_REPORTED_LINK_CHARS = 16_000_000
+/** Lists of scripts and stylesheets that are looked at, each once: a site has a few, as long as a page's head. */
+const MAX_CODE_CHARS = 1_000_000
 const PARALLEL_LOOKUPS = 16
 
 export interface Upload {
   readonly files: readonly StoredFile[]
+  /** Paths that came with them and were left out. */
+  readonly unserved: readonly string[]
   /** Set when one page or document was sent instead of files. */
   readonly single?: { kind: SingleKind; filename: string; title?: string | undefined; blob: StoredBlob } | undefined
   readonly isArchive: boolean
-  readonly secrets: Secrets
+  readonly secrets: SecretsPolicy
   /** Hashes that the upload only names: they must be in the store. */
   readonly announced: ReadonlySet<string>
   /** Notes a blob that was made on the way, so that a failing upload takes it back. */
@@ -71,30 +91,42 @@ export async function prepareVersion(
   baseHash: string | null | undefined,
 ): Promise<PreparedVersion> {
   const base = baseHash ? await manifests.read(baseHash) : undefined
-  const sent = upload.isArchive ? unwrapFolder(upload.files) : upload.files
+  const unpacked = upload.isArchive ? unwrapFolder(upload.files) : upload.files
+  const isServed = ({ path }: StoredFile): boolean => unservedKindOf(path) === undefined
+  const sent = unpacked.filter(isServed)
+  const unserved = [...upload.unserved, ...unpacked.filter((file) => !isServed(file)).map(({ path }) => path)]
   await requireAnnounced(blobs, sent, upload.announced, base)
   const received = await withLandingPage({ blobs, workers }, upload, sent)
   requireLandingPage(received)
-  // Of a document by itself nothing would be left to publish.
+  // A document by itself would leave nothing to publish.
   const secrets = upload.single && upload.secrets === 'withhold' ? 'refuse' : upload.secrets
-  const { files: uploaded, blocked } = await siftSecrets(blobs, received, secrets)
+  const { files: uploaded, blocked, allowed } = await siftSecrets(blobs, received, secrets)
   const compared = withLive(withConverted(uploaded, knownConversions(base)), base, readings)
   const known = knownFacts(base, compared)
-  const { analyses, conversions } = await analyseFiles(workers, planAnalyses(compared, known), upload.remember)
-  const files = withConverted(compared, conversions)
+  const requests = planAnalyses(compared, known)
+  const { analyses, conversions } = await analyseFiles(workers, requests, upload.remember)
+  const read = withConverted(compared, conversions)
+  const readingOf = readingsOf(read, analyses, readings)
+  const facts = mergeFacts(known, analyses)
+  const left = planFirstScreen(read, facts, requests, (path) => readingOf.get(path)?.links)
+  const { analyses: compressed } = await analyseFiles(workers, left, upload.remember)
+  const files = withVariants(read, compressed)
   const landing = requireLandingPage(files)
-  const readingOf = readingsOf(files, analyses, readings)
   const rules = await workers.readRules(ruleFilesOf(files))
-  const manifest = buildManifest({ files, facts: mergeFacts(known, analyses), ...rules })
+  const loaded = loadedCode(landing, files, readingOf)
+  const manifest = buildManifest({ files, facts: mergeFacts(facts, compressed), loaded, ...rules })
   const stored = upload.remember(await manifests.write(manifest))
   const sentFiles = [...new Map(files.map((file) => [(file.source ?? file).path, file.source ?? file])).values()]
   return {
     manifestHash: stored.hash,
     byteSize: sentFiles.reduce((sum, file) => sum + file.size, 0),
     fileCount: sentFiles.length,
-    title: readingOf.get(landing)?.title ?? '',
+    title: readingOf.get(landing.path)?.title ?? '',
     blobs: [...new Set([...blobsOf(manifest), stored.hash])],
-    report: { ...(await workers.report(reportInput(files, readingOf, rules))), blocked },
+    report: {
+      ...(await workers.report({ ...reportInput(files, readingOf, rules), secrets: allowed, unserved })),
+      blocked,
+    },
     landingHash: landing.hash,
   }
 }
@@ -256,6 +288,42 @@ export function planAnalyses(files: readonly StoredFile[], known: ReadonlyMap<st
   return requests
 }
 
+/** What the first screens need and has no variants yet: smallest first, each content once. Pure. */
+export function planFirstScreen(
+  files: readonly StoredFile[],
+  facts: ReadonlyMap<string, FileFacts>,
+  requests: readonly AnalysisRequest[],
+  linksOf: (path: string) => EncodedLinks | undefined,
+): AnalysisRequest[] {
+  const wanted = firstScreenOf(LANDING_PAGE, linksOf)
+  // One that was tried and has no variants is not worth them.
+  const tried = new Set(requests.filter((request) => request.effort !== undefined).map(factsKey))
+  const left = new Map<string, AnalysisRequest>()
+  for (const file of files) {
+    const { path, hash, size, live } = file
+    const key = factsKey(file)
+    const isLeft = wanted.has(path) && !tried.has(key) && isWorthCompressing(path, size)
+    if (isLeft && !(live ?? facts.get(key))?.encodings) left.set(key, { path, hash, size, effort: 'quick' })
+  }
+  let bytes = 0
+  return [...left.values()]
+    .toSorted((a, b) => a.size - b.size)
+    .filter((request) => (bytes += request.size) <= FIRST_SCREEN_BYTES)
+}
+
+/** The same files, with the variants of those that the live version has without. */
+function withVariants(
+  files: readonly ComparedFile[],
+  compressed: ReadonlyMap<string, Analysis>,
+): readonly ComparedFile[] {
+  if (compressed.size === 0) return files
+  return files.map((file) => {
+    const encodings = file.live && compressed.get(factsKey(file))?.encodings
+    const hasVariants = encodings !== undefined && Object.keys(encodings).length > 0
+    return file.live && hasVariants ? { ...file, live: { ...file.live, encodings } } : file
+  })
+}
+
 async function analyseFiles(
   workers: UploadWorkers,
   requests: readonly AnalysisRequest[],
@@ -268,7 +336,7 @@ async function analyseFiles(
     workers.width,
     async (batch) => {
       const results = await workers.analyse(batch)
-      for (const [{ path, hash }, analysis] of zip(batch, results)) {
+      for (const [{ path, hash }, analysis] of sideBySide(batch, results)) {
         for (const blob of analysis.created) remember(blob)
         const { converted } = analysis
         requireFewPolicies(path, analysis)
@@ -280,17 +348,17 @@ async function analyseFiles(
   return { analyses, conversions }
 }
 
-/** What was found just now, or by an earlier upload. */
+/** What was found just now, or by an earlier upload; by path. */
 function readingsOf(
   files: readonly ComparedFile[],
   analyses: ReadonlyMap<string, Analysis>,
   readings: Readings,
-): ReadonlyMap<StoredFile, Reading> {
-  const found = new Map<StoredFile, Reading>()
+): ReadonlyMap<string, Reading> {
+  const found = new Map<string, Reading>()
   for (const file of files) {
     const analysis = file.live ? undefined : analyses.get(factsKey(file))
     const reading = file.live ? file.reading : (analysis ?? readings.get(file))
-    if (reading) found.set(file, reading)
+    if (reading) found.set(file.path, reading)
     if (analysis) readings.set(file, analysis)
   }
   return found
@@ -310,9 +378,10 @@ function mergeFacts(
 function requireFewPolicies(path: string, { injection }: Analysis): void {
   const policies = injection?.csp ?? []
   const chars = policies.reduce((sum, { policy }) => sum + policy.length, 0)
-  if (policies.length <= MAX_META_POLICIES && chars <= MAX_META_POLICIES_CHARS) return
+  const most = CSP_LIMITS.inPage
+  if (policies.length <= most.policies && chars <= most.chars) return
   throw errors.invalidRequest(
-    `${quotePath(path)} has more than ${MAX_META_POLICIES} Content-Security-Policy metas, or more than ${MAX_META_POLICIES_CHARS} characters of them. Join them into one.`,
+    `${quotePath(path)} has more than ${most.policies} Content-Security-Policy metas, or more than ${most.chars} characters of them. Join them into one.`,
   )
 }
 
@@ -324,17 +393,35 @@ function ruleFilesOf(files: readonly StoredFile[]): RuleFiles {
   return { redirects: find('_redirects'), headers: find('_headers') }
 }
 
+/** The scripts and stylesheets of the pages, the landing page's first. */
+function loadedCode(
+  landing: StoredFile,
+  files: readonly StoredFile[],
+  readingOf: ReadonlyMap<string, Reading>,
+): LoadedCode {
+  const lists = new Set<string>()
+  let left = MAX_CODE_CHARS
+  for (const { path } of [landing, ...files]) {
+    const code = readingOf.get(path)?.code
+    if (code === undefined || lists.has(code)) continue
+    left -= code.length
+    if (left < 0) break
+    lists.add(code)
+  }
+  return decodeCode(lists)
+}
+
 /** The links of as many pages as the report can look at, in the order of the upload. */
 function reportInput(
   files: readonly StoredFile[],
-  readingOf: ReadonlyMap<StoredFile, Reading>,
+  readingOf: ReadonlyMap<string, Reading>,
   rules: SiteRules,
 ): ReportInput {
   let left = MAX_REPORTED_LINK_CHARS
   let isCut = false
   const reported = files.map((file) => {
     const { path, size } = file
-    const links = readingOf.get(file)?.links
+    const links = readingOf.get(path)?.links
     if (links === undefined) return { path, size }
     left -= links.length
     if (left >= 0) return { path, size, links }

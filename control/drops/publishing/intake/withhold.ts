@@ -1,13 +1,13 @@
 /**
  * Keeps files that look like secrets from becoming public, unless the publisher said that they are meant to be. What
- * counts as one is decided by shared/secret-files.ts, for every way in; here its candidates are read where the name
+ * counts as one is decided by shared/content/secret-files.ts, for every way in; here its candidates are read where the name
  * alone does not tell.
  */
 import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
-import { errors } from '../../../../shared/errors.ts'
-import { secretIn, type SecretFile } from '../../../../shared/secret-files.ts'
-import { inParallel } from '../workers/batches.ts'
-import type { Secrets } from '../contract.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { secretFiles, secretIn, type SecretFile } from '../../../../shared/content/secret-files.ts'
+import { inParallel } from '../../../../shared/running/turns.ts'
+import type { SecretsPolicy } from '../contract.ts'
 import { storable } from '../html/text.ts'
 import type { StoredFile } from '../manifest/manifest-builder.ts'
 
@@ -22,24 +22,29 @@ const MAX_BLOCKED = 100
 export interface Sifted {
   readonly files: readonly StoredFile[]
   readonly blocked: readonly SecretFile[]
+  /** What looks like a secret and is public, because the publisher said so. */
+  readonly allowed: readonly SecretFile[]
 }
 
 export async function siftSecrets(
   blobs: Pick<BlobStore, 'read'>,
   files: readonly StoredFile[],
-  secrets: Secrets,
+  secrets: SecretsPolicy,
 ): Promise<Sifted> {
-  if (secrets === 'allow') return { files, blocked: [] }
   const heads = await readHeads(blobs, files)
+  if (secrets === 'allow') {
+    const allowed = secretFiles(files.map((file) => ({ ...file, head: heads.get(file) })))
+    return { files, blocked: [], allowed: allowed.map(({ path, what }) => ({ path: storable(path), what })) }
+  }
   const found = new Map<StoredFile, string>()
   for (const file of files) {
     const what = secretIn({ ...file, head: heads.get(file) })
     if (what !== undefined) found.set(file, what)
   }
-  if (found.size === 0) return { files, blocked: [] }
+  if (found.size === 0) return { files, blocked: [], allowed: [] }
   const blocked = [...found].slice(0, MAX_BLOCKED).map(([{ path }, what]) => ({ path: storable(path), what }))
   if (secrets === 'refuse') throw errors.secretFiles(blocked)
-  return { files: files.filter((file) => !found.has(file)), blocked }
+  return { files: files.filter((file) => !found.has(file)), blocked, allowed: [] }
 }
 
 async function readHeads(

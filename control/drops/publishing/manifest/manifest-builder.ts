@@ -5,8 +5,9 @@ import {
   type Manifest,
   type ManifestFile,
   type RedirectRule,
-} from '../../../../shared/manifest.ts'
-import { contentTypeOf, isHtmlType, isImmutableName, mediaTypeOf } from '../files/types.ts'
+} from '../../../../shared/contracts/manifest.ts'
+import { contentTypeOf, isHtmlType, mediaTypeOf, servedTypeOf } from '../files/types.ts'
+import { immutablePaths, NOTHING_LOADED, type LoadedCode } from './immutable.ts'
 
 /** Rule files at the root of an upload: they steer the edge and are not served. */
 export const RULE_FILES = ['_redirects', '_headers'] as const
@@ -35,6 +36,8 @@ export interface ManifestInput {
   readonly facts: ReadonlyMap<string, FileFacts>
   readonly redirects: readonly RedirectRule[]
   readonly headers: readonly HeaderRule[]
+  /** What the pages load, as far as it is known. */
+  readonly loaded?: LoadedCode
 }
 
 /** Two files with the same bytes share their facts only when both are, or both are not, HTML pages. */
@@ -44,14 +47,31 @@ export function factsKey(file: Pick<StoredFile, 'path' | 'hash'>): string {
 
 export function buildManifest(input: ManifestInput): Manifest {
   const sorted = input.files.toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
+  const served = sorted.filter((file) => !isRuleFile(file.path))
+  const immutable = immutablePaths(served, input.loaded ?? NOTHING_LOADED)
   return {
     v: MANIFEST_FORMAT,
-    files: sorted
-      .filter((file) => !isRuleFile(file.path))
-      .map((file) => [file.path, file.live ?? manifestFile(file, input.facts)]),
+    files: served.map((file) => [
+      file.path,
+      withImmutable(file.live ?? manifestFile(file, input.facts), immutable.has(file.path)),
+    ]),
     redirects: [...input.redirects],
     headers: [...input.headers],
     unserved: sorted.filter((file) => isRuleFile(file.path)).map(({ path, hash, size }) => [path, { hash, size }]),
+  }
+}
+
+/** The same file; whether browsers may keep it is decided anew for each version, since it depends on the names beside it. */
+function withImmutable(file: ManifestFile, isImmutable: boolean): ManifestFile {
+  const { hash, size, type, encodings, injection, source } = file
+  return {
+    hash,
+    size,
+    type,
+    ...(isImmutable && { immutable: true }),
+    ...(encodings && { encodings }),
+    ...(injection && { injection }),
+    ...(source && { source }),
   }
 }
 
@@ -61,8 +81,7 @@ function manifestFile(file: StoredFile, facts: ManifestInput['facts']): Manifest
   return {
     hash: file.hash,
     size: file.size,
-    type: contentTypeOf(mediaType, known?.charset ?? null),
-    ...(isImmutableName(file.path) && { immutable: true }),
+    type: contentTypeOf(servedTypeOf(mediaType, file.path, known?.charset ?? null), known?.charset ?? null),
     ...(known?.encodings && Object.keys(known.encodings).length > 0 && { encodings: known.encodings }),
     ...(isHtmlType(mediaType) && known?.injection && { injection: known.injection }),
     ...(file.source && { source: file.source }),

@@ -1,7 +1,7 @@
 /** Reads and writes manifests. One never changes, and checking a large one takes a while: those in use are kept. */
 import { LRUCache } from 'lru-cache'
 import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
-import { decodeManifest, encodeManifest, type Manifest } from '../../../../shared/manifest.ts'
+import { decodeManifest, encodeManifest, type Manifest } from '../../../../shared/contracts/manifest.ts'
 
 /** The manifests of the sites that are being worked on, by their encoded size. */
 const KEPT_BYTES = 32_000_000

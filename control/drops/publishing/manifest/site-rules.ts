@@ -10,17 +10,17 @@
  * Linear in the text, which is at most a megabyte.
  */
 import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
-import { errors } from '../../../../shared/errors.ts'
-import { isHeaderName, isHeaderValue, isSingleHeader, maySetHeader } from '../../../../shared/header-policy.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { isHeaderName, isHeaderValue, isSingleHeader, maySetHeader } from '../../../../shared/http/header-policy.ts'
 import {
   MAX_CUSTOM_HEADER_BYTES,
   MAX_HEADER_RULES,
   MAX_HEADER_RULES_BYTES,
   MAX_REDIRECT_LINE_CHARS,
   MAX_REDIRECT_RULES,
-} from '../../../../shared/limits.ts'
-import type { HeaderRule, RedirectRule } from '../../../../shared/manifest.ts'
-import { compilePattern, compileDestination } from '../../../../shared/path-pattern.ts'
+} from '../../../../shared/contracts/limits.ts'
+import type { HeaderRule, RedirectRule } from '../../../../shared/contracts/manifest.ts'
+import { compilePattern, compileDestination } from '../../../../shared/content/path-pattern.ts'
 import { shorten } from '../html/text.ts'
 import { decodeText } from '../files/text-encoding.ts'
 

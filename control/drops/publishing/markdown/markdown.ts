@@ -1,14 +1,15 @@
 /**
  * Markdown → one finished page: CommonMark with the GitHub additions (tables, task lists, strikethrough, autolinks,
  * footnotes), heading anchors, highlighted code. Raw HTML passes through, as CommonMark says: a published page is its
- * publisher's own. Can be slow on hostile input; runs in a worker thread with a time limit.
+ * publisher's own. What would take too long is refused beforehand (budget.ts); it runs in a worker thread with a time limit.
  */
-import { MAX_TITLE_CHARS } from '../../../../shared/limits.ts'
+import { MAX_TITLE_CHARS } from '../../../../shared/contracts/limits.ts'
 import hljs from 'highlight.js/lib/common'
 import { micromark, type Options } from 'micromark'
 import { gfm, gfmHtml } from 'micromark-extension-gfm'
-import { toNfc } from '../../../../shared/nfc.ts'
+import { toNfc } from '../../../../shared/values/nfc.ts'
 import { decodeReferences, shorten, textOf } from '../html/text.ts'
+import { requireRenderable } from './budget.ts'
 import { markdownPage } from './page.ts'
 
 type HtmlExtension = NonNullable<Options['htmlExtensions']>[number]
@@ -23,10 +24,16 @@ const MAX_DESCRIPTION_CHARS = 200
 const MAX_HIGHLIGHTED_CHARS = 50_000
 
 export function renderMarkdown(source: string, options: { title?: string; filename?: string } = {}): RenderedPage {
-  const body = renderBody(withoutFrontMatter(source))
+  const text = withoutFrontMatter(source)
+  requireRenderable(text, 1 + countLines(source.slice(0, source.length - text.length)))
+  const body = renderBody(text)
   const given = options.title?.trim()
   const title = shorten(given || body.heading || nameOf(options.filename) || 'Untitled', MAX_TITLE_CHARS)
   return { title, html: markdownPage({ title, description: descriptionOf(body.html), body: body.html }) }
+}
+
+function countLines(text: string): number {
+  return text.split('\n').length - 1
 }
 
 export interface RenderedBody {

@@ -3,7 +3,7 @@ import { addAbortSignal, PassThrough, type Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import yazl from 'yazl'
 import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
-import type { Manifest } from '../../../../shared/manifest.ts'
+import type { Manifest } from '../../../../shared/contracts/manifest.ts'
 import { isCompressible, mediaTypeOf } from '../files/types.ts'
 
 /** At the root, where no drop can be: a slug has no dot. */

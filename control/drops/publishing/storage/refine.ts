@@ -1,13 +1,17 @@
 /**
- * Compresses harder what a version serves, after it went live. The result is a new manifest with the same content and
+ * Compresses what a version serves, after it went live: first everything that has no variants yet, quickly and on all
+ * cores that are idle; later everything again, harder. The result is a new manifest with the same content and more or
  * smaller variants; entity tags come from the identity bytes, so no visitor notices but in transfer time.
  */
-import { encodings, type Manifest, type ManifestFile } from '../../../../shared/manifest.ts'
-import { zip } from '../../../../shared/zip.ts'
-import { isWorthReading, type AnalysisRequest } from '../analysis/analyse.ts'
-import { batchesOf, inParallel } from '../workers/batches.ts'
+import { encodings, type Manifest, type ManifestFile } from '../../../../shared/contracts/manifest.ts'
+import { sideBySide } from '../../../../shared/values/side-by-side.ts'
+import { isWorthCompressing, type AnalysisRequest } from '../analysis/analyse.ts'
+import { inParallel } from '../../../../shared/running/turns.ts'
+import { batchesOf } from '../workers/batches.ts'
 import { blobsOf, factsKey } from '../manifest/manifest-builder.ts'
 import type { Manifests } from '../manifest/manifests.ts'
+import { isHtmlType, mediaTypeOf } from '../files/types.ts'
+import type { AnalyseResult } from '../workers/jobs.ts'
 import type { PublishingWorkers } from '../workers/workers.ts'
 
 /** What br 11 gets of one version, smallest files first: about ten seconds of one core at low priority. */
@@ -15,25 +19,60 @@ const BEST_BYTES = 8_000_000
 
 export interface RefineDependencies {
   readonly manifests: Manifests
-  readonly workers: Pick<PublishingWorkers, 'refine'>
+  readonly workers: Pick<PublishingWorkers, 'compress' | 'refine' | 'width'>
 }
 
 type Variants = Map<string, ManifestFile['encodings']>
+
+/** How a version is compressed: which files, how many jobs at once, and by whom. */
+interface Pass {
+  readonly requests: readonly AnalysisRequest[]
+  readonly width: number
+  work(batch: readonly AnalysisRequest[]): Promise<AnalyseResult>
+}
+
+type Recompressed = { readonly manifestHash: string; readonly blobs: readonly string[] } | undefined
+
+export async function compressVersion(
+  { manifests, workers }: RefineDependencies,
+  manifestHash: string,
+  refinedHash: string | null,
+): Promise<Recompressed> {
+  return recompress(manifests, manifestHash, refinedHash, (manifest, known) => ({
+    requests: planCompression(manifest, known),
+    width: workers.width,
+    work: (batch) => workers.compress(batch),
+  }))
+}
 
 export async function refineVersion(
   { manifests, workers }: RefineDependencies,
   manifestHash: string,
   refinedHash: string | null,
-): Promise<{ manifestHash: string; blobs: readonly string[] } | undefined> {
+): Promise<Recompressed> {
+  return recompress(manifests, manifestHash, refinedHash, (manifest, known) => ({
+    requests: planRefinement(manifest, known),
+    // One job at a time: this is not urgent, and everything else is.
+    width: 1,
+    work: (batch) => workers.refine(batch),
+  }))
+}
+
+async function recompress(
+  manifests: Manifests,
+  manifestHash: string,
+  refinedHash: string | null,
+  passOf: (manifest: Manifest, known: Variants) => Pass,
+): Promise<Recompressed> {
   const manifest = await manifests.read(manifestHash)
   const variants = variantsOf(refinedHash === null ? undefined : await manifests.read(refinedHash))
-  // One job at a time: this is not urgent, and everything else is.
+  const { requests, width, work } = passOf(manifest, variants)
   await inParallel(
-    batchesOf(planRefinement(manifest, variants), (request) => request.size),
-    1,
+    batchesOf(requests, (request) => request.size),
+    width,
     async (batch) => {
-      const analyses = await workers.refine(batch)
-      for (const [request, analysis] of zip(batch, analyses)) {
+      const analyses = await work(batch)
+      for (const [request, analysis] of sideBySide(batch, analyses)) {
         // A version from before pages became UTF-8 keeps its bytes, and these variants are of others.
         if (!analysis.converted) variants.set(factsKey(request), analysis.encodings)
       }
@@ -49,20 +88,41 @@ function variantsOf(manifest: Manifest | undefined): Variants {
   return new Map(manifest?.files.map(([path, file]) => [factsKey({ path, hash: file.hash }), file.encodings]))
 }
 
-/** Which files to compress, each content once, leaving out what is known. Pure. */
-export function planRefinement(manifest: Manifest, known: ReadonlyMap<string, unknown>): AnalysisRequest[] {
-  const files = new Map(
-    manifest.files.map(([path, file]) => [
-      factsKey({ path, hash: file.hash }),
-      { path, hash: file.hash, size: file.size },
-    ]),
+/** What has no variants yet, each content once: pages first, then scripts and styles, then the rest, smallest first. Pure. */
+export function planCompression(manifest: Manifest, known: ReadonlyMap<string, unknown>): AnalysisRequest[] {
+  return unknownFiles(
+    manifest.files.filter(([, file]) => file.encodings === undefined),
+    known,
   )
+    .toSorted((a, b) => urgencyOf(a.path) - urgencyOf(b.path) || a.size - b.size)
+    .map((file) => ({ ...file, effort: 'quick' }))
+}
+
+/** Low is urgent: a page is waited for before what it loads. */
+function urgencyOf(path: string): number {
+  const mediaType = mediaTypeOf(path)
+  if (isHtmlType(mediaType)) return 0
+  return mediaType === 'text/javascript' || mediaType === 'text/css' ? 1 : 2
+}
+
+/** Which files to compress harder, each content once, leaving out what is known. Pure. */
+export function planRefinement(manifest: Manifest, known: ReadonlyMap<string, unknown>): AnalysisRequest[] {
   let bytes = 0
-  return [...files]
-    .filter(([key, file]) => !known.has(key) && isWorthReading(file.path, file.size))
-    .map(([, file]) => file)
+  return unknownFiles(manifest.files, known)
     .toSorted((a, b) => a.size - b.size)
     .map((file) => ({ ...file, effort: (bytes += file.size) <= BEST_BYTES ? 'best' : 'good' }))
+}
+
+function unknownFiles(
+  files: Manifest['files'],
+  known: ReadonlyMap<string, unknown>,
+): { readonly path: string; readonly hash: string; readonly size: number }[] {
+  const unique = new Map(
+    files.map(([path, { hash, size }]) => [factsKey({ path, hash }), { path, hash, size }] as const),
+  )
+  return [...unique]
+    .filter(([key, { path, size }]) => !known.has(key) && isWorthCompressing(path, size))
+    .map(([, file]) => file)
 }
 
 /** Keeps the smaller of two variants of an encoding. Pure. */

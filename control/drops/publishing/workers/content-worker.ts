@@ -6,6 +6,7 @@ import { openBlobStore } from '../../../../shared/blobs/open.ts'
 import { analyse } from '../analysis/analyse.ts'
 import { inspectArchive } from '../archive/gate.ts'
 import { extractEntries, verifyEntries } from '../archive/extract.ts'
+import { compareTexts } from '../comparison/compare-texts.ts'
 import { writeReport } from '../analysis/report.ts'
 import { readSiteRules } from '../manifest/site-rules.ts'
 import type { ContentJob, ContentWorkerData } from './jobs.ts'
@@ -32,6 +33,8 @@ serveJobs((job: ContentJob): Promise<unknown> => {
       return extractEntries(blobs, job.archive, job.entries)
     case 'rules':
       return readSiteRules(blobs, job.files)
+    case 'compare':
+      return compareTexts(blobs, job.pairs)
     case 'report': {
       const end = performance.now() + job.budgetMs
       return Promise.resolve(writeReport(job.input, () => performance.now() > end))

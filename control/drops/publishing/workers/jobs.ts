@@ -1,7 +1,8 @@
 /** The jobs that publishing gives to worker threads, and what comes back. */
 import type { BlobStoreLocation } from '../../../../shared/blobs/open.ts'
 import type { Analysis, AnalysisRequest } from '../analysis/analyse.ts'
-import type { ArchiveEntry } from '../archive/gate.ts'
+import type { ArchiveEntry, InspectedArchive } from '../archive/gate.ts'
+import type { TextPair } from '../comparison/compare-texts.ts'
 import type { ReportInput } from '../analysis/report.ts'
 import type { RuleFiles } from '../manifest/site-rules.ts'
 
@@ -21,11 +22,13 @@ export type ContentJob =
   | { readonly kind: 'extract'; readonly archive: string; readonly entries: readonly ArchiveEntry[] }
   /** Reads and parses the rule files of a site. */
   | { readonly kind: 'rules'; readonly files: RuleFiles }
+  /** What changed in texts from one version to another. */
+  | { readonly kind: 'compare'; readonly pairs: readonly TextPair[] }
   /** Looks at the links of a site for no longer than the budget. */
   | { readonly kind: 'report'; readonly input: ReportInput; readonly budgetMs: number }
 
+export type InspectResult = InspectedArchive
 export type AnalyseResult = readonly Analysis[]
-export type InspectResult = readonly ArchiveEntry[]
 
 export interface MarkdownJob {
   readonly source: string

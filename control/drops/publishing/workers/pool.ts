@@ -7,7 +7,7 @@
  * holds all threads at once. A caller for whom nothing has happened for some seconds is told to come back.
  */
 import { Worker } from 'node:worker_threads'
-import { ApiError, errors } from '../../../../shared/errors.ts'
+import { errors, type ApiError } from '../../../../shared/contracts/errors.ts'
 import { createShareQueue } from './share-queue.ts'
 
 export interface PoolOptions {
@@ -37,7 +37,7 @@ export interface WorkerPool {
 }
 
 export interface JobTerms {
-  /** Of the thread's own processor time, so that a busy machine is no fault; and a while longer by the clock. */
+  /** How much processor time the thread may use for one job. The clock allows more: a busy machine is not the job's fault. */
   readonly timeoutMs: number
   /** Whose work it is: an account or a network. */
   readonly owner: string
@@ -215,7 +215,7 @@ function settle(task: Task, reply: JobReply): void {
     case 'result':
       return task.resolve(reply.result)
     case 'refused':
-      return task.reject(new ApiError(reply.status, reply.code, reply.detail))
+      return task.reject(errors.relayed(reply))
     case 'failed':
       return task.reject(new JobFailed(reply.message))
     default:

@@ -2,11 +2,12 @@
 import { availableParallelism } from 'node:os'
 import type { StoredBlob } from '../../../../shared/blobs/blob-store.ts'
 import type { BlobStoreLocation } from '../../../../shared/blobs/open.ts'
-import { errors, type ApiError } from '../../../../shared/errors.ts'
+import { errors, type ApiError } from '../../../../shared/contracts/errors.ts'
 import type { AnalysisRequest } from '../analysis/analyse.ts'
 import type { ArchiveEntry } from '../archive/gate.ts'
+import type { TextChange, TextPair } from '../comparison/compare-texts.ts'
 import type { RenderedPage } from '../markdown/markdown.ts'
-import { quotePath } from '../../../../shared/quoted-path.ts'
+import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import { CUT_REPORT, type LinkReport, type ReportInput } from '../analysis/report.ts'
 import type { RuleFiles, SiteRules } from '../manifest/site-rules.ts'
 import type { AnalyseResult, ContentJob, ContentWorkerData, InspectResult, MarkdownJob } from './jobs.ts'
@@ -29,6 +30,8 @@ const RULES_TIMEOUT_MS = 15_000
 /** Four thousand honest pages take a tenth of it. The report then says that it was cut, and the publish stands. */
 const REPORT_BUDGET_MS = 4000
 const REPORT_TIMEOUT_MS = 15_000
+/** Eight texts at their budgets take a tenth of it. */
+const COMPARE_TIMEOUT_MS = 5000
 /** No caller waits in silence: one without a thread by now is asked to come back. */
 const MAX_WAIT_MS = 6000
 /** Each caller has one of them, so that a hostile document holds up its own sender. */
@@ -65,8 +68,14 @@ export interface PublishingWorkers {
    * left, whose jobs then do not begin any more.
    */
   forUpload(owner: string, signal?: AbortSignal): UploadWorkers
-  /** Like `analyse`, in one thread of low priority that no caller waits for. */
+  /** What changed in texts; where that takes too long, the change says so. */
+  compare(owner: string, pairs: readonly TextPair[]): Promise<readonly TextChange[]>
+  /** Like `analyse`, in threads of low priority that no caller waits for: as many at once as there are cores. */
+  compress(files: readonly AnalysisRequest[]): Promise<AnalyseResult>
+  /** The same in one thread more, so that what takes minutes keeps nothing waiting. */
   refine(files: readonly AnalysisRequest[]): Promise<AnalyseResult>
+  /** How many of `compress` run at once. */
+  readonly width: number
   close(): Promise<void>
 }
 
@@ -93,7 +102,8 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
   const content = contentPool(shared, { blobStore, priority: 'normal' })
   // Threads of their own: a page must not wait behind what other people's archives unpack to.
   const unpacking = contentPool(shared, { blobStore, priority: 'below normal' })
-  const background = contentPool({ size: 1, share: 1 }, { blobStore, priority: 'low' })
+  // Every core that is idle; what is not is left to others by the priority.
+  const background = contentPool(shared, { blobStore, priority: 'low' })
   const markdownPool = (limits: Pick<PoolOptions, 'size' | 'maxHeapMb' | 'maxWaiting'>): WorkerPool =>
     createWorkerPool({
       script: new URL('./markdown-worker.ts', import.meta.url),
@@ -151,10 +161,22 @@ export function createPublishingWorkers(options: WorkersOptions): PublishingWork
     }
   }
 
+  const inBackground = (owner: string, files: readonly AnalysisRequest[]): Promise<AnalyseResult> =>
+    background.run<AnalyseResult>({ kind: 'analyse', files }, { timeoutMs: REFINE_TIMEOUT_MS, owner })
+
   return {
+    width,
     forUpload,
-    refine: (files) =>
-      background.run<AnalyseResult>({ kind: 'analyse', files }, { timeoutMs: REFINE_TIMEOUT_MS, owner: 'refine' }),
+    compare: (owner, pairs) =>
+      content
+        .run<readonly TextChange[]>({ kind: 'compare', pairs }, { timeoutMs: COMPARE_TIMEOUT_MS, owner })
+        .catch((error: unknown) => {
+          if (error instanceof JobTimeout || error instanceof JobCrashed)
+            return pairs.map(({ path }) => ({ path, shown: undefined }))
+          throw error
+        }),
+    compress: (files) => inBackground('compress', files),
+    refine: (files) => inBackground('refine', files),
     close: async () =>
       void (await Promise.all([content, unpacking, background, markdown, largeMarkdown].map((pool) => pool.close()))),
   }

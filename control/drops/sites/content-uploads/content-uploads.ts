@@ -4,11 +4,11 @@
  * the size that the plan allows, for a few hours.
  */
 import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
-import { HOUR_MS, type Clock } from '../../../../shared/clock.ts'
-import { errors } from '../../../../shared/errors.ts'
-import { newId } from '../../../../shared/ids.ts'
-import { plans } from '../../../../shared/plans.ts'
-import type { Secrets } from '../../../../shared/secrets.ts'
+import { HOUR_MS, type Clock } from '../../../../shared/running/clock.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { newId } from '../../../../shared/contracts/ids.ts'
+import { plans } from '../../../ground/terms/plans.ts'
+import type { Secrets } from '../../../../shared/secrets/secrets.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import type { Pool } from '../../../ground/database/sql.ts'
 import * as queries from './queries.ts'

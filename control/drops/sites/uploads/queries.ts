@@ -110,7 +110,7 @@ export async function dropOldestUploads(
       select id from counted where uploads > ${room.uploads}::bigint or bytes > ${room.bytes}::bigint)`
 }
 
-export async function deleteExpired(sql: Sql, now: Date): Promise<number> {
+export async function deleteExpiredUploads(sql: Sql, now: Date): Promise<number> {
   return (await sql`delete from uploads where expires_at <= ${now}`).count
 }
 

@@ -1,6 +1,6 @@
 /** REST: /api/v1/sites/:id/uploads… Changed files only: list → send what is missing → finish. */
 import { z } from 'zod'
-import { MAX_FILE_LIST_BYTES } from '../../../../shared/limits.ts'
+import { MAX_FILE_LIST_BYTES } from '../../../../shared/contracts/limits.ts'
 import { parse, requireActor, type ApiRouteFactory, type Authenticate } from '../../../ground/http/api.ts'
 import { described } from '../../../ground/http/operations/described.ts'
 import { describeOperation } from '../../../ground/http/operations/operation.ts'

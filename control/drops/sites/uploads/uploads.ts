@@ -10,20 +10,20 @@ import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
-import { HOUR_MS, type Clock } from '../../../../shared/clock.ts'
-import { errors } from '../../../../shared/errors.ts'
-import { newId } from '../../../../shared/ids.ts'
-import { MAX_BATCHED_FILE_BYTES } from '../../../../shared/limits.ts'
-import { plans } from '../../../../shared/plans.ts'
-import { uploadKindOf } from '../../../../shared/upload-kind.ts'
+import { HOUR_MS, type Clock } from '../../../../shared/running/clock.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { newId } from '../../../../shared/contracts/ids.ts'
+import { MAX_BATCHED_FILE_BYTES } from '../../../../shared/contracts/limits.ts'
+import { plans } from '../../../ground/terms/plans.ts'
+import { unservedKindOf, uploadKindOf } from '../../../../shared/content/upload-kind.ts'
 import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
-import type { Manifest } from '../../../../shared/manifest.ts'
+import type { Manifest } from '../../../../shared/contracts/manifest.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import { transaction, type Pool } from '../../../ground/database/sql.ts'
 import type { Publishing } from '../../publishing/contract.ts'
-import { createBoundedWork } from '../../publishing/workers/batches.ts'
+import { createBoundedWork } from '../../../../shared/running/turns.ts'
 import { markdownLanding, requireLandingPage } from '../../publishing/intake/bundle.ts'
-import { receiveContent } from '../../publishing/intake/receive.ts'
+import { receiveContent } from '../../publishing/intake/take-in.ts'
 import { findOwnSlug, lockOrganisation, ownBlobs } from '../queries.ts'
 import type { SiteFacts } from '../rules.ts'
 import type {
@@ -104,33 +104,33 @@ export interface Uploads {
   sweep(): Promise<number>
 }
 
-export function createUploads({
+export function createUploads(deps: UploadsDependencies): Uploads {
+  const { sql, clock, partialsDir } = deps
+  return {
+    ...createUploadStart(deps),
+    ...createUploadArrival(deps),
+    ...createUploadFinish(deps),
+
+    async sweep() {
+      const expired = await queries.deleteExpiredUploads(sql, new Date(clock.now()))
+      const folders = await readdir(partialsDir).catch(() => [])
+      const known = await queries.knownUploads(sql, folders)
+      for (const id of folders) {
+        if (!known.has(id)) await rm(path.join(partialsDir, id), { recursive: true, force: true })
+      }
+      return expired
+    },
+  }
+}
+
+/** Before any bytes: what would be refused, and what is missing. */
+function createUploadStart({
   sql,
   clock,
   sites,
   versions,
   publishing,
-  blobs,
-  partialsDir,
-}: UploadsDependencies): Uploads {
-  const partialPath = (uploadId: string, hash: string): string => path.join(partialsDir, uploadId, hash)
-
-  async function requireUpload(
-    actor: Actor,
-    { siteId, uploadId }: UploadPlace,
-  ): Promise<{ site: SiteFacts; upload: queries.UploadRow }> {
-    const site = await sites.requireOwn(sql, actor, siteId)
-    const upload = await queries.findOpenUpload(sql, siteId, uploadId, new Date(clock.now()))
-    if (!upload) throw errors.notFound('upload')
-    return { site, upload }
-  }
-
-  async function requireExpected(uploadId: string, hash: string): Promise<queries.UploadBlob> {
-    const blob = await queries.findUploadBlob(sql, uploadId, hash)
-    if (!blob) throw errors.notFound('file in this upload')
-    return blob
-  }
-
+}: UploadsDependencies): Pick<Uploads, 'start' | 'check' | 'requireWelcome'> {
   /** Hashes that the organisation does not store yet. The live version names nearly all that it does. */
   async function missingOf(actor: Actor, files: StartUpload['files'], live: Uploaded): Promise<Map<string, number>> {
     const inLive = new Set(live.values())
@@ -162,31 +162,6 @@ export function createUploads({
       throw given
     }).catch((error: unknown) => error)
     if (refusal !== given) throw refusal
-  }
-
-  async function receiveWhole(uploadId: string, file: queries.UploadBlob, body: Readable): Promise<void> {
-    const { bytes, failure } = await readUpTo(file.size, body)
-    if (!failure && sha256(bytes) === file.hash) return void (await blobs.put(bytes))
-    // What arrived before a connection broke is kept for the next attempt, as it is for a large file.
-    const kept = receiveRest(uploadId, file, 0, Readable.from(bytes.length > 0 ? [bytes] : []))
-    if (!failure) return kept
-    await kept.catch(() => {})
-    throw failure
-  }
-
-  async function receiveRest(
-    uploadId: string,
-    { hash, size }: queries.UploadBlob,
-    offset: number,
-    body: Readable,
-  ): Promise<void> {
-    const partial = partialPath(uploadId, hash)
-    const arrived = await append(partial, offset, size, body)
-    if (arrived < size)
-      throw errors.invalidRequest(
-        `The file is ${size} bytes; ${arrived} have arrived. Send the rest with upload-offset: ${arrived}.`,
-      )
-    await storeVerified(blobs, partial, hash)
   }
 
   return {
@@ -259,10 +234,51 @@ export function createUploads({
       if (byteSize > plans[plan].uploadBytes) throw errors.uploadTooLarge(plans[plan].uploadBytes)
       await versions.requireRoom(actor.orgId, site, plan, byteSize)
     },
+  }
+}
 
+/** While bytes arrive. */
+function createUploadArrival(
+  deps: UploadsDependencies,
+): Pick<Uploads, 'progress' | 'offset' | 'receive' | 'receiveSeveral'> {
+  const { sql, blobs, partialsDir } = deps
+  const partialPath = (uploadId: string, hash: string): string => path.join(partialsDir, uploadId, hash)
+
+  async function requireExpected(uploadId: string, hash: string): Promise<queries.UploadBlob> {
+    const blob = await queries.findUploadBlob(sql, uploadId, hash)
+    if (!blob) throw errors.notFound('file in this upload')
+    return blob
+  }
+
+  async function receiveWhole(uploadId: string, file: queries.UploadBlob, body: Readable): Promise<void> {
+    const { bytes, failure } = await readUpTo(file.size, body)
+    if (!failure && sha256(bytes) === file.hash) return void (await blobs.put(bytes))
+    // What arrived before a connection broke is kept for the next attempt, as it is for a large file.
+    const kept = receiveRest(uploadId, file, 0, Readable.from(bytes.length > 0 ? [bytes] : []))
+    if (!failure) return kept
+    await kept.catch(() => {})
+    throw failure
+  }
+
+  async function receiveRest(
+    uploadId: string,
+    { hash, size }: queries.UploadBlob,
+    offset: number,
+    body: Readable,
+  ): Promise<void> {
+    const partial = partialPath(uploadId, hash)
+    const arrived = await append(partial, offset, size, body)
+    if (arrived < size)
+      throw errors.invalidRequest(
+        `The file is ${size} bytes; ${arrived} have arrived. Send the rest with upload-offset: ${arrived}.`,
+      )
+    await storeVerified(blobs, partial, hash)
+  }
+
+  return {
     async progress(actor, place) {
       const { uploadId } = place
-      const { upload } = await requireUpload(actor, place)
+      const { upload } = await requireUpload(deps, actor, place)
       const missing = await queries.listMissing(sql, uploadId)
       const begun = await readdir(path.join(partialsDir, uploadId)).catch(() => [])
       const arrived: Record<string, number> = {}
@@ -271,14 +287,14 @@ export function createUploads({
     },
 
     async offset(actor, place, hash) {
-      await requireUpload(actor, place)
+      await requireUpload(deps, actor, place)
       const file = await requireExpected(place.uploadId, hash)
       return file.stored ? file.size : sizeOf(partialPath(place.uploadId, hash))
     },
 
     async receive(actor, place, { hash, offset, body }) {
       const { uploadId } = place
-      await requireUpload(actor, place)
+      await requireUpload(deps, actor, place)
       const file = await requireExpected(uploadId, hash)
       if (file.stored) return
       if (offset === 0 && file.size <= MAX_WHOLE_BYTES) await receiveWhole(uploadId, file, body)
@@ -288,7 +304,7 @@ export function createUploads({
 
     async receiveSeveral(actor, place, each) {
       const { uploadId } = place
-      await requireUpload(actor, place)
+      await requireUpload(deps, actor, place)
       const expected = await queries.listUploadBlobs(sql, uploadId)
       const stored = new Set<string>()
       const storing = createBoundedWork(PARALLEL_WRITES)
@@ -315,10 +331,16 @@ export function createUploads({
       }
       return [...stored]
     },
+  }
+}
 
+/** Once everything has arrived. */
+function createUploadFinish(deps: UploadsDependencies): Pick<Uploads, 'finish'> {
+  const { sql, versions, publishing, partialsDir } = deps
+  return {
     async finish(actor, place) {
       const { siteId, uploadId } = place
-      const { site, upload } = await requireUpload(actor, place)
+      const { site, upload } = await requireUpload(deps, actor, place)
       const files = await queries.listUploadFiles(sql, uploadId)
       if (!files) throw errors.notFound('upload')
       const missing = await queries.listMissing(sql, uploadId)
@@ -353,17 +375,18 @@ export function createUploads({
         await rm(path.join(partialsDir, uploadId), { recursive: true, force: true })
       }
     },
-
-    async sweep() {
-      const expired = await queries.deleteExpired(sql, new Date(clock.now()))
-      const folders = await readdir(partialsDir).catch(() => [])
-      const known = await queries.knownUploads(sql, folders)
-      for (const id of folders) {
-        if (!known.has(id)) await rm(path.join(partialsDir, id), { recursive: true, force: true })
-      }
-      return expired
-    },
   }
+}
+
+async function requireUpload(
+  { sql, clock, sites }: Pick<UploadsDependencies, 'sql' | 'clock' | 'sites'>,
+  actor: Actor,
+  { siteId, uploadId }: UploadPlace,
+): Promise<{ site: SiteFacts; upload: queries.UploadRow }> {
+  const site = await sites.requireOwn(sql, actor, siteId)
+  const upload = await queries.findOpenUpload(sql, siteId, uploadId, new Date(clock.now()))
+  if (!upload) throw errors.notFound('upload')
+  return { site, upload }
 }
 
 /** One page or document by itself. */
@@ -392,7 +415,13 @@ function uploadedHashes(manifest: Manifest | undefined): Uploaded {
   return new Map([...uploadedFiles(manifest)].map(([path, { hash }]) => [path, hash]))
 }
 
-function compareUploaded(live: Uploaded, files: StartUpload['files']): Changes {
+/** A version has only what visitors can ask for. */
+function servedOf(files: StartUpload['files']): StartUpload['files'] {
+  return files.filter(({ path: name }) => unservedKindOf(name) === undefined)
+}
+
+function compareUploaded(live: Uploaded, announced: StartUpload['files']): Changes {
+  const files = servedOf(announced)
   const paths = new Set(files.map((file) => file.path))
   return {
     added: files.filter((file) => !live.has(file.path)).map((file) => file.path),
@@ -401,7 +430,8 @@ function compareUploaded(live: Uploaded, files: StartUpload['files']): Changes {
   }
 }
 
-function isSameContent(live: Uploaded, files: StartUpload['files']): boolean {
+function isSameContent(live: Uploaded, announced: StartUpload['files']): boolean {
+  const files = servedOf(announced)
   return live.size === files.length && files.every((file) => live.get(file.path) === file.sha256)
 }
 

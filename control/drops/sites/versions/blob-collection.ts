@@ -1,5 +1,5 @@
 /** Removes the bytes that no version, no upload and no edge needs any more. */
-import { DAY_MS, type Clock } from '../../../../shared/clock.ts'
+import { DAY_MS, type Clock } from '../../../../shared/running/clock.ts'
 import type { Pool } from '../../../ground/database/sql.ts'
 import type { Publishing } from '../../publishing/contract.ts'
 import { deleteEndedSpans, referencedBlobs } from '../queries.ts'

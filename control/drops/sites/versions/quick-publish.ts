@@ -5,19 +5,20 @@
  */
 import { Readable } from 'node:stream'
 import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
-import { ApiError, errors } from '../../../../shared/errors.ts'
-import type { Manifest } from '../../../../shared/manifest.ts'
-import { plans } from '../../../../shared/plans.ts'
-import { fileKindOf, LANDING_PAGE, type FileKind } from '../../../../shared/upload-kind.ts'
+import { ApiError, errors } from '../../../../shared/contracts/errors.ts'
+import type { Manifest } from '../../../../shared/contracts/manifest.ts'
+import { plans } from '../../../ground/terms/plans.ts'
+import { fileKindOf, LANDING_PAGE, type FileKind } from '../../../../shared/content/upload-kind.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import type { Intake, PreparedVersion, Publishing } from '../../publishing/contract.ts'
-import { receiveContent, type Limits } from '../../publishing/intake/receive.ts'
-import { requirePasswordFeature } from '../protection.ts'
+import { receiveContent, type Limits } from '../../publishing/intake/take-in.ts'
+import { requirePasswordFeature } from '../settings/protection.ts'
 import type { SiteFacts } from '../rules.ts'
 import type { ApiSite, ApiVersion } from '../schemas.ts'
 import type { Propagated, Sites } from '../sites.ts'
 import { uploadedFiles } from './uploaded-files.ts'
-import type { PublishOptions, Versions } from './versions.ts'
+import type { PublishOptions } from './commit.ts'
+import type { Versions } from './versions.ts'
 
 /** Another publish runs at the same time: looked at anew this often. */
 const MAX_TRIES = 3
@@ -100,45 +101,9 @@ export function createQuickPublish({
     }: Pick<QuickPublishInput, 'content' | 'title' | 'allowSecrets' | 'progress'>,
   ): Promise<PreparedVersion> {
     return receiveContent(publishing, limits, async (intake) => {
-      await take(intake, content, title, progress)
+      await take(intake, blobs, content, { title, progress })
       return { title, secrets: allowSecrets ? 'allow' : 'refuse' }
     })
-  }
-
-  async function take(
-    intake: Intake,
-    content: QuickContent,
-    title: string | undefined,
-    progress: (done: number) => void,
-  ): Promise<void> {
-    switch (content.kind) {
-      case 'text': {
-        const name = content.format === 'html' ? 'index.html' : 'index.md'
-        return intake.addSingle(name, Readable.from([Buffer.from(content.content)]), { title })
-      }
-      case 'alone':
-        return intake.addSingle(content.name, Readable.from([content.bytes]), { title })
-      case 'files':
-        for (const [index, file] of content.files.entries()) {
-          await takeFile(intake, file)
-          progress(index + 1)
-        }
-        return
-      case 'sent': {
-        const bytes = blobs.stream(content.hash)
-        return fileKindOf(content.name) === 'archive'
-          ? intake.addZip(bytes)
-          : intake.addSingle(content.name.slice(content.name.lastIndexOf('/') + 1), bytes, { title })
-      }
-      default:
-        content satisfies never
-    }
-  }
-
-  function takeFile(intake: Intake, { path, bytes }: QuickFile): Promise<void> {
-    return Buffer.isBuffer(bytes)
-      ? intake.addFile(path, Readable.from([bytes]))
-      : intake.addStored(path, bytes.hash, bytes.size)
   }
 
   /** Served paths of the live version that the new one does not have. */
@@ -210,6 +175,42 @@ export function createQuickPublish({
   }
 }
 
+async function take(
+  intake: Intake,
+  blobs: Pick<BlobStore, 'stream'>,
+  content: QuickContent,
+  { title, progress }: { title: string | undefined; progress: (done: number) => void },
+): Promise<void> {
+  switch (content.kind) {
+    case 'text': {
+      const name = content.format === 'html' ? 'index.html' : 'index.md'
+      return intake.addSingle(name, Readable.from([Buffer.from(content.content)]), { title })
+    }
+    case 'alone':
+      return intake.addSingle(content.name, Readable.from([content.bytes]), { title })
+    case 'files':
+      for (const [index, file] of content.files.entries()) {
+        await takeFile(intake, file)
+        progress(index + 1)
+      }
+      return
+    case 'sent': {
+      const bytes = blobs.stream(content.hash)
+      return fileKindOf(content.name) === 'archive'
+        ? intake.addZip(bytes)
+        : intake.addSingle(content.name.slice(content.name.lastIndexOf('/') + 1), bytes, { title })
+    }
+    default:
+      content satisfies never
+  }
+}
+
+function takeFile(intake: Intake, { path, bytes }: QuickFile): Promise<void> {
+  return Buffer.isBuffer(bytes)
+    ? intake.addFile(path, Readable.from([bytes]))
+    : intake.addStored(path, bytes.hash, bytes.size)
+}
+
 /** A caller who named no version is not bothered with the version that another one published in between. */
 async function whileOthersPublish<Result>(
   ifVersion: number | undefined,
@@ -236,8 +237,7 @@ function pathsOf(manifest: Manifest): string[] {
 /** The files after the edit. Pure. A lone page or document stays one, whatever its name. */
 export function editedContent(manifest: Manifest | undefined, { put, remove }: QuickEdit): QuickContent {
   const files = new Map<string, QuickBytes>(uploadedFiles(manifest))
-  for (const path of remove)
-    if (!files.delete(path)) throw new ApiError(404, 'not_found', `There is no file "${path}" in the live version.`)
+  for (const path of remove) if (!files.delete(path)) throw errors.noSuchFile(path, [...files.keys()])
   for (const { path, bytes } of put) files.set(path, bytes)
   if (files.size === 0) throw errors.invalidRequest('No file would be left. Delete the drop instead.')
   const [[only, bytes]] = [...files] as [[string, QuickBytes]]

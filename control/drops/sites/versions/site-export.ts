@@ -1,6 +1,6 @@
 /** Everything an organisation has published, as one streamed zip. */
 import type { Readable } from 'node:stream'
-import { zip } from '../../../../shared/zip.ts'
+import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import type { Pool } from '../../../ground/database/sql.ts'
 import type { Publishing } from '../../publishing/contract.ts'
@@ -25,7 +25,7 @@ export function createSiteExport({
     const own = await listSites(sql, actor.orgId)
     const metadata = await sites.showAll(own)
     async function* entries() {
-      for (const [site, facts] of zip(own, metadata)) {
+      for (const [site, facts] of sideBySide(own, metadata)) {
         const manifest = await versions.liveManifest(site.id, site.live_version_id)
         if (manifest) yield { slug: site.slug, manifest, metadata: facts }
       }

@@ -1,5 +1,5 @@
 /** A version as its publisher knows it: the paths and bytes that were uploaded, not what is served in their place. */
-import type { Manifest } from '../../../../shared/manifest.ts'
+import type { Manifest } from '../../../../shared/contracts/manifest.ts'
 
 export interface UploadedFile {
   readonly hash: string

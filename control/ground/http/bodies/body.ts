@@ -1,7 +1,7 @@
 /** The body of a request as a stream with true back-pressure, and read whole up to a cap. */
 import { Readable } from 'node:stream'
 import type { Request as ServerRequest } from 'hyper-express'
-import { ApiError } from '../../../../shared/errors.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
 
 /**
  * A body must arrive at this pace, counted over the time in which we wait for it: the slowest line in use is
@@ -47,8 +47,7 @@ export function bodyStream(request: ServerRequest, onBytes: (count: number) => v
   const paceCheck = setInterval(() => {
     if (wanted) waitedMs += PACE_CHECK_MS
     const isLate = performance.now() - startedAt > MAX_BODY_MS
-    if (isLate || received < (waitedMs - pace.graceMs) * pace.minBytesPerMs)
-      body.destroy(new ApiError(408, 'timeout', 'The body arrived too slowly, or stopped. Send it again.'))
+    if (isLate || received < (waitedMs - pace.graceMs) * pace.minBytesPerMs) body.destroy(errors.bodyTooSlow())
   }, PACE_CHECK_MS)
   paceCheck.unref()
   body.once('end', () => clearInterval(paceCheck))
@@ -75,26 +74,22 @@ function hasBody({ headers }: ServerRequest): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
-/** `hold` hears of every chunk that is kept, and may refuse it. */
+/** Reads a body whole, up to `maxBytes`; `hold` hears of every chunk that is kept, and may refuse it. */
 export async function readWhole(
   body: Readable,
   declared: string | undefined,
   maxBytes: number,
   hold: (bytes: number) => void,
 ): Promise<Buffer> {
-  if (Number(declared ?? 0) > maxBytes) throw bodyTooLarge(maxBytes)
+  if (Number(declared ?? 0) > maxBytes) throw errors.bodyTooLarge(maxBytes)
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of body as AsyncIterable<Buffer>) {
     size += chunk.byteLength
-    if (size > maxBytes) throw bodyTooLarge(maxBytes)
+    if (size > maxBytes) throw errors.bodyTooLarge(maxBytes)
     hold(chunk.byteLength)
     chunks.push(chunk)
   }
   const [first] = chunks
   return first && chunks.length === 1 ? first : Buffer.concat(chunks, size)
-}
-
-function bodyTooLarge(maxBytes: number): ApiError {
-  return new ApiError(413, 'upload_too_large', `The body is larger than ${maxBytes} bytes.`)
 }

@@ -3,7 +3,7 @@
  * bound: a caller over it comes back in a moment, and the process keeps its memory. Of one network's requests the one that
  * began first goes first: large ones that come at once would otherwise each take a part of the room, and none would be whole.
  */
-import { errors } from '../../../../shared/errors.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
 
 const MAX_HELD_BYTES = 160_000_000
 /** Twice the largest that is read whole, a message of 32 MB: a client may send one while the answer to its last goes out. */
@@ -21,7 +21,7 @@ export interface Reading {
 }
 
 export interface HeldBody {
-  /** Fewer than none are given back. */
+  /** Counts bytes that are held; a negative number gives them back. */
   add(bytes: number): void
   /** The request is answered. */
   release(): void
@@ -85,7 +85,10 @@ export function createHeldBodies(
   }
 }
 
-/** The largest, and the youngest of equals, of those that began later and are still being read; undefined when all would not do. */
+/**
+ * Chooses who gives way: the largest that began later and are still being read, the youngest of equals first; undefined
+ * when even all of them would not free enough.
+ */
 function givingWay({ holders }: Caller, own: Holder, excess: number): readonly Holder[] | undefined {
   if (excess <= 0) return []
   const order = [...holders]

@@ -3,7 +3,7 @@
  * parser recurses for each bracket, and everything behind it pays for each value. One pass over the bytes, which stops
  * at the first bound; what is no JSON at all is left to the parser.
  */
-import { errors, type ApiError } from '../../../../shared/errors.ts'
+import { errors, type ApiError } from '../../../../shared/contracts/errors.ts'
 
 export interface JsonBounds {
   readonly maxDepth: number
@@ -22,7 +22,7 @@ const CLOSING_BRACKET = 0x5d
 const OPENING_BRACE = 0x7b
 const CLOSING_BRACE = 0x7d
 
-/** Throws invalid_json. */
+/** Throws invalid_json for a text that is nested deeper, or holds more values, than its bounds allow. */
 export function requireJsonShape(bytes: Buffer, bounds: JsonBounds = JSON_BOUNDS): void {
   let depth = 0
   let values = 0

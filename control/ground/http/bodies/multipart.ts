@@ -2,8 +2,9 @@
 import type { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import busboy from 'busboy'
-import { ApiError, errors } from '../../../../shared/errors.ts'
-import { MAX_BUNDLE_FILES } from '../../../../shared/limits.ts'
+import { ApiError, errors } from '../../../../shared/contracts/errors.ts'
+import { MAX_BUNDLE_FILES } from '../../../../shared/contracts/limits.ts'
+import { requireFields } from '../../../../shared/values/text.ts'
 import type { MultipartOptions, Part } from '../route.ts'
 import { announceContent, boundaryOf, CONTENT_FILENAME } from './content-field.ts'
 
@@ -42,6 +43,7 @@ export async function walkMultipart(
     fieldsBytes += Buffer.byteLength(name) + Buffer.byteLength(value)
     if (isTruncated) throw errors.invalidRequest(`The field "${name}" is too long.`)
     if (fieldsBytes > MAX_FIELDS_BYTES) throw tooManyFields()
+    requireFields([[name, value]])
     enqueue({ kind: 'field', name, value })
   }
   function takeFile(name: string, file: Readable, info: busboy.FileInfo): void {
@@ -97,8 +99,7 @@ function checkName(name: string | undefined): void {
 }
 
 function tooManyFields(): ApiError {
-  const detail = `The text fields of the form are larger than ${MAX_FIELDS_BYTES / 1_000_000} MB. Send content as files, many files as one .zip.`
-  return new ApiError(413, 'upload_too_large', detail)
+  return errors.fieldsTooLarge(MAX_FIELDS_BYTES)
 }
 
 function malformed(error: unknown): ApiError {

@@ -3,9 +3,9 @@
  * so that an outage neither locks everyone out nor opens the gates.
  */
 import type { Redis } from 'ioredis'
-import type { Clock } from '../../../../shared/clock.ts'
-import { errors } from '../../../../shared/errors.ts'
-import { keys } from '../../../../shared/keys.ts'
+import type { Clock } from '../../../../shared/running/clock.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { keys } from '../../../../shared/redis/keys.ts'
 import { countsAt, hasRoom, waitForRoomMs, type Counts, type Limit } from './sliding-window.ts'
 
 /** Keys that one process remembers while Redis is away; the one that was used longest ago goes first. */

@@ -34,7 +34,7 @@ export function hasRoom({ window, current, previous }: Counts, now: number, limi
 /** When there will be room again if none is used, in milliseconds from `now`. */
 export function waitForRoomMs({ window, current, previous }: Counts, now: number, limit: Limit): number {
   const windowMs = windowMsOf(limit)
-  // In this window as soon as enough of the previous one is out of reach; else in the next one, when this is the previous.
+  // Room comes in this window once enough of the previous one is out of reach, else in the next, when this is the previous.
   const roomAt =
     current + 1 <= limit.points
       ? window * windowMs + outOfReachMs(previous, limit.points - current - 1, windowMs)

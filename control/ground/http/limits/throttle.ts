@@ -1,7 +1,7 @@
 /** Counts attempts in Postgres: every control counts together, and a restart forgets nothing. */
-import type { Clock } from '../../../../shared/clock.ts'
-import { errors } from '../../../../shared/errors.ts'
-import { hashSecret } from '../../../../shared/secrets.ts'
+import type { Clock } from '../../../../shared/running/clock.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { hashSecret } from '../../../../shared/secrets/secrets.ts'
 import type { Sql } from '../../database/sql.ts'
 import { countAttempt, deleteEndedThrottles, forgetAttempts, refundAttempt } from './queries.ts'
 

@@ -160,7 +160,7 @@ function jsonAnswer(output: z.ZodType): Media {
 }
 
 function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): Schema {
-  // Of a time, `format` says all that its long pattern does.
+  // The long pattern of a time goes: its `format` says the same.
   const { $schema: _, ...described } = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',

@@ -1,7 +1,7 @@
 /** Turns whatever a handler threw into an answer. */
-import { ApiError, errors } from '../../../../shared/errors.ts'
-import { newId } from '../../../../shared/ids.ts'
-import type { Log } from '../../../../shared/log.ts'
+import { ApiError, errors } from '../../../../shared/contracts/errors.ts'
+import { newId } from '../../../../shared/contracts/ids.ts'
+import type { Log } from '../../../../shared/running/log.ts'
 
 /** Codes of node sockets, of `postgres` and messages of `ioredis` that mean: the engine is away, not the request wrong. */
 const UNREACHABLE_CODES: ReadonlySet<string> = new Set([
@@ -24,6 +24,15 @@ const UNREACHABLE_CODES: ReadonlySet<string> = new Set([
 ])
 const UNREACHABLE_MESSAGES =
   /^(?:Connection is closed\.|Command timed out|Stream isn't writeable|Reached the max retries per request)/
+
+/** Postgres answers, and cannot change anything: codes and what callers hear. */
+const UNWRITABLE: ReadonlyMap<string, string> = new Map([
+  [
+    '25006',
+    'The database only reads right now, as it does while another one takes over. Nothing was changed. Try again in a moment.',
+  ],
+  ['53100', 'The database has no space left right now. Nothing was changed. Try again in a moment.'],
+])
 
 /** Postgres stores any text but one with U+0000, as a value or inside JSON. No person types it, and nothing needs it. */
 const UNSTORABLE_CODES: ReadonlySet<string> = new Set(['22021', '22P05'])
@@ -49,6 +58,11 @@ export function toApiError(error: unknown, log: Log, about: { method: string; pa
   if (isUnreachable(error)) {
     log.error({ err: error, ...request }, 'an engine is unreachable')
     return errors.unavailable('A part of the service is not reachable right now. Try again in a moment.')
+  }
+  const unwritable = UNWRITABLE.get((error as { code?: string } | null)?.code ?? '')
+  if (unwritable !== undefined) {
+    log.error({ err: error, ...request }, 'Postgres takes no changes')
+    return errors.unavailable(unwritable)
   }
   const id = newId('err', now)
   log.error({ err: error, id, ...request }, 'request failed')

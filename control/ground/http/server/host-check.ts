@@ -3,10 +3,10 @@
  * its requests arrive here, from a browser that may reach us, under a name that is not ours.
  */
 import { isIP } from 'node:net'
-import { isLoopback } from '../../../../shared/ip.ts'
-import { parseAuthority } from '../../../../shared/hosts.ts'
+import { isLoopback } from '../../../../shared/http/ip.ts'
+import { parseAuthority } from '../../../../shared/http/hosts.ts'
 
-/** Answered under every name: edges and monitors know a control by its address in their network. They tell nothing. */
+/** Paths that answer under every name: edges and monitors know a control by its address. They tell nothing about anyone. */
 const ANY_NAME: ReadonlySet<string> = new Set(['/healthz', '/metrics'])
 
 export function isOurHost(

@@ -1,24 +1,20 @@
 /** Which methods a path knows: for 405 and its Allow header. */
+import { Router } from '../../uws/router.ts'
 import type { Route } from '../route.ts'
 
-export function matchesPattern(pattern: string, path: string): boolean {
-  const wanted = pattern.split('/')
-  const given = path.split('/')
-  for (const [index, segment] of wanted.entries()) {
-    if (segment === '*') return given.length > index
-    const value = given[index]
-    if (value === undefined || (segment.startsWith(':') ? value === '' : value !== segment)) return false
+/** Answers with the methods of every route that matches a path, as the web server matches; none for an unknown path. */
+export function createAllowedMethods(
+  routes: readonly Pick<Route, 'method' | 'path'>[],
+): (path: string) => readonly string[] {
+  const routers = new Map<string, Router<true>>()
+  const add = (method: string, path: string): void => {
+    const router = routers.get(method) ?? new Router<true>()
+    router.add(path, true)
+    routers.set(method, router)
   }
-  return wanted.length === given.length
-}
-
-/** Empty when the path is unknown. */
-export function allowedMethods(routes: readonly Pick<Route, 'method' | 'path'>[], path: string): string[] {
-  const methods = new Set<string>()
-  for (const route of routes) {
-    if (!matchesPattern(route.path, path)) continue
-    methods.add(route.method)
-    if (route.method === 'GET') methods.add('HEAD')
+  for (const { method, path } of routes) {
+    add(method, path)
+    if (method === 'GET') add('HEAD', path)
   }
-  return [...methods].toSorted()
+  return (path) => [...routers.keys()].filter((method) => routers.get(method)?.match(path)).toSorted()
 }

@@ -2,9 +2,11 @@
 import type { BlockList } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Request as ServerRequest, Response as ServerResponse } from 'hyper-express'
-import { errors } from '../../../../shared/errors.ts'
-import { callerIp, limitKeyOfIp } from '../../../../shared/ip.ts'
-import { MAX_JSON_BYTES } from '../../../../shared/limits.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { MAX_FORM_BYTES, MAX_FORM_PAIRS, parseForm, parseQuery } from '../../../../shared/http/form.ts'
+import { callerIp, limitKeyOfIp } from '../../../../shared/http/ip.ts'
+import { MAX_JSON_BYTES } from '../../../../shared/contracts/limits.ts'
+import { requireFields, requireTexts } from '../../../../shared/values/text.ts'
 import { bodyStream, CallerLeft, readWhole, type Pace } from '../bodies/body.ts'
 import type { HeldBodies, HeldBody } from '../bodies/held-bodies.ts'
 import { requireJsonShape } from '../bodies/json-shape.ts'
@@ -41,10 +43,13 @@ export class IncomingRequest implements Request {
     this.method = request.method
     this.path = request.path
     this.params = decodeParams(request.path_parameters, request.path, pattern)
+    requireTexts(this.params)
+    // The query is read when it is asked for, and an error page may ask again: it is looked at here.
+    if (request.path_query.includes('%00')) throw errors.noText('')
   }
 
   get query(): URLSearchParams {
-    return (this.#query ??= new URLSearchParams(this.#request.path_query))
+    return (this.#query ??= parseQuery(this.#request.path_query))
   }
 
   header(name: string): string | undefined {
@@ -73,20 +78,21 @@ export class IncomingRequest implements Request {
     if (!/^application\/json\s*(?:;|$)/i.test(type)) throw errors.unsupportedMediaType('application/json')
     const bytes = await this.bytes(maxBytes)
     requireJsonShape(bytes)
-    const text = decodeUtf8(bytes)
-    try {
-      return JSON.parse(text)
-    } catch {
-      throw errors.invalidJson()
-    }
+    const value = parseJson(decodeUtf8(bytes))
+    requireTexts(value)
+    return value
   }
 
-  async form(): Promise<URLSearchParams> {
+  async form(maxBytes = MAX_FORM_BYTES): Promise<URLSearchParams> {
     const type = this.header('content-type') ?? ''
     if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type)) {
       throw errors.unsupportedMediaType('application/x-www-form-urlencoded')
     }
-    return new URLSearchParams(await this.text(MAX_JSON_BYTES))
+    const form = parseForm(await this.text(maxBytes))
+    if (form === 'too many fields') throw errors.tooManyFields(MAX_FORM_PAIRS)
+    if (form === 'not UTF-8') throw errors.notUtf8('form')
+    requireFields(form)
+    return form
   }
 
   async text(maxBytes: number): Promise<string> {
@@ -119,11 +125,19 @@ export class IncomingRequest implements Request {
   }
 }
 
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw errors.invalidJson()
+  }
+}
+
 function decodeUtf8(bytes: Buffer): string {
   try {
     return utf8.decode(bytes)
   } catch {
-    throw errors.invalidRequest('The body is not valid UTF-8.')
+    throw errors.notUtf8('body')
   }
 }
 

@@ -1,12 +1,12 @@
-/** A Reply onto the wire. */
-import { STRICT_TRANSPORT_SECURITY } from '../../../../shared/header-policy.ts'
+/** Writes a Reply to the connection. */
+import { STRICT_TRANSPORT_SECURITY } from '../../../../shared/http/header-policy.ts'
 import { Readable } from 'node:stream'
 import type { Request as ServerRequest, Response as ServerResponse } from 'hyper-express'
 import type { Reply } from '../route.ts'
 
 /** An unwanted body is read this far, so that the connection can be used again. */
 const MAX_DRAIN_BYTES = 1_000_000
-/** …and for this long. */
+/** An unwanted body is read for this long at most. */
 const MAX_DRAIN_MS = 1000
 
 /** On every reply; a page that needs more sets its own policy. */

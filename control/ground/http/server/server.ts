@@ -4,12 +4,13 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Server, type Request as ServerRequest, type Response as ServerResponse } from 'hyper-express'
-import type { Clock } from '../../../../shared/clock.ts'
-import { errors, type ApiError } from '../../../../shared/errors.ts'
-import { trustedNetworks } from '../../../../shared/ip.ts'
-import { isProgramPath } from '../../../../shared/program-paths.ts'
-import type { Log } from '../../../../shared/log.ts'
-import { createShares, type ShareLimits, type Shares } from '../../../../shared/shares.ts'
+import type { Clock } from '../../../../shared/running/clock.ts'
+import { isEncoded } from '../../../../shared/http/content-coding.ts'
+import { errors, type ApiError } from '../../../../shared/contracts/errors.ts'
+import { trustedNetworks } from '../../../../shared/http/ip.ts'
+import { isProgramPath } from '../../../../shared/http/program-paths.ts'
+import type { Log } from '../../../../shared/running/log.ts'
+import { createShares, type ShareLimits, type Shares } from '../../../../shared/running/shares.ts'
 import { noteLeaving, noteNetwork } from '../../database/call.ts'
 import { CallerLeft, PACE, type Pace } from '../bodies/body.ts'
 import { createBufferCollector } from './buffer-garbage.ts'
@@ -17,7 +18,7 @@ import { asPartOf } from './current-request.ts'
 import { toApiError } from './failure.ts'
 import { createHeldBodies } from '../bodies/held-bodies.ts'
 import { isOurHost } from './host-check.ts'
-import { allowedMethods } from './patterns.ts'
+import { createAllowedMethods } from './patterns.ts'
 import { json } from '../reply.ts'
 import { IncomingRequest, type Surroundings } from './request.ts'
 import type { Reply, Request, Route } from '../route.ts'
@@ -49,13 +50,15 @@ export interface HttpServerOptions {
   onRequest?(what: string): void
   /** Wraps the work of every request; may give up on it with an error. */
   guard?<Result>(work: () => Promise<Result> | Result): Promise<Result>
+  /** Why nothing can be changed now; said at /healthz. */
+  trouble?(): string | undefined
   /** Answers an unknown path outside the API. */
   notFound?(request: Request): Promise<Reply> | Reply
   /** Shows an error to a person, outside the API. */
   errorPage?(request: Request, error: ApiError): Promise<Reply> | Reply
 }
 
-/** Of requests under way: more than edges send of one network, less than would take all of Postgres or the memory. */
+/** Requests under way: more than edges send from one network, fewer than would take all of Postgres or the memory. */
 const REQUEST_SHARES: ShareLimits = {
   places: 512,
   placesPerCaller: 128,
@@ -76,6 +79,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const shares = createShares(options.shares ?? REQUEST_SHARES)
   // Caps on bodies are the routes' business: they depend on the plan.
   const server = new Server({ auto_close: false, max_body_length: Number.MAX_SAFE_INTEGER })
+  const allowedAt = createAllowedMethods(options.routes)
   let closing = false
 
   function serve(pattern: string, handle: Handle, worksWithoutDatabase = false) {
@@ -101,7 +105,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   }
 
   server.get('/healthz', (_request, response) => {
-    response.status(closing ? 503 : 200).json({ status: closing ? 'closing' : 'ok' })
+    // Edges choose another control by the status alone, and what troubles this one troubles all of them.
+    const trouble = options.trouble?.()
+    if (trouble === undefined || closing)
+      response.status(closing ? 503 : 200).json({ status: closing ? 'closing' : 'ok' })
+    else response.json({ status: 'degraded', detail: `${trouble}: nothing can be changed` })
   })
   for (const route of options.routes)
     register(
@@ -111,7 +119,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     )
   server.any(
     '/*',
-    serve('/', (request) => unknownPath(options, request)),
+    serve('/', (request) => unknownPath(options, allowedAt(request.path), request)),
   )
 
   return {
@@ -188,6 +196,7 @@ async function answer(
     const request = new IncomingRequest(serverRequest, response, surroundings, pattern)
     stay.request = request
     const { network } = request
+    if (isEncoded(request.header('content-encoding'))) throw errors.unsupportedEncoding()
     await enter(shares, network, stay)
     if (response.completed) return undefined
     if (!options.guard || worksWithoutDatabase) return await handle(request)
@@ -228,8 +237,7 @@ async function explain(options: HttpServerOptions, request: Request | undefined,
   return json(problem.status, problem.toBody(), problem.headers)
 }
 
-function unknownPath(options: HttpServerOptions, request: Request): Promise<Reply> | Reply {
-  const allowed = allowedMethods(options.routes, request.path)
+function unknownPath(options: HttpServerOptions, allowed: readonly string[], request: Request): Promise<Reply> | Reply {
   if (allowed.length > 0) throw errors.methodNotAllowed(allowed.join(', '))
   if (options.notFound && !isProgramPath(request.path)) return options.notFound(request)
   throw errors.notFound('address')

@@ -24,14 +24,20 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { findPostgresBinaries } from './binaries.ts'
+import { StartRefused } from '../preflight.ts'
+import { endWithUs } from '../processes/guard.ts'
 import {
+  endFamily,
   endProcess,
   isAlive,
   pidOf,
+  unlessCancelled,
   workingDirectoryOf,
   type PipedChild,
   type StopStep,
 } from '../processes/processes.ts'
+import type { StopPace } from '../processes/unit.ts'
+import { reasonOf } from './reason.ts'
 import { canReach, serviceUser, type ServiceUser } from './service-user.ts'
 import { releaseSocketFolder, socketFolder } from '../sockets.ts'
 
@@ -42,6 +48,8 @@ export interface PostgresOptions {
   readonly durable?: boolean
   /** Each line that the server logs. */
   readonly onLog?: (line: string) => void
+  /** Aborted: it is not started after all. */
+  readonly cancel?: AbortSignal | undefined
 }
 
 export interface Postgres {
@@ -50,7 +58,7 @@ export interface Postgres {
   readonly pid: number
   /** Settles when the server process has gone, for whatever reason. */
   readonly exited: Promise<void>
-  stop(): Promise<void>
+  stop(pace?: StopPace): Promise<void>
 }
 
 const SOCKET_NAME = '.s.PGSQL.5432'
@@ -67,22 +75,41 @@ const STOP_STEPS: readonly StopStep[] = [
   { signal: 'SIGQUIT', graceMs: 2000 },
   { signal: 'SIGKILL', graceMs: 2000 },
 ]
+/** The same for a server that no plane has used yet. */
+const HURRIED_STEPS: readonly StopStep[] = [
+  { signal: 'SIGINT', graceMs: 1500 },
+  { signal: 'SIGQUIT', graceMs: 500 },
+  { signal: 'SIGKILL', graceMs: 300 },
+]
 
 /** Everything that running one of the binaries needs to know. */
 interface Cluster {
+  readonly dataDir: string
+  readonly cancel: AbortSignal | undefined
   readonly binaries: string
   readonly user: ServiceUser | undefined
   /** The cluster's directory. */
   readonly directory: string
 }
 
-export async function startPostgres({ dataDir, durable = true, onLog = () => {} }: PostgresOptions): Promise<Postgres> {
+export async function startPostgres({
+  dataDir,
+  durable = true,
+  onLog = () => {},
+  cancel,
+}: PostgresOptions): Promise<Postgres> {
   mkdirSync(dataDir, { recursive: true })
   const user = serviceUser()
   const home = realpathSync(dataDir)
-  const cluster: Cluster = { user, binaries: findPostgresBinaries(user, home), directory: path.join(home, 'postgres') }
+  const cluster: Cluster = {
+    dataDir: home,
+    cancel,
+    user,
+    binaries: findPostgresBinaries(user, home),
+    directory: path.join(home, 'postgres'),
+  }
 
-  await endLeftOver(cluster.directory)
+  await unlessCancelled(cancel, endLeftOver(cluster.directory))
   if (!existsSync(cluster.directory)) await createCluster(cluster, durable)
   admitOnlyOurselves(cluster)
   const usualPlace = path.join(home, 'postgres-socket')
@@ -90,14 +117,19 @@ export async function startPostgres({ dataDir, durable = true, onLog = () => {} 
   removeStaleSocket(socketDirectory)
   const server = await startServer(cluster, socketDirectory, durable, onLog)
   const pid = pidOf(server)
-  await createDatabase(socketDirectory)
+  try {
+    await unlessCancelled(cancel, createDatabase(socketDirectory, home))
+  } catch (error) {
+    await endProcess(pid, HURRIED_STEPS)
+    throw error
+  }
 
   return {
     url: socketDirectory,
     pid,
     exited: exitOf(server),
-    async stop() {
-      await endProcess(pid, STOP_STEPS)
+    async stop(pace) {
+      await endProcess(pid, pace === 'hurried' ? HURRIED_STEPS : STOP_STEPS)
       releaseSocketFolder(socketDirectory, usualPlace)
     },
   }
@@ -127,8 +159,14 @@ async function createCluster(cluster: Cluster, durable: boolean): Promise<void> 
   const options = ['-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-instructions']
   const initdb = run(draft, 'initdb', durable ? options : [...options, '--no-sync'])
   const output = collect(initdb)
-  await exitOf(initdb)
-  if (initdb.exitCode !== 0) throw new Error(`Postgres could not create its data directory:\n${output()}`)
+  try {
+    await unlessCancelled(cluster.cancel, exitOf(initdb))
+  } catch (error) {
+    endFamily(pidOf(initdb))
+    throw error
+  }
+  if (initdb.exitCode !== 0)
+    throw new StartRefused(`Postgres could not create its data directory: ${reasonOf(output(), cluster.dataDir)}`)
   renameSync(draft.directory, cluster.directory)
 }
 
@@ -168,11 +206,18 @@ async function startServer(
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   for (let attempt = 1; ; attempt++) {
     const server = run(cluster, 'postgres', options)
-    const failure = await readyOrFailure(server, onLog)
+    const failure = await unlessCancelled(cluster.cancel, readyOrFailure(server, onLog)).catch(
+      async (error: unknown) => {
+        await endProcess(pidOf(server), HURRIED_STEPS)
+        throw error
+      },
+    )
     if (failure === undefined) return server
     if (attempt >= START_ATTEMPTS || !failure.includes('is still in use'))
-      throw new Error(`Postgres did not start:\n${failure}`)
-    await sleep(RETRY_DELAY_MS)
+      throw new StartRefused(
+        `Postgres did not start: ${reasonOf(failure, cluster.dataDir)} Its log is DATA_DIR/logs/postgres.log.`,
+      )
+    await unlessCancelled(cluster.cancel, sleep(RETRY_DELAY_MS))
   }
 }
 
@@ -219,14 +264,14 @@ async function readyOrFailure(server: PipedChild, onLog: (line: string) => void)
  * without passing the directories above, and every backend inherits it.
  */
 function run(
-  { binaries, user, directory }: Cluster,
+  { dataDir, binaries, user, directory }: Cluster,
   program: 'initdb' | 'postgres',
   options: readonly string[],
 ): PipedChild {
   const handle = canReach(user, path.dirname(directory)) ? undefined : openSync(directory, 'r')
   const stdio: StdioOptions = ['ignore', 'pipe', 'pipe', ...(handle === undefined ? [] : [handle])]
   try {
-    return spawn(
+    const child = spawn(
       path.join(binaries, 'bin', program),
       ['-D', handle === undefined ? directory : '/proc/self/fd/3', ...options],
       {
@@ -237,6 +282,8 @@ function run(
         env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
       },
     ) as PipedChild
+    endWithUs(child, { dataDir, name: program, signal: 'SIGINT' })
+    return child
   } finally {
     if (handle !== undefined) closeSync(handle)
   }
@@ -257,7 +304,7 @@ async function exitOf(child: ChildProcess): Promise<void> {
   })
 }
 
-async function createDatabase(socketDirectory: string): Promise<void> {
+async function createDatabase(socketDirectory: string, dataDir: string): Promise<void> {
   const sql = postgres({
     path: path.join(socketDirectory, SOCKET_NAME),
     database: 'postgres',
@@ -268,7 +315,9 @@ async function createDatabase(socketDirectory: string): Promise<void> {
   try {
     const [existing] = await sql`select 1 from pg_database where datname = 'dropway'`
     if (!existing) await sql`create database dropway`
+  } catch (error) {
+    throw new StartRefused(`Postgres could not create the database: ${reasonOf((error as Error).message, dataDir)}`)
   } finally {
-    await sql.end()
+    await sql.end({ timeout: 1 })
   }
 }

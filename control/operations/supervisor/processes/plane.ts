@@ -6,24 +6,36 @@
 import { fork } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Env } from '../../../../shared/env.ts'
-import { askForPongs } from '../../../../shared/watchdog/heartbeat.ts'
+import type { Env } from '../../../../shared/settings/env.ts'
+import { askForPongs } from '../../../../shared/running/watchdog/heartbeat.ts'
 import { StartRefused } from '../preflight.ts'
-import { endProcess, pidOf, type PipedChild } from './processes.ts'
+import { endWithUs } from './guard.ts'
+import { endFamily, endProcess, pidOf, unlessCancelled, type PipedChild } from './processes.ts'
 import type { Running } from './unit.ts'
 
 export interface PlaneOptions {
   readonly name: string
+  readonly dataDir: string
   readonly main: URL
   readonly environment: Env
   /** How long it may drain after SIGTERM. */
   readonly graceMs: number
   readonly onLog: (line: string) => void
+  /** Aborted: it is not started after all. */
+  readonly cancel: AbortSignal
 }
 
 const START_TIMEOUT_MS = 60_000
 
-export async function startPlane({ name, main, environment, graceMs, onLog }: PlaneOptions): Promise<Running> {
+export async function startPlane({
+  name,
+  dataDir,
+  main,
+  environment,
+  graceMs,
+  onLog,
+  cancel,
+}: PlaneOptions): Promise<Running> {
   const child = fork(main, {
     env: environment,
     // What is experimental in Node is our decision, not the operator's news.
@@ -33,6 +45,7 @@ export async function startPlane({ name, main, environment, graceMs, onLog }: Pl
     detached: true,
   }) as PipedChild
   const pid = pidOf(child)
+  endWithUs(child, { dataDir, name, signal: 'SIGTERM' })
   const complaints: string[] = []
   createInterface({ input: child.stdout }).on('line', onLog)
   createInterface({ input: child.stderr }).on('line', (line) => {
@@ -55,14 +68,18 @@ export async function startPlane({ name, main, environment, graceMs, onLog }: Pl
     })
   })
   const late = new AbortController()
-  const outcome = await Promise.race([
+  const started = Promise.race([
     ready,
     exited.then(() => 'exited' as const),
     sleep(START_TIMEOUT_MS, 'late' as const, { signal: late.signal }).catch(() => 'late' as const),
   ])
+  const outcome = await unlessCancelled(cancel, started).catch((error: unknown) => {
+    endFamily(pid)
+    throw error
+  })
   late.abort()
   if (outcome !== 'ready') {
-    child.kill('SIGKILL')
+    endFamily(pid)
     await exited
     const reason =
       outcome === 'late' ? `it did not get ready within ${START_TIMEOUT_MS / 1000} s` : complaints.join('\n')
@@ -79,11 +96,13 @@ export async function startPlane({ name, main, environment, graceMs, onLog }: Pl
   return {
     pid,
     exited,
-    stop: () =>
-      endProcess(pid, [
+    async stop(pace) {
+      if (pace === 'hurried') endFamily(pid)
+      await endProcess(pid, [
         { signal: 'SIGTERM', graceMs },
         { signal: 'SIGKILL', graceMs: 2000 },
-      ]),
+      ])
+    },
   }
 }
 

@@ -1,20 +1,23 @@
 /** One thing that the supervisor keeps running: a service or a plane. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { stepAt, type Steps } from '../../../../shared/steps.ts'
+import { stepAt, type Steps } from '../../../../shared/running/steps.ts'
 import type { Report } from '../report.ts'
+
+/** `hurried`: nothing has begun yet that is worth waiting for; over within two seconds or three. */
+export type StopPace = 'orderly' | 'hurried'
 
 export interface Running {
   readonly pid: number
   /** Settles when the process has gone, for whatever reason. */
   readonly exited: Promise<void>
-  stop(): Promise<void>
+  stop(pace?: StopPace): Promise<void>
 }
 
 export interface Unit {
   readonly name: string
   /** Pid of the process that runs now; undefined between a crash and the restart. */
   readonly pid: number | undefined
-  stop(): Promise<void>
+  stop(pace?: StopPace): Promise<void>
 }
 
 /** Waits before the 1st, 2nd, … restart. A unit that then lives long enough starts again from the first. */
@@ -23,9 +26,12 @@ const HEALTHY_AFTER_MS = 30_000
 
 export interface KeepRunningOptions {
   readonly name: string
-  start(): Promise<Running>
+  /** Rejects, with nothing left behind, when the signal is aborted before it is done. */
+  start(cancel: AbortSignal): Promise<Running>
   readonly report: Report
-  /** Called after each start and each end. */
+  /** Aborted when the operator wants everything to end: nothing is begun after that. */
+  readonly cancel?: AbortSignal
+  /** Called after each start and each end of the process. */
   onChange(): void
   /** How a pause before a restart is made; it ends early when the signal is aborted. */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<unknown>
@@ -40,9 +46,11 @@ export async function keepRunning({
   report,
   onChange,
   pause = realPause,
+  cancel,
 }: KeepRunningOptions): Promise<Unit> {
   const stopping = new AbortController()
-  let running: Running | undefined = await start()
+  cancel?.addEventListener('abort', () => stopping.abort())
+  let running: Running | undefined = await start(cancel ?? stopping.signal)
 
   async function watch(): Promise<void> {
     let crashes = 0
@@ -63,11 +71,11 @@ export async function keepRunning({
 
   async function restart(): Promise<void> {
     try {
-      running = await start()
+      running = await start(stopping.signal)
       report.restarted(name)
       onChange()
     } catch (error) {
-      report.problem(name, error)
+      if (!stopping.signal.aborted) report.problem(name, error)
     }
   }
 
@@ -77,12 +85,12 @@ export async function keepRunning({
     get pid() {
       return running?.pid
     },
-    async stop() {
+    async stop(pace) {
       stopping.abort()
-      await running?.stop()
+      await running?.stop(pace)
       // A restart may have been under way when we were asked to stop.
       await watching
-      await running?.stop()
+      await running?.stop(pace)
     },
   }
 }

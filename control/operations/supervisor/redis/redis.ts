@@ -9,14 +9,18 @@ import net from 'node:net'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { StartRefused } from '../preflight.ts'
+import { endWithUs } from '../processes/guard.ts'
 import {
   endProcess,
   isAlive,
   pidOf,
+  unlessCancelled,
   workingDirectoryOf,
   type PipedChild,
   type StopStep,
 } from '../processes/processes.ts'
+import type { StopPace } from '../processes/unit.ts'
 import { releaseSocketFolder, socketFolder } from '../sockets.ts'
 
 export interface RedisOptions {
@@ -27,8 +31,10 @@ export interface RedisOptions {
   /** Off only where the data may be lost, as in tests. */
   readonly durable?: boolean
   /** Port of the stand-in, to get back at the same address after a crash. Unset: any free one. */
-  readonly standInPort?: number
+  readonly standInPort?: number | undefined
   readonly onLog?: (line: string) => void
+  /** Aborted: it is not started after all. */
+  readonly cancel?: AbortSignal
 }
 
 export interface Redis {
@@ -38,7 +44,7 @@ export interface Redis {
   /** `redis-server`, `valkey-server`, or `stand-in`. */
   readonly engine: string
   readonly exited: Promise<void>
-  stop(): Promise<void>
+  stop(pace?: StopPace): Promise<void>
 }
 
 const ENGINES = ['redis-server', 'valkey-server']
@@ -48,11 +54,16 @@ const STOP_STEPS: readonly StopStep[] = [
   { signal: 'SIGTERM', graceMs: 5000 },
   { signal: 'SIGKILL', graceMs: 2000 },
 ]
+const HURRIED_STEPS: readonly StopStep[] = [
+  { signal: 'SIGTERM', graceMs: 700 },
+  { signal: 'SIGKILL', graceMs: 300 },
+]
+const stepsOf = (pace: StopPace = 'orderly'): readonly StopStep[] => (pace === 'hurried' ? HURRIED_STEPS : STOP_STEPS)
 
 export async function startRedis(options: RedisOptions): Promise<Redis> {
   mkdirSync(options.dataDir, { recursive: true })
   const program = findProgram(ENGINES, options.searchPath)
-  return program === undefined ? await startStandIn(options.standInPort ?? 0) : await startServer(program, options)
+  return program === undefined ? await startStandIn(options) : await startServer(program, options)
 }
 
 /** The first of the names that is an executable on the search path. */
@@ -72,13 +83,13 @@ function isExecutable(file: string): boolean {
 
 async function startServer(
   program: string,
-  { dataDir, durable = true, onLog = () => {} }: RedisOptions,
+  { dataDir, durable = true, onLog = () => {}, cancel }: RedisOptions,
 ): Promise<Redis> {
   const home = realpathSync(dataDir)
   const directory = path.join(home, 'redis')
   mkdirSync(directory, { recursive: true })
   const pidFile = path.join(directory, 'redis.pid')
-  await endLeftOver(pidFile, directory)
+  await unlessCancelled(cancel, endLeftOver(pidFile, directory))
 
   const folder = socketFolder(home, SOCKET_NAME)
   const socket = path.join(folder, SOCKET_NAME)
@@ -105,16 +116,22 @@ async function startServer(
       detached: true,
     },
   )
-  const said = followLog(server, onLog)
-  await waitUntilReady(server, socket, said)
   const pid = pidOf(server)
+  endWithUs(server, { dataDir: home, name: 'redis', signal: 'SIGTERM' })
+  const said = followLog(server, onLog)
+  try {
+    await unlessCancelled(cancel, waitUntilReady(server, socket, said))
+  } catch (error) {
+    await endProcess(pid, HURRIED_STEPS)
+    throw error
+  }
   return {
     url: socket,
     pid,
     engine: path.basename(program),
     exited: exitOf(server),
-    async stop() {
-      await endProcess(pid, STOP_STEPS)
+    async stop(pace) {
+      await endProcess(pid, stepsOf(pace))
       releaseSocketFolder(folder, home)
     },
   }
@@ -135,10 +152,20 @@ async function waitUntilReady(server: ChildProcess, socket: string, said: readon
   while (!(await answersPing(socket))) {
     if (exited || Date.now() > deadline) {
       server.kill('SIGKILL')
-      throw new Error(`Redis did not start:\n${said.join('\n')}`)
+      throw new StartRefused(`Redis did not start: ${reasonOf(said)} Its log is DATA_DIR/logs/redis.log.`)
     }
     await sleep(20)
   }
+}
+
+/** How Redis marks a line of its log that is more than news. */
+const SERIOUS = ' # '
+
+/** What Redis said last of what it holds to be serious, as a sentence. */
+function reasonOf(said: readonly string[]): string {
+  const reason = said.findLast((line) => line.includes(SERIOUS))?.split(SERIOUS, 2)[1]
+  const text = reason ?? said.at(-1) ?? 'it ended without a word'
+  return /[.!]$/.test(text) ? text : `${text}.`
 }
 
 /** While it loads its file the server answers -LOADING instead of +PONG. */
@@ -168,22 +195,30 @@ function followLog(server: PipedChild, onLog: (line: string) => void): readonly 
   return said
 }
 
-async function startStandIn(port: number): Promise<Redis> {
-  const server = fork(new URL('./stand-in.ts', import.meta.url), [String(port)], { detached: true, execArgv: [] })
-  const actualPort = await new Promise<number>((resolve, reject) => {
+async function startStandIn({ dataDir, standInPort = 0, cancel }: RedisOptions): Promise<Redis> {
+  const server = fork(new URL('./stand-in.ts', import.meta.url), [String(standInPort)], {
+    detached: true,
+    execArgv: [],
+  })
+  const pid = pidOf(server)
+  endWithUs(server, { dataDir, name: 'redis', signal: 'SIGTERM' })
+  const listening = new Promise<number>((resolve, reject) => {
     server.once('message', (message: { port: number }) => resolve(message.port))
     server.once('error', reject)
     server.once('exit', () =>
-      reject(new Error('The Redis stand-in did not start. Install redis-server, or set REDIS_URL.')),
+      reject(new StartRefused('The Redis stand-in did not start. Install redis-server, or set REDIS_URL.')),
     )
   })
-  const pid = pidOf(server)
+  const port = await unlessCancelled(cancel, listening).catch(async (error: unknown) => {
+    await endProcess(pid, HURRIED_STEPS)
+    throw error
+  })
   return {
-    url: `redis://127.0.0.1:${actualPort}`,
+    url: `redis://127.0.0.1:${port}`,
     pid,
     engine: 'stand-in',
     exited: exitOf(server),
-    stop: () => endProcess(pid, STOP_STEPS),
+    stop: (pace) => endProcess(pid, stepsOf(pace)),
   }
 }
 

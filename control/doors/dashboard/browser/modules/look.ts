@@ -1,9 +1,9 @@
 /** Looks at files before anything is sent, and decides as the service would: with its own functions. */
-import { errors } from '../../../../../shared/errors.ts'
-import { SECRET_HEAD_BYTES, secretIn } from '../../../../../shared/secret-files.ts'
-import { isSystemClutter, uploadKindOf, type UploadTerms } from '../../../../../shared/upload-kind.ts'
+import { errors } from '../../../../../shared/contracts/errors.ts'
+import { SECRET_HEAD_BYTES, secretIn } from '../../../../../shared/content/secret-files.ts'
+import { isSystemClutter, uploadKindOf, type UploadTerms } from '../../../../../shared/content/upload-kind.ts'
 import type { ChosenFile } from './chosen-files.ts'
-import { bytesInWords } from '../../../../../shared/sizes.ts'
+import { bytesInWords } from '../../../../../shared/values/sizes.ts'
 
 export interface Looked {
   readonly files: readonly ChosenFile[]

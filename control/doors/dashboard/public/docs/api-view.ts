@@ -49,6 +49,7 @@ curl -H "Authorization: Bearer $DROPWAY_TOKEN" ${baseUrl}/api/v1/me</code></pre>
       </p>
       <pre tabindex="0"><code>${JSON.stringify({ error: 'slug_taken', detail: 'The slug "my-page" is taken. Choose another.' }, undefined, 2)}</code></pre>
       ${statusTable()}
+      <p>Every code is listed, with what to do, in <a href="/docs/errors">error codes</a>.</p>
       <h2 id="endpoints">Endpoints</h2>
       ${document.tags.map(
         ({ name, description }) => html`

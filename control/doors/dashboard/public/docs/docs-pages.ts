@@ -1,5 +1,5 @@
 /** `/docs`: guides, and the API reference. */
-import { errors } from '../../../../../shared/errors.ts'
+import { errors } from '../../../../../shared/contracts/errors.ts'
 import { html } from '../../../../../shared/pages/html.ts'
 import type { OpenApiDocument } from '../../../../ground/http/openapi.ts'
 import type { Route } from '../../../../ground/http/route.ts'

@@ -16,6 +16,7 @@ export const GUIDES = [
   'redirects-and-headers',
   'single-page-apps',
   'privacy',
+  'errors',
 ] as const
 
 export interface GuideText {

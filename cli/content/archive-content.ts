@@ -1,0 +1,63 @@
+/**
+ * What the service would find in a .zip, by the service's own judgement: its gate for archives, the folder that it
+ * unwraps and the secrets that it keeps back. Nothing is unpacked to disk: contents are hashed and forgotten.
+ */
+import { createHash } from 'node:crypto'
+import { extractEntries, verifyEntries } from '../../control/drops/publishing/archive/extract.ts'
+import { inspectArchive } from '../../control/drops/publishing/archive/gate.ts'
+import { unwrapFolder } from '../../control/drops/publishing/intake/bundle.ts'
+import { siftSecrets } from '../../control/drops/publishing/intake/withhold.ts'
+import type { BlobStore, BlobWriter, StoredBlob } from '../../shared/blobs/blob-store.ts'
+import { ApiError } from '../../shared/contracts/errors.ts'
+import { KEY_MARK, type SecretFile } from '../../shared/content/secret-files.ts'
+import { unservedKindOf } from '../../shared/content/upload-kind.ts'
+import { sideBySide } from '../../shared/values/side-by-side.ts'
+import { CliError, exitCodes } from '../terminal/failure.ts'
+
+export interface ArchiveContent {
+  readonly files: readonly { readonly path: string; readonly size: number; readonly sha256: string }[]
+  /** Files that look like secrets: the service would keep them back. */
+  readonly blocked: readonly SecretFile[]
+}
+
+export async function readArchive(file: string, allowSecrets: boolean): Promise<ArchiveContent> {
+  try {
+    const store = createForgetfulStore()
+    // How much the plan takes is the service's to say.
+    const { entries } = await inspectArchive(file, Number.POSITIVE_INFINITY)
+    await verifyEntries(file, entries)
+    const stored = await extractEntries(store, file, entries)
+    const found = sideBySide(entries, stored).map(([{ path }, { hash, size }]) => ({ path, hash, size }))
+    const served = unwrapFolder(found).filter(({ path }) => unservedKindOf(path) === undefined)
+    const { files, blocked } = await siftSecrets(store, served, allowSecrets ? 'allow' : 'withhold')
+    return { files: files.map(({ path, size, hash }) => ({ path, size, sha256: hash })), blocked }
+  } catch (error) {
+    throw error instanceof ApiError ? new CliError(error.message, exitCodes.failed, error.code) : error
+  }
+}
+
+/** A store that says what a content is called and keeps none, except what may be a key. */
+function createForgetfulStore(): Pick<BlobStore, 'put' | 'writer' | 'read'> {
+  const keys = new Map<string, Buffer>()
+  return {
+    async put(bytes): Promise<StoredBlob> {
+      const hash = createHash('sha256').update(bytes).digest('hex')
+      const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+      if (content.includes(KEY_MARK)) keys.set(hash, Buffer.from(content))
+      return { hash, size: bytes.byteLength }
+    },
+    async writer(): Promise<BlobWriter> {
+      const hash = createHash('sha256')
+      let size = 0
+      return {
+        async write(chunk) {
+          hash.update(chunk)
+          size += chunk.byteLength
+        },
+        finish: async () => ({ hash: hash.digest('hex'), size }),
+        abort: async () => {},
+      }
+    },
+    read: async (hash) => keys.get(hash) ?? Buffer.alloc(0),
+  }
+}

@@ -1,0 +1,40 @@
+/** What a folder would change at its drop: asked of the service, which refuses here what it would refuse later. */
+import type { Context } from '../terminal/command.ts'
+import type { LocalFile } from './folder.ts'
+import type { Changes } from '../terminal/json-output.ts'
+import type { RememberedDrop } from './project.ts'
+import { countOf, plain, type Terminal } from '../terminal/terminal.ts'
+import { bytesInWords } from '../../shared/values/sizes.ts'
+
+export function compareWithLive(
+  { api }: Context,
+  files: readonly Pick<LocalFile, 'path' | 'sha256' | 'size'>[],
+  {
+    slug,
+    remembered,
+    alone = false,
+  }: {
+    slug: string | undefined
+    remembered: RememberedDrop | undefined
+    /** One page or document by itself. */
+    alone?: boolean
+  },
+): Promise<Changes> {
+  const drop = slug === undefined ? (remembered ? { site_id: remembered.id } : {}) : { slug }
+  const list = files.map(({ path, sha256, size }) => ({ path, sha256, size }))
+  return api.call('POST', '/sites/check', {
+    json: { ...drop, files: list, ...(alone ? { alone } : {}) },
+    repeatable: true,
+  })
+}
+
+export function printChanges(terminal: Terminal, { added, changed, removed, unchanged, missing }: Changes): void {
+  for (const path of added) terminal.print(`+ ${plain(path)}`)
+  for (const path of changed) terminal.print(`~ ${plain(path)}`)
+  for (const path of removed) terminal.print(`- ${plain(path)}`)
+  terminal.print(
+    unchanged
+      ? 'Nothing differs from what is live.'
+      : `${added.length} new, ${changed.length} changed, ${removed.length} removed; ${countOf(missing.file_count, 'file')} to send, ${bytesInWords(missing.byte_size)}.`,
+  )
+}

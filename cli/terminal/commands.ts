@@ -1,0 +1,44 @@
+/** Every command, in the order of `dropway help`. */
+import type { Command } from './command.ts'
+import { logout, tokens, usage, whoami } from '../commands/account.ts'
+import { completionCommand } from '../commands/completion.ts'
+import { deploy } from '../commands/deploy.ts'
+import { dev } from '../commands/dev.ts'
+import { domains } from '../commands/domains.ts'
+import { drop } from '../commands/drop.ts'
+import { exportAll, list, open, password, rollback, versions } from '../commands/drops.ts'
+import { diff, init, link, unlink } from '../commands/linking.ts'
+import { login } from '../commands/login.ts'
+import { deleteDrop, keep, rename, settings, stats } from '../commands/manage.ts'
+import { mcp } from '../commands/mcp.ts'
+import { org } from '../commands/org.ts'
+
+export const commands: readonly Command[] = [
+  login,
+  deploy,
+  drop,
+  dev,
+  init,
+  link,
+  unlink,
+  diff,
+  list,
+  open,
+  versions,
+  rollback,
+  settings,
+  password,
+  domains,
+  stats,
+  rename,
+  keep,
+  deleteDrop,
+  exportAll,
+  usage,
+  tokens,
+  org,
+  whoami,
+  logout,
+  mcp,
+  completionCommand(() => commands),
+]

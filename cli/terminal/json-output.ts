@@ -1,0 +1,88 @@
+/** What `--json` prints, and what the service answers: the types that the package publishes. */
+
+export interface Site {
+  readonly id: string
+  readonly slug: string
+  readonly name: string
+  readonly url: string
+  readonly state: string
+  readonly access_mode: string
+  readonly has_password: boolean
+  readonly spa_fallback: boolean
+  readonly gallery: boolean
+  readonly live_version_id: string | null
+  readonly expires_at: string | null
+  readonly updated_at: string
+  readonly views_30d: number
+}
+
+export interface Warning {
+  readonly code: string
+  readonly message: string
+  readonly path?: string
+  readonly line?: number
+  /** How many files it is about. A service of an earlier release does not say. */
+  readonly count?: number
+}
+
+export interface Version {
+  readonly version_id: string
+  readonly version_number: number
+  readonly byte_size: number
+  readonly file_count: number
+  readonly message?: string
+  readonly url?: string
+  readonly preview_url?: string | null
+  readonly report?: {
+    readonly warnings: readonly Warning[]
+    /** Files that looked like secrets and were not published. */
+    readonly blocked?: readonly { readonly path: string; readonly what: string }[]
+  }
+}
+
+export interface VersionEntry extends Version {
+  readonly created_at: string
+  readonly live: boolean
+  /** When it was made live again, newest first. */
+  readonly promotions?: readonly {
+    readonly at: string
+    readonly by: string | null
+    readonly from_version_number: number | null
+  }[]
+}
+
+/** `deploy --json`. */
+export interface Deployed {
+  readonly url: string
+  readonly id: string
+  readonly slug: string
+  readonly unchanged: boolean
+  /** Null when what is live is already this. */
+  readonly version: Version | null
+}
+
+/** `deploy --dry-run --json` and `diff --json`: paths, compared with what is live. */
+export interface Changes {
+  readonly site: { readonly id: string; readonly slug: string } | null
+  readonly added: readonly string[]
+  readonly changed: readonly string[]
+  readonly removed: readonly string[]
+  readonly unchanged: boolean
+  /** What would have to be sent. */
+  readonly missing: { readonly file_count: number; readonly byte_size: number }
+}
+
+/** `drop --json`. */
+export interface AnonymousDrop {
+  readonly url: string
+  readonly id: string
+  readonly slug: string
+  readonly claim_url: string
+  readonly expires_at: string
+}
+
+/** Any command that fails, with `--json`. */
+export interface Failure {
+  readonly error: string
+  readonly detail: string
+}

@@ -1,0 +1,102 @@
+/** How a drop comes to be: room in the plan, a slug, a row. */
+import { randomBytes } from 'node:crypto'
+import type { Clock } from '../../../../shared/running/clock.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import { newId } from '../../../../shared/contracts/ids.ts'
+import { plans, type PlanName } from '../../../ground/terms/plans.ts'
+import { randomSlug } from '../../../../shared/values/readable-slug.ts'
+import type { Actor } from '../../../ground/actor.ts'
+import type { ControlConfig } from '../../../ground/config.ts'
+import { inOrder, type Sql } from '../../../ground/database/sql.ts'
+import { recordAudit } from '../../../people/audit/audit.ts'
+import * as queries from '../queries.ts'
+import type { SiteFacts } from '../rules.ts'
+import { requireUsableSlug, takeRandomSlug } from './slugs.ts'
+
+export interface WantedSite {
+  /** Random when omitted. */
+  readonly slug?: string | undefined
+  readonly name?: string | undefined
+}
+
+/** Who a new drop belongs to. */
+export type SiteOwner =
+  | { readonly orgId: string }
+  | { readonly anonymousId: string; readonly network: string; readonly claimHash: string }
+
+export interface Reservations {
+  /** Before anything is added to an organisation: its plan stays as it is, and it is not deleted, until the commit. */
+  lockOrganisation(tx: Sql, orgId: string): Promise<PlanName>
+  /** How many more drops may be active. The organisation is locked. */
+  roomFor(tx: Sql, orgId: string, plan: PlanName): Promise<number>
+  /** Reserves a slug for a new site; its routes are left to the caller. */
+  reserve(tx: Sql, owner: SiteOwner, wanted: WantedSite): Promise<SiteFacts>
+  /** A new site without content, within the plan's cap; its routes are left to the caller. */
+  add(tx: Sql, actor: Actor, wanted: WantedSite): Promise<SiteFacts>
+}
+
+interface ReservationsDependencies {
+  clock: Clock
+  config: Pick<ControlConfig, 'anonymousLifetimeMs'>
+}
+
+export function createReservations({ clock, config }: ReservationsDependencies): Reservations {
+  const now = (): Date => new Date(clock.now())
+
+  async function lockOrganisation(tx: Sql, orgId: string): Promise<PlanName> {
+    const plan = await queries.lockOrganisation(tx, orgId)
+    if (!plan) throw errors.notFound('organisation')
+    return plan
+  }
+
+  async function roomFor(tx: Sql, orgId: string, plan: PlanName): Promise<number> {
+    return plans[plan].activeDrops - (await queries.countActiveSites(tx, orgId, now()))
+  }
+
+  async function reserve(tx: Sql, owner: SiteOwner, wanted: WantedSite): Promise<SiteFacts> {
+    const id = newId('st', clock.now())
+    const isOwned = 'orgId' in owner
+    const slug = wanted.slug ?? randomSlug()
+    if (wanted.slug !== undefined) requireUsableSlug(wanted.slug)
+    const row = {
+      id,
+      org_id: isOwned ? owner.orgId : null,
+      slug,
+      name: wanted.name ?? '',
+      dns_target: `t-${randomBytes(8).toString('hex')}`,
+      // An owned drop's clock begins with its first content.
+      expires_at: isOwned ? null : new Date(clock.now() + config.anonymousLifetimeMs),
+      anonymous_id: isOwned ? null : owner.anonymousId,
+      anonymous_network: isOwned ? null : owner.network,
+      claim_hash: isOwned ? null : owner.claimHash,
+      created_at: now(),
+    }
+    const [, isTaken, site] = await inOrder(
+      () => queries.insertSite(tx, row),
+      () => queries.takeSlug(tx, slug, id, now()),
+      () => queries.findSite(tx, id),
+    )
+    if (!site) throw new Error(`The drop ${id} was made and is not there`)
+    if (isTaken) return site
+    if (wanted.slug !== undefined) throw errors.slugTaken(slug)
+    return { ...site, slug: await takeRandomSlug(tx, id, now()) }
+  }
+
+  async function add(tx: Sql, actor: Actor, wanted: WantedSite): Promise<SiteFacts> {
+    const plan = await lockOrganisation(tx, actor.orgId)
+    if ((await roomFor(tx, actor.orgId, plan)) < 1)
+      throw errors.planLimit(`Your plan allows ${plans[plan].activeDrops} active drops. Delete one, or upgrade.`)
+    const site = await reserve(tx, { orgId: actor.orgId }, wanted)
+    await recordAudit(tx, {
+      at: now(),
+      orgId: actor.orgId,
+      actor,
+      action: 'site.created',
+      subject: site.id,
+      detail: { slug: site.slug },
+    })
+    return site
+  }
+
+  return { lockOrganisation, roomFor, reserve, add }
+}

@@ -1,0 +1,245 @@
+/**
+ * How a version goes live.
+ * Publish = blobs durable → one transaction (version, pointer, retention, caps, route) → published → acknowledged → reply.
+ */
+import { recordAudit } from '../../../people/audit/audit.ts'
+import type { Clock } from '../../../../shared/running/clock.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
+import type { Actor } from '../../../ground/actor.ts'
+import type { ControlConfig } from '../../../ground/config.ts'
+import type { Pool, Sql } from '../../../ground/database/sql.ts'
+import { changeRoutes } from '../../../ground/routing/changes.ts'
+import type { PreparedVersion } from '../../publishing/contract.ts'
+import { preparePassword, writePassword, type WantedPassword } from '../settings/protection.ts'
+import * as queries from '../queries.ts'
+import type { RefreshRoutes } from '../routing.ts'
+import { stateOf, type SiteFacts } from '../rules.ts'
+import type { ApiVersion } from '../schemas.ts'
+import type { WantedSite } from '../settings/reservation.ts'
+import type { Propagated, Sites } from '../sites.ts'
+import { requireStorage, type CommitVersion, type PublishOptions } from './commit.ts'
+import { requireRetained } from './comparison.ts'
+import { showVersion } from './show-version.ts'
+import type { PropagateOrTakeBack } from './take-back.ts'
+
+interface PublishVersionsDependencies {
+  sql: Pool
+  clock: Clock
+  refreshRoutes: RefreshRoutes
+  sites: Pick<Sites, 'add' | 'lockOrganisation' | 'lockOwn' | 'requireOwn'>
+  config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>
+  commit: CommitVersion
+  propagate: PropagateOrTakeBack
+}
+
+export interface Published {
+  readonly siteId: string
+  readonly version: ApiVersion
+  /** The site came to be with this version. */
+  readonly created: boolean
+}
+
+/** Happens with the publish or not at all; `undo` where the publish is taken back. */
+export interface Alongside {
+  work(tx: Sql): Promise<void>
+  undo(tx: Sql): Promise<void>
+}
+
+/** Which site a publish goes to. */
+interface PublishPlace {
+  /** As it is now, before anything is locked; undefined when there is none yet. */
+  peek(): Promise<SiteFacts | undefined>
+  /** Locked, or made, inside the transaction. */
+  find(tx: Sql): Promise<{ site: SiteFacts; created: boolean }>
+}
+
+export interface PublishVersions {
+  publish(
+    actor: Actor,
+    siteId: string,
+    prepared: PreparedVersion,
+    options: PublishOptions,
+    alongside?: Alongside,
+  ): Promise<Propagated<ApiVersion>>
+  publishNew(
+    actor: Actor,
+    wanted: WantedSite,
+    prepared: PreparedVersion,
+    options: PublishOptions,
+  ): Promise<Propagated<Published>>
+  /** To the organisation's site that has the slug, which takes the name if one is given, else to a new one. */
+  publishBySlug(
+    actor: Actor,
+    wanted: WantedSite,
+    prepared: PreparedVersion,
+    options: PublishOptions,
+  ): Promise<Propagated<Published>>
+  /** A pointer flip, recorded as a publish: rolling forward again is the same move. */
+  promote(actor: Actor, siteId: string, versionId: string): Promise<Propagated<ApiVersion>>
+}
+
+export function createPublishVersions(deps: PublishVersionsDependencies): PublishVersions {
+  const { sql, clock, refreshRoutes, sites, config, commit, propagate } = deps
+
+  /** Creating a site, its password and its first version are one change, so that a refusal leaves nothing behind. */
+  async function publishTo(
+    actor: Actor,
+    { peek, find }: PublishPlace,
+    prepared: PreparedVersion,
+    options: PublishOptions,
+    alongside?: Alongside,
+  ): Promise<Propagated<Published>> {
+    const password = options.password === undefined ? undefined : await wantedPassword(actor, peek, options.password)
+    const { value: published, changes } = await changeRoutes(sql, async (tx) => {
+      const { site, created } = await find(tx)
+      requirePublishable(site, clock.now())
+      await alongside?.work(tx)
+      if (password !== undefined) await protect(tx, actor, site, password, new Date(clock.now()))
+      const { version, addedBytes, before } = await commit(tx, site, prepared, actor.userId, options)
+      if (addedBytes > 0) await requireStorage(tx, actor.orgId, site.plan)
+      await recordAudit(tx, {
+        at: new Date(clock.now()),
+        orgId: actor.orgId,
+        actor,
+        action: 'site.published',
+        subject: site.id,
+        detail: { version: version.version_number },
+      })
+      return { siteId: site.id, version, created, before }
+    })
+    const { siteId, version, created, before } = published
+    const value = { siteId, version, created }
+    return propagate({ value, changes }, { siteId, versionId: version.version_id, before }, async (tx) => {
+      await queries.dropVersion(tx, version.version_id, new Date(clock.now()))
+      await alongside?.undo(tx)
+    })
+  }
+
+  return {
+    async publish(actor, siteId, prepared, options, alongside) {
+      const place: PublishPlace = {
+        peek: () => sites.requireOwn(sql, actor, siteId),
+        find: async (tx) => ({ site: await sites.lockOwn(tx, actor, siteId), created: false }),
+      }
+      const { value, pending } = await publishTo(actor, place, prepared, options, alongside)
+      return { value: value.version, pending }
+    },
+
+    publishNew: (actor, wanted, prepared, options) =>
+      publishTo(
+        actor,
+        {
+          peek: async () => undefined,
+          find: async (tx) => ({ site: await sites.add(tx, actor, wanted), created: true }),
+        },
+        prepared,
+        options,
+      ),
+
+    publishBySlug: (actor, wanted, prepared, options) =>
+      publishTo(actor, placeOfSlug(deps, actor, wanted), prepared, options),
+
+    async promote(actor, siteId, versionId) {
+      const { value: promoted, changes } = await changeRoutes(sql, async (tx) => {
+        await queries.lockSite(tx, siteId)
+        const site = await sites.requireOwn(tx, actor, siteId)
+        requirePublishable(site, clock.now())
+        const kept = await requireRetained(tx, siteId, versionId)
+        const now = new Date(clock.now())
+        await queries.updateSite(tx, siteId, { live_version_id: kept.id, title: kept.title, published_at: now }, now)
+        await queries.recordPublish(tx, {
+          site_id: siteId,
+          version_id: kept.id,
+          kind: 'promote',
+          user_id: actor.userId,
+          at: now,
+        })
+        await refreshRoutes(tx, siteId)
+        await recordAudit(tx, {
+          at: new Date(clock.now()),
+          orgId: actor.orgId,
+          actor,
+          action: 'site.promoted',
+          subject: siteId,
+          detail: { version: kept.number },
+        })
+        return { version: showVersion(config, site, kept), before: { ...site, dropped: undefined } }
+      })
+      const { version: value, before } = promoted
+      return propagate({ value, changes }, { siteId, versionId, before }, async () => {})
+    },
+  }
+}
+
+/** The organisation's site that has the slug, which takes the name if one is given; else a new one. */
+function placeOfSlug(
+  { sql, clock, sites }: Pick<PublishVersionsDependencies, 'sql' | 'clock' | 'sites'>,
+  actor: Actor,
+  wanted: WantedSite,
+): PublishPlace {
+  return {
+    peek: () => findBySlug({ sql, sites }, actor, wanted.slug),
+    async find(tx) {
+      await sites.lockOrganisation(tx, actor.orgId)
+      const present = wanted.slug === undefined ? undefined : await queries.lockOwnSlug(tx, actor.orgId, wanted.slug)
+      if (present === undefined) return { site: await sites.add(tx, actor, wanted), created: true }
+      const site = await sites.requireOwn(tx, actor, present)
+      if (wanted.name !== undefined && wanted.name !== site.name)
+        await rename(tx, actor, site, wanted.name, new Date(clock.now()))
+      return { site, created: false }
+    },
+  }
+}
+
+/** The organisation's site of that slug, without a lock; undefined when it has none. */
+export async function findBySlug(
+  { sql, sites }: { sql: Sql; sites: Pick<Sites, 'requireOwn'> },
+  actor: Actor,
+  slug: string | undefined,
+): Promise<SiteFacts | undefined> {
+  const id = slug === undefined ? undefined : await queries.findOwnSlug(sql, actor.orgId, slug)
+  return id === undefined ? undefined : sites.requireOwn(sql, actor, id)
+}
+
+async function wantedPassword(actor: Actor, peek: PublishPlace['peek'], password: string): Promise<WantedPassword> {
+  const site = await peek()
+  return preparePassword(site?.plan ?? actor.plan, site, password)
+}
+
+async function protect(tx: Sql, actor: Actor, site: SiteFacts, password: WantedPassword, now: Date): Promise<void> {
+  if (!(await writePassword(tx, site, password, now))) return
+  await recordAudit(tx, {
+    at: now,
+    orgId: actor.orgId,
+    actor,
+    action: 'site.updated',
+    subject: site.id,
+    detail: { fields: ['password'] },
+  })
+}
+
+async function rename(tx: Sql, actor: Actor, site: SiteFacts, name: string, now: Date): Promise<void> {
+  await queries.updateSite(tx, site.id, { name }, now)
+  await recordAudit(tx, {
+    at: now,
+    orgId: actor.orgId,
+    actor,
+    action: 'site.updated',
+    subject: site.id,
+    detail: { fields: ['name'] },
+  })
+}
+
+/** Checked before a body is read, and again in the transaction. */
+export function requirePublishable(site: SiteFacts, now: number): void {
+  const state = stateOf(site, now)
+  if (state === 'removed')
+    throw errors.forbidden('This drop was removed by trust and safety. Nothing can be published to it.')
+  if (state === 'expired')
+    throw errors.conflict('expired', 'This drop has expired. Sign in to the dashboard to bring it back, then publish.')
+  if (state === 'paused')
+    throw errors.conflict(
+      'paused',
+      'This drop is paused because the plan allows fewer drops. Choose it instead of another one, delete another one, or upgrade.',
+    )
+}

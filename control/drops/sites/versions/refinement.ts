@@ -1,0 +1,86 @@
+/** Compression after a publish: visitors get fewer bytes, and the publish did not wait for it. */
+import { MINUTE_MS, type Clock } from '../../../../shared/running/clock.ts'
+import type { Log } from '../../../../shared/running/log.ts'
+import type { Pool } from '../../../ground/database/sql.ts'
+import { changeRoutes, type Changed } from '../../../ground/routing/changes.ts'
+import type { Routing } from '../../../ground/routing/routing.ts'
+import type { Publishing } from '../../publishing/contract.ts'
+import * as queries from '../queries.ts'
+import type { RefreshRoutes } from '../routing.ts'
+
+/** A deploy is often followed by the next one, which compressing must not slow down. */
+const REFINE_AFTER_MS = MINUTE_MS
+/** The store may be back by then; a manifest that cannot be read costs no more than a look. */
+const REFINE_RETRY_MS = 10 * MINUTE_MS
+
+export interface RefinementDependencies {
+  sql: Pool
+  clock: Clock
+  log: Log
+  routing: Pick<Routing, 'propagate'>
+  refreshRoutes: RefreshRoutes
+  publishing: Pick<Publishing, 'compress' | 'refine'>
+}
+
+export interface Refinement {
+  /** Compresses what went live without variants, live versions first; each is served so at once. */
+  compressDue(stopping: AbortSignal): Promise<number>
+  /** Compresses harder what has gone live since the last run, in the same order. A version keeps its id, number and content. */
+  refineDue(stopping: AbortSignal): Promise<number>
+}
+
+type Step = 'compressed_at' | 'refined_at'
+
+export function createRefinement(deps: RefinementDependencies): Refinement {
+  const { sql, clock } = deps
+  return {
+    compressDue: (stopping) =>
+      recompressDue(deps, stopping, 'compressed_at', () => queries.nextUncompressed(sql, new Date(clock.now()))),
+
+    refineDue: (stopping) =>
+      recompressDue(deps, stopping, 'refined_at', () => {
+        const now = clock.now()
+        return queries.nextUnrefined(sql, new Date(now), new Date(now - REFINE_AFTER_MS))
+      }),
+  }
+}
+
+/** Takes what `next` finds until there is nothing left. One that fails is put off, and keeps no other waiting. */
+async function recompressDue(
+  deps: RefinementDependencies,
+  stopping: AbortSignal,
+  step: Step,
+  next: () => Promise<queries.UnrefinedVersion | undefined>,
+): Promise<number> {
+  const { sql, clock, log, routing } = deps
+  let count = 0
+  while (!stopping.aborted) {
+    const due = await next()
+    if (!due) break
+    const recompressed = await recompress(deps, due, step).catch(async (error: unknown) => {
+      log.warn({ err: error, version: due.id }, 'a version could not be compressed; it is tried again')
+      await queries.postponeRefinement(sql, due.id, new Date(clock.now() + REFINE_RETRY_MS))
+      return undefined
+    })
+    if (recompressed === undefined) continue
+    count++
+    // Visitors have it before the next one is begun.
+    if (recompressed.value) await routing.propagate(recompressed.changes)
+  }
+  return count
+}
+
+async function recompress(
+  { sql, publishing, refreshRoutes }: RefinementDependencies,
+  due: queries.UnrefinedVersion,
+  step: Step,
+): Promise<Changed<boolean>> {
+  const work = step === 'compressed_at' ? publishing.compress : publishing.refine
+  const refined = await work(due.manifest_hash, due.refined_hash)
+  return changeRoutes(sql, async (tx) => {
+    await queries.lockSite(tx, due.site_id)
+    await queries.markRefined(tx, due, step, refined)
+    if (refined) await refreshRoutes(tx, due.site_id)
+    return refined !== undefined
+  })
+}

@@ -1,0 +1,395 @@
+/** Every mail that Dropway sends, as data: one text for both parts. Plain ASCII, so that links survive any mail path. */
+import { durationInWords } from '../../terms/durations.ts'
+import { mailDocument, type MailItem } from './document.ts'
+
+/** What a new owner takes over: a plan as people call it, and until when it is paid. */
+export interface Bill {
+  readonly plan: string
+  readonly until: Date | null
+}
+
+export interface MailData {
+  /** `drops`: what visitors do not see until then. */
+  verify: { link: string; until: Date; drops: readonly NamedDrop[] }
+  reset: { link: string; until: Date }
+  email_change: { link: string; until: Date }
+  email_changed: { newEmail: string }
+  password_changed: { resetLink: string; tokensAndAppsEnded: boolean }
+  invitation: { link: string; until: Date; organisation: string; inviter: string; role: string }
+  /** `at`: when each expires. */
+  expiring: ClockNotice
+  /** `at`: until when each can be brought back. */
+  expired: ClockNotice
+  /** `at`: when each is removed for good. */
+  removal: ClockNotice
+  /** A plan has ended, and with it what visitors saw of these. `kept`: how many drops stay live. */
+  paused: {
+    plan: string
+    organisation: string
+    at: Date
+    drops: readonly NamedDrop[]
+    domains: readonly string[]
+    kept: number
+    chooseLink: string
+  }
+  /** The account was never verified. `at`: when it is closed, with these drops. */
+  unverified: { email: string; at: Date; drops: readonly NamedDrop[]; link: string }
+  receipt: {
+    plan: string
+    amount: string
+    paidAt: Date
+    periodEnd: Date
+    invoiceLink: string | undefined
+    billingLink: string
+  }
+  /** `until`: the plan stays that long without the payment. */
+  past_due: { plan: string; amount: string; until: Date; billingLink: string }
+  organisation_received: {
+    organisation: string
+    from: string
+    bill: Bill | undefined
+    billingLink: string
+    organisationLink: string
+  }
+  organisation_handed_over: { organisation: string; to: string; bill: Bill | undefined }
+  takedown: { url: string; reason: string; contact: string }
+  account_deleted: { email: string }
+  /** `until`: the end of its certificate. */
+  domain_stopped: { domain: string; url: string; visitorsSee: string; until: Date | null; link: string }
+  /** `cause`: what the certificate authority said. */
+  domain_renewal: { domain: string; endsAt: Date; cause: string; link: string }
+  domain_moved_away: { domain: string; link: string }
+  domain_moved_here: { domain: string; link: string }
+}
+
+interface NamedDrop {
+  readonly name: string
+  readonly url: string
+}
+
+interface ClockNotice {
+  readonly drops: readonly (NamedDrop & { readonly at: Date })[]
+  /** How long a free drop stays online after a sign-in or a publish. */
+  readonly idleMs: number
+  readonly signInLink: string
+}
+
+export type MailTemplate = keyof MailData
+
+export interface RenderedMail {
+  readonly subject: string
+  readonly text: string
+  readonly html: string
+}
+
+interface Letter {
+  readonly subject: string
+  readonly paragraphs: readonly [string, ...string[]]
+  /** What the mail is about, one by one; after the first paragraph. */
+  readonly items?: readonly MailItem[]
+  readonly action?: { readonly label: string; readonly url: string }
+  /** Why the reader gets this. */
+  readonly footer: string
+}
+
+const MAX_SUBJECT_CHARS = 200
+
+const UNASKED = 'If you did not ask for this, ignore this mail: nothing changes.'
+const OWNER = 'You get this mail because you publish on Dropway.'
+const DOMAIN = 'You get this mail because you use this domain on Dropway.'
+const BILLING = 'You get this mail because you pay for a plan on Dropway.'
+
+const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Letter } = {
+  verify: ({ link, until, drops }) => ({
+    subject: 'Verify your e-mail address',
+    paragraphs: [
+      drops.length > 0
+        ? 'Welcome to Dropway. Until you open the link below and confirm your address, visitors see a notice instead of what you published:'
+        : 'Welcome to Dropway. Open the link below to confirm your address. What you publish is visible from then on.',
+      ...(drops.length > 0 ? ['A second after you confirm, everything is visible again, at the same address.'] : []),
+      `The link works until ${formatTime(until)}.`,
+    ],
+    items: drops.map((drop) => ({ ...drop, note: 'hidden until you confirm your address' })),
+    action: { label: 'Verify my address', url: link },
+    footer: UNASKED,
+  }),
+  reset: ({ link, until }) => ({
+    subject: 'Choose a new password',
+    paragraphs: [
+      'Someone, hopefully you, asked to reset the password of your Dropway account.',
+      `The link works once, until ${formatTime(until)}. You will be signed out everywhere else, and your API tokens and connected apps end.`,
+    ],
+    action: { label: 'Choose a new password', url: link },
+    footer: UNASKED,
+  }),
+  email_change: ({ link, until }) => ({
+    subject: 'Confirm your new e-mail address',
+    paragraphs: [
+      'Open the link to use this address for your Dropway account from now on.',
+      `The link works once, until ${formatTime(until)}.`,
+    ],
+    action: { label: 'Use this address', url: link },
+    footer: UNASKED,
+  }),
+  email_changed: ({ newEmail }) => ({
+    subject: 'Your e-mail address was changed',
+    paragraphs: [
+      `Your Dropway account now uses ${newEmail}. This address no longer signs in.`,
+      'If that was not you, answer this mail at once.',
+    ],
+    footer: 'You get this mail because this was the address of your account.',
+  }),
+  password_changed: ({ resetLink, tokensAndAppsEnded }) => ({
+    subject: 'Your password was changed',
+    paragraphs: [
+      'The password of your Dropway account was changed, and every other session was signed out.',
+      tokensAndAppsEnded
+        ? 'API tokens and connected apps were ended too: give your scripts new tokens and connect your apps again.'
+        : 'API tokens and connected apps still work.',
+      'If that was not you, reset it now.',
+    ],
+    action: { label: 'Reset my password', url: resetLink },
+    footer: 'You get this mail because it concerns the safety of your account.',
+  }),
+  invitation: ({ link, until, organisation, inviter, role }) => ({
+    subject: `Join ${organisation} on Dropway`,
+    paragraphs: [
+      `${inviter} invites you to publish with ${organisation} on Dropway, as ${/^[aeiou]/.test(role) ? 'an' : 'a'} ${role}.`,
+      `The link works once, until ${formatTime(until)}.`,
+    ],
+    action: { label: 'Accept the invitation', url: link },
+    footer: 'If you do not know the sender, ignore this mail.',
+  }),
+  expiring: ({ drops, idleMs, signInLink }) => ({
+    subject: `${countOf(drops.length, 'expires', 'expire')}${onFirstDay(drops)}`,
+    paragraphs: [
+      `Free drops stay online for ${durationInWords(idleMs)} after you sign in or publish. You have done neither for a while, so visitors will soon see a page that says that ${drops.length === 1 ? 'this drop has' : 'these drops have'} expired:`,
+      `Signing in once before then is enough to keep ${itOrThem(drops)} online. Drops of a paid plan do not expire.`,
+    ],
+    items: drops.map((drop) => ({ ...drop, note: `online until ${formatTime(drop.at)}` })),
+    action: { label: `Sign in and keep ${itOrThem(drops)} online`, url: signInLink },
+    footer: OWNER,
+  }),
+  expired: ({ drops, idleMs, signInLink }) => ({
+    subject: countOf(drops.length, 'has expired', 'have expired'),
+    paragraphs: [
+      `You have not signed in or published for ${durationInWords(idleMs)}, so visitors now see a page that says that ${drops.length === 1 ? 'this drop has' : 'these drops have'} expired. Nothing is lost yet:`,
+      `Sign in, and ${drops.length === 1 ? 'it is' : 'they are'} back at once, at the same address. After that date ${drops.length === 1 ? 'it is' : 'they are'} removed for good; we write to you once more before that.`,
+    ],
+    items: drops.map((drop) => ({ ...drop, note: `can be brought back until ${formatTime(drop.at)}` })),
+    action: { label: `Sign in and bring ${itOrThem(drops)} back`, url: signInLink },
+    footer: OWNER,
+  }),
+  removal: ({ drops, signInLink }) => ({
+    subject: `${countOf(drops.length, 'will be', 'will be')} removed for good${onFirstDay(drops)}`,
+    paragraphs: [
+      `${drops.length === 1 ? 'This drop' : 'These drops'} expired a while ago, and will soon be deleted with every version:`,
+      `This is our last mail about ${itOrThem(drops)}. Sign in before that date, and ${drops.length === 1 ? 'it is' : 'they are'} back at the same address.`,
+    ],
+    items: drops.map((drop) => ({ ...drop, note: `removed on ${formatTime(drop.at)}` })),
+    action: { label: `Sign in and bring ${itOrThem(drops)} back`, url: signInLink },
+    footer: OWNER,
+  }),
+  paused: ({ plan, organisation, at, drops, domains, kept, chooseLink }) => ({
+    subject: `Dropway ${plan} has ended: ${pausedOf(drops.length, domains.length)}`,
+    paragraphs: [
+      `${organisation} has been on the free plan since ${formatTime(at)}. It keeps ${plural(kept, 'drop')} live and has no custom domains. Visitors of ${drops.length + domains.length === 1 ? 'this address see a page that says that it is' : 'these addresses see a page that says that they are'} paused:`,
+      'Nothing is deleted, and paused drops do not expire. You can choose which drops stay live. With a paid plan, everything is back at once.',
+    ],
+    items: [
+      ...drops.map((drop) => ({ ...drop, note: 'paused' })),
+      ...domains.map((domain) => ({ name: domain, url: `https://${domain}`, note: 'paused; its certificate is kept' })),
+    ],
+    action: { label: 'Choose what stays live', url: chooseLink },
+    footer: OWNER,
+  }),
+  unverified: ({ email, at, drops, link }) => ({
+    subject: `Your account will be closed on ${formatDay(at)} unless you verify it`,
+    paragraphs: [
+      `You signed up to Dropway with ${email}, but never confirmed that the address is yours. On ${formatTime(at)} the account is closed${drops.length > 0 ? ', and what it published is deleted:' : '.'}`,
+      drops.length > 0
+        ? 'Open the link below and confirm your address, and everything is live within a second.'
+        : 'Open the link below and confirm your address to keep it. If you do not need the account, do nothing.',
+    ],
+    items: drops.map((drop) => ({ ...drop, note: `not visible until you verify; deleted on ${formatTime(at)}` })),
+    action: { label: 'Verify my address', url: link },
+    footer: 'You get this mail because someone signed up to Dropway with this address. If it was not you, do nothing.',
+  }),
+  receipt: ({ plan, amount, paidAt, periodEnd, invoiceLink, billingLink }) => ({
+    subject: `Receipt for Dropway ${plan}: ${amount}`,
+    paragraphs: [
+      `We received ${amount} for Dropway ${plan} on ${formatDay(paidAt)}. It is paid until ${formatDay(periodEnd)}.`,
+      'Thank you.',
+    ],
+    action: invoiceLink ? { label: 'Open the invoice', url: invoiceLink } : { label: 'Open billing', url: billingLink },
+    footer: BILLING,
+  }),
+  past_due: ({ plan, amount, until, billingLink }) => ({
+    subject: 'Your payment did not go through',
+    paragraphs: [
+      `We could not collect ${amount} for Dropway ${plan}. Your plan stays active until ${formatDay(until)} while we try again.`,
+      'Please check your card. Without a payment, the free plan applies after that date; nothing is deleted.',
+    ],
+    action: { label: 'Check my card', url: billingLink },
+    footer: BILLING,
+  }),
+  organisation_received: ({ organisation, from, bill, billingLink, organisationLink }) => ({
+    subject: `You now own ${organisation}`,
+    paragraphs: [
+      `${from} made you the owner of ${organisation} on Dropway.`,
+      ...(bill
+        ? [
+            `Its plan is Dropway ${bill.plan}${bill.until ? `, paid until ${formatDay(bill.until)}` : ''}. The card of the former owner is no longer charged.`,
+            `Please add your own means of payment${bill.until ? ' before then' : ' now'}. Without one the organisation returns to the free plan; nothing is deleted.`,
+          ]
+        : ['Its drops, members and settings are as they were.']),
+    ],
+    action: bill
+      ? { label: 'Add a means of payment', url: billingLink }
+      : { label: 'Open the organisation', url: organisationLink },
+    footer: 'You get this mail because an organisation on Dropway was handed to you.',
+  }),
+  organisation_handed_over: ({ organisation, to, bill }) => ({
+    subject: `${organisation} has a new owner`,
+    paragraphs: [
+      `You made ${to} the owner of ${organisation} on Dropway. You stay with it as an admin.`,
+      ...(bill ? [`Its Dropway ${bill.plan} plan is no longer charged to you: your card was removed from it.`] : []),
+      'If that was not you, answer this mail at once.',
+    ],
+    footer: 'You get this mail because you were the owner of the organisation.',
+  }),
+  takedown: ({ url, reason, contact }) => ({
+    subject: 'One of your drops was taken down',
+    paragraphs: [
+      'Visitors of this drop now see a page that says that it was removed:',
+      'If you think that this is a mistake, tell us, or answer this mail.',
+    ],
+    items: [{ name: 'Your drop', url, note: `Reason: ${reason}` }],
+    action: { label: 'Tell us that this is a mistake', url: contact },
+    footer: OWNER,
+  }),
+  account_deleted: ({ email }) => ({
+    subject: 'Your account was deleted',
+    paragraphs: [
+      `The Dropway account ${email} and everything that it published are deleted.`,
+      'Thank you for having been with us.',
+    ],
+    footer: 'This is the last mail that you get from us.',
+  }),
+  domain_stopped: ({ domain, url, visitorsSee, until, link }) => ({
+    subject: `${domain} no longer leads to your drop`,
+    paragraphs: [
+      `The DNS records of ${domain} have changed: it no longer points to Dropway.`,
+      visitorsSee,
+      'If that is what you want, remove the domain from the drop. If not, the page shows which records to set.',
+    ],
+    items: until
+      ? [
+          {
+            name: domain,
+            url,
+            note: `its certificate ends on ${formatTime(until)}, and cannot be renewed without the right records`,
+          },
+        ]
+      : [],
+    action: { label: 'See what to set', url: link },
+    footer: DOMAIN,
+  }),
+  domain_renewal: ({ domain, endsAt, cause, link }) => ({
+    subject: `The certificate of ${domain} ends on ${formatDay(endsAt)}`,
+    paragraphs: [
+      `The certificate of ${domain} cannot be renewed. It ends on ${formatTime(endsAt)}; browsers warn visitors from then on.`,
+      `The certificate authority said: ${cause}`,
+      'We go on trying. The page shows what is in the way.',
+    ],
+    action: { label: 'See what is in the way', url: link },
+    footer: DOMAIN,
+  }),
+  domain_moved_away: ({ domain, link }) => ({
+    subject: `${domain} has moved to another account`,
+    paragraphs: [
+      `Another Dropway account has proven that ${domain} is theirs. From now on it leads to their drop, not to yours.`,
+      'If the domain is yours and you did not do that, someone else can change its DNS records: check who can, at your DNS provider. The page shows the record that brings the domain back.',
+    ],
+    action: { label: 'Open my domains', url: link },
+    footer: DOMAIN,
+  }),
+  domain_moved_here: ({ domain, link }) => ({
+    subject: `${domain} has moved to your account`,
+    paragraphs: [
+      `The DNS records of ${domain} prove that it is yours. It leads to your drop from now on; the account that used it before has been told.`,
+    ],
+    action: { label: 'Open my domains', url: link },
+    footer: DOMAIN,
+  }),
+}
+
+export function renderMail<Name extends MailTemplate>(template: Name, data: MailData[Name]): RenderedMail {
+  const raw = letters[template](data)
+  // What users named may hold line breaks; a header, a heading and a paragraph each are one line.
+  const [first, ...others] = raw.paragraphs
+  const letter: Letter = {
+    ...raw,
+    subject: oneLine(raw.subject).slice(0, MAX_SUBJECT_CHARS),
+    paragraphs: [oneLine(first), ...others.map(oneLine)],
+    ...(raw.items ? { items: raw.items.map((item) => ({ ...item, name: oneLine(item.name) })) } : {}),
+  }
+  return { subject: letter.subject, text: textOf(letter), html: asciiHtml(htmlOf(letter)) }
+}
+
+function textOf({ subject, paragraphs: [first, ...others], items = [], action, footer }: Letter): string {
+  const link = action ? [`${action.label}:\n${action.url}`] : []
+  const list = items.map(({ name, url, note }) => `* ${name}\n  ${url}\n  ${note}`)
+  return [subject, first, ...list, ...others, ...link, `-- \nDropway\n${footer}`].join('\n\n') + '\n'
+}
+
+function htmlOf({ subject, paragraphs, items, action, footer }: Letter): string {
+  return mailDocument({
+    preview: paragraphs[0],
+    heading: subject,
+    paragraphs,
+    ...(items ? { items } : {}),
+    ...(action ? { action } : {}),
+    footer,
+  })
+}
+
+/** Names that users chose may hold any letter; as references the part stays 7-bit and no mail path rewrites it. */
+function asciiHtml(html: string): string {
+  return html.replace(/[^\p{ASCII}]/gu, (character) => `&#${character.codePointAt(0)};`)
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
+}
+
+function countOf(drops: number, one: string, many: string): string {
+  return drops === 1 ? `Your drop ${one}` : `${drops} of your drops ${many}`
+}
+
+function itOrThem(drops: readonly unknown[]): string {
+  return drops.length === 1 ? 'it' : 'them'
+}
+
+function pausedOf(drops: number, domains: number): string {
+  const parts = [plural(drops, 'drop'), plural(domains, 'domain')].filter((part) => part !== undefined)
+  return `${parts.join(' and ')} ${drops + domains === 1 ? 'is' : 'are'} paused`
+}
+
+function plural(count: number, noun: string): string | undefined {
+  return count === 0 ? undefined : count === 1 ? `1 ${noun}` : `${count} ${noun}s`
+}
+
+/** ` on 1 March 2026`; where the dates differ, the first of them and that it is the first. */
+function onFirstDay(drops: readonly { at: Date }[]): string {
+  const days = [...new Set(drops.toSorted((a, b) => a.at.getTime() - b.at.getTime()).map(({ at }) => formatDay(at)))]
+  return days.length > 1 ? `, the first on ${days[0]}` : ` on ${days[0]}`
+}
+
+function formatDay(date: Date): string {
+  return date.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })
+}
+
+function formatTime(date: Date): string {
+  return `${formatDay(date)}, ${date.toISOString().slice(11, 16)} UTC`
+}

@@ -1,0 +1,48 @@
+/**
+ * The write side of publication. Called inside the transaction of a change: the change and the news of it
+ * commit together or not at all. `routing.ts` carries the rows to Redis.
+ */
+import type { RouteRecord } from '../../../shared/contracts/route-record.ts'
+import { encodeDomainWish, type DomainWish } from '../../../shared/redis/stream.ts'
+import { jsonb, one, type Sql } from '../database/sql.ts'
+import { noteRoute, type RoutingTransaction } from './changes.ts'
+
+type Unrevised<Record> = Record extends RouteRecord ? Omit<Record, 'v' | 'revision'> : never
+export type NewRoute = Unrevised<RouteRecord>
+
+/** Sets what the edges answer at a host. Later calls for the same host win, in commit order of the row lock. */
+export async function setRoute(tx: RoutingTransaction, route: NewRoute): Promise<void> {
+  noteRoute(tx, route.host, await writeRoute(tx, route))
+}
+
+/** Writes a route and the news of it; resolves to the id of the history that they are part of. */
+export async function writeRoute(sql: Sql, route: NewRoute): Promise<string> {
+  // One statement: it locks the host's row, and only then draws the revision that is written, so that revisions of one
+  // host are handed out in commit order.
+  const { history } = one(
+    await sql<{ history: string }[]>`
+      with written as (
+        insert into routes (host, record, revision)
+        select ${route.host}, ${jsonb(sql, { ...route, v: 1 })}::jsonb || jsonb_build_object('revision', r), r
+        from nextval('route_revisions') r
+        on conflict (host) do update set (record, revision) = (
+          select excluded.record || jsonb_build_object('revision', r), r from nextval('route_revisions') r)
+        returning host, record, revision)
+      insert into outbox (kind, name, value, revision)
+      select 'route', host, record::text, revision from written
+      returning (select id from history) as history`,
+  )
+  return history
+}
+
+/** Asks the edges to have (or to give up) a certificate for a custom domain. */
+export async function setDomainWanted(tx: RoutingTransaction, domain: string, wish: DomainWish): Promise<void> {
+  await tx`
+    insert into outbox (kind, name, value, revision)
+    values ('domain', ${domain}, ${encodeDomainWish(wish)}, nextval('route_revisions'))`
+}
+
+/** Changes that have not reached Redis yet. */
+export async function outboxBacklog(sql: Sql): Promise<number> {
+  return one(await sql<{ count: number }[]>`select count(*) as count from outbox`).count
+}

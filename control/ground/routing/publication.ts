@@ -1,0 +1,45 @@
+/**
+ * What publishing asks of Postgres. `queries.ts` implements it in production, the simulation (test/simulation/) with a
+ * database that can be restored and failed over at any moment.
+ */
+import type { History } from '../../../shared/contracts/history.ts'
+import type { RouteRecord } from '../../../shared/contracts/route-record.ts'
+
+export interface OutboxRow {
+  id: number
+  kind: 'route' | 'domain' | 'certificate'
+  name: string
+  value: string
+  revision: number
+}
+
+export interface DatabaseHistory extends History {
+  /** False: this database is not the one, or does not live the life, in which the history was begun. */
+  readonly ofThisLife: boolean
+  /** Addresses without a drop that were removed in this history without being asked for. */
+  readonly removedUnknown: number
+}
+
+/** One transaction that holds the publication lock: no other process publishes from this database meanwhile. */
+export interface Publication {
+  history(): Promise<DatabaseHistory>
+  /** Gives every route a revision of the new history, in the order of the old ones. No other database writes in it. */
+  beginHistory(history: History): Promise<void>
+  /** In order of their changes. */
+  outbox(limit: number): Promise<OutboxRow[]>
+  deleteOutbox(ids: readonly number[]): Promise<void>
+  routesAfter(host: string, limit: number): Promise<{ host: string; record: RouteRecord }[]>
+  countRoutes(): Promise<number>
+  revisionOf(host: string): Promise<number | undefined>
+  /** Which of these have no route. */
+  withoutRoute(hosts: readonly string[]): Promise<string[]>
+  /** Puts the routes of these into the outbox once more. */
+  announceAgain(hosts: readonly string[]): Promise<void>
+  /** From here on these are known to be nothing. */
+  removeUnknown(hosts: readonly string[]): Promise<void>
+}
+
+export interface PublicationStore {
+  /** Commits when `work` resolves. */
+  locked<Result>(work: (publication: Publication) => Promise<Result>): Promise<Result>
+}

@@ -1,0 +1,103 @@
+import { revisionFloor } from '../../../shared/contracts/history.ts'
+import { one, transaction, type Pool, type Sql } from '../database/sql.ts'
+import { writeRoute } from './outbox.ts'
+import type { DatabaseHistory, OutboxRow, Publication, PublicationStore } from './publication.ts'
+
+const PUBLICATION_LOCK = 7_316_002
+/** A publisher that says nothing for this long has vanished; waiting for Redis takes it a second. */
+const MAX_SILENCE_MS = 30_000
+
+/** Held until the transaction ends. One publisher at a time, across all controls. */
+export async function lockPublication(sql: Sql): Promise<void> {
+  await sql`
+    select set_config('idle_in_transaction_session_timeout', ${String(MAX_SILENCE_MS)}, true),
+      pg_advisory_xact_lock(${PUBLICATION_LOCK})`
+}
+
+export function createPublicationStore(pool: Pool): PublicationStore {
+  return {
+    locked: (work) =>
+      transaction(pool, async (sql) => {
+        await lockPublication(sql)
+        return work(publicationOf(sql))
+      }),
+  }
+}
+
+function publicationOf(sql: Sql): Publication {
+  return {
+    history: () => readHistory(sql),
+
+    async beginHistory(history) {
+      await sql`set local statement_timeout = 0`
+      // Waits for changes of routes that are not committed yet; later ones draw a revision of the new history.
+      await sql`lock table routes in exclusive mode`
+      const floor = revisionFloor(history.ordinal)
+      await sql`
+        update routes set revision = ${floor}::bigint + r.rank,
+          record = jsonb_set(routes.record, '{revision}', to_jsonb(${floor}::bigint + r.rank))
+        from (select host, row_number() over (order by revision, host) as rank from routes) r where r.host = routes.host`
+      await sql`select setval('route_revisions', ${floor}::bigint + 1 + (select count(*) from routes))`
+      // The whole table is published now; what waited carries revisions of the old history.
+      await sql`delete from outbox where kind = 'route'`
+      await sql`
+        update history set ordinal = ${history.ordinal}, id = ${history.id}, life = ${lifeOfDatabase(sql)},
+          removed_unknown = 0, began_at = now()`
+    },
+
+    outbox: (limit) => sql<OutboxRow[]>`select id, kind, name, value, revision from outbox order by id limit ${limit}`,
+
+    async deleteOutbox(ids) {
+      await sql`delete from outbox where id = any(${ids as number[]})`
+    },
+
+    routesAfter: (host, limit) =>
+      sql`select host, record from routes where host > ${host} order by host limit ${limit}`,
+
+    async countRoutes() {
+      return one(await sql<{ count: number }[]>`select count(*) as count from routes`).count
+    },
+
+    async revisionOf(host) {
+      const [row] = await sql<{ revision: number }[]>`select revision from routes where host = ${host}`
+      return row?.revision
+    },
+
+    async withoutRoute(hosts) {
+      const rows = await sql<{ host: string }[]>`
+        select host from unnest(${hosts as string[]}::text[]) as named (host)
+        where not exists (select from routes where routes.host = named.host)`
+      return rows.map(({ host }) => host)
+    },
+
+    async announceAgain(hosts) {
+      await sql`
+        insert into outbox (kind, name, value, revision)
+        select 'route', host, record::text, revision from routes where host = any(${hosts as string[]}) order by host`
+    },
+
+    async removeUnknown(hosts) {
+      for (const host of hosts) await writeRoute(sql, { kind: 'none', host })
+      await sql`update history set removed_unknown = removed_unknown + ${hosts.length}`
+    },
+  }
+}
+
+export async function readHistory(sql: Sql): Promise<DatabaseHistory> {
+  const row = one(
+    await sql<{ ordinal: number; id: string; of_this_life: boolean; removed_unknown: number }[]>`
+      select ordinal, id, removed_unknown, life is not distinct from ${lifeOfDatabase(sql)} as of_this_life
+      from history`,
+  )
+  return { ordinal: row.ordinal, id: row.id, ofThisLife: row.of_this_life, removedUnknown: row.removed_unknown }
+}
+
+/**
+ * The cluster, its timeline (a promoted replica and a recovery to a point in time begin another one), the database and
+ * the table: a dump that is read back brings other ones.
+ */
+function lifeOfDatabase(sql: Sql) {
+  return sql`concat_ws(':', (select system_identifier from pg_control_system()),
+    left(pg_walfile_name(pg_current_wal_lsn()), 8),
+    (select oid from pg_database where datname = current_database()), 'history'::regclass::oid)`
+}

@@ -1,0 +1,22 @@
+import type { Clock } from '../../../shared/running/clock.ts'
+import type { Pool } from '../../ground/database/sql.ts'
+import type { EnqueueMail } from '../../ground/mail/mail.ts'
+import type { Bill } from '../../ground/mail/letters/templates.ts'
+import type { RouteChanges, RoutingTransaction } from '../../ground/routing/changes.ts'
+
+export interface OrganisationHooks {
+  /** Deletes the organisation's drops, domains and subscription. */
+  onOrganisationDeleted(tx: RoutingTransaction, orgId: string, now: Date): Promise<void>
+  /** Serving depends on the owner's mailbox and last sign-in, and the bill follows the owner: what there is to pay. */
+  onOwnerChanged(tx: RoutingTransaction, orgId: string, now: Date): Promise<{ bill: Bill | undefined }>
+  /** After the commit: tells the edges. */
+  propagate(changes: RouteChanges): Promise<unknown>
+}
+
+export interface OrganisationsDependencies {
+  readonly sql: Pool
+  readonly clock: Clock
+  readonly baseUrl: string
+  readonly enqueueMail: EnqueueMail
+  readonly hooks: OrganisationHooks
+}

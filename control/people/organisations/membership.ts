@@ -1,0 +1,40 @@
+/** Who may change an organisation: its members, one at a time, by the roles that they have then. */
+import { errors } from '../../../shared/contracts/errors.ts'
+import { requirePermission, type Actor, type Permission } from '../../ground/actor.ts'
+import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
+import { findMembership, lockMembers, type MembershipRow } from './queries.ts'
+import { mayReach } from './rules.ts'
+
+/** An organisation that the caller does not belong to answers like a missing one. */
+export async function requireMembership(
+  sql: Sql,
+  actor: Actor,
+  orgId: string,
+  permission?: Permission,
+): Promise<MembershipRow> {
+  const found = await findMembership(sql, orgId, actor.userId)
+  if (!found || !mayReach(actor, orgId)) throw errors.notFound('organisation')
+  if (permission) requirePermission(found.role, permission)
+  return found
+}
+
+/** One change of an organisation at a time, judged by the roles as they are then. */
+export async function lockAsMember(
+  tx: Sql,
+  actor: Actor,
+  orgId: string,
+  permission?: Permission,
+): Promise<MembershipRow> {
+  await lockMembers(tx, orgId)
+  return requireMembership(tx, actor, orgId, permission)
+}
+
+export function changeAsMember<Result>(
+  sql: Pool,
+  actor: Actor,
+  orgId: string,
+  permission: Permission | undefined,
+  work: (tx: Sql, own: MembershipRow) => Promise<Result>,
+): Promise<Result> {
+  return transaction(sql, async (tx) => work(tx, await lockAsMember(tx, actor, orgId, permission)))
+}

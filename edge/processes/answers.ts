@@ -1,0 +1,172 @@
+/** Answers that are no file: redirects, and the pages that the edge itself writes. The fixed ones are kept. */
+import { LRUCache } from 'lru-cache'
+import { before } from '../../shared/values/before.ts'
+import { errors, RETRY_SECONDS, type ApiError } from '../../shared/contracts/errors.ts'
+import { isProgramPath } from '../../shared/http/program-paths.ts'
+import { STRICT_TRANSPORT_SECURITY } from '../../shared/http/header-policy.ts'
+import { newId } from '../../shared/contracts/ids.ts'
+import type { Log } from '../../shared/running/log.ts'
+import type { Challenge } from '../../shared/secrets/proof-of-work.ts'
+import { reportAddressOf } from '../../shared/http/report-address.ts'
+import { addressOf } from '../../shared/settings/settings.ts'
+import type { ClosedPage, Drop, Exchange, HeaderList } from '../context.ts'
+import { closedPage, errorPage, missingPage, unlockPage, type PreparedPage } from '../gate/pages.ts'
+import { nextAfterUnlocking, type UnlockOutcome } from '../gate/unlock.ts'
+import { ICON_PNG } from './icon.ts'
+import { redirectHeaders } from '../rewrite/headers.ts'
+import type { ProxyFailure } from '../send/proxy.ts'
+
+export interface Answers {
+  closed(exchange: Exchange, page: ClosedPage): void
+  /** Nothing at this path of a drop. */
+  missing(exchange: Exchange, drop: Drop): void
+  /** JSON where programs ask, a page where people do. */
+  error(exchange: Exchange, status: number, about?: { drop?: Drop; id?: string | undefined }): void
+  /** The unlock page; with a form and its outcome: again, after an attempt. */
+  locked(exchange: Exchange, drop: Drop, lock: Lock): void
+  unlocked(exchange: Exchange, drop: Drop, outcome: Extract<UnlockOutcome, { kind: 'unlocked' }>): void
+  redirect(exchange: Exchange, drop: Drop, status: number, location: string): void
+  /** The whole host has another name now. */
+  moved(exchange: Exchange, host: string): void
+  /** To the page where a visitor reports the drop: paid ones carry no badge that leads there. */
+  report(exchange: Exchange): void
+  /** For a drop without an icon of its own. */
+  icon(exchange: Exchange): void
+  methods(exchange: Exchange, drop: Drop): void
+  /** Control is away, or the request did not get there. */
+  unavailable(exchange: Exchange, failure: ProxyFailure): void
+}
+
+interface Lock {
+  readonly work: Challenge | undefined
+  readonly form?: URLSearchParams
+  readonly outcome?: Exclude<UnlockOutcome, { kind: 'unlocked' }>
+}
+
+const MAX_KEPT_PAGES = 500
+const ALLOW: HeaderList = ['allow', 'GET, HEAD, OPTIONS']
+/** Kept for a day: a drop may bring an icon tomorrow. */
+const ICON_HEADERS: HeaderList = [
+  'content-type',
+  'image/png',
+  'content-length',
+  String(ICON_PNG.length),
+  'cache-control',
+  'public, max-age=86400',
+  'x-content-type-options',
+  'nosniff',
+  'strict-transport-security',
+  STRICT_TRANSPORT_SECURITY,
+]
+const EMPTY: HeaderList = ['content-length', '0']
+/** On every answer of the edge itself. */
+const SAFE: HeaderList = ['x-content-type-options', 'nosniff', 'strict-transport-security', STRICT_TRANSPORT_SECURITY]
+
+export interface AnswerSettings {
+  readonly baseUrl: string
+  readonly publicPort: number | undefined
+  readonly log: Log
+}
+
+export function createAnswers({ baseUrl, publicPort, log }: AnswerSettings): Answers {
+  const service = new URL(baseUrl).hostname.replace(/^\[|\]$/g, '')
+  const kept = new LRUCache<string, PreparedPage>({ max: MAX_KEPT_PAGES })
+  const ofRedirects = new WeakMap<Drop, HeaderList>()
+  const keep = (key: string, make: () => PreparedPage): PreparedPage => {
+    let page = kept.get(key)
+    if (page === undefined) kept.set(key, (page = make()))
+    return page
+  }
+  return {
+    closed: (exchange, page) =>
+      send(
+        exchange,
+        keep(`${page} ${exchange.host}`, () => closedPage(page, { baseUrl, host: exchange.host })),
+      ),
+    missing: (exchange, drop) =>
+      send(
+        exchange,
+        keep(`missing ${exchange.host}`, () => missingPage({ baseUrl, host: exchange.host })),
+        versionOf(drop),
+      ),
+    error(exchange, status, { drop, id } = {}) {
+      if (exchange.host === service && isProgram(exchange.target)) return sendJson(exchange, apiError(status, id))
+      const page = keep(`error ${status} ${id ?? ''}`, () => errorPage(status, { baseUrl, id }))
+      send(exchange, page, [...(status === 405 ? ALLOW : []), ...(drop ? versionOf(drop) : [])])
+    },
+    locked(exchange, drop, { form, outcome, work }) {
+      const next = form === undefined ? exchange.target : form.get('next')
+      const retryAfterSeconds = outcome?.kind === 'limited' ? outcome.retryAfterSeconds : undefined
+      const about = { baseUrl, host: exchange.host, next: nextAfterUnlocking(next), work }
+      send(exchange, unlockPage({ ...about, problem: outcome?.kind, retryAfterSeconds }), versionOf(drop))
+    },
+    unlocked(exchange, drop, { location, setCookie }) {
+      const own = ['location', location, 'set-cookie', setCookie, 'cache-control', 'private, no-store']
+      exchange.send(303, [...own, ...SAFE, ...versionOf(drop), ...EMPTY], undefined)
+    },
+    redirect(exchange, drop, status, location) {
+      let headers = ofRedirects.get(drop)
+      if (headers === undefined) ofRedirects.set(drop, (headers = [...redirectHeaders(drop).flat(), ...EMPTY]))
+      exchange.send(status, ['location', location, ...headers], undefined)
+    },
+    moved(exchange, host) {
+      const location = addressOf({ publicPort }, host) + exchange.target
+      exchange.send(
+        301,
+        ['location', location, 'cache-control', 'max-age=0, must-revalidate', ...SAFE, ...EMPTY],
+        undefined,
+      )
+    },
+    report(exchange) {
+      const location = reportAddressOf(baseUrl, exchange.host)
+      exchange.send(302, ['location', location, 'cache-control', 'no-store', ...SAFE, ...EMPTY], undefined)
+    },
+    icon: (exchange) => exchange.send(200, ICON_HEADERS, ICON_PNG),
+    methods: (exchange, drop) => exchange.send(204, [...ALLOW, ...SAFE, ...versionOf(drop)], undefined),
+    unavailable(exchange, { status, error }) {
+      const id = error === undefined ? undefined : newId('err')
+      if (error !== undefined) log.warn({ id, err: error, status }, 'control did not answer')
+      if (exchange.isAnswered) return
+      this.error(exchange, status, { id })
+    },
+  }
+}
+
+/** Nothing before the first upload. */
+function versionOf(drop: Drop): HeaderList {
+  return drop.route.manifest === null ? [] : ['dropway-version', String(drop.versionNumber)]
+}
+
+function isProgram(target: string): boolean {
+  return isProgramPath(before(target, '?'))
+}
+
+/** As control would say it. */
+function apiError(status: number, id = newId('err')): ApiError {
+  switch (status) {
+    case 408:
+      return errors.requestTooSlow()
+    case 414:
+      return errors.addressTooLong()
+    case 421:
+      return errors.misdirected()
+    case 429:
+      return errors.rateLimited(RETRY_SECONDS)
+    case 500:
+      return errors.internal(id)
+    default:
+      if (status < 500) return errors.invalidRequest('The request is malformed.')
+      return errors.noAnswer(status, id)
+  }
+}
+
+function sendJson(exchange: Exchange, error: ApiError): void {
+  const body = Buffer.from(JSON.stringify(error.toBody()))
+  const headers = ['content-type', 'application/json', 'cache-control', 'no-store', ...SAFE]
+  const own = Object.entries(error.headers).flat()
+  exchange.send(error.status, [...headers, ...own, 'content-length', String(body.length)], body)
+}
+
+function send(exchange: Exchange, page: PreparedPage, extra: HeaderList = []): void {
+  exchange.send(page.status, [...page.headers.flat(), ...extra, 'content-length', String(page.body.length)], page.body)
+}

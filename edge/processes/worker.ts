@@ -1,0 +1,260 @@
+/** One worker: its own listeners, caches and read-only view of the replica. It talks to the primary alone. */
+import { createCertificateIndex, type CertificateIndex } from '../../certs/certificates.ts'
+import { openLocalCa } from '../../certs/local/local-ca.ts'
+import { openServiceCertificate, type ServiceCertificate } from '../../certs/service-certificate.ts'
+import { openBlobStore } from '../../shared/blobs/open.ts'
+import { openBundle } from '../../shared/certificates/bundle.ts'
+import { systemClock } from '../../shared/running/clock.ts'
+import { createLog, type Log } from '../../shared/running/log.ts'
+import { createProofOfWork } from '../../shared/secrets/proof-of-work.ts'
+import { createSecrets, type Secrets } from '../../shared/secrets/secrets.ts'
+import { answerPings } from '../../shared/running/watchdog/heartbeat.ts'
+import { hangOnSignal } from '../../shared/running/watchdog/test-hook.ts'
+import { startWatchdog } from '../../shared/running/watchdog/watchdog.ts'
+import { createAnswers } from './answers.ts'
+import { createVisitorIps } from '../accept/visitors/address.ts'
+import { createNetworkLimits, type NetworkLimits } from '../accept/visitors/limits.ts'
+import { createTlsListener, TLS_OPTIONS, type TlsListener } from '../accept/listen.ts'
+import { createPlainListener, type PlainListener } from '../accept/plain.ts'
+import { rotateTicketKeys, ticketKeys } from '../accept/tickets.ts'
+import { createClassify, createServiceTest } from '../gate/classify.ts'
+import type { EdgeConfig } from '../config.ts'
+import { startDelayMeter } from './delay-meter.ts'
+import { createUnlock, type Unlock } from '../gate/unlock.ts'
+import { indexManifest } from '../locate/site-index.ts'
+import { isPing, type Counters, type Ping, type ToPrimary, type ToWorker } from './messages.ts'
+import { createPipeline } from '../pipeline.ts'
+import { createRepresentations } from './representations.ts'
+import { createSnippets } from '../rewrite/snippets.ts'
+import { createRequestLog, type RequestLog } from '../send/request-log.ts'
+import { createProxy, type Proxy } from '../send/proxy.ts'
+import { createViews, type Views } from '../send/views.ts'
+import { createBlobCache, type BlobCache } from '../store/blob-cache.ts'
+import { forgetChanges } from '../store/forget.ts'
+import { openReplica, type Replica } from '../store/replica/replica.ts'
+import { createRoutes, type Routes } from '../store/routes.ts'
+import { createSites } from '../store/sites.ts'
+import { surviveStrayErrors } from './stray-errors.ts'
+
+/** A worker is started with a channel to its primary. */
+const channel = process as NodeJS.Process & { send: NonNullable<NodeJS.Process['send']> }
+
+const VIEWS_EVERY_MS = 1000
+/** How long a worker serves without a primary. The next one is there within two or three seconds. */
+const ORPHAN_MS = 10_000
+
+export function runWorker(config: EdgeConfig): void {
+  const log = createLog('edge', config.logLevel)
+  surviveStrayErrors(log)
+  hangOnSignal(config.testHooks === 'hang')
+  answerPings()
+  new Worker(assemble(config, log), config).obey()
+}
+
+/** What a worker consists of. */
+interface Parts {
+  readonly replica: Replica
+  readonly routes: Routes
+  readonly certificates: CertificateIndex
+  readonly cache: BlobCache
+  readonly views: Views
+  readonly requestLog: RequestLog
+  readonly limits: NetworkLimits
+  readonly proxy: Proxy
+  readonly unlock: Unlock
+  readonly listener: TlsListener
+  readonly plain: PlainListener
+  refusedConnections(): number
+}
+
+function assemble(config: EdgeConfig, log: Log): Parts {
+  const clock = systemClock
+  const secrets = createSecrets(config.secretKey)
+  const replica = openReplica(config.replicaDir, { readOnly: true })
+  const routes = createRoutes(replica)
+  const blobs = openBlobStore(
+    { url: config.blobStore },
+    { onProblem: (error) => log.warn({ err: error }, 'no copy of a blob kept') },
+  )
+  const cache = createBlobCache(config.blobCacheBytes)
+  const views = createViews()
+  const requestLog = createRequestLog({ log, sample: config.accessLogSample })
+  const limits = createNetworkLimits(config.limits)
+  const service = serviceCertificate(config, log)
+  const certificates = certificateIndex(service, replica, secrets, log)
+  const proxy = createProxy({ controlUrls: config.controlUrls, publicHost: new URL(config.baseUrl).host })
+  const unlock = createUnlock({
+    secrets,
+    proofOfWork: createProofOfWork(secrets),
+    clock,
+    tell: (attempt) => tell({ type: 'attempt', attempt }),
+  })
+  const pipeline = createPipeline({
+    classify: createClassify({ routes, serviceHost: config.serviceHost, sitesDomain: config.sitesDomain }),
+    unlock,
+    sites: createSites(blobs, indexManifest),
+    representations: createRepresentations({ blobs, cache, snippets: createSnippets({ baseUrl: config.baseUrl }) }),
+    answers: createAnswers({ baseUrl: config.baseUrl, publicPort: config.publicPort, log }),
+    proxy,
+    views,
+    clock,
+    log,
+  })
+  let refusedConnections = 0
+  const listener = createTlsListener({
+    certificates,
+    fallback: service.current(),
+    visitorIps: createVisitorIps(config.trustedProxies),
+    limits,
+    ticketKeys: ticketKeys(secrets, clock.now()),
+    onExchange: pipeline,
+    isService: createServiceTest(config.serviceHost),
+    onAnswer: requestLog.answered,
+    onRefusedConnection: () => void (refusedConnections += 1),
+  })
+  const plain = createPlainListener({
+    challenge: (token) => challengeOf(replica, token),
+    publicPort: config.publicPort,
+    limits,
+  })
+  rotateTicketKeys(secrets, clock, (keys) => listener.setTicketKeys(keys))
+  service.watch((bundle) => {
+    certificates.setFallback(bundle)
+    listener.setFallback(bundle)
+  })
+  const counted = { refusedConnections: () => refusedConnections }
+  return { replica, routes, certificates, cache, views, requestLog, limits, proxy, unlock, listener, plain, ...counted }
+}
+
+function tell(message: ToPrimary): void {
+  if (channel.connected) channel.send(message)
+}
+
+/** Does what the primary says, and hands over what it wants to know. */
+class Worker {
+  readonly #parts: Parts
+  readonly #drainMs: number
+  readonly #delay = startDelayMeter()
+  readonly #viewsTimer: NodeJS.Timeout
+  #isListening = false
+  #isDraining = false
+
+  constructor(parts: Parts, { drainMs }: EdgeConfig) {
+    this.#parts = parts
+    this.#drainMs = drainMs
+    this.#viewsTimer = setInterval(() => this.#handOverViews(), VIEWS_EVERY_MS)
+  }
+
+  obey(): void {
+    process.on('message', (message: ToWorker | Ping) => {
+      if (!isPing(message)) this.#hear(message)
+    })
+    // Without a primary this worker does not hear what changed: it remembers nothing any more, and ends soon.
+    process.on('disconnect', () => {
+      if (this.#isDraining || !this.#isListening) process.exit(0)
+      this.#parts.routes.rememberNothing()
+      setTimeout(() => void this.#drain(), ORPHAN_MS)
+    })
+    // The primary may have ended while this process was loading: then no event tells it any more.
+    if (!channel.connected) process.exit(0)
+    // The primary decides when workers stop; a terminal sends Ctrl-C to all of them.
+    process.on('SIGINT', () => {})
+    process.on('SIGTERM', () => void this.#drain())
+  }
+
+  #hear(message: ToWorker): void {
+    switch (message.type) {
+      case 'listen':
+        return void this.#listen(message.address, message.httpsPort, message.httpPort)
+      case 'changed':
+        forgetChanges(this.#parts, message.changes)
+        return tell({ type: 'confirmed', id: message.id })
+      case 'report':
+        return tell({ type: 'report', id: message.id, counters: this.#counters(message.isScrape) })
+      case 'attempt':
+        return this.#parts.unlock.hear(message.attempt)
+      case 'drain':
+        return void this.#drain()
+      default:
+        return message satisfies never
+    }
+  }
+
+  #counters(isScrape: boolean): Counters {
+    const { requestLog, refusedConnections, listener, limits, cache, proxy } = this.#parts
+    const { http1, http2 } = listener.connections()
+    return {
+      requests: requestLog.counts(),
+      refusedConnections: refusedConnections(),
+      http1Connections: http1,
+      http2Connections: http2,
+      networks: limits.size(),
+      heldBytes: listener.heldBytes(),
+      cacheBytes: cache.sizeBytes(),
+      residentBytes: process.memoryUsage.rss(),
+      pid: process.pid,
+      eventLoopDelay: this.#delay.read(isScrape),
+      proxiedRequests: proxy.inUse(),
+    }
+  }
+
+  #handOverViews(): void {
+    const pages = this.#parts.views.take()
+    if (pages.length > 0) tell({ type: 'views', pages })
+  }
+
+  /** The last ones count too: gone only when they are written to the channel. */
+  async #handOverLast(): Promise<void> {
+    const message: ToPrimary = { type: 'views', pages: this.#parts.views.take() }
+    if (channel.connected) await new Promise<void>((resolve) => void channel.send(message, () => resolve()))
+  }
+
+  async #listen(address: string, httpsPort: number, httpPort: number): Promise<void> {
+    try {
+      const https = await this.#parts.listener.listen(httpsPort, address)
+      const http = await this.#parts.plain.listen(httpPort, address)
+      this.#isListening = true
+      tell({ type: 'listening', httpsPort: https, httpPort: http })
+      startWatchdog({ name: 'edge' })
+    } catch (error) {
+      channel.send({ type: 'failed', message: (error as Error).message } satisfies ToPrimary, () => process.exit(1))
+    }
+  }
+
+  async #drain(): Promise<void> {
+    if (this.#isDraining) return
+    this.#isDraining = true
+    this.#parts.plain.close()
+    await this.#parts.listener.drain(this.#drainMs)
+    clearInterval(this.#viewsTimer)
+    await this.#handOverLast()
+    process.exit(0)
+  }
+}
+
+function serviceCertificate(config: EdgeConfig, log: Log): ServiceCertificate {
+  const { sitesCertFile: certFile, sitesKeyFile: keyFile } = config
+  const source =
+    certFile !== undefined && keyFile !== undefined
+      ? ({ kind: 'files', certFile, keyFile } as const)
+      : ({ kind: 'local-ca', ca: openLocalCa(config.dataDir, systemClock) } as const)
+  return openServiceCertificate({ source, names: config, clock: systemClock, log })
+}
+
+function certificateIndex(service: ServiceCertificate, replica: Replica, secrets: Secrets, log: Log): CertificateIndex {
+  return createCertificateIndex({
+    fallback: service.current(),
+    mint: service.mint,
+    tlsOptions: TLS_OPTIONS,
+    lookup(name) {
+      const sealed = replica.value('certificate', name)
+      return sealed === undefined ? undefined : openBundle(secrets, name, sealed)
+    },
+    onBadBundle: (name, error) => log.error({ err: error, domain: name }, 'a certificate cannot be used'),
+  })
+}
+
+/** Tokens are base64url (RFC 8555 §8.3); anything else is not looked up. */
+function challengeOf(replica: Replica, token: string): string | undefined {
+  return /^[A-Za-z0-9_-]{1,200}$/.test(token) ? replica.value('challenge', token) : undefined
+}

@@ -1,0 +1,61 @@
+/**
+ * Whether this edge could serve what it was told. Asked before it replaces what is served now: a publisher whose version
+ * cannot be served learns it, and visitors go on with the version before.
+ */
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import tls from 'node:tls'
+import type { BlobStore } from '../../../shared/blobs/blob-store.ts'
+import { openBundle } from '../../../shared/certificates/bundle.ts'
+import { LANDING_PAGE } from '../../../shared/content/upload-kind.ts'
+import { decodeManifest, type Manifest } from '../../../shared/contracts/manifest.ts'
+import type { Secrets } from '../../../shared/secrets/secrets.ts'
+import { firstLine } from './read-entries.ts'
+import type { Entry, Replica } from '../replica/replica.ts'
+
+/** Why an entry cannot be used; undefined: it can. */
+export type ProblemOf = (entry: Entry) => Promise<string | undefined>
+
+export interface UsabilityDependencies {
+  readonly replica: Pick<Replica, 'route'>
+  readonly blobs: Pick<BlobStore, 'read' | 'has'>
+  readonly secrets: Secrets
+  /** Throws on what cannot be served. */
+  indexManifest(manifest: Manifest): unknown
+}
+
+export function createProblemOf({ replica, blobs, secrets, indexManifest }: UsabilityDependencies): ProblemOf {
+  async function requireSite(manifestHash: string): Promise<void> {
+    const manifest = decodeManifest(await blobs.read(manifestHash))
+    indexManifest(manifest)
+    const landing = manifest.files.find(([path]) => path === LANDING_PAGE)?.[1]
+    if (landing && !(await blobs.has(landing.hash))) throw new Error('its landing page is not in the blob store')
+  }
+
+  async function requireUsable(entry: Entry): Promise<void> {
+    if (entry.kind === 'certificate' && entry.value !== '') requireCertificate(secrets, entry.name, entry.value)
+    if (entry.kind !== 'route' || entry.record.kind !== 'site' || entry.record.state !== 'live') return
+    const { host, manifest } = entry.record
+    if (manifest === null) throw new Error('it is live and has no manifest')
+    const known = replica.route(host)
+    // What is served already is not asked for again with every change of a setting.
+    if (known?.kind === 'site' && known.manifest === manifest) return
+    await requireSite(manifest)
+  }
+
+  return async (entry) => {
+    try {
+      await requireUsable(entry)
+      return undefined
+    } catch (error) {
+      return firstLine(error)
+    }
+  }
+}
+
+/** As the workers use it: opened, a pair, and one that TLS takes. */
+function requireCertificate(secrets: Secrets, name: string, sealed: string): void {
+  const { cert, key } = openBundle(secrets, name, sealed)
+  if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)))
+    throw new Error('the certificate and its key do not belong together')
+  tls.createSecureContext({ cert, key })
+}

@@ -1,0 +1,38 @@
+/** Small secret files (0600) that several processes may write at once: whoever reads one, it is whole. */
+import { randomBytes } from 'node:crypto'
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+
+export function readIfThere(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** Reads the file, or creates it. The first of two processes that do so at once wins (a link is atomic); both read its file. */
+export function readOrCreate(file: string, create: () => string): string {
+  const present = readIfThere(file)
+  if (present !== undefined) return present
+  const draft = writeDraft(file, create())
+  try {
+    linkSync(draft, file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    rmSync(draft)
+  }
+  return readFileSync(file, 'utf8')
+}
+
+/** Replaces the file as a whole. The last of two processes that do so at once wins. */
+export function replaceFile(file: string, content: string): void {
+  renameSync(writeDraft(file, content), file)
+}
+
+function writeDraft(file: string, content: string): string {
+  const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`
+  writeFileSync(draft, content, { mode: 0o600 })
+  return draft
+}

@@ -1,0 +1,59 @@
+/** Settings that both planes, the supervisor and the admin command read alike. */
+import path from 'node:path'
+import type { EnvReader } from './env.ts'
+import { isHostname } from '../http/hosts.ts'
+import { isNetwork } from '../http/ip.ts'
+
+export interface SharedSettings {
+  /** Origin of the service itself, e.g. https://localhost:8443. */
+  readonly baseUrl: string
+  /** Host of `baseUrl` without the port. */
+  readonly serviceHost: string
+  /** Drops live at `<slug>.<sitesDomain>`. */
+  readonly sitesDomain: string
+  /** Public port of drop addresses: that of `baseUrl`; undefined when it is 443. */
+  readonly publicPort: number | undefined
+  readonly dataDir: string
+  readonly httpsPort: number
+  readonly httpPort: number
+  readonly controlPort: number
+  readonly logLevel: string
+  readonly trustedProxies: readonly string[]
+  /** `hang`: SIGUSR2 stops the event loop for ever. For tests of the watchdog alone. */
+  readonly testHooks: 'off' | 'hang'
+}
+
+export function readSharedSettings(env: EnvReader): SharedSettings {
+  const httpsPort = env.port('EDGE_HTTPS_PORT', 8443)
+  const baseUrl = env.origin('BASE_URL', httpsPort === 443 ? 'https://localhost' : `https://localhost:${httpsPort}`)
+  const url = new URL(baseUrl)
+  const sitesDomain = env.text('SITES_DOMAIN', 'localhost').toLowerCase()
+  if (!isHostname(sitesDomain)) env.problem(`SITES_DOMAIN must be a domain name, not "${sitesDomain}"`, undefined)
+  return {
+    baseUrl,
+    serviceHost: url.hostname,
+    sitesDomain,
+    publicPort: url.port === '' ? undefined : Number(url.port),
+    dataDir: path.resolve(env.text('DATA_DIR', './data')),
+    httpsPort,
+    httpPort: env.port('EDGE_HTTP_PORT', 8080),
+    controlPort: env.port('CONTROL_PORT', 8787),
+    logLevel: env.oneOf('LOG_LEVEL', ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'], 'info'),
+    trustedProxies: readTrustedProxies(env),
+    testHooks: env.oneOf('TEST_HOOKS', ['off', 'hang'], 'off'),
+  }
+}
+
+function readTrustedProxies(env: EnvReader): string[] {
+  const entries = env.list('TRUSTED_PROXIES')
+  for (const entry of entries) {
+    if (!isNetwork(entry))
+      env.problem(`TRUSTED_PROXIES must list addresses and networks such as 10.0.0.0/8, not "${entry}"`, undefined)
+  }
+  return entries
+}
+
+/** The public address of a host that we serve: `https://<host>[:port]`. */
+export function addressOf(settings: Pick<SharedSettings, 'publicPort'>, host: string): string {
+  return settings.publicPort === undefined ? `https://${host}` : `https://${host}:${settings.publicPort}`
+}

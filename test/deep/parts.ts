@@ -1,0 +1,88 @@
+/** What `npm run test:deep` consists of. Each part is a command that anybody can run alone. */
+
+export interface Part {
+  readonly name: string
+  /** What it holds that `npm test` does not. */
+  readonly what: string
+  /** On two quiet cores. */
+  readonly minutes: number
+  /** Run by a shell, in the root of the repository, with DEEP=1 and SEED set. */
+  readonly command: string
+}
+
+const vitest = (...files: readonly string[]): string => `npx vitest run ${files.join(' ')}`
+
+export const PARTS: readonly Part[] = [
+  {
+    name: 'pages',
+    what: 'every page and every form in every view, with and without scripts, before both accessibility engines',
+    minutes: 12,
+    command: vitest('test/browser/', 'test/integration/edge-pages', 'test/integration/edge-injection'),
+  },
+  {
+    name: 'histories',
+    what: 'random histories of owners, and of two owners of one domain',
+    minutes: 8,
+    command: `HISTORIES=600 ${vitest('test/integration/owner-histories', 'test/integration/domains-ownership')}`,
+  },
+  {
+    name: 'api-model',
+    what: 'random calls to the REST API, each answer predicted by a model',
+    minutes: 6,
+    command: `SEQUENCES=600 ${vitest('test/integration/api-model')}`,
+  },
+  {
+    name: 'properties',
+    what: 'every property of the unit and integration tests with another seed',
+    minutes: 5,
+    command: vitest('test/unit/', 'test/integration/'),
+  },
+  {
+    name: 'states',
+    what: 'every combination of the table of states',
+    minutes: 2,
+    command: vitest('test/acceptance/state-table'),
+  },
+  {
+    name: 'lane',
+    what: 'requests of HTTP/1.1 divided at every byte',
+    minutes: 3,
+    command: vitest('test/acceptance/edge-direct'),
+  },
+  {
+    name: 'answers',
+    what: 'generated visits over both protocols, with failures at every byte: each head is followed by its body',
+    minutes: 10,
+    command: `SCHEDULES=10000 ${vitest('test/unit/edge/answers/')}`,
+  },
+  {
+    name: 'growth',
+    what: 'how processor time grows with what strangers send',
+    minutes: 6,
+    command: vitest('test/deep/'),
+  },
+  {
+    name: 'fuzz',
+    what: 'arbitrary bytes for every parser and for the service',
+    minutes: 12,
+    command: 'npm run fuzz -- --seconds 20 --seed $SEED',
+  },
+  {
+    name: 'simulation',
+    what: 'the publish path with everything failing around it, from other seeds',
+    minutes: 6,
+    command: 'npm run simulate -- --seeds 20000 --from $((SEED * 1000))',
+  },
+  {
+    name: 'client',
+    what: 'the packed client on every Node that it supports, each command with each way to be signed in',
+    minutes: 6,
+    command: 'npm run test:client',
+  },
+  {
+    name: 'durations',
+    what: 'every file of npm test within its row of test/durations.json',
+    minutes: 10,
+    command: 'DEEP= DURATIONS=judged npx vitest run',
+  },
+]

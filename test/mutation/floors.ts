@@ -1,0 +1,23 @@
+/**
+ * The least percentage of planted faults that the unit tests must notice, by folder: what they noticed when the folder
+ * was last looked at. It is raw: it counts faults too that change nothing anyone could see, so it is below 100 where
+ * there is nothing to mend. Raise a floor with the tests; lower it only with code whose new survivors you have read.
+ */
+export const FLOORS: Readonly<Record<string, number>> = {
+  'edge/locate': 89.6,
+  'edge/gate': 92.7,
+  'edge/rewrite': 94.8,
+  'edge/send': 95,
+  'control/doors/oauth': 97.2,
+  'control/drops/domains': 96.4,
+  'control/drops/sites': 96.1,
+  'control/ground': 100,
+  'control/ground/mail': 97.7,
+  'control/people/accounts': 96.2,
+  'control/people/organisations': 100,
+  'control/plans/billing': 91.5,
+  'control/plans/lifecycle': 97.3,
+  'control/drops/publishing': 96.4,
+  certs: 97.1,
+  shared: 88.2,
+}

@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest'
+import { toApiError } from '../../../control/ground/http/server/failure.ts'
+import { silentLog } from '../../../shared/running/log.ts'
+
+const about = { method: 'POST', path: '/api/v1/drops', now: 0 }
+
+test.each([
+  ['25006', 'a Postgres that only reads', /only reads right now/],
+  ['53100', 'a Postgres whose disk is full', /no space left right now/],
+  ['57P01', 'a Postgres that shuts down', /not reachable right now/],
+])('%s, %s: 503 and when to ask again', (code, _name, detail) => {
+  const answer = toApiError(Object.assign(new Error('said by Postgres'), { code }), silentLog, about)
+  expect({ status: answer.status, code: answer.code }).toEqual({ status: 503, code: 'unavailable' })
+  expect(answer.message).toMatch(detail)
+  expect(answer.headers).toEqual({ 'retry-after': '2' })
+})
+
+test('a mistake of ours is a 500 with an id', () => {
+  const answer = toApiError(Object.assign(new Error('no such column'), { code: '42703' }), silentLog, about)
+  expect({ status: answer.status, code: answer.code }).toEqual({ status: 500, code: 'internal' })
+})

@@ -1,0 +1,125 @@
+/** Which files are compressed, and in which order: before a version goes live, right after, and later. */
+import { describe, expect, test } from 'vitest'
+import { firstScreenOf } from '../../../control/drops/publishing/analysis/first-screen.ts'
+import { encodeLinks } from '../../../control/drops/publishing/analysis/links.ts'
+import { planAnalyses, planFirstScreen } from '../../../control/drops/publishing/intake/prepare.ts'
+import { factsKey } from '../../../control/drops/publishing/manifest/manifest-builder.ts'
+import { planCompression, planRefinement } from '../../../control/drops/publishing/storage/refine.ts'
+import type { Manifest, ManifestFile } from '../../../shared/contracts/manifest.ts'
+
+const MB = 1_000_000
+const encodings: ManifestFile['encodings'] = { br: { hash: 'b'.repeat(64), size: 1 } }
+
+function fileOf(path: string, size = 1000, extra: Partial<ManifestFile> = {}): [string, ManifestFile] {
+  return [path, { hash: path.padEnd(64, '0'), size, type: 'text/plain', ...extra }]
+}
+
+function manifestOf(...files: [string, ManifestFile][]): Manifest {
+  return { v: 1, files, redirects: [], headers: [], unserved: [] }
+}
+
+function loading(files: readonly string[], pages: readonly string[] = []): string {
+  return encodeLinks({
+    local: [
+      ...files.map((target) => ({ target, use: 'file' as const })),
+      ...pages.map((target) => ({ target, use: 'page' as const })),
+    ],
+    insecure: [],
+    machineLocal: [],
+  })
+}
+
+describe('the first screens', () => {
+  test('are the landing page and what it loads, through stylesheets, in circles too', () => {
+    const links: Record<string, string> = {
+      'index.html': loading(['app.js', 'a.css', 'frame.html'], ['about.html']),
+      'a.css': loading(['b.css', 'font.ttf']),
+      'b.css': loading(['a.css', 'c.svg']),
+      'frame.html': loading(['not-first.js']),
+      'about.html': loading(['about.js']),
+    }
+    expect([...firstScreenOf('index.html', (path) => links[path])]).toEqual([
+      'index.html',
+      'app.js',
+      'a.css',
+      'frame.html',
+      'b.css',
+      'font.ttf',
+      'c.svg',
+    ])
+  })
+
+  const stored = (path: string, size: number) => ({ path, hash: path.padEnd(64, '0'), size })
+  const linksOf = (path: string) =>
+    path === 'index.html' ? loading(['big.js', 'known.js', 'photo.jpg', 'tiny.js']) : undefined
+
+  test('what has no variants yet is made up for, and nothing else', () => {
+    const files = [
+      ...[stored('index.html', 5 * MB), stored('big.js', 4 * MB), stored('known.js', MB), stored('photo.jpg', MB)],
+      ...[stored('tiny.js', 20), stored('other.js', MB)],
+    ]
+    const facts = new Map([[factsKey(files[2]!), { charset: null, encodings }]])
+    expect(planFirstScreen(files, facts, [], linksOf).map(({ path, effort }) => [path, effort])).toEqual([
+      ['big.js', 'quick'],
+      ['index.html', 'quick'],
+    ])
+  })
+
+  test('what was tried in vain is not tried again', () => {
+    const files = [stored('index.html', 1000), stored('big.js', 2 * MB)]
+    const requests = planAnalyses(files, new Map())
+    expect(requests.every(({ effort }) => effort === 'quick')).toBe(true)
+    expect(planFirstScreen(files, new Map(), requests, linksOf)).toEqual([])
+  })
+
+  test('no more than a core does in a second', () => {
+    const many = Array.from({ length: 10 }, (_, index) => stored(`big${index}.js`, 4 * MB))
+    const files = [stored('index.html', 1000), ...many]
+    const all = (path: string) => (path === 'index.html' ? loading(many.map((file) => file.path)) : undefined)
+    const bytes = planFirstScreen(files, new Map(), [], all).reduce((sum, { size }) => sum + size, 0)
+    expect(bytes).toBeGreaterThan(16 * MB)
+    expect(bytes).toBeLessThanOrEqual(24 * MB)
+  })
+})
+
+describe('after a version went live', () => {
+  const manifest = manifestOf(
+    fileOf('data.json', 500),
+    fileOf('small.js', 1000),
+    fileOf('large.js', 2 * MB),
+    fileOf('style.css', 3000),
+    fileOf('page.html', 9 * MB),
+    fileOf('other.html', 4000),
+    fileOf('done.html', 4000, { encodings }),
+    fileOf('photo.jpg', MB),
+    fileOf('tiny.css', 10),
+  )
+
+  test('pages come first, then scripts and styles, then the rest, smallest first', () => {
+    expect(planCompression(manifest, new Map()).map(({ path, effort }) => [path, effort])).toEqual([
+      ['other.html', 'quick'],
+      ['page.html', 'quick'],
+      ['small.js', 'quick'],
+      ['style.css', 'quick'],
+      ['large.js', 'quick'],
+      ['data.json', 'quick'],
+    ])
+  })
+
+  test('what a refined version of the drop has is taken from there', () => {
+    const known = new Map([[factsKey({ path: 'large.js', hash: 'large.js'.padEnd(64, '0') }), encodings]])
+    expect(planCompression(manifest, known).map(({ path }) => path)).not.toContain('large.js')
+  })
+
+  test('everything is compressed again, the smallest the hardest', () => {
+    expect(planRefinement(manifest, new Map()).map(({ path, effort }) => [path, effort])).toEqual([
+      ['data.json', 'best'],
+      ['small.js', 'best'],
+      ['style.css', 'best'],
+      ['other.html', 'best'],
+      ['done.html', 'best'],
+      ['large.js', 'best'],
+      ['page.html', 'good'],
+    ])
+  })
+})

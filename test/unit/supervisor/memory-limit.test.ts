@@ -1,0 +1,54 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { memoryLimit, requireMemory } from '../../../control/operations/supervisor/memory-limit.ts'
+
+const roots: string[] = []
+afterEach(() => {
+  for (const root of roots.splice(0)) rmSync(root, { recursive: true })
+})
+
+function machine(files: Readonly<Record<string, string>>): string {
+  const root = mkdtempSync(path.join(os.tmpdir(), 'dropway-test-memory-'))
+  roots.push(root)
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(path.dirname(path.join(root, name)), { recursive: true })
+    writeFileSync(path.join(root, name), content)
+  }
+  return root
+}
+
+test.each([
+  ['no control groups', {}, os.totalmem()],
+  ['a container, version 2', { 'proc/self/cgroup': '0::/\n', 'sys/fs/cgroup/memory.max': '536870912\n' }, 536_870_912],
+  ['a container without a limit', { 'proc/self/cgroup': '0::/\n', 'sys/fs/cgroup/memory.max': 'max\n' }, os.totalmem()],
+  [
+    'a unit of systemd, limited by the slice above it',
+    {
+      'proc/self/cgroup': '0::/small.slice/dropway.service\n',
+      'sys/fs/cgroup/small.slice/dropway.service/memory.max': 'max\n',
+      'sys/fs/cgroup/small.slice/memory.max': '700000000\n',
+    },
+    700_000_000,
+  ],
+  [
+    'version 1, beside groups of other kinds',
+    {
+      'proc/self/cgroup': '5:pids:/x\n4:cpu,memory:/x\n0::/\n',
+      'sys/fs/cgroup/memory/memory.limit_in_bytes': '9223372036854771712\n',
+      'sys/fs/cgroup/memory/x/memory.limit_in_bytes': '400000000\n',
+    },
+    400_000_000,
+  ],
+])('%s', (_name, files, expected) => {
+  expect(memoryLimit(machine(files))).toBe(expected)
+})
+
+test('too little is refused with the figures and the way out; enough is not', () => {
+  expect(() => requireMemory(1000, 536_870_912)).toThrow(
+    'Dropway needs 1000 MB of memory and has 536 MB here. Give it more, run the planes on several machines, or set MIN_MEMORY_MB to try with less.',
+  )
+  expect(() => requireMemory(1000, 1_000_000_000)).not.toThrow()
+  expect(() => requireMemory(0, 1)).not.toThrow()
+})
