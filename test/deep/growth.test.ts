@@ -6,7 +6,7 @@
 import { describe, expect, test } from 'vitest'
 import { renderMarkdown } from '../../control/drops/publishing/markdown/markdown.ts'
 import { growthProblem, on } from '../support/growth.ts'
-import { fill } from '../support/work/cases.ts'
+import { fill } from '../support/counting/cases.ts'
 import { cases as edge } from '../unit/edge/cost.cases.ts'
 import { cases as http } from '../unit/http/cost.cases.ts'
 import { cases as publishing } from '../unit/publishing/complexity.cases.ts'

@@ -12,7 +12,7 @@ import { parseAuthority } from '../../../shared/http/hosts.ts'
 import { createProofOfWork } from '../../../shared/secrets/proof-of-work.ts'
 import { createSecrets } from '../../../shared/secrets/secrets.ts'
 import { manifestOf, routeOf } from '../../support/manifests.ts'
-import { workCase, type WorkCase } from '../../support/work/cases.ts'
+import { workCase, type WorkCase } from '../../support/counting/cases.ts'
 
 const MAX_TARGET_CHARS = 8192
 const MAX_HEADER_CHARS = 32_768

@@ -1,6 +1,6 @@
 /** What a visitor says is read in work linear in its length, up to the most that the edge lets in. */
 import { describe, expect, test } from 'vitest'
-import { countWork, growthProblem } from '../../support/work/growth.ts'
+import { countWork, growthProblem } from '../../support/counting/growth.ts'
 import { cases, sites } from './cost.cases.ts'
 
 const counted = countWork(new URL('./cost.cases.ts', import.meta.url))

@@ -6,7 +6,7 @@ import { Router } from '../../../control/ground/uws/router.ts'
 import { parseForm, parseQuery } from '../../../shared/http/form.ts'
 import { MAX_FILE_LIST_BYTES, MAX_TEXT_FORM_BYTES } from '../../../shared/contracts/limits.ts'
 import { requireFields, requireTexts } from '../../../shared/values/text.ts'
-import { fill, grouped, repeated, workCase, type WorkCase } from '../../support/work/cases.ts'
+import { fill, grouped, repeated, workCase, type WorkCase } from '../../support/counting/cases.ts'
 
 const JSON_TEXTS: Readonly<Record<string, (n: number) => string>> = {
   backslashes: (n) => `"${'\\'.repeat(n)}`,

@@ -1,6 +1,6 @@
 /** Control reads bodies, forms and addresses in work linear in their length, whatever they are made of. */
 import { expect, test } from 'vitest'
-import { countWork, growthProblem } from '../../support/work/growth.ts'
+import { countWork, growthProblem } from '../../support/counting/growth.ts'
 import { cases } from './cost.cases.ts'
 
 const counted = countWork(new URL('./cost.cases.ts', import.meta.url))

@@ -25,7 +25,7 @@ import { inspectPage } from '../../../control/drops/trust/phishing.ts'
 import { toNfc } from '../../../shared/values/nfc.ts'
 import { plans } from '../../../control/ground/terms/plans.ts'
 import { rawZip } from '../../support/raw-zip.ts'
-import { fill, grouped, halves, repeated, workCase, type WorkCase } from '../../support/work/cases.ts'
+import { fill, grouped, halves, repeated, workCase, type WorkCase } from '../../support/counting/cases.ts'
 
 /** The largest that a stranger may send. */
 const ANONYMOUS = plans.anonymous.uploadBytes

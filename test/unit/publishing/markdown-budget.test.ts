@@ -4,7 +4,7 @@ import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { requireRenderable } from '../../../control/drops/publishing/markdown/budget.ts'
 import { renderMarkdown } from '../../../control/drops/publishing/markdown/markdown.ts'
-import { fill } from '../../support/work/cases.ts'
+import { fill } from '../../support/counting/cases.ts'
 
 const SIZE = 100_000
 

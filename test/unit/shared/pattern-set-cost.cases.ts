@@ -1,7 +1,7 @@
 /** Many patterns asked at once, by paths that share what they can with all of them. */
 import { compilePattern } from '../../../shared/content/path-pattern.ts'
 import { createPatternSet, type PatternSet } from '../../../shared/content/pattern-set.ts'
-import { workCase, type WorkCase } from '../../support/work/cases.ts'
+import { workCase, type WorkCase } from '../../support/counting/cases.ts'
 
 const MAX_PATH_CHARS = 8192
 const deep = (chars: number): string => '/a'.repeat(chars / 2)

@@ -40,7 +40,7 @@ async function takeBlocks(): Promise<number> {
   const { result } = await session.post('Profiler.takePreciseCoverage')
   let blocks = 0
   for (const { url, functions } of result) {
-    if (!url.startsWith('file:') || url.includes('/test/support/work/')) continue
+    if (!url.startsWith('file:') || url.includes('/test/support/counting/')) continue
     for (const { ranges } of functions) for (const { count } of ranges) blocks += count
   }
   return blocks
