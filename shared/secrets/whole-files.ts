@@ -33,6 +33,11 @@ export function replaceFile(file: string, content: string): void {
 
 function writeDraft(file: string, content: string): string {
   const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`
-  writeFileSync(draft, content, { mode: 0o600 })
+  try {
+    writeFileSync(draft, content, { mode: 0o600 })
+  } catch (error) {
+    rmSync(draft, { force: true })
+    throw error
+  }
   return draft
 }

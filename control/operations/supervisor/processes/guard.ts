@@ -7,9 +7,10 @@
  *    ends them before it begins.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { replaceFile } from '../../../../shared/secrets/whole-files.ts'
 import { endFamily, isGone, isAlive, pidOf, startTimeOf } from './processes.ts'
 
 export interface Guarded {
@@ -55,7 +56,7 @@ interface Note {
 function note(dataDir: string, name: string, content: Note): void {
   try {
     mkdirSync(folderIn(dataDir), { recursive: true })
-    writeFileSync(path.join(folderIn(dataDir), `${name}.json`), JSON.stringify(content))
+    replaceFile(path.join(folderIn(dataDir), `${name}.json`), JSON.stringify(content))
   } catch {
     // A full disk; the guard knows the child too.
   }
@@ -98,7 +99,7 @@ function readNotes(dataDir: string): Note[] {
   }
 }
 
-/** Half a note, from a disk that was full, leads to no one. */
+/** A note that cannot be read leads to no one. */
 function readNote(file: string): Note[] {
   try {
     return [JSON.parse(readFileSync(file, 'utf8')) as Note]
