@@ -2,7 +2,8 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { nextAddress } from '../support/addresses.ts'
 import { launchBrowser } from '../support/browser.ts'
-import { newEmail, openVisitor, PASSWORD, signIn, signUp, type Visitor } from '../support/dashboard-visitor.ts'
+import { beSignedIn, newEmail, openVisitor, PASSWORD, signUp, type Visitor } from '../support/dashboard-visitor.ts'
+import { byTurns } from '../support/depth.ts'
 import { mailedLink } from '../support/mailbox.ts'
 import { FormBrowser } from '../support/form-browser.ts'
 import { sharedStack, type Account, type Published, type Stack } from '../support/stack.ts'
@@ -42,7 +43,9 @@ test('after many wrong passwords the page calculates and lets the owner in; with
   await visitor.close()
 })
 
-describe.each([{ javaScript: true }, { javaScript: false }])('with JavaScript $javaScript', ({ javaScript }) => {
+const inOneView = byTurns([{ javaScript: true }, { javaScript: false }])
+
+describe.each(inOneView())('with JavaScript $javaScript', ({ javaScript }) => {
   test('sign up, verify, sign out, sign in', async () => {
     const visitor = await openVisitor(browser, stack, { javaScript, width: 360 })
     const { page } = visitor
@@ -72,7 +75,8 @@ describe.each([{ javaScript: true }, { javaScript: false }])('with JavaScript $j
     const account = await stack.createAccount('free', { password: PASSWORD })
     const visitor = await openVisitor(browser, stack, { javaScript })
     const { page } = visitor
-    await signIn(visitor, account.email)
+    await beSignedIn(visitor, stack, account.email)
+    await visitor.goto('/sites')
     await page.getByRole('button', { name: /You act for/ }).click()
     await page.getByRole('link', { name: 'Account', exact: true }).click()
     await page.getByRole('link', { name: 'API tokens' }).click()
@@ -119,12 +123,12 @@ describe('everything about an account', () => {
   beforeAll(async () => {
     account = await stack.createAccount('free', { password: PASSWORD })
     visitor = await openVisitor(browser, stack)
-    await signIn(visitor, account.email)
+    await beSignedIn(visitor, stack, account.email)
   })
 
   test('sessions are listed and ended', async () => {
     const other = await openVisitor(browser, stack)
-    await signIn(other, account.email)
+    await beSignedIn(other, stack, account.email)
     await visitor.goto('/account/sessions')
     const { page } = visitor
     expect(await page.getByText('This browser').count()).toBe(1)
@@ -214,46 +218,43 @@ describe('everything about an account', () => {
   })
 })
 
-describe.each([{ javaScript: true }, { javaScript: false }])(
-  'what stays live, with JavaScript $javaScript',
-  (options) => {
-    test('is chosen before a plan ends, and swapped afterwards', async () => {
-      const account = await stack.createAccount('plus', { password: PASSWORD })
-      const drops: Published[] = []
-      for (const name of ['first', 'second', 'third', 'fourth', 'fifth'])
-        drops.push(await stack.publish(account, `<title>The ${name}</title>`))
-      const statuses = () => Promise.all(drops.map(async ({ slug }) => (await stack.visit(slug)).status))
-      const visitor = await openVisitor(browser, stack, options)
-      const { page } = visitor
-      await signIn(visitor, account.email)
+describe.each(inOneView())('what stays live, with JavaScript $javaScript', (options) => {
+  test('is chosen before a plan ends, and swapped afterwards', async () => {
+    const account = await stack.createAccount('plus', { password: PASSWORD })
+    const drops: Published[] = []
+    for (const name of ['first', 'second', 'third', 'fourth', 'fifth'])
+      drops.push(await stack.publish(account, `<title>The ${name}</title>`))
+    const statuses = () => Promise.all(drops.map(async ({ slug }) => (await stack.visit(slug)).status))
+    const visitor = await openVisitor(browser, stack, options)
+    const { page } = visitor
+    await beSignedIn(visitor, stack, account.email)
 
-      await visitor.goto('/account/plan')
-      await page.getByRole('heading', { name: 'When the plan ends' }).waitFor()
-      const keep = page.getByRole('button', { name: 'Keep these live' })
-      for (const name of ['first', 'second', 'third', 'fourth']) await page.getByLabel(`The ${name}`).check()
-      await keep.click()
-      await page.getByRole('alert').getByText('at most 3').waitFor()
-      for (const name of ['first', 'second']) await page.getByLabel(`The ${name}`).check()
-      for (const name of ['third', 'fourth']) await page.getByLabel(`The ${name}`).uncheck()
-      await keep.click()
-      await page.getByText('These stay live').waitFor()
-      expect(await page.getByRole('checkbox', { checked: true }).count()).toBe(2)
-      expect(await statuses()).toEqual([200, 200, 200, 200, 200])
+    await visitor.goto('/account/plan')
+    await page.getByRole('heading', { name: 'When the plan ends' }).waitFor()
+    const keep = page.getByRole('button', { name: 'Keep these live' })
+    for (const name of ['first', 'second', 'third', 'fourth']) await page.getByLabel(`The ${name}`).check()
+    await keep.click()
+    await page.getByRole('alert').getByText('at most 3').waitFor()
+    for (const name of ['first', 'second']) await page.getByLabel(`The ${name}`).check()
+    for (const name of ['third', 'fourth']) await page.getByLabel(`The ${name}`).uncheck()
+    await keep.click()
+    await page.getByText('These stay live').waitFor()
+    expect(await page.getByRole('checkbox', { checked: true }).count()).toBe(2)
+    expect(await statuses()).toEqual([200, 200, 200, 200, 200])
 
-      await stack.operate('set-plan', '--email', account.email, '--plan', 'free')
-      // The two that were chosen, and what was published last.
-      expect(await statuses()).toEqual([200, 200, 503, 503, 200])
-      await visitor.goto('/account/plan')
-      await page.getByRole('heading', { name: /paused$/ }).waitFor()
-      await page.getByLabel('The first').uncheck()
-      await page.getByLabel('The third').check()
-      await keep.click()
-      await page.getByText('These stay live').waitFor()
-      const [first, second, third, fourth, fifth] = await statuses()
-      expect([second, third, fourth]).toEqual([200, 200, 503])
-      expect([first, fifth].filter((status) => status === 200)).toHaveLength(1)
-      expect(visitor.problems).toEqual([])
-      await visitor.close()
-    })
-  },
-)
+    await stack.operate('set-plan', '--email', account.email, '--plan', 'free')
+    // The two that were chosen, and what was published last.
+    expect(await statuses()).toEqual([200, 200, 503, 503, 200])
+    await visitor.goto('/account/plan')
+    await page.getByRole('heading', { name: /paused$/ }).waitFor()
+    await page.getByLabel('The first').uncheck()
+    await page.getByLabel('The third').check()
+    await keep.click()
+    await page.getByText('These stay live').waitFor()
+    const [first, second, third, fourth, fifth] = await statuses()
+    expect([second, third, fourth]).toEqual([200, 200, 503])
+    expect([first, fifth].filter((status) => status === 200)).toHaveLength(1)
+    expect(visitor.problems).toEqual([])
+    await visitor.close()
+  })
+})

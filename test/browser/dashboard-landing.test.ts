@@ -2,6 +2,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { launchBrowser } from '../support/browser.ts'
 import { fillSignUp, keepScreenshot, newEmail, openVisitor, type Visitor } from '../support/dashboard-visitor.ts'
+import { byTurns } from '../support/depth.ts'
 import { FormBrowser } from '../support/form-browser.ts'
 import { mailedLink } from '../support/mailbox.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
@@ -23,10 +24,12 @@ async function liveText(visitor: Visitor): Promise<string> {
   return (await stack.visit(slug)).text()
 }
 
-describe.each([
+const inOneView = byTurns([
   { width: 360, scheme: 'dark' },
   { width: 1280, scheme: 'light' },
-] as const)('the front page at $width px, $scheme', ({ width, scheme }) => {
+] as const)
+
+describe.each(inOneView())('the front page at $width px, $scheme', ({ width, scheme }) => {
   test('a chosen file is live after one interaction, with link, copy, QR code and notice', async () => {
     const visitor = await openVisitor(browser, stack, { width, scheme })
     const { page } = visitor

@@ -1,9 +1,17 @@
 /** Who am I, for whom do I act, and what happens when I press this: organisations, invitations, and what asks first. */
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seriousViolations } from '../support/accessibility.ts'
 import { launchBrowser } from '../support/browser.ts'
-import { keepScreenshot, newEmail, openVisitor, PASSWORD, signIn, type Visitor } from '../support/dashboard-visitor.ts'
+import {
+  beSignedIn,
+  keepScreenshot,
+  newEmail,
+  openVisitor,
+  PASSWORD,
+  type Visitor,
+} from '../support/dashboard-visitor.ts'
+import { byTurns } from '../support/depth.ts'
 import { mailedLink } from '../support/mailbox.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
 
@@ -31,22 +39,25 @@ async function inviteAndJoin(owner: Visitor, guest: Account): Promise<Visitor> {
   await owner.page.getByRole('button', { name: 'Send the invitation' }).click()
   await owner.page.getByText('on its way').waitFor()
   const visitor = await openVisitor(browser, stack)
-  await signIn(visitor, guest.email)
+  await beSignedIn(visitor, stack, guest.email)
   await visitor.page.goto(await mailedLink(stack, guest.email, '/invitation'))
   await visitor.page.getByRole('button', { name: 'Accept the invitation' }).click()
   await visitor.page.getByText('You have joined').waitFor()
   return visitor
 }
 
-describe.each([
+const inOneView = byTurns([
   { javaScript: true, width: 1280, scheme: 'light' },
   { javaScript: false, width: 390, scheme: 'dark' },
-] as const)('with JavaScript $javaScript, at $width px', (options) => {
-  test('the menu says who I am, switches, and signs out; making an organisation does not switch', async () => {
+] as const)
+
+test.each(inOneView())(
+  'the menu says who I am, switches, and signs out; making an organisation does not switch (JavaScript: $javaScript)',
+  async (options) => {
     const account = await stack.createAccount('free', { password: PASSWORD })
     const visitor = await openVisitor(browser, stack, options)
     const { page } = visitor
-    await signIn(visitor, account.email)
+    await beSignedIn(visitor, stack, account.email)
     await createOrganisation(visitor, 'Night Shift')
     expect(await menuOf(visitor).innerText()).not.toContain('Night Shift')
 
@@ -69,14 +80,17 @@ describe.each([
     expect(new URL(page.url()).pathname).toBe('/signin')
     expect(visitor.problems).toEqual([])
     await visitor.close()
-  })
+  },
+)
 
-  test('a link to a drop of another organisation of mine leads there; to a stranger it is nothing', async () => {
+test.each(inOneView())(
+  'a link to a drop of another organisation of mine leads there; to a stranger it is nothing (JavaScript: $javaScript)',
+  async (options) => {
     const account = await stack.createAccount('free', { password: PASSWORD })
     const drop = await stack.publish(account, '<title>Personal drop</title>x')
     const visitor = await openVisitor(browser, stack, options)
     const { page } = visitor
-    await signIn(visitor, account.email)
+    await beSignedIn(visitor, stack, account.email)
     await createOrganisation(visitor, 'Elsewhere')
     await page.getByRole('button', { name: 'Switch to Elsewhere' }).first().click()
     await page.getByText('You act for this organisation now.').waitFor()
@@ -87,18 +101,21 @@ describe.each([
     expect(await menuOf(visitor).innerText()).not.toContain('Elsewhere')
 
     const stranger = await openVisitor(browser, stack, options)
-    await signIn(stranger, (await stack.createAccount('free', { password: PASSWORD })).email)
+    await beSignedIn(stranger, stack, (await stack.createAccount('free', { password: PASSWORD })).email)
     const answer = await stranger.page.goto(`/sites/${drop.id}/settings`)
     expect(answer!.status()).toBe(404)
     await stranger.close()
     await visitor.close()
-  })
+  },
+)
 
-  test('a form acts for the organisation that its page shows, whichever was chosen in another tab', async () => {
+test.each(inOneView())(
+  'a form acts for the organisation that its page shows, whichever was chosen in another tab (JavaScript: $javaScript)',
+  async (options) => {
     const account = await stack.createAccount('free', { password: PASSWORD })
     const visitor = await openVisitor(browser, stack, options)
     const { page } = visitor
-    await signIn(visitor, account.email)
+    await beSignedIn(visitor, stack, account.email)
     await createOrganisation(visitor, 'Other tab')
     await visitor.goto('/account/organisation')
     await page.locator('#rename').fill('My own name')
@@ -112,13 +129,16 @@ describe.each([
     const names = await page.getByLabel('Act for').locator('option').allInnerTexts()
     expect(names.toSorted()).toEqual(['My own name (owner)', 'Other tab (owner)'])
     await visitor.close()
-  })
+  },
+)
 
-  test('a drop is published for the organisation that the page showed, whichever was chosen in another tab', async () => {
+test.each(inOneView())(
+  'a drop is published for the organisation that the page showed, whichever was chosen in another tab (JavaScript: $javaScript)',
+  async (options) => {
     const account = await stack.createAccount('free', { password: PASSWORD })
     const visitor = await openVisitor(browser, stack, options)
     const { page } = visitor
-    await signIn(visitor, account.email)
+    await beSignedIn(visitor, stack, account.email)
     await createOrganisation(visitor, 'Elsewhere')
     await visitor.goto('/sites/new')
     await page.getByRole('textbox', { name: 'HTML or Markdown' }).fill('# Two tabs')
@@ -131,11 +151,14 @@ describe.each([
     await page.getByRole('heading', { name: /is live/ }).waitFor()
     expect(await menuOf(visitor).innerText()).not.toContain('Elsewhere')
     await visitor.close()
-  })
+  },
+)
 
-  test('an invitation knows its address, and says so to the wrong account', async () => {
+test.each(inOneView())(
+  'an invitation knows its address, and says so to the wrong account (JavaScript: $javaScript)',
+  async (options) => {
     const owner = await openVisitor(browser, stack, options)
-    await signIn(owner, (await stack.createAccount('free', { password: PASSWORD })).email)
+    await beSignedIn(owner, stack, (await stack.createAccount('free', { password: PASSWORD })).email)
     const guest = await stack.createAccount('free', { password: PASSWORD })
     const wrong = await stack.createAccount('free', { password: PASSWORD })
     await owner.goto('/account/organisation')
@@ -146,7 +169,7 @@ describe.each([
 
     const visitor = await openVisitor(browser, stack, options)
     const { page } = visitor
-    await signIn(visitor, wrong.email)
+    await beSignedIn(visitor, stack, wrong.email)
     await page.goto(link)
     await page.getByText('you are signed in as').waitFor()
     expect(await page.getByRole('main').innerText()).toContain(wrong.email)
@@ -160,13 +183,16 @@ describe.each([
     await page.getByRole('button', { name: 'Accept the invitation' }).click()
     await page.getByText('You have joined').waitFor()
     await visitor.close()
-  })
+  },
+)
 
-  test('handing over, removing and leaving ask first and say what happens', async () => {
+test.each(inOneView())(
+  'handing over, removing and leaving ask first and say what happens (JavaScript: $javaScript)',
+  async (options) => {
     const owner = await openVisitor(browser, stack, options)
     const { page } = owner
     const account = await stack.createAccount('free', { password: PASSWORD })
-    await signIn(owner, account.email)
+    await beSignedIn(owner, stack, account.email)
     await createOrganisation(owner, 'Handed over')
     await page.getByRole('button', { name: 'Switch to Handed over' }).first().click()
     const heir = await stack.createAccount('free', { password: PASSWORD })
@@ -198,12 +224,12 @@ describe.each([
     expect(await joined.page.getByRole('row', { name: new RegExp(heir.email) }).innerText()).toContain('owner')
     await joined.close()
     await owner.close()
-  })
-})
+  },
+)
 
 test('an invitation by mail to someone new fills in the sign-up form', async () => {
   const owner = await openVisitor(browser, stack)
-  await signIn(owner, (await stack.createAccount('free', { password: PASSWORD })).email)
+  await beSignedIn(owner, stack, (await stack.createAccount('free', { password: PASSWORD })).email)
   const guest = newEmail()
   await owner.goto('/account/organisation')
   await owner.page.getByLabel('E-mail').fill(guest)

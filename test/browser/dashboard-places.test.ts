@@ -3,7 +3,8 @@ import type { Browser, Locator } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seriousViolations } from '../support/accessibility.ts'
 import { launchBrowser } from '../support/browser.ts'
-import { keepScreenshot, openVisitor, PASSWORD, signIn, type Visitor } from '../support/dashboard-visitor.ts'
+import { beSignedIn, keepScreenshot, openVisitor, PASSWORD, type Visitor } from '../support/dashboard-visitor.ts'
+import { byTurns } from '../support/depth.ts'
 import { sharedStack, type Account, type Published, type Stack } from '../support/stack.ts'
 
 let stack: Stack
@@ -29,15 +30,17 @@ const middleOf = async (place: Locator): Promise<number> => {
   return box.y + box.height / 2
 }
 
-describe.each([
-  { javaScript: true, width: 1280, scheme: 'light' },
+const inOneView = byTurns([
   { javaScript: false, width: 390, scheme: 'dark' },
-] as const)('with JavaScript $javaScript, at $width px', (options) => {
+  { javaScript: true, width: 1280, scheme: 'light' },
+] as const)
+
+describe.each(inOneView())('with JavaScript $javaScript, at $width px', (options) => {
   let visitor: Visitor
 
   beforeAll(async () => {
     visitor = await openVisitor(browser, stack, options)
-    await signIn(visitor, account.email)
+    await beSignedIn(visitor, stack, account.email)
   })
   afterAll(() => visitor.close())
 
@@ -138,7 +141,7 @@ test.each(['/sites/new', 'SETTINGS'])(
   'an address on %s is looked up while it is typed, with others that are free',
   async (place) => {
     const visitor = await openVisitor(browser, stack, { width: 390 })
-    await signIn(visitor, account.email)
+    await beSignedIn(visitor, stack, account.email)
     const { page } = visitor
     await visitor.goto(place === 'SETTINGS' ? `/sites/${site.id}/settings` : place)
     const field = page.getByLabel('Address', { exact: true })
@@ -159,7 +162,7 @@ test.each(['/sites/new', 'SETTINGS'])(
 
 test('an invitation says until when it works', async () => {
   const visitor = await openVisitor(browser, stack)
-  await signIn(visitor, account.email)
+  await beSignedIn(visitor, stack, account.email)
   const { page } = visitor
   await visitor.goto('/account/organisation')
   await page.getByLabel('E-mail').fill(`guest-${Date.now()}@example.test`)

@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { launchBrowser } from '../support/browser.ts'
-import { keepScreenshot, openVisitor, PASSWORD, signIn, type Visitor } from '../support/dashboard-visitor.ts'
+import { beSignedIn, keepScreenshot, openVisitor, PASSWORD, type Visitor } from '../support/dashboard-visitor.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
 
 let stack: Stack
@@ -14,7 +14,7 @@ beforeAll(async () => {
   browser = await launchBrowser()
   account = await stack.createAccount('plus', { password: PASSWORD })
   visitor = await openVisitor(browser, stack)
-  await signIn(visitor, account.email)
+  await beSignedIn(visitor, stack, account.email)
 })
 afterAll(() => browser.close())
 
@@ -194,7 +194,7 @@ describe('a drop from start to end', () => {
 test('publishing, promoting and deleting work without JavaScript, on a phone', async () => {
   const plain = await openVisitor(browser, stack, { javaScript: false, width: 360, scheme: 'dark' })
   const { page } = plain
-  await signIn(plain, account.email)
+  await beSignedIn(plain, stack, account.email)
   await plain.goto('/sites/new')
   await page.locator('input[type=file]').setInputFiles(file('whatever.html', '<title>No script</title>plain'))
   await page.getByRole('button', { name: 'Publish', exact: true }).click()

@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { launchBrowser } from '../support/browser.ts'
-import { openVisitor, PASSWORD, signIn } from '../support/dashboard-visitor.ts'
+import { beSignedIn, openVisitor, PASSWORD } from '../support/dashboard-visitor.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
 
 let stack: Stack
@@ -26,7 +26,8 @@ test('a report reaches the queue; staff take the drop down and bring it back', a
   const { email } = await stack.createAccount('free', { password: PASSWORD, staff: true })
   const staff = await openVisitor(browser, stack)
   const { page } = staff
-  await signIn(staff, email)
+  await beSignedIn(staff, stack, email)
+  await staff.goto('/sites')
   await page.getByRole('link', { name: 'Staff' }).click()
   const entry = page.getByRole('listitem').filter({ hasText: site.slug })
   expect(await entry.innerText()).toContain('<b>It imitates</b> my bank')
@@ -47,7 +48,7 @@ test('a report reaches the queue; staff take the drop down and bring it back', a
 test('for everyone else there is no staff page', async () => {
   const account = await stack.createAccount('free', { password: PASSWORD })
   const visitor = await openVisitor(browser, stack)
-  await signIn(visitor, account.email)
+  await beSignedIn(visitor, stack, account.email)
   const response = await visitor.page.goto('/staff')
   expect(response!.status()).toBe(404)
   await visitor.close()
@@ -59,7 +60,7 @@ test('a drop appears in the gallery when its owner wants it, and leaves it with 
   const site = await stack.publish(account, `<title>${title}</title>x`)
   const visitor = await openVisitor(browser, stack)
   const { page } = visitor
-  await signIn(visitor, account.email)
+  await beSignedIn(visitor, stack, account.email)
   await visitor.goto(`/sites/${site.id}/settings`)
   await page.getByLabel('Show it in the public gallery').check()
   await page.getByRole('button', { name: 'Save Behaviour' }).click()

@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { launchBrowser } from '../support/browser.ts'
-import { keepScreenshot, openVisitor, PASSWORD, signIn } from '../support/dashboard-visitor.ts'
+import { beSignedIn, keepScreenshot, openVisitor, PASSWORD } from '../support/dashboard-visitor.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
 
 let stack: Stack
@@ -27,7 +27,7 @@ test.each(TEMPLATES)(
   async ({ name, field, width, scheme }) => {
     const visitor = await openVisitor(browser, stack, { width, scheme })
     const { page } = visitor
-    await signIn(visitor, account.email)
+    await beSignedIn(visitor, stack, account.email)
     await visitor.goto('/templates')
     await page.getByRole('link', { name: new RegExp(`^${name}`) }).click()
     await page.getByLabel(field).fill('Zoë <b>Quill</b>')

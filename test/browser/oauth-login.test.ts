@@ -7,7 +7,8 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seriousViolations } from '../support/accessibility.ts'
 import { launchBrowser } from '../support/browser.ts'
-import { openVisitor, PASSWORD, signIn } from '../support/dashboard-visitor.ts'
+import { beSignedIn, openVisitor, PASSWORD, signIn } from '../support/dashboard-visitor.ts'
+import { byTurns } from '../support/depth.ts'
 import { newClient, newTransport } from '../support/mcp-client.ts'
 import { consentAddress, newAttempt } from '../support/oauth-client.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
@@ -63,7 +64,9 @@ function newProvider(redirectUrl: string) {
   return { provider, memory }
 }
 
-test.each([{ javaScript: true }, { javaScript: false }])(
+const inOneView = byTurns([{ javaScript: true }, { javaScript: false }])
+
+test.each(inOneView())(
   'an MCP client logs in, works, renews its token and is shut out again (JavaScript: $javaScript)',
   async ({ javaScript }) => {
     const callback = await openCallback()
@@ -118,7 +121,7 @@ test('a question from before a sign-in in another tab is asked again, and goes o
   await expect(newClient('modern').connect(transport)).rejects.toBeInstanceOf(UnauthorizedError)
   const visitor = await openVisitor(browser, stack, { javaScript: false })
   const { page } = visitor
-  await signIn(visitor, account.email)
+  await beSignedIn(visitor, stack, account.email)
   await page.goto(memory.address!.href)
   await page.getByRole('heading', { name: 'Test assistant' }).waitFor()
   await visitor.context.clearCookies()
@@ -144,7 +147,7 @@ test('a drop can neither frame the question nor answer it', async () => {
   })
   const visitor = await openVisitor(browser, stack)
   const { page } = visitor
-  await signIn(visitor, account.email)
+  await beSignedIn(visitor, stack, account.email)
   await page.goto(evil.url)
   const frame = await (await page.waitForSelector('iframe')).contentFrame()
   await frame!.waitForLoadState()

@@ -16,7 +16,7 @@ import {
   signUp,
   type Visitor,
 } from '../support/dashboard-visitor.ts'
-import { IS_DEEP } from '../support/depth.ts'
+import { byTurns, IS_DEEP } from '../support/depth.ts'
 import { dropOnWindow } from '../support/dropped-files.ts'
 import { FormBrowser } from '../support/form-browser.ts'
 import { mailedLink } from '../support/mailbox.ts'
@@ -77,6 +77,9 @@ function watchSending(page: Page): string[] {
 }
 
 const SITE = { 'index.html': '<title>Home</title><h1>Home</h1>', 'about.html': 'about', 'css/a.css': 'a{}' }
+
+/** With scripts, and without. */
+const inOneWay = byTurns([true, false])
 
 describe('without an account', () => {
   test('one drag publishes a page; the result survives Back, and opens in a new tab', async () => {
@@ -146,7 +149,7 @@ describe('without an account', () => {
     await visitor.close()
   })
 
-  test.each([true, false])('what this browser published can be deleted (scripts: %s)', async (javaScript) => {
+  test.each(inOneWay())('what this browser published can be deleted (scripts: %s)', async (javaScript) => {
     const visitor = await openVisitor(browser, stack, { javaScript, width: 390, scheme: 'dark' })
     const { page } = visitor
     await visitor.goto('/')
@@ -356,7 +359,7 @@ describe('pasted text', () => {
   })
 })
 
-describe.each([true, false])('editing what is live (scripts: %s)', (javaScript) => {
+describe.each(inOneWay())('editing what is live (scripts: %s)', (javaScript) => {
   test('a page opens with its text, and saving it is the next version', async () => {
     const site = await stack.publish(account, '<title>Before</title><p>before &amp; after')
     const visitor = await owner({ javaScript })

@@ -6,8 +6,15 @@ import type { Browser, Locator } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seriousViolations } from '../support/accessibility.ts'
 import { launchBrowser } from '../support/browser.ts'
-import { keepScreenshot, openVisitor, PASSWORD, signIn, type Visitor } from '../support/dashboard-visitor.ts'
-import { IS_DEEP, sampled } from '../support/depth.ts'
+import {
+  beSignedIn,
+  keepScreenshot,
+  openVisitor,
+  PASSWORD,
+  signIn,
+  type Visitor,
+} from '../support/dashboard-visitor.ts'
+import { byTurns, IS_DEEP, sampled } from '../support/depth.ts'
 import { mailedLink } from '../support/mailbox.ts'
 import { sharedStack, type Published, type Stack } from '../support/stack.ts'
 
@@ -232,7 +239,7 @@ describe.each([{ javaScript: true }, { javaScript: false }])('with JavaScript $j
 
   beforeAll(async () => {
     member = await openVisitor(browser, stack, { javaScript, width: javaScript ? 1280 : 390 })
-    await signIn(member, email)
+    await beSignedIn(member, stack, email)
     stranger = await openVisitor(browser, stack, { javaScript, width: 390, scheme: 'dark' })
     // An organisation of its own, which can be deleted.
     await member.goto('/account/organisation')
@@ -291,64 +298,64 @@ describe.each([{ javaScript: true }, { javaScript: false }])('with JavaScript $j
   )
 })
 
-describe.each([{ javaScript: true }, { javaScript: false }])(
-  'a draft, with JavaScript $javaScript,',
-  ({ javaScript }) => {
-    async function openSettings(): Promise<Visitor> {
-      const visitor = await openVisitor(browser, stack, { javaScript, width: 390 })
-      await signIn(visitor, email)
-      await visitor.goto(`/sites/${site.id}/settings`)
-      await visitor.page.getByLabel('Name', { exact: true }).fill('Typed before the session ended')
-      return visitor
-    }
+/** Without scripts the text comes back through the form alone. */
+const inOneView = byTurns([{ javaScript: false }, { javaScript: true }])
 
-    const save = (visitor: Visitor) => visitor.page.getByRole('button', { name: 'Save General' }).click()
+describe.each(inOneView())('a draft, with JavaScript $javaScript,', ({ javaScript }) => {
+  async function openSettings(): Promise<Visitor> {
+    const visitor = await openVisitor(browser, stack, { javaScript, width: 390 })
+    await beSignedIn(visitor, stack, email)
+    await visitor.goto(`/sites/${site.id}/settings`)
+    await visitor.page.getByLabel('Name', { exact: true }).fill('Typed before the session ended')
+    return visitor
+  }
 
-    test('outlives a session that has ended: sign in, and it is there', async () => {
-      const visitor = await openSettings()
-      const { page } = visitor
-      const [session] = (await visitor.context.cookies()).filter(({ name }) => name.endsWith('session'))
-      await visitor.context.clearCookies({ name: session!.name })
-      await save(visitor)
-      await page.getByText('Your session has ended').waitFor()
-      await keepScreenshot(page, `session-ended-${javaScript ? 'scripts' : 'plain'}`)
-      await page.getByLabel('E-mail').fill(email)
-      await page.getByLabel('Password').fill('a wrong password')
-      await page.getByRole('button', { name: 'Sign in' }).click()
-      await page.getByText('is not right').waitFor()
-      expect(await page.getByLabel('E-mail').inputValue()).toBe(email)
-      await page.getByLabel('Password').fill(PASSWORD)
-      await page.getByRole('button', { name: 'Sign in' }).click()
-      await page.getByText('You are signed in again').waitFor()
-      const name = page.getByLabel('Name', { exact: true })
-      expect(await name.inputValue()).toBe('Typed before the session ended')
-      await save(visitor)
-      await page.getByText('Saved.').waitFor()
-      expect(await name.inputValue()).toBe('Typed before the session ended')
-      await visitor.close()
-    })
+  const save = (visitor: Visitor) => visitor.page.getByRole('button', { name: 'Save General' }).click()
 
-    test('outlives a sign-in in another tab', async () => {
-      const visitor = await openSettings()
-      const { page } = visitor
-      const other = await visitor.context.newPage()
-      await other.goto('/signout')
-      await other.getByRole('main').getByRole('button', { name: 'Sign out' }).click()
-      await other.waitForURL(/\/$/)
-      await signIn({ page: other }, email)
-      await save(visitor)
-      await page.getByText('made before you signed in here').waitFor()
-      expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Typed before the session ended')
-      await save(visitor)
-      await page.getByText('Saved.').waitFor()
-      await visitor.close()
-    })
-  },
-)
+  test('outlives a session that has ended: sign in, and it is there', async () => {
+    const visitor = await openSettings()
+    const { page } = visitor
+    const [session] = (await visitor.context.cookies()).filter(({ name }) => name.endsWith('session'))
+    await visitor.context.clearCookies({ name: session!.name })
+    await save(visitor)
+    await page.getByText('Your session has ended').waitFor()
+    await keepScreenshot(page, `session-ended-${javaScript ? 'scripts' : 'plain'}`)
+    await page.getByLabel('E-mail').fill(email)
+    await page.getByLabel('Password').fill('a wrong password')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('is not right').waitFor()
+    expect(await page.getByLabel('E-mail').inputValue()).toBe(email)
+    await page.getByLabel('Password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('You are signed in again').waitFor()
+    const name = page.getByLabel('Name', { exact: true })
+    expect(await name.inputValue()).toBe('Typed before the session ended')
+    await save(visitor)
+    await page.getByText('Saved.').waitFor()
+    expect(await name.inputValue()).toBe('Typed before the session ended')
+    await visitor.close()
+  })
+
+  test('outlives a sign-in in another tab', async () => {
+    const visitor = await openSettings()
+    const { page } = visitor
+    const other = await visitor.context.newPage()
+    await other.goto('/signout')
+    await other.getByRole('main').getByRole('button', { name: 'Sign out' }).click()
+    await other.waitForURL(/\/$/)
+    await signIn({ page: other }, email)
+    await save(visitor)
+    await page.getByText('made before you signed in here').waitFor()
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Typed before the session ended')
+    await save(visitor)
+    await page.getByText('Saved.').waitFor()
+    await visitor.close()
+  })
+})
 
 test('pasted text outlives a session that has ended', async () => {
   const visitor = await openVisitor(browser, stack, { javaScript: false, width: 390 })
-  await signIn(visitor, email)
+  await beSignedIn(visitor, stack, email)
   const { page } = visitor
   await visitor.goto('/sites/new')
   const text = page.getByRole('textbox', { name: 'HTML or Markdown' })
@@ -368,7 +375,7 @@ test('pasted text outlives a session that has ended', async () => {
 
 test('a text that is too long to come along through signing in waits until it can be sent', async () => {
   const visitor = await openVisitor(browser, stack, { javaScript: false, width: 390 })
-  await signIn(visitor, email)
+  await beSignedIn(visitor, stack, email)
   const { page } = visitor
   await visitor.goto('/sites/new')
   // Each é takes six characters in a hidden field.
@@ -433,7 +440,7 @@ test('files of someone whose session has ended are not read to their end', async
 
 test('a form that another site sends is refused, and nothing of it is shown', async () => {
   const visitor = await openVisitor(browser, stack)
-  await signIn(visitor, email)
+  await beSignedIn(visitor, stack, email)
   const cookie = (await visitor.context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ')
   await visitor.close()
   for (const origin of [`https://evil.${stack.sitesDomain}`, undefined]) {
@@ -458,7 +465,7 @@ async function switchTo({ page }: Visitor, name: string): Promise<void> {
 
 test('no form was left out, and the address of each answers when it is opened', async () => {
   const visitor = await openVisitor(browser, stack)
-  await signIn(visitor, email)
+  await beSignedIn(visitor, stack, email)
   const { page } = visitor
   const pages = new Set([
     ...Object.values(REFUSED).map((refusal) => (refusal.page === 'RESET' ? resetLink : filled(refusal.page))),

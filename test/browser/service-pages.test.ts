@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { seriousViolations } from '../support/accessibility.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { keepScreenshot, openVisitor } from '../support/dashboard-visitor.ts'
+import { byTurns } from '../support/depth.ts'
 import { freeze } from '../support/processes.ts'
 import { startStack, type OwnStack } from '../support/stack.ts'
 
@@ -23,26 +24,31 @@ afterAll(async () => {
   await stack?.stop()
 })
 
-test.each([
+const inOneView = byTurns([
   { width: 390, scheme: 'light' as const, javaScript: true },
   { width: 390, scheme: 'dark' as const, javaScript: false },
   { width: 1280, scheme: 'dark' as const, javaScript: true },
-])('every page leads to them, and all can read them: $width px, $scheme, scripts $javaScript', async (view) => {
-  const visitor = await openVisitor(browser, stack, view)
-  const { page } = visitor
-  for (const address of PAGES) {
-    await visitor.goto('/gallery')
-    await page.locator(`footer a[href="${address}"]`).click()
-    expect(new URL(page.url()).pathname).toBe(address)
-    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), address).toBe(true)
-    expect(await page.content(), address).not.toMatch(/\{\{[a-z_]+\}\}/)
-    // axe itself is a script.
-    if (view.javaScript) expect(await seriousViolations(page), address).toEqual([])
-    await keepScreenshot(page, `service${address.replace('/', '-')}-${view.width}-${view.scheme}`)
-  }
-  expect(visitor.problems).toEqual([])
-  await visitor.close()
-})
+])
+
+test.each(inOneView())(
+  'every page leads to them, and all can read them: $width px, $scheme, scripts $javaScript',
+  async (view) => {
+    const visitor = await openVisitor(browser, stack, view)
+    const { page } = visitor
+    for (const address of PAGES) {
+      await visitor.goto('/gallery')
+      await page.locator(`footer a[href="${address}"]`).click()
+      expect(new URL(page.url()).pathname).toBe(address)
+      expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), address).toBe(true)
+      expect(await page.content(), address).not.toMatch(/\{\{[a-z_]+\}\}/)
+      // axe itself is a script.
+      if (view.javaScript) expect(await seriousViolations(page), address).toEqual([])
+      await keepScreenshot(page, `service${address.replace('/', '-')}-${view.width}-${view.scheme}`)
+    }
+    expect(visitor.problems).toEqual([])
+    await visitor.close()
+  },
+)
 
 test('what is said about times and contact is what is set', async () => {
   expect((await stack.fetch('/privacy')).text()).toContain('5 days')

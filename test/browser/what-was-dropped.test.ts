@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { apiFor, bundleForm, fileForm } from '../support/api.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { openCli, type Cli } from '../support/cli.ts'
-import { openVisitor, PASSWORD, signIn, type Visitor } from '../support/dashboard-visitor.ts'
+import { beSignedIn, openVisitor, PASSWORD, type Visitor } from '../support/dashboard-visitor.ts'
 import { dropOnWindow } from '../support/dropped-files.ts'
 import { connectWithToken } from '../support/mcp-client.ts'
 import { rawZip } from '../support/raw-zip.ts'
@@ -162,7 +162,7 @@ beforeAll(async () => {
   folder = await mkdtemp(path.join(os.tmpdir(), 'dropway-test-dropped-'))
   stranger = await openVisitor(browser, stack)
   owner = await openVisitor(browser, stack)
-  await signIn(owner, account.email)
+  await beSignedIn(owner, stack, account.email)
   cli = await openCli()
   assistant = await connectWithToken(stack, account.token, 'modern')
 })
