@@ -51,20 +51,20 @@ describe('behind PgBouncer, a connection for each transaction', () => {
     },
   )
 
-  test('the doctor finds it well and names the pooler', { timeout: 60_000 }, async () => {
+  test('the doctor finds it well and names the pooler', async () => {
     const findings = await diagnose(stack)
     expect(problems(findings)).toEqual([])
     expect(findings.find(({ check }) => check === 'pooler')?.detail).toContain('a pooler stands before Postgres')
   })
 
-  test('a host that refuses is passed over', { timeout: 60_000 }, async () => {
+  test('a host that refuses is passed over', async () => {
     const [place] = /127\.0\.0\.1:\d+/.exec(postgres.url)!
     const hosts = postgres.url.replace(place, `127.0.0.1:1,${place}`)
     const findings = await diagnose(stack, { DATABASE_URL: `${hosts}?target_session_attrs=read-write` })
     expect(problems(findings)).toEqual([])
   })
 
-  test('a backup holds every table', { timeout: 60_000 }, async () => {
+  test('a backup holds every table', async () => {
     const { code, stderr } = await stack.admin('backup', `${stack.dataDir}/backup`)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   })

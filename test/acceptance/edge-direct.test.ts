@@ -335,7 +335,7 @@ test('a connection that says nothing, or half of a head, is told so and ended af
   for (const half of sockets.slice(1)) half.write('GET / HTTP/1.1\r\nHost: ')
   const answers = await Promise.all(sockets.map((socket) => text(socket)))
   for (const answer of answers) expect(answer).toMatch(/^HTTP\/1\.1 408 /)
-}, 15_000)
+})
 
 test('a network over its rate gets 429 on a plain request too', async () => {
   const limited = await fixture.startEdge({

@@ -7,6 +7,7 @@ import os from 'node:os'
 import path from 'node:path'
 import tls from 'node:tls'
 import { afterEach, expect, test } from 'vitest'
+import { COMPILED } from '../support/compiled.ts'
 import { isRunning, processTree, until } from '../support/processes.ts'
 import { freePorts, startStack, type OwnStack } from '../support/stack.ts'
 
@@ -20,47 +21,48 @@ afterEach(async () => {
   stack = undefined
 })
 
-test.each([
-  ['redis-server', {}],
-  ['the stand-in', { PATH: ONLY_NODE }],
-])(
-  'kill -9 of the supervisor, over %s: everything ends by itself although visitors would be waited for',
-  { timeout: 180_000 },
-  async (_redis, env) => {
-    stack = await startStack({ workers: 2, env: { EDGE_DRAIN: '10m', ...env } })
-    const account = await stack.createAccount()
-    const site = await stack.publish(account, '<p>kept</p>')
-    const upload = await beginUpload(stack)
-    const processes = everyProcess(stack)
-    expect(processes.length).toBeGreaterThan(6)
+/** A stack with more to end than processes: visitors and an upload would be waited for. */
+async function startBusyStack(env: Readonly<Record<string, string>> = {}) {
+  const running = await startStack({ workers: 2, env: { EDGE_DRAIN: '10m', ...env } })
+  stack = running
+  const account = await running.createAccount()
+  const site = await running.publish(account, '<p>kept</p>')
+  const upload = await beginUpload(running)
+  return {
+    running,
+    async comesBack(): Promise<void> {
+      upload.destroy()
+      await running.restart()
+      expect((await running.visit(site.slug)).text()).toContain('<p>kept</p>')
+    },
+  }
+}
 
-    stack.kill('supervisor')
+async function killAndWaitForAll(running: OwnStack): Promise<void> {
+  const processes = everyProcess(running)
+  expect(processes.length).toBeGreaterThan(6)
+  running.kill('supervisor')
+  await until(() => !processes.some(isRunning), 'everything to end with the supervisor')
+}
 
-    await until(() => !processes.some(isRunning), 'everything to end with the supervisor')
-    upload.destroy()
-    await stack.restart()
-    expect((await stack.visit(site.slug)).text()).toContain('<p>kept</p>')
-  },
-)
+test('kill -9 of the supervisor, over the stand-in for Redis: everything ends by itself, and the next start loses nothing', async () => {
+  const { running, comesBack } = await startBusyStack({ PATH: ONLY_NODE })
+  await killAndWaitForAll(running)
+  await comesBack()
+})
 
-test(
-  'a start ends what an earlier one left on its DATA_DIR, also what heeds no signal',
-  { timeout: 180_000 },
-  async () => {
-    stack = await startStack({ workers: 2, env: { EDGE_DRAIN: '10m' } })
-    const account = await stack.createAccount()
-    const site = await stack.publish(account, '<p>kept</p>')
-    const { supervisor } = stack.pids()
-    const left = everyProcess(stack).filter((pid) => pid !== supervisor)
-    for (const pid of left) process.kill(pid, isGuard(pid) ? 'SIGKILL' : 'SIGSTOP')
+test('kill -9 of the supervisor: everything ends by itself; what heeds no signal and has lost its guard is ended by the next start', async () => {
+  const { running, comesBack } = await startBusyStack()
+  await killAndWaitForAll(running)
+  await comesBack()
 
-    stack.kill('supervisor')
-    await stack.restart()
-
-    expect(left.filter(isRunning)).toEqual([])
-    expect((await stack.visit(site.slug)).text()).toContain('<p>kept</p>')
-  },
-)
+  const { supervisor } = running.pids()
+  const left = everyProcess(running).filter((pid) => pid !== supervisor)
+  for (const pid of left) process.kill(pid, isGuard(pid) ? 'SIGKILL' : 'SIGSTOP')
+  running.kill('supervisor')
+  await comesBack()
+  expect(left.filter(isRunning)).toEqual([])
+})
 
 test.each(['postgres.new', 'logs/edge.log'])(
   'kill -9 of the supervisor as soon as there is %s: nothing stays, and the next start gets ready',
@@ -70,6 +72,7 @@ test.each(['postgres.new', 'logs/edge.log'])(
     const [https, http, control] = await freePorts(3)
     const env = {
       PATH: process.env['PATH']!,
+      ...COMPILED,
       DATA_DIR: dataDir,
       EDGE_HTTPS_PORT: String(https),
       EDGE_HTTP_PORT: String(http),

@@ -127,9 +127,7 @@ describe('with a real ACME server', () => {
     const bundle = (await storedBundle('race.test'))!
     for (const { edge } of edges) {
       await expect
-        .poll(() => edge.seen.some(({ kind, name }) => kind === 'certificate' && name === 'race.test'), {
-          timeout: 5000,
-        })
+        .poll(() => edge.seen.some(({ kind, name }) => kind === 'certificate' && name === 'race.test'))
         .toBe(true)
     }
     await Promise.all(edges.map(({ issuer }) => issuer.tick()))
