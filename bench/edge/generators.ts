@@ -3,15 +3,15 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import os from 'node:os'
 import path from 'node:path'
-import { isInstalled } from '../test/support/programs.ts'
+import { isInstalled } from '../../test/support/programs.ts'
 
 export const LOAD_CORE = Math.min(1, os.availableParallelism() - 1)
 const HANDSHAKE_CLIENTS = 4
 const H1_CONNECTIONS = 32
 const H2_CONNECTIONS = 8
 const H2_STREAMS = 16
-const RESUMPTIONS = path.join(import.meta.dirname, 'edge-resumptions.ts')
-const AUTOCANNON = path.resolve(import.meta.dirname, '../node_modules/.bin/autocannon')
+const RESUMPTIONS = path.join(import.meta.dirname, 'resumptions.ts')
+const AUTOCANNON = path.resolve(import.meta.dirname, '../../node_modules/.bin/autocannon')
 
 export interface Target {
   readonly port: number

@@ -7,9 +7,9 @@
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { countTokens } from 'gpt-tokenizer'
-import { connectWithToken } from '../test/support/mcp-client.ts'
-import { MAX_CALLS, runTask, TASKS, type TaskResult } from '../test/support/mcp-tasks.ts'
-import { startStack } from '../test/support/stack.ts'
+import { connectWithToken } from '../../test/support/mcp-client.ts'
+import { MAX_CALLS, runTask, TASKS, type TaskResult } from '../../test/support/mcp-tasks.ts'
+import { startStack } from '../../test/support/stack.ts'
 
 const MAX_LIST_TOKENS = 1800
 
@@ -21,7 +21,7 @@ try {
   const results: TaskResult[] = []
   for (const task of TASKS) results.push(await runTask(stack, client, task))
   const table = tableOf(tools.length, listTokens, results)
-  writeFileSync(fileURLToPath(new URL('results/mcp.md', import.meta.url)), table)
+  writeFileSync(fileURLToPath(new URL('../results/mcp.md', import.meta.url)), table)
   console.log(table)
   const failed = results.filter(({ calls, problems }) => calls > MAX_CALLS || problems.length > 0)
   if (failed.length > 0 || listTokens > MAX_LIST_TOKENS) process.exitCode = 1

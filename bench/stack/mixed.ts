@@ -2,16 +2,16 @@
  * A mixed load on the whole stack: visitors over h1 and h2 whose interest in 10,000 drops follows Zipf's law, and
  * publishers. Latencies, failures, and what each process spends.
  *
- *   npm run bench:load [-- --drops 10000] [--seconds 20] [--clients 32] [--publishes 0.05]
+ *   npm run bench:mixed [-- --drops 10000] [--seconds 20] [--clients 32] [--publishes 0.05]
  */
 import { once } from 'node:events'
 import http2 from 'node:http2'
 import https from 'node:https'
 import { parseArgs } from 'node:util'
-import { startStack, type Account, type OwnStack, type Published } from '../test/support/stack.ts'
-import { cpuMs, residentMb } from '../test/support/processes.ts'
-import { keepResult } from './report.ts'
-import { quantile } from '../test/support/figures.ts'
+import { startStack, type Account, type OwnStack, type Published } from '../../test/support/stack.ts'
+import { cpuMs, residentMb } from '../../test/support/processes.ts'
+import { keepResult } from '../results.ts'
+import { quantile } from '../../test/support/figures.ts'
 
 /** All drops below one wildcard certificate, so that one connection may ask for many of them, as a crawler's does. */
 const SITES_DOMAIN = 'drops.test'
@@ -67,7 +67,7 @@ try {
   }
   process.stdout.write(`${JSON.stringify(figures, undefined, 2)}\n`)
   for (const failure of failures.slice(0, 5)) process.stdout.write(`failed: ${failure}\n`)
-  keepResult('load', figures)
+  keepResult('mixed', figures)
   if (failures.length > 0) process.exitCode = 1
 } finally {
   await stack.stop()

@@ -14,15 +14,15 @@ import os from 'node:os'
 import path from 'node:path'
 import tls from 'node:tls'
 import { fileURLToPath } from 'node:url'
-import { createCertificateIndex } from '../certs/certificates.ts'
-import { openLocalCa, type LocalCa } from '../certs/local/local-ca.ts'
-import { systemClock } from '../shared/running/clock.ts'
-import { cpuMs, residentMb } from '../test/support/processes.ts'
-import { isInstalled } from '../test/support/programs.ts'
+import { createCertificateIndex } from '../../certs/certificates.ts'
+import { openLocalCa, type LocalCa } from '../../certs/local/local-ca.ts'
+import { systemClock } from '../../shared/running/clock.ts'
+import { cpuMs, residentMb } from '../../test/support/processes.ts'
+import { isInstalled } from '../../test/support/programs.ts'
 
 const MANY = 10_000
 const CLIENTS = 32
-/** CPU time per handshake as a multiple of Caddy's, each with as many certificates; the same bar as in bench/edge.ts. */
+/** CPU time per handshake as a multiple of Caddy's, each with as many certificates; the same bar as in bench/edge/rows.ts. */
 const MAX_TIMES_CADDY = 1.15
 
 interface Result {

@@ -3,14 +3,14 @@
  * with Redis killed. Failures, and p99 beside that of the calm before; the median of several rounds, because a busy host
  * changes both by itself.
  *
- *   node bench/edge-outage.ts [--seconds 30] [--rate 400] [--rounds 3]
+ *   node bench/edge/outage.ts [--seconds 30] [--rate 400] [--rounds 3]
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { startEdgeFixture, type EdgeFixture } from '../test/support/edge-fixture.ts'
-import { startTraffic, type Traffic } from '../test/support/traffic.ts'
-import { keepResult } from './report.ts'
-import { median } from '../test/support/figures.ts'
+import { startEdgeFixture, type EdgeFixture } from '../../test/support/edge-fixture.ts'
+import { startTraffic, type Traffic } from '../../test/support/traffic.ts'
+import { keepResult } from '../results.ts'
+import { median } from '../../test/support/figures.ts'
 
 const SLUGS = ['one', 'two', 'three', 'four']
 const WARM_UP_MS = 5000

@@ -10,28 +10,55 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { parseArgs, stripVTControlCharacters } from 'node:util'
-import { commitOf, machineFacts, resultSince, RESULTS, type Machine } from './report.ts'
+import { commitOf, machineFacts, resultSince, RESULTS, type Machine } from './results.ts'
 
 interface Bench {
   readonly name: string
+  readonly file: string
   readonly asks: string
   /** With --quick: enough to see that it works. */
   readonly quick: readonly string[]
 }
 
 const BENCHES: readonly Bench[] = [
-  { name: 'edge', asks: 'What a request costs, beside nginx and Caddy', quick: ['--seconds', '1'] },
-  { name: 'walk', asks: 'What the edge itself adds to a request', quick: ['--rounds', '3'] },
+  {
+    name: 'edge',
+    file: 'edge/edge.ts',
+    asks: 'What a request costs, beside nginx and Caddy',
+    quick: ['--seconds', '1'],
+  },
+  { name: 'walk', file: 'edge/walk.ts', asks: 'What the edge itself adds to a request', quick: ['--rounds', '3'] },
   {
     name: 'connections',
+    file: 'edge/connections.ts',
     asks: 'Ten thousand connections, and a second worker',
     quick: ['--idle', '200', '--kept', '500', '--seconds', '1'],
   },
-  { name: 'edge-outage', asks: 'Visitors while Redis is killed or frozen', quick: ['--seconds', '2', '--rounds', '1'] },
-  { name: 'routes', asks: 'A routing table of a million hosts', quick: ['--routes', '50000', '--publishes', '20'] },
-  { name: 'handshake', asks: 'TLS handshakes with ten thousand certificates', quick: ['1'] },
-  { name: 'publish', asks: 'From an upload to the 201', quick: ['--rounds', '1', '--parallel', '2'] },
-  { name: 'load', asks: 'Visitors and publishers together', quick: ['--drops', '200', '--seconds', '3'] },
+  {
+    name: 'edge-outage',
+    file: 'edge/outage.ts',
+    asks: 'Visitors while Redis is killed or frozen',
+    quick: ['--seconds', '2', '--rounds', '1'],
+  },
+  {
+    name: 'routes',
+    file: 'edge/routes.ts',
+    asks: 'A routing table of a million hosts',
+    quick: ['--routes', '50000', '--publishes', '20'],
+  },
+  { name: 'handshake', file: 'edge/handshake.ts', asks: 'TLS handshakes with ten thousand certificates', quick: ['1'] },
+  {
+    name: 'publish',
+    file: 'stack/publish.ts',
+    asks: 'From an upload to the 201',
+    quick: ['--rounds', '1', '--parallel', '2'],
+  },
+  {
+    name: 'mixed',
+    file: 'stack/mixed.ts',
+    asks: 'Visitors and publishers together',
+    quick: ['--drops', '200', '--seconds', '3'],
+  },
 ]
 
 interface Run {
@@ -56,9 +83,8 @@ for (const [index, bench] of wanted.entries()) {
 process.stderr.write(`written: ${path.relative(process.cwd(), path.join(results, 'report.md'))}\n`)
 process.exitCode = runs.some(({ code }) => code !== 0) ? 1 : 0
 
-async function run({ name, asks, quick }: Bench, progress: string): Promise<Run> {
-  const file = path.join(import.meta.dirname, `${name}.ts`)
-  const child = spawn(process.execPath, [file, ...(values.quick ? quick : [])], {
+async function run({ name, file, asks, quick }: Bench, progress: string): Promise<Run> {
+  const child = spawn(process.execPath, [path.join(import.meta.dirname, file), ...(values.quick ? quick : [])], {
     env: { ...process.env, BENCH_RESULTS: results },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -22,12 +22,12 @@ import { setTimeout } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
 import { ZipFile } from 'yazl'
-import { startStack, type Account, type OwnStack, type Published } from '../test/support/stack.ts'
-import { fileForm } from '../test/support/api.ts'
-import { cpuMs, residentMb } from '../test/support/processes.ts'
-import { keepResult } from './report.ts'
+import { startStack, type Account, type OwnStack, type Published } from '../../test/support/stack.ts'
+import { fileForm } from '../../test/support/api.ts'
+import { cpuMs, residentMb } from '../../test/support/processes.ts'
+import { keepResult } from '../results.ts'
 import { startCountedServices, type CountedServices } from './round-trips.ts'
-import { median } from '../test/support/figures.ts'
+import { median } from '../../test/support/figures.ts'
 
 const FILES = 1000
 const FILE_BYTES = 20_000
