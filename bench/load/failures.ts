@@ -27,7 +27,13 @@ export function kindOf(error: NodeJS.ErrnoException): string {
   if (isUntrusted(error)) return 'certificate not trusted'
   // Cut off in the middle of a handshake.
   if (/before secure TLS connection/.test(message)) return RESET
-  if (/^ERR_(SSL|TLS)/.test(code)) return `TLS: ${message}`
+  if (code === 'EPROTO' || code === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'no TLS is spoken there'
+  // The message of OpenSSL begins with the number of a thread, and would be another kind each time.
+  if (/^ERR_(SSL|TLS)_/.test(code))
+    return `TLS: ${code
+      .replace(/^ERR_(SSL|TLS)_/, '')
+      .replaceAll('_', ' ')
+      .toLowerCase()}`
   if (code === 'ERR_HTTP2_STREAM_ERROR') return `stream reset: ${/NGHTTP2_\w+/.exec(message)?.[0] ?? message}`
   return KINDS[code] ?? (code === '' ? message : code)
 }

@@ -159,6 +159,8 @@ test.each([
     { code: 'ERR_HTTP2_STREAM_ERROR', message: 'Stream closed with error code NGHTTP2_REFUSED_STREAM' },
     'stream reset: NGHTTP2_REFUSED_STREAM',
   ],
+  [{ code: 'ERR_SSL_TLSV1_UNRECOGNIZED_NAME', message: '4073E2F0:error:0A00' }, 'TLS: tlsv1 unrecognized name'],
+  [{ code: 'EPROTO', message: '' }, 'no TLS is spoken there'],
   [{ code: 'ENEW', message: 'unheard of' }, 'ENEW'],
 ])('%j is called %s', (error, kind) => {
   expect(kindOf(Object.assign(new Error(error.message), error))).toBe(kind)
@@ -234,7 +236,9 @@ describe('a run', () => {
 
   beforeAll(async () => {
     const answer = (request: { url?: string | undefined }, response: http.ServerResponse): void => {
-      response.writeHead(request.url === '/missing' ? 404 : 200, { 'content-length': '5' })
+      // The one ends its connection, which is no failure of the next.
+      const [status, end] = request.url === '/missing' ? [404, { connection: 'close' }] : [200, {}]
+      response.writeHead(status, { 'content-length': '5', ...end })
       response.end('hello')
     }
     const { cert, key } = openLocalCa(path.join(folder, 'ca'), systemClock).issue(['localhost'])
@@ -288,7 +292,7 @@ describe('a run', () => {
     )
     expect(errors).toContain('answers 200 with 5 bytes from 127.0.0.1')
     expect(output).toMatch(/p99\.9 +[\d.,]+ ms/)
-    expect(output).toMatch(/answered 404 +[\d,]+/)
+    expect(output).toMatch(/\nFailures\n {2}answered 404 +[\d,]+\n\n/)
     expect(readFileSync(report, 'utf8')).toContain('<svg ')
     expect(code).toBe(1)
   }, 60_000)
