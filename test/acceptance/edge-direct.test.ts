@@ -96,7 +96,18 @@ const REQUESTS: readonly (readonly [name: string, request: string])[] = [
   ['a host with user info', 'GET / HTTP/1.1\r\nHost: a@direct.localhost\r\n\r\n'],
   ['an absolute target', head('').replace(' /', ` http://${HOST}/`)],
   ['an absolute target of another host', head('').replace(' /', ' https://other.localhost/secret.txt')],
+  ['the end of the connection', head('Connection: close\r\n')],
+  ['the end of the connection in capitals', head('CONNECTION: CLOSE\r\n', '/nothing')],
+  ['the end of the connection, HEAD', head('Connection: close\r\n').replace('GET', 'HEAD')],
+  ['the end of the connection of an empty file', head('Connection: close\r\n', '/empty.txt')],
+  ['the end of the connection after a range', head('Connection: close\r\nRange: bytes=1-2\r\n', '/a/b.txt')],
+  ['the end of the connection twice', head('Connection: close\r\nConnection: close\r\n')],
+  ['the end of the connection, and that it goes on', head('Connection: close, keep-alive\r\n')],
   ['HTTP/1.0', head('').replace('1.1', '1.0')],
+  ['HTTP/1.0, HEAD of nothing', head('', '/nothing').replace('1.1', '1.0').replace('GET', 'HEAD')],
+  ['HTTP/1.0 that ends', head('Connection: close\r\n', '/old').replace('1.1', '1.0')],
+  ['HTTP/1.0 that goes on', head('Connection: keep-alive\r\n').replace('1.1', '1.0')],
+  ['HTTP/1.0 without a host', 'GET / HTTP/1.0\r\n\r\n'],
   ['HTTP/2.0 by name', head('').replace('1.1', '2.0')],
   ['a body that is a request', head(`Content-Length: ${TO_NODE.length}\r\n`) + TO_NODE],
   ['a chunked body that is a request', `${head('Transfer-Encoding: chunked\r\n')}0\r\n\r\n`],
@@ -289,6 +300,28 @@ test('the kernel takes little of what a visitor does not read, and they get all 
   expect(takenByKernel(socket)).toBeLessThan(1_000_000)
   const chunks: Buffer[] = await socket.toArray()
   expect(Buffer.concat(chunks).toString('latin1').split('\r\n\r\n', 2)[1]).toBe(HUGE)
+})
+
+test.each([
+  ['Connection: close', head('Connection: close\r\n', '/huge.bin')],
+  ['HTTP/1.0', head('', '/huge.bin').replace('1.1', '1.0')],
+])('%s: what is sent behind it gets no answer, and takes nothing of the one before', async (_, request) => {
+  const socket = await connect()
+  const closed = endOf(socket)
+  const chunks: Buffer[] = []
+  socket.once('data', () => {
+    // While most of the answer waits for its reader.
+    socket.pause()
+    for (let more = 0; more < 50; more++) socket.write(head(`X: ${'x'.repeat(2000)}\r\n`))
+    setTimeout(() => socket.resume(), 200)
+  })
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  socket.write(request)
+  await closed
+  const [first = '', body, ...more] = Buffer.concat(chunks).toString('latin1').split('\r\n\r\n')
+  expect(first).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\nConnection: close$/)
+  expect(body === HUGE).toBe(true)
+  expect(more).toEqual([])
 })
 
 test('what many load at once, some of it in part and some of it not to its end, does not mix', async () => {

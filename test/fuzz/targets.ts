@@ -159,19 +159,21 @@ export const targets: readonly Target[] = [
     seeds: [
       'GET / HTTP/1.1\r\nHost: a\r\n\r\n',
       'HEAD /a?b HTTP/1.1\r\nhost: a\r\nCookie: a=1\r\nConnection: keep-alive\r\n\r\n',
+      'GET / HTTP/1.0\r\nHost: a\r\nConnection: close\r\n\r\n',
     ],
     words: [
       ...['GET ', 'HEAD ', ' HTTP/1.1', '\r\n', '\r\n\r\n', '\n', ': ', '\t', 'Host: ', 'Connection: keep-alive'],
-      ...['Content-Length: ', 'Transfer-Encoding: chunked', 'Upgrade: '],
+      ...['Content-Length: ', 'Transfer-Encoding: chunked', 'Upgrade: ', ' HTTP/1.0', 'Connection: close'],
     ],
     /** What the edge reads itself is one request for node:http as well, and the same. */
     async run(input) {
       const head = readRequestHead(input)
       if (head === undefined) return
-      const { requests, isBroken } = await readByNode(input)
+      const { requests, keepsAlive, isBroken } = await readByNode(input)
       const [request] = requests
       require(!isBroken && requests.length === 1 && request?.complete === true, 'it is one whole request')
       require(request?.method === head.method && request.url === head.target, 'it asks for the same')
+      require(head.isLast !== keepsAlive[0], 'its connection goes on, or ends')
       for (const [name, value] of Object.entries(request?.headers ?? {}))
         require(head.header(name) === value, `${name} is the same`)
     },

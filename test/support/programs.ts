@@ -34,15 +34,22 @@ export const TEST_FILES = [
 /** Some are in directories that an ordinary user's PATH does not name. */
 const FOLDERS = [...(process.env['PATH'] ?? '').split(path.delimiter), '/usr/sbin', '/sbin', '/usr/games']
 
+/** Where it is, so that it can be started whatever the PATH names; undefined when it is not installed. */
+export function findProgram(program: string): string | undefined {
+  return FOLDERS.map((folder) => path.join(folder, program)).find(isExecutable)
+}
+
 export function isInstalled(program: string): boolean {
-  return FOLDERS.some((folder) => {
-    try {
-      accessSync(path.join(folder, program), constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
+  return findProgram(program) !== undefined
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
 }
 
 export function missingPackages(): DebianPackage[] {

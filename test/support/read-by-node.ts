@@ -5,6 +5,8 @@ import { setImmediate as turn } from 'node:timers/promises'
 
 export interface ReadByNode {
   readonly requests: readonly IncomingMessage[]
+  /** Whether the connection goes on after each of them. */
+  readonly keepsAlive: readonly boolean[]
   /** Something in there is not HTTP. */
   readonly isBroken: boolean
 }
@@ -13,8 +15,12 @@ const TURNS = 4
 
 export async function readByNode(bytes: Buffer): Promise<ReadByNode> {
   const requests: IncomingMessage[] = []
+  const keepsAlive: boolean[] = []
   let isBroken = false
-  const server = http.createServer({ requireHostHeader: false }, (request) => void requests.push(request))
+  const server = http.createServer({ requireHostHeader: false }, (request, response) => {
+    requests.push(request)
+    keepsAlive.push(response.shouldKeepAlive)
+  })
   server.on('clientError', () => (isBroken = true))
   const [visitor, socket] = duplexPair()
   server.emit('connection', socket)
@@ -22,5 +28,5 @@ export async function readByNode(bytes: Buffer): Promise<ReadByNode> {
   for (let n = 0; n < TURNS; n++) await turn()
   visitor.destroy()
   socket.destroy()
-  return { requests, isBroken }
+  return { requests, keepsAlive, isBroken }
 }

@@ -6,8 +6,8 @@
  *   anything else, and what control answers ─▶ the connection with what was read goes to node:http, for good
  *
  * So every rule about slow, broken and unusual requests stands in one place, node:http and its settings. Here are those
- * about connections that have sent nothing odd: the first request must come in time, silence ends them, and what is sent
- * ahead waits for its turn.
+ * about connections that have sent nothing odd: the first request must come in time, silence ends them, what is sent ahead
+ * waits for its turn, and a request that ends its connection is the last that is answered.
  */
 import { Writable, type Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
@@ -16,6 +16,7 @@ import { ConnectionExchange, type Connection, type ExchangeHandlers } from '../c
 import { readsByItself } from '../raw-socket.ts'
 import { HEADERS_MS, IDLE_MS } from '../timeouts.ts'
 import type { AnswerHeads } from './answer-head.ts'
+import { closeInStages } from './close-in-stages.ts'
 import { readRequestHead, type RequestHead } from './request-head.ts'
 
 /** Larger bodies are not copied to stand behind their head: the two are written together. */
@@ -47,6 +48,7 @@ export class DirectConnection {
   /** Came before the answer under way was out. */
   #ahead: Buffer | undefined
   #heldBytes = 0
+  /** The connection ends after the answer under way. */
   #isLast = false
   /** An answer that leaves piece by piece. */
   #answer: PiecemealAnswer | undefined
@@ -91,6 +93,7 @@ export class DirectConnection {
     if (!this.#hasAsked) this.#socket.setTimeout(IDLE_MS)
     this.#hasAsked = true
     this.#isBusy = true
+    this.#isLast = head.isLast
     // The very text of the request before, which all look-ups know already.
     this.#context.onExchange(new DirectExchange(head, this.#host, this, this.#context.onAnswer))
   }
@@ -119,7 +122,7 @@ export class DirectConnection {
   write(status: number, headers: HeaderList, body: Buffer | undefined): void {
     const { lane } = this.connection
     if (body !== undefined && !lane.hasRoomFor(body.length)) return lane.end(this.open(status, headers), body)
-    const whole = body && !this.#context.isDraining() ? this.#context.heads.whole(status, headers, body) : undefined
+    const whole = body && !this.#endsAfterThis() ? this.#context.heads.whole(status, headers, body) : undefined
     if (whole !== undefined) return this.#send(whole.length, whole)
     const head = this.#headOf(status, headers)
     if (body === undefined) return this.#send(head[0].length + head[1].length, Buffer.concat(head))
@@ -141,8 +144,12 @@ export class DirectConnection {
 
   #headOf(status: number, headers: HeaderList): readonly [Buffer, Buffer] {
     const fields = this.#context.heads.fields(status, headers)
-    this.#isLast = this.#context.isDraining()
-    return [fields, this.#context.heads.rest(this.#isLast)]
+    return [fields, this.#context.heads.rest(this.#endsAfterThis())]
+  }
+
+  #endsAfterThis(): boolean {
+    this.#isLast ||= this.#context.isDraining()
+    return this.#isLast
   }
 
   #send(heldBytes: number, bytes: Buffer): void {
@@ -159,10 +166,17 @@ export class DirectConnection {
   #written(): void {
     this.#release()
     this.#answer = undefined
+    // It stays busy: what still comes is no request.
+    if (this.#isLast) return this.#close()
     this.#isBusy = false
-    if (this.#isLast) return this.#socket.destroySoon()
     // Others are answered in between.
     if (this.#ahead !== undefined) setImmediate(() => this.#proceed())
+  }
+
+  /** Bytes that nobody has read would make the kernel reset the connection, and the answer would be lost with it. */
+  #close(): void {
+    if (this.#ahead === undefined) this.#socket.destroySoon()
+    else closeInStages(this.#socket)
   }
 
   #proceed(): void {

@@ -1,6 +1,7 @@
 /**
- * The heads that need no parser: GET and HEAD of HTTP/1.1 without a body, whole and alone in what was read. Pure, and
- * one pass over the bytes. What is not plainly one of them is undefined, and node:http decides what it is:
+ * The heads that need no parser: GET and HEAD of HTTP/1.1 without a body, whole and alone in what was read, and those of
+ * HTTP/1.0 that end their connection. Pure, and one pass over the bytes. What is not plainly one of them is undefined, and
+ * node:http decides what it is:
  *
  *   another method, version or form of target     a head that is cut off, or has anything behind it
  *   a body, an upgrade, an expectation            a name that comes twice, two hosts, none
@@ -12,6 +13,8 @@ export interface RequestHead {
   /** Origin form, visible ASCII. */
   readonly target: string
   readonly host: string
+  /** The connection ends after the answer: the visitor says so, or speaks HTTP/1.0. */
+  readonly isLast: boolean
   /** By lower-case name. */
   header(name: string): string | undefined
 }
@@ -49,7 +52,8 @@ const NAMES: ReadonlyMap<string, string> = new Map(
 const [TAB, LF, CR, SPACE, SLASH, COLON] = [0x09, 0x0a, 0x0d, 0x20, 0x2f, 0x3a] as const
 const GET_ = Buffer.from('GET ')
 const HEAD_ = Buffer.from('HEAD ')
-const VERSION = Buffer.from(' HTTP/1.1\r\n')
+const HTTP_1_1 = Buffer.from(' HTTP/1.1\r\n')
+const HTTP_1_0 = Buffer.from(' HTTP/1.0\r\n')
 
 const [IN_NAME, IN_TARGET, IN_VALUE] = [1, 2, 4] as const
 /** What each byte may stand in. */
@@ -71,12 +75,14 @@ export function readRequestHead(bytes: Buffer): RequestHead | undefined {
   const targetAt = method.length + 1
   if (bytes[targetAt] !== SLASH) return undefined
   const targetEnd = endOf(bytes, targetAt, IN_TARGET)
-  if (!startsWith(bytes, VERSION, targetEnd)) return undefined
+  const isHttp10 = startsWith(bytes, HTTP_1_0, targetEnd)
+  if (!isHttp10 && !startsWith(bytes, HTTP_1_1, targetEnd)) return undefined
 
   const text = bytes.toString('latin1')
   const fields: string[] = []
   let host: string | undefined
-  let at = targetEnd + VERSION.length
+  let isLast = isHttp10
+  let at = targetEnd + HTTP_1_1.length
   while (bytes[at] !== CR) {
     const nameEnd = endOf(bytes, at, IN_NAME)
     if (nameEnd === at || bytes[nameEnd] !== COLON) return undefined
@@ -90,26 +96,32 @@ export function readRequestHead(bytes: Buffer): RequestHead | undefined {
     const name = NAMES.get(written) ?? written.toLowerCase()
     const value = text.slice(valueAt, valueEnd)
     if (name === 'host') host = value
-    else if (name === 'connection' ? value.toLowerCase() !== 'keep-alive' : NOT_PLAIN.has(name)) return undefined
+    else if (name === 'connection') {
+      isLast = value.toLowerCase() === 'close'
+      // A connection of HTTP/1.0 that is to go on is no plain one.
+      if (!isLast && (isHttp10 || value.toLowerCase() !== 'keep-alive')) return undefined
+    } else if (NOT_PLAIN.has(name)) return undefined
     if (valueOf(fields, name) !== undefined || fields.length === 2 * MAX_LINES) return undefined
     fields.push(name, value)
     at = lineEnd + 2
   }
   // The empty line is the last.
   if (at + 2 !== length || host === undefined || host === '') return undefined
-  return new PlainHead(method, text.slice(targetAt, targetEnd), host, fields)
+  return new PlainHead(method, text.slice(targetAt, targetEnd), host, isLast, fields)
 }
 
 class PlainHead implements RequestHead {
   readonly method: 'GET' | 'HEAD'
   readonly target: string
   readonly host: string
+  readonly isLast: boolean
   readonly #fields: readonly string[]
 
-  constructor(method: 'GET' | 'HEAD', target: string, host: string, fields: readonly string[]) {
+  constructor(method: 'GET' | 'HEAD', target: string, host: string, isLast: boolean, fields: readonly string[]) {
     this.method = method
     this.target = target
     this.host = host
+    this.isLast = isLast
     this.#fields = fields
   }
 

@@ -24,7 +24,10 @@ test.each([
   ['another method', get().replace('GET', 'PUT')],
   ['a method in small letters', get().replace('GET', 'get')],
   ['a longer method', get().replace('GET', 'GETS')],
-  ['another version', get().replace('1.1', '1.0')],
+  ['another version', get().replace('1.1', '1.2')],
+  ['a version alone', get().replace('HTTP/1.1', 'HTTP/1')],
+  ['HTTP/1.0 that would go on', get('Connection: keep-alive\r\n').replace('1.1', '1.0')],
+  ['HTTP/1.0 without a host', 'GET / HTTP/1.0\r\n\r\n'],
   ['no version', 'GET /\r\nHost: a\r\n\r\n'],
   ['a target in absolute form', get('', 'http://a.example/')],
   ['an asterisk', get('', '*')],
@@ -39,7 +42,8 @@ test.each([
   ['a length', get('Content-Length: 0\r\n')],
   ['a transfer coding', get('TRANSFER-ENCODING: chunked\r\n')],
   ['an upgrade', get('Upgrade: websocket\r\n')],
-  ['the end of the connection', get('Connection: close\r\n')],
+  ['the end of the connection, twice', get('Connection: close\r\nConnection: close\r\n')],
+  ['an end with more to say', get('Connection: close, x\r\n')],
   ['a connection with more to say', get('Connection: keep-alive, x\r\n')],
   ['an expectation', get('Expect: 100-continue\r\n')],
   ['trailers', get('TE: trailers\r\n')],
@@ -64,6 +68,18 @@ test.each([
   expect(read(text)).toBeUndefined()
 })
 
+test.each([
+  ['a connection goes on', get(), false],
+  ['a connection is to go on', get('Connection: keep-alive\r\n'), false],
+  ['a connection is to end', get('Connection: close\r\n'), true],
+  ['a connection is to end, in capitals', get('CONNECTION: Close\r\n'), true],
+  ['HTTP/1.0 ends it', get().replace('1.1', '1.0'), true],
+  ['HTTP/1.0 ends it, and says so', get('Connection: close\r\n').replace('1.1', '1.0'), true],
+  ['HEAD of HTTP/1.0', get().replace('1.1', '1.0').replace('GET', 'HEAD'), true],
+])('%s', (_, text, isLast) => {
+  expect(read(text)?.isLast).toBe(isLast)
+})
+
 test('a head that is cut off anywhere is left to node:http', () => {
   const whole = get('Cookie: a=1\r\nAccept: */*\r\n')
   for (let end = 0; end < whole.length; end++) expect(read(whole.slice(0, end)), String(end)).toBeUndefined()
@@ -80,6 +96,9 @@ const piece = fc.constantFrom(
     '/',
     '/a?b',
     ' HTTP/1.1',
+    ' HTTP/1.0',
+    'close',
+    'Connection: close',
     '\r\n',
     '\n',
     '\r',
@@ -92,17 +111,27 @@ const piece = fc.constantFrom(
   ],
   ...['Content-Length: 1', 'Transfer-Encoding: chunked', 'Connection: keep-alive', '\0', '\u00e4', '\u007f', '\u000b'],
 )
+/** What follows a head, or how it wants its connection to go on. */
+const TWO = ''
+const WAYS = [
+  [TWO, '1.1'],
+  ['X-More: w\r\n', '1.1'],
+  ['Connection: close\r\n', '1.1'],
+  ['Connection: keep-alive\r\n', '1.0'],
+  ['X-More: w\r\n', '1.0'],
+] as const
 const change = fc.record({ at: fc.nat(120), cut: fc.nat(3), insert: piece })
 
 test('what is read is what node:http reads, to the last byte', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(change, { maxLength: 3 }), fc.boolean(), async (changes, hasMore) => {
-      let text = get('Accept: */*\r\nCookie: a=1; b=2\r\nX-Own: v\r\n', '/a/b?c=d') + (hasMore ? get() : '')
+    fc.asyncProperty(fc.array(change, { maxLength: 3 }), fc.constantFrom(...WAYS), async (changes, [way, version]) => {
+      const own = get(`Accept: */*\r\nCookie: a=1; b=2\r\n${way}X-Own: v\r\n`, '/a/b?c=d').replace('1.1', version)
+      let text = own + (way === TWO ? get() : '')
       for (const { at, cut, insert } of changes) text = text.slice(0, at) + insert + text.slice(at + cut)
       const bytes = Buffer.from(text, 'latin1')
       const head = readRequestHead(bytes)
       if (head === undefined) return
-      const { requests, isBroken } = await readByNode(bytes)
+      const { requests, keepsAlive, isBroken } = await readByNode(bytes)
       const [request] = requests
       expect(isBroken).toBe(false)
       expect(requests).toHaveLength(1)
@@ -112,6 +141,7 @@ test('what is read is what node:http reads, to the last byte', async () => {
         target: request?.url,
         host: request?.headers.host,
       })
+      expect(head.isLast).toBe(!keepsAlive[0])
       for (const [name, value] of Object.entries(request?.headers ?? {})) expect(head.header(name)).toBe(value)
       expect(request?.rawHeaders).toHaveLength(2 * Object.keys(request?.headers ?? {}).length)
     }),

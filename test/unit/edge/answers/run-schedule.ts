@@ -208,12 +208,11 @@ function readAtPace(
 async function visitHttp1(address: string, visit: string, schedule: Schedule): Promise<string | undefined> {
   const { answers, reader } = schedule
   const socket = await connect(address, 'http/1.1')
-  const requests = answers.map(
-    (answer, index) => `GET ${targetOf(visit, index)} HTTP/1.1\r\nHost: ${hostOf(answer)}\r\n\r\n`,
-  )
+  const requests = answered(schedule).map((answer, index) => requestOf(visit, answer, index, reader))
   const received = new AnswerReader(answers, () => {
-    if (received.whole === answers.length) socket.end()
-    else if (!reader.isPipelined) socket.write(requests[received.whole] ?? '')
+    // After a request that closes, the edge ends the connection.
+    if (received.whole === requests.length) return void (reader.closing === undefined && socket.end())
+    if (!reader.isPipelined) socket.write(requests[received.whole] ?? '')
   })
   let bytes = 0
   const closed = once(socket, 'close')
@@ -228,8 +227,22 @@ async function visitHttp1(address: string, visit: string, schedule: Schedule): P
   return received.violation ?? problemOfWhole(schedule, received.whole)
 }
 
+/** What is asked for on the connection: behind a request that closes it, nothing. */
+function answered({ answers, reader }: Schedule): readonly PlannedAnswer[] {
+  return reader.closing === undefined ? answers : answers.slice(0, reader.closing.index + 1)
+}
+
+function requestOf(visit: string, answer: PlannedAnswer, index: number, { closing }: Reader): string {
+  const isClosing = closing?.index === index
+  const version = isClosing && closing.isHttp10 ? '1.0' : '1.1'
+  const connection = isClosing && !closing.isHttp10 ? 'Connection: close\r\n' : ''
+  return `GET ${targetOf(visit, index)} HTTP/${version}\r\nHost: ${hostOf(answer)}\r\n${connection}\r\n`
+}
+
 /** What ended is not what broke: without a flaw, and with a reader who reads on, everything comes. */
-function problemOfWhole({ answers, reader }: Schedule, whole: number): string | undefined {
+function problemOfWhole(schedule: Schedule, whole: number): string | undefined {
+  const { reader } = schedule
+  const answers = answered(schedule)
   const flawed = answers.findIndex(({ flaw }) => flaw !== undefined)
   if (flawed !== -1 && whole > flawed && answers[flawed]?.flaw?.kind !== 'long') return `answer ${flawed} looks whole`
   if (flawed !== -1 && whole > flawed + 1) return `an answer follows ${flawed}, which was too long`

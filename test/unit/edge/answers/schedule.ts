@@ -49,6 +49,8 @@ export interface Reader {
   readonly cancels: { readonly index: number; readonly at: number } | undefined
   /** The visitor stops reading until the edge has given them up. */
   readonly isAbandoning: boolean
+  /** HTTP/1.1: the connection is to end after this request, which says so or is of HTTP/1.0. */
+  readonly closing: { readonly index: number; readonly isHttp10: boolean } | undefined
 }
 
 const MAX_ANSWERS = 8
@@ -67,7 +69,7 @@ export function scheduleOf(seed: number, protocol: Protocol): Schedule {
   const answers = Array.from({ length: count }, (_, index) => answerOf(random, index === flawed))
   const total = answers.reduce((sum, { size }) => sum + size, 0)
   const isAbandoning = random.chance(0.02)
-  return {
+  const schedule = {
     seed,
     protocol,
     scarceFrom: random.pick([0, 20_000, 16_000_000]),
@@ -83,6 +85,8 @@ export function scheduleOf(seed: number, protocol: Protocol): Schedule {
       isAbandoning,
     },
   }
+  const closing = random.chance(0.4) ? closingOf(random, answers) : undefined
+  return { ...schedule, reader: { ...schedule.reader, closing } }
 }
 
 function answerOf(random: Random, isFlawed: boolean): PlannedAnswer {
@@ -107,6 +111,12 @@ function answerOf(random: Random, isFlawed: boolean): PlannedAnswer {
 function cancelledOf(random: Random, answers: readonly PlannedAnswer[]): { index: number; at: number } {
   const index = random.below(answers.length)
   return { index, at: random.below((answers[index]?.size ?? 0) + 1) }
+}
+
+/** HTTP/1.0 knows no chunks: an answer without a length would have no end that can be told from a loss. */
+function closingOf(random: Random, answers: readonly PlannedAnswer[]): { index: number; isHttp10: boolean } {
+  const index = random.below(answers.length)
+  return { index, isHttp10: random.chance(0.5) && answers[index]?.isAnnounced === true }
 }
 
 interface Random {

@@ -1,8 +1,6 @@
 /**
  * Publishing on the whole stack: from the first byte of an upload to the 201, when every worker serves it.
  *
- *   npm run bench:publish [-- --rounds 5] [--parallel 10] [--only zip,redeploy,parallel,list,small]
- *
  * zip        1,000 files, 20 MB, beside `unzip` and `sha256sum` on the same bytes (bar: 1.5 ×)
  * redeploy   the same site with one file changed, through /uploads (bar: 50 ms of control's CPU, one file sent)
  * parallel   ten uploads of 200 MB at once: what control's memory grows by (bar: 128 MB)
@@ -19,15 +17,16 @@ import os from 'node:os'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
 import { ZipFile } from 'yazl'
-import { startStack, type Account, type OwnStack, type Published } from '../test/support/stack.ts'
-import { fileForm } from '../test/support/api.ts'
-import { cpuMs, residentMb } from '../test/support/processes.ts'
-import { keepResult } from './report.ts'
+import { startStack, type Account, type OwnStack, type Published } from '../../test/support/stack.ts'
+import { fileForm } from '../../test/support/api.ts'
+import { cpuMs, residentMb } from '../../test/support/processes.ts'
+import type { BenchValues } from '../benches.ts'
+import { createProgress } from '../progress.ts'
+import type { Results } from '../results.ts'
 import { startCountedServices, type CountedServices } from './round-trips.ts'
-import { median } from '../test/support/figures.ts'
+import { median } from '../../test/support/figures.ts'
 
 const FILES = 1000
 const FILE_BYTES = 20_000
@@ -37,38 +36,46 @@ const SMALL_PAGES = 200
 const WARM_UPS = 10
 const IDLE_MS = 4000
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '5' },
-    parallel: { type: 'string', default: '10' },
-    only: { type: 'string', default: 'zip,redeploy,parallel,list,small' },
-  },
-})
-const rounds = Number(values.rounds)
-const work = mkdtempSync(path.join(os.tmpdir(), 'dropway-bench-publish-'))
-const stack = await startStack({ workers: 1 })
-try {
-  const account = await stack.createAccount('business')
-  const benches = {
-    zip: benchZip,
-    redeploy: benchRedeploy,
-    parallel: benchParallel,
-    list: benchList,
-    small: benchSmall,
-  }
-  const figures: Record<string, object> = {}
-  for (const [name, bench] of Object.entries(benches)) {
-    if (!values.only.split(',').includes(name)) continue
-    figures[name] = await bench(stack, account)
-    process.stdout.write(`${name.padEnd(10)}${JSON.stringify(figures[name])}\n`)
-  }
-  keepResult('publish', figures)
-} finally {
-  await stack.stop()
-  rmSync(work, { recursive: true, force: true })
+/** One run: what it was told, the stack it publishes on, who publishes, and a folder for what is sent. */
+interface Course extends BenchValues<'publish'> {
+  readonly stack: OwnStack
+  readonly account: Account
+  readonly work: string
 }
 
-async function benchZip({ httpsPort, ca, pids }: OwnStack, account: Account): Promise<object> {
+const PARTS: Readonly<Record<string, (course: Course) => Promise<object>>> = {
+  zip: benchZip,
+  redeploy: benchRedeploy,
+  parallel: benchParallel,
+  list: benchList,
+  small: benchSmall,
+}
+
+export async function run(told: BenchValues<'publish'>, results: Results): Promise<void> {
+  const progress = createProgress()
+  progress.show('starting a stack')
+  const work = mkdtempSync(path.join(os.tmpdir(), 'dropway-bench-publish-'))
+  const stack = await startStack({ workers: 1 })
+  try {
+    const course: Course = { ...told, stack, work, account: await stack.createAccount('business') }
+    const figures: Record<string, object> = {}
+    for (const [name, bench] of Object.entries(PARTS)) {
+      if (!told.only.includes(name)) continue
+      progress.show(`${name}, ${Object.keys(figures).length + 1} of ${told.only.length}`)
+      const found = await bench(course)
+      figures[name] = found
+      progress.clear()
+      process.stdout.write(`${name.padEnd(10)}${JSON.stringify(found)}\n`)
+    }
+    results.keep(figures)
+  } finally {
+    await stack.stop()
+    rmSync(work, { recursive: true, force: true })
+  }
+}
+
+async function benchZip({ stack, account, work, rounds }: Course): Promise<object> {
+  const { httpsPort, ca, pids } = stack
   const ours: number[] = []
   const theirs: number[] = []
   const cpu: number[] = []
@@ -77,13 +84,13 @@ async function benchZip({ httpsPort, ca, pids }: OwnStack, account: Account): Pr
     await writeZip(file, round)
     const target = path.join(work, `unzipped-${round}`)
     theirs.push(timed(() => unzipAndHash(file, target)))
-    const site = await newSite(account)
+    const site = await newSite(stack, account)
     const cpuBefore = cpuMs(pids()['control']!)
     const startedAt = performance.now()
     await uploadFile({ httpsPort, ca, token: account.token, site, file, name: 'site.zip' })
     ours.push(performance.now() - startedAt)
     cpu.push(cpuMs(pids()['control']!) - cpuBefore)
-    await remove(account, site)
+    await remove(stack, account, site)
   }
   const [uploadMs, unzipMs] = [median(ours), median(theirs)]
   return {
@@ -118,7 +125,8 @@ function unzipAndHash(file: string, target: string): void {
   execFileSync('sh', ['-c', 'find "$0" -type f -print0 | xargs -0 sha256sum > /dev/null', target])
 }
 
-async function benchRedeploy({ httpsPort, ca, pids }: OwnStack, account: Account): Promise<object> {
+async function benchRedeploy({ stack, account, work, rounds }: Course): Promise<object> {
+  const { httpsPort, ca, pids } = stack
   const { token } = account
   const api = openApi({ httpsPort, ca, token })
   const file = path.join(work, 'redeploy.zip')
@@ -127,7 +135,7 @@ async function benchRedeploy({ httpsPort, ca, pids }: OwnStack, account: Account
   for (const [index, page] of pages.entries()) zip.addBuffer(page, nameOf(index))
   zip.end()
   await pipeline(zip.outputStream, createWriteStream(file))
-  const site = await newSite(account)
+  const site = await newSite(stack, account)
   await uploadFile({ httpsPort, ca, token, site, file, name: 'site.zip' })
   const deploy = async (round: number): Promise<number> => {
     pages[7] = pageOf(100 + round, 7)
@@ -152,7 +160,7 @@ async function benchRedeploy({ httpsPort, ca, pids }: OwnStack, account: Account
   for (let round = 0; round < rounds * 4; round++) sent += await deploy(WARM_UPS + round)
   const controlCpuMs = (cpuMs(control) - cpuBefore) / times.length
   api.close()
-  await remove(account, site)
+  await remove(stack, account, site)
   return {
     medianMs: Math.round(median(times)),
     fastestMs: Math.round(Math.min(...times)),
@@ -161,11 +169,11 @@ async function benchRedeploy({ httpsPort, ca, pids }: OwnStack, account: Account
   }
 }
 
-async function benchParallel({ httpsPort, ca, pids }: OwnStack, account: Account): Promise<object> {
+async function benchParallel({ stack, account, work, parallel }: Course): Promise<object> {
+  const { httpsPort, ca, pids } = stack
   const file = path.join(work, 'large.zip')
-  await writeLargeZip(file)
-  const parallel = Number(values.parallel)
-  const sites = await Promise.all(Array.from({ length: parallel }, () => newSite(account)))
+  await writeLargeZip(work, file)
+  const sites = await Promise.all(Array.from({ length: parallel }, () => newSite(stack, account)))
   const control = pids()['control']!
   // The threads that unpack start with the first upload, and stay.
   await uploadFile({ httpsPort, ca, token: account.token, site: sites[0]!, file, name: 'large.zip' })
@@ -178,7 +186,7 @@ async function benchParallel({ httpsPort, ca, pids }: OwnStack, account: Account
   )
   const seconds = (performance.now() - startedAt) / 1000
   clearInterval(sampling)
-  await Promise.all(sites.map((site) => remove(account, site)))
+  await Promise.all(sites.map((site) => remove(stack, account, site)))
   const megabytes = (parallel * statSync(file).size) / 1e6
   return {
     uploads: parallel,
@@ -190,7 +198,7 @@ async function benchParallel({ httpsPort, ca, pids }: OwnStack, account: Account
 }
 
 /** Bytes that do not compress, as photos and films are. */
-async function writeLargeZip(file: string): Promise<void> {
+async function writeLargeZip(work: string, file: string): Promise<void> {
   const part = path.join(work, 'large.bin')
   const handle = await open(part, 'w')
   for (let written = 0; written < LARGE_BYTES; written += 10_000_000) await handle.write(randomBytes(10_000_000))
@@ -202,8 +210,9 @@ async function writeLargeZip(file: string): Promise<void> {
   await pipeline(zip.outputStream, createWriteStream(file))
 }
 
-async function benchList({ controlPort, baseUrl, ca, fetch }: OwnStack, account: Account): Promise<object> {
-  for (let index = 0; index < 20; index++) await newSite(account)
+async function benchList({ stack, account }: Course): Promise<object> {
+  const { controlPort, baseUrl, ca, fetch } = stack
+  for (let index = 0; index < 20; index++) await newSite(stack, account)
   const headers = { authorization: `Bearer ${account.token}`, host: new URL(baseUrl).host }
   const result = await autocannon({
     url: `http://127.0.0.1:${controlPort}/api/v1/sites`,
@@ -261,13 +270,13 @@ async function turnsDuring(services: CountedServices, work: () => Promise<unknow
   return { postgres: after.postgres - before.postgres, redis: after.redis - before.redis }
 }
 
-async function newSite({ token }: Account): Promise<Published> {
+async function newSite(stack: OwnStack, { token }: Account): Promise<Published> {
   const answer = await stack.fetch('/api/v1/sites', { token, json: {} })
   if (answer.status !== 201) throw new Error(`create: ${answer.status} ${answer.text()}`)
   return answer.json()
 }
 
-async function remove({ token }: Account, { id }: Published): Promise<void> {
+async function remove(stack: OwnStack, { token }: Account, { id }: Published): Promise<void> {
   await stack.fetch(`/api/v1/sites/${id}`, { method: 'DELETE', token })
 }
 

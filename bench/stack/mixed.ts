@@ -1,76 +1,77 @@
 /**
  * A mixed load on the whole stack: visitors over h1 and h2 whose interest in 10,000 drops follows Zipf's law, and
  * publishers. Latencies, failures, and what each process spends.
- *
- *   npm run bench:load [-- --drops 10000] [--seconds 20] [--clients 32] [--publishes 0.05]
  */
 import { once } from 'node:events'
 import http2 from 'node:http2'
 import https from 'node:https'
-import { parseArgs } from 'node:util'
-import { startStack, type Account, type OwnStack, type Published } from '../test/support/stack.ts'
-import { cpuMs, residentMb } from '../test/support/processes.ts'
-import { keepResult } from './report.ts'
-import { quantile } from '../test/support/figures.ts'
+import { startStack, type Account, type OwnStack, type Published } from '../../test/support/stack.ts'
+import { cpuMs, residentMb } from '../../test/support/processes.ts'
+import { quantile } from '../../test/support/figures.ts'
+import type { BenchValues } from '../benches.ts'
+import { createProgress, type Progress } from '../progress.ts'
+import type { Results } from '../results.ts'
+import { createZipf } from '../zipf.ts'
 
 /** All drops below one wildcard certificate, so that one connection may ask for many of them, as a crawler's does. */
 const SITES_DOMAIN = 'drops.test'
 const SEEDING = 16
 const PUBLISHED_SITES = 8
 
-const { values } = parseArgs({
-  options: {
-    drops: { type: 'string', default: '10000' },
-    seconds: { type: 'string', default: '20' },
-    clients: { type: 'string', default: '32' },
-    publishes: { type: 'string', default: '0.05' },
-  },
-})
-const seconds = Number(values.seconds)
+type Told = BenchValues<'mixed'>
 
-const stack = await startStack({
-  workers: 2,
-  env: {
-    SITES_DOMAIN,
-    ANONYMOUS_PER_HOUR: '1000000',
-    UPLOADS_PER_HOUR: '1000000',
-    EDGE_REQUESTS_PER_IP: '10000000',
-    EDGE_HANDSHAKES_PER_IP: '1000000',
-    EDGE_CONNECTIONS_PER_IP: '100000',
-  },
-})
-try {
-  const slugs = await seed(stack, Number(values.drops))
+export async function run(told: Told, results: Results): Promise<void> {
+  const progress = createProgress()
+  progress.show('starting a stack')
+  const stack = await startStack({
+    workers: 2,
+    env: {
+      SITES_DOMAIN,
+      ANONYMOUS_PER_HOUR: '1000000',
+      UPLOADS_PER_HOUR: '1000000',
+      EDGE_REQUESTS_PER_IP: '10000000',
+      EDGE_HANDSHAKES_PER_IP: '1000000',
+      EDGE_CONNECTIONS_PER_IP: '100000',
+    },
+  })
+  try {
+    const { figures, failures } = await measure(stack, told, progress)
+    progress.clear()
+    process.stdout.write(`${JSON.stringify(figures, undefined, 2)}\n`)
+    for (const failure of failures.slice(0, 5)) process.stdout.write(`failed: ${failure}\n`)
+    results.keep(figures)
+    if (failures.length > 0) process.exitCode = 1
+  } finally {
+    await stack.stop()
+  }
+}
+
+async function measure(stack: OwnStack, told: Told, progress: Progress) {
+  const slugs = await seed(stack, told.drops, progress)
   const account = await stack.createAccount('business')
   const sites = await Promise.all(Array.from({ length: PUBLISHED_SITES }, () => stack.publish(account, page('first'))))
   const before = spending(stack)
   const startedAt = performance.now()
-  const { visits, publishes, failures } = await drive(stack, slugs, account, sites)
+  const { visits, publishes, failures } = await drive(stack, slugs, account, sites, told, progress)
   const elapsedMs = performance.now() - startedAt
   const after = spending(stack)
+  const cores = Object.entries(after).map(([name, spent]) => [
+    name,
+    Math.round(((spent - (before[name] ?? 0)) / elapsedMs) * 100) / 100,
+  ])
   const figures = {
     drops: slugs.length,
-    seconds,
-    clients: Number(values.clients),
+    seconds: told.seconds,
+    clients: told.clients,
     visits: latencies(visits, elapsedMs),
     publishes: latencies(publishes, elapsedMs),
     failures: failures.length,
-    cores: Object.fromEntries(
-      Object.entries(after).map(([name, spent]) => [
-        name,
-        Math.round(((spent - before[name]!) / elapsedMs) * 100) / 100,
-      ]),
-    ),
+    cores: Object.fromEntries(cores),
     residentMb: Object.fromEntries(
       Object.entries(stack.pids()).map(([name, pid]) => [name, Math.round(residentMb(pid))]),
     ),
   }
-  process.stdout.write(`${JSON.stringify(figures, undefined, 2)}\n`)
-  for (const failure of failures.slice(0, 5)) process.stdout.write(`failed: ${failure}\n`)
-  keepResult('load', figures)
-  if (failures.length > 0) process.exitCode = 1
-} finally {
-  await stack.stop()
+  return { figures, failures }
 }
 
 function page(text: string): string {
@@ -78,7 +79,7 @@ function page(text: string): string {
 }
 
 /** Anonymous drops: no plan limits their number. */
-async function seed({ fetch }: OwnStack, count: number): Promise<string[]> {
+async function seed({ fetch }: OwnStack, count: number, progress: Progress): Promise<string[]> {
   const slugs: string[] = []
   let next = 0
   const seedSome = async (): Promise<void> => {
@@ -87,18 +88,11 @@ async function seed({ fetch }: OwnStack, count: number): Promise<string[]> {
       const answer = await fetch('/api/v1/drops-md', { json: { markdown: `# Drop ${number}\n\nSome text.` } })
       if (answer.status !== 201) throw new Error(`seeding: ${answer.status} ${answer.text()}`)
       slugs.push(answer.json<Published>().slug)
-      if (slugs.length % 500 === 0) process.stderr.write(`\r${slugs.length} of ${count} drops`)
+      progress.show(`${slugs.length} of ${count} drops are published`)
     }
   }
   await Promise.all(Array.from({ length: SEEDING }, seedSome))
-  process.stderr.write('\n')
   return slugs
-}
-
-/** Rank r is asked for in proportion to 1/r: an even random number is mapped to a rank by the law's inverse. */
-function zipf(count: number): () => number {
-  const total = Math.log(count + 1)
-  return () => Math.min(count - 1, Math.floor(Math.exp(Math.random() * total)) - 1)
 }
 
 interface Driven {
@@ -112,11 +106,12 @@ async function drive(
   slugs: readonly string[],
   account: Account,
   sites: readonly Published[],
+  { seconds, clients, publishes: share }: Told,
+  progress: Progress,
 ): Promise<Driven> {
   const result: Driven = { visits: [], publishes: [], failures: [] }
   const end = performance.now() + seconds * 1000
-  const rank = zipf(slugs.length)
-  const share = Number(values.publishes)
+  const rank = createZipf(slugs.length, Math.random)
 
   async function publish(): Promise<void> {
     const site = sites[Math.floor(Math.random() * sites.length)]!
@@ -136,6 +131,12 @@ async function drive(
     into.push(performance.now() - startedAt)
   }
 
+  const show = (): void =>
+    progress.show(
+      `${Math.max(0, Math.round((end - performance.now()) / 1000))} s left: ${result.visits.length} visits, ` +
+        `${result.publishes.length} publishes, ${result.failures.length} failures`,
+    )
+
   async function client(index: number): Promise<void> {
     const visitor = index % 2 === 0 ? connectH2(httpsPort, ca) : connectH1(httpsPort, ca)
     while (performance.now() < end) {
@@ -145,7 +146,9 @@ async function drive(
     visitor.close()
   }
 
-  await Promise.all(Array.from({ length: Number(values.clients) }, (_, index) => client(index)))
+  const showing = setInterval(show, 1000)
+  await Promise.all(Array.from({ length: clients }, (_, index) => client(index)))
+  clearInterval(showing)
   return result
 }
 

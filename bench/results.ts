@@ -4,8 +4,11 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 
-/** A run that only shows that everything works must not replace figures that were measured. */
-export const RESULTS = process.env['BENCH_RESULTS'] ?? path.join(import.meta.dirname, 'results')
+const ROOT = path.resolve(import.meta.dirname, '..')
+
+/** Git ignores the one; the other is for figures that were measured with care. */
+const IGNORED = path.join(ROOT, 'bench-results')
+const KEPT = path.join(import.meta.dirname, 'results')
 
 /** Figures of one architecture say nothing about another: each keeps its own. */
 const PER_ARCHITECTURE: ReadonlySet<string> = new Set(['edge', 'walk', 'connections'])
@@ -29,14 +32,29 @@ export function machineFacts(): Machine {
     machine: `${os.availableParallelism()} cores, ${os.cpus()[0]?.model ?? 'unknown processor'}`,
     memoryGb: Math.round(os.totalmem() / 1e8) / 10,
     kernel: os.release(),
-    loadAverage: Math.round(os.loadavg()[0]! * 10) / 10,
+    loadAverage: Math.round((os.loadavg()[0] ?? 0) * 10) / 10,
   }
 }
 
-export function keepResult(name: string, figures: object): void {
-  mkdirSync(RESULTS, { recursive: true })
-  const record = { ...machineFacts(), ...figures }
-  writeFileSync(path.join(RESULTS, fileOf(name)), `${JSON.stringify(record, undefined, 2)}\n`)
+/** Takes the figures of one bench. */
+export interface Results {
+  keep(figures: object): void
+  /** For figures that are a document. */
+  keepText(file: string, text: string): void
+}
+
+export const resultsFolder = (isKept: boolean): string => (isKept ? KEPT : IGNORED)
+
+export function createResults(folder: string, name: string, onWritten: (file: string) => void): Results {
+  const keepText = (file: string, text: string): void => {
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(path.join(folder, file), text)
+    onWritten(path.join(folder, file))
+  }
+  return {
+    keep: (figures) => keepText(fileOf(name), `${JSON.stringify({ ...machineFacts(), ...figures }, undefined, 2)}\n`),
+    keepText,
+  }
 }
 
 function fileOf(name: string): string {

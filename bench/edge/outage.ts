@@ -2,30 +2,19 @@
  * What visitors notice while Redis is away: an edge under a steady load, calm, then with Redis frozen, calm again, then
  * with Redis killed. Failures, and p99 beside that of the calm before; the median of several rounds, because a busy host
  * changes both by itself.
- *
- *   node bench/edge-outage.ts [--seconds 30] [--rate 400] [--rounds 3]
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
-import { startEdgeFixture, type EdgeFixture } from '../test/support/edge-fixture.ts'
-import { startTraffic, type Traffic } from '../test/support/traffic.ts'
-import { keepResult } from './report.ts'
-import { median } from '../test/support/figures.ts'
+import { startEdgeFixture, type EdgeFixture } from '../../test/support/edge-fixture.ts'
+import { startTraffic, type Traffic } from '../../test/support/traffic.ts'
+import { median } from '../../test/support/figures.ts'
+import type { BenchValues } from '../benches.ts'
+import { createProgress, type Progress } from '../progress.ts'
+import type { Results } from '../results.ts'
 
 const SLUGS = ['one', 'two', 'three', 'four']
 const WARM_UP_MS = 5000
 /** The highest p99, as a share of the p99 before. */
 const BAR = 1.5
-
-const { values } = parseArgs({
-  options: {
-    seconds: { type: 'string', default: '30' },
-    rate: { type: 'string', default: '400' },
-    rounds: { type: 'string', default: '3' },
-  },
-})
-const seconds = Number(values.seconds)
-const rounds = Number(values.rounds)
 
 interface Outage {
   readonly name: (typeof outages)[number][0]
@@ -41,11 +30,22 @@ const outages = [
   ['killed', 'SIGKILL'],
 ] as const
 
-const results: Outage[] = []
-for (let round = 0; round < rounds; round++) results.push(...(await runRound()))
-report()
+type Told = BenchValues<'edge-outage'>
 
-async function runRound(): Promise<Outage[]> {
+export async function run(told: Told, results: Results): Promise<void> {
+  const progress = createProgress()
+  const measured: Outage[] = []
+  for (let round = 1; round <= told.rounds; round++)
+    measured.push(...(await runRound(told, (text) => progress.show(`round ${round} of ${told.rounds}: ${text}`))))
+  progress.clear()
+  const { seconds, rate } = told
+  results.keep({ seconds, rate, ratios: report(measured, seconds), results: measured })
+}
+
+type Show = Progress['show']
+
+async function runRound({ seconds, rate }: Told, show: Show): Promise<Outage[]> {
+  show('starting an edge')
   const fixture = await startEdgeFixture({ env: { EDGE_WORKERS: '1' } })
   try {
     for (const slug of SLUGS) await fixture.publish(`${slug}.localhost`, { 'index.html': `<p>${slug}</p>` })
@@ -54,12 +54,15 @@ async function runRound(): Promise<Outage[]> {
       ca: fixture.ca(),
       sitesDomain: 'localhost',
       targets: SLUGS.map((slug) => ({ slug, expect: ({ status }: { status: number }) => status === 200 })),
-      perSecond: Number(values.rate),
+      perSecond: rate,
       requestsPerConnection: 1000,
     })
     await sleep(WARM_UP_MS)
     const measured: Outage[] = []
-    for (const [name, signal] of outages) measured.push(await measure(fixture, traffic, name, signal))
+    for (const [name, signal] of outages) {
+      show(`calm, then Redis ${name}, ${seconds} s each`)
+      measured.push(await measure(fixture, traffic, name, signal, seconds))
+    }
     await traffic.stop()
     return measured
   } finally {
@@ -72,6 +75,7 @@ async function measure(
   traffic: Traffic,
   name: Outage['name'],
   signal: 'SIGSTOP' | 'SIGKILL',
+  seconds: number,
 ): Promise<Outage> {
   traffic.take()
   await sleep(seconds * 1000)
@@ -83,7 +87,8 @@ async function measure(
   return { name, requests, failures: failures.length + calm.failures.length, calmP99Ms: calm.p99Ms, p99Ms }
 }
 
-function report(): void {
+/** Says what was found, and returns the medians by the kind of outage. */
+function report(results: readonly Outage[], seconds: number): Record<string, number> {
   for (const { name, requests, failures, calmP99Ms, p99Ms } of results)
     process.stdout.write(
       `Redis ${name} for ${seconds} s: ${requests} requests, ${failures} failed, p99 ${p99Ms.toFixed(1)} ms, ` +
@@ -96,5 +101,5 @@ function report(): void {
     process.stdout.write(`${name}: p99 ${ratio.toFixed(2)} × before (bar ${BAR})${isMet ? '' : '  MISSED'}\n`)
     return [name, ratio] as const
   })
-  keepResult('edge-outage', { seconds, rate: Number(values.rate), ratios: Object.fromEntries(ratios), results })
+  return Object.fromEntries(ratios)
 }

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
-import { startPostgres } from '../control/operations/supervisor/postgres/postgres.ts'
-import { startTestRedis } from '../test/support/redis.ts'
+import { startPostgres } from '../../control/operations/supervisor/postgres/postgres.ts'
+import { startTestRedis } from '../../test/support/redis.ts'
 
 export interface CountedServices {
   /** For startStack(): its planes talk to Postgres and Redis through the relays. */

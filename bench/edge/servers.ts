@@ -6,10 +6,11 @@ import net from 'node:net'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { brotliCompressSync } from 'node:zlib'
-import { HOST, LOCKED_HOST, MANY_FILES, SNIPPETS_HOST, type ServerName } from './edge-rows.ts'
+import { HOST, LOCKED_HOST, MANY_FILES, SNIPPETS_HOST, type ServerName } from './rows.ts'
 import { LOAD_CORE } from './generators.ts'
-import { startEdgeFixture } from '../test/support/edge-fixture.ts'
-import { pinToCore } from '../test/support/processes.ts'
+import { startEdgeFixture } from '../../test/support/edge-fixture.ts'
+import { pinToCore } from '../../test/support/processes.ts'
+import { findProgram } from '../../test/support/programs.ts'
 
 const SERVER_CORE = 0
 const PAGE_KB = [4, 32, 200] as const
@@ -109,14 +110,14 @@ function wordsOf(bytes: number): string {
 
 /** On the generator's core: what it takes is no part of the comparison. */
 export async function startUpstream(): Promise<{ port: number; stop(): Promise<void> }> {
-  const child = fork(path.join(import.meta.dirname, 'edge-upstream.ts'))
+  const child = fork(path.join(import.meta.dirname, 'upstream.ts'))
   const [{ port }] = (await once(child, 'message')) as [{ port: number }]
   pinToCore(child.pid!, LOAD_CORE)
   return { port, stop: () => stopped(child) }
 }
 
 export async function startBare(workDir: string): Promise<Server> {
-  const child = fork(path.join(import.meta.dirname, 'edge-bare.ts'), [workDir])
+  const child = fork(path.join(import.meta.dirname, 'bare.ts'), [workDir])
   const [{ port }] = (await once(child, 'message')) as [{ port: number }]
   pinToCore(child.pid!, SERVER_CORE)
   return { name: 'bare', port, pid: child.pid!, stop: () => stopped(child) }
@@ -191,7 +192,7 @@ https://:${port} {
 
 async function startPinned(workDir: string, program: 'nginx' | 'caddy', args: string[], port: number): Promise<Server> {
   const env = { ...process.env, GOMAXPROCS: '1', XDG_DATA_HOME: workDir, XDG_CONFIG_HOME: workDir }
-  const child = spawn('taskset', ['-c', String(SERVER_CORE), program, ...args], {
+  const child = spawn('taskset', ['-c', String(SERVER_CORE), findProgram(program) ?? program, ...args], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env,
   })

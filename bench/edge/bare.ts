@@ -8,7 +8,7 @@ import http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import tls from 'node:tls'
-import { TLS_OPTIONS } from '../edge/accept/listen.ts'
+import { TLS_OPTIONS } from '../../edge/accept/listen.ts'
 
 const dir = process.argv[2]!
 const files = new Map(

@@ -2,7 +2,7 @@
  * A visitor who comes back, again and again: each connection brings the ticket of the first. Says how many there were,
  * and how many the server took the ticket of.
  *
- *   node bench/edge-resumptions.ts <port> <host> <seconds>
+ *   node bench/edge/resumptions.ts <port> <host> <seconds>
  */
 import { once } from 'node:events'
 import tls from 'node:tls'

@@ -3,15 +3,16 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import os from 'node:os'
 import path from 'node:path'
-import { isInstalled } from '../test/support/programs.ts'
+import { findProgram, isInstalled } from '../../test/support/programs.ts'
+import type { Protocol } from './rows.ts'
 
 export const LOAD_CORE = Math.min(1, os.availableParallelism() - 1)
 const HANDSHAKE_CLIENTS = 4
 const H1_CONNECTIONS = 32
 const H2_CONNECTIONS = 8
 const H2_STREAMS = 16
-const RESUMPTIONS = path.join(import.meta.dirname, 'edge-resumptions.ts')
-const AUTOCANNON = path.resolve(import.meta.dirname, '../node_modules/.bin/autocannon')
+const RESUMPTIONS = path.join(import.meta.dirname, 'resumptions.ts')
+const AUTOCANNON = path.resolve(import.meta.dirname, '../../node_modules/.bin/autocannon')
 
 export interface Target {
   readonly port: number
@@ -24,8 +25,6 @@ export interface Target {
   readonly addresses?: string
 }
 
-export type Protocol = 'h1' | 'h2' | 'handshake' | 'resumption'
-
 export const canGenerate: Readonly<Record<Protocol, boolean>> = {
   h1: true,
   h2: isInstalled('h2load'),
@@ -37,7 +36,7 @@ export const canGenerate: Readonly<Record<Protocol, boolean>> = {
 const MAX_RUN_MS = 180_000
 
 async function run(program: string, args: readonly string[]): Promise<string> {
-  const child = spawn('taskset', ['-c', String(LOAD_CORE), program, ...args], {
+  const child = spawn('taskset', ['-c', String(LOAD_CORE), findProgram(program) ?? program, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, NODE_TLS_REJECT_UNAUTHORIZED: '0', NODE_NO_WARNINGS: '1' },
     timeout: MAX_RUN_MS,

@@ -3,8 +3,6 @@
  * with as many certificates, where it is installed. The server runs in a process of its own; each handshake is new
  * (no tickets), as a crowd of first-time visitors makes it. Says at the end whether a handshake
  * holds its bar beside Caddy's.
- *
- *   npm run bench:handshake            [-- <seconds per run>]
  */
 import { fork, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,16 +11,19 @@ import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import tls from 'node:tls'
-import { fileURLToPath } from 'node:url'
-import { createCertificateIndex } from '../certs/certificates.ts'
-import { openLocalCa, type LocalCa } from '../certs/local/local-ca.ts'
-import { systemClock } from '../shared/running/clock.ts'
-import { cpuMs, residentMb } from '../test/support/processes.ts'
-import { isInstalled } from '../test/support/programs.ts'
+import { openLocalCa, type LocalCa } from '../../certs/local/local-ca.ts'
+import { systemClock } from '../../shared/running/clock.ts'
+import { cpuMs, residentMb } from '../../test/support/processes.ts'
+import { findProgram, isInstalled } from '../../test/support/programs.ts'
+import type { BenchValues } from '../benches.ts'
+import { createProgress } from '../progress.ts'
+import type { Results } from '../results.ts'
+import { nameOf } from './handshake-server.ts'
 
+const SERVER = path.join(import.meta.dirname, 'handshake-server.ts')
 const MANY = 10_000
 const CLIENTS = 32
-/** CPU time per handshake as a multiple of Caddy's, each with as many certificates; the same bar as in bench/edge.ts. */
+/** CPU time per handshake as a multiple of Caddy's, each with as many certificates; the same bar as in bench/edge/rows.ts. */
 const MAX_TIMES_CADDY = 1.15
 
 interface Result {
@@ -34,33 +35,18 @@ interface Result {
 
 const eachInTurn = (server: 'dropway' | 'caddy', count: number): string => `${server}, ${count} loaded, each in turn`
 
-if (process.argv[2] === 'server') serve(process.argv[3]!, Number(process.argv[4]))
-else await main(Number(process.argv[2] ?? 5))
-
-function nameOf(index: number): string {
-  return `customer-${index}.example.test`
-}
-
-function serve(folder: string, count: number): void {
-  const ca = openLocalCa(folder, systemClock)
-  const bundles = new Map(Array.from({ length: count }, (_, n) => [nameOf(n), ca.issue([nameOf(n)])] as const))
-  // As an edge does it: bundles come from its replica, contexts are built when a name is asked for.
-  const index = createCertificateIndex({ fallback: ca.issue(['localhost']), lookup: (name) => bundles.get(name) })
-  const server = tls.createServer({
-    ...ca.issue(['localhost']),
-    SNICallback: (name, done) => done(null, index.contextFor(name)),
-  })
-  server.on('secureConnection', (socket) => socket.on('error', () => {}))
-  server.listen(0, '127.0.0.1', () => process.send!({ port: (server.address() as net.AddressInfo).port }))
-}
-
-async function main(seconds: number): Promise<void> {
+export async function run({ seconds }: BenchValues<'handshake'>, kept: Results): Promise<void> {
+  const progress = createProgress()
+  const measure = (name: string, ...rest: MeasureRest): Promise<Result> => {
+    progress.show(name)
+    return measureOne(name, ...rest)
+  }
   const folder = mkdtempSync(path.join(os.tmpdir(), 'dropway-bench-handshake-'))
   const ca = openLocalCa(folder, systemClock)
   const results: Result[] = []
   try {
     for (const count of [1, MANY]) {
-      const child = fork(fileURLToPath(import.meta.url), ['server', folder, String(count)])
+      const child = fork(SERVER, [folder, String(count)])
       const [{ port }] = (await once(child, 'message')) as [{ port: number }]
       results.push(await measure(eachInTurn('dropway', count), child, port, seconds, (n) => nameOf(n % count)))
       if (count > 1) {
@@ -74,7 +60,11 @@ async function main(seconds: number): Promise<void> {
       await once(child, 'exit')
     }
     if (isInstalled('caddy'))
-      for (const count of [1, MANY]) results.push(await measureCaddy(folder, ca, count, seconds))
+      for (const count of [1, MANY]) {
+        progress.show(`Caddy with ${count} certificates`)
+        results.push(await measureCaddy(folder, ca, count, seconds))
+      }
+    progress.clear()
     console.table(
       results.map(({ run, perSecond, microseconds, megabytes }) => ({
         run,
@@ -84,6 +74,7 @@ async function main(seconds: number): Promise<void> {
       })),
     )
     judge(results)
+    kept.keep({ seconds, results })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -104,7 +95,9 @@ function judge(results: readonly Result[]): void {
   }
 }
 
-async function measure(
+type MeasureRest = Parameters<typeof measureOne> extends [string, ...infer Rest] ? Rest : never
+
+async function measureOne(
   run: string,
   child: ChildProcess,
   port: number,
@@ -166,10 +159,13 @@ async function measureCaddy(folder: string, ca: LocalCa, count: number, seconds:
   }
   const file = path.join(folder, 'caddy.json')
   writeFileSync(file, JSON.stringify(config))
-  const child = spawn('caddy', ['run', '--config', file], { stdio: 'ignore', env: { ...process.env, HOME: folder } })
+  const child = spawn(findProgram('caddy') ?? 'caddy', ['run', '--config', file], {
+    stdio: 'ignore',
+    env: { ...process.env, HOME: folder },
+  })
   try {
     await untilServed(port, nameOf(0))
-    return await measure(eachInTurn('caddy', count), child, port, seconds, (n) => nameOf(n % count))
+    return await measureOne(eachInTurn('caddy', count), child, port, seconds, (n) => nameOf(n % count))
   } finally {
     child.kill('SIGKILL')
     await once(child, 'exit')

@@ -1,78 +1,87 @@
 /**
  * A routing table of a million hosts: how long it takes to load, what it takes on disk and in memory, how fast a host
  * is found, and how soon a publish is visible on two edges.
- *
- *   npm run bench:routes [-- --routes 1000000] [--publishes 200]
  */
 import { execFileSync } from 'node:child_process'
 import { statSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
-import { openReplica } from '../edge/store/replica/replica.ts'
-import { createRoutes } from '../edge/store/routes.ts'
-import { keys } from '../shared/redis/keys.ts'
-import { everyEdgeReached } from '../shared/contracts/live-edges.ts'
-import { encodeRouteRecord } from '../shared/contracts/route-record.ts'
-import { encodeStreamMessage } from '../shared/redis/stream.ts'
-import { startEdgeFixture, type EdgeFixture, type EdgeProcess } from '../test/support/edge-fixture.ts'
-import { processTree, residentMb } from '../test/support/processes.ts'
-import { keepResult } from './report.ts'
-import { median } from '../test/support/figures.ts'
+import { openReplica } from '../../edge/store/replica/replica.ts'
+import { createRoutes } from '../../edge/store/routes.ts'
+import { keys } from '../../shared/redis/keys.ts'
+import { everyEdgeReached } from '../../shared/contracts/live-edges.ts'
+import { encodeRouteRecord } from '../../shared/contracts/route-record.ts'
+import { encodeStreamMessage } from '../../shared/redis/stream.ts'
+import { startEdgeFixture, type EdgeFixture, type EdgeProcess } from '../../test/support/edge-fixture.ts'
+import { processTree, residentMb } from '../../test/support/processes.ts'
+import { median } from '../../test/support/figures.ts'
+import type { BenchValues } from '../benches.ts'
+import { createProgress, type Progress } from '../progress.ts'
+import type { Results } from '../results.ts'
 
 const PAGE = 5000
 const LOOKUPS = 50_000
 const LOOKUP_ROUNDS = 5
 const HOT_HOSTS = 1000
 
-const { values } = parseArgs({
-  options: { routes: { type: 'string', default: '1000000' }, publishes: { type: 'string', default: '200' } },
-})
-const count = Number(values.routes)
 const manifest = 'ab'.repeat(32)
 const hostOf = (index: number): string => `drop-${index.toString(36)}.localhost`
 
-const fixture = await startEdgeFixture({
-  startEdge: false,
-  epoch: false,
-  env: { EDGE_WORKERS: '1', EDGE_REQUESTS_PER_IP: '10000000' },
-})
-try {
+interface Course {
+  readonly fixture: EdgeFixture
+  /** How many hosts there are. */
+  readonly count: number
+  readonly progress: Progress
+}
+
+export async function run({ routes, publishes }: BenchValues<'routes'>, results: Results): Promise<void> {
+  const progress = createProgress()
+  progress.show('starting an edge')
+  const fixture = await startEdgeFixture({
+    startEdge: false,
+    epoch: false,
+    env: { EDGE_WORKERS: '1', EDGE_REQUESTS_PER_IP: '10000000' },
+  })
+  try {
+    const figures = await measure({ fixture, count: routes, progress }, publishes)
+    progress.clear()
+    const lines = Object.entries(figures).map(([name, value]) => `${name.padEnd(20)}${Math.round(value * 1000) / 1000}`)
+    process.stdout.write(`${lines.join('\n')}\n`)
+    results.keep(figures)
+  } finally {
+    await fixture.stop()
+  }
+}
+
+async function measure(course: Course, publishes: number): Promise<Record<string, number>> {
+  const { fixture, count, progress } = course
   await fixture.redis.set(keys.epoch, 'empty')
   const empty = await fixture.startEdge({ REPLICA_DIR: `${fixture.dataDir}/empty` })
   const emptyMb = workerMb(empty)
   await empty.stop()
 
-  await fillRedis()
+  await fillRedis(course)
   const startedAt = performance.now()
   const edge = await fixture.startEdge({ LOG_LEVEL: 'info' })
   fixture.edge = edge
-  await untilSnapshot(edge)
+  await untilSnapshot(edge, progress)
   const loadSeconds = (performance.now() - startedAt) / 1000
-  await visitMany(fixture)
+  await visitMany(course)
   const loadedMb = workerMb(edge)
   const second = await fixture.startEdge({ REPLICA_DIR: `${fixture.dataDir}/second`, LOG_LEVEL: 'info' })
-  await untilSnapshot(second)
+  await untilSnapshot(second, progress)
   // Two files of a million routes are still on their way to the disk; look-ups and publishes are not to share it.
   execFileSync('sync')
 
-  const result = {
+  return {
     routes: count,
     loadSeconds,
     fileMb: statSync(path.join(fixture.dataDir, 'edge', 'replica', 'data.mdb')).size / 1e6,
     workerMbEmpty: emptyMb,
     workerMbOverEmpty: loadedMb - emptyMb,
-    ...(await lookUps()),
-    ...(await publishLatency()),
+    ...(await lookUps(course)),
+    ...(await publishLatency(course, publishes)),
   }
-  process.stdout.write(
-    `${Object.entries(result)
-      .map(([name, value]) => `${name.padEnd(20)}${Math.round(value * 1000) / 1000}`)
-      .join('\n')}\n`,
-  )
-  keepResult('routes', result)
-} finally {
-  await fixture.stop()
 }
 
 function record(index: number, revision: number): string {
@@ -98,35 +107,30 @@ function record(index: number, revision: number): string {
   })
 }
 
-async function fillRedis(): Promise<void> {
+async function fillRedis({ fixture, count, progress }: Course): Promise<void> {
   for (let start = 0; start < count; start += PAGE) {
     const fields = Array.from({ length: Math.min(PAGE, count - start) }, (_, offset) => [
       hostOf(start + offset),
       record(start + offset, start + offset + 1),
     ])
     await fixture.redis.hset(keys.routes, ...fields.flat())
-    progress(`routes in Redis: ${Math.min(start + PAGE, count)}`)
+    progress.show(`routes in Redis: ${Math.min(start + PAGE, count)}`)
   }
   await fixture.redis.set(keys.epoch, 'full')
 }
 
-async function untilSnapshot(edge: EdgeProcess): Promise<void> {
+async function untilSnapshot(edge: EdgeProcess, progress: Progress): Promise<void> {
   while (!edge.output().includes('snapshot applied')) {
     await sleep(20)
     if (edge.process.exitCode !== null) throw new Error(edge.output())
     const read = [...edge.output().matchAll(/"hosts":(\d+)/g)].at(-1)?.[1]
-    if (read !== undefined) progress(`routes at the edge: ${read}`)
+    if (read !== undefined) progress.show(`routes at the edge: ${read}`)
   }
 }
 
-/** On one line of a terminal; a log file gets none of it. */
-function progress(text: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r${text.padEnd(60)}`)
-}
-
 /** Requests to many hosts, so that the worker has touched the file and filled its cache. */
-async function visitMany({ h2 }: EdgeFixture): Promise<void> {
-  for (let index = 0; index < 200; index++) await h2(hostOf(Math.floor((index / 200) * count)), '/')
+async function visitMany({ fixture, count }: Course): Promise<void> {
+  for (let index = 0; index < 200; index++) await fixture.h2(hostOf(Math.floor((index / 200) * count)), '/')
 }
 
 function workerMb(edge: EdgeProcess): number {
@@ -134,16 +138,16 @@ function workerMb(edge: EdgeProcess): number {
 }
 
 /** The median of several rounds, each with a mapping of its own and hosts that it has not seen. */
-async function lookUps(): Promise<{ coldMicroseconds: number; warmMicroseconds: number }> {
+async function lookUps(course: Course): Promise<{ coldMicroseconds: number; warmMicroseconds: number }> {
   const rounds: Awaited<ReturnType<typeof lookUpRound>>[] = []
-  for (let round = 0; round < LOOKUP_ROUNDS; round++) rounds.push(await lookUpRound())
+  for (let round = 0; round < LOOKUP_ROUNDS; round++) rounds.push(await lookUpRound(course))
   return {
     coldMicroseconds: median(rounds.map(({ cold }) => cold)),
     warmMicroseconds: median(rounds.map(({ warm }) => warm)),
   }
 }
 
-async function lookUpRound(): Promise<{ cold: number; warm: number }> {
+async function lookUpRound({ fixture, count }: Course): Promise<{ cold: number; warm: number }> {
   const replica = openReplica(path.join(fixture.dataDir, 'edge', 'replica'), { readOnly: true })
   const routes = createRoutes(replica)
   const random = (): string => hostOf(Math.floor(Math.random() * count))
@@ -166,9 +170,13 @@ function timed(times: number, work: () => void): number {
 }
 
 /** From the write of the record until both edges have acknowledged it. */
-async function publishLatency(): Promise<{ publishP50Ms: number; publishP99Ms: number }> {
+async function publishLatency(
+  { fixture, count, progress }: Course,
+  publishes: number,
+): Promise<{ publishP50Ms: number; publishP99Ms: number }> {
   const samples: number[] = []
-  for (let round = 0; round < Number(values.publishes); round++) {
+  for (let round = 0; round < publishes; round++) {
+    progress.show(`publish ${round + 1} of ${publishes}`)
     const value = record(round, count + round + 10)
     const startedAt = performance.now()
     const [, [, position]] = (await fixture.redis

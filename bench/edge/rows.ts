@@ -1,6 +1,7 @@
 /** What the edge bench measures: one row each, and the share of what another server spends that it may cost at most. */
 import os from 'node:os'
-import type { Protocol } from './generators.ts'
+
+export type Protocol = 'h1' | 'h2' | 'handshake' | 'resumption'
 
 /** A drop without snippets: its files are sent as they are. */
 export const HOST = 'bench.localhost'
@@ -10,7 +11,8 @@ export const LOCKED_HOST = 'locked.localhost'
 export const SERVICE_HOST = 'localhost'
 export const MANY_FILES = 10_000
 
-export type ServerName = 'edge' | 'bare' | 'nginx' | 'caddy'
+export const SERVER_NAMES = ['edge', 'bare', 'nginx', 'caddy'] as const
+export type ServerName = (typeof SERVER_NAMES)[number]
 
 export interface Row {
   readonly name: string
@@ -80,3 +82,5 @@ export const rows: readonly Row[] = [
   { name: 'handshake', protocol: 'handshake', path: '/', ...file, hasBare: true, bars: { caddy: 1.15 } },
   { name: 'resumed', protocol: 'resumption', path: '/', ...file },
 ]
+
+export const ROW_NAMES: readonly string[] = rows.map(({ name }) => name)

@@ -3,8 +3,6 @@
  * Node server: CPU microseconds per request, from the servers' own CPU time, and requests per second. Each server is
  * pinned to one core, the load generator to another. Servers take turns, several rounds; the median counts.
  *
- *   npm run bench:edge [-- --seconds 1] [--rounds 3] [--only edge,nginx] [--rows "h2 4 kB,handshake"]
- *
  * All are warmed up first: V8 goes on compiling for some 60,000 requests, and an edge runs for weeks. A row is printed
  * when it is measured; all of them take less than five minutes.
  */
@@ -13,31 +11,20 @@ import { once } from 'node:events'
 import os from 'node:os'
 import path from 'node:path'
 import tls from 'node:tls'
-import { parseArgs } from 'node:util'
-import { HOST, LOCKED_HOST, MANY_FILES, rows, type Row, type ServerName } from './edge-rows.ts'
-import { startBare, startCaddy, startEdge, startNginx, startUpstream, type Server } from './edge-servers.ts'
+import { HOST, LOCKED_HOST, MANY_FILES, rows, type Row, type ServerName } from './rows.ts'
+import { startBare, startCaddy, startEdge, startNginx, startUpstream, type Server } from './servers.ts'
 import { canGenerate, loadH1, loadH2, loadHandshakes, loadResumptions, type Target } from './generators.ts'
-import { isInstalled } from '../test/support/programs.ts'
-import { cpuMs } from '../test/support/processes.ts'
-import { keepResult } from './report.ts'
-import { median } from '../test/support/figures.ts'
+import { isInstalled } from '../../test/support/programs.ts'
+import { cpuMs } from '../../test/support/processes.ts'
+import { median } from '../../test/support/figures.ts'
+import type { BenchValues } from '../benches.ts'
+import { createProgress, type Progress } from '../progress.ts'
+import type { Results } from '../results.ts'
 
 const WARM_UP_SECONDS = 4
 const WARM_UP_REQUESTS = 60_000
 const NAME_CHARS = 20
 const CELL_CHARS = 22
-
-const { values } = parseArgs({
-  options: {
-    seconds: { type: 'string', default: '1' },
-    rounds: { type: 'string', default: '3' },
-    only: { type: 'string', default: 'edge,bare,nginx,caddy' },
-    rows: { type: 'string' },
-  },
-})
-const seconds = Number(values.seconds)
-const rounds = Number(values.rounds)
-const loadBefore = Math.round(os.loadavg()[0]! * 10) / 10
 
 interface Measurement {
   readonly microseconds: number
@@ -53,67 +40,81 @@ interface Bar {
   readonly bar: number
 }
 
-const workDir = mkdtempSync(path.join(os.tmpdir(), 'dropway-bench-edge-'))
-// nginx drops root and must still be able to read.
-chmodSync(workDir, 0o755)
-const stops: (() => Promise<void>)[] = []
-const servers: Server[] = []
-const startedAt = performance.now()
-let cookie = ''
-try {
-  await startServers()
+/** One run: what it was told, and the servers that it measures. */
+interface Course {
+  readonly values: BenchValues<'edge'>
+  readonly workDir: string
+  readonly servers: Server[]
+  readonly stops: (() => Promise<void>)[]
+  readonly progress: Progress
+  /** What a visitor of the locked drop carries. */
+  cookie: string
+}
+
+export async function run(values: BenchValues<'edge'>, results: Results): Promise<void> {
+  const workDir = mkdtempSync(path.join(os.tmpdir(), 'dropway-bench-edge-'))
+  // nginx drops root and must still be able to read.
+  chmodSync(workDir, 0o755)
+  const course: Course = { values, workDir, servers: [], stops: [], progress: createProgress(), cookie: '' }
+  try {
+    await startServers(course)
+    await measureRows(course, results)
+  } finally {
+    await Promise.all(course.stops.map((stop) => stop()))
+    rmSync(workDir, { recursive: true, force: true })
+  }
+}
+
+async function measureRows(course: Course, results: Results): Promise<void> {
+  const { values, servers, progress } = course
+  const { seconds, rounds } = values
+  const loadBefore = Math.round((os.loadavg()[0] ?? 0) * 10) / 10
+  const startedAt = performance.now()
+  const say = (text: string): void => {
+    progress.clear()
+    process.stdout.write(`${text}\n`)
+  }
   for (const server of servers) {
     say(`${server.name.padEnd(NAME_CHARS)}${await describeTls(server)}`)
+    progress.show(`warming up ${server.name}`)
     await warmUp(server)
   }
-  say(
-    `\n${line(
-      'CPU per request',
-      servers.map(({ name }) => name),
-    )}`,
-  )
-  const results: Record<string, Measured> = {}
+  const names = servers.map(({ name }) => name)
+  say(`\n${line('CPU per request', names)}`)
+  const measuredRows: Record<string, Measured> = {}
   const bars: Bar[] = []
-  for (const row of wantedRows()) {
-    const measured = await measureAll(row)
-    results[row.name] = measured
-    const judged = barsOf(row, results)
+  const wanted = rows.filter(({ name, protocol }) => values.rows.includes(name) && canGenerate[protocol])
+  for (const [index, row] of wanted.entries()) {
+    const measured = await measureAll(course, row, `row ${index + 1} of ${wanted.length}, ${row.name}`)
+    measuredRows[row.name] = measured
+    const judged = barsOf(row, measuredRows)
     bars.push(...judged)
     say(line(row.name, [...servers.map(({ name }) => cell(measured[name])), judged.map(verdict).join(', ')]))
   }
   const elapsed = Math.round((performance.now() - startedAt) / 1000)
   say(`\n${bars.filter(isMissed).length} of ${bars.length} bars missed; ${elapsed} s`)
-  keepResult('edge', { loadBefore, seconds, rounds, elapsed, results, bars })
-} finally {
-  await Promise.all(stops.map((stop) => stop()))
-  rmSync(workDir, { recursive: true, force: true })
+  results.keep({ loadBefore, seconds, rounds, elapsed, results: measuredRows, bars })
 }
 
-function say(text: string): void {
-  process.stdout.write(`${text}\n`)
-}
-
-async function startServers(): Promise<void> {
-  const wanted = new Set(values.only.split(','))
+async function startServers(course: Course): Promise<void> {
+  const { values, workDir, servers, stops, progress } = course
+  const add = (server: Server): void => {
+    servers.push(server)
+    stops.push(server.stop)
+  }
+  progress.show('starting the servers')
   const upstream = await startUpstream()
   stops.push(upstream.stop)
   // Always there: the others serve what it sends.
-  const bench = await startEdge(workDir, upstream.port)
-  cookie = bench.cookie
-  add(bench.edge)
-  if (wanted.has('bare')) add(await startBare(workDir))
-  if (wanted.has('nginx') && isInstalled('nginx')) add(await startNginx(workDir, upstream.port, cookie))
-  if (wanted.has('caddy') && isInstalled('caddy')) add(await startCaddy(workDir, upstream.port, cookie))
-}
-
-function add(server: Server): void {
-  servers.push(server)
-  stops.push(server.stop)
-}
-
-function wantedRows(): Row[] {
-  const names = values.rows?.split(',')
-  return rows.filter(({ name, protocol }) => (names?.includes(name) ?? true) && canGenerate[protocol])
+  const { edge, cookie } = await startEdge(workDir, upstream.port)
+  course.cookie = cookie
+  add(edge)
+  if (values.only.includes('bare')) add(await startBare(workDir))
+  for (const [name, start] of [
+    ['nginx', startNginx],
+    ['caddy', startCaddy],
+  ] as const)
+    if (values.only.includes(name) && isInstalled(name)) add(await start(workDir, upstream.port, cookie))
 }
 
 async function warmUp({ port }: Server): Promise<void> {
@@ -122,15 +123,18 @@ async function warmUp({ port }: Server): Promise<void> {
   await loadH1(target, WARM_UP_SECONDS)
 }
 
-async function measureAll(row: Row): Promise<Measured> {
+async function measureAll(course: Course, row: Row, place: string): Promise<Measured> {
+  const { servers, progress } = course
+  const { rounds, seconds } = course.values
   const taking = servers.filter(({ name }) => name !== 'bare' || row.hasBare)
   const targets = new Map<Server, Target>()
-  for (const server of taking) targets.set(server, await targetOf(server, row))
+  for (const server of taking) targets.set(server, await targetOf(course, server, row))
   const taken = new Map<ServerName, Measurement[]>(taking.map(({ name }) => [name, []]))
   // The first round warms this row up.
   for (let round = 0; round <= rounds; round++) {
     for (const [server, target] of targets) {
-      const measurement = await measure(server, row, target)
+      progress.show(`${place}: ${server.name}, round ${round} of ${rounds}`)
+      const measurement = await measure(server, row, target, seconds)
       if (round > 0) taken.get(server.name)!.push(measurement)
     }
   }
@@ -144,7 +148,7 @@ async function measureAll(row: Row): Promise<Measured> {
   )
 }
 
-async function targetOf({ name, port }: Server, row: Row): Promise<Target> {
+async function targetOf({ workDir, cookie }: Course, { name, port }: Server, row: Row): Promise<Target> {
   const target = {
     port,
     host: row.host,
@@ -156,10 +160,10 @@ async function targetOf({ name, port }: Server, row: Row): Promise<Target> {
     ...(row.host === LOCKED_HOST ? { cookie } : {}),
     ...(row.isConditional ? { 'if-none-match': await tagOf(target) } : {}),
   }
-  return row.isMany ? { ...target, headers, addresses: addressesOf(target) } : { ...target, headers }
+  return row.isMany ? { ...target, headers, addresses: addressesOf(workDir, target) } : { ...target, headers }
 }
 
-function addressesOf({ port, host, path: folder }: Target): string {
+function addressesOf(workDir: string, { port, host, path: folder }: Target): string {
   const file = path.join(workDir, `addresses-${port}`)
   const all = Array.from({ length: MANY_FILES }, (_, n) => `https://${host}:${port}${folder}/${n}.txt\n`)
   writeFileSync(file, all.join(''))
@@ -174,16 +178,16 @@ async function tagOf({ port, host, path: file }: Target): Promise<string> {
   return tag
 }
 
-async function measure(server: Server, row: Row, target: Target): Promise<Measurement> {
+async function measure(server: Server, row: Row, target: Target, seconds: number): Promise<Measurement> {
   const before = cpuMs(server.pid)
   const began = performance.now()
-  const requests = await run(row, target)
+  const requests = await load(row, target, seconds)
   const elapsed = (performance.now() - began) / 1000
   return { microseconds: ((cpuMs(server.pid) - before) * 1000) / requests, perSecond: requests / elapsed }
 }
 
 /** Resolves with the number of requests that were answered well. */
-function run({ protocol }: Row, target: Target): Promise<number> {
+function load({ protocol }: Row, target: Target, seconds: number): Promise<number> {
   switch (protocol) {
     case 'h1':
       return loadH1(target, seconds)

@@ -3,8 +3,6 @@
  * request costs while 10,000 others wait and one in a hundred asks, and what the edge does with a second worker.
  * nginx and Caddy beside it where they are installed; each server is pinned to one core, the visitors to another.
  * Says at the end whether an idle connection to the edge holds its bar, and that none was lost.
- *
- *   npm run bench:connections [-- --idle 2000] [--kept 10000] [--seconds 3]
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,14 +10,15 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
-import { isInstalled } from '../test/support/programs.ts'
-import { cpuMs, pinToCore, processTree, residentMb } from '../test/support/processes.ts'
+import { isInstalled } from '../../test/support/programs.ts'
+import { cpuMs, pinToCore, processTree, residentMb } from '../../test/support/processes.ts'
 import type { AskCommand, HolderOptions, HolderReport } from './connection-holder.ts'
-import { HOST } from './edge-rows.ts'
-import { startCaddy, startEdge, startNginx, startUpstream, type Server } from './edge-servers.ts'
+import { HOST } from './rows.ts'
+import { startCaddy, startEdge, startNginx, startUpstream, type Server } from './servers.ts'
 import { loadH1, LOAD_CORE } from './generators.ts'
-import { keepResult } from './report.ts'
+import type { BenchValues } from '../benches.ts'
+import { createProgress, type Progress } from '../progress.ts'
+import type { Results } from '../results.ts'
 
 const HOLDER = path.join(import.meta.dirname, 'connection-holder.ts')
 const PAGE = '/4.html'
@@ -30,20 +29,38 @@ const WARM_UP_SECONDS = 4
 /** What an idle connection takes of the edge: the larger of x64 (47.1, 33.1) and arm64 (50.3, 41.1), and a tenth more. */
 const MAX_KB_PER_IDLE = { h1: 56, h2: 46 } as const
 
-const { values } = parseArgs({
-  options: {
-    idle: { type: 'string', default: '2000' },
-    kept: { type: 'string', default: '10000' },
-    seconds: { type: 'string', default: '3' },
-  },
-})
-const [idle, kept, seconds] = [Number(values.idle), Number(values.kept), Number(values.seconds)]
-const workDir = mkdtempSync(path.join(os.tmpdir(), 'dropway-bench-connections-'))
-chmodSync(workDir, 0o755)
-const stops: (() => Promise<void>)[] = []
-const figures: Record<string, Record<string, number>> = {}
+type Figures = Record<string, Record<string, number>>
 
-try {
+interface Course extends BenchValues<'connections'> {
+  readonly workDir: string
+  readonly progress: Progress
+}
+
+export async function run(values: BenchValues<'connections'>, results: Results): Promise<void> {
+  const workDir = mkdtempSync(path.join(os.tmpdir(), 'dropway-bench-connections-'))
+  chmodSync(workDir, 0o755)
+  const course: Course = { ...values, workDir, progress: createProgress() }
+  const stops: (() => Promise<void>)[] = []
+  try {
+    const figures = await measureServers(course, stops)
+    const { idle, kept, seconds } = values
+    results.keep({ idle, kept, seconds, figures })
+    judge(figures['edge'] ?? {})
+  } finally {
+    await Promise.all(stops.map((stop) => stop()))
+    rmSync(workDir, { recursive: true, force: true })
+  }
+}
+
+async function measureServers(course: Course, stops: (() => Promise<void>)[]): Promise<Figures> {
+  const { workDir, progress } = course
+  const figures: Figures = {}
+  const note = (name: string, found: Record<string, number>): void => {
+    figures[name] = found
+    progress.clear()
+    say(name, found)
+  }
+  progress.show('starting the servers')
   const upstream = await startUpstream()
   stops.push(upstream.stop)
   const { edge, cookie } = await startEdge(workDir, upstream.port)
@@ -53,23 +70,17 @@ try {
   if (isInstalled('caddy')) servers.push(await startCaddy(workDir, upstream.port, cookie))
   stops.push(...servers.slice(1).map(({ stop }) => stop))
   for (const server of servers) {
+    progress.show(`warming up ${server.name}`)
     await loadH1({ port: server.port, host: HOST, path: PAGE }, WARM_UP_SECONDS)
-    figures[server.name] = {
-      ...(await measureIdle(server, 'h1')),
-      ...(await measureIdle(server, 'h2')),
-      ...(await measureKept(server)),
-    }
-    say(server.name, figures[server.name]!)
+    note(server.name, {
+      ...(await measureIdle(course, server, 'h1')),
+      ...(await measureIdle(course, server, 'h2')),
+      ...(await measureKept(course, server)),
+    })
   }
-  figures['1 worker'] = await measureWorkers(1, upstream.port)
-  say('1 worker', figures['1 worker'])
-  figures['2 workers'] = await measureWorkers(2, upstream.port)
-  say('2 workers', figures['2 workers'])
-  keepResult('connections', { idle, kept, seconds, figures })
-  judge(figures['edge']!)
-} finally {
-  await Promise.all(stops.map((stop) => stop()))
-  rmSync(workDir, { recursive: true, force: true })
+  note('1 worker', await measureWorkers(course, 1, upstream.port))
+  note('2 workers', await measureWorkers(course, 2, upstream.port))
+  return figures
 }
 
 function say(name: string, found: Readonly<Record<string, number>>): void {
@@ -91,7 +102,12 @@ function judge(edge: Readonly<Record<string, number>>): void {
 const idleFigure = (protocol: HolderOptions['protocol']): string => `${protocol} kB per idle connection`
 
 /** The server's memory before and after, by connection. */
-async function measureIdle(server: Server, protocol: HolderOptions['protocol']): Promise<Record<string, number>> {
+async function measureIdle(
+  { idle, progress }: Course,
+  server: Server,
+  protocol: HolderOptions['protocol'],
+): Promise<Record<string, number>> {
+  progress.show(`${server.name}: ${idle} idle connections of ${protocol}`)
   const before = memoryKb(server.pid)
   const holder = await hold(server, protocol, idle)
   await sleep(SETTLE_MS)
@@ -102,14 +118,15 @@ async function measureIdle(server: Server, protocol: HolderOptions['protocol']):
 }
 
 /** One in a hundred asks while the others wait; then as many ask, and no one waits. */
-async function measureKept(server: Server): Promise<Record<string, number>> {
+async function measureKept({ kept, seconds, progress }: Course, server: Server): Promise<Record<string, number>> {
+  progress.show(`${server.name}: ${kept} connections of which one in a hundred asks`)
   const active = Math.round(kept * ACTIVE_SHARE)
   const crowd = await hold(server, 'h1', kept)
-  const among = await measureAsking(server, crowd, active)
+  const among = await measureAsking(server, crowd, active, seconds)
   await crowd.end()
   await sleep(SETTLE_MS)
   const few = await hold(server, 'h1', active)
-  const alone = await measureAsking(server, few, active)
+  const alone = await measureAsking(server, few, active, seconds)
   await few.end()
   return {
     'µs per request among all': round(among.microseconds),
@@ -120,7 +137,7 @@ async function measureKept(server: Server): Promise<Record<string, number>> {
   }
 }
 
-async function measureAsking(server: Server, holder: Holder, connections: number) {
+async function measureAsking(server: Server, holder: Holder, connections: number, seconds: number) {
   await holder.ask({ connections, seconds: 1 })
   const before = cpuMs(server.pid)
   const { requests, p99Ms, open } = await holder.ask({ connections, seconds })
@@ -128,7 +145,12 @@ async function measureAsking(server: Server, holder: Holder, connections: number
 }
 
 /** Free to use all cores, beside the visitors: CPU time tells whether workers are in each other's way. */
-async function measureWorkers(workers: number, upstream: number): Promise<Record<string, number>> {
+async function measureWorkers(
+  { workDir, seconds, progress }: Course,
+  workers: number,
+  upstream: number,
+): Promise<Record<string, number>> {
+  progress.show(`an edge of ${workers} workers`)
   const folder = path.join(workDir, String(workers))
   const { edge } = await startEdge(folder, upstream, { workers, isPinned: false })
   try {

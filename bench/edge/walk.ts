@@ -1,39 +1,36 @@
 /**
  * The walk alone, without sockets: parsed request → intent → representation. CPU microseconds and bytes allocated per
  * hot request, so that a regression shows without the noise of a network.
- *
- *   npm run bench:walk [-- --rounds 9]
  */
 import { Readable } from 'node:stream'
 import v8 from 'node:v8'
-import { parseArgs } from 'node:util'
-import { createAnswers } from '../edge/processes/answers.ts'
-import { createClassify } from '../edge/gate/classify.ts'
-import type { Exchange, HeaderList, ServedSite } from '../edge/context.ts'
-import { createUnlock } from '../edge/gate/unlock.ts'
-import { indexManifest } from '../edge/locate/site-index.ts'
-import { createPipeline } from '../edge/pipeline.ts'
-import { createRepresentations } from '../edge/processes/representations.ts'
-import { createSnippets } from '../edge/rewrite/snippets.ts'
-import { createProxy } from '../edge/send/proxy.ts'
-import { createRequestLog } from '../edge/send/request-log.ts'
-import { createViews } from '../edge/send/views.ts'
-import { createBlobCache } from '../edge/store/blob-cache.ts'
-import { createSites } from '../edge/store/sites.ts'
-import type { Routes } from '../edge/store/routes.ts'
-import { systemClock } from '../shared/running/clock.ts'
-import { createLog } from '../shared/running/log.ts'
-import { encodeManifest } from '../shared/contracts/manifest.ts'
-import { createProofOfWork } from '../shared/secrets/proof-of-work.ts'
-import { createSecrets } from '../shared/secrets/secrets.ts'
-import { median } from '../test/support/figures.ts'
-import { keepResult } from './report.ts'
+import { createAnswers } from '../../edge/processes/answers.ts'
+import { createClassify } from '../../edge/gate/classify.ts'
+import type { Exchange, HeaderList, ServedSite } from '../../edge/context.ts'
+import { createUnlock } from '../../edge/gate/unlock.ts'
+import { indexManifest } from '../../edge/locate/site-index.ts'
+import { createPipeline } from '../../edge/pipeline.ts'
+import { createRepresentations } from '../../edge/processes/representations.ts'
+import { createSnippets } from '../../edge/rewrite/snippets.ts'
+import { createProxy } from '../../edge/send/proxy.ts'
+import { createRequestLog } from '../../edge/send/request-log.ts'
+import { createViews } from '../../edge/send/views.ts'
+import { createBlobCache } from '../../edge/store/blob-cache.ts'
+import { createSites } from '../../edge/store/sites.ts'
+import type { Routes } from '../../edge/store/routes.ts'
+import { systemClock } from '../../shared/running/clock.ts'
+import { createLog } from '../../shared/running/log.ts'
+import { encodeManifest } from '../../shared/contracts/manifest.ts'
+import { createProofOfWork } from '../../shared/secrets/proof-of-work.ts'
+import { createSecrets } from '../../shared/secrets/secrets.ts'
+import { median } from '../../test/support/figures.ts'
+import type { BenchValues } from '../benches.ts'
+import { createProgress } from '../progress.ts'
+import type { Results } from '../results.ts'
 
 const REQUESTS = 20_000
 const MAX_MICROSECONDS = 4
 const MAX_BYTES = 2000
-
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '9' } } })
 
 const BASE_URL = 'https://localhost'
 const PAGE = Buffer.from('<!doctype html><html><head><title>walk</title></head><body>walk</body></html>')
@@ -198,34 +195,36 @@ async function settled(exchange: ParsedExchange, isDone = (): boolean => exchang
   while (!isDone()) await new Promise((resolve) => setImmediate(resolve))
 }
 
-const locked = secrets.sign('unlock-cookie', 'st_locked.localhost\n1\nunused')
-const walks: readonly Walk[] = [
-  walk('file', 200, 'plain.localhost', '/assets/app-4f2a.js', { ...BROWSER, 'sec-fetch-dest': 'script' }),
-  walk('page', 200, 'plain.localhost', '/'),
-  walk('page with snippets', 200, 'snippets.localhost', '/'),
-  walk('page with password', 200, 'locked.localhost', '/docs/guide', {
-    ...BROWSER,
-    cookie: `a=1; __Host-dropway-unlock=${locked}`,
-  }),
-  walk('not modified', 304, 'plain.localhost', '/docs/guide', {
-    ...BROWSER,
-    'if-none-match': await tagOf('plain.localhost', '/docs/guide'),
-  }),
-  walk('redirect', 301, 'plain.localhost', '/old/guide?a=b'),
-  walk('missing', 404, 'plain.localhost', '/nothing'),
-]
+async function walksOf(): Promise<readonly Walk[]> {
+  const locked = secrets.sign('unlock-cookie', 'st_locked.localhost\n1\nunused')
+  return [
+    walk('file', 200, 'plain.localhost', '/assets/app-4f2a.js', { ...BROWSER, 'sec-fetch-dest': 'script' }),
+    walk('page', 200, 'plain.localhost', '/'),
+    walk('page with snippets', 200, 'snippets.localhost', '/'),
+    walk('page with password', 200, 'locked.localhost', '/docs/guide', {
+      ...BROWSER,
+      cookie: `a=1; __Host-dropway-unlock=${locked}`,
+    }),
+    walk('not modified', 304, 'plain.localhost', '/docs/guide', {
+      ...BROWSER,
+      'if-none-match': await tagOf('plain.localhost', '/docs/guide'),
+    }),
+    walk('redirect', 301, 'plain.localhost', '/old/guide?a=b'),
+    walk('missing', 404, 'plain.localhost', '/nothing'),
+  ]
+}
 
 interface Figures {
   readonly microseconds: number
   readonly bytes: number
 }
 
-async function measure({ name, status, make }: Walk): Promise<Figures> {
+async function measure({ name, status, make }: Walk, rounds: number): Promise<Figures> {
   const first = make()
   await settled(first)
   if (first.status !== status) throw new Error(`${name}: ${first.status} instead of ${status}`)
   // Twice without figures: until then V8 is still compiling.
-  const taken = Array.from({ length: Number(values.rounds) + 2 }, () => round(make)).slice(2)
+  const taken = Array.from({ length: rounds + 2 }, () => round(make)).slice(2)
   return { microseconds: median(taken.map((one) => one.microseconds)), bytes: median(taken.map((one) => one.bytes)) }
 }
 
@@ -241,15 +240,20 @@ function round(make: () => ParsedExchange): Figures {
   return { microseconds: (user + system) / REQUESTS, bytes: bytes / REQUESTS }
 }
 
-const results: Record<string, Figures> = {}
-process.stdout.write(`${'walk'.padEnd(20)}${'µs'.padEnd(8)}bytes (bars ${MAX_MICROSECONDS} µs, ${MAX_BYTES} bytes)\n`)
-for (const each of walks) {
-  const { microseconds, bytes } = await measure(each)
-  const isMissed = microseconds > MAX_MICROSECONDS || bytes > MAX_BYTES
-  results[each.name] = { microseconds: Math.round(microseconds * 100) / 100, bytes: Math.round(bytes) }
-  process.stdout.write(
-    `${each.name.padEnd(20)}${microseconds.toFixed(2).padEnd(8)}${bytes.toFixed(0)}${isMissed ? '  MISSED' : ''}\n`,
-  )
+export async function run({ rounds }: BenchValues<'walk'>, results: Results): Promise<void> {
+  const progress = createProgress()
+  const found: Record<string, Figures> = {}
+  process.stdout.write(`${'walk'.padEnd(20)}${'µs'.padEnd(8)}bytes (bars ${MAX_MICROSECONDS} µs, ${MAX_BYTES} bytes)\n`)
+  for (const each of await walksOf()) {
+    progress.show(`${each.name}: ${rounds} rounds of ${REQUESTS} requests`)
+    const { microseconds, bytes } = await measure(each, rounds)
+    const isMissed = microseconds > MAX_MICROSECONDS || bytes > MAX_BYTES
+    found[each.name] = { microseconds: Math.round(microseconds * 100) / 100, bytes: Math.round(bytes) }
+    progress.clear()
+    process.stdout.write(
+      `${each.name.padEnd(20)}${microseconds.toFixed(2).padEnd(8)}${bytes.toFixed(0)}${isMissed ? '  MISSED' : ''}\n`,
+    )
+  }
+  proxy.close()
+  results.keep({ results: found, bars: { microseconds: MAX_MICROSECONDS, bytes: MAX_BYTES } })
 }
-proxy.close()
-keepResult('walk', { results, bars: { microseconds: MAX_MICROSECONDS, bytes: MAX_BYTES } })

@@ -2,7 +2,7 @@
  * Visitors who keep their connections: opens so many, asks for one page on each and then nothing more. On `ask`, a share
  * of them asks again and again for some seconds, one request at a time. Answers its parent by message.
  *
- *   node bench/connection-holder.ts '{"port":8443,"host":"bench.localhost","path":"/4.html","protocol":"h1","count":1000}'
+ *   node bench/edge/connection-holder.ts '{"port":8443,"host":"bench.localhost","path":"/4.html","protocol":"h1","count":1000}'
  */
 import { once } from 'node:events'
 import http2 from 'node:http2'
