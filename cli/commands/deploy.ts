@@ -10,7 +10,7 @@ import { findDrop } from '../content/chosen-drop.ts'
 import { yesOption, type Arguments, type Command, type Context } from '../terminal/command.ts'
 import { compareWithLive, printChanges } from '../content/comparison.ts'
 import { CliError, exitCodes, usageError } from '../terminal/failure.ts'
-import { digestStream, type Folder } from '../content/folder.ts'
+import { digestStream, type Folder, type LocalFile } from '../content/folder.ts'
 import { PUBLISH_TIMEOUT_MS } from '../service/http-client.ts'
 import type { Deployed, Site, Version } from '../terminal/json-output.ts'
 import { fileForm } from '../service/multipart.ts'
@@ -161,26 +161,26 @@ async function deployFile(
   options: UploadOptions,
 ): Promise<Outcome> {
   const name = path.basename(source.path)
-  const { sha256 } = await digestStream(source.path)
+  const { sha256, size } = await digestStream({ path: name, file: source.path })
+  const file = { path: name, file: source.path, size, sha256 }
   const chosen = await chooseDrop(context, project, args, name)
-  return unlessRefused(context, project, chosen, () =>
-    publishFile(context, source, project, { chosen, sha256, options }),
-  )
+  return unlessRefused(context, project, chosen, () => publishFile(context, source, project, { chosen, file, options }))
 }
 
 async function publishFile(
   context: Context,
   source: Source,
   project: Project,
-  { chosen, sha256, options }: { chosen: ChosenDrop; sha256: string; options: UploadOptions },
+  { chosen, file, options }: { chosen: ChosenDrop; file: LocalFile; options: UploadOptions },
 ): Promise<Outcome> {
   const { site, name } = chosen
+  const { sha256 } = file
   const remembered = project.find(name)
   if (remembered?.id === site.id && remembered.sha256 === sha256 && remembered.version_id === site.live_version_id) {
     return { site: await applySettings(context, site, options), version: undefined }
   }
   // What is in a .zip, the service sees first; it keeps back what looks like a secret.
-  const form = await fileForm(source.path, {
+  const form = fileForm(file, {
     ...(options.message === undefined ? {} : { message: options.message }),
     ...(options.allowSecrets ? { allow_secrets: 'true' } : {}),
   })
@@ -366,8 +366,10 @@ async function contentOf(context: Context, source: Source, include: readonly str
     case 'folder':
       return { files: (await readPublishable(context, source.path, include)).files, blocked: [] }
     case 'page':
-    case 'document':
-      return { files: [{ path: uploadedName(source.path), ...(await digestStream(source.path)) }], blocked: [] }
+    case 'document': {
+      const digest = await digestStream({ path: path.basename(source.path), file: source.path })
+      return { files: [{ path: uploadedName(source.path), ...digest }], blocked: [] }
+    }
     case 'zip': {
       // Other commands need not wait for what it brings along.
       const { readArchive } = await import('../content/archive-content.ts')

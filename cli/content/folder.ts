@@ -15,7 +15,7 @@ import {
   type SecretFile,
 } from '../../shared/content/secret-files.ts'
 import { LANDING_PAGES } from '../../shared/content/upload-kind.ts'
-import { usageError } from '../terminal/failure.ts'
+import { unreadable, usageError } from '../terminal/failure.ts'
 import { parseIgnore, type Ignore } from './ignore.ts'
 
 /** Files up to this size are read whole; larger ones stream through. */
@@ -71,14 +71,15 @@ export async function readFolder(root: string, { include = [], onFound, onRead }
   const named = found.map((name) => ({ path: name, file: path.join(root, name) }))
   onFound?.(
     found.length,
-    named.reduce((sum, { file }) => sum + statSync(file).size, 0),
+    named.reduce((sum, entry) => sum + naming(entry.path, () => statSync(entry.file).size), 0),
   )
   const files: LocalFile[] = []
   const candidates: SecretCandidate[] = []
   const room = Buffer.allocUnsafe(WHOLE_BYTES + 1)
   let turnedAt = Date.now()
   for (const entry of named) {
-    const { size, sha256, head } = digestSmall(entry.file, room) ?? (await digestStream(entry.file))
+    const { size, sha256, head } =
+      naming(entry.path, () => digestSmall(entry.file, room)) ?? (await digestStream(entry))
     files.push({ ...entry, size, sha256 })
     const candidate = { path: entry.path, size, head }
     if (secretIn(candidate) !== undefined) candidates.push(candidate)
@@ -94,6 +95,15 @@ export async function readFolder(root: string, { include = [], onFound, onRead }
     skipped,
     secrets,
     allowsSecrets: suspicious.length > secrets.length,
+  }
+}
+
+/** Whatever a file that vanished or is closed makes of the work, the person hears its name. */
+function naming<Result>(name: string, work: () => Result): Result {
+  try {
+    return work()
+  } catch (error) {
+    throw unreadable(name, error)
   }
 }
 
@@ -156,7 +166,7 @@ function readInto(room: Buffer, file: string): Buffer {
   }
 }
 
-export async function digestStream(file: string): Promise<Digest> {
+export async function digestStream({ path: name, file }: Pick<LocalFile, 'path' | 'file'>): Promise<Digest> {
   const hash = createHash('sha256')
   let size = 0
   await pipeline(createReadStream(file), async (chunks: AsyncIterable<Buffer>) => {
@@ -164,6 +174,8 @@ export async function digestStream(file: string): Promise<Digest> {
       hash.update(chunk)
       size += chunk.byteLength
     }
+  }).catch((error: unknown) => {
+    throw unreadable(name, error)
   })
   return { size, sha256: hash.digest('hex'), head: undefined }
 }

@@ -7,7 +7,7 @@ import http from 'node:http'
 import https from 'node:https'
 import type { Readable } from 'node:stream'
 import { createSecureContext, rootCertificates } from 'node:tls'
-import { CliError, exitCodes, usageError } from '../terminal/failure.ts'
+import { CliError, exitCodes, unreadable, usageError } from '../terminal/failure.ts'
 
 /** Requests at the same time; each holds a connection and at most one open file. */
 export const MAX_CONNECTIONS = 4
@@ -123,7 +123,8 @@ function sendBody(request: http.ClientRequest, body: Body | undefined): void {
     return
   }
   const stream = body()
-  stream.on('error', (error) => request.destroy(error))
+  // A file that cannot be read is no trouble of the line: it is told at once, and nothing is tried again.
+  stream.on('error', (error: NodeJS.ErrnoException) => request.destroy(unreadable(error.path ?? 'The file', error)))
   // A reply that comes before the body is sent (413) ends the sending.
   request.on('close', () => stream.destroy())
   stream.pipe(request)

@@ -32,6 +32,12 @@ export interface ServiceStandIn {
   exported: Buffer
   /** Asked for every call; undefined lets it pass. */
   trouble: (call: string) => Trouble | undefined
+  /** Waited for before a call is looked at. */
+  before: (call: string) => Promise<void>
+  /** Of the next batch so many files are kept; then its connection breaks. */
+  keepsOfNextBatch: number | undefined
+  /** A new upload misses what another has brought. */
+  forgetsBlobs: boolean
   /** Calls that are never answered. */
   holds: (call: string) => boolean
   /** Puts a drop there, as if it had been made before. */
@@ -83,7 +89,11 @@ export async function startServiceStandIn(): Promise<ServiceStandIn> {
       return { status: 413, body: { error: 'upload_too_large', detail: 'The upload is too large.' } }
     const id = `upl_${++ids}`
     const wanted = new Map(files.map(({ sha256, size }) => [sha256, size]))
-    uploads.set(id, { siteId, wanted, stored: new Set([...wanted.keys()].filter((hash) => blobs.has(hash))) })
+    uploads.set(id, {
+      siteId,
+      wanted,
+      stored: new Set([...wanted.keys()].filter((hash) => !standIn.forgetsBlobs && blobs.has(hash))),
+    })
     const missing = missingOf(uploads.get(id)!)
     const unchanged = missing.length === 0 && sites.get(siteId)?.live_version_id !== null
     return { status: 201, body: { upload_id: id, missing, unchanged, expires_at: '2999-01-01T00:00:00.000Z' } }
@@ -98,7 +108,12 @@ export async function startServiceStandIn(): Promise<ServiceStandIn> {
     return { status: 201, body: version }
   }
 
-  function ofUpload(method: string, [siteId, id, , hash]: readonly string[], body: Buffer, action: string): Answer {
+  function ofUpload(
+    method: string,
+    [siteId, id, , hash]: readonly string[],
+    body: Buffer,
+    action: string,
+  ): Answer | 'cut' {
     const upload = uploads.get(id!)
     if (upload === undefined || upload.siteId !== siteId) return notFound
     if (action === 'finish') return finish(id!, upload)
@@ -112,11 +127,15 @@ export async function startServiceStandIn(): Promise<ServiceStandIn> {
       return { status: 200, headers: { 'upload-offset': String(offset) } }
     }
     if (hash !== undefined) return (store(upload, hash), { status: 204 })
-    for (const [, name] of body.toString('latin1').matchAll(/name="([0-9a-f]{64})"/g)) store(upload, name!)
+    const names = [...body.toString('latin1').matchAll(/name="([0-9a-f]{64})"/g)].map(([, name]) => name!)
+    const kept = standIn.keepsOfNextBatch
+    standIn.keepsOfNextBatch = undefined
+    for (const name of names.slice(0, kept)) store(upload, name)
+    if (kept !== undefined) return 'cut'
     return { status: 200, body: { stored: [] } }
   }
 
-  function ofSites(method: string, rest: readonly string[], body: Buffer): Answer {
+  function ofSites(method: string, rest: readonly string[], body: Buffer): Answer | 'cut' {
     const [id, what, ...further] = rest
     if (id === undefined && method === 'GET') return { status: 200, body: [...sites.values()].map(shown) }
     if (id === undefined) {
@@ -144,7 +163,7 @@ export async function startServiceStandIn(): Promise<ServiceStandIn> {
     return { status: 200, body: { site: null, ...none } }
   }
 
-  function answer(method: string, path: string, body: Buffer): Answer {
+  function answer(method: string, path: string, body: Buffer): Answer | 'cut' {
     const [first, ...rest] = path.replace('/api/v1/', '').split('/').map(decodeURIComponent)
     if (first === 'sites') return ofSites(method, rest, body)
     const limits = { upload_bytes: { limit: standIn.uploadCapBytes } }
@@ -159,8 +178,9 @@ export async function startServiceStandIn(): Promise<ServiceStandIn> {
     if (body === undefined) return
     const trouble = standIn.trouble(call)
     if (standIn.holds(call)) return
+    await standIn.before(call)
     const answered = trouble === undefined || trouble.after ? answer(method, url, body) : undefined
-    if (trouble?.kind === 'cut') return void request.socket.destroy()
+    if (trouble?.kind === 'cut' || answered === 'cut') return void request.socket.destroy()
     const {
       status,
       body: content,
@@ -183,6 +203,9 @@ export async function startServiceStandIn(): Promise<ServiceStandIn> {
     exported: Buffer.from('PK\u0005\u0006'.padEnd(22, '\0'), 'latin1'),
     trouble: () => undefined,
     holds: () => false,
+    before: async () => {},
+    keepsOfNextBatch: undefined,
+    forgetsBlobs: false,
     add,
     async close() {
       server.closeAllConnections()
