@@ -127,7 +127,11 @@ function createContext(local: LocalContext, command: Extract<Command, { kind: 's
   const { settings, terminal } = local
   const url = command.addressFrom?.(args) ?? settings.url
   if (url === undefined) throw noService()
-  const http = createHttpClient({ caFile: settings.caFileFor(url), userAgent: `dropway-cli/${packageVersion()}` })
+  const http = createHttpClient({
+    caFile: settings.caFileFor(url),
+    userAgent: `dropway-cli/${packageVersion()}`,
+    proxyFor: settings.proxyFor,
+  })
   const oauth = createOAuth({ origin: url, http })
   const credentials = createCredentialStore(settings.configDir)
   const authentication = createAuthentication({ origin: url, token: settings.token, store: credentials, oauth })
