@@ -10,6 +10,7 @@ import { Readable } from 'node:stream'
 import yazl from 'yazl'
 import { announcedBytes } from '../service/multipart.ts'
 import { CliError, exitCodes } from '../terminal/failure.ts'
+import { isExport } from './exports.ts'
 import { readFolder, type LocalFile } from './folder.ts'
 
 /** Files up to this size travel as base64 in a message; larger ones get an address of their own. */
@@ -45,6 +46,8 @@ export function createLocalContent(root: string, sendAhead: SendAhead): LocalCon
     ])
     if (target !== base && !target.startsWith(base.endsWith(path.sep) ? base : base + path.sep))
       throw refused(`"${named}" is outside of ${root}. Start "dropway mcp <folder>" with a folder that holds it.`)
+    if ((await stat(target)).isFile() && isExport(target))
+      throw refused(`"${named}" is an export of all drops, protected ones too. It is not published.`)
     return target
   }
 

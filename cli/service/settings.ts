@@ -13,6 +13,8 @@ export interface Settings {
   caFileFor(url: string): string | undefined
   /** The proxy on the way to an address, see proxy.ts. */
   proxyFor(target: URL): URL | undefined
+  /** The person's own folder. */
+  readonly home: string
   /** Where credentials, the service and unfinished uploads are kept. */
   readonly configDir: string
   /** What opens an address: a program of the user's choice. */
@@ -29,7 +31,8 @@ interface RememberedService {
 }
 
 export function readSettings(env: Env): Settings {
-  const configDir = path.join(env['XDG_CONFIG_HOME'] || path.join(env['HOME'] || os.homedir(), '.config'), 'dropway')
+  const home = env['HOME'] || os.homedir()
+  const configDir = path.join(env['XDG_CONFIG_HOME'] || path.join(home, '.config'), 'dropway')
   const remembered = readRemembered(configDir)
   const named = env['DROPWAY_URL']
   return {
@@ -37,6 +40,7 @@ export function readSettings(env: Env): Settings {
     token: env['DROPWAY_TOKEN']?.trim() || undefined,
     caFileFor: (url) => env['DROPWAY_CA_FILE'] || (url === remembered.url ? remembered.ca_file : undefined),
     proxyFor: (target) => proxyFor(target, env),
+    home,
     configDir,
     browser: env['BROWSER'] || undefined,
     hasBrowser: hasBrowser(env, process.platform),
