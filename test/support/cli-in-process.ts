@@ -1,13 +1,34 @@
 /** The command-line client in the test's own process: what a run prints and returns, without the start of a program. */
 import { PassThrough } from 'node:stream'
 import { main } from '../../cli/main.ts'
-import type { CliResult, RunOptions } from './cli.ts'
 
-export interface InProcessOptions extends Omit<RunOptions, 'signal' | 'onStart'> {
-  readonly cwd: string
+export interface CliResult {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+  /** Lines of stdout without the last line break. */
+  readonly lines: readonly string[]
+  json<Value = any>(): Value // oxlint-disable-line typescript/no-explicit-any -- a test asserts the shape right after
+}
+
+export interface RunOptions {
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly input?: string
+  /** What to type once it is asked for; given everything that was printed so far, until it answers. */
+  respond?(output: string): Promise<string> | undefined
+  /** Kills the process. */
+  readonly signal?: AbortSignal
+  /** Told once, with the process that runs. */
+  onStart?(pid: number): void
+}
+
+export type CallOptions = Omit<RunOptions, 'signal' | 'onStart'> & {
   /** A person sits at a terminal: both ends of it are one. */
   readonly terminal?: boolean
 }
+
+export type InProcessOptions = CallOptions & { readonly cwd: string }
 
 export async function runInProcess(words: readonly string[], options: InProcessOptions): Promise<CliResult> {
   const { cwd, env = {}, input, terminal = false } = options

@@ -3,8 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, truncate, writeFile } f
 import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { runInProcess, type InProcessOptions } from '../../support/cli-in-process.ts'
-import type { CliResult } from '../../support/cli.ts'
+import { runInProcess, type CliResult, type InProcessOptions } from '../../support/cli-in-process.ts'
 import { startServiceStandIn, type ServiceStandIn } from '../../support/service-stand-in.ts'
 
 let home: string
@@ -124,6 +123,24 @@ describe('a cloned repository', () => {
     for (const name of ['index.html', '.dropway.json'])
       await writeFile(path.join(moved, name), await readFile(path.join(folder, name)))
     expect((await dropway('deploy', { cwd: moved })).code).toBe(2)
+  })
+})
+
+describe('a deploy that was cut short', () => {
+  test.each([
+    ['was lost', true],
+    ['never came to be', false],
+  ])('where the answer to making the drop %s: the next one goes on with that drop', async (_, after) => {
+    service.trouble = (call) => (call === 'POST /sites' ? { kind: 'cut', after } : undefined)
+    service.holds = (call) => call === 'GET /sites' && service.calls.includes('POST /sites')
+    const broken = dropway('deploy')
+    await expect.poll(() => service.calls.includes('POST /sites')).toBe(true)
+    service.trouble = () => undefined
+    service.holds = () => false
+    await broken
+    expect((await dropway('deploy --json')).json().slug).toBe(service.published[0])
+    expect(service.sites.size).toBe(1)
+    expect(new Set(service.published).size).toBe(1)
   })
 })
 

@@ -7,8 +7,7 @@ import type { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import yazl from 'yazl'
-import { runInProcess, type InProcessOptions } from '../../support/cli-in-process.ts'
-import type { CliResult } from '../../support/cli.ts'
+import { runInProcess, type CliResult, type InProcessOptions } from '../../support/cli-in-process.ts'
 import { startServiceStandIn, type ServiceStandIn } from '../../support/service-stand-in.ts'
 
 let home: string

@@ -3,8 +3,7 @@ import { mkdir, mkdtemp, readdir, rm, truncate, writeFile } from 'node:fs/promis
 import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { runInProcess } from '../../support/cli-in-process.ts'
-import type { CliResult } from '../../support/cli.ts'
+import { runInProcess, type CliResult } from '../../support/cli-in-process.ts'
 import { startServiceStandIn, type ServiceStandIn, type Trouble } from '../../support/service-stand-in.ts'
 
 let home: string
