@@ -13,11 +13,15 @@ import type { Failure } from './terminal/json-output.ts'
 import { createOAuth } from './service/sign-in/oauth.ts'
 import { atOnce, createPatientRetry, type Retry } from './service/retry.ts'
 import { readSettings } from './service/settings.ts'
-import { createTerminal, type Terminal } from './terminal/terminal.ts'
+import { createTerminal, type Streams, type Terminal } from './terminal/terminal.ts'
 import { unknownWord } from './terminal/unknown-word.ts'
 import { packageVersion } from './terminal/version.ts'
 
-type Process = Pick<NodeJS.Process, 'argv' | 'env' | 'stdin' | 'stdout' | 'stderr' | 'cwd'>
+/** What the client has of its process; a test hands over its own. */
+interface Process extends Streams {
+  readonly argv: readonly string[]
+  cwd(): string
+}
 
 export async function main(process: Process): Promise<ExitCode> {
   const words = process.argv.slice(2)
@@ -26,23 +30,29 @@ export async function main(process: Process): Promise<ExitCode> {
     if (error.code !== 'EPIPE') throw error
   })
   const terminal = createTerminal(process, words.includes('--json'))
-  tellInterruption(terminal)
+  const forget = tellInterruption(terminal)
   try {
     await dispatch(process, terminal, words)
     return exitCodes.ok
   } catch (error) {
     return tell(terminal, error)
+  } finally {
+    forget()
   }
 }
 
-/** Ctrl-C ends at once, with what the command has to say about it. */
-function tellInterruption(terminal: Terminal): void {
-  process.once('SIGINT', () => {
+/** Ctrl-C ends at once, with what the command has to say about it. Returns how to stop listening for it. */
+function tellInterruption(terminal: Terminal): () => void {
+  const onSignal = (): void => {
     if (terminal.animated) terminal.stderr.write('\r\u001b[K')
     const words = terminal.interruptWords()
     if (words !== undefined) terminal.stderr.write(`${words}\n`)
+    const failure: Failure = { error: 'interrupted', detail: words ?? 'Interrupted.' }
+    terminal.data(failure)
     process.exit(INTERRUPTED)
-  })
+  }
+  process.once('SIGINT', onSignal)
+  return () => process.off('SIGINT', onSignal)
 }
 
 async function dispatch(process: Process, terminal: Terminal, words: readonly string[]): Promise<void> {
@@ -117,7 +127,11 @@ function createContext(local: LocalContext, command: Extract<Command, { kind: 's
   const { settings, terminal } = local
   const url = command.addressFrom?.(args) ?? settings.url
   if (url === undefined) throw noService()
-  const http = createHttpClient({ caFile: settings.caFileFor(url), userAgent: `dropway-cli/${packageVersion()}` })
+  const http = createHttpClient({
+    caFile: settings.caFileFor(url),
+    userAgent: `dropway-cli/${packageVersion()}`,
+    proxyFor: settings.proxyFor,
+  })
   const oauth = createOAuth({ origin: url, http })
   const credentials = createCredentialStore(settings.configDir)
   const authentication = createAuthentication({ origin: url, token: settings.token, store: credentials, oauth })

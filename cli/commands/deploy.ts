@@ -6,17 +6,17 @@ import { fileKindOf, LANDING_PAGE } from '../../shared/content/upload-kind.ts'
 import { sitePath } from '../service/api-client.ts'
 import { ApiFailure } from '../service/api-failure.ts'
 import type { ArchiveContent } from '../content/archive-content.ts'
-import { findDrop } from '../content/chosen-drop.ts'
+import { findDrop, requireLinked } from '../content/chosen-drop.ts'
 import { yesOption, type Arguments, type Command, type Context } from '../terminal/command.ts'
 import { compareWithLive, printChanges } from '../content/comparison.ts'
 import { CliError, exitCodes, usageError } from '../terminal/failure.ts'
-import { digestStream, type Folder } from '../content/folder.ts'
+import { digestStream, type Folder, type LocalFile } from '../content/folder.ts'
 import { PUBLISH_TIMEOUT_MS } from '../service/http-client.ts'
 import type { Deployed, Site, Version } from '../terminal/json-output.ts'
 import { fileForm } from '../service/multipart.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { openProject, type Project, type RememberedDrop } from '../content/project.ts'
-import { readPublishable } from '../content/publishable.ts'
+import { readPublishable, requireFileTaken } from '../content/publishable.ts'
 import { findSource, type Source } from '../content/source.ts'
 import { countOf, plain, type Terminal } from '../terminal/terminal.ts'
 import { bytesInWords } from '../../shared/values/sizes.ts'
@@ -63,7 +63,7 @@ export const deploy: Command = {
   async run(context, args) {
     const source = await findSource(context.cwd, args.positionals[0])
     const options = uploadOptions(args)
-    const project = await openProject(source.project, context.url)
+    const project = await openProject(source.project, context.url, context.settings.configDir)
     context.terminal.note(`Publishing ${relative(context.cwd, source.path)}`)
     if (args.flag('dry-run')) return describe(context, source, project, args)
     const outcome =
@@ -92,8 +92,9 @@ async function deployFolder(
   args: Arguments,
   options: UploadOptions,
 ): Promise<Outcome> {
+  const wanted = await findWanted(context, project, args)
   const folder = await readPublishable(context, source.path, args.texts('include'))
-  const chosen = await chooseDrop(context, project, args)
+  const chosen = await chooseDrop(context, project, wanted, () => folder)
   return unlessRefused(context, project, chosen, async ({ site }) => ({
     site,
     version: await upload(context, site, folder, options),
@@ -161,26 +162,28 @@ async function deployFile(
   options: UploadOptions,
 ): Promise<Outcome> {
   const name = path.basename(source.path)
-  const { sha256 } = await digestStream(source.path)
-  const chosen = await chooseDrop(context, project, args, name)
-  return unlessRefused(context, project, chosen, () =>
-    publishFile(context, source, project, { chosen, sha256, options }),
-  )
+  const wanted = await findWanted(context, project, args, name)
+  await requireFileTaken(context.api, source.path, name)
+  const { sha256, size } = await digestStream({ path: name, file: source.path })
+  const file = { path: name, file: source.path, size, sha256 }
+  const chosen = await chooseDrop(context, project, wanted, () => contentOf(context, source, args.texts('include')))
+  return unlessRefused(context, project, chosen, () => publishFile(context, source, project, { chosen, file, options }))
 }
 
 async function publishFile(
   context: Context,
   source: Source,
   project: Project,
-  { chosen, sha256, options }: { chosen: ChosenDrop; sha256: string; options: UploadOptions },
+  { chosen, file, options }: { chosen: ChosenDrop; file: LocalFile; options: UploadOptions },
 ): Promise<Outcome> {
   const { site, name } = chosen
+  const { sha256 } = file
   const remembered = project.find(name)
   if (remembered?.id === site.id && remembered.sha256 === sha256 && remembered.version_id === site.live_version_id) {
     return { site: await applySettings(context, site, options), version: undefined }
   }
   // What is in a .zip, the service sees first; it keeps back what looks like a secret.
-  const form = await fileForm(source.path, {
+  const form = fileForm(file, {
     ...(options.message === undefined ? {} : { message: options.message }),
     ...(options.allowSecrets ? { allow_secrets: 'true' } : {}),
   })
@@ -208,20 +211,54 @@ interface ChosenDrop {
   readonly name: string | undefined
 }
 
-/** `--slug` names the drop; else the remembered one; else a new one. Remembered before anything is sent. */
-async function chooseDrop(context: Context, project: Project, args: Arguments, name?: string): Promise<ChosenDrop> {
-  const { api, terminal } = context
+interface WantedDrop {
+  /** Undefined when it is to be made. */
+  readonly site: Site | undefined
+  /** What `--slug` says. */
+  readonly slug: string | undefined
+  readonly name: string | undefined
+}
+
+/** `--slug` names the drop; else the remembered one; else a new one. Questions are asked before anything is read. */
+async function findWanted(context: Context, project: Project, args: Arguments, name?: string): Promise<WantedDrop> {
+  const { api } = context
   const slug = args.text('slug')
   const remembered = project.find(name)
-  if (slug === undefined && remembered !== undefined)
-    return { site: await rememberedSite(api, remembered), isNew: false, name }
-  const existing = slug === undefined ? undefined : await findDrop(api, slug)
-  if (existing !== undefined && existing.id !== remembered?.id) await requireOverwriting(context, args, existing)
+  if (slug === undefined && remembered !== undefined) {
+    const site = await rememberedSite(api, remembered)
+    await requireLinked(context, args, project, { site, name, option: '--slug' })
+    return { site, slug, name }
+  }
+  const site = slug === undefined ? undefined : await findDrop(api, slug)
+  const isLinked = site !== undefined && site.id === remembered?.id && project.isLinkedTo(site.id, name)
+  if (site !== undefined && !isLinked) await requireOverwriting(context, args, site)
+  return { site, slug, name }
+}
+
+/**
+ * The drop as it is, or a new one. What the service would refuse, it refuses before that is made, so that a refused first
+ * deploy leaves nothing behind. Remembered before anything is sent.
+ */
+async function chooseDrop(
+  context: Context,
+  project: Project,
+  wanted: WantedDrop,
+  content: () => Promise<Content> | Content,
+): Promise<ChosenDrop> {
+  const { api, terminal } = context
+  const { slug, name } = wanted
+  const remembered = project.find(name)
+  if (slug === undefined && wanted.site !== undefined) return { site: wanted.site, isNew: false, name }
+  const existing = wanted.site ?? (slug === undefined ? await findUnfinished(context, project, name) : undefined)
+  if (existing === undefined) {
+    const { files, alone = false } = await content()
+    await compareWithLive(context, files, { slug, remembered: undefined, alone })
+  }
   const site = existing ?? (await (slug === undefined ? inventDrop(context, project, name) : createDrop(context, slug)))
   if (remembered === undefined || (await mayForget(api, remembered, site)))
     await project.remember({ id: site.id, slug: site.slug }, name)
   else terminal.note(`This folder stays linked to ${remembered.slug}; "dropway link ${site.slug}" changes that.`)
-  return { site, isNew: existing === undefined && site.live_version_id === null, name }
+  return { site, isNew: wanted.site === undefined && site.live_version_id === null, name }
 }
 
 /**
@@ -230,11 +267,9 @@ async function chooseDrop(context: Context, project: Project, args: Arguments, n
  */
 async function inventDrop(context: Context, project: Project, name: string | undefined): Promise<Site> {
   const begun = project.unfinished(name)
-  const found = begun === undefined ? undefined : await findDrop(context.api, begun)
-  if (found !== undefined) return found
   for (let tries = 1; ; tries++) {
     const slug = tries === 1 && begun !== undefined ? begun : randomSlug()
-    await project.announce(slug, name)
+    project.announce(slug, name)
     try {
       return await createDrop(context, slug)
     } catch (error) {
@@ -242,6 +277,12 @@ async function inventDrop(context: Context, project: Project, name: string | und
       if (!(error instanceof CliError) || error.code !== 'slug_taken' || tries === MAX_SLUG_TRIES) throw error
     }
   }
+}
+
+/** The drop that a deploy from here made or was about to make when it was cut short. */
+async function findUnfinished({ api }: Context, project: Project, name: string | undefined): Promise<Site | undefined> {
+  const begun = project.unfinished(name)
+  return begun === undefined ? undefined : findDrop(api, begun)
 }
 
 async function createDrop({ api, terminal }: Context, slug: string): Promise<Site> {
@@ -338,11 +379,11 @@ function report({ terminal }: Context, { site, version }: Outcome): void {
 async function describe(context: Context, source: Source, project: Project, args: Arguments): Promise<void> {
   const { terminal } = context
   const name = source.kind === 'folder' ? undefined : path.basename(source.path)
-  const { files, blocked } = await contentOf(context, source, args.texts('include'))
+  const { files, blocked, alone = false } = await contentOf(context, source, args.texts('include'))
   const changes = await compareWithLive(context, files, {
     slug: args.text('slug'),
     remembered: project.find(name),
-    alone: source.kind === 'page' || source.kind === 'document',
+    alone,
   })
   const bytes = files.reduce((sum, file) => sum + file.size, 0)
   noteBlocked(terminal, 'Would not be published', blocked)
@@ -360,14 +401,26 @@ async function describe(context: Context, source: Source, project: Project, args
   })
 }
 
+interface Content extends Pick<ArchiveContent, 'files'> {
+  /** One page or document by itself. */
+  readonly alone?: boolean
+}
+
 /** What would be published, as the service would see it. */
-async function contentOf(context: Context, source: Source, include: readonly string[]): Promise<ArchiveContent> {
+async function contentOf(
+  context: Context,
+  source: Source,
+  include: readonly string[],
+): Promise<ArchiveContent & Content> {
+  if (source.kind !== 'folder') await requireFileTaken(context.api, source.path, path.basename(source.path))
   switch (source.kind) {
     case 'folder':
       return { files: (await readPublishable(context, source.path, include)).files, blocked: [] }
     case 'page':
-    case 'document':
-      return { files: [{ path: uploadedName(source.path), ...(await digestStream(source.path)) }], blocked: [] }
+    case 'document': {
+      const digest = await digestStream({ path: path.basename(source.path), file: source.path })
+      return { files: [{ path: uploadedName(source.path), ...digest }], blocked: [], alone: true }
+    }
     case 'zip': {
       // Other commands need not wait for what it brings along.
       const { readArchive } = await import('../content/archive-content.ts')

@@ -46,7 +46,7 @@ export const domains: Command = {
     if (known === undefined) throw unknownWord('action', action, ACTIONS, 'dropway domains list')
     if (known !== 'list' && domain === undefined)
       throw usageError(`Name the domain: dropway domains ${known} www.example.com`)
-    const site = await chosenDrop(context, args)
+    const site = await chosenDrop(context, args, known === 'list' ? 'shows' : 'changes')
     const root = `${sitePath(site.id)}/domains`
     if (known === 'list' || domain === undefined) return listDomains(context, root)
     switch (known) {

@@ -1,12 +1,11 @@
 /** Commands about drops that exist: `list`, `open`, `versions`, `rollback`, `password`, `export`. */
-import { createWriteStream } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { clockNotices } from '../../shared/values/clock-notice.ts'
 import { openBrowser } from '../terminal/browser.ts'
-import { chosenDrop } from '../content/chosen-drop.ts'
-import { dropOption, type Command, type Context } from '../terminal/command.ts'
+import { chosenDrop, confirmed } from '../content/chosen-drop.ts'
+import { EXPORT_NAME, marked, objectionTo, writeExport } from '../content/exports.ts'
+import { dropOption, yesOption, type Command, type Context } from '../terminal/command.ts'
 import { CliError, exitCodes, usageError } from '../terminal/failure.ts'
 import type { VersionEntry } from '../terminal/json-output.ts'
 import { countOf, formatTime, plain, table } from '../terminal/terminal.ts'
@@ -37,7 +36,7 @@ export const open: Command = {
   options: { drop: dropOption },
   maxPositionals: 0,
   async run(context, args) {
-    const site = await chosenDrop(context, args)
+    const site = await chosenDrop(context, args, 'shows')
     const opened = await openBrowser(site.url, context.settings.browser)
     if (!opened) context.terminal.note('No browser could be started; open the address yourself.')
     context.terminal.print(site.url)
@@ -53,7 +52,7 @@ export const versions: Command = {
   options: { drop: dropOption },
   maxPositionals: 0,
   async run(context, args) {
-    const site = await chosenDrop(context, args)
+    const site = await chosenDrop(context, args, 'shows')
     const entries = await context.api.listVersions(site.id)
     context.terminal.data(entries)
     if (entries.length === 0) context.terminal.note('Nothing has been published to this drop yet.')
@@ -89,7 +88,7 @@ export const rollback: Command = {
   details: ['Without a number: the version before the live one. Going forward again works the same way.'],
   maxPositionals: 1,
   async run(context, args) {
-    const site = await chosenDrop(context, args)
+    const site = await chosenDrop(context, args, 'changes')
     const target = chooseVersion(await context.api.listVersions(site.id), args.positionals[0])
     const version = await context.api.promote(site.id, target.version_id)
     context.terminal.note(`Version ${version.version_number} is live.`)
@@ -126,7 +125,7 @@ export const password: Command = {
     const action = args.positionals[0]
     if (action !== 'set' && action !== 'clear')
       throw unknownWord('action', action, ['set', 'clear'], 'dropway password set')
-    const site = await chosenDrop(context, args)
+    const site = await chosenDrop(context, args, 'changes')
     const value = action === 'set' ? await readPassword(context) : null
     const changed = await context.api.changeSite(site.id, { password: value })
     context.terminal.print(
@@ -155,27 +154,28 @@ export const exportAll: Command = {
   patient: true,
   name: 'export',
   summary: 'Download every drop as one .zip',
-  usage: 'export [file.zip|-]',
-  details: ['"-" writes the archive to stdout.'],
+  usage: 'export [file.zip|-] [--yes]',
+  options: { yes: yesOption },
+  details: [
+    `Without a name: ${EXPORT_NAME} in your home folder. "-" writes the archive to stdout.`,
+    'It asks before it writes into a project or replaces a file; --yes answers where no one can.',
+    'The archive holds protected drops too. Under any name, no deploy publishes it.',
+  ],
   maxPositionals: 1,
-  async run({ api, cwd, terminal }, args) {
-    const target = args.positionals[0] ?? 'dropway-export.zip'
+  async run({ api, cwd, settings, terminal }, args) {
+    const [target] = args.positionals
     if (target === '-' && terminal.json) throw usageError('--json and "-" both want stdout. Name a file.')
-    const { body } = await api.stream('GET', '/sites/export')
-    if (target === '-') return pipeline(body, terminal.stdout, { end: false })
-    const file = path.resolve(cwd, target)
-    // A half-written archive never stands under the final name.
-    const partial = `${file}.partial`
-    try {
-      const output = createWriteStream(partial)
-      await pipeline(body, output)
-      await rename(partial, file)
-      terminal.note(bytesInWords(output.bytesWritten))
-      terminal.print(file)
-      terminal.data({ file, byte_size: output.bytesWritten })
-    } catch (error) {
-      await rm(partial, { force: true })
-      throw error
+    if (target === '-') {
+      const { body } = await api.stream('GET', '/sites/export')
+      return pipeline(marked(body), terminal.stdout, { end: false })
     }
+    const file = target === undefined ? path.join(settings.home, EXPORT_NAME) : path.resolve(cwd, target)
+    const objection = await objectionTo(file, settings.home)
+    if (objection !== undefined) await confirmed({ terminal }, args, `${objection} Write the export to ${file}?`)
+    const { body } = await api.stream('GET', '/sites/export')
+    const size = await writeExport(body, file)
+    terminal.note(bytesInWords(size))
+    terminal.print(file)
+    terminal.data({ file, byte_size: size })
   },
 }

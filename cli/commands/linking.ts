@@ -1,7 +1,7 @@
 /** Which drop a folder belongs to, and how it differs: `init`, `link`, `unlink`, `diff`. */
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { findDrop, requireDrop } from '../content/chosen-drop.ts'
+import { findDrop, openNearestProject, requireDrop } from '../content/chosen-drop.ts'
 import type { Command, Context } from '../terminal/command.ts'
 import { compareWithLive, printChanges } from '../content/comparison.ts'
 import { usageError } from '../terminal/failure.ts'
@@ -23,8 +23,8 @@ export const init: Command = {
   details: ['Without a slug it asks for one; an empty answer takes one that the service makes up.'],
   maxPositionals: 1,
   async run(context, args) {
-    const { terminal, cwd, url } = context
-    const project = await openProject(cwd, url)
+    const { terminal, cwd, url, settings } = context
+    const project = await openProject(cwd, url, settings.configDir)
     const linked = project.find()
     if (linked !== undefined)
       throw usageError(`This folder is linked to ${linked.slug} already. "dropway unlink" forgets that.`)
@@ -58,11 +58,11 @@ export const link: Command = {
   summary: 'Link this folder to a drop that you have',
   usage: 'link <slug|id>',
   maxPositionals: 1,
-  async run({ api, terminal, cwd, url }, args) {
+  async run({ api, terminal, cwd, url, settings }, args) {
     const named = args.positionals[0]
     if (named === undefined) throw usageError('Name the drop: dropway link my-drop. "dropway list" shows yours.')
     const site = await requireDrop(api, named)
-    await (await openProject(cwd, url)).remember({ id: site.id, slug: site.slug })
+    await (await openProject(cwd, url, settings.configDir)).remember({ id: site.id, slug: site.slug })
     terminal.print(`This folder is linked to ${site.slug}.`)
     terminal.data({ id: site.id, slug: site.slug, linked: true })
   },
@@ -75,8 +75,9 @@ export const unlink: Command = {
   usage: 'unlink',
   details: ['The drop itself stays.'],
   maxPositionals: 0,
-  async run({ terminal, cwd, url }) {
-    const forgotten = await (await openProject(cwd, url)).forget()
+  async run(context) {
+    const { terminal } = context
+    const forgotten = await (await openNearestProject(context)).forget()
     terminal.print(
       forgotten === undefined
         ? 'This folder was not linked to a drop.'
@@ -103,7 +104,7 @@ export const diff: Command = {
     const named = args.text('drop')
     const remembered =
       named === undefined
-        ? (await openProject(source.project, context.url)).find()
+        ? (await openProject(source.project, context.url, context.settings.configDir)).find()
         : await requireDrop(context.api, named)
     if (remembered === undefined)
       throw usageError('No drop is remembered for this folder. Name one with --drop <slug>, or "dropway link" it.')

@@ -1,10 +1,9 @@
 /** Commands that change a drop as a whole, or tell how it fares: `delete`, `rename`, `keep`, `settings`, `stats`. */
 import { sitePath } from '../service/api-client.ts'
-import { chosenDrop, confirmed, requireDrop } from '../content/chosen-drop.ts'
+import { chosenDrop, confirmed, openNearestProject, requireDrop } from '../content/chosen-drop.ts'
 import { dropOption, yesOption, type Arguments, type Command, type Context } from '../terminal/command.ts'
 import { usageError } from '../terminal/failure.ts'
 import type { Site } from '../terminal/json-output.ts'
-import { openProject } from '../content/project.ts'
 import { countOf, formatTime, plain, table } from '../terminal/terminal.ts'
 
 export const deleteDrop: Command = {
@@ -16,11 +15,11 @@ export const deleteDrop: Command = {
   details: ['The address answers "gone" from then on. This cannot be undone.'],
   maxPositionals: 0,
   async run(context, args) {
-    const { api, terminal, cwd, url } = context
-    const site = await chosenDrop(context, args)
+    const { api, terminal } = context
+    const site = await chosenDrop(context, args, 'changes')
     await confirmed(context, args, `Delete ${site.slug} with all its versions, for good?`)
     await api.call('DELETE', sitePath(site.id))
-    const project = await openProject(cwd, url)
+    const project = await openNearestProject(context)
     if (project.find()?.id === site.id) await project.forget()
     terminal.print(`${site.slug} is deleted.`)
     terminal.data({ id: site.id, slug: site.slug, deleted: true })
@@ -38,9 +37,9 @@ export const rename: Command = {
   async run(context, args) {
     const slug = args.positionals[0]
     if (slug === undefined) throw usageError('Name the new slug: dropway rename new-slug')
-    const site = await chosenDrop(context, args)
+    const site = await chosenDrop(context, args, 'changes')
     const changed = await context.api.changeSite(site.id, { slug })
-    const project = await openProject(context.cwd, context.url)
+    const project = await openNearestProject(context)
     const remembered = project.find()
     if (remembered?.id === site.id) await project.remember({ ...remembered, slug: changed.slug })
     context.terminal.note(`${site.slug} is ${changed.slug} now.`)
@@ -89,8 +88,9 @@ export const settings: Command = {
   maxPositionals: 0,
   async run(context, args) {
     const change = changeOf(args)
-    const site = await chosenDrop(context, args)
-    const shown = Object.keys(change).length === 0 ? site : await context.api.changeSite(site.id, change)
+    const isChange = Object.keys(change).length > 0
+    const site = await chosenDrop(context, args, isChange ? 'changes' : 'shows')
+    const shown = isChange ? await context.api.changeSite(site.id, change) : site
     context.terminal.data(shown)
     for (const line of table(settingRows(shown))) context.terminal.print(line)
   },
@@ -155,7 +155,7 @@ export const stats: Command = {
   async run(context, args) {
     const days = args.text('days') ?? '30'
     if (!/^\d{1,3}$/.test(days)) throw usageError('--days takes a number, such as 30.')
-    const site = await chosenDrop(context, args)
+    const site = await chosenDrop(context, args, 'shows')
     const views = await context.api.call<DailyViews>('GET', `${sitePath(site.id)}/views?days=${days}`)
     context.terminal.data(views)
     showViews(context, site, views, days)

@@ -1,10 +1,11 @@
 /** `dropway mcp`: the hosted MCP server for clients that speak stdio; one JSON-RPC message per line both ways. */
+import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import readline from 'node:readline'
 import type { Readable } from 'node:stream'
 import { toFailure } from '../service/api-failure.ts'
 import type { Command, Context } from '../terminal/command.ts'
-import { CliError, notSignedIn } from '../terminal/failure.ts'
+import { CliError, notSignedIn, usageError } from '../terminal/failure.ts'
 import type { HttpReply } from '../service/http-client.ts'
 import { createLocalContent, LOCAL_CONTENT } from '../content/local-content.ts'
 
@@ -30,9 +31,15 @@ export const mcp: Command = {
   ],
   maxPositionals: 1,
   async run(context, args) {
+    const folder = path.resolve(context.cwd, args.positionals[0] ?? '.')
+    const isFolder = await stat(folder).then(
+      (stats) => stats.isDirectory(),
+      () => false,
+    )
+    if (!isFolder) throw usageError(`"${args.positionals[0] ?? folder}" is not a folder.`)
     if ((await context.authentication.token()) === undefined)
       throw notSignedIn('Sign in with "dropway login", or set DROPWAY_TOKEN to an API token.')
-    await createBridge(context, path.resolve(context.cwd, args.positionals[0] ?? '.')).run()
+    await createBridge(context, folder).run()
   },
 }
 

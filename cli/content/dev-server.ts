@@ -16,15 +16,21 @@ import {
 import { parseSiteRules, type InvalidLine } from '../../control/drops/publishing/manifest/site-rules.ts'
 import { decodeText } from '../../control/drops/publishing/files/text-encoding.ts'
 import { LANDING_PAGE } from '../../shared/content/upload-kind.ts'
+import { decodeCode, encodeCode, htmlLinks } from '../../control/drops/publishing/analysis/links.ts'
+import { scanHtml } from '../../control/drops/publishing/html/scan.ts'
 import { markdownLanding } from '../../control/drops/publishing/intake/bundle.ts'
 import { renderMarkdown } from '../../control/drops/publishing/markdown/markdown.ts'
-import type { Intent, SiteIndex } from '../../edge/context.ts'
+import type { HeaderList, Intent, SiteIndex } from '../../edge/context.ts'
 import { locate } from '../../edge/locate/locate.ts'
 import { indexManifest } from '../../edge/locate/site-index.ts'
-import { assetHeaders, redirectHeaders, type HeaderPairs } from '../../edge/rewrite/headers.ts'
-import { evaluate } from '../../edge/send/preconditions.ts'
+import { ICON_HEADERS, ICON_PATH, ICON_PNG } from '../../edge/processes/icon.ts'
+import { assetHeaders, DROP_METHODS, redirectHeaders } from '../../edge/rewrite/headers.ts'
+import { sendFile, type FileExchange } from '../../edge/send/file.ts'
+import { describeVariant, type Representation } from '../../edge/send/representation.ts'
+import { isLoopbackName } from '../../shared/http/ip.ts'
 import type { ReceivedRequest } from '../../shared/http/received-request.ts'
-import { listFolder } from './folder.ts'
+import { pairs } from '../../shared/redis/pairs.ts'
+import { digestStream, listFolder } from './folder.ts'
 
 /** A page asks for dozens of files at once, for which the folder is read once; no new file stays unseen for longer. */
 const FRESH_MS = 300
@@ -42,67 +48,94 @@ export interface DevServerOptions {
   onRequest?(method: string, target: string, status: number): void
 }
 
-interface DevAnswer {
-  readonly status: number
-  readonly headers: HeaderPairs
-  readonly body: Buffer
-}
-
 /** The folder as a drop: not protected, not a preview, and without a version yet. */
 const DROP = { versionNumber: 0, isProtected: false, isPreview: false } as const
 
 export function createDevServer({ root, spaFallback, onRequest }: DevServerOptions): http.Server {
+  const readings: Readings = new Map()
   let latest: Promise<Snapshot> | undefined
   let takenAt = 0
   function current(): Promise<Snapshot> {
     if (latest === undefined || Date.now() - takenAt > FRESH_MS) {
-      latest = readSnapshot(root)
+      latest = readSnapshot(root, readings)
       takenAt = Date.now()
     }
     return latest
   }
 
-  async function answer(request: ReceivedRequest): Promise<DevAnswer> {
-    if (request.method !== 'GET' && request.method !== 'HEAD') return text(405, 'Use GET.', [['allow', 'GET, HEAD']])
+  async function answer(request: ReceivedRequest, exchange: FileExchange): Promise<void> {
+    // A page of a stranger can let its own name lead to this machine (DNS rebinding), and read drafts there.
+    if (!isLocalAuthority(request.headers.host)) return say(exchange, 421, 'This server answers under localhost only.')
+    if (request.method === 'OPTIONS') return exchange.send(204, ['allow', DROP_METHODS, ...SAFE], undefined)
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return say(exchange, 405, 'Use GET.', ['allow', DROP_METHODS])
     const fetchDest = request.headers['sec-fetch-dest']
     const snapshot = await current()
-    const { index } = snapshot
-    const intent = locate(index, {
+    const intent = locate(snapshot.index, {
       target: request.url,
       spaFallback,
       fetchDest: typeof fetchDest === 'string' ? fetchDest : undefined,
     })
-    return act(root, snapshot, intent, request)
+    await act(root, snapshot, intent, request.url, exchange)
   }
 
-  async function respond(request: ReceivedRequest, response: http.ServerResponse): Promise<void> {
-    const { status, headers, body } = await answer(request).catch((error: unknown) =>
-      text(500, `The folder cannot be read: ${(error as Error).message}`),
+  return http.createServer((request, response) => {
+    const received = request as ReceivedRequest
+    const exchange = exchangeOf(received, response, (status) => onRequest?.(received.method, received.url, status))
+    answer(received, exchange).catch((error: unknown) =>
+      say(exchange, 500, `The folder cannot be read: ${(error as Error).message}`),
     )
-    onRequest?.(request.method, request.url, status)
-    for (const [name, value] of headers) response.setHeader(name, value)
-    response.writeHead(status, { 'content-length': body.length })
-    response.end(request.method === 'HEAD' ? undefined : body)
-  }
+  })
+}
 
-  return http.createServer((request, response) => void respond(request as ReceivedRequest, response))
+/** The names under which browsers reach this machine and no other: `localhost`, what is below it, and loopback addresses. */
+function isLocalAuthority(authority: string | undefined): boolean {
+  const name = /^(\[[^\]]*\]|[^:]*?)\.?(?::\d{1,5})?$/.exec(authority ?? '')?.[1]
+  return name !== undefined && isLoopbackName(name.toLowerCase())
 }
 
 /** Mistakes in `_redirects` and `_headers`, as the publish report would tell them. */
 export async function ruleMistakes(root: string): Promise<readonly InvalidLine[]> {
-  return (await readSnapshot(root)).invalid
+  return (await readSnapshot(root, new Map())).invalid
 }
 
-async function readSnapshot(root: string): Promise<Snapshot> {
+interface FileReading {
+  readonly stamp: string
+  readonly hash: string
+  /** What a page loads. */
+  readonly code: string | undefined
+}
+
+/** By path: a file is read again when its size or its time has changed. */
+type Readings = Map<string, FileReading>
+
+async function readFileOnce(root: string, name: string, readings: Readings): Promise<FileReading & { size: number }> {
+  const file = path.join(root, name)
+  const { size, mtimeMs } = await stat(file)
+  const stamp = `${size} ${mtimeMs}`
+  const known = readings.get(name)
+  if (known?.stamp === stamp) return { ...known, size }
+  const { sha256: hash } = await digestStream({ path: name, file })
+  const code = isHtml(name) ? encodeCode(htmlLinks(name, scanHtml(await readFile(file)))) : undefined
+  const reading = { stamp, hash, code }
+  readings.set(name, reading)
+  return { ...reading, size }
+}
+
+function isHtml(name: string): boolean {
+  return /\.html?$/i.test(name)
+}
+
+async function readSnapshot(root: string, readings: Readings): Promise<Snapshot> {
   const { found } = await listFolder(root)
   const files: StoredFile[] = []
   const facts = new Map<string, FileFacts>()
+  const codes = new Set<string>()
   for (const name of found) {
-    const { size, mtimeMs } = await stat(path.join(root, ...name.split('/')))
-    // A hash of name, size and time stands for the content in its ETag.
-    const file = { path: name, size, hash: createHash('sha256').update(`${name} ${size} ${mtimeMs}`).digest('hex') }
-    files.push(file)
-    facts.set(factsKey(file), { charset: 'utf-8' })
+    const { hash, size, code } = await readFileOnce(root, name, readings)
+    files.push({ path: name, size, hash })
+    facts.set(factsKey({ path: name, hash }), { charset: 'utf-8' })
+    if (code !== undefined) codes.add(code)
   }
   const landing = markdownLanding(files)
   if (landing) {
@@ -112,99 +145,94 @@ async function readSnapshot(root: string): Promise<Snapshot> {
   const read = async (name: string): Promise<string> =>
     found.includes(name) ? decodeText(await readFile(path.join(root, name))) : ''
   const rules = parseSiteRules({ redirects: await read('_redirects'), headers: await read('_headers') })
-  const index = indexManifest(buildManifest({ files, facts, ...rules }))
+  const index = indexManifest(buildManifest({ files, facts, loaded: decodeCode(codes), ...rules }))
   return { index, markdown: landing?.path, invalid: rules.invalid }
 }
 
-async function act(root: string, { markdown }: Snapshot, intent: Intent, request: ReceivedRequest): Promise<DevAnswer> {
+async function act(
+  root: string,
+  { markdown }: Snapshot,
+  intent: Intent,
+  target: string,
+  exchange: FileExchange,
+): Promise<void> {
   switch (intent.kind) {
     case 'malformed':
-      return text(400, 'The address is malformed.')
+      return say(exchange, 400, 'The address is malformed.')
     case 'missing':
-      return text(404, 'There is nothing at this address, and no 404.html.')
-    case 'redirect':
-      return {
-        status: intent.status,
-        headers: local([['location', intent.location], ...redirectHeaders(DROP)]),
-        body: Buffer.alloc(0),
-      }
+      if (target === ICON_PATH) return exchange.send(200, ICON_HEADERS, ICON_PNG)
+      return say(exchange, 404, 'There is nothing at this address, and no 404.html.')
+    case 'redirect': {
+      const headers = ['location', intent.location, ...redirectHeaders(DROP).flat(), 'content-length', '0']
+      return exchange.send(intent.status, headers, undefined)
+    }
     case 'asset': {
-      const { file, status } = intent
-      const custom = intent.custom.list
+      // A folder's own page for what is missing is no icon.
+      if (intent.status === 404 && target === ICON_PATH) return exchange.send(200, ICON_HEADERS, ICON_PNG)
       const isRendered = markdown !== undefined && intent.path === LANDING_PAGE
       const body = isRendered ? await renderPage(root, markdown) : await readFile(path.join(root, intent.path))
-      const type = isUtf8(body) ? file.type : file.type.replace(/; charset=utf-8$/, '')
-      const facts = {
-        ...DROP,
-        file: { ...file, type },
-        status,
-        custom,
-        encoding: 'identity',
-        snippets: undefined,
-      } as const
-      return asAsked(request, { status, headers: local(assetHeaders(facts)), body })
+      await sendFile(exchange, intent.status, variantOf(intent, body))
+      return
     }
     default:
       return intent satisfies never
   }
 }
 
+/** The file as it is now: its ETag is that of these bytes, even where the folder was listed before they changed. */
+function variantOf({ file, status, custom }: Extract<Intent, { kind: 'asset' }>, body: Buffer): Representation {
+  const type = isUtf8(body) ? file.type : file.type.replace(/; charset=utf-8$/, '')
+  const hash = createHash('sha256').update(body).digest('hex')
+  const facts = {
+    ...DROP,
+    file: { ...file, type, hash },
+    status,
+    custom: custom.list,
+    encoding: 'identity',
+    snippets: undefined,
+  } as const
+  const headers = [...(status === 200 ? ['accept-ranges', 'bytes'] : []), ...assetHeaders(facts).flat()]
+  return describeVariant(headers, body.length, false, { bytes: () => body, load: async () => body })
+}
+
 async function renderPage(root: string, source: string): Promise<Buffer> {
   return Buffer.from(renderMarkdown(decodeText(await readFile(path.join(root, source))), { filename: source }).html)
 }
 
-/** Conditions and a range, by the edge's own judgement. Several ranges get the whole, which is always a right answer. */
-function asAsked({ headers: asked, method }: ReceivedRequest, whole: DevAnswer): DevAnswer {
-  const { headers, body } = whole
-  const etag = headers.find(([name]) => name === 'etag')?.[1]
-  if (etag === undefined) return whole
-  const ifRange = asked['if-range']
-  const outcome = evaluate(
-    {
-      method,
-      ifMatch: asked['if-match'],
-      ifNoneMatch: asked['if-none-match'],
-      ifRange: typeof ifRange === 'string' ? ifRange : undefined,
-      range: asked.range,
-    },
-    { etag, size: body.length },
-  )
-  const empty = Buffer.alloc(0)
-  switch (outcome.kind) {
-    case 'whole':
-      return whole
-    case 'not-modified':
-      return { status: 304, headers, body: empty }
-    case 'precondition-failed':
-      return { status: 412, headers: [], body: empty }
-    case 'unsatisfiable':
-      return { status: 416, headers: [['content-range', `bytes */${body.length}`]], body: empty }
-    case 'ranges': {
-      const [range, ...others] = outcome.ranges
-      if (range === undefined || others.length > 0) return whole
-      const contentRange = `bytes ${range.start}-${range.end}/${body.length}`
-      return {
-        status: 206,
-        headers: [...headers, ['content-range', contentRange]],
-        body: body.subarray(range.start, range.end + 1),
-      }
-    }
-    default:
-      return outcome satisfies never
+/** Plain http on this machine: a browser that learnt otherwise would not open it again. There is no version either. */
+const NOT_HERE: ReadonlySet<string> = new Set(['strict-transport-security', 'dropway-version'])
+
+function exchangeOf(
+  request: ReceivedRequest,
+  response: http.ServerResponse,
+  onAnswer: (status: number) => void,
+): FileExchange {
+  function begin(status: number, headers: HeaderList): void {
+    onAnswer(status)
+    for (const [name, value] of pairs(headers)) if (!NOT_HERE.has(name)) response.setHeader(name, value)
+    response.writeHead(status)
   }
-}
-
-/** Plain http on this machine: a browser that learnt otherwise would not open it again, nor what it should not keep. */
-function local(headers: HeaderPairs): HeaderPairs {
-  return headers
-    .filter(([name]) => name !== 'strict-transport-security' && name !== 'dropway-version')
-    .map(([name, value]) => [name, name === 'cache-control' ? 'no-cache' : value])
-}
-
-function text(status: number, message: string, headers: HeaderPairs = []): DevAnswer {
   return {
-    status,
-    headers: [['content-type', 'text/plain; charset=utf-8'], ...headers],
-    body: Buffer.from(`${message}\n`),
+    method: request.method,
+    header(name) {
+      const value = request.headers[name]
+      return typeof value === 'string' ? value : undefined
+    },
+    send(status, headers, body) {
+      begin(status, headers)
+      response.end(request.method === 'HEAD' ? undefined : body)
+    },
+    stream(status, headers, source) {
+      begin(status, headers)
+      source.pipe(response)
+    },
   }
+}
+
+const SAFE: HeaderList = ['x-content-type-options', 'nosniff']
+
+function say(exchange: FileExchange, status: number, message: string, headers: HeaderList = []): void {
+  const body = Buffer.from(`${message}\n`)
+  const about = ['content-type', 'text/plain; charset=utf-8', 'content-length', String(body.length)]
+  exchange.send(status, [...about, ...SAFE, ...headers], body)
 }

@@ -4,12 +4,13 @@
  * ones are sent ahead, and so is a folder, as one archive: it may hold whatever the plan takes. Nothing outside the folder that was handed over is read: a page that talks an assistant into
  * publishing a person's keys must not get them.
  */
-import { createReadStream } from 'node:fs'
 import { readFile, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import yazl from 'yazl'
+import { announcedBytes } from '../service/multipart.ts'
 import { CliError, exitCodes } from '../terminal/failure.ts'
+import { isExport } from './exports.ts'
 import { readFolder, type LocalFile } from './folder.ts'
 
 /** Files up to this size travel as base64 in a message; larger ones get an address of their own. */
@@ -45,13 +46,15 @@ export function createLocalContent(root: string, sendAhead: SendAhead): LocalCon
     ])
     if (target !== base && !target.startsWith(base.endsWith(path.sep) ? base : base + path.sep))
       throw refused(`"${named}" is outside of ${root}. Start "dropway mcp <folder>" with a folder that holds it.`)
+    if ((await stat(target)).isFile() && isExport(target))
+      throw refused(`"${named}" is an export of all drops, protected ones too. It is not published.`)
     return target
   }
 
   async function contentOf(file: string): Promise<Json> {
     const { size } = await stat(file)
     if (size > MAX_INLINE_BYTES)
-      return { upload: await sendAhead(path.basename(file), () => createReadStream(file), size) }
+      return { upload: await sendAhead(path.basename(file), () => openAnnounced(file, size), size) }
     return { content: (await readFile(file)).toString('base64'), encoding: 'base64' }
   }
 
@@ -82,7 +85,7 @@ export function createLocalContent(root: string, sendAhead: SendAhead): LocalCon
       if (name === 'service_publish' && typeof local === 'string') {
         const file = await within(local)
         const { size } = await stat(file)
-        const upload = await sendAhead(path.basename(file), () => createReadStream(file), size)
+        const upload = await sendAhead(path.basename(file), () => openAnnounced(file, size), size)
         return { name, arguments: { ...rest, upload } }
       }
       if (name === 'service_publish_files' && typeof folder === 'string') {
@@ -99,6 +102,10 @@ export function createLocalContent(root: string, sendAhead: SendAhead): LocalCon
       return { name, arguments: args }
     },
   }
+}
+
+function openAnnounced(file: string, size: number): Readable {
+  return Readable.from(announcedBytes({ path: path.basename(file), file, size }), { objectMode: false })
 }
 
 /** Files as they are, one after the other: the size of it all is known before the first byte is read. */

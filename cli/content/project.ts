@@ -1,11 +1,14 @@
-/** `.dropway.json`: which drop a folder or a page belongs to. Meant to be committed; holds no secrets. */
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+/**
+ * `.dropway.json`: which drop a folder or a page belongs to. Meant to be committed; holds no secrets. Since anyone may
+ * have written it, what it says is a proposal until this person has linked the folder on this machine, see links.ts.
+ */
+import { type Dirent, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { CliError, exitCodes } from '../terminal/failure.ts'
+import { openLinks } from './links.ts'
 
 const FILE = '.dropway.json'
-/** No file has this name. */
-const OWN = '.'
 
 export interface RememberedDrop {
   readonly id: string
@@ -21,67 +24,128 @@ interface ProjectFile {
   readonly drop?: RememberedDrop
   /** Pages and zips by file name. */
   readonly files?: Readonly<Record<string, RememberedDrop>>
-  /** Slugs of drops that a deploy was about to make, by file name; `.` is the folder's own. */
-  readonly making?: Readonly<Record<string, string>>
 }
 
 export interface Project {
+  /** Where `.dropway.json` is, or would be. */
+  readonly folder: string
   /** `name` is that of a page or a zip; without it the folder's own drop. */
   find(name?: string): RememberedDrop | undefined
+  /** Whether this person linked it to this drop, here: what the file alone says was not theirs to say. */
+  isLinkedTo(id: string, name?: string): boolean
+  /** Notes that the person has linked it, without a word in the file. */
+  link(id: string, name?: string): void
   remember(drop: RememberedDrop, name?: string): Promise<void>
   /** The slug of a drop that was about to be made when its deploy was killed; it may be there, empty. */
   unfinished(name?: string): string | undefined
   /** Notes the slug before its drop is made, so that the next deploy finds it; until it is remembered or forgotten. */
-  announce(slug: string, name?: string): Promise<void>
+  announce(slug: string, name?: string): void
   /** What was remembered, if anything. The file goes with its last entry. */
   forget(name?: string): Promise<RememberedDrop | undefined>
 }
 
-export async function openProject(folder: string, service: string): Promise<Project> {
+/** The nearest folder, from this one upwards, whose `.dropway.json` speaks of the folder itself, not of pages in it. */
+export function findProjectFolder(from: string): string | undefined {
+  for (let folder = path.resolve(from); ; folder = path.dirname(folder)) {
+    if (speaksOfFolder(path.join(folder, FILE))) return folder
+    if (folder === path.dirname(folder)) return undefined
+  }
+}
+
+/** One that cannot be read says nothing; where it is in the way, `openProject` tells. */
+function speaksOfFolder(file: string): boolean {
+  try {
+    return (JSON.parse(readFileSync(file, 'utf8')) as ProjectFile).drop !== undefined
+  } catch {
+    return false
+  }
+}
+
+export async function openProject(folder: string, service: string, configDir: string): Promise<Project> {
   const file = path.join(folder, FILE)
+  removeLeftovers(folder)
   let content = await read(file)
   if (content.service !== service) content = { service }
   const files = new Map(Object.entries(content.files ?? {}))
-  const making = new Map(Object.entries(content.making ?? {}))
+  const links = await openLinks(configDir, service, folder)
   let { drop } = content
   const find = (name?: string): RememberedDrop | undefined => (name === undefined ? drop : files.get(name))
 
-  async function save(): Promise<void> {
-    if (drop === undefined && files.size === 0 && making.size === 0) return rm(file, { force: true })
+  function save(): void {
+    if (drop === undefined && files.size === 0) return rmSync(file, { force: true })
     const next: ProjectFile = {
       service,
       ...(drop ? { drop } : {}),
       ...(files.size > 0 ? { files: Object.fromEntries(files) } : {}),
-      ...(making.size > 0 ? { making: Object.fromEntries(making) } : {}),
     }
-    const text = `${JSON.stringify(next, null, 2)}\n`
-    if (text === (await readFile(file, 'utf8').catch(() => ''))) return
-    // A process that is killed in between leaves the old file or the new one.
-    const temporary = `${file}.${process.pid}`
-    await writeFile(temporary, text)
-    await rename(temporary, file)
+    replace(file, `${JSON.stringify(next, null, 2)}\n`)
   }
 
   return {
+    folder,
     find,
+    isLinkedTo: (id, name) => links.read(name).id === id,
+    link: (id, name) => links.write({ id }, name),
     async remember(changed, name) {
       if (name === undefined) drop = changed
       else files.set(name, changed)
-      making.delete(name ?? OWN)
-      await save()
+      save()
+      links.write({ id: changed.id }, name)
     },
-    unfinished: (name) => making.get(name ?? OWN),
-    async announce(slug, name) {
-      making.set(name ?? OWN, slug)
-      await save()
-    },
+    unfinished: (name) => links.read(name).making,
+    announce: (slug, name) => links.write({ making: slug }, name),
     async forget(name) {
       const known = find(name)
       if (name === undefined) drop = undefined
       else files.delete(name)
-      if (making.delete(name ?? OWN) || known !== undefined) await save()
+      links.remove(name)
+      if (known !== undefined) save()
       return known
     },
+  }
+}
+
+/**
+ * A process that is killed in between leaves the old file or the new one. Nothing else runs between the two steps, so
+ * that Ctrl-C finds no temporary file.
+ */
+function replace(file: string, text: string): void {
+  if (existsSync(file) && readFileSync(file, 'utf8') === text) return
+  const temporary = `${file}.${process.pid}`
+  try {
+    writeFileSync(temporary, text)
+    renameSync(temporary, file)
+  } catch (error) {
+    rmSync(temporary, { force: true })
+    throw error
+  }
+}
+
+/** What clients that were killed between the two steps of `replace` have left. */
+function removeLeftovers(folder: string): void {
+  for (const entry of entriesOf(folder)) {
+    const pid = LEFTOVER.exec(entry.name)?.[1]
+    if (pid !== undefined && entry.isFile() && !isRunning(Number(pid)))
+      rmSync(path.join(folder, entry.name), { force: true })
+  }
+}
+
+/** Nothing where the folder cannot be read: that is told by whoever needs what is in it. */
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+  } catch {
+    return []
+  }
+}
+
+const LEFTOVER = /^\.dropway\.json\.(\d{1,10})$/
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
 

@@ -1,7 +1,11 @@
-/** What `deploy` publishes: a folder that was named or found, a page, a document, or a zip. */
+/**
+ * What `deploy` publishes: a folder that was named or found, a page, a document, or a zip. In a folder below one that has
+ * a `.dropway.json`, what that project publishes.
+ */
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import { usageError } from '../terminal/failure.ts'
+import { findProjectFolder } from './project.ts'
 import { fileKindOf, isPageFormat, LANDING_PAGES } from '../../shared/content/upload-kind.ts'
 
 /** Where static-site generators and bundlers put what they build, in the order they are looked for. */
@@ -13,7 +17,9 @@ export type Source =
   | { readonly kind: 'zip'; readonly path: string; readonly project: string }
 
 export async function findSource(cwd: string, argument: string | undefined): Promise<Source> {
-  return argument === undefined ? findFolder(cwd) : namedSource(path.resolve(cwd, argument), argument)
+  return argument === undefined
+    ? findFolder(findProjectFolder(cwd) ?? cwd)
+    : namedSource(path.resolve(cwd, argument), argument)
 }
 
 async function namedSource(target: string, argument: string): Promise<Source> {
@@ -51,7 +57,7 @@ async function findFolder(cwd: string): Promise<Source> {
   }
   if (isSite) return { kind: 'folder', path: cwd, project: cwd }
   throw usageError(
-    `There is no index.html or index.md here, nor in ${BUILD_FOLDERS.map((name) => `${name}/`).join(', ')}. Build the site first, or name the folder: dropway deploy <folder>.`,
+    `There is no index.html or index.md in ${cwd}, nor in its ${BUILD_FOLDERS.map((name) => `${name}/`).join(', ')}. Build the site first, or name the folder: dropway deploy <folder>.`,
   )
 }
 

@@ -17,6 +17,8 @@ export interface CallOptions {
   /** The caller is patient itself, see `patiently`. */
   readonly once?: boolean
   readonly timeoutMs?: number
+  /** How long an answer is waited for that stays away, where that may take longer than a broken line. */
+  readonly patienceMs?: number
 }
 
 export interface ApiClient {
@@ -84,7 +86,8 @@ export function createApiClient({ url, http, authentication, retry }: ApiClientD
 
   function patient<Result>(method: string, options: CallOptions, work: () => Promise<Result>): Promise<Result> {
     if (options.once) return work()
-    return retry.run(work, { repeatable: options.repeatable ?? REPEATABLE_METHODS.has(method) })
+    const { repeatable = REPEATABLE_METHODS.has(method), patienceMs } = options
+    return retry.run(work, { repeatable, ...(patienceMs === undefined ? {} : { patienceMs }) })
   }
 
   function call<Result>(method: string, path: string, options: CallOptions = {}): Promise<Result> {

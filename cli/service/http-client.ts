@@ -7,7 +7,8 @@ import http from 'node:http'
 import https from 'node:https'
 import type { Readable } from 'node:stream'
 import { createSecureContext, rootCertificates } from 'node:tls'
-import { CliError, exitCodes, usageError } from '../terminal/failure.ts'
+import { CliError, exitCodes, unreadable, usageError } from '../terminal/failure.ts'
+import { createTunnelAgent, ProxyTrouble } from './proxy.ts'
 
 /** Requests at the same time; each holds a connection and at most one open file. */
 export const MAX_CONNECTIONS = 4
@@ -54,21 +55,41 @@ export class Unreachable extends CliError {
   }
 }
 
-export function createHttpClient({ caFile, userAgent }: { caFile: string | undefined; userAgent: string }): HttpClient {
+export interface HttpClientOptions {
+  readonly caFile: string | undefined
+  readonly userAgent: string
+  /** The proxy on the way to an address; none is undefined. */
+  proxyFor(target: URL): URL | undefined
+}
+
+export function createHttpClient({ caFile, userAgent, proxyFor }: HttpClientOptions): HttpClient {
   const kept = { keepAlive: true, maxSockets: MAX_CONNECTIONS }
   // The certificates are parsed once: every connection would otherwise read 150 roots again.
   const trust =
     caFile === undefined ? {} : { secureContext: createSecureContext({ ca: [...rootCertificates, readCa(caFile)] }) }
-  const agents = { 'http:': new http.Agent(kept), 'https:': new https.Agent({ ...kept, ...trust }) }
+  const agents = new Map<string, http.Agent>()
+  function agentFor(target: URL): http.Agent {
+    const isSecure = target.protocol === 'https:'
+    const proxy = proxyFor(target)
+    const key = `${target.protocol} ${proxy?.href ?? ''}`
+    let agent = agents.get(key)
+    if (agent !== undefined) return agent
+    const options = { ...kept, ...(isSecure ? trust : {}) }
+    if (proxy !== undefined) agent = createTunnelAgent(proxy, isSecure, options, CONNECT_TIMEOUT_MS)
+    else agent = isSecure ? new https.Agent(options) : new http.Agent(options)
+    agents.set(key, agent)
+    return agent
+  }
   return {
-    send(url, { method, headers = {}, body, timeoutMs = IDLE_TIMEOUT_MS }) {
+    async send(url, { method, headers = {}, body, timeoutMs = IDLE_TIMEOUT_MS }) {
       const target = new URL(url)
       const secure = target.protocol === 'https:'
+      const agent = agentFor(target)
       return new Promise((resolve, reject) => {
         const options = {
           method,
           headers: { 'user-agent': userAgent, ...lengthOf(body), ...headers },
-          agent: agents[secure ? 'https:' : 'http:'],
+          agent,
         }
         const request = (secure ? https : http).request(target, options, (reply) => resolve(replyOf(target, reply)))
         const isConnected = limitConnecting(request, secure)
@@ -78,8 +99,7 @@ export function createHttpClient({ caFile, userAgent }: { caFile: string | undef
       })
     },
     close() {
-      agents['http:'].destroy()
-      agents['https:'].destroy()
+      for (const agent of agents.values()) agent.destroy()
     },
   }
 }
@@ -105,7 +125,8 @@ function replyOf(target: URL, reply: http.IncomingMessage): HttpReply {
 function limitConnecting(request: http.ClientRequest, secure: boolean): () => boolean {
   let connected = false
   request.once('socket', (socket) => {
-    if (!socket.connecting && request.reusedSocket) {
+    // One that was used before, or a tunnel without TLS, is there already.
+    if (!socket.connecting && (request.reusedSocket || !secure)) {
       connected = true
       return
     }
@@ -123,7 +144,8 @@ function sendBody(request: http.ClientRequest, body: Body | undefined): void {
     return
   }
   const stream = body()
-  stream.on('error', (error) => request.destroy(error))
+  // A file that cannot be read is no trouble of the line: it is told at once, and nothing is tried again.
+  stream.on('error', (error: NodeJS.ErrnoException) => request.destroy(unreadable(error.path ?? 'The file', error)))
   // A reply that comes before the body is sent (413) ends the sending.
   request.on('close', () => stream.destroy())
   stream.pipe(request)
@@ -146,6 +168,7 @@ const CERTIFICATE_ERRORS = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSU
 
 function unreachable(target: URL, error: NodeJS.ErrnoException, delivered: boolean): CliError {
   if (error instanceof CliError) return error
+  if (error instanceof ProxyTrouble) return new Unreachable(error.message, false, error.refused)
   if (CERTIFICATE_ERRORS.test(error.code ?? '')) {
     const message = `The certificate of ${target.host} is not trusted (${error.code}). For a service with its own certificate authority, set DROPWAY_CA_FILE to its PEM file.`
     return new CliError(message, exitCodes.unreachable, 'untrusted_certificate')

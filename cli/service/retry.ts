@@ -5,7 +5,8 @@
  *   503, 429: the service says that it did nothing   always, after the pause that it asks for
  *   it may have arrived                              when it may be repeated
  *
- * Gives up two minutes after the last success; after ten seconds when the address never answered.
+ * Gives up two minutes after the trouble began; after ten seconds when the address never answered. A call that is known
+ * to take long may be waited for longer: its answer stays away while the service is at it.
  */
 import { ApiFailure } from './api-failure.ts'
 import { Unreachable } from './http-client.ts'
@@ -17,7 +18,13 @@ const MAX_PAUSE_MS = 8000
 
 export interface Retry {
   /** Does the work until it succeeds, fails for good, or patience ends. */
-  run<Result>(work: () => Promise<Result>, options: { repeatable: boolean }): Promise<Result>
+  run<Result>(work: () => Promise<Result>, options: RetryOptions): Promise<Result>
+}
+
+export interface RetryOptions {
+  readonly repeatable: boolean
+  /** Patience with an answer that stays away; PATIENCE_MS unless told otherwise. */
+  readonly patienceMs?: number
 }
 
 /** Tries once: a command that a person waits for can be typed again. */
@@ -37,29 +44,29 @@ export function createPatientRetry({
   now = Date.now,
   pause = sleep,
 }: PatientDependencies): Retry {
-  let lastSuccess: number | undefined
-  let troubled = false
+  let hasSucceeded = false
+  let troubledSince: number | undefined
   return {
-    async run(work, { repeatable }) {
-      const begun = now()
+    async run(work, { repeatable, patienceMs = PATIENCE_MS }) {
       for (let attempt = 0; ; attempt++) {
         try {
           const result = await work()
-          lastSuccess = now()
-          if (troubled) onRecovery()
-          troubled = false
+          hasSucceeded = true
+          if (troubledSince !== undefined) onRecovery()
+          troubledSince = undefined
           return result
         } catch (error) {
           if (!mayRepeat(error, repeatable)) throw error
-          const patience =
-            lastSuccess === undefined && error instanceof Unreachable && error.refused
-              ? PATIENCE_WITH_STRANGERS_MS
-              : PATIENCE_MS
-          const left = Math.max(begun, lastSuccess ?? 0) + patience - now()
+          const patience = patienceWith(error, patienceMs, hasSucceeded)
+          const since = troubledSince ?? now()
           const wait = pauseAfter(attempt, error)
-          if (wait > left) throw error
-          if (!troubled) onTrouble(`${(error as Error).message} Trying again for ${wordsFor(patience)}.`)
-          troubled = true
+          if (wait > since + patience - now()) {
+            troubledSince = undefined
+            throw error
+          }
+          if (troubledSince === undefined)
+            onTrouble(`${(error as Error).message} Trying again for ${wordsFor(patience)}.`)
+          troubledSince = since
           await pause(wait)
         }
       }
@@ -67,8 +74,15 @@ export function createPatientRetry({
   }
 }
 
+function patienceWith(error: unknown, patienceMs: number, hasSucceeded: boolean): number {
+  if (error instanceof Unreachable && error.refused && !hasSucceeded) return PATIENCE_WITH_STRANGERS_MS
+  const mayBeAtIt = error instanceof Unreachable ? error.delivered : (error as ApiFailure).status === 504
+  return mayBeAtIt ? patienceMs : PATIENCE_MS
+}
+
 function wordsFor(ms: number): string {
-  return ms === PATIENCE_MS ? 'two minutes' : `${ms / 1000} seconds`
+  if (ms === PATIENCE_MS) return 'two minutes'
+  return ms < 60_000 ? `${ms / 1000} seconds` : `${ms / 60_000} minutes`
 }
 
 export function mayRepeat(error: unknown, repeatable: boolean): boolean {

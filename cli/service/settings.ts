@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { usageError } from '../terminal/failure.ts'
+import { proxyFor } from './proxy.ts'
 
 export interface Settings {
   /** DROPWAY_URL, or the service of the last `login`; undefined when neither is there. */
@@ -10,6 +11,10 @@ export interface Settings {
   readonly token: string | undefined
   /** PEM file of a certificate authority to trust besides the usual ones. */
   caFileFor(url: string): string | undefined
+  /** The proxy on the way to an address, see proxy.ts. */
+  proxyFor(target: URL): URL | undefined
+  /** The person's own folder. */
+  readonly home: string
   /** Where credentials, the service and unfinished uploads are kept. */
   readonly configDir: string
   /** What opens an address: a program of the user's choice. */
@@ -26,13 +31,16 @@ interface RememberedService {
 }
 
 export function readSettings(env: Env): Settings {
-  const configDir = path.join(env['XDG_CONFIG_HOME'] || path.join(env['HOME'] || os.homedir(), '.config'), 'dropway')
+  const home = env['HOME'] || os.homedir()
+  const configDir = path.join(env['XDG_CONFIG_HOME'] || path.join(home, '.config'), 'dropway')
   const remembered = readRemembered(configDir)
   const named = env['DROPWAY_URL']
   return {
     url: named ? parseAddress(named, 'DROPWAY_URL') : remembered.url,
     token: env['DROPWAY_TOKEN']?.trim() || undefined,
     caFileFor: (url) => env['DROPWAY_CA_FILE'] || (url === remembered.url ? remembered.ca_file : undefined),
+    proxyFor: (target) => proxyFor(target, env),
+    home,
     configDir,
     browser: env['BROWSER'] || undefined,
     hasBrowser: hasBrowser(env, process.platform),

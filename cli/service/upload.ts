@@ -4,18 +4,18 @@
  * a time. An interrupted deploy goes on with the same upload: the service is asked once what is missing.
  */
 import { createHash } from 'node:crypto'
-import { createReadStream, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { MAX_BATCHED_FILE_BYTES } from '../../shared/contracts/limits.ts'
 import { sitePath, type ApiClient } from './api-client.ts'
 import { ApiFailure } from './api-failure.ts'
-import { CliError, exitCodes } from '../terminal/failure.ts'
+import { changedMeanwhile, CliError, unreadable } from '../terminal/failure.ts'
 import type { LocalFile } from '../content/folder.ts'
 import { MAX_CONNECTIONS, PUBLISH_TIMEOUT_MS } from './http-client.ts'
 import type { Version } from '../terminal/json-output.ts'
-import { contentsForm } from './multipart.ts'
+import { announcedBytes, contentsForm } from './multipart.ts'
 import { inParallel } from '../../shared/running/turns.ts'
 import type { Progress } from '../terminal/progress.ts'
 import { plain } from '../terminal/terminal.ts'
@@ -23,7 +23,10 @@ import { plain } from '../terminal/terminal.ts'
 /** What one request carries: enough that its round trip does not matter, little enough to be sent again. */
 const BATCH_BYTES = 2_000_000
 const BATCH_FILES = 200
-const READ_CHUNK_BYTES = 256_000
+/** How long a publish is waited for whose answer stays away: the service may be at it, and a large site takes minutes. */
+const PUBLISH_PATIENCE_MS = 10 * 60_000
+/** The service will not publish this upload, however often it is asked. */
+const FINAL_REFUSALS: ReadonlySet<number> = new Set([400, 403, 404, 409, 413, 422])
 
 export interface UploadOptions {
   readonly message?: string
@@ -84,10 +87,12 @@ export function createUploader({ api, configDir, siteId, files, options }: Uploa
       const queue = upload.missing.flatMap((hash) => byHash.get(hash) ?? [])
       const { batches, single } = planRequests(queue)
       progress.begin('Sending', queue.length, sizeOf(queue))
-      const blobs = `${root}/${upload.upload_id}/blobs`
+      const place = `${root}/${upload.upload_id}`
       const tasks = [
-        ...single.map((file) => () => sendFile(api, `${blobs}/${file.sha256}`, file, upload.arrived ?? {}, progress)),
-        ...batches.map((batch) => () => sendBatch(api, blobs, batch, progress)),
+        ...single.map(
+          (file) => () => sendFile(api, `${place}/blobs/${file.sha256}`, file, upload.arrived ?? {}, progress),
+        ),
+        ...batches.map((batch) => () => sendBatch(api, place, batch, progress)),
       ]
       try {
         await inParallel(tasks, MAX_CONNECTIONS, (task) => task())
@@ -98,15 +103,18 @@ export function createUploader({ api, configDir, siteId, files, options }: Uploa
 
     async finish(upload) {
       const publish = `${root}/${upload.upload_id}/finish`
+      const patience = { repeatable: true, timeoutMs: PUBLISH_TIMEOUT_MS, patienceMs: PUBLISH_PATIENCE_MS }
       try {
-        return await api.call<Version>('POST', publish, { repeatable: true, timeoutMs: PUBLISH_TIMEOUT_MS })
-      } catch (error) {
-        if (!(error instanceof ApiFailure) || error.status !== 404) throw error
-        // Finished by an attempt whose answer was lost, or forgotten: what is live tells.
-        if (!(await begin()).unchanged) throw error
-        return undefined
-      } finally {
+        const version = await api.call<Version>('POST', publish, patience)
         await rm(memory, { force: true })
+        return version
+      } catch (error) {
+        // Anything else leaves the upload open, and with it all that has arrived.
+        if (!(error instanceof ApiFailure) || !FINAL_REFUSALS.has(error.status)) throw error
+        await rm(memory, { force: true })
+        // Finished by an attempt whose answer was lost, or forgotten: what is live tells.
+        if (error.status !== 404 || !(await begin()).unchanged) throw error
+        return undefined
       }
     },
   }
@@ -139,29 +147,43 @@ function sizeOf(files: readonly LocalFile[]): number {
 
 async function sendBatch(
   api: ApiClient,
-  blobs: string,
+  upload: string,
   batch: readonly LocalFile[],
   progress: Progress,
 ): Promise<void> {
-  const contents = new Map<string, Buffer>()
-  for (const file of batch) contents.set(file.sha256, readUnchanged(file))
-  await api.call('POST', blobs, { ...contentsForm(contents), repeatable: true })
+  let rest = batch
+  let isFirst = true
+  await api.patiently(async () => {
+    // Some or all of what an attempt sent may be there although its answer was lost: the service knows.
+    if (!isFirst) rest = await notArrived(api, upload, batch)
+    isFirst = false
+    if (rest.length === 0) return
+    const contents = new Map<string, Buffer>()
+    for (const file of rest) contents.set(file.sha256, readUnchanged(file))
+    await api.call('POST', `${upload}/blobs`, { ...contentsForm(contents), once: true })
+  })
   progress.advance(sizeOf(batch), batch.length)
+}
+
+async function notArrived(api: ApiClient, upload: string, batch: readonly LocalFile[]): Promise<readonly LocalFile[]> {
+  const { missing } = await api.call<Pick<Started, 'missing'>>('GET', upload, { once: true })
+  const left = new Set(missing)
+  return batch.filter(({ sha256 }) => left.has(sha256))
 }
 
 /** The bytes that were announced; of a small file, which is read faster here than by another thread. */
 function readUnchanged(file: LocalFile): Buffer {
-  const content = readFileSync(file.file)
-  if (createHash('sha256').update(content).digest('hex') !== file.sha256) throw changedMeanwhile(file)
+  const content = readHere(file)
+  if (createHash('sha256').update(content).digest('hex') !== file.sha256) throw changedMeanwhile(file.path)
   return content
 }
 
-function changedMeanwhile(file: LocalFile): CliError {
-  return new CliError(
-    `"${plain(file.path)}" changed while it was being sent. Run the command again when it rests.`,
-    exitCodes.failed,
-    'file_changed',
-  )
+function readHere(file: LocalFile): Buffer {
+  try {
+    return readFileSync(file.file)
+  } catch (error) {
+    throw unreadable(file.path, error)
+  }
 }
 
 async function sendFile(
@@ -198,8 +220,8 @@ async function sendRest(
 ): Promise<void> {
   function open(): Readable {
     let position = offset
-    const stream = createReadStream(file.file, { start: offset, highWaterMark: READ_CHUNK_BYTES })
-    stream.on('data', (chunk) => report((position += chunk.length)))
+    const stream = Readable.from(announcedBytes(file, offset), { objectMode: false })
+    stream.on('data', (chunk: Buffer) => report((position += chunk.length)))
     return stream
   }
   const headers = {

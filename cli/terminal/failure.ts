@@ -1,4 +1,6 @@
 /** Exit codes and the errors that carry them. Documented in README.md; scripts rely on them. */
+import { plain } from './terminal.ts'
+
 export const exitCodes = {
   ok: 0,
   /** The service refused, or something broke. */
@@ -35,6 +37,27 @@ export function usageError(message: string): CliError {
 export function noService(): CliError {
   return usageError(
     'No service is known yet. Sign in once with "dropway login https://<your service>", which remembers it, or set DROPWAY_URL.',
+  )
+}
+
+/** What went wrong with a file of the person's, by its name: it is gone, or cannot be read. */
+export function unreadable(name: string, error: unknown): CliError {
+  if (error instanceof CliError) return error
+  const { code, message } = error as NodeJS.ErrnoException
+  return code === 'ENOENT'
+    ? new CliError(
+        `"${plain(name)}" is no longer there. Run the command again when the folder rests.`,
+        exitCodes.failed,
+        'file_gone',
+      )
+    : new CliError(`"${plain(name)}" cannot be read (${code ?? message}).`, exitCodes.failed, 'file_unreadable')
+}
+
+export function changedMeanwhile(name: string): CliError {
+  return new CliError(
+    `"${plain(name)}" changed while it was being sent. Run the command again when it rests.`,
+    exitCodes.failed,
+    'file_changed',
   )
 }
 

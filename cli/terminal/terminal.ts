@@ -1,7 +1,7 @@
 /**
  * What the user sees. Results go to stdout, everything about the way there to stderr;
  * with `--json`, stdout carries exactly one JSON document. Never a colour; control sequences only where a person
- * watches a terminal that knows them.
+ * watches a terminal that knows them and NO_COLOR does not ask for plain text.
  */
 import { once } from 'node:events'
 import readline from 'node:readline/promises'
@@ -26,7 +26,7 @@ export interface Terminal {
   readonly stderr: Output
   /** A line of the result; silent with `--json`. */
   print(line?: string): void
-  /** The result as data; silent without `--json`. */
+  /** The result as data; silent without `--json`, and after the first document. */
   data(value: unknown): void
   /** A remark on stderr; silent with `--json`. */
   note(line: string): void
@@ -40,7 +40,7 @@ export interface Terminal {
   interruptWords(): string | undefined
 }
 
-interface Streams {
+export interface Streams {
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: Output
   readonly stderr: Output
@@ -51,15 +51,21 @@ const DEFAULT_COLUMNS = 80
 
 export function createTerminal({ stdin, stdout, stderr, env }: Streams, json: boolean): Terminal {
   const isCi = Boolean(env['CI']) && env['CI'] !== 'false'
-  const isDumb = env['TERM'] === 'dumb'
+  const isPlain = env['TERM'] === 'dumb' || Boolean(env['NO_COLOR'])
   const interactive = !json && !isCi && stdin.isTTY === true && stderr.isTTY === true
   let lastWords: string | undefined
+  let hasData = false
 
   async function ask(question: string, { hidden = false } = {}): Promise<string | undefined> {
     if (!interactive) return undefined
-    // A hidden answer is read without an output, so that nothing is echoed; the question is then ours to write.
+    // A hidden answer is read key by key and without an output, so that neither readline nor the terminal echoes it;
+    // the question is then ours to write.
     if (hidden) stderr.write(question)
-    const prompt = readline.createInterface({ input: stdin, ...(hidden ? {} : { output: stderr }), terminal: !isDumb })
+    const prompt = readline.createInterface({
+      input: stdin,
+      ...(hidden ? {} : { output: stderr }),
+      terminal: hidden || !isPlain,
+    })
     // In raw mode Ctrl-C arrives as a key: it means the whole command here too.
     prompt.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
     // Ctrl-D and the end of the input leave without an answer: some versions of Node reject, others never tell.
@@ -80,14 +86,18 @@ export function createTerminal({ stdin, stdout, stderr, env }: Streams, json: bo
     json,
     interactive,
     unattended: isCi,
-    animated: !json && !isCi && !isDumb && stderr.isTTY === true,
-    pictures: !json && !isDumb && stdout.isTTY === true,
+    animated: !json && !isCi && !isPlain && stderr.isTTY === true,
+    pictures: !json && env['TERM'] !== 'dumb' && stdout.isTTY === true,
     width: () => stderr.columns || DEFAULT_COLUMNS,
     stdin,
     stdout,
     stderr,
     print: (line = '') => void (json || stdout.write(`${line}\n`)),
-    data: (value) => void (json && stdout.write(`${JSON.stringify(value, null, 2)}\n`)),
+    data(value) {
+      if (!json || hasData) return
+      hasData = true
+      stdout.write(`${JSON.stringify(value, null, 2)}\n`)
+    },
     note: (line) => void (json || stderr.write(`${line}\n`)),
     ask,
     async confirm(question) {

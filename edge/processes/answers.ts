@@ -12,8 +12,8 @@ import { addressOf } from '../../shared/settings/settings.ts'
 import type { ClosedPage, Drop, Exchange, HeaderList } from '../context.ts'
 import { closedPage, errorPage, missingPage, unlockPage, type PreparedPage } from '../gate/pages.ts'
 import { nextAfterUnlocking, type UnlockOutcome } from '../gate/unlock.ts'
-import { ICON_PNG } from './icon.ts'
-import { redirectHeaders } from '../rewrite/headers.ts'
+import { ICON_HEADERS, ICON_PNG } from './icon.ts'
+import { DROP_METHODS, redirectHeaders } from '../rewrite/headers.ts'
 import type { ProxyFailure } from '../send/proxy.ts'
 
 export interface Answers {
@@ -44,20 +44,7 @@ interface Lock {
 }
 
 const MAX_KEPT_PAGES = 500
-const ALLOW: HeaderList = ['allow', 'GET, HEAD, OPTIONS']
-/** Kept for a day: a drop may bring an icon tomorrow. */
-const ICON_HEADERS: HeaderList = [
-  'content-type',
-  'image/png',
-  'content-length',
-  String(ICON_PNG.length),
-  'cache-control',
-  'public, max-age=86400',
-  'x-content-type-options',
-  'nosniff',
-  'strict-transport-security',
-  STRICT_TRANSPORT_SECURITY,
-]
+const ALLOW: HeaderList = ['allow', DROP_METHODS]
 const EMPTY: HeaderList = ['content-length', '0']
 /** On every answer of the edge itself. */
 const SAFE: HeaderList = ['x-content-type-options', 'nosniff', 'strict-transport-security', STRICT_TRANSPORT_SECURITY]

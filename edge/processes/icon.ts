@@ -1,4 +1,6 @@
 /** The icon of a drop that brings none: a sheet of paper, nobody's mark. Browsers ask for it with every first visit. */
+import { STRICT_TRANSPORT_SECURITY } from '../../shared/http/header-policy.ts'
+import type { HeaderList } from '../context.ts'
 
 /** What browsers ask for where a page names no icon. */
 export const ICON_PATH = '/favicon.ico'
@@ -17,3 +19,17 @@ export const ICON_PNG: Buffer = Buffer.from(
   ].join(''),
   'base64',
 )
+
+/** Kept for a day: a drop may bring an icon tomorrow. */
+export const ICON_HEADERS: HeaderList = [
+  'content-type',
+  'image/png',
+  'content-length',
+  String(ICON_PNG.length),
+  'cache-control',
+  'public, max-age=86400',
+  'x-content-type-options',
+  'nosniff',
+  'strict-transport-security',
+  STRICT_TRANSPORT_SECURITY,
+]

@@ -12,13 +12,12 @@ import { addAbortSignal, type Readable } from 'node:stream'
 import { LRUCache } from 'lru-cache'
 import { pacedStream, type BlobStore } from '../../shared/blobs/blob-store.ts'
 import type { Encoding, ManifestFile } from '../../shared/contracts/manifest.ts'
-import { pairs } from '../../shared/redis/pairs.ts'
 import type { Drop, Exchange, HeaderList, Intent, Markup, ServedSite, Snippets } from '../context.ts'
 import { chooseEncoding } from '../rewrite/negotiate.ts'
 import { cutPieces, inject, injectedPieces, sizeOf, type Piece } from '../rewrite/inject.ts'
 import { assetHeaders, entityTag, markupOf } from '../rewrite/headers.ts'
 import { MAX_CACHED_BYTES, MAX_ENTRY_BYTES, type BlobCache } from '../store/blob-cache.ts'
-import { headerOf, type Representation } from '../send/representation.ts'
+import { describeVariant, type Representation } from '../send/representation.ts'
 
 /** Names, header lists and all. An ordinary one has some 2 kB; with a long `_headers` it has thirty. */
 const MAX_PREPARED_BYTES = 32_000_000
@@ -73,7 +72,7 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
     const name = entityTag(file, encoding, inserted)
     const load = (): Promise<Buffer> => cache.load(name, () => page(file, encoding, inserted))
     const { length } = cache.get(name) ?? (await load())
-    return describe(headers, length, true, { bytes: () => cache.get(name), load })
+    return describeVariant(headers, length, true, { bytes: () => cache.get(name), load })
   }
 
   /** Too large to be kept: built while it is sent, from the stored bytes and the snippets between them. */
@@ -91,7 +90,7 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
           addAbortSignal(left, blobs.stream(file.hash, { start, end: end - 1 })),
         ),
       )
-    return describe(headers, sizeOf(pieces), true, { stream })
+    return describeVariant(headers, sizeOf(pieces), true, { stream })
   }
 
   function makeFile(
@@ -104,8 +103,8 @@ export function createRepresentations({ blobs, cache, snippets }: Representation
     if (variant === undefined) throw new Error(`the manifest has no ${encoding} of ${file.hash}`)
     const { hash, size } = variant
     if (size > MAX_CACHED_BYTES)
-      return describe(headers, size, isPage, { stream: (range) => blobs.stream(hash, range) })
-    return describe(headers, size, isPage, {
+      return describeVariant(headers, size, isPage, { stream: (range) => blobs.stream(hash, range) })
+    return describeVariant(headers, size, isPage, {
       bytes: () => ofSize(cache.get(hash), size),
       load: async () => requireSize(await blob(hash), size),
     })
@@ -223,36 +222,6 @@ function keptEncodings({ size, encodings }: ManifestFile): ManifestFile['encodin
   if (size <= MAX_CACHED_BYTES || encodings === undefined) return encodings
   const kept = Object.entries(encodings).filter(([, made]) => made.size * LIVE_SIZE_FACTOR <= MAX_ENTRY_BYTES)
   return Object.fromEntries(kept)
-}
-
-type Source =
-  | { readonly bytes: () => Buffer | undefined; readonly load: () => Promise<Buffer> }
-  | { readonly stream: (range?: { start: number; end: number }) => Readable }
-
-const NOT_IN_304: ReadonlySet<string> = new Set(['content-type', 'content-encoding', 'content-length', 'accept-ranges'])
-
-const ALWAYS: ReadonlySet<string> = new Set([
-  'x-content-type-options',
-  'strict-transport-security',
-  'dropway-version',
-  'x-robots-tag',
-])
-
-function headersOf(all: HeaderList, isWanted: (name: string) => boolean): HeaderList {
-  return [...pairs(all)].filter(([name]) => isWanted(name)).flat()
-}
-
-function describe(headers: HeaderList, size: number, isPage: boolean, source: Source): Representation {
-  return {
-    etag: headerOf(headers, 'etag') ?? '',
-    size,
-    isPage,
-    headers,
-    whole: [...headers, 'content-length', String(size)],
-    notModified: headersOf(headers, (name) => !NOT_IN_304.has(name)),
-    always: headersOf(headers, (name) => ALWAYS.has(name)),
-    source,
-  }
 }
 
 /** The length of an answer is the manifest's word for it; bytes that belie it are as good as missing. */

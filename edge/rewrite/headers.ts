@@ -28,6 +28,9 @@ export interface AssetFacts extends DropFacts {
   readonly snippets: Snippets | undefined
 }
 
+/** What a drop may be asked with. */
+export const DROP_METHODS = 'GET, HEAD, OPTIONS'
+
 const REVALIDATE = 'max-age=0, must-revalidate'
 const FOR_EVER = 'max-age=31536000, immutable'
 /** Hex digits of the content hash in an ETag: 128 bits. */

@@ -8,11 +8,14 @@ import { evaluate } from './preconditions.ts'
 import { headerOf, type Representation } from './representation.ts'
 import type { ByteRange } from '../../shared/blobs/blob-store.ts'
 
+/** What a file is asked for and answered with. */
+export type FileExchange = Pick<Exchange, 'method' | 'header' | 'send' | 'stream'>
+
 /** What was sent, for the view count. */
 export type Sent = 'content' | 'not-modified' | 'other'
 
 /** A 404 page is sent whole: conditions and ranges are about what was asked for, and that is not there. */
-export function sendFile(exchange: Exchange, status: 200 | 404, file: Representation): Sent | Promise<Sent> {
+export function sendFile(exchange: FileExchange, status: 200 | 404, file: Representation): Sent | Promise<Sent> {
   const outcome = status === 404 ? WHOLE : evaluate(preconditionsOf(exchange), file)
   switch (outcome.kind) {
     case 'whole':
@@ -38,7 +41,7 @@ export function sendFile(exchange: Exchange, status: 200 | 404, file: Representa
 const WHOLE = { kind: 'whole' } as const
 const EMPTY = ['content-length', '0', 'cache-control', 'no-store'] as const
 
-function preconditionsOf(exchange: Exchange): Parameters<typeof evaluate>[0] {
+function preconditionsOf(exchange: FileExchange): Parameters<typeof evaluate>[0] {
   return {
     method: exchange.method,
     ifMatch: exchange.header('if-match'),
@@ -48,7 +51,7 @@ function preconditionsOf(exchange: Exchange): Parameters<typeof evaluate>[0] {
   }
 }
 
-function sendWhole(exchange: Exchange, status: number, file: Representation): Sent | Promise<Sent> {
+function sendWhole(exchange: FileExchange, status: number, file: Representation): Sent | Promise<Sent> {
   const { source } = file
   if (exchange.method === 'HEAD') exchange.send(status, file.whole, undefined)
   else if ('stream' in source) return sendStream(exchange, status, file.whole, source.stream(), file.size, 'content')
@@ -60,14 +63,14 @@ function sendWhole(exchange: Exchange, status: number, file: Representation): Se
   return 'content'
 }
 
-function sent(exchange: Exchange, status: number, headers: HeaderList, bytes: Buffer): Sent {
+function sent(exchange: FileExchange, status: number, headers: HeaderList, bytes: Buffer): Sent {
   exchange.send(status, headers, bytes)
   return 'content'
 }
 
 /** Waits for the first bytes: a blob that is missing must answer 500, not a broken 200. */
 async function sendStream(
-  exchange: Exchange,
+  exchange: FileExchange,
   status: number,
   headers: HeaderList,
   source: Readable,
@@ -79,7 +82,7 @@ async function sendStream(
   return sent
 }
 
-async function sendRange(exchange: Exchange, file: Representation, range: ByteRange): Promise<Sent> {
+async function sendRange(exchange: FileExchange, file: Representation, range: ByteRange): Promise<Sent> {
   const length = range.end - range.start + 1
   const headers = [...file.headers, 'content-range', contentRange(range, file.size), 'content-length', String(length)]
   const { source } = file
@@ -89,7 +92,7 @@ async function sendRange(exchange: Exchange, file: Representation, range: ByteRa
 }
 
 /** RFC 9110 §14.6: each part with its own range, in the order asked for. */
-async function sendRanges(exchange: Exchange, file: Representation, ranges: readonly ByteRange[]): Promise<Sent> {
+async function sendRanges(exchange: FileExchange, file: Representation, ranges: readonly ByteRange[]): Promise<Sent> {
   const boundary = randomBytes(12).toString('hex')
   const type = headerOf(file.headers, 'content-type') ?? 'application/octet-stream'
   const parts = ranges.map((range) => ({

@@ -1,5 +1,6 @@
 /** One variant of a file, ready to be sent. */
 import type { Readable } from 'node:stream'
+import { pairs } from '../../shared/redis/pairs.ts'
 import type { HeaderList } from '../context.ts'
 
 /** Names and values take turns in the list, and a value may read like a name. */
@@ -24,4 +25,36 @@ export interface Representation {
     | { readonly bytes: () => Buffer | undefined; readonly load: () => Promise<Buffer> }
     /** Too large for memory: read from the store at the visitor's pace. */
     | { readonly stream: (range?: { start: number; end: number }) => Readable }
+}
+
+const NOT_IN_304: ReadonlySet<string> = new Set(['content-type', 'content-encoding', 'content-length', 'accept-ranges'])
+
+const ALWAYS: ReadonlySet<string> = new Set([
+  'x-content-type-options',
+  'strict-transport-security',
+  'dropway-version',
+  'x-robots-tag',
+])
+
+function headersOf(all: HeaderList, isWanted: (name: string) => boolean): HeaderList {
+  return [...pairs(all)].filter(([name]) => isWanted(name)).flat()
+}
+
+/** A variant of these headers and this length. */
+export function describeVariant(
+  headers: HeaderList,
+  size: number,
+  isPage: boolean,
+  source: Representation['source'],
+): Representation {
+  return {
+    etag: headerOf(headers, 'etag') ?? '',
+    size,
+    isPage,
+    headers,
+    whole: [...headers, 'content-length', String(size)],
+    notModified: headersOf(headers, (name) => !NOT_IN_304.has(name)),
+    always: headersOf(headers, (name) => ALWAYS.has(name)),
+    source,
+  }
 }

@@ -1,5 +1,6 @@
 /** `dropway dev` answers as the published drop does. */
 import { spawn, type ChildProcess } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
 import http from 'node:http'
@@ -8,7 +9,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openCli, type Cli } from '../support/cli.ts'
 import { sharedStack, type Account, type Published, type Stack } from '../support/stack.ts'
 
+/** Known to change with its content: its name holds the beginning of its hash. */
+const HASHED = `app-${createHash('sha256').update('hashed').digest('hex').slice(0, 8)}.js`
+
 const FILES = {
+  [HASHED]: 'hashed',
   'index.html': '<h1>Home</h1>',
   'about.html': '<h1>About</h1>',
   'blog/index.html': '<h1>Blog</h1>',
@@ -45,8 +50,18 @@ const REQUESTS = [
   '/%2e%2e/etc/passwd',
   '/%',
   '/a%2Fb',
+  '/favicon.ico',
+  `/${HASHED}`,
 ]
-const COMPARED = ['content-type', 'location', 'x-custom', 'x-content-type-options'] as const
+const COMPARED = [
+  'content-type',
+  'location',
+  'x-custom',
+  'x-content-type-options',
+  'cache-control',
+  'accept-ranges',
+  'allow',
+] as const
 
 let cli: Cli
 let stack: Stack
@@ -112,6 +127,37 @@ describe('the same answer here and there', () => {
     if (there.status !== 400) for (const name of COMPARED) expect(here.header(name), name).toBe(there.header(name))
     if (there.status === 200) expect(here.text).toBe(there.text())
   })
+
+  test.each(['OPTIONS', 'POST', 'DELETE'])('%s', async (method) => {
+    const [here, there] = await Promise.all([
+      ask(running.port, '/about', method),
+      stack.visit(drop.slug, '/about', { method, h2: false }),
+    ])
+    expect([here.status, here.header('allow')]).toEqual([there.status, there.header('allow')])
+  })
+
+  test('several ranges are several parts', async () => {
+    const headers = { range: 'bytes=0-1,3-5', 'accept-encoding': 'identity' }
+    const [here, there] = await Promise.all([
+      ask(running.port, '/about', 'GET', headers),
+      stack.visit(drop.slug, '/about', { headers }),
+    ])
+    const withoutBoundary = (text: string, type: string | undefined): string =>
+      text.replaceAll(/boundary=(.+)$/.exec(type ?? '')?.[1] ?? '', 'boundary')
+    expect([here.status, here.header('content-length')]).toEqual([206, there.header('content-length')])
+    expect(withoutBoundary(here.text, here.header('content-type'))).toBe(
+      withoutBoundary(there.text(), there.header('content-type')),
+    )
+  })
+})
+
+test('it answers under names of this machine only', async () => {
+  for (const host of ['localhost', 'LOCALHOST:4000', 'my.localhost', '127.0.0.1:4000', '[::1]:4000'])
+    expect([host, (await ask(running.port, '/', 'GET', { host })).status]).toEqual([host, 200])
+  for (const host of ['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example', '192.168.1.5']) {
+    const { status, text } = await ask(running.port, '/', 'GET', { host })
+    expect([host, status, text.includes('Home')]).toEqual([host, 421, false])
+  }
 })
 
 test.each(['bytes=0-3', 'bytes=4-', 'bytes=-2', 'bytes=99-', 'bytes=2-99', 'lines=1-2', 'bytes=3-1'])(
@@ -122,7 +168,8 @@ test.each(['bytes=0-3', 'bytes=4-', 'bytes=-2', 'bytes=99-', 'bytes=2-99', 'line
       ask(running.port, '/about', 'GET', headers),
       stack.visit(drop.slug, '/about', { headers }),
     ])
-    expect([here.status, here.header('content-range')]).toEqual([there.status, there.header('content-range')])
+    for (const name of ['content-range', 'accept-ranges', 'cache-control', 'content-length'])
+      expect([name, here.status, here.header(name)]).toEqual([name, there.status, there.header(name)])
     if (there.status < 300) expect(here.text).toBe(there.text())
   },
 )
@@ -157,7 +204,7 @@ test('changes show with the next request; the cache never hides them', async () 
   await expect.poll(async () => (await ask(running.port, '/fresh')).text).toBe('one')
   await writeFile(path.join(folder, 'fresh.html'), 'two')
   const { text, header } = await ask(running.port, '/fresh')
-  expect([text, header('cache-control')]).toEqual(['two', 'no-cache'])
+  expect([text, header('cache-control')]).toEqual(['two', 'max-age=0, must-revalidate'])
 })
 
 test('HEAD has no body, other methods are refused, mistakes in the rules are told', async () => {

@@ -1,14 +1,18 @@
-/** The command-line client as a user runs it, against the real service. */
+/**
+ * The command-line client against the real service. Most lines run in this process (`dropway`); what needs a program of
+ * its own, the packed client or a real terminal is started (`cli.run`, `cli.runInTerminal`). `cli-matrix.test.ts` runs
+ * every command as a user has it.
+ */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { openCli, type CliResult, type Cli, type RunOptions } from '../support/cli.ts'
+import { openCli, type CallOptions, type CliResult, type Cli, type RunOptions } from '../support/cli.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
+import { startTunnelProxy } from '../support/tunnel-proxy.ts'
 
-// Every step is a process of its own.
 vi.setConfig({ testTimeout: 60_000 })
 
 let cli: Cli
@@ -31,10 +35,15 @@ const serviceEnv = (): Record<string, string> => ({
   DROPWAY_CA_FILE: path.join(cli.folder, 'ca.pem'),
 })
 
-/** Runs with the owner's token, unless the environment says otherwise. */
-function dropway(args: readonly string[], options: RunOptions = {}): Promise<CliResult> {
-  return cli.run(args, { ...options, env: { ...serviceEnv(), DROPWAY_TOKEN: owner.token, ...options.env } })
-}
+/** With the owner's token, unless the environment says otherwise. */
+const asOwner = <Options extends CallOptions>(options: Options): Options => ({
+  ...options,
+  env: { ...serviceEnv(), DROPWAY_TOKEN: owner.token, ...options.env },
+})
+const dropway = (args: readonly string[], options: CallOptions = {}): Promise<CliResult> =>
+  cli.call(args, asOwner(options))
+const program = (args: readonly string[], options: RunOptions = {}): Promise<CliResult> =>
+  cli.run(args, asOwner(options))
 
 async function makeFolder(files: Readonly<Record<string, string | Buffer>>): Promise<string> {
   const folder = path.join(cli.folder, `site-${++folders}`)
@@ -52,7 +61,7 @@ test('help and version need no service; wrong usage is 2 and says what to do', a
   const [help, version, deployHelp] = await Promise.all([
     cli.run(['help']),
     cli.run(['--version']),
-    cli.run(['deploy', '--help']),
+    cli.call(['deploy', '--help']),
   ])
   expect(help.code).toBe(0)
   for (const name of ['deploy', 'rollback', 'DROPWAY_TOKEN', 'Exit codes']) expect(help.stdout).toContain(name)
@@ -68,7 +77,7 @@ test('help and version need no service; wrong usage is 2 and says what to do', a
 })
 
 test('completion scripts are valid for their shells', async () => {
-  const scripts = await Promise.all(['bash', 'zsh', 'fish'].map((shell) => cli.run(['completion', shell])))
+  const scripts = await Promise.all(['bash', 'zsh', 'fish'].map((shell) => cli.call(['completion', shell])))
   for (const { code, stdout } of scripts) {
     expect(code).toBe(0)
     expect(stdout).toContain('rollback')
@@ -82,13 +91,25 @@ test('no one signed in is 3, a wrong token too; a service that is away, or not t
     dropway(['list'], { env: { DROPWAY_TOKEN: 'dw_wrong' } }),
     dropway(['list'], { env: { DROPWAY_URL: 'https://localhost:1' } }),
     dropway(['list'], { env: { DROPWAY_CA_FILE: '' } }),
-    dropway(['list'], { env: { DROPWAY_CA_FILE: '', NODE_EXTRA_CA_CERTS: path.join(cli.folder, 'ca.pem') } }),
+    program(['list'], { env: { DROPWAY_CA_FILE: '', NODE_EXTRA_CA_CERTS: path.join(cli.folder, 'ca.pem') } }),
   ])
   expect(nobody.code).toBe(3)
   expect([refused.code, refused.stdout, refused.stderr]).toEqual([3, '', expect.stringContaining('dropway login')])
   expect(away.code).toBe(4)
   expect([untrusted.code, untrusted.stderr]).toEqual([4, expect.stringContaining('DROPWAY_CA_FILE')])
   expect(trustedByNode.code).toBe(0)
+})
+
+test('through a proxy, localhost too, unless NO_PROXY names it', async () => {
+  const proxy = await startTunnelProxy(() => stack.httpsPort)
+  const [through, past] = await Promise.all([
+    program(['whoami'], { env: { HTTPS_PROXY: proxy.url } }),
+    program(['whoami'], { env: { https_proxy: 'http://localhost:1', no_proxy: 'localhost' } }),
+  ])
+  proxy.close()
+  expect([through.code, through.stdout], through.stderr).toEqual([0, expect.stringContaining(owner.email)])
+  expect(proxy.asked).toEqual([`localhost:${stack.httpsPort}`])
+  expect(past.code, past.stderr).toBe(0)
 })
 
 test('whoami tells the account', async () => {
@@ -185,7 +206,7 @@ test('a page and a .zip are drops too, each its own', async () => {
   expect(other.lines.at(-1)).not.toBe(page.lines.at(-1))
   const again = await dropway(['deploy', 'notes.md', '--json'], { cwd: folder })
   expect(again.json()).toMatchObject({ url: page.lines.at(-1), unchanged: true })
-  const archive = await dropway(['export', 'all.zip'], { cwd: folder })
+  const archive = await dropway(['export', 'all.zip', '--yes'], { cwd: folder })
   expect(archive.code, archive.stderr).toBe(0)
   expect(execFileSync('unzip', ['-l', path.join(folder, 'all.zip')]).toString()).toContain(
     `${slugOf(page.lines.at(-1)!)}/`,
@@ -232,7 +253,7 @@ test('a deploy that was killed, started again, sends only the rest', async () =>
     const folder = await makeFolder({ 'index.html': 'x', 'big.bin': randomBytes(9_000_000) })
     const stalled = proxy.stallAfter(6_000_000)
     const kill = new AbortController()
-    const killed = dropway(['deploy', folder], { env, signal: kill.signal })
+    const killed = program(['deploy', folder], { env, signal: kill.signal })
     await stalled
     kill.abort()
     expect([(await killed).code, (await killed).stdout]).toEqual([-1, ''])
@@ -266,7 +287,7 @@ test('drop: no account, a claim link, the address last, and a QR code where some
   })
   expect(code, stderr).toBe(0)
   expect(stdout).not.toMatch(/[▀▄█]/)
-  const shown = await cli.runInTerminal(['drop', 'page.html'], { cwd: folder, env: serviceEnv() })
+  const shown = await dropway(['drop', 'page.html'], { cwd: folder, terminal: true })
   expect(shown.stdout).toMatch(/[▀▄█]{5}/)
   expect(shown.lines.at(-1)).toMatch(/^https:/)
   expect(stdout).toContain(`${stack.baseUrl}/claim?token=`)
@@ -322,9 +343,9 @@ test('domains: the records to set, the state, and away again', async () => {
   expect([switched.code, switched.lines[0]]).toEqual([0, expect.stringMatching(new RegExp(`^${apex} `))])
   expect((await dropway(['domains', 'main', domain], { cwd: folder })).code).toBe(0)
   // On a terminal it asks first.
-  const asked = await cli.runInTerminal(['domains', 'remove', domain], {
+  const asked = await dropway(['domains', 'remove', domain], {
     cwd: folder,
-    env: { ...serviceEnv(), DROPWAY_TOKEN: owner.token },
+    terminal: true,
     respond: (output) => (output.includes('[y/N]') ? Promise.resolve('n\n') : undefined),
   })
   expect(asked.stdout).toContain('Nothing was removed.')
@@ -342,7 +363,7 @@ test('mcp: messages go through stdio, one per line', async () => {
     clientInfo: { name: 'test', version: '1' },
   })
   const initialized = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })
-  const { code, lines, stderr } = await dropway(['mcp'], {
+  const { code, lines, stderr } = await program(['mcp'], {
     input: `${initialize}\n${initialized}\n${message(2, 'tools/list')}\n`,
   })
   expect([code, stderr]).toEqual([0, ''])

@@ -7,6 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { inject } from 'vitest'
 import { askBroker, type SharedThing } from './broker.ts'
+import { runInProcess, type CallOptions, type CliResult, type RunOptions } from './cli-in-process.ts'
+
+export type { CallOptions, CliResult, RunOptions }
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** Ours is newer than what users have; the client must run on theirs. */
@@ -14,27 +17,6 @@ const OWN_PATH = (process.env['PATH'] ?? '')
   .split(path.delimiter)
   .filter((folder) => !folder.includes('node_modules'))
   .join(path.delimiter)
-
-export interface CliResult {
-  readonly code: number
-  readonly stdout: string
-  readonly stderr: string
-  /** Lines of stdout without the last line break. */
-  readonly lines: readonly string[]
-  json<Value = any>(): Value // oxlint-disable-line typescript/no-explicit-any -- a test asserts the shape right after
-}
-
-export interface RunOptions {
-  readonly cwd?: string
-  readonly env?: Readonly<Record<string, string>>
-  readonly input?: string
-  /** What to type once it is asked for; given everything that was printed so far, until it answers. */
-  respond?(output: string): Promise<string> | undefined
-  /** Kills the process. */
-  readonly signal?: AbortSignal
-  /** Told once, with the process that runs. */
-  onStart?(pid: number): void
-}
 
 export interface Cli {
   /** A folder of this test file's own, with the user's home in it. */
@@ -46,6 +28,11 @@ export interface Cli {
   /** The PATH of people who have it. */
   readonly path: string
   run(args: readonly string[], options?: RunOptions): Promise<CliResult>
+  /**
+   * The same sources in the test's own process, which saves the start of a program (a quarter of a second of a
+   * processor). For what a process, its signals or the machine's own Node have no part in: `run` has those.
+   */
+  call(args: readonly string[], options?: CallOptions): Promise<CliResult>
   /** The same in a pseudo-terminal; stdout and stderr arrive together. */
   runInTerminal(args: readonly string[], options?: RunOptions): Promise<CliResult>
   remove(): Promise<void>
@@ -80,6 +67,7 @@ export async function openCli(): Promise<Cli> {
     archive,
     path: OWN_PATH,
     run: (args, options = {}) => run(bin, args, complete(options)),
+    call: (args, options = {}) => runInProcess(args, { cwd: folder, ...options, env: { ...baseEnv, ...options.env } }),
     runInTerminal(args, options = {}) {
       const command = [bin, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ')
       return run('script', ['-qec', command, '/dev/null'], complete(options))

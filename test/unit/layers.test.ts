@@ -16,6 +16,8 @@ const DECISIONS_FOR_ARCHIVES = [
   'control/drops/publishing/intake/withhold.ts',
 ]
 const DECISIONS_FOR_DEV = [
+  'control/drops/publishing/analysis/links.ts',
+  'control/drops/publishing/html/scan.ts',
   'control/drops/publishing/intake/bundle.ts',
   'control/drops/publishing/markdown/markdown.ts',
   'control/drops/publishing/manifest/manifest-builder.ts',
@@ -24,8 +26,10 @@ const DECISIONS_FOR_DEV = [
   'edge/context.ts',
   'edge/locate/locate.ts',
   'edge/locate/site-index.ts',
+  'edge/processes/icon.ts',
   'edge/rewrite/headers.ts',
-  'edge/send/preconditions.ts',
+  'edge/send/file.ts',
+  'edge/send/representation.ts',
 ]
 
 interface Import {

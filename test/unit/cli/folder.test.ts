@@ -8,12 +8,16 @@ import { openProject } from '../../../cli/content/project.ts'
 import { findSource } from '../../../cli/content/source.ts'
 
 let root: string
+let configDir: string
 
 beforeEach(async () => {
-  root = await mkdtemp(path.join(os.tmpdir(), 'dropway-cli-'))
+  const home = await mkdtemp(path.join(os.tmpdir(), 'dropway-cli-'))
+  root = path.join(home, 'site')
+  configDir = path.join(home, '.config', 'dropway')
+  await mkdir(root)
 })
 afterEach(async () => {
-  await rm(root, { recursive: true, force: true })
+  await rm(path.dirname(root), { recursive: true, force: true })
 })
 
 async function write(name: string, text = name): Promise<void> {
@@ -39,6 +43,16 @@ test('links inside are followed to files, links out and to folders are left out'
   const { files, skipped } = await readFolder(root)
   expect(files.map((file) => file.path)).toEqual(['index.html', 'inside.html'])
   expect(skipped.toSorted()).toEqual(['loop', 'outside'])
+})
+
+test('a name that is not UTF-8 is named as its bytes, and may be left out; U+FFFD itself is a name like others', async () => {
+  await write('index.html')
+  await write('sub/odd \uFFFD.txt')
+  expect((await readFolder(root)).files.map((file) => file.path)).toContain('sub/odd \uFFFD.txt')
+  await writeFile(Buffer.from(`${root}/sub/caf\u00e9.html`, 'latin1'), 'x')
+  await expect(readFolder(root)).rejects.toThrow(/"sub\/caf\\xe9\.html" is not UTF-8/)
+  await write('.dropwayignore', 'caf?.html')
+  expect((await readFolder(root)).files).toHaveLength(2)
 })
 
 test('without index.html a folder is refused with what to do', async () => {
@@ -73,15 +87,15 @@ test('a named source: build folders belong to their project, files to their fold
 })
 
 test('the project file remembers folders and files apart, and per service', async () => {
-  const first = await openProject(root, 'https://one.example')
+  const first = await openProject(root, 'https://one.example', configDir)
   expect(first.find()).toBeUndefined()
   await first.remember({ id: 'st_1', slug: 'one' })
   await first.remember({ id: 'st_2', slug: 'two' }, '__proto__')
-  const again = await openProject(root, 'https://one.example')
+  const again = await openProject(root, 'https://one.example', configDir)
   expect(again.find()).toEqual({ id: 'st_1', slug: 'one' })
   expect(again.find('__proto__')).toEqual({ id: 'st_2', slug: 'two' })
   expect(again.find('toString')).toBeUndefined()
-  expect((await openProject(root, 'https://other.example')).find()).toBeUndefined()
+  expect((await openProject(root, 'https://other.example', configDir)).find()).toBeUndefined()
   await writeFile(path.join(root, '.dropway.json'), 'nonsense')
-  await expect(openProject(root, 'https://one.example')).rejects.toThrow(/not valid JSON/)
+  await expect(openProject(root, 'https://one.example', configDir)).rejects.toThrow(/not valid JSON/)
 })

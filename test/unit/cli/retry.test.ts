@@ -36,7 +36,7 @@ function patience() {
     now: () => now,
     pause: async (ms) => void (now += ms),
   })
-  return { retry, told, elapsed: () => now - 1000 }
+  return { retry, told, elapsed: () => now - 1000, pass: (ms: number) => void (now += ms) }
 }
 
 const failing = (times: number, error: Error) => {
@@ -58,6 +58,25 @@ test('it goes on for two minutes, and then the trouble is the answer', async () 
   await expect(retry.run(failing(Infinity, neverSent), { repeatable: false })).rejects.toBe(neverSent)
   expect(elapsed()).toBeGreaterThan(PATIENCE_MS - 10_000)
   expect(elapsed()).toBeLessThanOrEqual(PATIENCE_MS)
+})
+
+test('a call that took two minutes to fail is tried again all the same', async () => {
+  const { retry, pass } = patience()
+  const slow = failing(1, answered(504))
+  const work = () => (pass(PATIENCE_MS), slow())
+  expect(await retry.run(work, { repeatable: true })).toBe(2)
+})
+
+test('an answer that may take minutes is waited for longer, a service that is away is not', async () => {
+  const slow = patience()
+  await slow.retry.run(async () => 'hello', { repeatable: true })
+  const minutes = { repeatable: true, patienceMs: 600_000 }
+  await expect(slow.retry.run(failing(Infinity, answered(504)), minutes)).rejects.toThrow('504')
+  expect(slow.elapsed()).toBeGreaterThan(500_000)
+  expect(slow.told).toEqual(['504 Trying again for 10 minutes.'])
+  const away = patience()
+  await expect(away.retry.run(failing(Infinity, neverSent), minutes)).rejects.toBe(neverSent)
+  expect(away.elapsed()).toBeLessThanOrEqual(PATIENCE_MS)
 })
 
 test('an address where no one ever was is given up soon; one that answered before is not', async () => {
