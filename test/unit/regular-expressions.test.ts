@@ -47,7 +47,6 @@ const CONSTRUCTED: readonly { readonly file: string; readonly from: string }[] =
   { file: 'control/operations/admin/checks.ts', from: 'words of ours, over what our own Redis says of itself' },
   { file: 'control/plans/billing/rules.ts', from: 'the names of plans' },
   { file: 'control/drops/trust/phishing.ts', from: 'a list of brands' },
-  { file: 'cli/content/ignore.ts', from: "lines of the user's own .dropwayignore, on the user's own machine" },
 ]
 
 interface Found {
