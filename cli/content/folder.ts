@@ -6,14 +6,9 @@ import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MAX_BUNDLE_FILES } from '../../shared/contracts/limits.ts'
-import {
-  KEY_MARK,
-  SECRET_HEAD_BYTES,
-  secretFiles,
-  secretIn,
-  type SecretCandidate,
-  type SecretFile,
-} from '../../shared/content/secret-files.ts'
+import { createKeySearch, keyInBytes } from '../../shared/content/key-text.ts'
+import type { KeyTrace } from '../../shared/content/private-key.ts'
+import { secretFiles, secretIn, type SecretCandidate, type SecretFile } from '../../shared/content/secret-files.ts'
 import { LANDING_PAGES } from '../../shared/content/upload-kind.ts'
 import { usageError } from '../terminal/failure.ts'
 import { parseIgnore, type Ignore } from './ignore.ts'
@@ -78,9 +73,9 @@ export async function readFolder(root: string, { include = [], onFound, onRead }
   const room = Buffer.allocUnsafe(WHOLE_BYTES + 1)
   let turnedAt = Date.now()
   for (const entry of named) {
-    const { size, sha256, head } = digestSmall(entry.file, room) ?? (await digestStream(entry.file))
+    const { size, sha256, key } = digestSmall(entry.file, room) ?? (await digestStream(entry.file))
     files.push({ ...entry, size, sha256 })
-    const candidate = { path: entry.path, size, head }
+    const candidate = { path: entry.path, size, key }
     if (secretIn(candidate) !== undefined) candidates.push(candidate)
     onRead?.(size)
     if (Date.now() - turnedAt < TURN_MS) continue
@@ -124,22 +119,21 @@ async function isFileWithin(root: string, name: string): Promise<boolean> {
 interface Digest {
   readonly size: number
   readonly sha256: string
-  /** What may hold a key; empty where none can be, undefined where it was not looked for. */
-  readonly head: string | undefined
+  /** Whether a private key is in it. */
+  readonly key: KeyTrace
 }
 
 /**
- * Size, hash and beginning come from the same reading, so that they belong together. Small files are read on this
+ * Size, hash and keys come from the same reading, so that they belong together. Small files are read on this
  * thread: handing each to another costs four times what reading it does. Undefined when the file is larger.
  */
 function digestSmall(file: string, room: Buffer): Digest | undefined {
   const content = readInto(room, file)
   if (content.length > WHOLE_BYTES) return undefined
-  const start = content.subarray(0, SECRET_HEAD_BYTES)
   return {
     size: content.length,
     sha256: createHash('sha256').update(content).digest('hex'),
-    head: start.includes(KEY_MARK) ? start.toString('latin1') : '',
+    key: keyInBytes(content),
   }
 }
 
@@ -158,12 +152,14 @@ function readInto(room: Buffer, file: string): Buffer {
 
 export async function digestStream(file: string): Promise<Digest> {
   const hash = createHash('sha256')
+  const keys = createKeySearch()
   let size = 0
   await pipeline(createReadStream(file), async (chunks: AsyncIterable<Buffer>) => {
     for await (const chunk of chunks) {
       hash.update(chunk)
+      keys.add(chunk)
       size += chunk.byteLength
     }
   })
-  return { size, sha256: hash.digest('hex'), head: undefined }
+  return { size, sha256: hash.digest('hex'), key: keys.found() }
 }

@@ -25,7 +25,6 @@ const EXCEPTIONS: readonly { readonly file: string; readonly start: string; read
     start: '/oncontextmenu',
     why: 'every run of white space is one blank before',
   },
-  { file: 'control/drops/publishing/intake/withhold.ts', start: '/(?:\\.pem', why: 'a path, of 1,024 bytes at most' },
   { file: 'control/ground/mail/eml.ts', start: '/boundary=', why: 'a header of a mail that we wrote' },
   {
     file: 'control/ground/database/array-types.ts',
