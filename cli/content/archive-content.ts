@@ -9,7 +9,9 @@ import { unwrapFolder } from '../../control/drops/publishing/intake/bundle.ts'
 import { siftSecrets } from '../../control/drops/publishing/intake/withhold.ts'
 import type { BlobStore, BlobWriter, StoredBlob } from '../../shared/blobs/blob-store.ts'
 import { ApiError } from '../../shared/contracts/errors.ts'
-import { KEY_MARK, type SecretFile } from '../../shared/content/secret-files.ts'
+import { createKeySearch, keyInBytes } from '../../shared/content/key-text.ts'
+import type { KeyTrace } from '../../shared/content/private-key.ts'
+import type { SecretFile } from '../../shared/content/secret-files.ts'
 import { unservedKindOf } from '../../shared/content/upload-kind.ts'
 import { sideBySide } from '../../shared/values/side-by-side.ts'
 import { CliError, exitCodes } from '../terminal/failure.ts'
@@ -22,42 +24,46 @@ export interface ArchiveContent {
 
 export async function readArchive(file: string, allowSecrets: boolean): Promise<ArchiveContent> {
   try {
-    const store = createForgetfulStore()
+    const keys = new Map<string, KeyTrace>()
+    const store = createForgetfulStore(keys)
     // How much the plan takes is the service's to say.
     const { entries } = await inspectArchive(file, Number.POSITIVE_INFINITY)
     await verifyEntries(file, entries)
     const stored = await extractEntries(store, file, entries)
     const found = sideBySide(entries, stored).map(([{ path }, { hash, size }]) => ({ path, hash, size }))
     const served = unwrapFolder(found).filter(({ path }) => unservedKindOf(path) === undefined)
-    const { files, blocked } = await siftSecrets(store, served, allowSecrets ? 'allow' : 'withhold')
+    const { files, blocked } = siftSecrets(served, ({ hash }) => keys.get(hash), allowSecrets ? 'allow' : 'withhold')
     return { files: files.map(({ path, size, hash }) => ({ path, size, sha256: hash })), blocked }
   } catch (error) {
     throw error instanceof ApiError ? new CliError(error.message, exitCodes.failed, error.code) : error
   }
 }
 
-/** A store that says what a content is called and keeps none, except what may be a key. */
-function createForgetfulStore(): Pick<BlobStore, 'put' | 'writer' | 'read'> {
-  const keys = new Map<string, Buffer>()
+/** A store that says what a content is called and keeps none; it notes by hash whether a key is in it. */
+function createForgetfulStore(keys: Map<string, KeyTrace>): Pick<BlobStore, 'put' | 'writer'> {
   return {
     async put(bytes): Promise<StoredBlob> {
       const hash = createHash('sha256').update(bytes).digest('hex')
-      const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-      if (content.includes(KEY_MARK)) keys.set(hash, Buffer.from(content))
+      keys.set(hash, keyInBytes(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)))
       return { hash, size: bytes.byteLength }
     },
     async writer(): Promise<BlobWriter> {
       const hash = createHash('sha256')
+      const search = createKeySearch()
       let size = 0
       return {
         async write(chunk) {
           hash.update(chunk)
+          search.add(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))
           size += chunk.byteLength
         },
-        finish: async () => ({ hash: hash.digest('hex'), size }),
+        async finish() {
+          const name = hash.digest('hex')
+          keys.set(name, search.found())
+          return { hash: name, size }
+        },
         abort: async () => {},
       }
     },
-    read: async (hash) => keys.get(hash) ?? Buffer.alloc(0),
   }
 }

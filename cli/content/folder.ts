@@ -7,14 +7,9 @@ import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MAX_BUNDLE_FILES } from '../../shared/contracts/limits.ts'
-import {
-  KEY_MARK,
-  SECRET_HEAD_BYTES,
-  secretFiles,
-  secretIn,
-  type SecretCandidate,
-  type SecretFile,
-} from '../../shared/content/secret-files.ts'
+import { createKeySearch, keyInBytes } from '../../shared/content/key-text.ts'
+import type { KeyTrace } from '../../shared/content/private-key.ts'
+import { secretFiles, secretIn, type SecretCandidate, type SecretFile } from '../../shared/content/secret-files.ts'
 import { LANDING_PAGES } from '../../shared/content/upload-kind.ts'
 import { unreadable, usageError } from '../terminal/failure.ts'
 import { endsLikeExport, isExport, isOwnName } from './exports.ts'
@@ -95,14 +90,14 @@ export async function readFolder(root: string, { include = [], onFound, onRead }
   let turnedAt = Date.now()
   for (const entry of named) {
     const digest = naming(entry.path, () => digestSmall(entry.file, room)) ?? (await digestStream(entry))
-    const { size, sha256, head, isExported } = digest
+    const { size, sha256, key, isExported } = digest
     onRead?.(size)
     if (isExported) {
       own.push(entry.path)
       continue
     }
     files.push({ ...entry, size, sha256 })
-    const candidate = { path: entry.path, size, head }
+    const candidate = { path: entry.path, size, key }
     if (secretIn(candidate) !== undefined) candidates.push(candidate)
     if (Date.now() - turnedAt < TURN_MS) continue
     await nextTurn()
@@ -175,23 +170,22 @@ async function isFileWithin(root: string, name: string): Promise<boolean> {
 interface Digest {
   readonly size: number
   readonly sha256: string
-  /** What may hold a key; empty where none can be, undefined where it was not looked for. */
-  readonly head: string | undefined
+  /** Whether a private key is in it. */
+  readonly key: KeyTrace
   readonly isExported: boolean
 }
 
 /**
- * Size, hash and beginning come from the same reading, so that they belong together. Small files are read on this
+ * Size, hash and keys come from the same reading, so that they belong together. Small files are read on this
  * thread: handing each to another costs four times what reading it does. Undefined when the file is larger.
  */
 function digestSmall(file: string, room: Buffer): Digest | undefined {
   const content = readInto(room, file)
   if (content.length > WHOLE_BYTES) return undefined
-  const start = content.subarray(0, SECRET_HEAD_BYTES)
   return {
     size: content.length,
     sha256: createHash('sha256').update(content).digest('hex'),
-    head: start.includes(KEY_MARK) ? start.toString('latin1') : '',
+    key: keyInBytes(content),
     isExported: endsLikeExport(content),
   }
 }
@@ -211,14 +205,16 @@ function readInto(room: Buffer, file: string): Buffer {
 
 export async function digestStream({ path: name, file }: Pick<LocalFile, 'path' | 'file'>): Promise<Digest> {
   const hash = createHash('sha256')
+  const keys = createKeySearch()
   let size = 0
   await pipeline(createReadStream(file), async (chunks: AsyncIterable<Buffer>) => {
     for await (const chunk of chunks) {
       hash.update(chunk)
+      keys.add(chunk)
       size += chunk.byteLength
     }
   }).catch((error: unknown) => {
     throw unreadable(name, error)
   })
-  return { size, sha256: hash.digest('hex'), head: undefined, isExported: false }
+  return { size, sha256: hash.digest('hex'), key: keys.found(), isExported: false }
 }

@@ -1,7 +1,8 @@
-/** `.dropwayignore` and `--include`: the pattern language of .gitignore. No I/O. */
+/** What stays at home: `.dropwayignore`, read as git reads .gitignore, and `--include`, which wins over it. No I/O. */
+import { bytesOf, gitPattern, parseGitPatterns, type GitPattern } from './git-pattern.ts'
 
-/** Files that are never meant for visitors; a `!pattern` in .dropwayignore brings one back. */
-const DEFAULT_PATTERNS = [
+/** Files that are never meant for visitors; a `!pattern` in .dropwayignore brings one back, unless it is a secret. */
+export const DEFAULT_PATTERNS = [
   '.git/',
   '.hg/',
   '.svn/',
@@ -12,108 +13,62 @@ const DEFAULT_PATTERNS = [
   '.env.*',
   '/.dropway.json',
   '/.dropwayignore',
-]
-
-interface Rule {
-  readonly negated: boolean
-  matches(path: string, isFolder: boolean): boolean
-  /** Whether a pattern that is tied to the root leads into this folder. */
-  within(folder: string): boolean
-}
+].join('\n')
 
 export interface Ignore {
   /** Whether a path, relative to the folder and with `/`, stays at home. */
   leavesOut(path: string, isFolder: boolean): boolean
-  /** Whether the person asked for this very file: by `--include`, or by a `!pattern`. */
+  /**
+   * Whether the person asked for this very file, by `--include`. What .dropwayignore says is no such wish: it comes with
+   * a repository that others wrote.
+   */
   wants(path: string): boolean
 }
 
-/** `include` holds the patterns of `--include`, which win over the file. */
+/** `include` holds the patterns of `--include`. */
 export function parseIgnore(text: string, include: readonly string[] = []): Ignore {
-  const own = [...text.split(/\r?\n/), ...include.map((pattern) => `!${pattern}`)].flatMap(
-    (line) => parseRule(line) ?? [],
-  )
-  const wanted = own.filter((rule) => rule.negated)
-  const rules = [...DEFAULT_PATTERNS.flatMap((line) => parseRule(line) ?? []), ...own]
+  const rules = [...parseGitPatterns(DEFAULT_PATTERNS), ...parseGitPatterns(text)]
+  const wanted = include.map((pattern) => gitPattern(pattern, false))
+  const ignoredFolders = new Map<string, boolean>([['', false]])
+  const wantedFolders = new Map<string, boolean>([['', false]])
 
-  /** The last rule that matches decides; undefined when none does. */
-  function verdict(path: string, isFolder: boolean): 'leave' | 'take' | undefined {
-    const last = rules.findLast((rule) => rule.matches(path, isFolder))
-    return last && (last.negated ? 'take' : 'leave')
-  }
-  const folderVerdicts = new Map<string, 'leave' | 'take' | undefined>()
-  /** The nearest level that a rule speaks of decides. A folder is judged once, however many files are in it. */
-  function folderVerdict(folder: string): 'leave' | 'take' | undefined {
-    if (folder === '') return undefined
-    if (!folderVerdicts.has(folder))
-      folderVerdicts.set(folder, verdict(folder, true) ?? folderVerdict(parentOf(folder)))
-    return folderVerdicts.get(folder)
-  }
-  const isNamed = (path: string, isFolder: boolean): boolean => wanted.some((rule) => rule.matches(path, isFolder))
+  const isWanted = (path: string, isFolder: boolean): boolean =>
+    wanted.length > 0 && (lastMatch(wanted, path, isFolder) !== undefined || isWantedFolder(parentOf(path)))
+  const isIgnored = (path: string, isFolder: boolean): boolean =>
+    // Nothing in a folder that is ignored can be brought back, as with git.
+    isIgnoredFolder(parentOf(path)) || lastMatch(rules, path, isFolder)?.isNegated === false
+  /** A folder is judged once, however many files are in it. */
+  const isWantedFolder = (folder: string): boolean => remembered(wantedFolders, folder, isWanted)
+  const isIgnoredFolder = (folder: string): boolean => remembered(ignoredFolders, folder, isIgnored)
 
   return {
-    leavesOut(path, isFolder) {
+    leavesOut(given, isFolder) {
+      const path = bytesOf(given)
       // A folder that holds something wanted is looked into: `--include .aws/credentials` names no folder.
-      if (isFolder && wanted.some((rule) => rule.within(path))) return false
-      return (isFolder ? folderVerdict(path) : (verdict(path, false) ?? folderVerdict(parentOf(path)))) === 'leave'
+      if (isWanted(path, isFolder) || (isFolder && wanted.some((pattern) => pattern.leadsInto(path)))) return false
+      return isFolder ? isIgnoredFolder(path) : isIgnored(path, false)
     },
-    // A folder that is wanted brings what is in it.
-    wants: (path) => isNamed(path, false) || foldersOf(path).some((folder) => isNamed(folder, true)),
+    wants: (path) => isWanted(bytesOf(path), false),
   }
 }
 
-/** `a/b/c` → `a`, `a/b`. */
-function foldersOf(path: string): string[] {
-  const parts = path.split('/')
-  return parts.slice(0, -1).map((_, index) => parts.slice(0, index + 1).join('/'))
+function remembered(
+  verdicts: Map<string, boolean>,
+  folder: string,
+  judge: (folder: string, isFolder: boolean) => boolean,
+): boolean {
+  const known = verdicts.get(folder)
+  if (known !== undefined) return known
+  const verdict = judge(folder, true)
+  verdicts.set(folder, verdict)
+  return verdict
+}
+
+/** The last pattern that matches decides. */
+function lastMatch(patterns: readonly GitPattern[], path: string, isFolder: boolean): GitPattern | undefined {
+  return patterns.findLast((pattern) => (isFolder || !pattern.isForFolders) && pattern.matches(path))
 }
 
 function parentOf(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf('/')))
-}
-
-function parseRule(line: string): Rule | undefined {
-  let text = line.trimEnd()
-  if (text === '' || text.startsWith('#')) return undefined
-  const negated = text.startsWith('!')
-  if (negated) text = text.slice(1)
-  if (text.startsWith('\\')) text = text.slice(1)
-  const foldersOnly = text.endsWith('/')
-  if (foldersOnly) text = text.slice(0, -1)
-  // A slash at the start or in the middle ties the pattern to the root.
-  const anchored = text.includes('/')
-  const body = toExpression(text.replace(/^\//, ''))
-  const pattern = new RegExp(`^${anchored ? '' : '(?:.*/)?'}${body}$`)
-  return {
-    negated,
-    matches: (path, isFolder) => (isFolder || !foldersOnly) && pattern.test(path),
-    within: (folder) => anchored && text.replace(/^\//, '').startsWith(`${folder}/`),
-  }
-}
-
-/** `**` spans folders, `*` and `?` stay within one name, `[abc]` is a choice. */
-function toExpression(glob: string): string {
-  let expression = ''
-  for (let index = 0; index < glob.length; index++) {
-    const rest = glob.slice(index)
-    const character = glob.charAt(index)
-    const [choice, not, members = ''] = /^\[(!?)([^\]/]+)\]/.exec(rest) ?? []
-    if (rest.startsWith('**/')) {
-      expression += '(?:.*/)?'
-      index += 2
-    } else if (rest.startsWith('**')) {
-      expression += '.*'
-      index += 1
-    } else if (choice !== undefined) {
-      expression += `[${not ? '^' : ''}${members.replaceAll(/[\\^]/g, '\\$&')}]`
-      index += choice.length - 1
-    } else {
-      expression += character === '*' ? '[^/]*' : character === '?' ? '[^/]' : escape(character)
-    }
-  }
-  return expression
-}
-
-function escape(character: string): string {
-  return /[\\^$.*+?()[\]{}|]/.test(character) ? `\\${character}` : character
 }

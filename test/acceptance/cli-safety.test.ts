@@ -81,20 +81,31 @@ describe('secrets', () => {
     expect((await stack.visit(slug, `/${name}`)).text()).toBe(content)
   })
 
-  test('a repository stays at home; a certificate is no secret; .dropwayignore may allow one for good', async () => {
+  test('a repository stays at home; a certificate is no secret', async () => {
     const slug = newSlug()
     const folder = await makeFolder({
       'index.html': 'x',
       '.git/HEAD': 'ref',
       'ca.pem': '-----BEGIN CERTIFICATE-----\nAAAA\n',
-      'public.key': KEY,
-      '.dropwayignore': '!public.key\n',
     })
     const { code, stderr } = await dropway(`deploy ${folder} --slug ${slug}`)
     expect(code, stderr).toBe(0)
     expect((await stack.visit(slug, '/.git/HEAD')).status).toBe(404)
     expect((await stack.visit(slug, '/ca.pem')).status).toBe(200)
-    expect((await stack.visit(slug, '/public.key')).status).toBe(200)
+  })
+
+  test('a repository that others wrote cannot ask for them: .dropwayignore is no --include', async () => {
+    const slug = newSlug()
+    const secrets = { '.env': 'KEY=1', '.git/config': '[core]', 'public.key': KEY, '.GIT/config': '[core]' }
+    const folder = await makeFolder({
+      ...secrets,
+      'index.html': 'x',
+      '.dropwayignore': '!.env\n!.git/\n!public.key\n!.GIT\n',
+    })
+    const refused = await dropway(`deploy ${folder} --slug ${slug} --yes`)
+    expect([refused.code, refused.stdout]).toEqual([1, ''])
+    for (const name of Object.keys(secrets)) expect(refused.stderr).toContain(name)
+    expect(await ownSlugs()).not.toContain(slug)
   })
 
   test('in a .zip they are not published, and named; --include publishes them', async () => {

@@ -1,8 +1,13 @@
 /** Files that look like secrets do not become public by accident, whichever way they come; who means it can say so. */
 import { createHash, generateKeyPairSync } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import type { Client } from '@modelcontextprotocol/client'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { apiFor, bundleForm } from '../support/api.ts'
+import yazl from 'yazl'
+import { apiFor, bundleForm, fileForm } from '../support/api.ts'
 import { formFields } from '../support/form-browser.ts'
+import { connectWithToken } from '../support/mcp-client.ts'
 import { signedInPerson, type Person } from '../support/oauth-client.ts'
 import { sharedStack, type Stack } from '../support/stack.ts'
 
@@ -22,22 +27,37 @@ const SECRETS: Readonly<Record<string, string>> = {
   'backup/dump.sql': 'create table x',
   'keys/server.pem': KEY,
   deploy_key: KEY,
+  '.NPMRC': 'token',
+  'old/.GIT/config': '[core]',
+  '.envrc': 'export KEY=1',
+  '.env-local': 'KEY=1',
+  'config/master.key': '0123456789abcdef',
+  'prod.tfvars': 'password = 1',
+  'notes/todo.txt': `Do not lose this:\n\n${KEY}`,
+  'photo.png': KEY,
+  'account.json': JSON.stringify({ private_key: KEY }),
+  'guide.html': `<pre>${KEY}</pre>`,
 }
 const HARMLESS: Readonly<Record<string, string>> = {
   'index.html': '<h1>Hello</h1>',
   '.well-known/security.txt': 'Contact: x',
   'chain.pem': CERTIFICATE,
+  'chain.txt': CERTIFICATE,
+  '.env.example': 'KEY=',
+  'how-to.html': '<p>A key lies between -----BEGIN PRIVATE KEY----- and its end.',
   LICENSE: 'MIT',
 }
 
 let stack: Stack
 let person: Person
 let api: ReturnType<typeof apiFor>
+let assistant: Client
 
 beforeAll(async () => {
   stack = await sharedStack()
   person = await signedInPerson(stack)
   api = apiFor(stack, person.account)
+  assistant = await connectWithToken(stack, person.account.token, 'modern')
 })
 
 const newSite = async (): Promise<{ id: string; slug: string }> => (await api.create()).json()
@@ -46,6 +66,94 @@ async function served(slug: string, paths: readonly string[]): Promise<string[]>
   const answers = await Promise.all(paths.map((path) => stack.visit(slug, `/${path}`)))
   return paths.filter((_, index) => answers[index]!.status === 200)
 }
+
+type Files = Readonly<Record<string, string>>
+
+async function zipOf(files: Files): Promise<Buffer> {
+  const zip = new yazl.ZipFile()
+  for (const [name, content] of Object.entries(files)) zip.addBuffer(Buffer.from(content), name)
+  zip.end()
+  return buffer(zip.outputStream as Readable)
+}
+
+/** Sends files as the client does: names and hashes first, then the bytes that are missing. */
+async function uploadChanged(id: string, given: Files, options: Record<string, unknown> = {}) {
+  const { token } = person.account
+  const all = Object.entries(given)
+  const files = all.map(([path, content]) => ({
+    path,
+    size: Buffer.byteLength(content),
+    sha256: createHash('sha256').update(content).digest('hex'),
+  }))
+  const started = await stack.fetch(`/api/v1/sites/${id}/uploads`, { token, json: { files, ...options } })
+  const { upload_id, missing } = started.json<{ upload_id: string; missing: readonly string[] }>()
+  const upload = `/api/v1/sites/${id}/uploads/${upload_id}`
+  for (const [index, [, body]] of all.entries())
+    if (missing.includes(files[index]!.sha256))
+      await stack.fetch(`${upload}/blobs/${files[index]!.sha256}`, { token, method: 'PUT', body })
+  return (await stack.fetch(`${upload}/finish`, { token, method: 'POST' })).json()
+}
+
+async function postFolder(id: string, files: Files, isTicked: boolean) {
+  const page = await person.browser.open(`/sites/${id}`)
+  expect(page.text()).toContain('name="allow_secrets"')
+  const form = new FormData()
+  form.append('csrf', formFields(page.text(), `/sites/${id}/publish`)['csrf']!)
+  for (const [path, content] of Object.entries(files)) {
+    form.append('paths', path)
+    form.append('files', new File([content], path))
+  }
+  if (isTicked) form.append('allow_secrets', 'on')
+  return person.browser.open(`/sites/${id}/publish`, { body: form, headers: { origin: stack.baseUrl } })
+}
+
+const blockedIn = (answer: { report: { blocked: readonly { path: string }[] } }): string[] =>
+  answer.report.blocked.map(({ path }) => path)
+/** The paths that a refusal names. */
+const namedIn = (text: string, files: Files): string[] =>
+  Object.keys(files).filter((path) => text.includes(`"${path}" looks like`))
+
+/** A refusal names no more files; a report names them all. */
+const MAX_NAMED = 5
+
+/** Every way in: what it keeps back, or refuses, of what it is given. */
+const DOORS: Readonly<Record<string, (files: Files) => Promise<string[]>>> = {
+  'files of the API': async (files) =>
+    blockedIn((await api.uploadBundle((await newSite()).id, bundleForm(files))).json()),
+  'a zip of the API': async (files) =>
+    blockedIn((await api.uploadBundle((await newSite()).id, fileForm('site.zip', await zipOf(files)))).json()),
+  'changed files of the API': async (files) => blockedIn(await uploadChanged((await newSite()).id, files)),
+  'the dashboard': async (files) => {
+    const refused = await postFolder((await newSite()).id, files, false)
+    return namedIn(refused.text().replaceAll('&quot;', '"'), files)
+  },
+  'a tool of MCP': async (files) => {
+    const sent = Object.entries(files).map(([path, content]) => ({ path, content }))
+    const { content } = await assistant.callTool({ name: 'service_publish_files', arguments: { files: sent } })
+    return namedIn((content[0] as { text: string }).text, files)
+  },
+}
+
+describe.each(Object.entries(DOORS))('%s', (name, door) => {
+  test('lets through what is harmless, and none of the secrets', async () => {
+    const secrets = Object.entries(SECRETS)
+    const atOnce = name.endsWith('the API') ? secrets.length : MAX_NAMED
+    const refused: string[] = []
+    for (let at = 0; at < secrets.length; at += atOnce)
+      refused.push(...(await door({ ...HARMLESS, ...Object.fromEntries(secrets.slice(at, at + atOnce)) })))
+    expect(refused.toSorted()).toEqual(Object.keys(SECRETS).toSorted())
+  })
+})
+
+test('a key that was allowed once has to be allowed again', async () => {
+  const { id, slug } = await newSite()
+  const files = { 'index.html': '<h1>Hello</h1>', 'notes.txt': KEY }
+  expect(blockedIn(await uploadChanged(id, files, { allow_secrets: true }))).toEqual([])
+  expect(await served(slug, ['notes.txt'])).toEqual(['notes.txt'])
+  const again = await uploadChanged(id, { ...files, 'index.html': '<h1>Hello again</h1>' })
+  expect(blockedIn(again)).toEqual(['notes.txt'])
+  expect(await served(slug, ['notes.txt'])).toEqual([])
+})
 
 describe('the API', () => {
   test('publishes the rest, and the report says what was kept back', async () => {
@@ -79,36 +187,15 @@ describe('the API', () => {
 
   test.each([undefined, true])('an upload of changed files with allow_secrets: %s', async (allow_secrets) => {
     const { id, slug } = await newSite()
-    const { token } = person.account
-    const all = Object.entries({ 'index.html': '<p>x</p>', '.env': 'SECRET=1' })
-    const files = all.map(([path, content]) => ({
-      path,
-      size: content.length,
-      sha256: createHash('sha256').update(content).digest('hex'),
-    }))
-    const started = await stack.fetch(`/api/v1/sites/${id}/uploads`, { token, json: { files, allow_secrets } })
-    const upload = `/api/v1/sites/${id}/uploads/${started.json().upload_id}`
-    for (const [index, [, body]] of all.entries())
-      await stack.fetch(`${upload}/blobs/${files[index]!.sha256}`, { token, method: 'PUT', body })
-    const finished = (await stack.fetch(`${upload}/finish`, { token, method: 'POST' })).json()
-    expect(finished.report.blocked.map((file: { path: string }) => file.path)).toEqual(allow_secrets ? [] : ['.env'])
+    const finished = await uploadChanged(id, { 'index.html': '<p>x</p>', '.env': 'SECRET=1' }, { allow_secrets })
+    expect(blockedIn(finished)).toEqual(allow_secrets ? [] : ['.env'])
     expect(await served(slug, ['.env'])).toEqual(allow_secrets ? ['.env'] : [])
   })
 })
 
 describe('the dashboard', () => {
-  async function publish(id: string, ticked: boolean) {
-    const page = await person.browser.open(`/sites/${id}`)
-    expect(page.text()).toContain('name="allow_secrets"')
-    const form = new FormData()
-    form.append('csrf', formFields(page.text(), `/sites/${id}/publish`)['csrf']!)
-    for (const [path, content] of Object.entries({ 'index.html': '<p>x</p>', '.htpasswd': 'a:b' })) {
-      form.append('paths', path)
-      form.append('files', new File([content], path))
-    }
-    if (ticked) form.append('allow_secrets', 'on')
-    return person.browser.open(`/sites/${id}/publish`, { body: form, headers: { origin: stack.baseUrl } })
-  }
+  const publish = (id: string, isTicked: boolean) =>
+    postFolder(id, { 'index.html': '<p>x</p>', '.htpasswd': 'a:b' }, isTicked)
 
   test('publishes nothing, names the file, and goes on when the box is ticked', async () => {
     const { id, slug } = await newSite()

@@ -22,6 +22,7 @@ export const PACKAGES: readonly DebianPackage[] = [
   { name: 'slowhttptest', program: 'slowhttptest' },
   { name: 'testssl.sh', program: 'testssl' },
   { name: 'unzip', program: 'unzip' },
+  { name: 'git', program: 'git' },
   { name: 'pgbouncer', program: 'pgbouncer' },
 ]
 

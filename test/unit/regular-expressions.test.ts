@@ -25,7 +25,6 @@ const EXCEPTIONS: readonly { readonly file: string; readonly start: string; read
     start: '/oncontextmenu',
     why: 'every run of white space is one blank before',
   },
-  { file: 'control/drops/publishing/intake/withhold.ts', start: '/(?:\\.pem', why: 'a path, of 1,024 bytes at most' },
   { file: 'control/ground/mail/eml.ts', start: '/boundary=', why: 'a header of a mail that we wrote' },
   {
     file: 'control/ground/database/array-types.ts',
@@ -47,7 +46,6 @@ const CONSTRUCTED: readonly { readonly file: string; readonly from: string }[] =
   { file: 'control/operations/admin/checks.ts', from: 'words of ours, over what our own Redis says of itself' },
   { file: 'control/plans/billing/rules.ts', from: 'the names of plans' },
   { file: 'control/drops/trust/phishing.ts', from: 'a list of brands' },
-  { file: 'cli/content/ignore.ts', from: "lines of the user's own .dropwayignore, on the user's own machine" },
 ]
 
 interface Found {

@@ -35,6 +35,26 @@ test('a folder is its files, sorted, hashed, without what stays at home', async 
   expect(skipped).toEqual([])
 })
 
+test('secrets are found whatever .dropwayignore says; only --include asks for one', async () => {
+  const key = '-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n'
+  const secrets = {
+    '.env': 'A=1',
+    '.git/config': '[core]',
+    '.NPMRC': 'x',
+    'a.txt': key,
+    'film.txt': 'a\n'.repeat(1e6) + key,
+  }
+  for (const [name, content] of Object.entries(secrets)) await write(name, content)
+  await write('index.html')
+  await write('.dropwayignore', '!.env\n!.git/\n!*\n')
+  const { secrets: found, allowsSecrets } = await readFolder(root)
+  expect(found.map((file) => file.path)).toEqual(Object.keys(secrets).toSorted())
+  expect(allowsSecrets).toBe(false)
+  const asked = await readFolder(root, { include: ['a.txt'] })
+  expect(asked.secrets.map((file) => file.path)).not.toContain('a.txt')
+  expect(asked.allowsSecrets).toBe(true)
+})
+
 test('links inside are followed to files, links out and to folders are left out', async () => {
   await write('index.html')
   await symlink('index.html', path.join(root, 'inside.html'))

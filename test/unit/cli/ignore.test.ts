@@ -56,7 +56,7 @@ test.each([
   ['', 'keys/', 'keys/tls.key', true],
   ['', '*.pem', 'certs/ca.pem', true],
   ['', 'other', '.npmrc', false],
-  ['!.htpasswd', 'other', '.htpasswd', true],
+  ['!.htpasswd', 'other', '.htpasswd', false],
   ['.htpasswd', 'other', '.htpasswd', false],
 ])('.dropwayignore %j and --include %s ask for %s: %s', (text, include, path, expected) => {
   expect(parseIgnore(text, [include]).wants(path)).toBe(expected)

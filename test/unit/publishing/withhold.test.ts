@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { keyIn } from '../../../shared/content/private-key.ts'
 import { siftSecrets } from '../../../control/drops/publishing/intake/withhold.ts'
 
 const CERTIFICATE = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n'
@@ -6,22 +7,28 @@ const KEY = '-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n'
 
 const contents: Readonly<Record<string, string>> = { 'cert.pem': CERTIFICATE, 'key.pem': KEY, 'index.html': '<p>x' }
 const files = Object.entries(contents).map(([path, content]) => ({ path, hash: path, size: content.length }))
-const blobs = { read: async (hash: string) => Buffer.from(contents[hash] ?? '') }
+const keyOf = ({ hash }: { hash: string }) => keyIn(contents[hash] ?? '')
 
-test('a certificate is no key, and is published without a word', async () => {
-  const sifted = await siftSecrets(blobs, files, 'withhold')
+test('a certificate is no key, and is published without a word', () => {
+  const sifted = siftSecrets(files, keyOf, 'withhold')
   expect(sifted.files.map(({ path }) => path)).toEqual(['cert.pem', 'index.html'])
   expect(sifted.blocked).toEqual([{ path: 'key.pem', what: 'a private key' }])
   expect(sifted.allowed).toEqual([])
 })
 
-test('what a publisher insisted on is published and told', async () => {
-  const sifted = await siftSecrets(blobs, files, 'allow')
+test('what a publisher insisted on is published and told', () => {
+  const sifted = siftSecrets(files, keyOf, 'allow')
   expect(sifted.files).toBe(files)
   expect(sifted.blocked).toEqual([])
   expect(sifted.allowed).toEqual([{ path: 'key.pem', what: 'a private key' }])
 })
 
-test('a publisher who wants all or nothing gets nothing', async () => {
-  await expect(siftSecrets(blobs, files, 'refuse')).rejects.toThrow(/key\.pem/)
+test('a publisher who wants all or nothing gets nothing', () => {
+  expect(() => siftSecrets(files, keyOf, 'refuse')).toThrow(/key\.pem/)
+})
+
+test('a site whose landing page is a secret has nothing left to publish; it goes by the name that was sent', () => {
+  const source = { path: 'notes.md', hash: 'a', size: 1 }
+  const landing = { path: 'index.html', hash: 'b', size: 1, source }
+  expect(() => siftSecrets([landing], () => 'whole key', 'withhold')).toThrow(/notes\.md/)
 })

@@ -1,6 +1,9 @@
 /** What the bytes of a file say: charset, places for snippets, title, links, encoded variants. Runs in a worker thread. */
 import { isUtf8 } from 'node:buffer'
 import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
+import { keyInBytes } from '../../../../shared/content/key-text.ts'
+import type { KeyTrace } from '../../../../shared/content/private-key.ts'
+import { secretIn, SMALL_SECRET_BYTES } from '../../../../shared/content/secret-files.ts'
 import type { ManifestFile } from '../../../../shared/contracts/manifest.ts'
 import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 import { compress, MAX_COMPRESSED_BYTES, MIN_COMPRESSED_BYTES, type Effort } from './compression.ts'
@@ -27,6 +30,8 @@ export interface Reading {
   readonly links?: EncodedLinks | undefined
   /** Which of them are scripts and stylesheets. */
   readonly code?: EncodedCode | undefined
+  /** Whether a private key is in it. */
+  readonly key?: KeyTrace | undefined
 }
 
 export interface Analysis extends FileFacts, Reading {
@@ -43,6 +48,16 @@ export function isWorthReading(path: string, size: number): boolean {
   return isCompressible(mediaType) && size <= MAX_COMPRESSED_BYTES
 }
 
+/** True when the content may be a secret that the name does not tell: all texts, and whatever is as small as a key. */
+export function mayHoldKey(path: string, size: number): boolean {
+  return size <= SMALL_SECRET_BYTES || isWorthReading(path, size) || isNamedLikeKey(path, size)
+}
+
+/** True when the name says that it is a key, unless the content says otherwise. */
+export function isNamedLikeKey(path: string, size: number): boolean {
+  return size <= MAX_COMPRESSED_BYTES && secretIn({ path, size }) !== undefined
+}
+
 /** True when variants may save something. */
 export function isWorthCompressing(path: string, size: number): boolean {
   return size >= MIN_COMPRESSED_BYTES && size <= MAX_COMPRESSED_BYTES && isCompressible(mediaTypeOf(path))
@@ -51,7 +66,8 @@ export function isWorthCompressing(path: string, size: number): boolean {
 export async function analyse(blobs: BlobStore, request: AnalysisRequest): Promise<Analysis> {
   const mediaType = mediaTypeOf(request.path)
   const isPage = isHtmlType(mediaType)
-  const { bytes, scan, isConverted } = read(await blobs.read(request.hash), isPage)
+  const sent = await blobs.read(request.hash)
+  const { bytes, scan, isConverted } = read(sent, isPage)
   const converted = isConverted ? await blobs.put(bytes) : undefined
   const { encodings, created } = await storeVariants(
     blobs,
@@ -60,6 +76,7 @@ export async function analyse(blobs: BlobStore, request: AnalysisRequest): Promi
   )
   return {
     charset: charsetOf(bytes, isPage, scan),
+    key: keyInBytes(sent),
     ...(scan && { injection: injectionOf(scan) }),
     ...titleOf(scan),
     ...linksOf(request.path, mediaType, bytes, scan),

@@ -22,8 +22,8 @@ export function createReadings(): Readings {
   const kept = new LRUCache<string, Reading>({ maxSize: KEPT_BYTES })
   return {
     get: (page) => kept.get(keyOf(page)),
-    set(page, { title, links, code }) {
-      const reading = { ...(title !== undefined && { title }), ...(links && { links }), ...(code && { code }) }
+    set(page, { title, links, code, key }) {
+      const reading = { ...(title !== undefined && { title }), ...(links && { links }), ...(code && { code }), key }
       kept.set(keyOf(page), reading, { size: sizeOf(reading) })
     },
   }

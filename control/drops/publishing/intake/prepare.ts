@@ -1,8 +1,9 @@
 /**
  * From stored files to a version that is ready to go live:
- * 1. find the site in the upload (unwrap, render Markdown, landing page), without what looks like a secret;
+ * 1. find the site in the upload (unwrap, render Markdown, landing page);
  * 2. take what the live version already knows about unchanged files;
- * 3. read the others in worker threads: places for snippets, links, quick variants, pages that must become UTF-8;
+ * 3. read the others in worker threads: places for snippets, links, quick variants, pages that must become UTF-8, keys;
+ *    go on without what looks like a secret;
  * 4. compress what the landing page loads, as far as that is left;
  * 5. parse `_redirects` and `_headers`;
  * 6. write the manifest and the report.
@@ -13,8 +14,10 @@ import { CSP_LIMITS } from '../../../../shared/contracts/limits.ts'
 import type { Manifest } from '../../../../shared/contracts/manifest.ts'
 import { sideBySide } from '../../../../shared/values/side-by-side.ts'
 import {
+  isNamedLikeKey,
   isWorthCompressing,
   isWorthReading,
+  mayHoldKey,
   type Analysis,
   type AnalysisRequest,
   type Reading,
@@ -43,7 +46,7 @@ import type { ReportInput } from '../analysis/report.ts'
 import type { RuleFiles, SiteRules } from '../manifest/site-rules.ts'
 import { decodeText } from '../files/text-encoding.ts'
 import { isHtmlType, mediaTypeOf } from '../files/types.ts'
-import { siftSecrets } from './withhold.ts'
+import { isSecretByName, siftSecrets } from './withhold.ts'
 import type { UploadWorkers } from '../workers/workers.ts'
 
 /**
@@ -56,7 +59,10 @@ const QUICK_COMPRESSION_BYTES = 3_000_000
  * visitor waits for. A core needs a second for it.
  */
 const FIRST_SCREEN_BYTES = 24_000_000
-/** Unchanged pages whose links are no longer in memory are read again: all of a hand-made site, a part of a large one. */
+/**
+ * Unchanged pages whose links are no longer in memory are read again: all of a hand-made site, a part of a large one. So
+ * are other texts, as much again, for keys that an earlier publish was told to allow.
+ */
 const RECHECKED_BYTES = 2_000_000
 /** Links that the report looks at. It is what the event loop copies to a thread in some milliseconds. */
 const MAX_REPORTED_LINK_CHARS = 16_000_000
@@ -100,13 +106,21 @@ export async function prepareVersion(
   requireLandingPage(received)
   // A document by itself would leave nothing to publish.
   const secrets = upload.single && upload.secrets === 'withhold' ? 'refuse' : upload.secrets
-  const { files: uploaded, blocked, allowed } = await siftSecrets(blobs, received, secrets)
+  // What its name betrays is not read.
+  const isBetrayed = (file: StoredFile): boolean => secrets !== 'allow' && isSecretByName(file)
+  const uploaded = received.filter((file) => !isBetrayed(file))
   const compared = withLive(withConverted(uploaded, knownConversions(base)), base, readings)
   const known = knownFacts(base, compared)
   const requests = planAnalyses(compared, known)
   const { analyses, conversions } = await analyseFiles(workers, requests, upload.remember)
-  const read = withConverted(compared, conversions)
-  const readingOf = readingsOf(read, analyses, readings)
+  const converted = withConverted(compared, conversions)
+  const readingOf = readingsOf(converted, analyses, readings)
+  const sifted = siftSecrets(
+    [...received.filter(isBetrayed), ...converted],
+    ({ path }) => readingOf.get(path)?.key,
+    secrets,
+  )
+  const { files: read, blocked, allowed } = sifted
   const facts = mergeFacts(known, analyses)
   const left = planFirstScreen(read, facts, requests, (path) => readingOf.get(path)?.links)
   const { analyses: compressed } = await analyseFiles(workers, left, upload.remember)
@@ -209,8 +223,8 @@ interface ComparedFile extends StoredFile {
 }
 
 /**
- * The same files, with what the live version says of those that it has under the same name. A page whose links are no
- * longer in memory is not among them: it may have to be read again.
+ * The same files, with what the live version says of those that it has under the same name. One of which nothing is in
+ * memory any more is not among them: it may have to be read again.
  */
 function withLive(
   files: readonly StoredFile[],
@@ -223,7 +237,7 @@ function withLive(
     const entry = live.get(file.path)
     if (entry?.hash !== file.hash || !isSameSource(entry.source, file.source)) return file
     const reading = readings.get(file)
-    return reading || !isHtmlType(mediaTypeOf(file.path)) ? { ...file, live: entry, reading } : file
+    return reading || !mayHoldKey(file.path, file.size) ? { ...file, live: entry, reading } : file
   })
 }
 
@@ -270,20 +284,21 @@ function withConverted(files: readonly ComparedFile[], conversions: Conversions)
 /** Which files to read, each content once. Pure. */
 export function planAnalyses(files: readonly StoredFile[], known: ReadonlyMap<string, FileFacts>): AnalysisRequest[] {
   const unique = new Map(
-    files.filter((file) => !file.live && isWorthReading(file.path, file.size)).map((file) => [factsKey(file), file]),
+    files.filter((file) => !file.live && mayHoldKey(file.path, file.size)).map((file) => [factsKey(file), file]),
   )
   const requests: AnalysisRequest[] = []
   let quickBytes = 0
-  let recheckedBytes = 0
-  for (const [key, file] of [...unique].toSorted(([, a], [, b]) => a.size - b.size)) {
-    const { path, hash, size } = file
-    if (!known.has(key)) {
+  const recheckedBytes = { page: 0, other: 0 }
+  for (const [key, { path, hash, size }] of [...unique].toSorted(([, a], [, b]) => a.size - b.size)) {
+    if (known.has(key)) {
+      const kind = isHtmlType(mediaTypeOf(path)) ? 'page' : 'other'
+      recheckedBytes[kind] += size
+      const isWanted = path === LANDING_PAGE || isNamedLikeKey(path, size)
+      if (isWanted || recheckedBytes[kind] <= RECHECKED_BYTES) requests.push({ path, hash, size })
+    } else if (isWorthReading(path, size)) {
       quickBytes += size
       requests.push({ path, hash, size, ...(quickBytes <= QUICK_COMPRESSION_BYTES && { effort: 'quick' as const }) })
-    } else if (isHtmlType(mediaTypeOf(path))) {
-      recheckedBytes += size
-      if (path === LANDING_PAGE || recheckedBytes <= RECHECKED_BYTES) requests.push({ path, hash, size })
-    }
+    } else requests.push({ path, hash, size })
   }
   return requests
 }

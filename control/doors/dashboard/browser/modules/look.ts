@@ -1,9 +1,13 @@
 /** Looks at files before anything is sent, and decides as the service would: with its own functions. */
 import { errors } from '../../../../../shared/contracts/errors.ts'
-import { SECRET_HEAD_BYTES, secretIn } from '../../../../../shared/content/secret-files.ts'
+import { keyIn } from '../../../../../shared/content/private-key.ts'
+import { secretIn, SMALL_SECRET_BYTES } from '../../../../../shared/content/secret-files.ts'
 import { isSystemClutter, uploadKindOf, type UploadTerms } from '../../../../../shared/content/upload-kind.ts'
 import type { ChosenFile } from './chosen-files.ts'
 import { bytesInWords } from '../../../../../shared/values/sizes.ts'
+
+/** A chain of certificates before a key is shorter. */
+const MAX_READ_BYTES = 64_000
 
 export interface Looked {
   readonly files: readonly ChosenFile[]
@@ -36,9 +40,11 @@ function countOf(files: number): string {
 async function refuseSecrets(files: readonly ChosenFile[]): Promise<void> {
   const blocked: { path: string; what: string }[] = []
   for (const { file, path } of files) {
-    if (secretIn({ path, size: file.size }) === undefined) continue
-    const head = await file.slice(0, SECRET_HEAD_BYTES).text()
-    const what = secretIn({ path, size: file.size, head })
+    const { size } = file
+    // What is larger, and has no such name, the service reads.
+    const isLookedAt = size <= SMALL_SECRET_BYTES || secretIn({ path, size }) !== undefined
+    const key = isLookedAt ? keyIn(await file.slice(0, MAX_READ_BYTES).text()) : undefined
+    const what = secretIn({ path, size, key })
     if (what !== undefined) blocked.push({ path, what })
   }
   if (blocked.length > 0) throw errors.secretFiles(blocked)
