@@ -269,7 +269,12 @@ const used = (description: string, example: { used: number; limit: number }) =>
 export const usageSchema = z.object({
   plan: described(z.string(), 'The plan of the organisation.', 'plus'),
   drops: used('Active drops.', { used: 4, limit: 25 }),
-  storage_bytes: used('What all kept versions store.', { used: 1_240_000, limit: 2_000_000_000 }),
+  storage_bytes: used('What all kept versions store, and uploads under way.', { used: 1_240_000, limit: 2_000_000_000 }),
+  uploads_under_way: described(
+    z.object({ used: z.int(), limit: z.int(), bytes: z.int() }),
+    'Uploads that are started and not published yet. Each ends 12 hours after its start; one more than the limit is refused with plan_limit.',
+    { used: 1, limit: 20, bytes: 240_000 },
+  ),
   custom_domains: used('Custom domains.', { used: 1, limit: 1 }),
   upload_bytes: described(z.object({ limit: z.int() }), 'The largest upload.', { limit: 100_000_000 }),
   versions_per_drop: described(z.object({ limit: z.int() }), 'Versions kept of each drop.', { limit: 10 }),
