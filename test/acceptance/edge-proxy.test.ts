@@ -96,3 +96,8 @@ test.each(['POST', 'PUT', 'PATCH'])('a body of %s arrives whole, however it is f
   await fixture.h2(HOST, '/asked', { method, body: SMUGGLED })
   await expectOnly(`${method} /asked ${SMUGGLED.trim()}`)
 })
+
+test('something broken behind a request does not take its answer', async () => {
+  const answer = await h1(`GET /asked HTTP/1.1\r\nHost: ${HOST}\r\n\r\nBROKEN`, '')
+  expect(answer).toMatch(/^HTTP\/1\.1 200 .*answered.*HTTP\/1\.1 400 /s)
+})

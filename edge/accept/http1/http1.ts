@@ -10,11 +10,10 @@ import { inTurns } from '../in-turns.ts'
 import { resetConnection } from '../raw-socket.ts'
 import { CHECK_SLOW_MS, HEADERS_MS, IDLE_MS, KEEP_ALIVE_MS, REQUEST_MS } from '../timeouts.ts'
 import { createAnswerHeads } from './answer-head.ts'
-import { isEnding } from './close-in-stages.ts'
 import { DirectConnection, type DirectContext } from './direct.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { Pipeline } from './pipelined.ts'
-import { refuse } from './refuse.ts'
+import { refuse, refuseInTurn } from './refuse.ts'
 
 const MAX_HEADER_LINES = 128
 
@@ -116,11 +115,7 @@ const PARSE_ERRORS: Readonly<Record<string, string>> = {
 }
 
 function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (isEnding(socket)) return
-  // Behind the head of an answer it would be read as part of its body.
-  const { _httpMessage: answer } = socket as Duplex & { readonly _httpMessage?: ServerResponse | null }
-  if (answer?.headersSent) return void socket.destroy()
-  refuse(socket, PARSE_ERRORS[error.code ?? ''] ?? '400 Bad Request')
+  refuseInTurn(socket, PARSE_ERRORS[error.code ?? ''] ?? '400 Bad Request')
 }
 
 function endSilent(socket: TLSSocket): void {
