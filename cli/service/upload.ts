@@ -98,15 +98,18 @@ export function createUploader({ api, configDir, siteId, files, options }: Uploa
 
     async finish(upload) {
       const publish = `${root}/${upload.upload_id}/finish`
+      // Remembered until it is known to be over: an attempt that broke off goes on with what has arrived.
+      const forget = (): Promise<void> => rm(memory, { force: true })
       try {
-        return await api.call<Version>('POST', publish, { repeatable: true, timeoutMs: PUBLISH_TIMEOUT_MS })
+        const version = await api.call<Version>('POST', publish, { repeatable: true, timeoutMs: PUBLISH_TIMEOUT_MS })
+        await forget()
+        return version
       } catch (error) {
         if (!(error instanceof ApiFailure) || error.status !== 404) throw error
+        await forget()
         // Finished by an attempt whose answer was lost, or forgotten: what is live tells.
         if (!(await begin()).unchanged) throw error
         return undefined
-      } finally {
-        await rm(memory, { force: true })
       }
     },
   }
