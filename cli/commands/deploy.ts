@@ -2,7 +2,7 @@ import path from 'node:path'
 import { clockNotices } from '../../shared/values/clock-notice.ts'
 import type { SecretFile } from '../../shared/content/secret-files.ts'
 import { randomSlug } from '../../shared/values/readable-slug.ts'
-import { fileKindOf, LANDING_PAGE } from '../../shared/content/upload-kind.ts'
+import { fileKindOf, isPageFormat, LANDING_PAGE } from '../../shared/content/upload-kind.ts'
 import { sitePath } from '../service/api-client.ts'
 import { ApiFailure } from '../service/api-failure.ts'
 import type { ArchiveContent } from '../content/archive-content.ts'
@@ -186,6 +186,7 @@ async function publishFile(
   const form = fileForm(file, {
     ...(options.message === undefined ? {} : { message: options.message }),
     ...(options.allowSecrets ? { allow_secrets: 'true' } : {}),
+    ...(source.kind === 'zip' || isPageFormat(fileKindOf(source.path)) ? {} : { as: 'document' }),
   })
   const version = await context.api.call<Version>(
     'POST',

@@ -16,8 +16,8 @@ export const MAX_CONNECTIONS = 4
 const CONNECT_TIMEOUT_MS = 15_000
 /** No byte in either direction for this long: the line is dead. */
 const IDLE_TIMEOUT_MS = 60_000
-/** Publishing a large site takes a while in which the service says nothing. */
-export const PUBLISH_TIMEOUT_MS = 180_000
+/** Publishing a large site takes a while in which the service says nothing; on a busy machine, minutes. */
+export const PUBLISH_TIMEOUT_MS = 600_000
 
 /** A stream is opened when the request is ready to take it, and again when the request has to be made again. */
 export type Body = string | Buffer | (() => Readable)

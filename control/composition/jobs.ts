@@ -46,6 +46,7 @@ function sweeps(services: Services): Job[] {
     },
     { name: 'uploads', run: () => services.uploads.sweep() },
     { name: 'content uploads', atMostEveryMs: SWEEP_MS, run: () => services.contentUploads.sweep() },
+    { name: 'spent proofs', atMostEveryMs: SWEEP_MS, run: () => services.anonymous.sweep() },
     { name: 'accounts', atMostEveryMs: SWEEP_MS, run: () => services.accounts.sweep() },
     { name: 'mail', run: () => services.mailer.sweep() },
     { name: 'oauth', atMostEveryMs: SWEEP_MS, run: () => services.oauth.sweep() },

@@ -45,8 +45,12 @@ const NOT_RETURNED: ReadonlySet<string> = new Set([
   'trailer',
 ])
 
-/** Until control's headers arrive, as long as it lives; exports and long publishes take a while. */
-const ANSWER_MS = 120_000
+/**
+ * Until control's headers arrive, as long as it says every few seconds that it lives: on a busy machine the publish of a
+ * large site takes minutes, and a caller who is told 504 meanwhile sends it all again. The visitor's connection is left
+ * open for as long (PROXIED_IDLE_MS).
+ */
+const ANSWER_MS = 600_000
 /** Between two pieces of an answer. */
 const SILENCE_MS = 600_000
 /** A request that has not moved for this long is looked at. */

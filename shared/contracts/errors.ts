@@ -79,6 +79,14 @@ export const errors = {
         ? `"${name}" cannot be published as a single file without an account. Use .html, .htm, .md or .markdown. A folder, a .zip, a PDF, an image, a video or a text needs an account.`
         : `"${name}" cannot be published by itself. Use a page (.html, .md), a PDF, an image, a video, a sound or a text file. A folder or a .zip with an index.html is published as a bundle (POST …/upload-bundle).`,
     ),
+  headersTooLarge: (maxBytes: number) =>
+    new ApiError(431, 'headers_too_large', `The headers of a request may have ${maxBytes / 1024} kB together.`),
+  documentNotMeant: (name: string) =>
+    new ApiError(
+      400,
+      'unsupported_file_type',
+      `"${name}" is no page. Use .html, .htm, .md or .markdown, or send as=document before the file, and a small page shows it.`,
+    ),
   /** `what` begins the sentence: "A folder". */
   needsAccount: (what: string) =>
     new ApiError(

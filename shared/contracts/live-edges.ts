@@ -27,6 +27,12 @@ const edgeStateSchema = z.object({
   refusedCount: z.int().default(0),
 })
 
+/**
+ * The reason that an edge gives for news that it is reading: it has heard of them, and serves what was before until it has
+ * read them. Slow is not unable: nothing is taken back for it.
+ */
+export const STILL_READING = 'it is still being read'
+
 export type EdgeState = z.input<typeof edgeStateSchema>
 
 export interface LiveEdge {

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { apiFor, fileForm } from '../support/api.ts'
 import type { Answer } from '../support/client.ts'
 import { FormBrowser } from '../support/form-browser.ts'
+import { sendFirst } from '../support/raw-http.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
 
 let stack: Stack
@@ -187,3 +188,24 @@ test.each(['Bearer', 'Bearer dw_wrong', 'Basic abc', 'Bearer ', `Bearer dw_${'x'
     expect((await stack.fetch('/api/v1/sites', { headers: { authorization } })).status).toBe(401)
   },
 )
+
+describe('a caller who sends everything before reading anything hears the refusal', () => {
+  const body = Buffer.alloc(11_000_000, 'x')
+  const send = (head: string): Promise<string> =>
+    sendFirst({ port: stack.httpsPort, ca: stack.ca, host: 'localhost' }, head, body)
+  const form = 'content-type: multipart/form-data; boundary=b'
+
+  test.each<[string, number, () => string]>([
+    ['a wrong token', 401, () => `POST /api/v1/sites/${siteId}/upload HTTP/1.1\r\nauthorization: Bearer no\r\n${form}`],
+    [
+      'a body over its bound',
+      413,
+      () =>
+        `PATCH /api/v1/sites/${siteId} HTTP/1.1\r\nauthorization: Bearer ${owner.token}\r\ncontent-type: application/json`,
+    ],
+    ['an unknown address', 404, () => 'POST /api/v1/nowhere HTTP/1.1'],
+    ['a form in another coding', 415, () => `POST /signin HTTP/1.1\r\ncontent-encoding: gzip\r\n${form}`],
+  ])('%s: %i', async (_, status, head) => {
+    expect((await send(head())).split('\r\n')[0]).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+  })
+})

@@ -121,6 +121,9 @@ describe('uploads', () => {
 
   test.each([
     ['a program', fileForm('cat.exe', 'x'), 400, 'unsupported_file_type'],
+    ['a program as a document', fileForm('cat.exe', 'x', { as: 'document' }), 400, 'unsupported_file_type'],
+    ['a document that is not said to be one', fileForm('notes.txt', 'x'), 400, 'unsupported_file_type'],
+    ['something unknown', fileForm('notes.html', 'x', { as: 'poem' }), 400, 'invalid_request'],
     [
       'no file',
       (() => {
@@ -146,6 +149,20 @@ describe('uploads', () => {
     const answer = await api.upload(site.id, form)
     expect([answer.status, answer.json().error]).toEqual([status, error])
     expect((await stack.visit(site.slug)).status).toBe(404)
+  })
+
+  test('a document is published when it is said to be one, in the form or in the query', async () => {
+    const site = await newSite()
+    expect((await api.upload(site.id, fileForm('notes.txt', 'x', { as: 'document' }))).status).toBe(201)
+    const { token } = owner
+    const path = `/api/v1/sites/${site.id}/upload?as=document`
+    expect((await stack.fetch(path, { token, body: fileForm('notes.txt', 'y') })).status).toBe(201)
+  })
+
+  test('a change that says nothing is refused', async () => {
+    const site = await newSite()
+    const path = `/api/v1/sites/${site.id}`
+    expect((await stack.fetch(path, { token: owner.token, method: 'PATCH' })).status).toBe(400)
   })
 
   test('a bundle by files and paths, interleaved or not', async () => {

@@ -96,3 +96,16 @@ test.each(['POST', 'PUT', 'PATCH'])('a body of %s arrives whole, however it is f
   await fixture.h2(HOST, '/asked', { method, body: SMUGGLED })
   await expectOnly(`${method} /asked ${SMUGGLED.trim()}`)
 })
+
+test('something broken behind a request does not take its answer', async () => {
+  const answer = await h1(`GET /asked HTTP/1.1\r\nHost: ${HOST}\r\n\r\nBROKEN`, '')
+  expect(answer).toMatch(/^HTTP\/1\.1 200 .*answered.*HTTP\/1\.1 400 /s)
+})
+
+test('headers that are too large are refused in JSON where the API is asked', async () => {
+  const big = `X: ${'a'.repeat(40_000)}`
+  const [head = '', body = ''] = (await h1(`GET /api/v1/sites HTTP/1.1\r\n${big}`, '')).split('\r\n\r\n')
+  expect(head).toMatch(/^HTTP\/1\.1 431 .*content-type: application\/json/s)
+  expect(JSON.parse(body)).toMatchObject({ error: 'headers_too_large', detail: expect.any(String) })
+  expect(await h1(`GET /other HTTP/1.1\r\n${big}`, '')).toMatch(/^HTTP\/1\.1 431 .*content-length: 0/s)
+})

@@ -257,7 +257,10 @@ async function publishByApi({ as, files }: Thing, place: string): Promise<Outcom
   const bytes = async (): Promise<Buffer> => readFile(path.join(place, name))
   const answer =
     as === 'file'
-      ? await api.upload(site.id, fileForm(name, await bytes()))
+      ? await api.upload(
+          site.id,
+          fileForm(name, await bytes(), /\.(?:html?|md|markdown)$/i.test(name) ? {} : { as: 'document' }),
+        )
       : await api.uploadBundle(site.id, as === 'zip' ? fileForm(name, await bytes()) : bundleForm(files))
   if (answer.status === 201) return { slug: site.slug }
   expect(answer.status).toBe(400)

@@ -1,6 +1,12 @@
 /** Changes of one drop, or of whose it is, that happen at the same time or are refused half-way. */
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Handlers } from '../../control/doors/dashboard/frame/handlers.ts'
+import type { DashboardServices } from '../../control/doors/dashboard/frame/services.ts'
+import { previewRoutes } from '../../control/doors/dashboard/publish/preview-pages.ts'
+import type { Request } from '../../control/ground/http/route.ts'
 import type { Actor } from '../../control/ground/actor.ts'
 import type { RoutingTransaction } from '../../control/ground/routing/changes.ts'
 import { hashSecret, randomSecret } from '../../shared/secrets/secrets.ts'
@@ -183,4 +189,117 @@ test('a password that comes with a publish protects it, and is recorded', async 
   expect((await control.routeOf(value.site.slug)).password).toMatchObject({ generation: 1 })
   const actions = await sql`select action from audit_log where subject = ${value.site.id} order by id`
   expect(actions.map(({ action }) => action)).toEqual(['site.created', 'site.updated', 'site.published'])
+})
+
+describe('uploads under way count against the plan', () => {
+  const PIECE_BYTES = 9_000_000
+  const piece = (number: number): Buffer => Buffer.alloc(PIECE_BYTES, number)
+  const listed = (bytes: Buffer) => [
+    { path: 'index.html', sha256: createHash('sha256').update(bytes).digest('hex'), size: bytes.length },
+  ]
+  const outcomes = async (calls: readonly Promise<unknown>[]): Promise<string[]> =>
+    Promise.all(calls.map((call) => refusal(call)))
+  const chunk = async function* (bytes: Buffer): AsyncGenerator<Buffer> {
+    yield bytes
+  }
+  const tokenOf = (putUrl: string): string => putUrl.slice(putUrl.lastIndexOf('/') + 1)
+
+  test('twenty at a time, lists and files together, however many callers race for the last place', async () => {
+    const { services } = control
+    const actor = await control.newActor()
+    const { site } = await control.publishPage(actor, 'one')
+    const begin = (number: number): Promise<unknown> =>
+      number % 2 === 0
+        ? services.uploads.start(actor, site.id, { files: listed(Buffer.from(`page ${number}`)) })
+        : services.contentUploads.create(actor, `file ${number}`)
+    const said = await outcomes(Array.from({ length: 24 }, (_, number) => begin(number)))
+    expect(said.filter((word) => word === 'plan_limit')).toHaveLength(4)
+    expect(await refusal(begin(24))).toBe('plan_limit')
+    expect(await refusal(begin(25))).toBe('plan_limit')
+    expect((await services.sites.usage(actor)).uploads_under_way).toMatchObject({ used: 20, limit: 20 })
+    // A list with nothing to send takes no place.
+    const same = listed(Buffer.from('<!doctype html><title>one</title>'))
+    for (let count = 0; count < 3; count++) await services.uploads.start(actor, site.id, { files: same })
+  })
+
+  test('their bytes are part of what the plan stores, until a publish has used them', async () => {
+    const { services } = control
+    const actor = await control.newActor()
+    const { site } = await control.publishPage(actor, 'one')
+    for (const number of [1, 2]) await services.uploads.start(actor, site.id, { files: listed(piece(number)) })
+    const ahead = await Promise.all(Array.from({ length: 5 }, () => services.contentUploads.create(actor, 'page.html')))
+    const said = await outcomes(
+      ahead.map(({ putUrl }, index) => services.contentUploads.receive(tokenOf(putUrl), chunk(piece(index + 3)))),
+    )
+    expect(said.filter((word) => word === 'plan_limit')).toHaveLength(2)
+    const used = async (): Promise<number> => (await services.sites.usage(actor)).storage_bytes.used
+    expect(await used()).toBeGreaterThan(5 * PIECE_BYTES)
+    expect(await refusal(services.uploads.start(actor, site.id, { files: listed(piece(8)) }))).toBe('plan_limit')
+    // The same content again is no further content.
+    expect(await refusal(services.uploads.start(actor, site.id, { files: listed(piece(1)) }))).toBe('accepted')
+    const arrived = ahead.filter((_, index) => said[index] === 'accepted').map(({ id }) => id)
+    const before = await used()
+    const publishSent = (): Promise<unknown> =>
+      services.contentUploads.use(actor, arrived.slice(0, 1), ([sent]) =>
+        services.quickPublish.publish(actor, { content: { kind: 'sent', ...sent!, name: 'page.html' } }),
+      )
+    await publishSent()
+    expect(await used()).toBe(before)
+    await services.contentUploads.use(actor, arrived.slice(1), async () => {})
+    expect(await used()).toBe(before - 2 * PIECE_BYTES)
+    // A refused publish leaves them under way.
+    expect(
+      await refusal(
+        services.contentUploads.use(actor, arrived.slice(1), () =>
+          services.quickPublish.publish(actor, { content: { kind: 'text', format: 'html', content: '' }, slug: 'No' }),
+        ),
+      ),
+    ).toBe('invalid_request')
+    expect(await used()).toBe(before)
+  })
+
+  test('a refused piece is not kept, and what has arrived for one upload is not asked for by the next', async () => {
+    const { services } = control
+    const actor = await control.newActor()
+    const { site } = await control.publishPage(actor, 'one')
+    await control.sql`update versions set byte_size = 49000000 where site_id = ${site.id}`
+    const { putUrl } = await services.contentUploads.create(actor, 'a.bin')
+    const late = piece(11)
+    expect(await refusal(services.contentUploads.receive(tokenOf(putUrl), chunk(late)))).toBe('plan_limit')
+    expect(await services.blobs.has(listed(late)[0]!.sha256)).toBe(false)
+    const page = Buffer.from('<title>resumed</title>')
+    const files = [...listed(page), { path: 'b.txt', sha256: 'b'.repeat(64), size: 1 }]
+    const first = await services.uploads.start(actor, site.id, { files })
+    expect(first.missing).toHaveLength(2)
+    const place = { siteId: site.id, uploadId: first.upload_id }
+    await services.uploads.receive(actor, place, { hash: files[0]!.sha256, offset: 0, body: Readable.from([page]) })
+    const again = await services.uploads.start(actor, site.id, { files })
+    expect(again.missing).toEqual(['b'.repeat(64)])
+    // No other organisation is told that the bytes are there.
+    const stranger = await control.newActor()
+    const theirs = await control.publishPage(stranger, 'theirs')
+    expect((await services.uploads.start(stranger, theirs.site.id, { files })).missing).toHaveLength(2)
+  })
+
+  test('a preview of Markdown leaves nothing in the store', async () => {
+    const { publishing, blobs } = control.services
+    const count = async (): Promise<number> => {
+      let blobCount = 0
+      for await (const _ of blobs.list()) blobCount++
+      return blobCount
+    }
+    const before = await count()
+    const services = {
+      publishing,
+      csrf: { requireCsrf() {} },
+      limiter: { consume: async () => {} },
+      config: { baseUrl: 'https://dropway.example' },
+    } as unknown as DashboardServices
+    const handlers = { read: async () => ({ viewer: {} }), reply: (_: unknown, answer: unknown) => answer }
+    const route = previewRoutes(services, handlers as unknown as Handlers).find(({ method }) => method === 'POST')!
+    const form = async () => new URLSearchParams({ text: '# A preview that no one keeps' })
+    const answer = await route.handle({ ip: '203.0.113.8', header: () => undefined, form } as unknown as Request)
+    expect(JSON.stringify(answer)).toContain('A preview that no one keeps')
+    expect(await count()).toBe(before)
+  })
 })

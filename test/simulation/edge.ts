@@ -36,6 +36,8 @@ export class SimulatedEdge {
   followingSince: number | undefined
   /** A worker has just learned what it serves from now on; undefined: perhaps everything is new. */
   onServed: (worker: number, hosts: readonly string[] | undefined) => void = () => {}
+  /** How long it takes to read what a record names; undefined: it does not look. */
+  readingMs: number | undefined
   #nextToldDies = false
   #process: Process = { name: '', alive: false }
   #follower: Follower | undefined
@@ -77,6 +79,7 @@ export class SimulatedEdge {
       replica,
       connect: (use) => this.#connect(process, use === 'blocking' ? 2 * COMMAND_TIMEOUT_MS : COMMAND_TIMEOUT_MS),
       announce: (changes) => this.#announce(changes),
+      ...(this.readingMs === undefined ? {} : { problemOf: () => this.#read(process) }),
       log: silentLog,
       timers: this.#world.timersOf(process),
       logBatch: Math.min(MAX_BATCH, this.#redis.logLength),
@@ -165,6 +168,11 @@ export class SimulatedEdge {
 
   isFollowing(): boolean {
     return this.isRunning && this.#follower!.isFollowing()
+  }
+
+  async #read(process: Process): Promise<undefined> {
+    const ms = this.readingMs ?? 0
+    if (ms > 0) await this.#world.timersOf(process).sleep(ms)
   }
 
   #connect(process: Process, timeoutMs: number): SimulatedConnection {

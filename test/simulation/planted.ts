@@ -145,6 +145,12 @@ export const mistakes: readonly Mistake[] = [
     'hasSnapshot(replica) && compareStreamIds(position, level) >= 0',
     'hasSnapshot(replica)',
   ),
+  mistake(
+    'a host of a snapshot that is still being read is in doubt',
+    follower,
+    'takesUnread: true',
+    'takesUnread: false',
+  ),
   mistake('it is level before there is a snapshot', follower, 'hasSnapshot(replica) && ', ''),
   mistake('workers are not told of a snapshot', follower, '.finally(() => this.#dependencies.announce(undefined))', ''),
   mistake(

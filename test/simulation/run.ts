@@ -34,6 +34,8 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
     { length: scenario.edges },
     (_, index) => new SimulatedEdge(world, redis, `edge${index}`, scenario.workers),
   )
+  if (scenario.readingMs.some((ms) => ms > 0))
+    for (const [index, edge] of edges.entries()) edge.readingMs = scenario.readingMs[index]
   const controls = Array.from(
     { length: scenario.controls },
     (_, index) => new SimulatedControl(world, redis, postgres, `control${index}`),
@@ -268,6 +270,7 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
   for (const edge of edges) edge.start()
   for (const { at, action } of scenario.actions) world.after(at, () => act(action))
   await world.run(endOf(scenario) + LOOK_MS)
+  for (const edge of edges) if (edge.readingMs !== undefined) edge.readingMs = 0
   for (const each of [...edges, ...controls]) each.start()
   if (needsOperator) void beginHistory(controls[0]!)
   const deadline = world.now + MAX_HEALING_MS

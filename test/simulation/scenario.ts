@@ -40,6 +40,8 @@ export interface Scenario {
   readonly edges: number
   readonly workers: number
   readonly logLength: number
+  /** How long each edge takes to read a version while things happen; 0: no time. */
+  readonly readingMs: readonly number[]
   readonly actions: readonly TimedAction[]
 }
 
@@ -59,6 +61,10 @@ const MAX_FAILOVER_GAP_MS = 2500
 /** Some runs have a new history that meets something while it is published, or while the edges read it. */
 const PAIRED = 0.2
 const COMPANION_GAPS_MS = [250, 1800]
+
+/** Some runs have edges on busy machines: longer than a look, longer than a publisher waits, or neither. */
+const SLOW_READING = 0.2
+const MAX_READING_MS = 7000
 
 export function scenarioOf(seed: number): Scenario {
   const random = createRandom(seed ^ 0x5e_ed_5e_ed)
@@ -112,10 +118,15 @@ export function scenarioOf(seed: number): Scenario {
     actions.push({ at, action: random.pick(SETBACKS)(random, edges, controls) })
     actions.push({ at: at + random.below(after), action: random.pick(COMPANIONS)(random, edges, controls) })
   }
+  // Drawn from numbers of its own, so that the rest of a seed is what it was.
+  const reading = createRandom(seed ^ 0x0b_5e_55_ed)
+  const isSlow = reading.chance(SLOW_READING)
+  const readingMs = Array.from({ length: edges }, () => (isSlow ? reading.below(MAX_READING_MS) : 0))
   return {
     seed,
     controls,
     edges,
+    readingMs,
     workers: random.between(1, 2),
     logLength: random.pick([2, 3, 6, 100]),
     actions: actions.toSorted((a, b) => a.at - b.at),

@@ -1,5 +1,6 @@
 /** Speaks HTTP/1.1 byte by byte, for what a well-behaved client would never send. */
 import net from 'node:net'
+import tls from 'node:tls'
 import { once } from 'node:events'
 
 /** Sends `text` and collects everything until the server closes or `quietMs` pass without a byte. */
@@ -20,4 +21,29 @@ export async function exchange(port: number, text: string | Buffer, quietMs = 30
 
 export function statusOf(answer: string): number {
   return Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0)
+}
+
+/**
+ * A client that sends its whole request before it reads a byte of the answer, as Python, Java and many others do. Resolves
+ * with everything that arrived until the server closed; "broken" when the request could not be sent to its end.
+ */
+export async function sendFirst(
+  { port, ca, host }: { port: number; ca: string; host: string },
+  head: string,
+  body: Buffer,
+): Promise<string> {
+  const socket = tls.connect({ port, host: '127.0.0.1', ca, servername: host, ALPNProtocols: ['http/1.1'] })
+  let isBroken = false
+  socket.on('error', () => (isBroken = true))
+  await once(socket, 'secureConnect')
+  socket.write(`${head}\r\nhost: ${host}\r\ncontent-length: ${body.length}\r\n\r\n`)
+  const { promise: sent, resolve } = Promise.withResolvers<void>()
+  socket.once('close', () => resolve())
+  socket.write(body, () => resolve())
+  await sent
+  if (isBroken) return 'broken'
+  let answer = ''
+  socket.on('data', (chunk: Buffer) => (answer += chunk.toString('latin1')))
+  if (!socket.closed) await once(socket, 'close')
+  return answer
 }

@@ -11,6 +11,7 @@ import {
 import { formatOfText } from '../../drops/publishing/files/pasted-text.ts'
 import type { QuickContent, QuickFile, QuickPublished } from '../../drops/sites/versions/quick-publish.ts'
 import type { Propagated } from '../../drops/sites/sites.ts'
+import { sideBySide } from '../../../shared/values/side-by-side.ts'
 import { decodeContent } from './arguments.ts'
 import { aboutClocks } from './drop-tools.ts'
 import { defineTool, type Answer, type Call, type Tool } from './tool.ts'
@@ -59,15 +60,16 @@ const publishPage = defineTool({
     message,
   },
   async run({ content, format, upload, if_version, allow_secrets, ...rest }, call) {
-    const taken = await takenContent({ content, format, upload }, call)
     return published(call, 1, (progress) =>
-      call.services.quickPublish.publish(call.actor, {
-        ...rest,
-        ifVersion: if_version,
-        allowSecrets: allow_secrets,
-        content: taken,
-        progress,
-      }),
+      withContent({ content, format, upload }, call, (taken) =>
+        call.services.quickPublish.publish(call.actor, {
+          ...rest,
+          ifVersion: if_version,
+          allowSecrets: allow_secrets,
+          content: taken,
+          progress,
+        }),
+      ),
     )
   },
 })
@@ -78,15 +80,16 @@ const publishFiles = defineTool({
   hints: 'changes',
   input: { files: files.min(1), ...placeFields, allow_secrets: allowSecrets, message },
   async run({ files: sent, if_version, allow_secrets, ...rest }, call) {
-    const content = { kind: 'files' as const, files: await readFiles(sent, call) }
     return published(call, sent.length, (progress) =>
-      call.services.quickPublish.publish(call.actor, {
-        ...rest,
-        ifVersion: if_version,
-        allowSecrets: allow_secrets,
-        content,
-        progress,
-      }),
+      withFiles(sent, call, (taken) =>
+        call.services.quickPublish.publish(call.actor, {
+          ...rest,
+          ifVersion: if_version,
+          allowSecrets: allow_secrets,
+          content: { kind: 'files', files: taken },
+          progress,
+        }),
+      ),
     )
   },
 })
@@ -106,16 +109,17 @@ const editFiles = defineTool({
   async run({ id, put = [], delete: remove = [], if_version, allow_secrets, message: said }, call) {
     if (put.length + remove.length === 0) throw errors.invalidRequest('Send files to put, or paths to delete.')
     const siteId = await call.services.sites.findId(call.actor, id)
-    const changed = await readFiles(put, call)
-    return published(call, changed.length, (progress) =>
-      call.services.quickPublish.edit(call.actor, siteId, {
-        put: changed,
-        remove,
-        ifVersion: if_version,
-        allowSecrets: allow_secrets,
-        message: said,
-        progress,
-      }),
+    return published(call, put.length, (progress) =>
+      withFiles(put, call, (changed) =>
+        call.services.quickPublish.edit(call.actor, siteId, {
+          put: changed,
+          remove,
+          ifVersion: if_version,
+          allowSecrets: allow_secrets,
+          message: said,
+          progress,
+        }),
+      ),
     )
   },
 })
@@ -134,32 +138,48 @@ const upload = defineTool({
 
 export const publishingTools: readonly Tool[] = [publishPage, publishFiles, editFiles, upload]
 
-async function takenContent(
+type PublishWith<Content> = (content: Content) => Promise<Propagated<QuickPublished>>
+
+async function withContent(
   {
     content,
     format,
-    upload,
+    upload: id,
   }: { content?: string | undefined; format?: 'html' | 'markdown' | undefined; upload?: string | undefined },
   { actor, services }: Call,
-): Promise<QuickContent> {
-  if (content !== undefined && upload === undefined)
-    return { kind: 'text', format: format ?? formatOfText(content), content }
-  if (content !== undefined || upload === undefined) throw errors.invalidRequest('Send either content or upload.')
-  return { kind: 'sent', ...(await services.contentUploads.find(actor, upload)) }
+  publish: PublishWith<QuickContent>,
+): Promise<Propagated<QuickPublished>> {
+  if (content !== undefined && id === undefined)
+    return publish({ kind: 'text', format: format ?? formatOfText(content), content })
+  if (content !== undefined || id === undefined) throw errors.invalidRequest('Send either content or upload.')
+  return services.contentUploads.use(actor, [id], ([sent]) => {
+    if (!sent) throw errors.notFound('upload')
+    return publish({ kind: 'sent', ...sent })
+  })
 }
 
-async function readFiles(sent: z.infer<typeof files>, { actor, services }: Call): Promise<QuickFile[]> {
-  const read: QuickFile[] = []
+async function withFiles(
+  sent: z.infer<typeof files>,
+  { actor, services }: Call,
+  publish: PublishWith<readonly QuickFile[]>,
+): Promise<Propagated<QuickPublished>> {
+  const inHand = new Map<string, Buffer>()
+  const ids: string[] = []
   for (const { path, content, encoding, upload: id } of sent) {
-    if (content !== undefined && id === undefined) read.push({ path, bytes: decodeContent(path, content, encoding) })
+    if (content !== undefined && id === undefined) inHand.set(path, decodeContent(path, content, encoding))
     else if (content !== undefined || id === undefined)
       throw errors.invalidRequest(`"${path}": send either content or upload.`)
-    else {
-      const { hash, size } = await services.contentUploads.find(actor, id)
-      read.push({ path, bytes: { hash, size } })
-    }
+    else ids.push(id)
   }
-  return read
+  return services.contentUploads.use(actor, ids, (ahead) => {
+    const byId = new Map(sideBySide(ids, ahead))
+    return publish(
+      sent.flatMap(({ path, upload: id }): QuickFile[] => {
+        const bytes = id === undefined ? inHand.get(path) : byId.get(id)
+        return bytes === undefined ? [] : [{ path, bytes }]
+      }),
+    )
+  })
 }
 
 async function published(

@@ -16,7 +16,7 @@ export interface ToolServices {
   sites: Pick<Sites, 'list' | 'get' | 'findId' | 'patch' | 'choose' | 'delete'>
   versions: Pick<Versions, 'list' | 'requireId' | 'promote' | 'liveManifest'>
   quickPublish: QuickPublish
-  contentUploads: Pick<ContentUploads, 'create' | 'find'>
+  contentUploads: Pick<ContentUploads, 'create' | 'use'>
   domains: Pick<Domains, 'list' | 'add' | 'check' | 'makeMain' | 'remove'>
   publishing: Pick<Publishing, 'readBlob'>
   clock: Clock

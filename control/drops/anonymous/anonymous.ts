@@ -6,6 +6,7 @@ import { errors } from '../../../shared/contracts/errors.ts'
 import { siteHost } from '../../../shared/http/hosts.ts'
 import { limitKeyOfIp } from '../../../shared/http/ip.ts'
 import { plans, type PlanName } from '../../ground/terms/plans.ts'
+import { PROOF_LIFETIME_MS } from '../../../shared/secrets/proof-of-work.ts'
 import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
 import { addressOf } from '../../../shared/settings/settings.ts'
 import type { Actor } from '../../ground/actor.ts'
@@ -111,6 +112,8 @@ export interface Anonymous {
   findClaim(secret: string): Promise<{ siteId: string; slug: string; url: string; title: string } | undefined>
   /** One-shot: of two racing callers one gets the drop, the other a 404. Without room for it the link stays good. */
   claimLink(actor: Actor, secret: string): Promise<{ siteId: string }>
+  /** Forgets proofs of work that no longer hold anyway. */
+  sweep(): Promise<void>
 }
 
 /** How long a refused page keeps its network suspicious. */
@@ -189,6 +192,8 @@ export function createAnonymous(deps: AnonymousDependencies): Anonymous {
       await routing.propagate(changes)
       return { siteId }
     },
+
+    sweep: () => queries.forgetSpentProofs(sql, new Date(clock.now())),
   }
 }
 
@@ -216,14 +221,17 @@ function createAdmission({
       await limiter.consume('anonymous-ip', network, { points: config.anonymousPerHour, ...window })
       await limiter.consume('anonymous-browser', publisher.anonymousId, { points: config.anonymousPerHour, ...window })
       await storage.requireRoom(sql, storage.networkOf(publisher.ip))
-      const { verdict, waitMs, challenge } = botCheck.check(
+      const now = clock.now()
+      const { verdict, waitMs, challenge, spends } = botCheck.check(
         { ...publisher.signals, recentRejections: rejections.count(network) },
-        clock.now(),
+        now,
       )
       if (verdict === 'wait') await sleep(waitMs)
       if (verdict === 'reject')
         throw errors.contentRejected('This looks like an automated submission. Sign in to publish.')
       if (verdict === 'prove') throw errors.publishProofRequired(challenge)
+      if (spends !== undefined && !(await queries.spendProof(sql, spends, new Date(now + PROOF_LIFETIME_MS))))
+        throw errors.publishProofRequired(botCheck.ask(now))
     },
 
     async requireHarmless(publisher: Publisher, prepared: PreparedVersion): Promise<Inspection> {

@@ -48,7 +48,10 @@ export function assess(
 export interface BotCheck {
   /** Goes into the page as a hidden field. */
   startToken(now: number): string
-  check(signals: Signals, now: number): { verdict: BotVerdict; waitMs?: number; challenge?: Challenge }
+  /** `spends`: the id of the proof that the verdict rests on, which the caller takes once. */
+  check(signals: Signals, now: number): { verdict: BotVerdict; waitMs?: number; challenge?: Challenge; spends?: string }
+  /** A new question, for a publisher whose proof was taken before. */
+  ask(now: number): Challenge
 }
 
 export function createBotCheck(secrets: Pick<Secrets, 'sign' | 'verify'>): BotCheck {
@@ -66,18 +69,19 @@ export function createBotCheck(secrets: Pick<Secrets, 'sign' | 'verify'>): BotCh
     return text?.startsWith('form:') ? Number(text.slice('form:'.length)) : undefined
   }
 
+  const ask = (now: number): Challenge => work.ask(PURPOSE, PROOF_BITS, now)
+
   return {
     startToken: (now) => signed(`form:${now}`),
     check(signals, now) {
       const started = startedAt(signals.started)
-      const verdict = assess(signals, {
-        startedAt: started,
-        isProven: work.check(signals.proof, PURPOSE, now) !== undefined,
-        now,
-      })
+      const proofId = work.check(signals.proof, PURPOSE, now)
+      const unproven = assess(signals, { startedAt: started, isProven: false, now })
+      const verdict = assess(signals, { startedAt: started, isProven: proofId !== undefined, now })
       if (verdict === 'wait') return { verdict, waitMs: (started ?? now) + MIN_FORM_MS - now }
-      if (verdict !== 'prove') return { verdict }
-      return { verdict, challenge: work.ask(PURPOSE, PROOF_BITS, now) }
+      if (verdict === 'prove') return { verdict, challenge: ask(now) }
+      return verdict === unproven || proofId === undefined ? { verdict } : { verdict, spends: proofId }
     },
+    ask,
   }
 }

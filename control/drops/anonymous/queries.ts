@@ -76,3 +76,14 @@ export async function adoptSite(sql: Sql, siteId: string, adoption: { orgId: str
       expires_at = null, updated_at = ${adoption.now}
     where id = ${siteId}`
 }
+
+/** False when it was taken before: of two racing callers one is admitted. Postgres knows it, whatever becomes of Redis. */
+export async function spendProof(sql: Sql, id: string, expiresAt: Date): Promise<boolean> {
+  const { count } = await sql`
+    insert into spent_proofs (id, expires_at) values (${id}, ${expiresAt}) on conflict (id) do nothing`
+  return count === 1
+}
+
+export async function forgetSpentProofs(sql: Sql, now: Date): Promise<void> {
+  await sql`delete from spent_proofs where expires_at <= ${now}`
+}

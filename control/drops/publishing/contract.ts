@@ -85,6 +85,8 @@ export interface Publishing {
    * and an organisation has a number of uploads per hour: the first file of one too many is refused (rate_limited).
    */
   receive(options: { owner: UploadOwner; capBytes: number; base?: string | null | undefined }): Intake
+  /** The page that a Markdown document becomes; it is kept nowhere. */
+  renderMarkdown(owner: UploadOwner, document: { filename: string; text: string }): Promise<string>
   /** Like `refine`, quickly, and only what has no encoded variants yet. */
   compress(
     manifestHash: string,

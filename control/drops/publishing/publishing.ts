@@ -46,6 +46,10 @@ export function createPublishing(options: PublishingOptions): Publishing {
         prepare: (upload) => prepareVersion({ blobs, workers, manifests, readings }, upload, base),
       })
     },
+    async renderMarkdown(owner, { filename, text }) {
+      const workers = threads.forUpload(shareOf(owner), currentCall()?.leaving?.())
+      return (await workers.renderMarkdown({ source: text, filename })).html
+    },
     compress: (manifestHash, refinedHash) =>
       compressVersion({ manifests, workers: threads }, manifestHash, refinedHash),
     refine: (manifestHash, refinedHash) => refineVersion({ manifests, workers: threads }, manifestHash, refinedHash),

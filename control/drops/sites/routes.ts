@@ -156,10 +156,11 @@ function publishRoutes({ apiRoute, sql, sites, versions, publishing }: SiteRoute
       path: `${root}/:id/upload`,
       access: 'account',
       tag: versionTag,
-      summary: 'Publish one page (.html, .md), or a document that a small page shows (PDF, image, video, sound, text)',
+      summary:
+        'Publish one page (.html, .htm, .md, .markdown); with as=document a document that a small page shows (PDF, image, video, sound, text)',
       status: 201,
       form: schemas.pageFormSchema,
-      formSamples: { page: { file: 'page.html' } },
+      formSamples: { page: { file: 'page.html' }, document: { as: 'document', file: 'menu.pdf' } },
       output: schemas.versionSchema,
       run: (call) => publish(call, receiveSingle),
     }),

@@ -88,7 +88,7 @@ export const versionSchema = z
     preview_url: described(
       z.string().nullable(),
       'An address that shows this version, live or not.',
-      'https://my-page--v2-4c1d9e.dropway.example',
+      'https://2--my-page.dropway.example',
     ),
     report: reportSchema,
   })
@@ -173,6 +173,10 @@ const publishFields = {
 
 /** Read by receive.ts as they arrive; here for readers of the API. */
 export const pageFormSchema = z.object({
+  as: described(
+    z.enum(['page', 'document']),
+    'Comes before the file, or in the query. Without it, or with `page`, the file is .html, .htm, .md or .markdown; `document` takes what a small page shows: a PDF, an image, a video, a sound or a text.',
+  ).optional(),
   file: described(z.file(), 'The page, or the document that a page shows. Its filename says what it is.'),
   ...publishFields,
 })
@@ -269,7 +273,15 @@ const used = (description: string, example: { used: number; limit: number }) =>
 export const usageSchema = z.object({
   plan: described(z.string(), 'The plan of the organisation.', 'plus'),
   drops: used('Active drops.', { used: 4, limit: 25 }),
-  storage_bytes: used('What all kept versions store.', { used: 1_240_000, limit: 2_000_000_000 }),
+  storage_bytes: used('What all kept versions store, and uploads under way.', {
+    used: 1_240_000,
+    limit: 2_000_000_000,
+  }),
+  uploads_under_way: described(
+    z.object({ used: z.int(), limit: z.int(), bytes: z.int() }),
+    'Uploads that are started and not published yet. Each ends 12 hours after its start; one more than the limit is refused with plan_limit.',
+    { used: 1, limit: 20, bytes: 240_000 },
+  ),
   custom_domains: used('Custom domains.', { used: 1, limit: 1 }),
   upload_bytes: described(z.object({ limit: z.int() }), 'The largest upload.', { limit: 100_000_000 }),
   versions_per_drop: described(z.object({ limit: z.int() }), 'Versions kept of each drop.', { limit: 10 }),

@@ -14,6 +14,7 @@ import { createReservations, type Reservations, type WantedSite } from './settin
 import { showSite } from './settings/show-site.ts'
 import { slugRefusal, takeWantedSlug } from './settings/slugs.ts'
 import { preparePassword, writePassword } from './settings/protection.ts'
+import { MAX_UPLOADS_UNDER_WAY } from './uploads/under-way.ts'
 import * as queries from './queries.ts'
 import type { RefreshRoutes } from './routing.ts'
 import { dayOf, type SiteFacts } from './rules.ts'
@@ -38,6 +39,7 @@ export interface Usage {
   readonly plan: PlanName
   readonly drops: { readonly used: number; readonly limit: number }
   readonly storage_bytes: { readonly used: number; readonly limit: number }
+  readonly uploads_under_way: { readonly used: number; readonly limit: number; readonly bytes: number }
   readonly upload_bytes: { readonly limit: number }
   readonly versions_per_drop: { readonly limit: number }
   readonly paused_drops: number
@@ -267,10 +269,15 @@ function createReading({ sql, clock, config }: Pick<SitesDependencies, 'sql' | '
     async usage(actor) {
       const plan = plans[actor.plan]
       const all = await queries.listSites(sql, actor.orgId)
+      const underWay = await queries.uploadsUnderWay(sql, actor.orgId, now())
       return {
         plan: plan.name,
         drops: { used: await queries.countActiveSites(sql, actor.orgId, now()), limit: plan.activeDrops },
-        storage_bytes: { used: await queries.storedBytes(sql, actor.orgId), limit: plan.storageBytes },
+        storage_bytes: {
+          used: (await queries.storedBytes(sql, actor.orgId)) + underWay.bytes,
+          limit: plan.storageBytes,
+        },
+        uploads_under_way: { used: underWay.uploads, limit: MAX_UPLOADS_UNDER_WAY, bytes: underWay.bytes },
         upload_bytes: { limit: plan.uploadBytes },
         versions_per_drop: { limit: plan.versionsKept },
         paused_drops: all.filter((site) => site.paused_at).length,

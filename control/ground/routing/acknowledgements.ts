@@ -1,12 +1,12 @@
 /**
  * Waits until every live edge serves what was published. An edge counts when it has reached the log position on the very
  * snapshot that we published to, and serves the news of the hosts that the caller changed: one that could not read
- * them says so, and has acknowledged nothing about them. All of that must be of one life of Redis: one that was promoted
+ * them, or is still reading them, says so, and has acknowledged nothing about them. All of that must be of one life of Redis: one that was promoted
  * may have lost our entry, and what others write to its log brings the edges past the position all the same.
  */
 import { decodeHistory, encodeHistory } from '../../../shared/contracts/history.ts'
 import { keys } from '../../../shared/redis/keys.ts'
-import { liveEdges, type EdgeRegistry, type LiveEdge } from '../../../shared/contracts/live-edges.ts'
+import { liveEdges, STILL_READING, type EdgeRegistry, type LiveEdge } from '../../../shared/contracts/live-edges.ts'
 import type { RedisCommands } from '../../../shared/redis/commands.ts'
 import { compareStreamIds } from '../../../shared/redis/stream.ts'
 import type { Timers } from '../../../shared/running/timers.ts'
@@ -118,11 +118,14 @@ function hasReached({ position, state }: LiveEdge, { position: wanted, epoch, ho
   return state === undefined || (state.epoch === epoch && !hosts.values().some((host) => state.refusedRoutes.has(host)))
 }
 
-/** Why an edge refuses this publish or a later one. What it says before it has come as far is about an earlier one. */
+/**
+ * Why an edge refuses this publish or a later one. What it says before it has come as far is about an earlier one, and
+ * one that is still reading refuses nothing.
+ */
 function refusalOf({ position, state }: LiveEdge, { position: wanted, epoch, hosts }: Awaited): string | undefined {
   if (compareStreamIds(position, wanted) < 0 || state?.epoch !== epoch) return undefined
   return hosts
     .values()
     .map((host) => state.refusedRoutes.get(host))
-    .find((reason) => reason !== undefined)
+    .find((reason) => reason !== undefined && reason !== STILL_READING)
 }

@@ -4,7 +4,7 @@ import net from 'node:net'
 import path from 'node:path'
 import { openBlobStore } from '../../../shared/blobs/open.ts'
 import { keys } from '../../../shared/redis/keys.ts'
-import { liveEdges, type LiveEdge } from '../../../shared/contracts/live-edges.ts'
+import { liveEdges, STILL_READING, type LiveEdge } from '../../../shared/contracts/live-edges.ts'
 import { readLocalServices } from '../../../shared/settings/local-services.ts'
 import { settingsOf, settingsSaid, type PlaneSettings } from '../../../shared/contracts/plane-settings.ts'
 import { openRedis } from '../../../shared/redis/redis.ts'
@@ -207,7 +207,8 @@ const MAX_NAMED = 5
 
 /** Hosts that an edge serves as they were, because it cannot use what it was told last. */
 function refusedFinding(edges: readonly LiveEdge[]): Finding {
-  const refused = new Map(edges.flatMap(({ state }) => [...(state?.refused ?? [])]))
+  const told = edges.flatMap(({ state }) => [...(state?.refused ?? [])])
+  const refused = new Map(told.filter(([, reason]) => reason !== STILL_READING))
   if (refused.size === 0) return ok('records', 'every edge could use all that it was told')
   const named = [...refused].slice(0, MAX_NAMED).map(([name, reason]) => `${name} (${reason})`)
   return problem(

@@ -35,6 +35,10 @@ export interface DirectContext extends ExchangeHandlers {
   handOver(socket: TLSSocket, read: Buffer): void
 }
 
+/** A method and the beginning of a path. */
+const BEGINNING_BYTES = 64
+const API_REQUEST = /^[A-Z]{3,7} \/api\/v1(?:[/? ]|$)/
+
 export class DirectConnection {
   readonly connection: Connection
   readonly #socket: TLSSocket
@@ -43,6 +47,7 @@ export class DirectConnection {
   readonly #onTimeout = (): void => this.#end()
   readonly #onWritten = (): void => this.#written()
   #isHandedOver = false
+  #beginning = ''
   #hasAsked = false
   #isBusy = false
   /** Came before the answer under way was out. */
@@ -105,8 +110,22 @@ export class DirectConnection {
     return true
   }
 
+  /**
+   * The request that was handed over asks for the API, as far as its first line tells. node:http does not say what the
+   * request was for whose headers are too large.
+   */
+  beginsForApi(): boolean {
+    return API_REQUEST.test(this.#beginning)
+  }
+
+  /** The request that was handed over has been read: what follows is another. */
+  forgetBeginning(): void {
+    this.#beginning = ''
+  }
+
   #handOver(bytes: Buffer): void {
     this.#isHandedOver = true
+    this.#beginning = bytes.toString('latin1', 0, BEGINNING_BYTES)
     this.#socket.off('data', this.#onData)
     this.#socket.off('timeout', this.#onTimeout)
     readsByItself(this.#socket, false)

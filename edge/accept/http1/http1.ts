@@ -2,6 +2,7 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
+import { errors } from '../../../shared/contracts/errors.ts'
 import { MAX_HEADER_BYTES } from '../../../shared/contracts/limits.ts'
 import type { ReceivedRequest } from '../../../shared/http/received-request.ts'
 import type { Connection, ExchangeHandlers } from '../connection.ts'
@@ -10,11 +11,10 @@ import { inTurns } from '../in-turns.ts'
 import { resetConnection } from '../raw-socket.ts'
 import { CHECK_SLOW_MS, HEADERS_MS, IDLE_MS, KEEP_ALIVE_MS, REQUEST_MS } from '../timeouts.ts'
 import { createAnswerHeads } from './answer-head.ts'
-import { isEnding } from './close-in-stages.ts'
 import { DirectConnection, type DirectContext } from './direct.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { Pipeline } from './pipelined.ts'
-import { refuse } from './refuse.ts'
+import { refuse, refuseInTurn } from './refuse.ts'
 
 const MAX_HEADER_LINES = 128
 
@@ -50,6 +50,7 @@ export function createHttp1Side({ onExchange, onAnswer, isService }: Http1Handle
   const take = (request: IncomingMessage, response: ServerResponse): void => {
     const direct = taken.get(request.socket)
     if (direct === undefined) return
+    direct.forgetBeginning()
     // Node reads nothing behind an upgrade that was not taken.
     if (draining || request.headers.upgrade !== undefined) response.shouldKeepAlive = false
     onExchange(new NodeExchange(request as ReceivedRequest, response, direct.connection, onAnswer))
@@ -68,7 +69,7 @@ export function createHttp1Side({ onExchange, onAnswer, isService }: Http1Handle
   // Their body is asked for by who wants it: mostly nobody does.
   server.on('checkContinue', receive)
   server.on('connect', (_request, socket) => refuse(socket, '405 Method Not Allowed', 'allow: GET, HEAD\r\n'))
-  server.on('clientError', onClientError)
+  server.on('clientError', (error, socket) => onClientError(error, socket, taken.get(socket)?.beginsForApi() ?? false))
   server.on('timeout', (socket: unknown) => endSilent(socket as TLSSocket))
   // Never listens (sockets come from the TLS side), but this is what starts its check for slow senders.
   server.emit('listening')
@@ -115,12 +116,10 @@ const PARSE_ERRORS: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: TOO_SLOW,
 }
 
-function onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (isEnding(socket)) return
-  // Behind the head of an answer it would be read as part of its body.
-  const { _httpMessage: answer } = socket as Duplex & { readonly _httpMessage?: ServerResponse | null }
-  if (answer?.headersSent) return void socket.destroy()
-  refuse(socket, PARSE_ERRORS[error.code ?? ''] ?? '400 Bad Request')
+function onClientError(error: NodeJS.ErrnoException, socket: Duplex, isForApi: boolean): void {
+  const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW'
+  const status = PARSE_ERRORS[error.code ?? ''] ?? '400 Bad Request'
+  refuseInTurn(socket, status, isTooLarge && isForApi ? errors.headersTooLarge(MAX_HEADER_BYTES) : undefined)
 }
 
 function endSilent(socket: TLSSocket): void {

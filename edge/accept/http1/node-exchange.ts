@@ -8,7 +8,7 @@ import { bodyBytesOf } from '../messages/body-length.ts'
 import { readForm } from '../messages/read-form.ts'
 import { PROXIED_IDLE_MS } from '../timeouts.ts'
 import { endAfterAnswer, hasBody } from './close-in-stages.ts'
-import { refuse } from './refuse.ts'
+import { refuseInTurn } from './refuse.ts'
 
 export class NodeExchange extends ConnectionExchange implements FullExchange {
   readonly method: string
@@ -81,14 +81,15 @@ export class NodeExchange extends ConnectionExchange implements FullExchange {
     const response = this.#response
     if (response.destroyed) return void source.destroy()
     this.#onAnswer(this, status)
-    // A connection that closes while its visitor still sends would take the answer with it.
-    const isLast = this.#request.httpVersionMinor === 0 || (!response.shouldKeepAlive && this.#request.complete)
+    // Control has heard enough: what the visitor still sends is read and thrown away, and the connection ends.
+    this.#stopBody()
+    const isLast = this.#request.httpVersionMinor === 0 || !response.shouldKeepAlive
     response.writeHead(status, [...headers, 'connection', isLast ? 'close' : 'keep-alive'])
     this.connection.lane.pump(source, response, bodyBytesOf(this.method, status, headers))
   }
 
   countPiece(bytes: number): void {
-    if (!this.mayDivide(bytes)) refuse(this.#request.socket, '400 Bad Request')
+    if (!this.mayDivide(bytes)) refuseInTurn(this.#request.socket, '400 Bad Request')
   }
 
   #stopBody(): void {

@@ -19,7 +19,8 @@
  *
  * What cannot be read or served does not stop what stands behind it. Its name goes on as it was, and is told to control
  * beside the position: an acknowledgement never covers it. It is tried again every few seconds, since what was wrong may
- * have been the blob store. Where it is found in a snapshot, and something that was acknowledged may have stood between
+ * have been the blob store. What takes long to read is no more than that: it is told as being read, and served once it is
+ * (`examinations.ts`). Where something unusable is found in a snapshot, and something that was acknowledged may have stood between
  * it and what is held here, the name is answered with 503 (`completeSnapshot`): a password may be among what was missed.
  */
 import { MAX_HOST_CHARS } from '../../../shared/contracts/limits.ts'
@@ -32,13 +33,15 @@ import {
   type History,
 } from '../../../shared/contracts/history.ts'
 import { EDGE_HEARTBEAT_MS, EDGE_TTL_MS, keys } from '../../../shared/redis/keys.ts'
-import { encodeEdgeState } from '../../../shared/contracts/live-edges.ts'
+import { encodeEdgeState, STILL_READING } from '../../../shared/contracts/live-edges.ts'
 import type { Log } from '../../../shared/running/log.ts'
 import { pairs } from '../../../shared/redis/pairs.ts'
 import type { RedisConnection } from '../../../shared/redis/commands.ts'
 import { lifeOf } from '../../../shared/redis/life.ts'
+import { sideBySide } from '../../../shared/values/side-by-side.ts'
 import { compareStreamIds, nextStreamId, START_OF_LOG } from '../../../shared/redis/stream.ts'
 import type { Timers } from '../../../shared/running/timers.ts'
+import { createExaminations, type Examinations } from './examinations.ts'
 import { isAbout, readLog, readSnapshot, type Read } from './read-entries.ts'
 import { BLOCK_MS } from './redis.ts'
 import { refusalKey, type Change, type Entry, type Refusal, type Replica } from '../replica/replica.ts'
@@ -50,8 +53,6 @@ const SNAPSHOT_PAGE = 5000
 /** An operator who waits for a large snapshot wants to see it grow. */
 const REPORT_HOSTS = 100_000
 const RECONNECT_MS = 250
-/** One blob store that does not answer must not hold up all other news. */
-const EXAMINE_MS = 1000
 const TRY_AGAIN_MS = 5000
 const TRY_AGAIN_AT_ONCE = 100
 /** Refusals of one batch that are logged by name; the others are counted. */
@@ -107,6 +108,7 @@ class LogFollower {
   readonly #timers: Timers
   readonly #logBatch: number
   readonly #stopHeartbeat: () => void
+  readonly #examinations: Examinations | undefined
   #blocking: RedisConnection | undefined
   #isStopped = false
   /** From here on a change of the epoch means that we have to reconcile again. */
@@ -125,6 +127,7 @@ class LogFollower {
     this.#log = dependencies.log
     this.#timers = dependencies.timers
     this.#logBatch = dependencies.logBatch ?? LOG_BATCH
+    this.#examinations = dependencies.problemOf && createExaminations(dependencies.problemOf, dependencies.timers)
     this.#commands = dependencies.connect('commands')
     this.#served = servedBy(this.#replica, this.#replica.progress().position)
     this.#stopHeartbeat = this.#timers.every(EDGE_HEARTBEAT_MS, () => void this.#beat().catch(() => {}))
@@ -234,7 +237,10 @@ class LogFollower {
       const found = readSnapshot(kind, page)
       if (isNewerThan(history, found)) throw new Error('a newer history is being written over the snapshot')
       // All of a snapshot are too many to be asked for; those that were refused are not forgotten by it.
-      const read = await examine(this.#dependencies, found, (entry) => wasRefused.has(refusalKey(entry)))
+      const read = await examine(this.#examinations, found, {
+        isAsked: (entry) => wasRefused.has(refusalKey(entry)),
+        takesUnread: true,
+      })
       // A record that is older than ours is not taken, and so not acknowledged: its database lacks what it had published.
       const { outdated } = await replica.apply(read.entries, {})
       refused.push(...read.refused, ...outdated)
@@ -274,12 +280,11 @@ class LogFollower {
       // Its snapshot comes first: a record alone does not tell which history it is of.
       if (isNewerThan(replica.history() ?? (hasSnapshot(replica) ? undefined : BEFORE_ALL), read)) return
       position = last[0]
-      await this.#publish(read, position)
+      await this.#publish(await examine(this.#examinations, read, { takesUnread: !this.isLevel }), position)
     }
   }
 
-  async #publish(read: Read, position: string): Promise<void> {
-    const { entries, refused } = await examine(this.#dependencies, read)
+  async #publish({ entries, refused }: Read, position: string): Promise<void> {
     tellOperator(this.#log, this.#replica.refusals(), refused)
     const { changes } = await this.#replica.apply(entries, { position }, refused)
     if (changes.length > 0) await this.#dependencies.announce(changes)
@@ -291,14 +296,14 @@ class LogFollower {
   async #tryAgain(position: string): Promise<void> {
     const replica = this.#replica
     const now = this.#timers.now()
-    const hasRefusals = this.#dependencies.problemOf !== undefined && replica.refusals().size > 0
-    if (!hasRefusals || now - this.#triedAgainAt < TRY_AGAIN_MS) return
+    if (!this.#examinations || replica.refusals().size === 0) return
+    if (now - this.#triedAgainAt < TRY_AGAIN_MS && !this.#examinations.hasNews()) return
     this.#triedAgainAt = now
     for (const kind of ['route', 'certificate'] as const) {
       const found = readSnapshot(kind, await refusedPage(this.#commands, replica, kind))
       // A newer history's snapshot comes first.
       if (isNewerThan(replica.history(), found)) return
-      const { entries } = await examine(this.#dependencies, found)
+      const { entries } = await examine(this.#examinations, found)
       const news = entries.filter((entry) => isNews(replica, entry))
       if (news.length > 0) await this.#publish({ entries: news, refused: [] }, position)
     }
@@ -360,17 +365,22 @@ async function forgetGone(connection: RedisConnection): Promise<void> {
       .exec()
 }
 
-/** Leaves what can be served of what can be read; of several entries of one name the last one that can. */
+/**
+ * Leaves what can be served of what can be read; of several entries of one name the last one that can. `takesUnread`:
+ * what takes long to read is taken all the same, as a snapshot takes nearly all of its entries without a look. An edge
+ * that catches up may not go on with what it had before: others have acknowledged what it reads.
+ */
 async function examine(
-  { problemOf, timers }: Pick<FollowerDependencies, 'problemOf' | 'timers'>,
+  examinations: Examinations | undefined,
   read: Read,
-  isAsked: (entry: Entry) => boolean = () => true,
+  { isAsked = () => true, takesUnread = false }: { isAsked?(entry: Entry): boolean; takesUnread?: boolean } = {},
 ): Promise<Read> {
-  if (!problemOf) return read
-  const deadline = timers.sleep(EXAMINE_MS).then(() => `it could not be read within ${EXAMINE_MS} ms`)
-  const problems = await Promise.all(
-    read.entries.map(async (entry) => (isAsked(entry) ? Promise.race([problemOf(entry), deadline]) : undefined)),
-  )
+  if (!examinations) return read
+  const asked = read.entries.filter(isAsked)
+  const found = new Map(sideBySide(asked, await examinations.problemsOf(asked)))
+  const problems = read.entries
+    .map((entry) => found.get(entry))
+    .map((problem) => (takesUnread && problem === STILL_READING ? undefined : problem))
   const refused = new Map<string, Refusal>()
   const entries = read.entries.filter((entry, index) => {
     const reason = problems[index]
@@ -384,7 +394,9 @@ async function examine(
 
 /** Logs each refusal once, not with every attempt, and never so many that the log is nothing else. */
 function tellOperator(log: Log, known: ReadonlyMap<string, string>, refused: readonly Refusal[]): void {
-  const news = refused.filter((refusal) => known.get(refusalKey(refusal)) !== refusal.reason)
+  const news = refused.filter(
+    (refusal) => refusal.reason !== STILL_READING && known.get(refusalKey(refusal)) !== refusal.reason,
+  )
   for (const { kind, name, reason } of news.slice(0, MAX_LOGGED_REFUSALS))
     log.error(
       { kind, name: name.slice(0, MAX_HOST_CHARS), reason },

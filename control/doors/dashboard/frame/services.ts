@@ -54,7 +54,7 @@ export interface DashboardServices {
     'publish' | 'publishNew' | 'list' | 'history' | 'promote' | 'changes' | 'compare' | 'liveManifest'
   >
   readonly uploads: Pick<Uploads, 'requireWelcome'>
-  readonly publishing: Pick<Publishing, 'receive' | 'readBlob'>
+  readonly publishing: Pick<Publishing, 'receive' | 'readBlob' | 'renderMarkdown'>
   readonly anonymous: Pick<
     Anonymous,
     'admit' | 'publish' | 'publishText' | 'list' | 'delete' | 'findClaim' | 'claimLink' | 'capBytes'

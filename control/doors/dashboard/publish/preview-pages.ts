@@ -1,13 +1,13 @@
 /** The frame beside the editor: shows pasted text as it would be published. */
 import { createStandalonePages } from '../../../../shared/pages/shell.ts'
 import { limitKeyOfIp } from '../../../../shared/http/ip.ts'
+import { errors } from '../../../../shared/contracts/errors.ts'
 import { MAX_TEXT_FORM_BYTES } from '../../../../shared/contracts/limits.ts'
 import { filenameOfText, formatOfText } from '../../../drops/publishing/files/pasted-text.ts'
 import { plans } from '../../../ground/terms/plans.ts'
 import type { Request, Route } from '../../../ground/http/route.ts'
 import type { Limit } from '../../../ground/http/limits/sliding-window.ts'
 import { orShow, problemText, type Handlers } from '../frame/handlers.ts'
-import { receiveText } from '../../../drops/publishing/intake/take-in.ts'
 import { formatOf } from './received.ts'
 import { sandboxed } from '../frame/sandbox.ts'
 import { addField } from '../frame/typed-fields.ts'
@@ -21,14 +21,10 @@ export function previewRoutes({ csrf, publishing, config, limiter }: DashboardSe
   const noteFor = (heading: string, lead: string): ReturnType<typeof sandboxed> =>
     sandboxed('still', note({ title: heading, heading, lead, home: config.baseUrl, footer: '' }).body)
 
-  /** Markdown goes the way of a real publish, so that what is shown is what will be. */
+  /** Markdown is rendered as a publish renders it, so that what is shown is what will be; nothing of it is stored. */
   async function renderMarkdown(ip: string, text: string): Promise<string> {
-    const limits = { owner: { kind: 'network', ip }, capBytes: plans.anonymous.uploadBytes } as const
-    const { landingHash } = await receiveText(publishing, limits, {
-      filename: filenameOfText(text, 'markdown'),
-      content: text,
-    })
-    return (await publishing.readBlob(landingHash)).toString()
+    if (Buffer.byteLength(text) > plans.anonymous.uploadBytes) throw errors.uploadTooLarge(plans.anonymous.uploadBytes)
+    return publishing.renderMarkdown({ kind: 'network', ip }, { filename: filenameOfText(text, 'markdown'), text })
   }
 
   return [

@@ -1,22 +1,21 @@
 /**
  * Content that is too large for a message (MCP): an address takes one file by PUT, and a publish names it afterwards.
  * The address is signed and is the only credential, so that `curl -T` is all it needs; it takes one file, once, of
- * the size that the plan allows, for a few hours.
+ * the size that the plan allows, for half a day, and counts against the plan until a publish has used it.
  */
-import type { BlobStore } from '../../../../shared/blobs/blob-store.ts'
-import { HOUR_MS, type Clock } from '../../../../shared/running/clock.ts'
+import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
+import type { Clock } from '../../../../shared/running/clock.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { newId } from '../../../../shared/contracts/ids.ts'
 import { plans } from '../../../ground/terms/plans.ts'
 import type { Secrets } from '../../../../shared/secrets/secrets.ts'
 import type { Actor } from '../../../ground/actor.ts'
-import type { Pool } from '../../../ground/database/sql.ts'
+import { transaction, type Pool } from '../../../ground/database/sql.ts'
+import { lockOrganisation } from '../queries.ts'
+import { requireFewUnderWay, UPLOAD_LIFETIME_MS } from '../uploads/under-way.ts'
+import { requireStorage } from '../versions/commit.ts'
 import * as queries from './queries.ts'
 
-/** Less than the time that a blob which nothing references is kept. */
-const LIFETIME_MS = 6 * HOUR_MS
-/** A site of several large files at once; a new one ends the oldest. */
-const MAX_OPEN = 20
 
 export const CONTENT_PATH = '/api/v1/content'
 
@@ -35,11 +34,19 @@ export interface SentContent {
 }
 
 export interface ContentUploads {
+  /** Throws `plan_limit` when too many are under way. */
   create(actor: Actor, name: string): Promise<ContentUpload>
   /** The body of a PUT to the address; throws `not_found` when the address is not one of ours or too old. */
   receive(token: string, body: AsyncIterable<Uint8Array>): Promise<{ upload: string; size: number; sha256: string }>
-  /** What was sent; throws words about what to do when nothing was. */
-  find(actor: Actor, id: string): Promise<SentContent>
+  /**
+   * Publishes what was sent, in the order of `ids`; throws words about what to do when nothing was. What a publish has
+   * used no longer counts as under way, and may be used again.
+   */
+  use<Result>(
+    actor: Actor,
+    ids: readonly string[],
+    publish: (sent: readonly SentContent[]) => Promise<Result>,
+  ): Promise<Result>
   sweep(): Promise<void>
 }
 
@@ -47,7 +54,7 @@ interface ContentUploadsDependencies {
   sql: Pool
   clock: Clock
   secrets: Pick<Secrets, 'sign' | 'verify'>
-  blobs: Pick<BlobStore, 'writer'>
+  blobs: Pick<BlobStore, 'writer' | 'discard'>
   baseUrl: string
 }
 
@@ -60,7 +67,7 @@ export function createContentUploads({
 }: ContentUploadsDependencies): ContentUploads {
   const now = (): Date => new Date(clock.now())
 
-  async function store(maxBytes: number, body: AsyncIterable<Uint8Array>): Promise<{ hash: string; size: number }> {
+  async function store(maxBytes: number, body: AsyncIterable<Uint8Array>): Promise<StoredBlob> {
     const writer = await blobs.writer()
     let size = 0
     try {
@@ -69,12 +76,31 @@ export function createContentUploads({
         if (size > maxBytes) throw errors.uploadTooLarge(maxBytes)
         await writer.write(chunk)
       }
-      const { hash } = await writer.finish()
-      return { hash, size }
+      return await writer.finish()
     } catch (error) {
       await writer.abort()
       throw error
     }
+  }
+
+  /** Under the lock of the organisation: two files that arrive at once do not both take what is left of the plan. */
+  async function fill(upload: queries.ContentUploadRow, { hash, size }: StoredBlob): Promise<void> {
+    await transaction(sql, async (tx) => {
+      const plan = await lockOrganisation(tx, upload.org_id)
+      if (plan === undefined) throw errors.notFound('upload address')
+      const filled = await queries.fillContentUpload(tx, upload.id, { hash, size })
+      if (!filled) throw alreadySent()
+      await requireStorage(tx, { orgId: upload.org_id, plan, now: now() })
+    })
+  }
+
+  async function requireSent(actor: Actor, id: string): Promise<SentContent> {
+    const upload = await queries.findContentUpload(sql, id, now())
+    if (!upload || upload.org_id !== actor.orgId) throw errors.notFound('upload')
+    const { name, hash, size } = upload
+    if (hash === null || size === null)
+      throw errors.invalidRequest(`Nothing has arrived for the upload ${id} yet. PUT the file to its address first.`)
+    return { name, hash, size }
   }
 
   return {
@@ -86,9 +112,13 @@ export function createContentUploads({
         name,
         max_bytes: plans[actor.plan].uploadBytes,
         created_at: now(),
-        expires_at: new Date(clock.now() + LIFETIME_MS),
+        expires_at: new Date(clock.now() + UPLOAD_LIFETIME_MS),
       }
-      await queries.insertContentUpload(sql, upload, MAX_OPEN)
+      await transaction(sql, async (tx) => {
+        await lockOrganisation(tx, actor.orgId)
+        await requireFewUnderWay(tx, actor.orgId, now())
+        await queries.insertContentUpload(tx, upload)
+      })
       return {
         id,
         putUrl: `${baseUrl}${CONTENT_PATH}/${id}.${secrets.sign('content-upload', id)}`,
@@ -103,22 +133,33 @@ export function createContentUploads({
         ? await queries.findContentUpload(sql, id, now())
         : undefined
       if (!upload) throw errors.notFound('upload address')
-      if (upload.hash !== null) throw errors.conflict('already_sent', 'This address has taken its file already.')
-      const { hash, size } = await store(upload.max_bytes, body)
-      if (!(await queries.fillContentUpload(sql, id, { hash, size })))
-        throw errors.conflict('already_sent', 'This address has taken its file already.')
-      return { upload: id, size, sha256: hash }
+      if (upload.hash !== null) throw alreadySent()
+      const stored = await store(upload.max_bytes, body)
+      try {
+        await fill(upload, stored)
+      } catch (error) {
+        if (stored.modifiedAt !== undefined) await blobs.discard(stored.hash, stored.modifiedAt)
+        throw error
+      }
+      return { upload: id, size: stored.size, sha256: stored.hash }
     },
 
-    async find(actor, id) {
-      const upload = await queries.findContentUpload(sql, id, now())
-      if (!upload || upload.org_id !== actor.orgId) throw errors.notFound('upload')
-      const { name, hash, size } = upload
-      if (hash === null || size === null)
-        throw errors.invalidRequest(`Nothing has arrived for the upload ${id} yet. PUT the file to its address first.`)
-      return { name, hash, size }
+    async use(actor, ids, publish) {
+      const sent: SentContent[] = []
+      for (const id of ids) sent.push(await requireSent(actor, id))
+      await queries.markUsed(sql, ids, now())
+      try {
+        return await publish(sent)
+      } catch (error) {
+        await queries.markUsed(sql, ids, null)
+        throw error
+      }
     },
 
     sweep: () => queries.deleteExpiredContentUploads(sql, now()),
   }
+}
+
+function alreadySent(): Error {
+  return errors.conflict('already_sent', 'This address has taken its file already.')
 }

@@ -1,4 +1,4 @@
-import { transaction, type Pool, type Sql } from '../../../ground/database/sql.ts'
+import type { Sql } from '../../../ground/database/sql.ts'
 
 export interface ContentUploadRow {
   id: string
@@ -11,17 +11,13 @@ export interface ContentUploadRow {
   expires_at: Date
 }
 
-/** The organisation keeps at most `maxOpen`; the oldest go. */
-export async function insertContentUpload(
-  sql: Pool,
-  upload: Omit<ContentUploadRow, 'hash' | 'size'>,
-  maxOpen: number,
-): Promise<void> {
-  await transaction(sql, async (tx) => {
-    await tx`insert into content_uploads ${tx(upload)}`
-    await tx`delete from content_uploads where id in (
-      select id from content_uploads where org_id = ${upload.org_id} order by created_at desc, id desc offset ${maxOpen})`
-  })
+export async function insertContentUpload(sql: Sql, upload: Omit<ContentUploadRow, 'hash' | 'size'>): Promise<void> {
+  await sql`insert into content_uploads ${sql(upload)}`
+}
+
+/** Null: the publish that would have used them was refused. */
+export async function markUsed(sql: Sql, ids: readonly string[], at: Date | null): Promise<void> {
+  if (ids.length > 0) await sql`update content_uploads set used_at = ${at} where id = any(${ids as string[]})`
 }
 
 export async function findContentUpload(sql: Sql, id: string, now: Date): Promise<ContentUploadRow | undefined> {

@@ -30,15 +30,16 @@ export async function insertUpload(
   sql: Sql,
   upload: UploadRow,
   files: readonly UploadFile[],
-  missing: readonly Pick<UploadBlob, 'hash' | 'size'>[],
+  pieces: readonly UploadBlob[],
 ): Promise<void> {
   const packed = files.map((file): PackedFile => [file.path, file.hash, file.size])
   await sql`insert into uploads ${sql({ ...upload, files: sql.json(packed) })}`
-  if (missing.length === 0) return
+  if (pieces.length === 0) return
+  const arrived = pieces.filter((blob) => blob.stored).map((blob) => blob.hash)
   await sql`
-    insert into upload_blobs (upload_id, hash, size)
-    select ${upload.id}, b.hash, b.size
-    from unnest(${missing.map((blob) => blob.hash)}::text[], ${missing.map((blob) => blob.size)}::bigint[]) as b (hash, size)`
+    insert into upload_blobs (upload_id, hash, size, stored)
+    select ${upload.id}, b.hash, b.size, b.hash = any(${arrived}::text[])
+    from unnest(${pieces.map((blob) => blob.hash)}::text[], ${pieces.map((blob) => blob.size)}::bigint[]) as b (hash, size)`
 }
 
 export async function findOpenUpload(
@@ -92,22 +93,22 @@ export async function deleteUpload(sql: Sql, uploadId: string): Promise<boolean>
   return (await sql`delete from uploads where id = ${uploadId}`).count === 1
 }
 
-/** Keeps the newest open uploads of an organisation, as many as fit. The organisation is locked. */
-export async function dropOldestUploads(
-  sql: Sql,
-  orgId: string,
-  room: { uploads: number; bytes: number },
-  now: Date,
-): Promise<void> {
+/** Those of the hashes that have arrived for an upload of the organisation that is under way. */
+export async function sentBlobs(sql: Sql, orgId: string, hashes: readonly string[], now: Date): Promise<Set<string>> {
+  if (hashes.length === 0) return new Set()
+  const rows = await sql<{ hash: string }[]>`
+    select distinct b.hash from upload_blobs b join uploads u on u.id = b.upload_id join sites s on s.id = u.site_id
+    where b.hash = any(${hashes as string[]}) and b.stored and s.org_id = ${orgId} and u.expires_at > ${now}`
+  return new Set(rows.map((row) => row.hash))
+}
+
+/** Keeps the newest lists of an organisation that have nothing to send. The organisation is locked. */
+export async function dropIdleUploads(sql: Sql, orgId: string, keep: number): Promise<void> {
   await sql`
-    with open as (
-      select u.id, coalesce((select sum(b.size) from upload_blobs b where b.upload_id = u.id), 0) as bytes
-      from uploads u join sites s on s.id = u.site_id where s.org_id = ${orgId} and u.expires_at > ${now}),
-    counted as (
-      select id, row_number() over newest as uploads, sum(bytes) over newest as bytes
-      from open window newest as (order by id desc))
     delete from uploads where id in (
-      select id from counted where uploads > ${room.uploads}::bigint or bytes > ${room.bytes}::bigint)`
+      select u.id from uploads u join sites s on s.id = u.site_id
+      where s.org_id = ${orgId} and not exists (select from upload_blobs b where b.upload_id = u.id)
+      order by u.id desc offset ${keep})`
 }
 
 export async function deleteExpiredUploads(sql: Sql, now: Date): Promise<number> {

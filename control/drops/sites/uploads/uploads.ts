@@ -2,15 +2,16 @@
  * Changed files only: the caller lists what the site should hold, sends the blobs that are missing
  * (in parallel, resumable), then finishes; the publish itself is the ordinary one.
  *
- * A blob counts as present only when the caller's own organisation already stores it or has sent it for this
- * upload: knowing a stranger's hash must not give away their bytes.
+ * A blob counts as present only when the caller's own organisation already stores it or has sent it for an upload that
+ * is under way: knowing a stranger's hash must not give away their bytes, and what has arrived is not sent again.
+ * Uploads under way count against the plan, in number and in bytes (under-way.ts).
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { Readable } from 'node:stream'
-import { HOUR_MS, type Clock } from '../../../../shared/running/clock.ts'
+import type { Clock } from '../../../../shared/running/clock.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { newId } from '../../../../shared/contracts/ids.ts'
 import { MAX_BATCHED_FILE_BYTES } from '../../../../shared/contracts/limits.ts'
@@ -25,6 +26,7 @@ import { createBoundedWork } from '../../../../shared/running/turns.ts'
 import { markdownLanding, requireLandingPage } from '../../publishing/intake/bundle.ts'
 import { receiveContent } from '../../publishing/intake/take-in.ts'
 import { findOwnSlug, lockOrganisation, ownBlobs } from '../queries.ts'
+import { requireFewUnderWay, UPLOAD_LIFETIME_MS } from './under-way.ts'
 import type { SiteFacts } from '../rules.ts'
 import type {
   Changes,
@@ -40,13 +42,8 @@ import { uploadedFiles } from '../versions/uploaded-files.ts'
 import * as queries from './queries.ts'
 import type { Versions } from '../versions/versions.ts'
 
-/** Long enough for a slow line and a lunch break, shorter than the grace period of garbage collection. */
-const UPLOAD_LIFETIME_MS = 12 * HOUR_MS
-/**
- * Open at the same time, for each drop of the plan. Beyond it the oldest is given up: a deploy that found nothing to do,
- * or that broke off, leaves its upload open. So are those whose bytes are more than the plan stores.
- */
-const OPEN_UPLOADS_PER_DROP = 3
+/** Lists with nothing to send, as a deploy leaves them that found nothing to do. Beyond it the oldest is given up. */
+const MAX_IDLE_UPLOADS = 20
 /** Most files of a site: they come in one piece, and go to the store without a partial file. */
 const MAX_WHOLE_BYTES = MAX_BATCHED_FILE_BYTES
 /** Each waits for the disk twice. */
@@ -131,8 +128,8 @@ function createUploadStart({
   versions,
   publishing,
 }: UploadsDependencies): Pick<Uploads, 'start' | 'check' | 'requireWelcome'> {
-  /** Hashes that the organisation does not store yet. The live version names nearly all that it does. */
-  async function missingOf(actor: Actor, files: StartUpload['files'], live: Uploaded): Promise<Map<string, number>> {
+  /** Hashes that no kept version of the organisation names yet, with sizes. The live one names nearly all that it does. */
+  async function unpublishedOf(actor: Actor, files: StartUpload['files'], live: Uploaded): Promise<Map<string, number>> {
     const inLive = new Set(live.values())
     const unsure = new Map(files.filter((file) => !inLive.has(file.sha256)).map((file) => [file.sha256, file.size]))
     if (unsure.size > 0) for (const hash of await ownBlobs(sql, actor.orgId, [...unsure.keys()])) unsure.delete(hash)
@@ -168,19 +165,22 @@ function createUploadStart({
     async start(actor, siteId, wanted) {
       const site = await sites.requireOwn(sql, actor, siteId)
       versions.requirePublishable(site)
-      const { uploadBytes: cap, storageBytes, activeDrops } = plans[site.plan]
-      requireUploadable(wanted.files, cap)
+      requireUploadable(wanted.files, plans[site.plan].uploadBytes)
       const live = uploadedHashes(await versions.liveManifest(siteId, site.live_version_id))
-      const missing = await missingOf(actor, wanted.files, live)
+      const unpublished = await unpublishedOf(actor, wanted.files, live)
       const id = newId('upl', clock.now())
+      const now = new Date(clock.now())
       const expiresAt = new Date(clock.now() + UPLOAD_LIFETIME_MS)
-      const room = {
-        uploads: OPEN_UPLOADS_PER_DROP * activeDrops - 1,
-        bytes: storageBytes - missing.values().reduce((sum, size) => sum + size, 0),
-      }
-      await transaction(sql, async (tx) => {
+      const missing = await transaction(sql, async (tx) => {
         await lockOrganisation(tx, actor.orgId)
-        await queries.dropOldestUploads(tx, actor.orgId, room, new Date(clock.now()))
+        const pieces = [...unpublished.keys()]
+        if (pieces.length > 0) {
+          await requireFewUnderWay(tx, actor.orgId, now)
+          const byteSize = bytesOf(unpublished)
+          await versions.requireRoom(tx, { orgId: actor.orgId, site, plan: site.plan, byteSize, pieces })
+        }
+        const sent = await queries.sentBlobs(tx, actor.orgId, pieces, now)
+        await queries.dropIdleUploads(tx, actor.orgId, MAX_IDLE_UPLOADS - 1)
         await queries.insertUpload(
           tx,
           {
@@ -194,12 +194,13 @@ function createUploadStart({
             expires_at: expiresAt,
           },
           wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size })),
-          [...missing].map(([hash, size]) => ({ hash, size })),
+          [...unpublished].map(([hash, size]) => ({ hash, size, stored: sent.has(hash) })),
         )
+        return pieces.filter((hash) => !sent.has(hash))
       })
       return {
         upload_id: id,
-        missing: [...missing.keys()],
+        missing,
         unchanged: isSameContent(live, wanted.files),
         expires_at: expiresAt.toISOString(),
       }
@@ -214,15 +215,17 @@ function createUploadStart({
       if (wanted.alone) requireAlone(wanted.files)
       else if (!markdownLanding(files)) requireLandingPage(files)
       const live = uploadedHashes(site && (await versions.liveManifest(site.id, site.live_version_id)))
-      const missing = await missingOf(actor, wanted.files, live)
+      const missing = await unpublishedOf(actor, wanted.files, live)
+      const pieces = [...missing.keys()]
+      for (const hash of await queries.sentBlobs(sql, actor.orgId, pieces, new Date(clock.now()))) missing.delete(hash)
       const unchanged = isSameContent(live, wanted.files)
       const byteSize = wanted.files.reduce((sum, file) => sum + file.size, 0)
-      if (!unchanged) await versions.requireRoom(actor.orgId, site, plan, byteSize)
+      if (!unchanged) await versions.requireRoom(sql, { orgId: actor.orgId, site, plan, byteSize, pieces })
       return {
         site: site ? { id: site.id, slug: site.slug } : null,
         ...compareUploaded(live, wanted.files),
         unchanged,
-        missing: { file_count: missing.size, byte_size: missing.values().reduce((sum, size) => sum + size, 0) },
+        missing: { file_count: missing.size, byte_size: bytesOf(missing) },
       }
     },
 
@@ -232,7 +235,7 @@ function createUploadStart({
       else await tryNew(actor, slug)
       const plan = site?.plan ?? actor.plan
       if (byteSize > plans[plan].uploadBytes) throw errors.uploadTooLarge(plans[plan].uploadBytes)
-      await versions.requireRoom(actor.orgId, site, plan, byteSize)
+      await versions.requireRoom(sql, { orgId: actor.orgId, site, plan, byteSize })
     },
   }
 }
@@ -348,6 +351,7 @@ function createUploadFinish(deps: UploadsDependencies): Pick<Uploads, 'finish'> 
         const first = files.find((file) => missing.has(file.hash))
         throw errors.invalidRequest(`${missing.size} files have not arrived yet, the first is "${first?.path}".`)
       }
+      const pieces = [...(await queries.listUploadBlobs(sql, uploadId)).values()]
       const limits = {
         owner: { kind: 'organisation', id: actor.orgId },
         capBytes: plans[site.plan].uploadBytes,
@@ -369,7 +373,7 @@ function createUploadFinish(deps: UploadsDependencies): Pick<Uploads, 'finish'> 
             if (!(await queries.deleteUpload(tx, uploadId))) throw errors.notFound('upload')
           },
           // Everything has arrived: a client that tries again need not send it again.
-          undo: (tx) => queries.insertUpload(tx, upload, files, []),
+          undo: (tx) => queries.insertUpload(tx, upload, files, pieces),
         })
       } finally {
         await rm(path.join(partialsDir, uploadId), { recursive: true, force: true })
@@ -387,6 +391,10 @@ async function requireUpload(
   const upload = await queries.findOpenUpload(sql, siteId, uploadId, new Date(clock.now()))
   if (!upload) throw errors.notFound('upload')
   return { site, upload }
+}
+
+function bytesOf(sizes: ReadonlyMap<string, number>): number {
+  return sizes.values().reduce((sum, size) => sum + size, 0)
 }
 
 /** One page or document by itself. */

@@ -2,6 +2,7 @@
 import type { Clock } from '../../../../shared/running/clock.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { newId } from '../../../../shared/contracts/ids.ts'
+import { bytesInWords } from '../../../../shared/values/sizes.ts'
 import { plans, type PlanName } from '../../../ground/terms/plans.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
 import { inOrder, type Sql } from '../../../ground/database/sql.ts'
@@ -94,13 +95,33 @@ async function requireLiveVersion(tx: Sql, site: SiteFacts, ifVersion: number | 
     throw errors.versionChanged(`Version ${number} is live, not ${ifVersion}. Look at it, then publish again.`)
 }
 
-/** Called once bytes were added: an organisation that is over its cap already keeps what it has, and may replace it. */
-export async function requireStorage(sql: Sql, orgId: string, plan: PlanName, furtherBytes = 0): Promise<void> {
+export interface WantedStorage {
+  readonly orgId: string
+  readonly plan: PlanName
+  readonly now: Date
+  /** What is about to be added, less what goes with the oldest version; undefined when everything is there already. */
+  readonly furtherBytes?: number
+  /** Pieces under way that are part of it. */
+  readonly pieces?: readonly string[]
+}
+
+/**
+ * An organisation that is over its cap already keeps what it has, and may replace it: asked only once bytes were added.
+ * What is being sent counts like what is kept, so that no caller stores more by not publishing it.
+ */
+export async function requireStorage(
+  sql: Sql,
+  { orgId, plan, now, furtherBytes, pieces = [] }: WantedStorage,
+): Promise<void> {
   const { storageBytes } = plans[plan]
-  if ((await queries.storedBytes(sql, orgId)) + furtherBytes > storageBytes)
-    throw errors.planLimit(
-      `Your plan stores ${storageBytes / 1_000_000} MB over all versions. Delete a drop, or upgrade.`,
-    )
+  const { bytes } = await queries.uploadsUnderWay(sql, orgId, now, pieces)
+  const added = bytes + (furtherBytes ?? 0)
+  if (furtherBytes !== undefined && added <= 0) return
+  if ((await queries.storedBytes(sql, orgId)) + added <= storageBytes) return
+  const sending = bytes === 0 ? '' : ` ${bytesInWords(bytes)} are uploads under way, which end after 12 hours.`
+  throw errors.planLimit(
+    `Your plan stores ${storageBytes / 1_000_000} MB over all versions.${sending} Delete a drop, or upgrade.`,
+  )
 }
 
 /** A client-routed app answers paths that no file has: links to them are fine. */

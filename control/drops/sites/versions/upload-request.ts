@@ -1,5 +1,7 @@
 /** Reads the multipart bodies of uploads into an intake: streamed, capped, in the order they arrive. */
 import type { Readable } from 'node:stream'
+import { z } from 'zod'
+import { fileKindOf, isPageFormat } from '../../../../shared/content/upload-kind.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { MAX_BUNDLE_FILES } from '../../../../shared/contracts/limits.ts'
 import { sideBySide } from '../../../../shared/values/side-by-side.ts'
@@ -20,7 +22,10 @@ export interface Received {
 type FilePart = Extract<Part, { kind: 'file' }>
 type Receive = (request: Request, publishing: Pick<Publishing, 'receive'>, limits: Limits) => Promise<Received>
 
-/** One `file` field: a page or a Markdown document. */
+/** What `as` may say: only a page is taken unless the publisher means a document. */
+const asField = z.enum(['page', 'document'], 'as: send "page" or "document".')
+
+/** One `file` field: a page or a Markdown document; another document when `as` says so before it. */
 export const receiveSingle: Receive = (request, publishing, limits) => {
   let seen = false
   return receive(request, publishing, limits, {
@@ -30,6 +35,8 @@ export const receiveSingle: Receive = (request, publishing, limits) => {
       if (part.filename === '') throw errors.missingFilename()
       if (seen) throw errors.invalidRequest('Send exactly one file. For several files use upload-bundle.')
       seen = true
+      const as = parse(asField, fields.get('as') ?? request.query.get('as') ?? 'page')
+      if (as === 'page') requirePage(part.filename, limits.owner)
       await intake.addSingle(part.filename, part.stream, { title: fields.get('title') })
     },
     onEnd() {
@@ -83,6 +90,15 @@ export const receiveBundle: Receive = (request, publishing, limits) => {
         )
     },
   })
+}
+
+/** A document that is meant as one says so; without an account there are none. */
+function requirePage(filename: string, owner: Limits['owner']): void {
+  const kind = fileKindOf(filename)
+  if (isPageFormat(kind) || owner.kind === 'network') return
+  throw kind === undefined || kind === 'archive'
+    ? errors.unsupportedFileType(filename, 'anything')
+    : errors.documentNotMeant(filename)
 }
 
 /** Without a filename a part is a text field to every reader of forms. */

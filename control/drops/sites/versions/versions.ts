@@ -19,12 +19,23 @@ interface VersionsDependencies extends CommitDependencies, TakeBackDependencies 
   sites: Pick<Sites, 'add' | 'lockOrganisation' | 'lockOwn' | 'requireOwn'>
 }
 
+/** A publish that is about to be sent. */
+export interface WantedRoom {
+  readonly orgId: string
+  /** Undefined when there is none yet. */
+  readonly site: SiteFacts | undefined
+  readonly plan: PlanName
+  readonly byteSize: number
+  /** Its files, by hash: those that were sent already count once. */
+  readonly pieces?: readonly string[]
+}
+
 export interface Versions extends PublishVersions, Comparisons, Refinement {
   commit: CommitVersion
   /** Called once bytes were added: an organisation that is over its cap already keeps what it has, and may replace it. */
   requireStorage(sql: Sql, orgId: string, plan: PlanName): Promise<void>
   /** Refuses what a publish of so many bytes would be refused for, before anything is sent. */
-  requireRoom(orgId: string, site: SiteFacts | undefined, plan: PlanName, byteSize: number): Promise<void>
+  requireRoom(tx: Sql, wanted: WantedRoom): Promise<void>
   /** Checked before a body is read, and again in the transaction. */
   requirePublishable(site: SiteFacts): void
   /** The organisation's site of that slug, without a lock; undefined when it has none. */
@@ -50,7 +61,7 @@ export function createVersions(deps: VersionsDependencies): Versions {
     ...createComparisons(deps),
     ...createRefinement(deps),
     commit,
-    requireStorage: (tx: Sql, orgId: string, plan: PlanName) => requireStorage(tx, orgId, plan),
+    requireStorage: (tx, orgId, plan) => requireStorage(tx, { orgId, plan, now: new Date(clock.now()) }),
     requirePublishable: (site) => requirePublishable(site, clock.now()),
     findBySlug: (actor, slug) => findBySlug({ sql, sites }, actor, slug),
     liveVersion,
@@ -61,9 +72,10 @@ export function createVersions(deps: VersionsDependencies): Versions {
       return live && publishing.readManifest(live.manifest_hash)
     },
 
-    async requireRoom(orgId, site, plan, byteSize) {
-      const dropped = site ? await queries.oldestBytes(sql, site.id, plans[plan].versionsKept) : 0
-      if (byteSize > dropped) await requireStorage(sql, orgId, plan, byteSize - dropped)
+    async requireRoom(tx, { orgId, site, plan, byteSize, pieces }) {
+      const dropped = site ? await queries.oldestBytes(tx, site.id, plans[plan].versionsKept) : 0
+      const furtherBytes = byteSize - dropped
+      await requireStorage(tx, { orgId, plan, now: new Date(clock.now()), furtherBytes, ...(pieces && { pieces }) })
     },
 
     async requireId(actor, siteId, version) {

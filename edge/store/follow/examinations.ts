@@ -1,0 +1,69 @@
+/**
+ * Looks at what an edge is told before it replaces what is served, and tells slow from unable. All other news wait for a
+ * look, so it is short; what is not done by then goes on by itself, is "still being read" meanwhile, and is joined by the
+ * next look. Only what takes minutes counts as a problem: on a busy machine a large manifest takes seconds.
+ */
+import { STILL_READING } from '../../../shared/contracts/live-edges.ts'
+import type { Timers } from '../../../shared/running/timers.ts'
+import { refusalKey, type Entry } from '../replica/replica.ts'
+import type { ProblemOf } from './usable.ts'
+
+/** One blob store that does not answer must not hold up all other news. */
+const LOOK_MS = 1000
+/** What has not been read by then is read anew at a later look. */
+const MAX_READING_MS = 300_000
+
+export interface Examinations {
+  /** In the same order: why an entry cannot be used, `STILL_READING`, or undefined when it can. */
+  problemsOf(entries: readonly Entry[]): Promise<(string | undefined)[]>
+  /** Something that was still being read is done: another look is worth it. */
+  hasNews(): boolean
+}
+
+interface Reading {
+  readonly since: number
+  readonly problem: Promise<string | undefined>
+  isDone: boolean
+}
+
+export function createExaminations(problemOf: ProblemOf, timers: Timers): Examinations {
+  const underWay = new Map<string, Reading>()
+
+  function begin(entry: Entry): Reading {
+    const reading: Reading = { since: timers.now(), problem: problemOf(entry), isDone: false }
+    const end = (): void => void (reading.isDone = true)
+    reading.problem.then(end, end)
+    return reading
+  }
+
+  /** What was replaced before it was read is asked for by no look any more. */
+  function forgetOld(): void {
+    for (const [id, { since }] of underWay) if (timers.now() - since > MAX_READING_MS) underWay.delete(id)
+  }
+
+  async function look(entry: Entry, end: Promise<'end'>): Promise<string | undefined> {
+    const id = idOf(entry)
+    const reading = underWay.get(id) ?? begin(entry)
+    underWay.set(id, reading)
+    const outcome = await Promise.race([reading.problem.then((problem) => ({ problem })), end])
+    if (outcome === 'end' && timers.now() - reading.since <= MAX_READING_MS) return STILL_READING
+    underWay.delete(id)
+    return outcome === 'end' ? `it could not be read within ${MAX_READING_MS / 60_000} minutes` : outcome.problem
+  }
+
+  return {
+    async problemsOf(entries) {
+      const end = timers.sleep(LOOK_MS).then(() => 'end' as const)
+      const problems = await Promise.all(entries.map((entry) => look(entry, end)))
+      forgetOld()
+      return problems
+    },
+    hasNews: () => underWay.values().some(({ isDone }) => isDone),
+  }
+}
+
+/** The very entry: a later one of the same name is another thing to read. */
+function idOf(entry: Entry): string {
+  const what = entry.kind === 'route' ? String(entry.record.revision) : entry.value
+  return `${refusalKey(entry)} ${what}`
+}
