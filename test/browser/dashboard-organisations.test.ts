@@ -71,7 +71,7 @@ describe.each([
     await visitor.close()
   })
 
-  test('a link to a drop of another organisation of mine leads there; to a stranger it is nothing', async () => {
+  test('a link to a drop of another organisation of mine asks, and one press leads there; to a stranger it is nothing', async () => {
     const account = await stack.createAccount('free', { password: PASSWORD })
     const drop = await stack.publish(account, '<title>Personal drop</title>x')
     const visitor = await openVisitor(browser, stack, options)
@@ -82,7 +82,13 @@ describe.each([
     await page.getByText('You act for this organisation now.').waitFor()
 
     await visitor.goto(`/sites/${drop.id}/settings`)
+    // A link may stand in anyone's page: opening it changes nothing.
+    await page.getByRole('heading', { name: /This drop belongs to/ }).waitFor()
+    expect(await menuOf(visitor).innerText()).toContain('Elsewhere')
+    await keepScreenshot(page, `switch-first-${options.width}-${options.scheme}`)
+    await page.locator('#content').getByRole('button', { name: /Switch to/ }).click()
     await page.getByRole('heading', { name: 'Personal drop' }).waitFor()
+    expect(new URL(page.url()).pathname).toBe(`/sites/${drop.id}/settings`)
     await page.getByText('You act for this organisation now.').waitFor()
     expect(await menuOf(visitor).innerText()).not.toContain('Elsewhere')
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createDashboard } from '../../../control/doors/dashboard/dashboard.ts'
 import { loadAssets } from '../../../control/doors/dashboard/frame/assets.ts'
+import { saying } from '../../../control/doors/dashboard/frame/flash.ts'
 import { problemText } from '../../../control/doors/dashboard/frame/handlers.ts'
 import { createLayout, type Viewer } from '../../../control/doors/dashboard/frame/layout.ts'
 import { sparkline, viewsChart } from '../../../control/doors/dashboard/parts/charts.ts'
@@ -19,6 +20,15 @@ import { described } from '../../../control/ground/http/operations/described.ts'
 import { describeOperation } from '../../../control/ground/http/operations/operation.ts'
 import type { Reply, Route } from '../../../control/ground/http/route.ts'
 import { fakeRequest } from '../../support/accounts.ts'
+
+test.each([
+  ['/sites', '/sites?done=switched'],
+  ['/sites/st_1?edit', '/sites/st_1?edit&done=switched'],
+  ['/sites?done=welcome&q=a', '/sites?q=a&done=switched'],
+  ['/sites/st_1?edit#publish', '/sites/st_1?edit&done=switched#publish'],
+])('what is said at %s goes into its one query', (path, expected) => {
+  expect(saying(path, 'switched')).toBe(expected)
+})
 
 function textOf(reply: Reply): string {
   if (typeof reply.body !== 'string') throw new Error('the reply is no text')

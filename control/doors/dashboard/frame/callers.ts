@@ -25,8 +25,8 @@ export interface Callers {
   readUploader(request: Request): Promise<PageRequest>
   /** Acts for another organisation of the same person. False where they act for it already, or it is not theirs. */
   switchIfMember(actor: Actor | undefined, orgId: string | null | undefined): Promise<boolean>
-  /** A link into another organisation of the same person leads there, instead of nowhere. */
-  followDrop(asked: PageRequest): Promise<boolean>
+  /** The organisation that a link leads into, when the same person belongs to it too and acts for another. */
+  otherHomeOf(asked: PageRequest): Promise<{ id: string; name: string } | undefined>
   /** Throws unless the form came from one of our pages, made for this session and organisation. */
   requireOwnForm(asked: PageRequest, fields: URLSearchParams): void
   /** When the session has ended, the fields are still read: what was typed goes on to the sign-in page. */
@@ -73,9 +73,11 @@ export function createCallers({
     }
   }
 
-  async function followDrop({ actor, request }: PageRequest): Promise<boolean> {
+  async function otherHomeOf({ actor, request }: PageRequest): Promise<{ id: string; name: string } | undefined> {
     const { id } = request.params
-    return actor !== undefined && id !== undefined && switchIfMember(actor, await sites.organisationOf(id))
+    if (!actor || id === undefined) return undefined
+    const home = await sites.organisationOf(id)
+    return (await organisations.list(actor)).find((candidate) => candidate.id === home && home !== actor.orgId)
   }
 
   function requireOwnForm(asked: PageRequest, fields: URLSearchParams): void {
@@ -93,7 +95,7 @@ export function createCallers({
     return requireActor(actor, { verified: false })
   }
 
-  return { read, readUploader, switchIfMember, followDrop, requireOwnForm, requireUploader }
+  return { read, readUploader, switchIfMember, otherHomeOf, requireOwnForm, requireUploader }
 }
 
 /** A form acts for the organisation that its page showed, whichever was chosen in another tab since. */

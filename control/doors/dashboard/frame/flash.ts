@@ -44,6 +44,19 @@ const MESSAGES: ReadonlyMap<string, Flash> = new Map([
   ['done', { tone: 'good', text: 'Done.' }],
 ])
 
+/** The page at `path`, which may have a query of its own, with a word to say. */
+export function saying(path: string, done: string): string {
+  const [withoutHash, hash = ''] = splitAt(path, '#')
+  const [bare, query = ''] = splitAt(withoutHash, '?')
+  const kept = query.split('&').filter((part) => part !== '' && !part.startsWith('done='))
+  return `${bare}?${[...kept, `done=${done}`].join('&')}${hash === '' ? '' : `#${hash}`}`
+}
+
+function splitAt(text: string, mark: string): [string, string?] {
+  const at = text.indexOf(mark)
+  return at === -1 ? [text] : [text.slice(0, at), text.slice(at + 1)]
+}
+
 export function flashOf(request: Pick<Request, 'query'>): { flash?: Flash } {
   const flash = MESSAGES.get(request.query.get('done') ?? '')
   return flash === undefined ? {} : { flash }
