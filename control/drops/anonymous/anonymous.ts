@@ -5,7 +5,7 @@ import { HOUR_MS, type Clock } from '../../../shared/running/clock.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { siteHost } from '../../../shared/http/hosts.ts'
 import { limitKeyOfIp } from '../../../shared/http/ip.ts'
-import { plans, type PlanName } from '../../ground/terms/plans.ts'
+import { dropCapInWords, plans, type PlanName } from '../../ground/terms/plans.ts'
 import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
 import { addressOf } from '../../../shared/settings/settings.ts'
 import type { Actor } from '../../ground/actor.ts'
@@ -179,9 +179,7 @@ export function createAnonymous(deps: AnonymousDependencies): Anonymous {
         const { ids, plan, left } = await adopt(deps, tx, actor.orgId, { claimHash: hashSecret(secret) }, 'capped')
         const [id] = ids
         if (left > 0)
-          throw errors.planLimit(
-            `Your plan allows ${plans[plan].activeDrops} active drops. Delete one, or upgrade, then use this link again.`,
-          )
+          throw errors.planLimit(`${dropCapInWords(plan)} Delete one, or upgrade, then use this link again.`)
         if (id === undefined) throw errors.notFound('unclaimed drop')
         await versions.requireStorage(tx, actor.orgId, plan)
         return id

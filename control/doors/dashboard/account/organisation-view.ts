@@ -79,7 +79,7 @@ function renameCard(viewer: Viewer, name: string): Html {
 
 function createCard(viewer: Viewer): Html {
   const form = formAt(viewer, '/account/organisation/create')
-  const hint = 'With drops, members and a plan of its own.'
+  const hint = 'With drops, members and a plan of its own. On the free plan it shares the room of your other free ones.'
   const field = form.text({ name: 'name', id: 'create', label: 'Name', hint, ...NAME_FIELD })
   return card(form, 'New organisation', field, 'Create')
 }

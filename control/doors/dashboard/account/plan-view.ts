@@ -33,6 +33,12 @@ export function usageBody(viewer: AccountViewer, view: UsagePage): Html {
       ${bar('Active drops', usage.drops.used, usage.drops.limit, String)}
       ${bar('Storage', usage.storage_bytes.used, usage.storage_bytes.limit, bytesInWords)}
       ${
+        plan === 'free' &&
+        html`<p class="hint">
+          The free plan is one per person: all free organisations that you own share its drops and its storage.
+        </p>`
+      }
+      ${
         (plans[plan].customDomains > 0 || view.customDomains > 0) &&
         bar('Custom domains', view.customDomains, plans[plan].customDomains, String)
       }

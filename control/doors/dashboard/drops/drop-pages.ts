@@ -64,12 +64,14 @@ function listRoutes(services: DashboardServices, handlers: Handlers): Route[] {
       const search = (request.query.get('q') ?? '').trim()
       const all = await sites.list(actor)
       const shown = all.filter((site) => matches(site, search))
+      const { drops: usage } = await sites.usage(actor)
       return {
         ...sitesPage(viewer, {
           sites: await withViews(shown),
           total: all.length,
           search,
-          usage: (await sites.usage(actor)).drops,
+          usage,
+          elsewhere: Math.max(0, usage.used - all.filter(({ state }) => ACTIVE_STATES.has(state)).length),
           now: clock.now(),
         }),
         ...flashOf(request),
@@ -77,6 +79,9 @@ function listRoutes(services: DashboardServices, handlers: Handlers): Route[] {
     }),
   ]
 }
+
+/** Those that take a place in the plan. */
+const ACTIVE_STATES: ReadonlySet<ApiSite['state']> = new Set(['reserved', 'live', 'unverified'])
 
 function matches(site: ApiSite, search: string): boolean {
   const text = `${site.name} ${site.title} ${site.slug}`.toLowerCase()

@@ -21,6 +21,8 @@ export interface SitesList {
   readonly total: number
   readonly search: string
   readonly usage: { readonly used: number; readonly limit: number }
+  /** How many of those in use are in other free organisations of the same owner. */
+  readonly elsewhere: number
   readonly now: number
 }
 
@@ -33,7 +35,7 @@ export function sitesPage(viewer: AccountViewer, list: SitesList): Omit<Page, 'f
       <div class="head">
         <div>
           <h1>Drops</h1>
-          <p class="soft">${activeInWords(list.usage)}</p>
+          <p class="soft">${activeInWords(list.usage)}${elsewhereInWords(list)}</p>
         </div>
         <a class="button primary" href="/sites/new">New drop</a>
       </div>
@@ -61,6 +63,10 @@ function activeInWords({ used, limit }: SitesList['usage']): string {
   return used > limit
     ? `${countInWords(used, 'active drop')}; your plan has room for ${limit}`
     : `${used} of ${limit} active`
+}
+
+function elsewhereInWords({ elsewhere }: Pick<SitesList, 'elsewhere'>): string {
+  return elsewhere === 0 ? '' : `, ${elsewhere} of them in other free organisations of the same owner`
 }
 
 function searchForm(search: string): Html {

@@ -164,7 +164,7 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     subject: `${countOf(drops.length, 'expires', 'expire')}${onFirstDay(drops)}`,
     paragraphs: [
       `Free drops stay online for ${durationInWords(idleMs)} after you sign in or publish. You have done neither for a while, so visitors will soon see a page that says that ${drops.length === 1 ? 'this drop has' : 'these drops have'} expired:`,
-      `Signing in once before then is enough to keep ${itOrThem(drops)} online. Drops of a paid plan do not expire.`,
+      `Signing in or publishing once before then is enough to keep ${itOrThem(drops)} online. Drops of a paid plan do not expire.`,
     ],
     items: drops.map((drop) => ({ ...drop, note: `online until ${formatTime(drop.at)}` })),
     action: { label: `Sign in and keep ${itOrThem(drops)} online`, url: signInLink },
