@@ -290,7 +290,7 @@ async function adopt(
 ): Promise<Adoption> {
   const plan = await sites.lockOrganisation(tx, orgId)
   const now = new Date(clock.now())
-  const claimable = await queries.lockClaimable(tx, by, now)
+  const claimable = await queries.lockClaimable(tx, by, { orgId, now })
   const room = cap === 'capped' ? Math.max(0, await sites.roomFor(tx, orgId, plan)) : claimable.length
   const ids = claimable.slice(0, room)
   for (const id of ids) {

@@ -228,7 +228,8 @@ export interface VersionRow {
 
 export async function listVersions(sql: Sql, siteId: string): Promise<VersionRow[]> {
   return sql<VersionRow[]>`
-    select v.id, v.site_id, v.number, v.manifest_hash, v.byte_size, v.file_count, v.message, v.title, v.report, v.created_at, u.email as created_by_email
+    select v.id, v.site_id, v.number, v.manifest_hash, v.byte_size, v.file_count, v.message, v.title, v.report, v.created_at,
+      coalesce(u.typed_email, u.email) as created_by_email
     from versions v left join users u on u.id = v.created_by
     where v.site_id = ${siteId} and v.dropped_at is null order by v.number desc`
 }
@@ -319,7 +320,7 @@ export interface PromotionRow {
 /** When a version that was there already was made live again, newest first. */
 export async function listPromotions(sql: Sql, siteId: string, limit: number): Promise<PromotionRow[]> {
   return sql<PromotionRow[]>`
-    select p.version_id, p.at, u.email as by, p.from_number
+    select p.version_id, p.at, coalesce(u.typed_email, u.email) as by, p.from_number
     from (
       select publishes.*, lag(v.number) over (order by publishes.id) as from_number
       from publishes left join versions v on v.id = publishes.version_id where publishes.site_id = ${siteId}) p

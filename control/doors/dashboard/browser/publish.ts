@@ -9,7 +9,7 @@ import { uploadKindOf, type UploadTerms } from '../../../../shared/content/uploa
 import { solveChallenge } from '../../../../shared/pages/browser/proof-of-work.ts'
 import { watchInput, watchWindow, type ChosenFile } from './modules/chosen-files.ts'
 import { enableCopying, find } from './modules/elements.ts'
-import { keep, takeKept } from './modules/kept-files.ts'
+import { keepInBrowser, takeKept } from './modules/kept-files.ts'
 import { lookAt, type Looked } from './modules/look.ts'
 import { enablePreview } from './modules/preview.ts'
 import { createPanel, type Panel, type WayOn } from './modules/publish-panel.ts'
@@ -266,7 +266,7 @@ function signInAgain(form: HTMLFormElement, panel: Panel, attempt: Attempt): voi
 /** The files, and what was typed beside them, wait in this browser while their publisher goes to `page` and its `next`. */
 async function goWithFiles(form: HTMLFormElement, panel: Panel, { files }: Attempt, page: string): Promise<void> {
   try {
-    await keep({ files, fields: typedInto(form) })
+    await keepInBrowser({ files, fields: typedInto(form) })
   } catch {
     return panel.refuse(KEEPS_NOTHING, [])
   }

@@ -14,7 +14,7 @@ export interface Kept {
 const NOTHING: Kept = { files: [], fields: [] }
 
 /** Rejects where the browser keeps nothing, as some do in private windows. */
-export async function keep(kept: Kept): Promise<void> {
+export async function keepInBrowser(kept: Kept): Promise<void> {
   await inStore('readwrite', (store) => store.put({ ...kept, at: Date.now() }, KEY))
 }
 
