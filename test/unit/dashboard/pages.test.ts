@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createDashboard } from '../../../control/doors/dashboard/dashboard.ts'
 import { loadAssets } from '../../../control/doors/dashboard/frame/assets.ts'
-import { saying } from '../../../control/doors/dashboard/frame/flash.ts'
+import { encodingOf } from '../../../control/doors/dashboard/frame/compressed.ts'
+import { flashOf, saying } from '../../../control/doors/dashboard/frame/flash.ts'
 import { problemText } from '../../../control/doors/dashboard/frame/handlers.ts'
 import { createLayout, type Viewer } from '../../../control/doors/dashboard/frame/layout.ts'
 import { sparkline, viewsChart } from '../../../control/doors/dashboard/parts/charts.ts'
@@ -13,7 +14,7 @@ import { qrCode } from '../../../control/doors/dashboard/parts/qr.ts'
 import { staffPage } from '../../../control/doors/dashboard/staff/staff-view.ts'
 import { relativeTime } from '../../../control/doors/dashboard/parts/words.ts'
 import { bytesInWords } from '../../../shared/values/sizes.ts'
-import type { Html } from '../../../shared/pages/html.ts'
+import { html, type Html } from '../../../shared/pages/html.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { openApiDocument } from '../../../control/ground/http/openapi.ts'
 import { described } from '../../../control/ground/http/operations/described.ts'
@@ -28,6 +29,59 @@ test.each([
   ['/sites/st_1?edit#publish', '/sites/st_1?edit&done=switched#publish'],
 ])('what is said at %s goes into its one query', (path, expected) => {
   expect(saying(path, 'switched')).toBe(expected)
+})
+
+describe('compression of pages', () => {
+  const render = createLayout(loadAssets(), 'https://dropway.test')
+  const words = html`<p>${'the same words again and again '.repeat(200)}</p>`
+  const stranger: Viewer = { signedIn: undefined, csrf: 'a-token', cookies: [], encoding: 'br' }
+  const encodingFor = async (who: Viewer, body: Html) =>
+    (await render(who, { title: 'T', body })).headers?.['content-encoding']
+
+  test('a page that is nobody’s own and holds no token is compressed', async () => {
+    expect(await encodingFor(stranger, words)).toBe('br')
+    expect(await encodingFor({ ...stranger, encoding: 'gzip' }, words)).toBe('gzip')
+    expect(await encodingFor({ ...stranger, encoding: undefined }, words)).toBeUndefined()
+  })
+
+  test('a page with a token, or of one person, is not: its length would tell (BREACH)', async () => {
+    const form = html`${words}<input type="hidden" name="csrf" value="a-token">`
+    expect(await encodingFor(stranger, form)).toBeUndefined()
+    expect(await encodingFor({ ...viewer, encoding: 'br' }, words)).toBeUndefined()
+  })
+
+  test.each([
+    ['gzip, deflate, br, zstd', 'br'],
+    ['gzip;q=1.0, br;q=0', 'gzip'],
+    ['br;q=0.5', 'br'],
+    ['identity', undefined],
+    [undefined, undefined],
+  ])('a browser that takes %s gets %s', (accepted, expected) => expect(encodingOf(accepted)).toBe(expected))
+})
+
+test('every module of a page’s scripts is asked for at once', async () => {
+  const assets = loadAssets()
+  const page = textOf(await createLayout(assets, 'https://dropway.test')(viewer, { title: 'T', body: '', scripts: ['publish'] }))
+  const preloaded = [...page.matchAll(/<link rel="modulepreload" href="([^"]+)"/g)].map(([, address]) => address!)
+  expect(preloaded.length).toBeGreaterThan(10)
+  expect(new Set(preloaded).size).toBe(preloaded.length)
+  // What a module imports is among them, whatever level it stands on.
+  const [route] = assets.routes
+  for (const address of [assets.script('publish'), ...preloaded]) {
+    const params = { file: address.slice('/assets/'.length) }
+    const body = textOf(await route!.handle({ ...fakeRequest({}), params }))
+    for (const [, imported] of body.matchAll(/from\s*'(\/assets\/[^']+)'/g)) expect(preloaded).toContain(imported)
+  }
+})
+
+test('after signing up one notice says what to do, not two', async () => {
+  const newcomer: Viewer = { ...viewer, signedIn: { ...viewer.signedIn!, emailVerified: false } }
+  const render = createLayout(loadAssets(), 'https://dropway.test')
+  const request = { query: new URLSearchParams({ done: 'welcome' }) }
+  const page = textOf(await render(newcomer, { title: 'T', body: '', ...flashOf(request) }))
+  expect(page.match(/class="notice/g)).toHaveLength(1)
+  expect(page).toContain('Open the link in the mail')
+  expect(page).toContain('Send it again')
 })
 
 function textOf(reply: Reply): string {

@@ -227,8 +227,9 @@ function inviteCard(viewer: Viewer, view: OrganisationPage): Html {
             ${view.invitations.map(
               (invitation) => html`
                 <li class="cluster spread">
-                  <span>${invitation.email}, ${invitation.role} <span class="small soft">works
-                  until ${dayInWords(invitation.expiresAt)}</span></span>
+                  <span class="whole">${invitation.email}<br>
+                    <span class="small soft">invited as ${invitation.role}; the link works until
+                    ${dayInWords(invitation.expiresAt)}</span></span>
                   <form method="post" action="/account/organisation/uninvite">
                     ${csrfField(viewer)}
                     <input type="hidden" name="id" value="${invitation.id}">

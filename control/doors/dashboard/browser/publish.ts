@@ -7,7 +7,7 @@ import { formatOfText } from '../../../drops/publishing/files/pasted-text.ts'
 import { bytesInWords } from '../../../../shared/values/sizes.ts'
 import { uploadKindOf, type UploadTerms } from '../../../../shared/content/upload-kind.ts'
 import { solveChallenge } from '../../../../shared/pages/browser/proof-of-work.ts'
-import { watchInput, watchWindow, type ChosenFile } from './modules/chosen-files.ts'
+import { UnreadableFile, watchInput, watchWindow, type ChosenFile } from './modules/chosen-files.ts'
 import { enableCopying, find } from './modules/elements.ts'
 import { keepInBrowser, takeKept } from './modules/kept-files.ts'
 import { lookAt, type Looked } from './modules/look.ts'
@@ -38,7 +38,7 @@ function enablePublishing(form: HTMLFormElement): void {
   const panel = createPanel(form)
   const publish = (attempt: Attempt): void => void publishFrom(form, panel, attempt)
   const onFiles = (files: readonly ChosenFile[]): void => publish({ files, allowSecrets: isTicked(form) })
-  watchWindow(onFiles)
+  watchWindow(onFiles, (problem) => panel.refuse(wordsOf(problem), []))
   const input = form.querySelector<HTMLInputElement>('input[type=file]')
   if (input) watchInput(input, onFiles)
   enableFolderChoice(form, input)
@@ -211,7 +211,8 @@ function refusalOf(sent: { status: number; text: string }): ApiError {
 }
 
 function wordsOf(error: unknown): string {
-  return error instanceof ApiError || error instanceof SendError ? error.message : 'This did not work. Try again.'
+  const isSaid = error instanceof ApiError || error instanceof SendError || error instanceof UnreadableFile
+  return isSaid ? error.message : 'This did not work. Try again.'
 }
 
 /** What a person can do about a refusal, nearest first. */

@@ -9,7 +9,7 @@
  * 4. The deed is refused: the same page comes back with what was typed, and says what is wrong where.
  * 5. It is done.
  */
-import { ApiError, errors } from '../../../../shared/contracts/errors.ts'
+import { ApiError } from '../../../../shared/contracts/errors.ts'
 import { MAX_TEXT_FORM_BYTES } from '../../../../shared/contracts/limits.ts'
 import { html } from '../../../../shared/pages/html.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
@@ -19,7 +19,6 @@ import {
   requestOf,
   requireActor,
   requireShownOrganisation,
-  STALE,
   type AccountRequest,
   type Callers,
   type PageRequest,
@@ -88,7 +87,8 @@ export function createHandlers(
   const { csrf } = services
   const pages = new Map<string, Show>()
   const forms = new Map<string, FormOptions>()
-  const { read, readUploader, switchIfMember, otherHomeOf, requireOwnForm, requireUploader } = createCallers(services)
+  const { read, readUploader, switchIfMember, otherHomeOf, staleForm, requireOwnForm, requireUploader } =
+    createCallers(services)
   const { reply, comeBack, orGiveBack, resume, doors } = createReturnedForms({ read }, render, { pages, forms })
 
   async function submit(
@@ -105,7 +105,7 @@ export function createHandlers(
     const isFollowed = !isStale && (await switchIfMember(first.actor, sent.get(ACTING_FOR_FIELD)))
     const asked = isFollowed ? await read(request) : first
     return orGiveBack(asked, form, sent, () => {
-      if (isStale) throw errors.forbidden(STALE)
+      if (isStale) throw staleForm(request)
       requireShownOrganisation(asked, sent)
       return act({ ...asked, form: sent })
     })

@@ -2,7 +2,7 @@
 import { errors } from '../../../../../shared/contracts/errors.ts'
 import { SECRET_HEAD_BYTES, secretIn } from '../../../../../shared/content/secret-files.ts'
 import { isSystemClutter, uploadKindOf, type UploadTerms } from '../../../../../shared/content/upload-kind.ts'
-import type { ChosenFile } from './chosen-files.ts'
+import { requireReadable, type ChosenFile } from './chosen-files.ts'
 import { bytesInWords } from '../../../../../shared/values/sizes.ts'
 
 export interface Looked {
@@ -23,6 +23,7 @@ export async function lookAt(
     files.map(({ file, path }) => ({ path, size: file.size })),
     terms,
   )
+  await requireReadable(files)
   if (!terms.allowSecrets) await refuseSecrets(files)
   const bytes = files.reduce((sum, { file }) => sum + file.size, 0)
   const name = found.kind === 'site' ? `a site with ${countOf(files.length)}` : found.name
