@@ -86,7 +86,10 @@ describe.each([
     await page.getByRole('heading', { name: /This drop belongs to/ }).waitFor()
     expect(await menuOf(visitor).innerText()).toContain('Elsewhere')
     await keepScreenshot(page, `switch-first-${options.width}-${options.scheme}`)
-    await page.locator('#content').getByRole('button', { name: /Switch to/ }).click()
+    await page
+      .locator('#content')
+      .getByRole('button', { name: /Switch to/ })
+      .click()
     await page.getByRole('heading', { name: 'Personal drop' }).waitFor()
     expect(new URL(page.url()).pathname).toBe(`/sites/${drop.id}/settings`)
     await page.getByText('You act for this organisation now.').waitFor()

@@ -6,7 +6,14 @@ import type { Browser, Locator } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seriousViolations } from '../support/accessibility.ts'
 import { launchBrowser } from '../support/browser.ts'
-import { keepScreenshot, openVisitor, PASSWORD, signIn, type Visitor } from '../support/dashboard-visitor.ts'
+import {
+  beSignedIn,
+  keepScreenshot,
+  openVisitor,
+  PASSWORD,
+  signIn,
+  type Visitor,
+} from '../support/dashboard-visitor.ts'
 import { IS_DEEP, sampled } from '../support/depth.ts'
 import { mailedLink } from '../support/mailbox.ts'
 import { sharedStack, type Published, type Stack } from '../support/stack.ts'
@@ -167,17 +174,22 @@ let stack: Stack
 let browser: Browser
 let email: string
 let site: Published
+let endedEmail: string
 let resetLink: string
 
 beforeAll(async () => {
   stack = await sharedStack()
   browser = await launchBrowser()
-  const account = await stack.createAccount('plus', { password: PASSWORD, staff: true })
+  const account = await stack.createAccount('business', { password: PASSWORD, staff: true })
   email = account.email
   site = await stack.publish(account, '<title>First</title>x')
   await stack.publish(account, '<title>First</title>y', site)
   for (const title of ['Second', 'Third', 'Fourth']) await stack.publish(account, `<title>${title}</title>x`)
   await stack.fetch(`/api/v1/sites/${site.id}/domains`, { token: account.token, json: { domain: 'forms.example.com' } })
+  const left = await stack.createAccount('plus', { password: PASSWORD })
+  endedEmail = left.email
+  for (let index = 0; index < 4; index++) await stack.publish(left, `<title>Left ${index}</title>`)
+  await stack.operate('set-plan', '--email', left.email, '--plan', 'free')
   const forgetful = await stack.createAccount('free')
   const asking = await openVisitor(browser, stack, { javaScript: false })
   await asking.goto('/reset')
@@ -229,8 +241,13 @@ function setValue(field: unknown, value: string): void {
 describe.each([{ javaScript: true }, { javaScript: false }])('with JavaScript $javaScript', ({ javaScript }) => {
   let member: Visitor
   let stranger: Visitor
+  /** Someone whose plan has ended: they choose what stays live. */
+  let ended: Visitor
 
   beforeAll(async () => {
+    ended = await openVisitor(browser, stack, { javaScript })
+    await beSignedIn(ended, stack, endedEmail)
+
     member = await openVisitor(browser, stack, { javaScript, width: javaScript ? 1280 : 390 })
     await signIn(member, email)
     stranger = await openVisitor(browser, stack, { javaScript, width: 390, scheme: 'dark' })
@@ -243,16 +260,16 @@ describe.each([{ javaScript: true }, { javaScript: false }])('with JavaScript $j
     expect(member.problems).toEqual([])
     await member.close()
     await stranger.close()
+    await ended.close()
   })
 
   // By turns with and without scripts; by `npm run test:deep` both.
   test.each(sampled(Object.entries(REFUSED), javaScript))(
     '%s comes back with what was typed and says what is wrong',
     async (action, refusal) => {
-      const { page } = refusal.signedOut ? stranger : member
+      const { page } = refusal.signedOut ? stranger : action === '/account/plan/staying-live' ? ended : member
       if (action === '/account/organisation/delete')
         await switchTo(member, javaScript ? 'With scripts' : 'Without scripts')
-      if (action === '/account/plan/staying-live') await switchTo(member, email)
       await page.goto(refusal.page === 'RESET' ? resetLink : filled(refusal.page))
       const form = page.locator(`form[action="${filled(action)}"], form[action^="${filled(action)}?"]`).first()
       if (action.endsWith('/publish') || action === '/drop')
@@ -287,6 +304,7 @@ describe.each([{ javaScript: true }, { javaScript: false }])('with JavaScript $j
       await keepScreenshot(page, `refused${action.replaceAll('/', '-')}-${javaScript ? 'scripts' : 'plain'}`)
       const answer = await page.goto(filled(action))
       expect(answer!.status(), 'its address opened by itself').toBeLessThan(400)
+      if (action === '/account/organisation/delete') await switchTo(member, email)
     },
   )
 })

@@ -31,7 +31,10 @@ test('a mail to an address that nobody has proved names drops by their address a
     { filename: 'index.html', content: '<title>You won! Go to prize.example</title>' },
   )
   const visit = { ...VISIT, anonymousId: 'advertiser' }
-  const { userId } = await control.services.accounts.signUp({ email: 'stranger@example.org', password: PASSWORD }, visit)
+  const { userId } = await control.services.accounts.signUp(
+    { email: 'stranger@example.org', password: PASSWORD },
+    visit,
+  )
   await control.sql`update users set created_at = created_at - interval '80 days' where id = ${userId}`
   await control.services.accounts.closeUnverified()
   const mails = await control.mailsTo('stranger@example.org')

@@ -227,6 +227,24 @@ describe('places among the active drops', () => {
   })
 })
 
+test('what a version of a Markdown drop changed is told in Markdown', async () => {
+  const owner = await control.newActor()
+  const publish = async (content: string) =>
+    (
+      await control.services.quickPublish.publish(owner, {
+        content: { kind: 'text', format: 'markdown', content },
+        slug: 'written-in-markdown',
+      })
+    ).value
+  await publish('# One\n\nplain words\n')
+  const { site, version } = await publish('# One\n\n**strong** words\n')
+  const { changes, texts } = await control.services.versions.compare(owner, site.id, version.version_id)
+  expect(changes.changed).toEqual([expect.stringMatching(/\.md$/)])
+  expect(texts.flatMap(({ shown }) => shown?.lines ?? []).map(({ kind, text }) => `${kind} ${text}`)).toEqual(
+    expect.arrayContaining(['removed plain words', 'added **strong** words']),
+  )
+})
+
 describe('the free plan is one per person', () => {
   test('free organisations of one owner share its drops and its storage; a paid one has its own', async () => {
     const owner = await control.newActor()

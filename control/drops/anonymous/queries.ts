@@ -38,7 +38,11 @@ export type Claim = { anonymousId: string } | { claimHash: string }
  * Drops that may still be claimed, newest first; locked, so that each is claimed once. The owner of an address also gets
  * what the same browser gave to a namesake, an account that it signed up for with that address although it had one.
  */
-export async function lockClaimable(sql: Sql, by: Claim, { orgId, now }: { orgId: string; now: Date }): Promise<string[]> {
+export async function lockClaimable(
+  sql: Sql,
+  by: Claim,
+  { orgId, now }: { orgId: string; now: Date },
+): Promise<string[]> {
   const ofBrowser = 'anonymousId' in by
   const condition = ofBrowser ? sql`anonymous_id = ${by.anonymousId}` : sql`claim_hash = ${by.claimHash}`
   const rows = await sql<{ id: string }[]>`

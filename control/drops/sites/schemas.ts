@@ -269,7 +269,10 @@ const used = (description: string, example: { used: number; limit: number }) =>
 export const usageSchema = z.object({
   plan: described(z.string(), 'The plan of the organisation.', 'plus'),
   drops: used('Active drops; on the free plan those of all free organisations of the owner.', { used: 4, limit: 25 }),
-  storage_bytes: used('What all kept versions store; on the free plan in all free organisations of the owner.', { used: 1_240_000, limit: 2_000_000_000 }),
+  storage_bytes: used('What all kept versions store; on the free plan in all free organisations of the owner.', {
+    used: 1_240_000,
+    limit: 2_000_000_000,
+  }),
   custom_domains: used('Custom domains.', { used: 1, limit: 1 }),
   upload_bytes: described(z.object({ limit: z.int() }), 'The largest upload.', { limit: 100_000_000 }),
   versions_per_drop: described(z.object({ limit: z.int() }), 'Versions kept of each drop.', { limit: 10 }),

@@ -21,10 +21,7 @@ import {
   type UserRow,
 } from './queries.ts'
 
-type VerificationDependencies = Pick<
-  PartDependencies,
-  'sql' | 'hooks' | 'throttle' | 'links' | 'now'
->
+type VerificationDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'links' | 'now'>
 
 export function createVerification(
   deps: VerificationDependencies,

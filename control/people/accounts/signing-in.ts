@@ -150,10 +150,7 @@ export async function requirePassword(
 ): Promise<void> {
   await throttle.require('passwordCheckPerAccount', actor.userId)
   const user = await findUser(sql, actor.userId)
-  if (
-    !user ||
-    !(await verifyPassword(password.slice(0, MAX_TRIED_PASSWORD_CHARS), user.passwordHash))
-  ) {
+  if (!user || !(await verifyPassword(password.slice(0, MAX_TRIED_PASSWORD_CHARS), user.passwordHash))) {
     throw errors.wrongCredentials('This is not your password.')
   }
   await throttle.forget('passwordCheckPerAccount', actor.userId)

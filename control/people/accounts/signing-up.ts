@@ -15,10 +15,7 @@ import { insertUser, type Namesake } from './queries.ts'
 import { passwordTag, requireGoodPassword } from './rules.ts'
 import { beginSession } from '../access/sessions.ts'
 
-type SigningUpDependencies = Pick<
-  PartDependencies,
-  'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'secrets'
->
+type SigningUpDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'secrets'>
 
 interface WantedUser {
   readonly email: string

@@ -2,7 +2,10 @@
 import { expect, test } from 'vitest'
 import { listAddress, listQueryOf, pageOf } from '../../../control/doors/dashboard/drops/list-order.ts'
 
-const site = (slug: string, rest: Partial<{ state: 'live' | 'paused'; published_at: string; views_30d: number }> = {}) => ({
+const site = (
+  slug: string,
+  rest: Partial<{ state: 'live' | 'paused'; published_at: string; views_30d: number }> = {},
+) => ({
   name: '',
   title: '',
   slug,
@@ -39,6 +42,9 @@ test('a long list has pages, and one beyond the last is the last', () => {
   for (const wrong of ['page=0', 'page=-1', 'page=x', 'page=1e999']) expect(ask(wrong).page).toBe(1)
 })
 
-test.each(['/sites', '/sites?q=a+b&state=live&sort=name&page=3'])('%s is the address of what it asks for', (address) => {
-  expect(listAddress(listQueryOf(new URL(address, 'https://dropway.test').searchParams))).toBe(address)
-})
+test.each(['/sites', '/sites?q=a+b&state=live&sort=name&page=3'])(
+  '%s is the address of what it asks for',
+  (address) => {
+    expect(listAddress(listQueryOf(new URL(address, 'https://dropway.test').searchParams))).toBe(address)
+  },
+)

@@ -6,7 +6,8 @@ import { loadAssets } from '../../../control/doors/dashboard/frame/assets.ts'
 import { encodingOf } from '../../../control/doors/dashboard/frame/compressed.ts'
 import { flashOf, saying } from '../../../control/doors/dashboard/frame/flash.ts'
 import { problemText } from '../../../control/doors/dashboard/frame/handlers.ts'
-import { createLayout, type Viewer } from '../../../control/doors/dashboard/frame/layout.ts'
+import { usageBody, type UsagePage } from '../../../control/doors/dashboard/account/plan-view.ts'
+import { createLayout, type AccountViewer, type Viewer } from '../../../control/doors/dashboard/frame/layout.ts'
 import { sparkline, viewsChart } from '../../../control/doors/dashboard/parts/charts.ts'
 import { consentPage } from '../../../control/doors/dashboard/sign-in/consent-view.ts'
 import { apiTagPage } from '../../../control/doors/dashboard/public/docs/api-view.ts'
@@ -29,6 +30,47 @@ test.each([
   ['/sites/st_1?edit#publish', '/sites/st_1?edit&done=switched#publish'],
 ])('what is said at %s goes into its one query', (path, expected) => {
   expect(saying(path, 'switched')).toBe(expected)
+})
+
+describe('which drops stay live', () => {
+  const drop = (index: number, state: 'live' | 'paused' = 'live') =>
+    ({ id: `st_${index}`, name: '', title: '', slug: `drop-${index}`, state, stays_live: false }) as const
+  const billing = {
+    configured: false,
+    plan: 'plus',
+    currency: 'eur',
+    status: 'active',
+    interval: 'monthly',
+    current_period_end: null,
+    cancel_at_period_end: false,
+    past_due_since: null,
+    grace_ends_at: null,
+  }
+  const limit = { used: 0, limit: 0 }
+  const usage = { plan: 'plus' as const, drops: limit, storage_bytes: limit, upload_bytes: { limit: 0 } }
+  const bodyOf = (changes: Partial<UsagePage>) =>
+    String(
+      usageBody(viewer as AccountViewer, {
+        plan: 'plus',
+        usage: { ...usage, versions_per_drop: { limit: 0 }, paused_drops: 0, views_30d: 0 },
+        customDomains: 0,
+        drops: [1, 2, 3, 4].map((index) => drop(index)),
+        billing,
+        mayManage: true,
+        lifetimes: { anonymousLifetimeMs: 1, freeIdleLifetimeMs: 1 },
+        ...changes,
+      }),
+    )
+
+  test.each<[string, Partial<UsagePage>, boolean]>([
+    ['while a plan goes on', {}, false],
+    ['when its end is set', { billing: { ...billing, cancel_at_period_end: true } }, true],
+    ['when a payment is missing', { billing: { ...billing, grace_ends_at: '2026-12-01' } }, true],
+    ['when it has ended', { drops: [drop(1), drop(2), drop(3), drop(4, 'paused')] }, true],
+    ['when all fit', { drops: [drop(1)], billing: { ...billing, cancel_at_period_end: true } }, false],
+  ])('is asked %s: %o', (_, changes, isAsked) => {
+    expect(bodyOf(changes).includes('Keep these live')).toBe(isAsked)
+  })
 })
 
 describe('compression of pages', () => {
@@ -61,7 +103,9 @@ describe('compression of pages', () => {
 
 test('every module of a page’s scripts is asked for at once', async () => {
   const assets = loadAssets()
-  const page = textOf(await createLayout(assets, 'https://dropway.test')(viewer, { title: 'T', body: '', scripts: ['publish'] }))
+  const page = textOf(
+    await createLayout(assets, 'https://dropway.test')(viewer, { title: 'T', body: '', scripts: ['publish'] }),
+  )
   const preloaded = [...page.matchAll(/<link rel="modulepreload" href="([^"]+)"/g)].map(([, address]) => address!)
   expect(preloaded.length).toBeGreaterThan(10)
   expect(new Set(preloaded).size).toBe(preloaded.length)

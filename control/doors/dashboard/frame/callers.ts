@@ -57,7 +57,11 @@ export function createCallers({
     const { token, setCookie } = csrf.csrfToken(request)
     const cookies = setCookie === undefined ? [] : [setCookie]
     const signedIn = actor && { ...actor, organisations: () => organisations.list(actor) }
-    return { request, actor, viewer: { signedIn, csrf: token, cookies, encoding: encodingOf(request.header('accept-encoding')) } }
+    return {
+      request,
+      actor,
+      viewer: { signedIn, csrf: token, cookies, encoding: encodingOf(request.header('accept-encoding')) },
+    }
   }
 
   async function readUploader(request: Request): Promise<PageRequest> {
