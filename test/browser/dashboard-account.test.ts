@@ -49,7 +49,7 @@ describe.each([{ javaScript: true }, { javaScript: false }])('with JavaScript $j
     await visitor.goto('/')
     await page.getByRole('link', { name: 'Sign up' }).click()
     const email = await signUp(visitor)
-    await page.getByText('Your drops stay hidden').waitFor()
+    await page.getByText('Open the link in the mail we just sent').waitFor()
     await page.goto(await mailedLink(stack, email, '/verify'))
     await page.getByRole('button', { name: 'Confirm my address' }).click()
     await page.getByRole('heading', { name: 'Your address is verified' }).waitFor()
