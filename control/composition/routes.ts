@@ -63,7 +63,7 @@ export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
     openApiRoute(document),
     ...mcpRoutes({ services: { ...services, baseUrl, guides: dashboard.guides }, ...services, baseUrl, log }),
     ...oauthRoutes({ ...services, baseUrl }),
-    ...authorizeRoutes({ ...services, consent: dashboard.consent, verifyFirst: dashboard.verifyFirst }),
+    ...authorizeRoutes({ ...services, ...dashboard }),
     ...dashboard.routes(document),
     ...(config.showsMails ? devMailRoutes({ folder: `${config.dataDir}/mail`, serviceHost: config.serviceHost }) : []),
   ]

@@ -25,9 +25,9 @@ export const baseCss = `
 *,*::before,*::after{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%;text-size-adjust:100%;scroll-padding-top:var(--space-5)}
 body{margin:0;min-height:100vh;min-height:100dvh;background:var(--paper);color:var(--ink);font:400 var(--text-m)/1.6 var(--font);overflow-wrap:break-word;-webkit-font-smoothing:antialiased}
-h1,h2,h3{margin:0;line-height:1.2;font-weight:650;letter-spacing:-.018em;text-wrap:balance}
+h1,h2,h3{margin:0;overflow-wrap:anywhere;line-height:1.2;font-weight:650;letter-spacing:-.018em;text-wrap:balance}
 h1{font-size:var(--text-xl)}h2{font-size:var(--text-l)}h3{font-size:var(--text-m)}
-p,ul,ol,dl,dd,figure,pre{margin:0}p{text-wrap:pretty}
+p,ul,ol,dl,dd,figure,pre{margin:0}p,li,dd,label{overflow-wrap:anywhere}p{text-wrap:pretty}
 a{color:var(--accent);text-underline-offset:.2em;text-decoration-thickness:.0625em}
 a:hover{color:var(--accent-strong);text-decoration-thickness:.125em}
 :focus-visible{outline:.1875rem solid var(--accent);outline-offset:.1875rem;border-radius:var(--radius-s)}

@@ -40,6 +40,8 @@ export function createStandalonePages(): (page: StandalonePage) => RenderedPage 
       "default-src 'none'",
       `style-src 'sha256-${sha256(css)}'`,
       ...(script === undefined ? [] : [`script-src 'sha256-${sha256(script)}'`]),
+      // The icon of the host, which browsers ask for by themselves.
+      "img-src 'self'",
       "form-action 'self'",
       "base-uri 'none'",
       "frame-ancestors 'none'",

@@ -24,6 +24,7 @@ export type Purpose =
   | 'device-code'
   | 'oauth-client'
   | 'content-upload'
+  | 'password-tag'
 
 export interface Secrets {
   /** Authenticated encryption (AES-256-GCM); `context` must be given again to open it. */

@@ -45,6 +45,19 @@ async function newAccount(): Promise<{ browser: FormBrowser; email: string }> {
   return { browser, email }
 }
 
+test('a browser that blocks cookies hears so, with what was typed', async () => {
+  const browser = newBrowser()
+  const fields = formFields((await browser.open('/signin')).text(), '/signin')
+  browser.cookies.clear()
+  const email = newEmail()
+  const answer = await browser.post('/signin', new URLSearchParams({ ...fields, email, password: PASSWORD }))
+  expect([answer.status, answer.text().includes('it blocks cookies'), answer.text().includes(email)]).toEqual([
+    403,
+    true,
+    true,
+  ])
+})
+
 function selectedCountry(page: string): string | undefined {
   return /<option value="(\w\w)" selected>/.exec(page)?.[1]
 }

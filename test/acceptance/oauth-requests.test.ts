@@ -121,11 +121,15 @@ describe('a client that we do not know', () => {
     ['the id of an earlier release that was deleted', () => 'cli_01jc3m8q4r5s6t7v8w9x0y'],
     ['an id whose redirect was changed', (id: string) => forgedId(id)],
     ['an id with another signature', (id: string) => `${id.slice(0, -4)}AAAA`],
-  ])('%s: the program on this machine hears it at once and registers anew', async (_, forge) => {
+  ])('%s: the person reads it here, and a button tells the program on this machine', async (_, forge) => {
     const clientId = forge((await registerClient(stack)).json().client_id)
     const redirect_uri = 'http://localhost:3334/oauth/callback'
     const answer = await person.browser.open(consentAddress(attemptOf(stack, clientId, { redirect_uri })))
-    const location = new URL(answer.header('location')!)
+    // RFC 6749 §4.1.2.1: the browser never goes there by itself.
+    expect([answer.status, answer.header('location'), answer.header('refresh')]).toEqual([400, undefined, undefined])
+    expect(answer.text()).toContain('We do not know this program')
+    const button = /<a class="button primary" href="([^"]+)"/.exec(answer.text())?.[1] ?? ''
+    const location = new URL(button.replaceAll('&amp;', '&'))
     expect(`${location.origin}${location.pathname}`).toBe(redirect_uri)
     expect(Object.fromEntries(location.searchParams)).toMatchObject({
       error: 'invalid_client',

@@ -84,7 +84,7 @@ test.each(inOneView())(
 )
 
 test.each(inOneView())(
-  'a link to a drop of another organisation of mine leads there; to a stranger it is nothing (JavaScript: $javaScript)',
+  'a link to a drop of another organisation of mine asks, and one press leads there; to a stranger it is nothing (JavaScript: $javaScript)',
   async (options) => {
     const account = await stack.createAccount('free', { password: PASSWORD })
     const drop = await stack.publish(account, '<title>Personal drop</title>x')
@@ -96,7 +96,16 @@ test.each(inOneView())(
     await page.getByText('You act for this organisation now.').waitFor()
 
     await visitor.goto(`/sites/${drop.id}/settings`)
+    // A link may stand in anyone's page: opening it changes nothing.
+    await page.getByRole('heading', { name: /This drop belongs to/ }).waitFor()
+    expect(await menuOf(visitor).innerText()).toContain('Elsewhere')
+    await keepScreenshot(page, `switch-first-${options.width}-${options.scheme}`)
+    await page
+      .locator('#content')
+      .getByRole('button', { name: /Switch to/ })
+      .click()
     await page.getByRole('heading', { name: 'Personal drop' }).waitFor()
+    expect(new URL(page.url()).pathname).toBe(`/sites/${drop.id}/settings`)
     await page.getByText('You act for this organisation now.').waitFor()
     expect(await menuOf(visitor).innerText()).not.toContain('Elsewhere')
 

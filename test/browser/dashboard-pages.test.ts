@@ -25,6 +25,9 @@ beforeAll(async () => {
   email = account.email
   const site = await stack.publish(account, '<title>Pages</title><a href="gone.html">x</a>')
   await stack.publish(account, '<title>Pages</title>second', site)
+  // People write words that are wider than a telephone.
+  const json = { name: 'W'.repeat(110) }
+  await stack.fetch(`/api/v1/sites/${site.id}`, { method: 'PATCH', token: account.token, json })
   await stack.fetch(`/api/v1/sites/${site.id}/domains`, { token: account.token, json: { domain: 'pages.example.com' } })
   const versions = (await stack.fetch(`/api/v1/sites/${site.id}/versions`, { token: account.token })).json<
     { version_id: string }[]

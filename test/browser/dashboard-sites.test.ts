@@ -103,10 +103,10 @@ describe('a drop from start to end', () => {
     expect(changes).toContain('about.html')
     expect(changes).toContain('index.html')
     await page.getByRole('button', { name: 'Make live version 1' }).click()
-    await page.getByText('That version is live now.').waitFor()
+    await page.getByText('Version 1 is live now.').waitFor()
     expect((await stack.visit(slug)).text()).toContain('<h1>one</h1>')
-    await page.getByRole('button', { name: 'Make live version 2' }).click()
-    await page.getByText('That version is live now.').waitFor()
+    await page.getByRole('button', { name: 'Undo: back to version 2' }).click()
+    await page.getByText('Version 2 is live now.').waitFor()
     expect((await stack.visit(slug)).text()).toContain('id="two"')
   })
 
@@ -133,10 +133,10 @@ describe('a drop from start to end', () => {
     expect((await stack.visit(renamed)).text()).toContain('dataset.domain="example.com"')
     await page.locator('input[name=password]').fill('open sesame')
     await page.getByRole('button', { name: 'Set password' }).click()
-    await page.getByText('Saved.').waitFor()
+    await page.getByText('Visitors need the password from now on.').waitFor()
     expect((await stack.visit(renamed)).status).toBe(401)
     await page.getByRole('button', { name: 'Remove password' }).click()
-    await page.getByText('Saved.').waitFor()
+    await page.getByText('Everyone with the address can see the drop now.').waitFor()
     expect((await stack.visit(renamed)).status).toBe(200)
   })
 
@@ -149,6 +149,8 @@ describe('a drop from start to end', () => {
     await page.getByRole('textbox', { name: 'Domain' }).fill(`www.${slug}.example.com`)
     await page.getByRole('button', { name: 'Add domain' }).click()
     await page.getByRole('heading', { name: `www.${slug}.example.com` }).waitFor()
+    // The plan has room for one: instead of a form that is refused, the page says what makes room.
+    await page.getByRole('heading', { name: 'No room for another domain' }).waitFor()
     expect(await page.getByText('CNAME').first().isVisible()).toBe(true)
     expect(await page.getByText('Waiting for DNS').first().isVisible()).toBe(true)
     // It is asked first, on a page of its own.
@@ -160,12 +162,12 @@ describe('a drop from start to end', () => {
     await page.getByText('Removed.').waitFor()
   })
 
-  test('views are drawn for 30 and for 90 days', async () => {
+  test('views are shown for 30 and for 90 days; where there are none, that is said', async () => {
     const { page } = visitor
     await visitor.goto(`/sites/${id}/views`)
-    await page.getByRole('img', { name: /in 30 days/ }).waitFor()
+    await page.getByText('Nobody has opened it in the last 30 days.').waitFor()
     await page.getByRole('link', { name: '90 days' }).click()
-    await page.getByRole('img', { name: /in 90 days/ }).waitFor()
+    await page.getByText('Nobody has opened it in the last 90 days.').waitFor()
   })
 
   test('the list finds it by name, and shows its state in words', async () => {
@@ -207,7 +209,7 @@ test('publishing, promoting and deleting work without JavaScript, on a phone', a
   await keepScreenshot(page, 'site-no-script-360-dark')
   await plain.goto(`/sites/${id}/versions`)
   await page.getByRole('button', { name: 'Make live version 1' }).click()
-  await page.getByText('That version is live now.').waitFor()
+  await page.getByText('Version 1 is live now.').waitFor()
   await plain.goto(`/sites/${id}/settings`)
   const slug = await page.getByLabel('Address').inputValue()
   await page.getByLabel(/^Type/).fill('something else')

@@ -210,6 +210,21 @@ describe('with an account', () => {
     await visitor.close()
   })
 
+  test('a file that cannot be read is named, and no empty drop is made', async () => {
+    const visitor = await owner()
+    const { page } = visitor
+    const sent = watchSending(page)
+    // As a browser does with a file that was moved since it was chosen.
+    await page.addInitScript(
+      'Blob.prototype.arrayBuffer = () => Promise.reject(new DOMException("", "NotReadableError"))',
+    )
+    await visitor.goto('/sites')
+    await dropOnWindow(page, [path.join(await lay('moved', { 'moved.html': '<p>moved' }), 'moved.html')])
+    expect(await page.getByRole('alert').innerText()).toMatch(/moved\.html cannot be read/)
+    expect(sent).toEqual([])
+    await visitor.close()
+  })
+
   test('an address that is taken is refused before anything is sent, and what was typed stays', async () => {
     const taken = await stack.publish(account, 'x')
     const visitor = await owner()
@@ -262,7 +277,7 @@ describe('with an account', () => {
     await page.getByText('4 files → 1: 1 changed, 3 removed').waitFor()
     await keepScreenshot(page, 'by-hand-summary')
     await page.getByRole('button', { name: 'Undo: back to version 1' }).click()
-    await page.getByText('That version is live now.').waitFor()
+    await page.getByText('Version 1 is live now.').waitFor()
     expect((await stack.visit(site.slug, '/old')).text()).toContain('old')
     await visitor.close()
   })

@@ -174,17 +174,22 @@ let stack: Stack
 let browser: Browser
 let email: string
 let site: Published
+let endedEmail: string
 let resetLink: string
 
 beforeAll(async () => {
   stack = await sharedStack()
   browser = await launchBrowser()
-  const account = await stack.createAccount('plus', { password: PASSWORD, staff: true })
+  const account = await stack.createAccount('business', { password: PASSWORD, staff: true })
   email = account.email
   site = await stack.publish(account, '<title>First</title>x')
   await stack.publish(account, '<title>First</title>y', site)
   for (const title of ['Second', 'Third', 'Fourth']) await stack.publish(account, `<title>${title}</title>x`)
   await stack.fetch(`/api/v1/sites/${site.id}/domains`, { token: account.token, json: { domain: 'forms.example.com' } })
+  const left = await stack.createAccount('plus', { password: PASSWORD })
+  endedEmail = left.email
+  for (let index = 0; index < 4; index++) await stack.publish(left, `<title>Left ${index}</title>`)
+  await stack.operate('set-plan', '--email', left.email, '--plan', 'free')
   const forgetful = await stack.createAccount('free')
   const asking = await openVisitor(browser, stack, { javaScript: false })
   await asking.goto('/reset')
@@ -236,8 +241,13 @@ function setValue(field: unknown, value: string): void {
 describe.each([{ javaScript: true }, { javaScript: false }])('with JavaScript $javaScript', ({ javaScript }) => {
   let member: Visitor
   let stranger: Visitor
+  /** Someone whose plan has ended: they choose what stays live. */
+  let ended: Visitor
 
   beforeAll(async () => {
+    ended = await openVisitor(browser, stack, { javaScript })
+    await beSignedIn(ended, stack, endedEmail)
+
     member = await openVisitor(browser, stack, { javaScript, width: javaScript ? 1280 : 390 })
     await beSignedIn(member, stack, email)
     stranger = await openVisitor(browser, stack, { javaScript, width: 390, scheme: 'dark' })
@@ -250,16 +260,16 @@ describe.each([{ javaScript: true }, { javaScript: false }])('with JavaScript $j
     expect(member.problems).toEqual([])
     await member.close()
     await stranger.close()
+    await ended.close()
   })
 
   // By turns with and without scripts; by `npm run test:deep` both.
   test.each(sampled(Object.entries(REFUSED), javaScript))(
     '%s comes back with what was typed and says what is wrong',
     async (action, refusal) => {
-      const { page } = refusal.signedOut ? stranger : member
+      const { page } = refusal.signedOut ? stranger : action === '/account/plan/staying-live' ? ended : member
       if (action === '/account/organisation/delete')
         await switchTo(member, javaScript ? 'With scripts' : 'Without scripts')
-      if (action === '/account/plan/staying-live') await switchTo(member, email)
       await page.goto(refusal.page === 'RESET' ? resetLink : filled(refusal.page))
       const form = page.locator(`form[action="${filled(action)}"], form[action^="${filled(action)}?"]`).first()
       if (action.endsWith('/publish') || action === '/drop')
@@ -294,6 +304,7 @@ describe.each([{ javaScript: true }, { javaScript: false }])('with JavaScript $j
       await keepScreenshot(page, `refused${action.replaceAll('/', '-')}-${javaScript ? 'scripts' : 'plain'}`)
       const answer = await page.goto(filled(action))
       expect(answer!.status(), 'its address opened by itself').toBeLessThan(400)
+      if (action === '/account/organisation/delete') await switchTo(member, email)
     },
   )
 })
@@ -370,6 +381,36 @@ test('pasted text outlives a session that has ended', async () => {
   expect(await text.inputValue()).toContain('of an evening')
   await page.getByRole('button', { name: 'Publish', exact: true }).click()
   await page.getByRole('heading', { name: /is live/ }).waitFor()
+  await visitor.close()
+})
+
+test('an edited page outlives a session that has ended, with its message and format, where scripts run', async () => {
+  const visitor = await openVisitor(browser, stack, { width: 390 })
+  await beSignedIn(visitor, stack, email)
+  const { page } = visitor
+  const text = page.getByRole('textbox', { name: 'HTML or Markdown' })
+  const publish = page.getByRole('button', { name: 'Publish', exact: true })
+  await visitor.goto('/sites/new')
+  await text.fill('# A first evening')
+  await publish.click()
+  await page.getByRole('heading', { name: /is live/ }).waitFor()
+  await page.getByRole('link', { name: 'Edit the page' }).click()
+  await text.fill('# A second evening\n\nof work')
+  await page.getByLabel('Message').fill('What the evening brought')
+  await page.getByLabel('Publish the text as').selectOption('markdown')
+  await visitor.context.clearCookies()
+  await publish.click()
+  await page.getByText('Your session has ended').waitFor()
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByLabel('E-mail').fill(email)
+  await page.getByLabel('Password').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('You are signed in again').waitFor()
+  expect((await text.inputValue()).replaceAll('\r\n', '\n')).toBe('# A second evening\n\nof work')
+  expect(await page.getByLabel('Message').inputValue()).toBe('What the evening brought')
+  expect(await page.getByLabel('Publish the text as').inputValue()).toBe('markdown')
+  await publish.click()
+  await page.getByRole('heading', { name: /Version 2 is live/ }).waitFor()
   await visitor.close()
 })
 

@@ -49,8 +49,9 @@ describe('whether an e-mail has an account', () => {
     const { email } = await fixture.newAccount()
     const signIn = (address: string) => () =>
       fixture.accounts.signIn({ email: address, password: 'wrong password' }, VISIT)
-    expect(await hashesDuring(signIn(email))).toBe(1)
-    expect(await hashesDuring(signIn('nobody@example.com'))).toBe(1)
+    // The owner's password and that of a namesake, or two that are nobody's.
+    expect(await hashesDuring(signIn(email))).toBe(2)
+    expect(await hashesDuring(signIn('nobody@example.com'))).toBe(2)
   })
 
   test('neither tells by its words', async () => {
@@ -63,8 +64,71 @@ describe('whether an e-mail has an account', () => {
     const signIn = (address: string) =>
       answerTo(fixture.accounts.signIn({ email: address, password: 'wrong password' }, VISIT))
     expect(await signIn(email)).toEqual(await signIn('nobody@example.com'))
+    const signUp = async (address: string) => {
+      const signedUp = await fixture.accounts.signUp({ email: address, password: 'another good one' }, VISIT)
+      const { email: shown, emailVerified, role, plan } = await fixture.actorOf(signedUp)
+      expect([signedUp.email, shown]).toEqual([address, address])
+      return { names: Object.keys(signedUp), emailVerified, role, plan, claimed: signedUp.claimed }
+    }
+    expect(await signUp(email)).toEqual(await signUp('newcomer@example.com'))
     const reset = (address: string) => answerTo(fixture.accounts.requestReset(address, VISIT))
     expect(await reset(email)).toEqual(await reset('nobody@example.com'))
+  })
+})
+
+describe('a sign-up with an address that has an account', () => {
+  const THEIRS = 'what the stranger chose'
+  const signUpAgain = async (email: string, password = THEIRS) =>
+    fixture.accounts.signUp({ email, password }, { ...VISIT, ip: '203.0.113.77' })
+  const templatesTo = async (email: string) => (await fixture.mailsTo(email)).map(({ template }) => template)
+
+  test('costs as many hashes as any other', async () => {
+    const { email } = await fixture.newAccount()
+    expect(await hashesDuring(() => signUpAgain(email))).toBe(
+      await hashesDuring(() => signUpAgain('first-here@example.com')),
+    )
+  })
+
+  test('leaves the owner their account, and tells them; the other can sign in, and never verify', async () => {
+    const owner = await fixture.newAccount()
+    const { email } = owner
+    const [one, two] = [await signUpAgain(email), await signUpAgain(email, 'and yet another one')]
+    const ids = [owner.userId, one.userId, two.userId]
+    const signIn = async (password: string) => (await fixture.accounts.signIn({ email, password }, VISIT)).userId
+    expect([await signIn(PASSWORD), await signIn(THEIRS), await signIn('and yet another one')]).toEqual(ids)
+    const stranger = await fixture.actorOf(one)
+    await fixture.accounts.resendVerification(stranger)
+    expect(await templatesTo(email)).toEqual(['verify', 'sign_up_again', 'sign_up_again', 'sign_up_again'])
+    const again = (await fixture.mailsTo(email)).slice(1)
+    expect(again.map(({ token }) => token)).toEqual(['', '', ''])
+    expect(again[0]!.text).toContain(`${BASE_URL}/signin`)
+    expect((await fixture.organisations.listMembers(stranger, stranger.orgId)).map((member) => member.email)).toEqual([
+      email,
+    ])
+  })
+
+  test('no mail about the other account reaches the owner, and the mailbox is not filled', async () => {
+    const { email } = await fixture.newAccount()
+    const stranger = await fixture.actorOf(await signUpAgain(email))
+    const change = { currentPassword: THEIRS, newPassword: 'a third good one', endTokensAndApps: true }
+    const changed = await fixture.accounts.changePassword(stranger, change, VISIT)
+    expect(changed.email).toBe(email)
+    expect((await fixture.accounts.signIn({ email, password: 'a third good one' }, VISIT)).userId).toBe(changed.userId)
+    await fixture.accounts.deleteAccount(stranger, { password: 'a third good one' })
+    for (let index = 0; index < 10; index++) await signUpAgain(email)
+    const templates = await templatesTo(email)
+    expect(templates.filter((template) => template !== 'sign_up_again')).toEqual(['verify'])
+    expect(templates.length).toBeLessThanOrEqual(6)
+  })
+
+  test('with an address of its own it is an account like any other', async () => {
+    const { email } = await fixture.newAccount()
+    const stranger = await fixture.actorOf(await signUpAgain(email))
+    await fixture.accounts.requestEmailChange(stranger, { newEmail: 'mine-alone@example.com', password: THEIRS })
+    const [link] = await fixture.mailsTo('mine-alone@example.com')
+    await fixture.accounts.confirmEmailChange(link!.token)
+    const signedIn = await fixture.accounts.signIn({ email: 'mine-alone@example.com', password: THEIRS }, VISIT)
+    expect(signedIn).toMatchObject({ userId: stranger.userId, emailVerified: true })
   })
 })
 

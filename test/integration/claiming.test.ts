@@ -9,6 +9,42 @@ beforeAll(async () => {
 })
 afterAll(() => control.close())
 
+test('what a person gave to a second sign-up with their address comes along when they sign in there', async () => {
+  const { services } = control
+  const actor = await control.newActor('free')
+  const drop = await control.publishAnonymously('forgot-the-account')
+  const here = { ...VISIT, anonymousId: 'forgot-the-account' }
+  const again = await services.accounts.signUp({ email: actor.email, password: 'chosen in a hurry' }, here)
+  expect(again.claimed).toBe(1)
+  expect((await control.routeOf(drop.slug)).state).toBe('unverified')
+  // A stranger's browser brings nothing along.
+  expect((await services.accounts.signIn({ email: actor.email, password: PASSWORD }, VISIT)).claimed).toBe(0)
+  expect((await services.accounts.signIn({ email: actor.email, password: PASSWORD }, here)).claimed).toBe(1)
+  expect((await services.sites.get(actor, drop.id)).state).toBe('live')
+  expect((await services.accounts.signIn({ email: actor.email, password: PASSWORD }, here)).claimed).toBe(0)
+})
+
+test('a mail to an address that nobody has proved names drops by their address alone', async () => {
+  const signals = { honeypot: undefined, started: undefined, proof: undefined, isBrowser: false }
+  const { value } = await control.services.anonymous.publishText(
+    { ip: '203.0.113.9', anonymousId: 'advertiser', signals },
+    { filename: 'index.html', content: '<title>You won! Go to prize.example</title>' },
+  )
+  const visit = { ...VISIT, anonymousId: 'advertiser' }
+  const { userId } = await control.services.accounts.signUp(
+    { email: 'stranger@example.org', password: PASSWORD },
+    visit,
+  )
+  await control.sql`update users set created_at = created_at - interval '80 days' where id = ${userId}`
+  await control.services.accounts.closeUnverified()
+  const mails = await control.mailsTo('stranger@example.org')
+  expect(mails.map(({ template }) => template)).toEqual(['verify', 'unverified'])
+  for (const { text, html } of mails) {
+    expect(`${text} ${html}`).not.toContain('prize')
+    expect(text).toContain(value.slug)
+  }
+})
+
 test('a claim link does not lead round the cap of drops; with room again it works', async () => {
   const { services } = control
   const actor = await control.newActor('free')

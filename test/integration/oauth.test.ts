@@ -62,7 +62,7 @@ async function newGrant(who = actor, clientId?: string) {
     code_challenge_method: 'S256',
   })
   const checked = await oauth.checkRequest(query, IP)
-  if (!('request' in checked)) throw checked.error
+  if (!('request' in checked)) throw 'error' in checked ? checked.error : checked.unregistered
   const code = new URL(await oauth.allow(who, checked.request)).searchParams.get('code')!
   return {
     clientId: id,

@@ -227,6 +227,54 @@ describe('places among the active drops', () => {
   })
 })
 
+test('what a version of a Markdown drop changed is told in Markdown', async () => {
+  const owner = await control.newActor()
+  const publish = async (content: string) =>
+    (
+      await control.services.quickPublish.publish(owner, {
+        content: { kind: 'text', format: 'markdown', content },
+        slug: 'written-in-markdown',
+      })
+    ).value
+  await publish('# One\n\nplain words\n')
+  const { site, version } = await publish('# One\n\n**strong** words\n')
+  const { changes, texts } = await control.services.versions.compare(owner, site.id, version.version_id)
+  expect(changes.changed).toEqual([expect.stringMatching(/\.md$/)])
+  expect(texts.flatMap(({ shown }) => shown?.lines ?? []).map(({ kind, text }) => `${kind} ${text}`)).toEqual(
+    expect.arrayContaining(['removed plain words', 'added **strong** words']),
+  )
+})
+
+describe('the free plan is one per person', () => {
+  test('free organisations of one owner share its drops and its storage; a paid one has its own', async () => {
+    const owner = await control.newActor()
+    const team = await control.newTeam(owner)
+    await publishMany(owner, 2)
+    await control.publishPage(team, 'the third')
+    for (const actor of [owner, team])
+      await expect(control.publishPage(actor, 'a fourth')).rejects.toMatchObject({
+        code: 'plan_limit',
+        message: expect.stringContaining('per person'),
+      })
+    const [own, shared] = [await control.services.sites.usage(owner), await control.services.sites.usage(team)]
+    expect(own.drops).toEqual({ used: 3, limit: 3 })
+    expect([shared.drops, shared.storage_bytes]).toEqual([own.drops, own.storage_bytes])
+    await control.changePlan(team.orgId, 'plus')
+    const paid: Actor = { ...team, plan: 'plus' }
+    expect((await control.services.sites.usage(paid)).drops.used).toBe(1)
+    expect((await control.publishPage(paid, 'room there')).site.state).toBe('live')
+    expect((await control.publishPage(owner, 'and here again')).site.state).toBe('live')
+  })
+
+  test('two organisations of one owner that take the last place at once: one gets it', async () => {
+    const owner = await control.newActor()
+    const team = await control.newTeam(owner)
+    await publishMany(owner, 2)
+    const taken = await Promise.allSettled([control.publishPage(owner, 'here'), control.publishPage(team, 'there')])
+    expect(taken.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+  })
+})
+
 describe('nothing is removed without mails', () => {
   test('a free drop: two warnings, the expiry, the removal; each once, and removed on the date that was named', async () => {
     const owner = await control.newActor()

@@ -12,6 +12,8 @@ import { createServices } from '../../control/composition/services.ts'
 import type { QuickPublished } from '../../control/drops/sites/versions/quick-publish.ts'
 import { systemClock, type Clock } from '../../shared/running/clock.ts'
 import { silentLog } from '../../shared/running/log.ts'
+import type { RenderedMail } from '../../control/ground/mail/letters/templates.ts'
+import { sealContext } from '../../control/ground/mail/mail.ts'
 import type { PlanName } from '../../control/ground/terms/plans.ts'
 import type { SiteRoute } from '../../shared/contracts/route-record.ts'
 import { hashSecret, randomSecret } from '../../shared/secrets/secrets.ts'
@@ -98,6 +100,16 @@ export async function composeServices(env: Record<string, string> = {}, clock: C
         { filename: 'index.html', content: '<title>anonymous</title>' },
       )
       return { id: value.id, slug: value.slug, secret: new URL(value.claim_url).searchParams.get('token')! }
+    },
+
+    /** What was queued for an address, opened. */
+    async mailsTo(email: string): Promise<(RenderedMail & { template: string })[]> {
+      const rows = await sql<{ id: string; template: string; sealed: string }[]>`
+        select id, template, sealed from mails where recipient = ${email} order by created_at, id`
+      return rows.map(({ id, template, sealed }) => {
+        const mail = JSON.parse(services.secrets.open(sealed, sealContext(id)).toString()) as RenderedMail
+        return { ...mail, template }
+      })
     },
 
     /** What the edges are told about a slug. */

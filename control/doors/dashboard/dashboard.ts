@@ -22,7 +22,7 @@ import { staffRoutes } from './staff/staff-pages.ts'
 import { templateRoutes } from './templates/template-pages.ts'
 import type { DashboardServices } from './frame/services.ts'
 import { messagePage } from './parts/message-page.ts'
-import { consentPage } from './sign-in/consent-view.ts'
+import { consentPage, unknownProgramPage } from './sign-in/consent-view.ts'
 import { showVerifyFirst } from './sign-in/waiting-decision.ts'
 
 export interface Dashboard extends ConsentPages {
@@ -88,6 +88,7 @@ export function createDashboard(services: DashboardServices): Dashboard {
       const { viewer } = await handlers.read(request)
       return handlers.reply(viewer, consentPage(viewer, asked))
     },
+    unknownProgram: (request, told) => show(request, unknownProgramPage(told)),
     async verifyFirst(request, email) {
       return showVerifyFirst(handlers, await handlers.read(request), email)
     },

@@ -38,6 +38,7 @@ export function authorizeRoutes({
   access,
   csrf,
   consent,
+  unknownProgram,
   verifyFirst,
   organisations,
 }: AuthorizeDependencies): Route[] {
@@ -45,12 +46,22 @@ export function authorizeRoutes({
   async function checked(
     parameters: URLSearchParams,
     actor: Actor | undefined,
-    ip: string,
+    request: Request,
   ): Promise<{ request: AuthorizationRequest } | { reply: Reply }> {
-    const outcome = await oauth.checkRequest(parameters, ip).catch((error: unknown) => {
+    const outcome = await oauth.checkRequest(parameters, request.ip).catch((error: unknown) => {
       throw error instanceof UntrustedRequest ? errors.invalidRequest(error.message) : error
     })
     if ('request' in outcome) return outcome
+    if ('unregistered' in outcome) {
+      const { code, message } = outcome.unregistered
+      const answer = { error: code, error_description: message, state: outcome.state }
+      return {
+        reply: await unknownProgram(request, {
+          words: message,
+          returnTo: oauth.redirect(outcome.redirectUri, answer),
+        }),
+      }
+    }
     const { error, redirectUri, state } = outcome
     if (!(await oauth.isKnownClient(actor, outcome)))
       throw errors.invalidRequest(`The app asked for something that we do not understand: ${error.message}`)
@@ -61,7 +72,7 @@ export function authorizeRoutes({
 
   async function ask(request: Request): Promise<Reply> {
     const actor = await access.sessionActor(request)
-    const outcome = await checked(request.query, actor, request.ip)
+    const outcome = await checked(request.query, actor, request)
     if ('reply' in outcome) return outcome.reply
     if (!actor) return seeOther(`/signin?next=${encodeURIComponent(`${paths.authorize}?${request.query}`)}`)
     if (!actor.emailVerified) return verifyFirst(request, actor.email)
@@ -92,7 +103,7 @@ export function authorizeRoutes({
     // The session has ended or is another one, or another organisation was chosen: the question is asked again.
     if (!actor || standing === 'stale' || form.get(SHOWN_ORGANISATION) !== actor.orgId)
       return seeOther(`${paths.authorize}?${parameters}`)
-    const outcome = await checked(parameters, actor, request.ip)
+    const outcome = await checked(parameters, actor, request)
     if ('reply' in outcome) return outcome.reply
     if (form.get('decision') === 'allow') return seeOther(await oauth.allow(actor, outcome.request))
     const { redirectUri, state } = outcome.request

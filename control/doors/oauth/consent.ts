@@ -22,6 +22,8 @@ export interface ConsentRequest {
 
 export interface ConsentPages {
   consent(request: Request, asked: ConsentRequest): Promise<Reply>
+  /** For a program that nobody registered: says so, and `returnTo` tells the program when the person presses for it. */
+  unknownProgram(request: Request, told: { readonly words: string; readonly returnTo: string }): Promise<Reply>
   /** In front of a decision that needs a verified address: leads on to it by itself. */
   verifyFirst(request: Request, email: string): Promise<Reply>
 }

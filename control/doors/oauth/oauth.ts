@@ -44,6 +44,8 @@ export interface AuthorizationRequest {
 export type CheckedRequest =
   | { request: AuthorizationRequest }
   | { error: OAuthError; clientId: string; redirectUri: string; state: string | undefined }
+  /** Nobody registered the client, and it waits on the person's own machine: they may tell it, and no one else does. */
+  | { unregistered: OAuthError; redirectUri: string; state: string | undefined }
 
 interface OAuthDependencies extends ClientsDependencies {
   sql: Pool
@@ -222,8 +224,8 @@ function wishOf(query: URLSearchParams, baseUrl: string) {
 }
 
 /**
- * A program on the person's own machine waits for an answer: it hears at once that it has to register anew. Others
- * do not (RFC 6749 §4.1.2.1), since the address is a stranger's word; the person reads it here.
+ * The address of an unknown client is a stranger's word, so the browser never goes there by itself (RFC 6749 §4.1.2.1):
+ * the person reads here what is wrong. A program on their own machine waits for an answer, which they can send it.
  */
 function unknownClient(query: URLSearchParams): CheckedRequest {
   const error = new OAuthError(
@@ -232,7 +234,7 @@ function unknownClient(query: URLSearchParams): CheckedRequest {
   )
   const redirectUri = query.get('redirect_uri') ?? ''
   if (!isAcceptableRedirect(redirectUri) || !isLoopbackRedirect(redirectUri)) throw new UntrustedRequest(error.message)
-  return { error, clientId: query.get('client_id') ?? '', redirectUri, state: query.get('state') ?? undefined }
+  return { unregistered: error, redirectUri, state: query.get('state') ?? undefined }
 }
 
 function invalidGrant(description: string): OAuthError {

@@ -5,7 +5,7 @@ import { HOUR_MS, type Clock } from '../../../shared/running/clock.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { siteHost } from '../../../shared/http/hosts.ts'
 import { limitKeyOfIp } from '../../../shared/http/ip.ts'
-import { plans, type PlanName } from '../../ground/terms/plans.ts'
+import { dropCapInWords, plans, type PlanName } from '../../ground/terms/plans.ts'
 import { PROOF_LIFETIME_MS } from '../../../shared/secrets/proof-of-work.ts'
 import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
 import { addressOf } from '../../../shared/settings/settings.ts'
@@ -182,9 +182,7 @@ export function createAnonymous(deps: AnonymousDependencies): Anonymous {
         const { ids, plan, left } = await adopt(deps, tx, actor.orgId, { claimHash: hashSecret(secret) }, 'capped')
         const [id] = ids
         if (left > 0)
-          throw errors.planLimit(
-            `Your plan allows ${plans[plan].activeDrops} active drops. Delete one, or upgrade, then use this link again.`,
-          )
+          throw errors.planLimit(`${dropCapInWords(plan)} Delete one, or upgrade, then use this link again.`)
         if (id === undefined) throw errors.notFound('unclaimed drop')
         await versions.requireStorage(tx, actor.orgId, plan)
         return id
@@ -300,7 +298,7 @@ async function adopt(
 ): Promise<Adoption> {
   const plan = await sites.lockOrganisation(tx, orgId)
   const now = new Date(clock.now())
-  const claimable = await queries.lockClaimable(tx, by, now)
+  const claimable = await queries.lockClaimable(tx, by, { orgId, now })
   const room = cap === 'capped' ? Math.max(0, await sites.roomFor(tx, orgId, plan)) : claimable.length
   const ids = claimable.slice(0, room)
   for (const id of ids) {

@@ -34,15 +34,36 @@ export async function anonymousBytes(sql: Sql, now: Date, network?: string): Pro
 /** By the browser that made them, or by the link of one. */
 export type Claim = { anonymousId: string } | { claimHash: string }
 
-/** Drops that may still be claimed, newest first; locked, so that each is claimed once. */
-export async function lockClaimable(sql: Sql, by: Claim, now: Date): Promise<string[]> {
-  const condition = 'anonymousId' in by ? sql`anonymous_id = ${by.anonymousId}` : sql`claim_hash = ${by.claimHash}`
+/**
+ * Drops that may still be claimed, newest first; locked, so that each is claimed once. The owner of an address also gets
+ * what the same browser gave to a namesake, an account that it signed up for with that address although it had one.
+ */
+export async function lockClaimable(
+  sql: Sql,
+  by: Claim,
+  { orgId, now }: { orgId: string; now: Date },
+): Promise<string[]> {
+  const ofBrowser = 'anonymousId' in by
+  const condition = ofBrowser ? sql`anonymous_id = ${by.anonymousId}` : sql`claim_hash = ${by.claimHash}`
   const rows = await sql<{ id: string }[]>`
     select id from sites where ${condition} and org_id is null and deleted_at is null and taken_down_at is null
       and expired_at is null and expires_at > ${now}
     order by created_at desc, id desc for update`
-  return rows.map((row) => row.id)
+  const given = ofBrowser ? await lockGivenToNamesakes(sql, by.anonymousId, orgId) : []
+  return [...rows, ...given].map((row) => row.id)
 }
+
+async function lockGivenToNamesakes(sql: Sql, anonymousId: string, orgId: string): Promise<{ id: string }[]> {
+  return sql<{ id: string }[]>`
+    select id from sites where org_id in (${namesakesOf(sql, orgId)}) and anonymous_id = ${anonymousId}
+      and deleted_at is null and taken_down_at is null
+    order by created_at desc, id desc for update`
+}
+
+const namesakesOf = (sql: Sql, orgId: string) => sql`
+  select o.id from organisations o join users namesake on namesake.id = o.owner_id
+  join users owner on owner.email = namesake.typed_email
+  join organisations own on own.owner_id = owner.id and own.id = ${orgId}`
 
 /** A drop that no account has, also an expired one; locked, since it is about to go. */
 export async function lockUnclaimed(
@@ -69,10 +90,13 @@ export async function findByClaim(
   return row
 }
 
-/** Without a clock: refreshing its routes starts the one of its new plan. */
+/** A namesake's drop still knows its browser, which may bring it to the owner of the address. Without a clock: refreshing its routes starts the one of its new plan. */
 export async function adoptSite(sql: Sql, siteId: string, adoption: { orgId: string; now: Date }): Promise<void> {
   await sql`
-    update sites set org_id = ${adoption.orgId}, anonymous_id = null, anonymous_network = null, claim_hash = null,
+    update sites set org_id = ${adoption.orgId}, anonymous_id = case when exists (
+        select from organisations o join users u on u.id = o.owner_id
+        where o.id = ${adoption.orgId} and u.typed_email is not null) then anonymous_id end,
+      anonymous_network = null, claim_hash = null,
       expires_at = null, updated_at = ${adoption.now}
     where id = ${siteId}`
 }

@@ -59,10 +59,17 @@ export async function siteIdsOfOwner(sql: Sql, userId: string): Promise<string[]
 
 /** Serialises everything that counts against an organisation's caps; returns its plan, or nothing once it is deleted. */
 export async function lockOrganisation(sql: Sql, orgId: string): Promise<PlanName | undefined> {
-  const [row] = await sql<{ plan: PlanName }[]>`
-    select plan from organisations where id = ${orgId} and deleted_at is null for update`
-  return row?.plan
+  const rows = await sql<{ id: string; plan: PlanName }[]>`
+    select id, plan from organisations where id in (${sharingPlan(sql, orgId)}) and deleted_at is null
+    order by id for update`
+  return rows.find(({ id }) => id === orgId)?.plan
 }
+
+/** Organisations whose drops and bytes count together: the free plan is one per person, for all free ones that they own. */
+const sharingPlan = (sql: Sql, orgId: string) => sql`
+  select o.id from organisations o join organisations this on this.id = ${orgId}
+  where o.id = this.id
+    or (this.plan = 'free' and o.plan = 'free' and o.owner_id = this.owner_id and o.deleted_at is null)`
 
 /** Orders the changes of one site, and with them what is published of it. Organisations are locked before sites. */
 export async function lockSite(sql: Sql, siteId: string): Promise<void> {
@@ -77,7 +84,7 @@ export async function countActiveSites(sql: Sql, orgId: string, now: Date): Prom
   const { count } = one(
     await sql<{ count: number }[]>`
       select count(*)::int as count from sites
-      where org_id = ${orgId} and paused_at is null and ${takesPlace(sql, now)}`,
+      where org_id in (${sharingPlan(sql, orgId)}) and paused_at is null and ${takesPlace(sql, now)}`,
   )
   return count
 }
@@ -221,7 +228,8 @@ export interface VersionRow {
 
 export async function listVersions(sql: Sql, siteId: string): Promise<VersionRow[]> {
   return sql<VersionRow[]>`
-    select v.id, v.site_id, v.number, v.manifest_hash, v.byte_size, v.file_count, v.message, v.title, v.report, v.created_at, u.email as created_by_email
+    select v.id, v.site_id, v.number, v.manifest_hash, v.byte_size, v.file_count, v.message, v.title, v.report, v.created_at,
+      coalesce(u.typed_email, u.email) as created_by_email
     from versions v left join users u on u.id = v.created_by
     where v.site_id = ${siteId} and v.dropped_at is null order by v.number desc`
 }
@@ -289,7 +297,7 @@ export async function storedBytes(sql: Sql, orgId: string): Promise<number> {
   const { bytes } = one(
     await sql<{ bytes: number }[]>`
       select coalesce(sum(v.byte_size), 0)::bigint as bytes from versions v join sites s on s.id = v.site_id
-      where s.org_id = ${orgId} and s.deleted_at is null and v.dropped_at is null`,
+      where s.org_id in (${sharingPlan(sql, orgId)}) and s.deleted_at is null and v.dropped_at is null`,
   )
   return bytes
 }
@@ -348,7 +356,7 @@ export interface PromotionRow {
 /** When a version that was there already was made live again, newest first. */
 export async function listPromotions(sql: Sql, siteId: string, limit: number): Promise<PromotionRow[]> {
   return sql<PromotionRow[]>`
-    select p.version_id, p.at, u.email as by, p.from_number
+    select p.version_id, p.at, coalesce(u.typed_email, u.email) as by, p.from_number
     from (
       select publishes.*, lag(v.number) over (order by publishes.id) as from_number
       from publishes left join versions v on v.id = publishes.version_id where publishes.site_id = ${siteId}) p

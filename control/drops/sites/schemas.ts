@@ -272,11 +272,14 @@ const used = (description: string, example: { used: number; limit: number }) =>
 
 export const usageSchema = z.object({
   plan: described(z.string(), 'The plan of the organisation.', 'plus'),
-  drops: used('Active drops.', { used: 4, limit: 25 }),
-  storage_bytes: used('What all kept versions store, and uploads under way.', {
-    used: 1_240_000,
-    limit: 2_000_000_000,
-  }),
+  drops: used('Active drops; on the free plan those of all free organisations of the owner.', { used: 4, limit: 25 }),
+  storage_bytes: used(
+    'What all kept versions store, and uploads under way; on the free plan in all free organisations of the owner.',
+    {
+      used: 1_240_000,
+      limit: 2_000_000_000,
+    },
+  ),
   uploads_under_way: described(
     z.object({ used: z.int(), limit: z.int(), bytes: z.int() }),
     'Uploads that are started and not published yet. Each ends 12 hours after its start; one more than the limit is refused with plan_limit.',

@@ -21,3 +21,14 @@ export function parseEmail(text: string): string {
   if (!isAddress) throw errors.invalidRequest('email: this is not an e-mail address')
   return email
 }
+
+const NOWHERE = 'invalid'
+
+/** RFC 2606: an address that is nobody's, for accounts without a mailbox of their own. */
+export function addressOfNobody(name: string): string {
+  return `${name}@${NOWHERE}`
+}
+
+export function isNobody(address: string): boolean {
+  return address.endsWith(`@${NOWHERE}`)
+}

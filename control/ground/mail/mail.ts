@@ -3,6 +3,7 @@ import type { Clock } from '../../../shared/running/clock.ts'
 import { newId } from '../../../shared/contracts/ids.ts'
 import type { Secrets } from '../../../shared/secrets/secrets.ts'
 import type { Sql } from '../database/sql.ts'
+import { isNobody } from './address.ts'
 import { deleteMailsTo, insertMail } from './queries.ts'
 import { renderMail, type MailData, type MailTemplate } from './letters/templates.ts'
 
@@ -18,6 +19,7 @@ export type EnqueueMail = <Name extends MailTemplate>(sql: Sql, mail: NewMail<Na
 
 export function createEnqueueMail({ secrets, clock }: { secrets: Pick<Secrets, 'seal'>; clock: Clock }): EnqueueMail {
   return async (sql, { eventKey, to, template, data }) => {
+    if (isNobody(to)) return
     const id = newId('mail')
     const sealed = secrets.seal(JSON.stringify(renderMail(template, data)), sealContext(id))
     await insertMail(sql, { id, eventKey, recipient: to, template, sealed, now: new Date(clock.now()) })

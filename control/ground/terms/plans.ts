@@ -89,6 +89,14 @@ export const plans: Readonly<Record<PlanName, Plan> & Record<'plus' | 'business'
   pro: { ...plus, name: 'pro', label: 'Pro', price: undefined },
 }
 
+/** What a person reads who wants one more drop than the plan has room for. */
+export function dropCapInWords(plan: PlanName): string {
+  const { activeDrops } = plans[plan]
+  return isPaid(plan)
+    ? `Your plan allows ${activeDrops} active drops.`
+    : `The free plan allows ${activeDrops} active drops per person, in all their free organisations together.`
+}
+
 export function isPaid(plan: PlanName): boolean {
   return plan !== 'anonymous' && plan !== 'free'
 }

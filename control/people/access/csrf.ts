@@ -21,6 +21,8 @@ export interface Csrf {
    * with it; it may be shown again. `foreign`: nothing says that it is ours.
    */
   standing(request: Request, form: URLSearchParams): 'good' | 'stale' | 'foreign'
+  /** The browser sent none of the cookies that our pages set: it blocks them, or they were cleared since. */
+  isWithoutCookies(request: Request): boolean
   /** Throws 403 unless the form came from one of our pages, in this browser, in this session. */
   requireCsrf(request: Request, form: URLSearchParams): void
 }
@@ -48,6 +50,7 @@ export function createCsrf({ secrets, baseUrl }: { secrets: Pick<Secrets, 'sign'
 
   return {
     standing,
+    isWithoutCookies: (request) => binding(request) === undefined,
     csrfToken(request) {
       const bound = binding(request)
       if (bound) return { token: tokenFor(bound.kind, bound.value), setCookie: undefined }

@@ -37,7 +37,7 @@ export async function findSessionIdentity(
 ): Promise<SessionIdentity | undefined> {
   const [row] = await sql<SessionIdentity[]>`
     select s.id as "sessionId", s.last_seen_at as "lastSeenAt",
-           u.id as "userId", u.email, u.email_verified_at is not null as "emailVerified", u.is_staff as "isStaff",
+           u.id as "userId", coalesce(u.typed_email, u.email) as email, u.email_verified_at is not null as "emailVerified", u.is_staff as "isStaff",
            tenant.id as "orgId", tenant.plan, tenant.role
     from sessions s
     join users u on u.id = s.user_id

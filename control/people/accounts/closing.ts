@@ -29,7 +29,7 @@ import {
   eraseUser,
   insertAccountNotice,
   listAccountNotices,
-  listOwnedDrops,
+  listOwnedSlugs,
   lockErasable,
   lockUnverified,
   lockUser,
@@ -159,7 +159,7 @@ export function createAbandonment({
           data: {
             email: user.email,
             at: next.actsAt,
-            drops: (await listOwnedDrops(tx, userId)).map(({ name, slug }) => ({ name, url: dropUrl(slug) })),
+            drops: (await listOwnedSlugs(tx, userId)).map((slug) => ({ name: slug, url: dropUrl(slug) })),
             link: await links.make(tx, 'verify', { userId, email: user.email }, next.actsAt),
           },
         })

@@ -43,7 +43,11 @@ export type LinkKind = 'verify' | 'reset' | 'email_change'
 export interface Accounts {
   circumstancesOf(request: Request): Circumstances
 
-  /** Creates the user and a personal organisation, signs in at once, claims this browser's drops, mails the link. 409 `email_taken`. */
+  /**
+   * Creates the user and a personal organisation, signs in at once, claims this browser's drops, mails the link.
+   * The answer is the same when the address has an account: that sign-up gets one of its own which can never be
+   * verified, and the owner of the address a mail.
+   */
   signUp(input: { email: string; password: string; country?: string }, circumstances: Circumstances): Promise<SignedIn>
   /**
    * 401 `wrong_credentials` alike for an unknown e-mail and a wrong password. After too many attempts 429

@@ -12,6 +12,7 @@ import { requirePassword } from './signing-in.ts'
 import {
   findLink,
   findUserByEmail,
+  isNamesake,
   lockUser,
   retireLinks,
   setEmail,
@@ -22,13 +23,10 @@ import {
 
 type VerificationDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'links' | 'now'>
 
-export function createVerification({
-  sql,
-  hooks,
-  throttle,
-  links,
-  now,
-}: VerificationDependencies): Pick<Accounts, 'peekVerification' | 'verifyEmail' | 'resendVerification'> {
+export function createVerification(
+  deps: VerificationDependencies,
+): Pick<Accounts, 'peekVerification' | 'verifyEmail' | 'resendVerification'> {
+  const { sql, hooks, throttle, links, now } = deps
   return {
     async peekVerification(token) {
       const link = await findLink(sql, 'verify', hashSecret(token))
@@ -58,7 +56,11 @@ export function createVerification({
     async resendVerification(actor) {
       if (actor.emailVerified) return
       await throttle.require('verificationMailPerAccount', actor.userId)
-      await transaction(sql, (tx) => links.send(tx, 'verify', actor))
+      const mayTellOwner = await throttle.admit('signUpAgainMailPerAddress', actor.email)
+      await transaction(sql, async (tx) => {
+        if (!(await isNamesake(tx, actor.userId))) await links.send(tx, 'verify', actor)
+        else if (mayTellOwner) await links.tellOwner(tx, actor.email)
+      })
     },
   }
 }
@@ -125,7 +127,7 @@ export function createEmailChange({
           actor: { userId: user.id, email: link.email },
           action: 'account.email_changed',
           subject: user.id,
-          detail: { from: user.email },
+          detail: { from: user.shownEmail },
         })
         return link.email
       }).catch((error: unknown) => {

@@ -1,11 +1,12 @@
 /** Links sent by mail: a bearer secret in the mail, its hash in Postgres. */
 import type { Clock } from '../../../shared/running/clock.ts'
+import { newId } from '../../../shared/contracts/ids.ts'
 import { hashSecret, randomSecret } from '../../../shared/secrets/secrets.ts'
 import type { Sql } from '../../ground/database/sql.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import { ACCOUNT_PATHS, linkTo } from '../../ground/mail/links.ts'
 import type { LinkKind } from './contract.ts'
-import { findLink, insertLink, listOwnedDrops, retireLinks } from './queries.ts'
+import { findLink, insertLink, listOwnedSlugs, retireLinks } from './queries.ts'
 import { LINK_LIFETIMES_MS } from './rules.ts'
 
 export interface Links {
@@ -14,6 +15,8 @@ export interface Links {
   /** The address to put into another mail. */
   make(sql: Sql, kind: LinkKind, to: { userId: string; email: string }, expiresAt: Date): Promise<string>
   isValid(sql: Sql, kind: LinkKind, token: string): Promise<boolean>
+  /** Tells the owner of an address that someone signed up with it again. No link of it proves anything. */
+  tellOwner(sql: Sql, email: string): Promise<void>
 }
 
 const PATHS: Readonly<Record<LinkKind, string>> = {
@@ -46,6 +49,13 @@ export function createLinks({
   }
 
   return {
+    tellOwner: (sql, email) =>
+      enqueueMail(sql, {
+        eventKey: `sign_up_again:${newId('mail')}`,
+        to: email,
+        template: 'sign_up_again',
+        data: { signInLink: `${baseUrl}/signin`, resetLink: baseUrl + ACCOUNT_PATHS.reset },
+      }),
     make: async (sql, kind, to, expiresAt) => (await make(sql, kind, to, expiresAt)).link,
     async send(sql, kind, to) {
       const now = clock.now()
@@ -55,7 +65,7 @@ export function createLinks({
       const { tokenHash, link } = await make(sql, kind, to, until)
       const mail = { eventKey: `${kind}:${tokenHash}`, to: to.email }
       if (kind !== 'verify') return enqueueMail(sql, { ...mail, template: kind, data: { link, until } })
-      const drops = (await listOwnedDrops(sql, to.userId)).map(({ name, slug }) => ({ name, url: dropUrl(slug) }))
+      const drops = (await listOwnedSlugs(sql, to.userId)).map((slug) => ({ name: slug, url: dropUrl(slug) }))
       await enqueueMail(sql, { ...mail, template: 'verify', data: { link, until, drops } })
     },
     async isValid(sql, kind, token) {

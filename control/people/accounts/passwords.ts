@@ -12,13 +12,13 @@ import { ACCOUNT_PATHS } from '../../ground/mail/links.ts'
 import type { Accounts } from './contract.ts'
 import type { PartDependencies } from './dependencies.ts'
 import { findLink, findUserByEmail, lockUser, retireLinks, setPasswordHash, useLink, type UserRow } from './queries.ts'
-import { requireGoodPassword } from './rules.ts'
+import { passwordTag, requireGoodPassword } from './rules.ts'
 import { enter, requirePassword } from './signing-in.ts'
 import { verify } from './email.ts'
 
 type PasswordsDependencies = Pick<
   PartDependencies,
-  'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'log' | 'enqueueMail' | 'baseUrl'
+  'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'log' | 'enqueueMail' | 'baseUrl' | 'secrets'
 >
 type Passwords = Pick<Accounts, 'requestReset' | 'isLinkValid' | 'resetPassword' | 'changePassword'>
 
@@ -31,6 +31,7 @@ export function createPasswords({
   log,
   enqueueMail,
   baseUrl,
+  secrets,
 }: PasswordsDependencies): Passwords {
   async function sendReset(email: string): Promise<void> {
     const user = await findUserByEmail(sql, email)
@@ -38,13 +39,18 @@ export function createPasswords({
     await transaction(sql, (tx) => links.send(tx, 'reset', { userId: user.id, email: user.email }))
   }
 
+  const hashedAndTagged = async (email: string, password: string): Promise<{ hash: string; tag: string }> => ({
+    hash: await hashPassword(password),
+    tag: passwordTag(secrets, email, password),
+  })
+
   /** Sets the password and ends what was begun with the old one. */
   async function replacePassword(
     tx: Sql,
     user: UserRow,
-    { passwordHash, endTokensAndApps }: { passwordHash: string; endTokensAndApps: boolean },
+    { password, endTokensAndApps }: { password: { hash: string; tag: string }; endTokensAndApps: boolean },
   ): Promise<void> {
-    await setPasswordHash(tx, user.id, passwordHash)
+    await setPasswordHash(tx, user.id, password)
     await endSessionsOf(tx, user.id)
     if (endTokensAndApps) {
       await revokeTokensOf(tx, user.id, now())
@@ -74,12 +80,12 @@ export function createPasswords({
       const known = await findLink(sql, 'reset', tokenHash)
       if (!known) throw errors.invalidLink()
       requireGoodPassword(password, known.email)
-      const passwordHash = await hashPassword(password)
+      const replaced = await hashedAndTagged(known.email, password)
       const { value: signedIn, changes } = await changeRoutes(sql, async (tx) => {
         const link = await useLink(tx, 'reset', tokenHash, now())
         const user = link && (await lockUser(tx, link.userId))
         if (!user || user.email !== link.email) throw errors.invalidLink()
-        await replacePassword(tx, user, { passwordHash, endTokensAndApps: true })
+        await replacePassword(tx, user, { password: replaced, endTokensAndApps: true })
         if (user.verifiedAt === null) await verify(tx, user, now(), hooks)
         const entered = await enter(tx, { ...user, verifiedAt: user.verifiedAt ?? now() }, circumstances, now(), hooks)
         const actor = { userId: user.id, email: user.email, ip: circumstances.ip }
@@ -99,11 +105,11 @@ export function createPasswords({
     async changePassword(actor, { currentPassword, newPassword, endTokensAndApps }, circumstances) {
       await requirePassword(sql, throttle, actor, currentPassword)
       requireGoodPassword(newPassword, actor.email)
-      const passwordHash = await hashPassword(newPassword)
+      const password = await hashedAndTagged(actor.email, newPassword)
       return transaction(sql, async (tx) => {
         const user = await lockUser(tx, actor.userId)
         if (!user) throw errors.unauthorized()
-        await replacePassword(tx, user, { passwordHash, endTokensAndApps })
+        await replacePassword(tx, user, { password, endTokensAndApps })
         const { setCookie } = await beginSession(tx, actor, circumstances, now())
         await recordAudit(tx, {
           at: now(),
@@ -115,7 +121,7 @@ export function createPasswords({
         return {
           userId: user.id,
           orgId: actor.orgId,
-          email: user.email,
+          email: user.shownEmail,
           emailVerified: user.verifiedAt !== null,
           setCookie,
           claimed: 0,

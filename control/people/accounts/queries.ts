@@ -3,17 +3,50 @@ import type { Sql } from '../../ground/database/sql.ts'
 
 export interface UserRow {
   readonly id: string
+  /** Where mails go. A namesake's leads nowhere. */
   readonly email: string
+  /** What the person signed up with, and reads on every page. */
+  readonly shownEmail: string
   readonly passwordHash: string
   readonly verifiedAt: Date | null
 }
 
-const userColumns = (sql: Sql) => sql`id, email, password_hash as "passwordHash", email_verified_at as "verifiedAt"`
+const userColumns = (sql: Sql) => sql`
+  id, email, coalesce(typed_email, email) as "shownEmail", password_hash as "passwordHash",
+  email_verified_at as "verifiedAt"`
 
 export async function findUserByEmail(sql: Sql, email: string): Promise<UserRow | undefined> {
   const [row] = await sql<UserRow[]>`
     select ${userColumns(sql)} from users where lower(email) = ${email} and deleted_at is null`
   return row
+}
+
+export async function findUser(sql: Sql, userId: string): Promise<UserRow | undefined> {
+  const [row] = await sql<UserRow[]>`select ${userColumns(sql)} from users where id = ${userId} and deleted_at is null`
+  return row
+}
+
+/**
+ * An account that was signed up for with an address that had one already. Telling so would tell everyone who has one, so
+ * it looks and works like any other that is not verified, and never can be: its mails go nowhere, and the owner of the
+ * address is told instead. A change to another address makes it an ordinary account.
+ */
+export interface Namesake {
+  readonly typedEmail: string
+  /** A few bits of the password, keyed: which of several namesakes a sign-in means. */
+  readonly passwordTag: string
+}
+
+export async function findNamesake(sql: Sql, { typedEmail, passwordTag }: Namesake): Promise<UserRow | undefined> {
+  const [row] = await sql<UserRow[]>`
+    select ${userColumns(sql)} from users
+    where typed_email = ${typedEmail} and password_tag = ${passwordTag} and deleted_at is null
+    order by created_at desc limit 1`
+  return row
+}
+
+export async function isNamesake(sql: Sql, userId: string): Promise<boolean> {
+  return (await sql`select from users where id = ${userId} and typed_email is not null`).length === 1
 }
 
 /** Locks the user, so that two changes of one account follow each other. */
@@ -23,20 +56,33 @@ export async function lockUser(sql: Sql, userId: string): Promise<UserRow | unde
   return row
 }
 
+interface NewUser {
+  readonly id: string
+  readonly email: string
+  readonly passwordHash: string
+  readonly verifiedAt: Date | null
+  readonly now: Date
+}
+
 /** False when the address is taken. */
-export async function insertUser(
-  sql: Sql,
-  user: { id: string; email: string; passwordHash: string; verifiedAt: Date | null; now: Date },
-): Promise<boolean> {
+export async function insertUser(sql: Sql, user: NewUser, namesake?: Namesake): Promise<boolean> {
   const rows = await sql`
-    insert into users (id, email, password_hash, email_verified_at, created_at, last_sign_in_at)
-    values (${user.id}, ${user.email}, ${user.passwordHash}, ${user.verifiedAt}, ${user.now}, ${user.now})
+    insert into users (id, email, password_hash, email_verified_at, created_at, last_sign_in_at, typed_email, password_tag)
+    values (${user.id}, ${user.email}, ${user.passwordHash}, ${user.verifiedAt}, ${user.now}, ${user.now},
+      ${namesake?.typedEmail ?? null}, ${namesake?.passwordTag ?? null})
     on conflict do nothing returning id`
   return rows.length === 1
 }
 
-export async function setPasswordHash(sql: Sql, userId: string, passwordHash: string): Promise<void> {
-  await sql`update users set password_hash = ${passwordHash} where id = ${userId}`
+export async function setPasswordHash(
+  sql: Sql,
+  userId: string,
+  password: { readonly hash: string; readonly tag: string },
+): Promise<void> {
+  await sql`
+    update users set password_hash = ${password.hash},
+      password_tag = case when typed_email is null then null else ${password.tag} end
+    where id = ${userId}`
 }
 
 export async function setVerified(sql: Sql, userId: string, now: Date): Promise<void> {
@@ -44,14 +90,16 @@ export async function setVerified(sql: Sql, userId: string, now: Date): Promise<
 }
 
 export async function setEmail(sql: Sql, userId: string, email: string, now: Date): Promise<void> {
-  await sql`update users set email = ${email}, email_verified_at = ${now} where id = ${userId}`
+  await sql`
+    update users set email = ${email}, email_verified_at = ${now}, typed_email = null, password_tag = null
+    where id = ${userId}`
 }
 
 /** What names a person goes; the row stays, because organisations and versions refer to it. */
 export async function eraseUser(sql: Sql, userId: string, now: Date): Promise<void> {
   await sql`
     update users set email = 'deleted-' || id || '@invalid', password_hash = '', email_verified_at = null,
-      is_staff = false, deleted_at = ${now} where id = ${userId}`
+      typed_email = null, password_tag = null, is_staff = false, deleted_at = ${now} where id = ${userId}`
   await sql`delete from account_links where user_id = ${userId}`
 }
 
@@ -115,12 +163,15 @@ export async function insertAccountNotice(
     values (${userId}, ${notice.kind}, ${notice.actsAt}, ${notice.sentAt})`
 }
 
-/** Drops of the organisations that a user owns, as their owner knows them. */
-export async function listOwnedDrops(sql: Sql, userId: string): Promise<{ name: string; slug: string }[]> {
-  return sql<{ name: string; slug: string }[]>`
-    select coalesce(nullif(s.name, ''), nullif(s.title, ''), s.slug) as name, s.slug
-    from sites s join organisations o on o.id = s.org_id
+/**
+ * Addresses of the drops of the organisations that a user owns. They go into mails to a mailbox that is not proved yet,
+ * so neither names nor titles do: a stranger could write an advertisement into them.
+ */
+export async function listOwnedSlugs(sql: Sql, userId: string): Promise<string[]> {
+  const rows = await sql<{ slug: string }[]>`
+    select s.slug from sites s join organisations o on o.id = s.org_id
     where o.owner_id = ${userId} and s.deleted_at is null and s.live_version_id is not null order by s.slug`
+  return rows.map(({ slug }) => slug)
 }
 
 export interface LinkRow {

@@ -3,6 +3,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../shared/running/clock.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { MAX_PASSWORD_CHARS } from '../../../shared/contracts/limits.ts'
 import { PROOF_LIFETIME_MS } from '../../../shared/secrets/proof-of-work.ts'
+import type { Secrets } from '../../../shared/secrets/secrets.ts'
 import type { Allowance } from '../../ground/http/limits/throttle.ts'
 
 export const MIN_PASSWORD_CHARS = 10
@@ -31,6 +32,14 @@ export function requireGoodPassword(password: string, email: string): void {
 export const DUMMY_PASSWORD_HASH =
   '$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
 
+/** Enough to tell a few namesakes apart, and too little to guess a password from. */
+const TAG_CHARS = 3
+
+/** A few bits of a password, keyed: which of several accounts with one address a sign-in means. */
+export function passwordTag(secrets: Pick<Secrets, 'sign'>, email: string, password: string): string {
+  return secrets.sign('password-tag', `${email} ${password}`).slice(0, TAG_CHARS)
+}
+
 /** How long a link in a mail works. */
 export const LINK_LIFETIMES_MS = { verify: 3 * DAY_MS, reset: HOUR_MS, email_change: DAY_MS } as const
 
@@ -46,6 +55,8 @@ export const ACCOUNT_ALLOWANCES = {
   resetPerNetwork: { limit: 30, windowMs: HOUR_MS },
   /** Silently no further mail: an answer would tell that the account exists. */
   resetMailPerAccount: { limit: 5, windowMs: HOUR_MS },
+  /** Silently no further mail: a stranger must not fill the owner's mailbox. Counted for every address alike. */
+  signUpAgainMailPerAddress: { limit: 5, windowMs: DAY_MS },
   verificationMailPerAccount: { limit: 5, windowMs: HOUR_MS },
   emailChangePerAccount: { limit: 5, windowMs: HOUR_MS },
   /** Each answer to a challenge counts as one sign-in. */

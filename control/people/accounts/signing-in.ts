@@ -18,16 +18,18 @@ import { changeRoutes, type RoutingTransaction } from '../../ground/routing/chan
 import { findHomeOrganisation } from '../organisations/personal.ts'
 import type { Accounts, SignedIn, Circumstances } from './contract.ts'
 import type { PartDependencies } from './dependencies.ts'
-import { findUserByEmail, lockUser, type UserRow } from './queries.ts'
-import { DUMMY_PASSWORD_HASH } from './rules.ts'
+import { findNamesake, findUser, findUserByEmail, lockUser, type UserRow } from './queries.ts'
+import { DUMMY_PASSWORD_HASH, passwordTag } from './rules.ts'
 
-type SigningInDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'now' | 'proofOfWork'>
+type SigningInDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'now' | 'proofOfWork' | 'secrets'>
 type SigningIn = Pick<Accounts, 'signIn' | 'signOut' | 'signOutEverywhere' | 'listSessions' | 'revokeSession'>
 
 /** No password of ours is longer; hashing megabytes would be work for nothing. */
 const MAX_TRIED_PASSWORD_CHARS = 1000
 
-export function createSigningIn({ sql, hooks, throttle, now, proofOfWork }: SigningInDependencies): SigningIn {
+export function createSigningIn(deps: SigningInDependencies): SigningIn {
+  const { sql, hooks, throttle, now, proofOfWork, secrets } = deps
+
   /** Too many attempts do not lock the owner out: the next one costs the browser some work, each time anew. */
   async function requireProof(used: number, email: string, proof: string | undefined): Promise<void> {
     const bits = guessBits(used)
@@ -61,16 +63,22 @@ export function createSigningIn({ sql, hooks, throttle, now, proofOfWork }: Sign
       for (const [name, subject] of attempts) await throttle.refund(name, subject)
       throw error
     }
-    const user = await findUserByEmail(sql, email)
-    const isRight = await verifyPassword(
-      password.slice(0, MAX_TRIED_PASSWORD_CHARS),
-      user?.passwordHash ?? DUMMY_PASSWORD_HASH,
-    )
-    if (!user || !isRight) throw errors.wrongCredentials()
+    const user = await userMeant(email, password.slice(0, MAX_TRIED_PASSWORD_CHARS))
+    if (!user) throw errors.wrongCredentials()
     await throttle.forget('signInPerAccountAndNetwork', `${email} ${network}`)
     await throttle.refund('signInPerNetwork', network)
     await throttle.refund('signInPerAccount', email)
     return user
+  }
+
+  /** The owner of the address, or a namesake: two passwords are always compared, whichever there are. */
+  async function userMeant(email: string, password: string): Promise<UserRow | undefined> {
+    const namesake = { typedEmail: email, passwordTag: passwordTag(secrets, email, password) }
+    const candidates = [await findUserByEmail(sql, email), await findNamesake(sql, namesake)]
+    const matches = await Promise.all(
+      candidates.map((user) => verifyPassword(password, user?.passwordHash ?? DUMMY_PASSWORD_HASH)),
+    )
+    return candidates.find((user, index) => user !== undefined && matches[index])
   }
 
   return {
@@ -111,7 +119,7 @@ export function createSigningIn({ sql, hooks, throttle, now, proofOfWork }: Sign
 /** A person who has proved who they are gets a session, their clocks reset and this browser's drops. */
 export async function enter(
   tx: RoutingTransaction,
-  user: Pick<UserRow, 'id' | 'email' | 'verifiedAt'>,
+  user: Pick<UserRow, 'id' | 'shownEmail' | 'verifiedAt'>,
   circumstances: Circumstances,
   at: Date,
   hooks: Pick<PartDependencies['hooks'], 'onSignIn' | 'claim'>,
@@ -126,27 +134,23 @@ export async function enter(
   await recordAudit(tx, {
     at,
     orgId,
-    actor: { userId: user.id, email: user.email, ip: circumstances.ip },
+    actor: { userId: user.id, email: user.shownEmail, ip: circumstances.ip },
     action: 'account.signed_in',
     subject: user.id,
   })
-  return { userId: user.id, orgId, email: user.email, emailVerified: user.verifiedAt !== null, setCookie, claimed }
+  return { userId: user.id, orgId, email: user.shownEmail, emailVerified: user.verifiedAt !== null, setCookie, claimed }
 }
 
 /** What cannot be undone asks for the password again: an open browser is not enough. */
 export async function requirePassword(
   sql: Sql,
   throttle: PartDependencies['throttle'],
-  actor: Pick<Actor, 'userId' | 'email'>,
+  actor: Pick<Actor, 'userId'>,
   password: string,
 ): Promise<void> {
   await throttle.require('passwordCheckPerAccount', actor.userId)
-  const user = await findUserByEmail(sql, actor.email)
-  if (
-    !user ||
-    user.id !== actor.userId ||
-    !(await verifyPassword(password.slice(0, MAX_TRIED_PASSWORD_CHARS), user.passwordHash))
-  ) {
+  const user = await findUser(sql, actor.userId)
+  if (!user || !(await verifyPassword(password.slice(0, MAX_TRIED_PASSWORD_CHARS), user.passwordHash))) {
     throw errors.wrongCredentials('This is not your password.')
   }
   await throttle.forget('passwordCheckPerAccount', actor.userId)

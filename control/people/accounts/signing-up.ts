@@ -1,4 +1,4 @@
-import { parseEmail } from '../../ground/mail/address.ts'
+import { addressOfNobody, parseEmail } from '../../ground/mail/address.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { limitKeyOfIp } from '../../../shared/http/ip.ts'
 import { newId } from '../../../shared/contracts/ids.ts'
@@ -8,35 +8,36 @@ import { recordAudit } from '../audit/audit.ts'
 import { transaction, type Sql } from '../../ground/database/sql.ts'
 import { changeRoutes } from '../../ground/routing/changes.ts'
 import { createPersonalOrganisation } from '../organisations/personal.ts'
-import type { Accounts } from './contract.ts'
+import type { Accounts, SignedIn } from './contract.ts'
 import { currencyOf, resolveCountry } from '../organisations/countries.ts'
 import type { PartDependencies } from './dependencies.ts'
-import { insertUser } from './queries.ts'
-import { requireGoodPassword } from './rules.ts'
+import { insertUser, type Namesake } from './queries.ts'
+import { passwordTag, requireGoodPassword } from './rules.ts'
 import { beginSession } from '../access/sessions.ts'
 
-type SigningUpDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'links' | 'now'>
+type SigningUpDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'secrets'>
 
-export function createSigningUp({
-  sql,
-  hooks,
-  throttle,
-  links,
-  now,
-}: SigningUpDependencies): Pick<Accounts, 'signUp' | 'createAccount'> {
-  async function createUser(
-    tx: Sql,
-    user: { email: string; passwordHash: string; country: string; verified: boolean; ip: string },
-  ): Promise<{ userId: string; orgId: string; email: string }> {
-    const { email, passwordHash, country } = user
+interface WantedUser {
+  readonly email: string
+  readonly passwordHash: string
+  readonly country: string
+  readonly verified: boolean
+  readonly ip: string
+}
+
+type CreatedUser = Pick<SignedIn, 'userId' | 'orgId' | 'email'>
+
+export function createSigningUp(deps: SigningUpDependencies): Pick<Accounts, 'signUp' | 'createAccount'> {
+  const { sql, hooks, throttle, links, now, secrets } = deps
+
+  /** Undefined when the address is taken. */
+  async function createUser(tx: Sql, wanted: WantedUser, namesake?: Namesake): Promise<CreatedUser | undefined> {
+    const { email, passwordHash, country } = wanted
     const at = now()
     const userId = newId('usr')
-    if (!(await insertUser(tx, { id: userId, email, passwordHash, verifiedAt: user.verified ? at : null, now: at }))) {
-      throw errors.conflict(
-        'email_taken',
-        'There is an account with this e-mail already. Sign in, or reset its password.',
-      )
-    }
+    const row = { id: userId, email, passwordHash, verifiedAt: wanted.verified ? at : null, now: at }
+    const isNew = await insertUser(tx, namesake ? { ...row, email: addressOfNobody(`taken-${userId}`) } : row, namesake)
+    if (!isNew) return undefined
     const orgId = await createPersonalOrganisation(tx, {
       userId,
       email,
@@ -47,7 +48,7 @@ export function createSigningUp({
     await recordAudit(tx, {
       at,
       orgId,
-      actor: { userId, email, ip: user.ip },
+      actor: { userId, email, ip: wanted.ip },
       action: 'account.created',
       subject: userId,
     })
@@ -59,6 +60,7 @@ export function createSigningUp({
       const email = parseEmail(input.email)
       requireGoodPassword(input.password, email)
       await throttle.require('signUpPerNetwork', limitKeyOfIp(circumstances.ip))
+      const mayTellOwner = await throttle.admit('signUpAgainMailPerAddress', email)
       const passwordHash = await hashPassword(input.password)
       const country = resolveCountry({
         geo: circumstances.geoCountry,
@@ -66,14 +68,23 @@ export function createSigningUp({
         acceptLanguage: circumstances.acceptLanguage,
       })
       const { value: signedIn, changes } = await changeRoutes(sql, async (tx) => {
-        const created = await createUser(tx, { email, passwordHash, country, verified: false, ip: circumstances.ip })
+        const wanted = { email, passwordHash, country, verified: false, ip: circumstances.ip }
+        const own = await createUser(tx, wanted)
+        const created =
+          own ??
+          (await createUser(tx, wanted, {
+            typedEmail: email,
+            passwordTag: passwordTag(secrets, email, input.password),
+          }))
+        if (!created) throw new Error('A namesake has an address of its own, and it was taken')
         const { setCookie } = await beginSession(tx, created, circumstances, now())
         const claimed =
           circumstances.anonymousId === undefined
             ? 0
             : await hooks.claim(tx, { anonymousId: circumstances.anonymousId, ...created, isNewAccount: true })
         // After the claim: the mail names what is hidden until its link is opened.
-        await links.send(tx, 'verify', created)
+        if (own) await links.send(tx, 'verify', created)
+        else if (mayTellOwner) await links.tellOwner(tx, email)
         return { ...created, emailVerified: false, setCookie, claimed }
       })
       if (signedIn.claimed > 0) await hooks.propagate(changes)
@@ -89,6 +100,12 @@ export function createSigningUp({
       return transaction(sql, async (tx) => {
         const { verified } = input
         const created = await createUser(tx, { email, passwordHash, country, verified, ip: 'operator' })
+        // Only an operator hears this, who may know.
+        if (!created)
+          throw errors.conflict(
+            'email_taken',
+            'There is an account with this e-mail already. Sign in, or reset its password.',
+          )
         if (!verified) await links.send(tx, 'verify', created)
         return created
       })

@@ -101,7 +101,8 @@ export interface MemberRow {
 
 export async function listMemberRows(sql: Sql, orgId: string): Promise<MemberRow[]> {
   return sql<MemberRow[]>`
-    select u.id as "userId", u.email, m.role, m.created_at as "joinedAt" from memberships m join users u on u.id = m.user_id
+    select u.id as "userId", coalesce(u.typed_email, u.email) as email, m.role, m.created_at as "joinedAt"
+    from memberships m join users u on u.id = m.user_id
     where m.org_id = ${orgId} order by m.created_at, u.id`
 }
 
@@ -111,7 +112,7 @@ export async function findMember(
   userId: string,
 ): Promise<(MemberRow & { verified: boolean }) | undefined> {
   const [row] = await sql<(MemberRow & { verified: boolean })[]>`
-    select u.id as "userId", u.email, m.role, m.created_at as "joinedAt", u.email_verified_at is not null as verified
+    select u.id as "userId", coalesce(u.typed_email, u.email) as email, m.role, m.created_at as "joinedAt", u.email_verified_at is not null as verified
     from memberships m join users u on u.id = m.user_id where m.org_id = ${orgId} and m.user_id = ${userId}`
   return row
 }

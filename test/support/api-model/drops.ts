@@ -32,8 +32,7 @@ export function createSite(
   { org }: Acting,
   call: { slug: string | undefined; name: string | undefined },
 ): Expected {
-  const active = world.countedOf(org).filter((site) => !site.paused).length
-  if (active >= plans[org.plan].activeDrops) throw refuse.planLimit()
+  if (world.activeCount(org) >= plans[org.plan].activeDrops) throw refuse.planLimit()
   if (call.slug !== undefined) requireSlug(world, call.slug, undefined)
   const { time } = world
   return {

@@ -25,7 +25,7 @@ export function readUsage(world: World, { org }: Acting): Expected {
     status: 200,
     body: {
       plan: org.plan,
-      drops: { used: world.countedOf(org).filter((site) => !site.paused).length, limit: plan.activeDrops },
+      drops: { used: world.activeCount(org), limit: plan.activeDrops },
       storage_bytes: { used: world.storedBytes(org), limit: plan.storageBytes },
       versions_per_drop: { limit: plan.versionsKept },
       paused_drops: world.sitesOf(org).filter((site) => site.paused).length,

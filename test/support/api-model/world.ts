@@ -148,8 +148,20 @@ export class World {
     return this.sitesOf(org).filter((site) => !site.takenDown)
   }
 
+  /** The free plan is one per person: their free organisations share its room. */
+  sharingPlan(org: Org): Org[] {
+    if (org.plan !== 'free') return [org]
+    return this.orgs.filter(({ plan, owner, deleted }) => plan === 'free' && owner === org.owner && !deleted)
+  }
+
+  activeCount(org: Org): number {
+    return this.sharingPlan(org)
+      .flatMap((each) => this.countedOf(each))
+      .filter((site) => !site.paused).length
+  }
+
   storedBytes(org: Org): number {
-    const versions = this.sitesOf(org).flatMap((site) => site.versions)
+    const versions = this.sharingPlan(org).flatMap((each) => this.sitesOf(each).flatMap((site) => site.versions))
     return versions.reduce((sum, { bytes }) => sum + bytes, 0)
   }
 

@@ -3,8 +3,11 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createDashboard } from '../../../control/doors/dashboard/dashboard.ts'
 import { loadAssets } from '../../../control/doors/dashboard/frame/assets.ts'
+import { encodingOf } from '../../../control/doors/dashboard/frame/compressed.ts'
+import { flashOf, saying } from '../../../control/doors/dashboard/frame/flash.ts'
 import { problemText } from '../../../control/doors/dashboard/frame/handlers.ts'
-import { createLayout, type Viewer } from '../../../control/doors/dashboard/frame/layout.ts'
+import { usageBody, type UsagePage } from '../../../control/doors/dashboard/account/plan-view.ts'
+import { createLayout, type AccountViewer, type Viewer } from '../../../control/doors/dashboard/frame/layout.ts'
 import { sparkline, viewsChart } from '../../../control/doors/dashboard/parts/charts.ts'
 import { consentPage } from '../../../control/doors/dashboard/sign-in/consent-view.ts'
 import { apiTagPage } from '../../../control/doors/dashboard/public/docs/api-view.ts'
@@ -12,13 +15,124 @@ import { qrCode } from '../../../control/doors/dashboard/parts/qr.ts'
 import { staffPage } from '../../../control/doors/dashboard/staff/staff-view.ts'
 import { relativeTime } from '../../../control/doors/dashboard/parts/words.ts'
 import { bytesInWords } from '../../../shared/values/sizes.ts'
-import type { Html } from '../../../shared/pages/html.ts'
+import { html, type Html } from '../../../shared/pages/html.ts'
 import { errors } from '../../../shared/contracts/errors.ts'
 import { openApiDocument } from '../../../control/ground/http/openapi.ts'
 import { described } from '../../../control/ground/http/operations/described.ts'
 import { describeOperation } from '../../../control/ground/http/operations/operation.ts'
 import type { Reply, Route } from '../../../control/ground/http/route.ts'
 import { fakeRequest } from '../../support/accounts.ts'
+
+test.each([
+  ['/sites', '/sites?done=switched'],
+  ['/sites/st_1?edit', '/sites/st_1?edit&done=switched'],
+  ['/sites?done=welcome&q=a', '/sites?q=a&done=switched'],
+  ['/sites/st_1?edit#publish', '/sites/st_1?edit&done=switched#publish'],
+])('what is said at %s goes into its one query', (path, expected) => {
+  expect(saying(path, 'switched')).toBe(expected)
+})
+
+describe('which drops stay live', () => {
+  const drop = (index: number, state: 'live' | 'paused' = 'live') =>
+    ({ id: `st_${index}`, name: '', title: '', slug: `drop-${index}`, state, stays_live: false }) as const
+  const billing = {
+    configured: false,
+    plan: 'plus',
+    currency: 'eur',
+    status: 'active',
+    interval: 'monthly',
+    current_period_end: null,
+    cancel_at_period_end: false,
+    past_due_since: null,
+    grace_ends_at: null,
+  }
+  const limit = { used: 0, limit: 0 }
+  const usage = { plan: 'plus' as const, drops: limit, storage_bytes: limit, upload_bytes: { limit: 0 } }
+  const bodyOf = (changes: Partial<UsagePage>) =>
+    String(
+      usageBody(viewer as AccountViewer, {
+        plan: 'plus',
+        usage: {
+          ...usage,
+          uploads_under_way: { used: 0, limit: 0, bytes: 0 },
+          versions_per_drop: { limit: 0 },
+          paused_drops: 0,
+          views_30d: 0,
+        },
+        customDomains: 0,
+        drops: [1, 2, 3, 4].map((index) => drop(index)),
+        billing,
+        mayManage: true,
+        lifetimes: { anonymousLifetimeMs: 1, freeIdleLifetimeMs: 1 },
+        ...changes,
+      }),
+    )
+
+  test.each<[string, Partial<UsagePage>, boolean]>([
+    ['while a plan goes on', {}, false],
+    ['when its end is set', { billing: { ...billing, cancel_at_period_end: true } }, true],
+    ['when a payment is missing', { billing: { ...billing, grace_ends_at: '2026-12-01' } }, true],
+    ['when it has ended', { drops: [drop(1), drop(2), drop(3), drop(4, 'paused')] }, true],
+    ['when all fit', { drops: [drop(1)], billing: { ...billing, cancel_at_period_end: true } }, false],
+  ])('is asked %s: %o', (_, changes, isAsked) => {
+    expect(bodyOf(changes).includes('Keep these live')).toBe(isAsked)
+  })
+})
+
+describe('compression of pages', () => {
+  const render = createLayout(loadAssets(), 'https://dropway.test')
+  const words = html`<p>${'the same words again and again '.repeat(200)}</p>`
+  const stranger: Viewer = { signedIn: undefined, csrf: 'a-token', cookies: [], encoding: 'br' }
+  const encodingFor = async (who: Viewer, body: Html) =>
+    (await render(who, { title: 'T', body })).headers?.['content-encoding']
+
+  test('a page that is nobody’s own and holds no token is compressed', async () => {
+    expect(await encodingFor(stranger, words)).toBe('br')
+    expect(await encodingFor({ ...stranger, encoding: 'gzip' }, words)).toBe('gzip')
+    expect(await encodingFor({ ...stranger, encoding: undefined }, words)).toBeUndefined()
+  })
+
+  test('a page with a token, or of one person, is not: its length would tell (BREACH)', async () => {
+    const form = html`${words}<input type="hidden" name="csrf" value="a-token">`
+    expect(await encodingFor(stranger, form)).toBeUndefined()
+    expect(await encodingFor({ ...viewer, encoding: 'br' }, words)).toBeUndefined()
+  })
+
+  test.each([
+    ['gzip, deflate, br, zstd', 'br'],
+    ['gzip;q=1.0, br;q=0', 'gzip'],
+    ['br;q=0.5', 'br'],
+    ['identity', undefined],
+    [undefined, undefined],
+  ])('a browser that takes %s gets %s', (accepted, expected) => expect(encodingOf(accepted)).toBe(expected))
+})
+
+test('every module of a page’s scripts is asked for at once', async () => {
+  const assets = loadAssets()
+  const page = textOf(
+    await createLayout(assets, 'https://dropway.test')(viewer, { title: 'T', body: '', scripts: ['publish'] }),
+  )
+  const preloaded = [...page.matchAll(/<link rel="modulepreload" href="([^"]+)"/g)].map(([, address]) => address!)
+  expect(preloaded.length).toBeGreaterThan(10)
+  expect(new Set(preloaded).size).toBe(preloaded.length)
+  // What a module imports is among them, whatever level it stands on.
+  const [route] = assets.routes
+  for (const address of [assets.script('publish'), ...preloaded]) {
+    const params = { file: address.slice('/assets/'.length) }
+    const body = textOf(await route!.handle({ ...fakeRequest({}), params }))
+    for (const [, imported] of body.matchAll(/from\s*'(\/assets\/[^']+)'/g)) expect(preloaded).toContain(imported)
+  }
+})
+
+test('after signing up one notice says what to do, not two', async () => {
+  const newcomer: Viewer = { ...viewer, signedIn: { ...viewer.signedIn!, emailVerified: false } }
+  const render = createLayout(loadAssets(), 'https://dropway.test')
+  const request = { query: new URLSearchParams({ done: 'welcome' }) }
+  const page = textOf(await render(newcomer, { title: 'T', body: '', ...flashOf(request) }))
+  expect(page.match(/class="notice/g)).toHaveLength(1)
+  expect(page).toContain('Open the link in the mail')
+  expect(page).toContain('Send it again')
+})
 
 function textOf(reply: Reply): string {
   if (typeof reply.body !== 'string') throw new Error('the reply is no text')

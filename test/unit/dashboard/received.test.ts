@@ -57,6 +57,15 @@ async function receive(parts: readonly Part[], owner: UploadOwner = ACCOUNT, adm
   return { fields, prepared, calls: calls.filter((call) => call !== 'abort') }
 }
 
+test('a file that was announced and did not arrive is told, and nothing is made of the rest', async () => {
+  const announced = [field('paths', 'site/index.html'), field('paths', 'site/a.css')]
+  await expect(receive(announced)).rejects.toMatchObject({ status: 400, message: /^2 files .*did not arrive/ })
+  await expect(receive([...announced, file('index.html')])).rejects.toMatchObject({
+    status: 400,
+    message: /^A file .*did not arrive/,
+  })
+})
+
 test.each<[string, readonly Part[], readonly string[]]>([
   ['one page becomes the landing page', [file('report.html')], ['alone report.html']],
   ['one Markdown file is rendered', [file('notes.md')], ['alone notes.md']],

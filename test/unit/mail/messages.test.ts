@@ -12,6 +12,7 @@ const clocks = { drops: [{ name: 'cv', url: 'https://cv.dropway.test', at }], id
 
 const samples: { [Name in MailTemplate]: MailData[Name] } = {
   verify: { link, until: at, drops: [{ name: 'cv', url: 'https://cv.dropway.test' }] },
+  sign_up_again: { signInLink: 'https://dropway.test/signin', resetLink: 'https://dropway.test/reset' },
   reset: { link, until: at },
   email_change: { link, until: at },
   email_changed: { newEmail: 'new@example.com' },

@@ -70,6 +70,8 @@ test('a stand-alone page carries its style sheet and allows nothing else', () =>
   expect(page.body).toContain('<title>&lt;x&gt;</title>')
   expect(page.body).not.toContain('<script')
   expect(page.headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-/)
+  // Browsers ask for the icon of the host by themselves.
+  expect(page.headers['content-security-policy']).toContain("img-src 'self'")
   expect(Buffer.byteLength(page.body)).toBeLessThan(12_000)
 })
 

@@ -206,8 +206,10 @@ export function tokensBody(
         <section class="card raised" aria-labelledby="new-token">
           <h2 id="new-token">“${view.issued.name}”: copy it now</h2>
           <p>It is shown this once and never again.</p>
-          <p class="secret" id="token">${view.issued.token}</p>
-          ${copyRow(view.issued.token, 'API token')}
+          <div class="copy">
+            <p class="secret" id="token">${view.issued.token}</p>
+            <button class="button" type="button" data-copy="${view.issued.token}">Copy${spoken('the token')}</button>
+          </div>
         </section>
       `
     }

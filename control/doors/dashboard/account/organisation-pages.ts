@@ -6,7 +6,7 @@ import { safeNext } from '../../../../shared/http/safe-next.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import type { Route } from '../../../ground/http/route.ts'
 import { GIVABLE_ROLES, type GivableRole } from '../../../people/organisations/rules.ts'
-import { flashOf } from '../frame/flash.ts'
+import { flashOf, saying } from '../frame/flash.ts'
 import type { AccountRequest } from '../frame/callers.ts'
 import type { AccountFormRequest, Handlers } from '../frame/handlers.ts'
 import type { Page } from '../frame/layout.ts'
@@ -85,7 +85,7 @@ export function organisationRoutes({ organisations, billing, clock }: DashboardS
     handlers.accountPage(HOME, (asked) => show(asked, flashOf(asked.request))),
     handlers.accountForm(`${HOME}/switch`, { on: HOME, verified: false }, async ({ actor, form }) => {
       await organisations.switchTo(actor, form.get('org') ?? '')
-      return seeOther(`${safeNext(form.get('next'), HOME)}?done=switched`)
+      return seeOther(saying(safeNext(form.get('next'), HOME), 'switched'))
     }),
     handlers.accountForm(`${HOME}/create`, { on: HOME, verified: true }, async ({ actor, form }) => {
       const { id } = await organisations.create(actor, form.get('name') ?? '')

@@ -79,7 +79,7 @@ function renameCard(viewer: Viewer, name: string): Html {
 
 function createCard(viewer: Viewer): Html {
   const form = formAt(viewer, '/account/organisation/create')
-  const hint = 'With drops, members and a plan of its own.'
+  const hint = 'With drops, members and a plan of its own. On the free plan it shares the room of your other free ones.'
   const field = form.text({ name: 'name', id: 'create', label: 'Name', hint, ...NAME_FIELD })
   return card(form, 'New organisation', field, 'Create')
 }
@@ -227,8 +227,9 @@ function inviteCard(viewer: Viewer, view: OrganisationPage): Html {
             ${view.invitations.map(
               (invitation) => html`
                 <li class="cluster spread">
-                  <span>${invitation.email}, ${invitation.role} <span class="small soft">works
-                  until ${dayInWords(invitation.expiresAt)}</span></span>
+                  <span class="whole">${invitation.email}<br>
+                    <span class="small soft">invited as ${invitation.role}; the link works until
+                    ${dayInWords(invitation.expiresAt)}</span></span>
                   <form method="post" action="/account/organisation/uninvite">
                     ${csrfField(viewer)}
                     <input type="hidden" name="id" value="${invitation.id}">

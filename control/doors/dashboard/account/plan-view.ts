@@ -33,6 +33,12 @@ export function usageBody(viewer: AccountViewer, view: UsagePage): Html {
       ${bar('Active drops', usage.drops.used, usage.drops.limit, String)}
       ${bar('Storage', usage.storage_bytes.used, usage.storage_bytes.limit, bytesInWords)}
       ${
+        plan === 'free' &&
+        html`<p class="hint">
+          The free plan is one per person: all free organisations that you own share its drops and its storage.
+        </p>`
+      }
+      ${
         (plans[plan].customDomains > 0 || view.customDomains > 0) &&
         bar('Custom domains', view.customDomains, plans[plan].customDomains, String)
       }
@@ -45,7 +51,7 @@ export function usageBody(viewer: AccountViewer, view: UsagePage): Html {
         <dd>${usage.views_30d.toLocaleString('en-GB')}</dd>
       </dl>
     </section>
-    ${view.drops.length > plans.free.activeDrops && stayingLive(viewer, view)}
+    ${hasChoiceToMake(view) && stayingLive(viewer, view)}
     ${payment(viewer, view)}
     <section class="section" aria-labelledby="compare">
       <h2 id="compare">All plans</h2>
@@ -67,6 +73,13 @@ function bar(label: string, used: number, limit: number, inWords: (value: number
           value="${isOver ? Math.max(1, limit) : used}" aria-label="${label}"></progress>
     </div>
   `
+}
+
+/** Which drops stay live is a question when the end of a plan is in sight, or has come. */
+function hasChoiceToMake({ drops, billing }: Pick<UsagePage, 'drops' | 'billing'>): boolean {
+  const isEnding = billing.cancel_at_period_end || billing.grace_ends_at !== null
+  const isOver = drops.some(({ state }) => state === 'paused')
+  return drops.length > plans.free.activeDrops && (isEnding || isOver)
 }
 
 /** Before a plan ends and afterwards: which of the drops stay live. One form, without a script. */

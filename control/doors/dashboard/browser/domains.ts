@@ -1,5 +1,6 @@
 /** Follows a domain that is being set up: takes over the server's own rendering while nothing is being typed. */
 import { enableCopying } from './modules/elements.ts'
+import { showOwnTimes } from './times.ts'
 
 const PAUSE_MS = 4000
 
@@ -12,6 +13,7 @@ async function refresh(): Promise<void> {
   if (!fresh || place.contains(document.activeElement) || fresh.innerHTML === place.innerHTML) return
   place.replaceChildren(...document.adoptNode(fresh).childNodes)
   enableCopying(place)
+  showOwnTimes(place)
 }
 
 enableCopying(document)

@@ -7,9 +7,9 @@ import { formatOfText } from '../../../drops/publishing/files/pasted-text.ts'
 import { bytesInWords } from '../../../../shared/values/sizes.ts'
 import { uploadKindOf, type UploadTerms } from '../../../../shared/content/upload-kind.ts'
 import { solveChallenge } from '../../../../shared/pages/browser/proof-of-work.ts'
-import { watchInput, watchWindow, type ChosenFile } from './modules/chosen-files.ts'
+import { UnreadableFile, watchInput, watchWindow, type ChosenFile } from './modules/chosen-files.ts'
 import { enableCopying, find } from './modules/elements.ts'
-import { keepFiles, takeKeptFiles } from './modules/kept-files.ts'
+import { keepInBrowser, takeKept } from './modules/kept-files.ts'
 import { lookAt, type Looked } from './modules/look.ts'
 import { enablePreview } from './modules/preview.ts'
 import { createPanel, type Panel, type WayOn } from './modules/publish-panel.ts'
@@ -18,7 +18,9 @@ import { bodyOf, errorText, send, SendError, type Sending, type Sent } from './m
 /** Says in an address that chosen files wait to be published. */
 const KEPT = 'kept'
 
-const SESSION_OVER = 'Your session has ended. Sign in: the files that you chose are kept.'
+const SESSION_OVER = 'Your session has ended. Sign in: what you chose and typed is kept, and comes back afterwards.'
+const KEEPS_NOTHING =
+  'This browser does not keep files for you. Sign in in another tab, leave this one open, and publish again from here.'
 
 interface Attempt {
   readonly files: readonly ChosenFile[]
@@ -36,7 +38,7 @@ function enablePublishing(form: HTMLFormElement): void {
   const panel = createPanel(form)
   const publish = (attempt: Attempt): void => void publishFrom(form, panel, attempt)
   const onFiles = (files: readonly ChosenFile[]): void => publish({ files, allowSecrets: isTicked(form) })
-  watchWindow(onFiles)
+  watchWindow(onFiles, (problem) => panel.refuse(wordsOf(problem), []))
   const input = form.querySelector<HTMLInputElement>('input[type=file]')
   if (input) watchInput(input, onFiles)
   enableFolderChoice(form, input)
@@ -48,10 +50,41 @@ function enablePublishing(form: HTMLFormElement): void {
     publish({ files: [], allowSecrets: isTicked(form) })
   })
   if (new URLSearchParams(location.search).has(KEPT))
-    void takeKeptFiles().then((files) => {
-      history.replaceState(null, '', location.pathname)
-      if (files.length > 0) onFiles(files)
-    })
+    void takeKept()
+      .then(({ files, fields }) => {
+        history.replaceState(null, '', hereWithout(KEPT))
+        fillIn(form, fields)
+        if (files.length > 0) onFiles(files)
+      })
+      .catch(() => undefined)
+}
+
+function hereWithout(name: string): string {
+  const here = new URL(location.href)
+  here.searchParams.delete(name)
+  return here.href
+}
+
+/** What each page makes of its own, and what a person never types. */
+const OWN_FIELDS: ReadonlySet<string> = new Set(['csrf', 'acting_for', 'stamp', 'website'])
+
+function typedInto(form: HTMLFormElement): [name: string, value: string][] {
+  return [...new FormData(form)].filter(
+    (field): field is [string, string] => typeof field[1] === 'string' && !OWN_FIELDS.has(field[0]),
+  )
+}
+
+function fillIn(form: HTMLFormElement, fields: readonly (readonly [name: string, value: string])[]): void {
+  for (const [name, value] of fields) {
+    const field = form.elements.namedItem(name)
+    if (field instanceof HTMLInputElement && field.type === 'checkbox') field.checked = true
+    else if (
+      field instanceof HTMLInputElement ||
+      field instanceof HTMLTextAreaElement ||
+      field instanceof HTMLSelectElement
+    )
+      field.value = value
+  }
 }
 
 function isTicked(form: HTMLFormElement): boolean {
@@ -178,7 +211,8 @@ function refusalOf(sent: { status: number; text: string }): ApiError {
 }
 
 function wordsOf(error: unknown): string {
-  return error instanceof ApiError || error instanceof SendError ? error.message : 'This did not work. Try again.'
+  const isSaid = error instanceof ApiError || error instanceof SendError || error instanceof UnreadableFile
+  return isSaid ? error.message : 'This did not work. Try again.'
 }
 
 /** What a person can do about a refusal, nearest first. */
@@ -187,12 +221,12 @@ function waysOn(form: HTMLFormElement, panel: Panel, attempt: Attempt, error: un
   const again = (change: Partial<Attempt>) => (): void => void publishFrom(form, panel, { ...attempt, ...change })
   if (code === 'secret_files') return [{ label: 'Publish them too', act: again({ allowSecrets: true }) }]
   if (error instanceof ApiError && error.status === 401)
-    return [{ label: 'Sign in', act: () => void goWithFiles(attempt.files, '/signin', location.pathname) }]
+    return [{ label: 'Sign in', act: () => signInAgain(form, panel, attempt) }]
   if (code === 'version_changed') return [{ label: 'Publish mine over it', act: overwriting(form, again({})) }]
   if (attempt.files.length > 0 && isForAccounts(form, attempt.files))
     return [
-      { label: 'Sign up and publish it', act: () => void goWithFiles(attempt.files, '/signup') },
-      { label: 'Sign in', act: () => void goWithFiles(attempt.files, '/signin') },
+      { label: 'Sign up and publish it', act: () => void goWithFiles(form, panel, attempt, '/signup?next=/sites/new') },
+      { label: 'Sign in', act: () => void goWithFiles(form, panel, attempt, '/signin?next=/sites/new') },
     ]
   return attempt.files.length > 0 && isKnownBeforehand(code) ? [] : [{ label: 'Try again', act: again({}) }]
 }
@@ -224,12 +258,22 @@ function isKnownBeforehand(code: string | undefined): boolean {
   return code !== undefined && ['unsupported_file_type', 'missing_index', 'upload_too_large'].includes(code)
 }
 
-/** The files wait in this browser while their publisher signs up. */
-async function goWithFiles(
-  files: readonly ChosenFile[],
-  page: '/signup' | '/signin',
-  next = '/sites/new',
-): Promise<void> {
-  await keepFiles(files)
-  location.assign(`${page}?next=${encodeURIComponent(`${next}?${KEPT}`)}`)
+/** Text goes to the service, whose sign-in form carries it through; files wait in this browser. */
+function signInAgain(form: HTMLFormElement, panel: Panel, attempt: Attempt): void {
+  if (attempt.files.length === 0) return form.submit()
+  void goWithFiles(form, panel, attempt, `/signin?next=${encodeURIComponent(location.pathname + location.search)}`)
+}
+
+/** The files, and what was typed beside them, wait in this browser while their publisher goes to `page` and its `next`. */
+async function goWithFiles(form: HTMLFormElement, panel: Panel, { files }: Attempt, page: string): Promise<void> {
+  try {
+    await keepInBrowser({ files, fields: typedInto(form) })
+  } catch {
+    return panel.refuse(KEEPS_NOTHING, [])
+  }
+  const there = new URL(page, location.href)
+  const next = new URL(there.searchParams.get('next') ?? '', location.href)
+  next.searchParams.set(KEPT, '')
+  there.searchParams.set('next', next.pathname + next.search)
+  location.assign(there)
 }

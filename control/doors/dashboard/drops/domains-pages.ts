@@ -17,8 +17,13 @@ interface OfSite {
 
 export function siteDomainsRoutes({ sites, domains, clock }: DashboardServices, handlers: Handlers): Route[] {
   async function show({ request, viewer, actor, params: { id } }: AccountRequest & OfSite): Promise<Answer> {
-    const [site, list] = await Promise.all([sites.get(actor, id), domains.list(actor, id)])
-    return siteDomainsPage(viewer, { site, domains: list, plan: actor.plan, now: clock.now(), ...flashOf(request) })
+    const [site, list, used] = await Promise.all([
+      sites.get(actor, id),
+      domains.list(actor, id),
+      domains.count(actor.orgId),
+    ])
+    const view = { site, domains: list, used, plan: actor.plan, now: clock.now() }
+    return siteDomainsPage(viewer, { ...view, ...flashOf(request) })
   }
 
   const change = (

@@ -9,11 +9,13 @@ import { csrfField, type Page, type Viewer } from '../frame/layout.ts'
 import { confirmCard } from '../parts/confirm-card.ts'
 import { formAt } from '../parts/form-fields.ts'
 import { sitePage } from './drop-frame.ts'
-import { dayInWords, shortAddress, spoken, timeAgo } from '../parts/words.ts'
+import { countInWords, dayInWords, shortAddress, spoken, timeAgo } from '../parts/words.ts'
 
 export interface SiteDomains {
   readonly site: ApiSite
   readonly domains: readonly ApiDomain[]
+  /** How many domains all drops of the organisation have. */
+  readonly used: number
   readonly plan: PlanName
   readonly flash?: Page['flash']
   readonly now: number
@@ -204,8 +206,27 @@ export function removeDomainPage(viewer: Viewer, site: ApiSite, domain: ApiDomai
   })
 }
 
-function addForm(viewer: Viewer, { site }: SiteDomains): Html {
+/** A form that could only be refused is no help: at the cap it says what makes room. */
+function fullCard({ plan, used, domains }: SiteDomains): Html {
+  const { customDomains, label } = plans[plan]
+  const isLargest = plan === 'business'
+  return html`
+    <section class="card" aria-labelledby="full">
+      <h2 id="full">No room for another domain</h2>
+      <p class="soft">
+        ${label} has room for ${countInWords(customDomains, 'custom domain')}, and ${used === 1 ? 'it is' : `${used} are`}
+        in use${domains.length === 0 && ' by other drops'}. Remove one${!isLargest && ', or upgrade'}, to add another. A
+        domain and its www counterpart count as one.
+      </p>
+      ${!isLargest && html`<div><a class="button" href="/account/plan">See the plans</a></div>`}
+    </section>
+  `
+}
+
+function addForm(viewer: Viewer, view: SiteDomains): Html {
+  const { site, used, plan } = view
   const form = formAt(viewer, `/sites/${site.id}/domains`)
+  if (used >= plans[plan].customDomains && !form.isRefused) return fullCard(view)
   return html`
     <form class="card" method="post" action="${form.action}" aria-labelledby="add-domain">
       <h2 id="add-domain">Add a domain</h2>
@@ -216,7 +237,6 @@ function addForm(viewer: Viewer, { site }: SiteDomains): Html {
         verbatim: true,
         required: true,
         placeholder: 'www.example.com',
-        autocomplete: 'off',
         maxlength: MAX_HOST_CHARS,
       })}
       ${form.check({

@@ -19,6 +19,7 @@ import type { DashboardServices } from '../frame/services.ts'
 import { siteVersionsPage, siteChangesPage } from './versions-view.ts'
 import { siteViewsPage } from './views-view.ts'
 import { sitePublishPage } from './publish-view.ts'
+import { listQueryOf, pageOf } from './list-order.ts'
 import { newSitePage, sitesPage, type EditedText, type ListedSite } from './list-view.ts'
 import type { ApiSite, VersionEntry } from '../../../drops/sites/schemas.ts'
 
@@ -61,15 +62,19 @@ function listRoutes(services: DashboardServices, handlers: Handlers): Route[] {
 
   return [
     handlers.accountPage('/sites', async ({ request, viewer, actor }) => {
-      const search = (request.query.get('q') ?? '').trim()
+      const query = listQueryOf(request.query)
       const all = await sites.list(actor)
-      const shown = all.filter((site) => matches(site, search))
+      const { shown, ...page } = pageOf(all, query)
+      const { drops: usage } = await sites.usage(actor)
       return {
         ...sitesPage(viewer, {
           sites: await withViews(shown),
           total: all.length,
-          search,
-          usage: (await sites.usage(actor)).drops,
+          states: [...new Set(all.map(({ state }) => state))],
+          query: { ...query, page: page.page },
+          page,
+          usage,
+          elsewhere: Math.max(0, usage.used - all.filter(({ state }) => ACTIVE_STATES.has(state)).length),
           now: clock.now(),
         }),
         ...flashOf(request),
@@ -78,10 +83,8 @@ function listRoutes(services: DashboardServices, handlers: Handlers): Route[] {
   ]
 }
 
-function matches(site: ApiSite, search: string): boolean {
-  const text = `${site.name} ${site.title} ${site.slug}`.toLowerCase()
-  return text.includes(search.toLowerCase())
-}
+/** Those that take a place in the plan. */
+const ACTIVE_STATES: ReadonlySet<ApiSite['state']> = new Set(['reserved', 'live', 'unverified'])
 
 function dayOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10)
@@ -193,10 +196,15 @@ function versionRoutes({ sites, versions, clock }: DashboardServices, handlers: 
   return [
     handlers.accountPage('/sites/:id/versions', async ({ request, viewer, actor, params: { id } }) => {
       const [site, list] = await Promise.all([sites.get(actor, id), versions.history(actor, id)])
-      return {
-        ...siteVersionsPage(viewer, { site, versions: list, kept: plans[actor.plan].versionsKept, now: clock.now() }),
-        ...flashOf(request),
-      }
+      const { query } = request
+      return siteVersionsPage(viewer, {
+        site,
+        versions: list,
+        kept: plans[actor.plan].versionsKept,
+        isPromoted: query.get('done') === 'promoted',
+        before: list.find((version) => version.version_id === query.get('before') && !version.live),
+        now: clock.now(),
+      })
     }),
     handlers.accountPage('/sites/:id/versions/:version', async ({ viewer, actor, params }) => {
       const { id, version: versionId } = params
@@ -207,8 +215,9 @@ function versionRoutes({ sites, versions, clock }: DashboardServices, handlers: 
       return siteChangesPage(viewer, { site, version, comparison })
     }),
     handlers.accountForm('/sites/:id/versions/:version/promote', PROMOTE_FORM, async ({ actor, params }) => {
+      const { live_version_id: before } = await sites.get(actor, params.id)
       await versions.promote(actor, params.id, params.version)
-      return seeOther(`/sites/${params.id}/versions?done=promoted`)
+      return seeOther(`/sites/${params.id}/versions?done=promoted${before === null ? '' : `&before=${before}`}`)
     }),
     handlers.accountPage('/sites/:id/views', async ({ request, actor, params: { id } }) => {
       const asked = Number(request.query.get('days'))

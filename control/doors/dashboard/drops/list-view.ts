@@ -8,7 +8,8 @@ import { sparkline } from '../parts/charts.ts'
 import { ALLOW_SECRETS } from '../publish/received.ts'
 import { formAt, type PageForm } from '../parts/form-fields.ts'
 import { dropZone, pasteField, publishProgress, publishTerms } from '../parts/drop-zone.ts'
-import { countInWords, nameOf, shortAddress, stateTag, timeAgo } from '../parts/words.ts'
+import { listAddress, SORTS, type ListPage, type ListQuery, type Sort } from './list-order.ts'
+import { countInWords, nameOf, shortAddress, stateTag, stateWords, timeAgo } from '../parts/words.ts'
 
 export interface ListedSite {
   readonly site: ApiSite
@@ -19,8 +20,13 @@ export interface ListedSite {
 export interface SitesList {
   readonly sites: readonly ListedSite[]
   readonly total: number
-  readonly search: string
+  /** Those that the drops of the organisation are in. */
+  readonly states: readonly ApiSite['state'][]
+  readonly query: ListQuery
+  readonly page: Omit<ListPage<ApiSite>, 'shown'>
   readonly usage: { readonly used: number; readonly limit: number }
+  /** How many of those in use are in other free organisations of the same owner. */
+  readonly elsewhere: number
   readonly now: number
 }
 
@@ -33,7 +39,7 @@ export function sitesPage(viewer: AccountViewer, list: SitesList): Omit<Page, 'f
       <div class="head">
         <div>
           <h1>Drops</h1>
-          <p class="soft">${activeInWords(list.usage)}</p>
+          <p class="soft">${activeInWords(list.usage)}${elsewhereInWords(list)}</p>
         </div>
         <a class="button primary" href="/sites/new">New drop</a>
       </div>
@@ -46,10 +52,9 @@ export function sitesPage(viewer: AccountViewer, list: SitesList): Omit<Page, 'f
         list.total === 0
           ? emptyState()
           : [
-              searchForm(list.search),
-              list.sites.length === 0
-                ? html`<p class="soft">Nothing matches “${list.search}”. <a href="/sites">Show all</a></p>`
-                : table(list),
+              searchForm(list),
+              list.sites.length === 0 ? nothingFound(list.query) : table(list),
+              list.page.pages > 1 && pageLinks(list),
             ]
       }
     `,
@@ -63,14 +68,62 @@ function activeInWords({ used, limit }: SitesList['usage']): string {
     : `${used} of ${limit} active`
 }
 
-function searchForm(search: string): Html {
+function elsewhereInWords({ elsewhere }: Pick<SitesList, 'elsewhere'>): string {
+  return elsewhere === 0 ? '' : `, ${elsewhere} of them in other free organisations of the same owner`
+}
+
+/** With fewer drops there is nothing to sort. */
+const SORTED_FROM = 4
+
+const SORT_WORDS: Readonly<Record<Sort, string>> = {
+  newest: 'Newest first',
+  published: 'Last published first',
+  name: 'By name',
+  views: 'Most views first',
+}
+
+function searchForm({ query, total, states }: SitesList): Html {
+  const option = (value: string, label: string, current: string): Html =>
+    html`<option value="${value}"${value === current && html` selected`}>${label}</option>`
   return html`
     <form class="search" role="search" method="get" action="/sites">
       <label class="visually-hidden" for="q">Search your drops</label>
-      <input class="input" id="q" type="search" name="q" value="${search}"
+      <input class="input" id="q" type="search" name="q" value="${query.search}"
           placeholder="Search by name or address">
+      ${
+        total >= SORTED_FROM &&
+        html`
+          <label class="visually-hidden" for="state">State</label>
+          <select class="input" id="state" name="state">
+            ${option('', 'All states', query.state ?? '')}
+            ${states.map((state) => option(state, stateWords(state).word, query.state ?? ''))}
+          </select>
+          <label class="visually-hidden" for="sort">Order</label>
+          <select class="input" id="sort" name="sort">
+            ${SORTS.map((sort) => option(sort, SORT_WORDS[sort], query.sort))}
+          </select>
+        `
+      }
       <button class="button">Search</button>
     </form>
+  `
+}
+
+function nothingFound({ search }: ListQuery): Html {
+  return html`<p class="soft">
+    ${search === '' ? 'No drop is in this state.' : html`Nothing matches “<span class="whole">${search}</span>”.`}
+    <a href="/sites">Show all</a>
+  </p>`
+}
+
+function pageLinks({ sites, query, page }: SitesList): Html {
+  const link = (to: number, label: string): Html | false =>
+    to >= 1 && to <= page.pages && html`<a class="button" href="${listAddress({ ...query, page: to })}">${label}</a>`
+  return html`
+    <nav class="cluster spread" aria-label="Pages of the list">
+      <p class="soft">${page.first} to ${page.first + sites.length - 1} of ${countInWords(page.found, 'drop')}</p>
+      <p class="cluster">${link(page.page - 1, 'Previous')}${link(page.page + 1, 'Next')}</p>
+    </nav>
   `
 }
 
@@ -150,7 +203,6 @@ export function newSitePage(viewer: AccountViewer, { sitesDomain }: { sitesDomai
             name: 'slug',
             label: 'Address',
             placeholder: 'random',
-            autocomplete: 'off',
             verbatim: true,
             maxlength: MAX_SLUG_CHARS,
             suffix: `.${sitesDomain}`,

@@ -10,12 +10,29 @@ import type { Handlers } from '../frame/handlers.ts'
 import type { DashboardServices } from '../frame/services.ts'
 import { siteSettingsPage } from './settings-view.ts'
 
-/** What each card of the page changes. */
-const CARDS: Readonly<Record<string, (form: URLSearchParams) => SitePatch>> = {
-  general: (form) => ({ name: (form.get('name') ?? '').trim(), slug: (form.get('slug') ?? '').trim() }),
-  behaviour: (form) => ({ spa_fallback: form.has('spa_fallback'), gallery: form.has('gallery') }),
-  password: (form) => ({ password: form.get('do') === 'clear' ? null : requirePassword(form.get('password')) }),
-  analytics: (form) => ({ analytics: analyticsOf(form) }),
+interface Card {
+  patch(form: URLSearchParams): SitePatch
+  /** The word for what is said afterwards. */
+  done(form: URLSearchParams): string
+}
+
+const isCleared = (form: URLSearchParams): boolean => form.get('do') === 'clear'
+
+/** What each card of the page changes, and what is true afterwards. */
+const CARDS: Readonly<Record<string, Card>> = {
+  general: {
+    patch: (form) => ({ name: (form.get('name') ?? '').trim(), slug: (form.get('slug') ?? '').trim() }),
+    done: () => 'saved-general',
+  },
+  behaviour: {
+    patch: (form) => ({ spa_fallback: form.has('spa_fallback'), gallery: form.has('gallery') }),
+    done: () => 'saved',
+  },
+  password: {
+    patch: (form) => ({ password: isCleared(form) ? null : requirePassword(form.get('password')) }),
+    done: (form) => (isCleared(form) ? 'password-removed' : 'password-set'),
+  },
+  analytics: { patch: (form) => ({ analytics: analyticsOf(form) }), done: () => 'saved' },
 }
 
 /** Where the fields of the analytics card differ from the setting's own names. */
@@ -41,10 +58,10 @@ export function siteSettingsRoutes({ sites, config }: DashboardServices, handler
       '/sites/:id/settings/:card',
       { on: '/sites/:id/settings', verified: true, names: NAMES },
       async ({ actor, params: { id, card }, form }) => {
-        const patchOf = Object.hasOwn(CARDS, card) ? CARDS[card] : undefined
-        if (!patchOf) throw errors.notFound('setting')
-        await sites.patch(actor, id, patchOf(form))
-        return seeOther(`/sites/${id}/settings?done=saved`)
+        const changed = Object.hasOwn(CARDS, card) ? CARDS[card] : undefined
+        if (!changed) throw errors.notFound('setting')
+        await sites.patch(actor, id, changed.patch(form))
+        return seeOther(`/sites/${id}/settings?done=${changed.done(form)}`)
       },
     ),
     handlers.accountForm(

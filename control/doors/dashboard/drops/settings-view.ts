@@ -79,7 +79,6 @@ function general(form: PageForm, { site, sitesDomain }: SiteSettings): Html {
         required: true,
         minlength: MIN_SLUG_CHARS,
         maxlength: MAX_SLUG_CHARS,
-        autocomplete: 'off',
         verbatim: true,
         suffix: `.${sitesDomain}`,
         hint: 'The old address leads to the new one for a while.',

@@ -13,11 +13,16 @@ export interface SiteVersions {
   readonly site: ApiSite
   readonly versions: readonly PastVersion[]
   readonly kept: number
+  /** A version was just made live. */
+  readonly isPromoted: boolean
+  /** The one that it took the place of. */
+  readonly before: PastVersion | undefined
   readonly now: number
 }
 
 export function siteVersionsPage(viewer: Viewer, view: SiteVersions): Page {
   return sitePage(view.site, '/versions', {
+    flash: promoted(viewer, view),
     body:
       view.versions.length === 0
         ? html`
@@ -46,6 +51,24 @@ export function siteVersionsPage(viewer: Viewer, view: SiteVersions): Page {
           </table>
         `,
   })
+}
+
+/** Says which version is live now, with the way back to the one before. */
+function promoted(viewer: Viewer, { site, versions, isPromoted, before }: SiteVersions): Page['flash'] {
+  const live = versions.find((version) => version.live)
+  if (!isPromoted || !live) return undefined
+  const undo =
+    before &&
+    html`
+      <form method="post" action="/sites/${site.id}/versions/${before.version_id}/promote">
+        ${csrfField(viewer)}
+        <button class="button small">Undo: back to version ${before.version_number}</button>
+      </form>
+    `
+  return {
+    tone: 'good',
+    text: html`<div class="cluster spread"><p>Version ${live.version_number} is live now.</p>${undo}</div>`,
+  }
 }
 
 function row(viewer: Viewer, { site, now }: SiteVersions, version: PastVersion): Html {

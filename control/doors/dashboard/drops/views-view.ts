@@ -4,7 +4,7 @@ import type { ApiSite } from '../../../drops/sites/schemas.ts'
 import type { Page } from '../frame/layout.ts'
 import { viewsChart, type Day } from '../parts/charts.ts'
 import { sitePage } from './drop-frame.ts'
-import { countInWords, dayInWords } from '../parts/words.ts'
+import { countInWords, dayInWords, shortAddress } from '../parts/words.ts'
 
 export function siteViewsPage(view: { site: ApiSite; days: readonly Day[] }): Page {
   const { site, days } = view
@@ -18,12 +18,19 @@ export function siteViewsPage(view: { site: ApiSite; days: readonly Day[] }): Pa
           <h2 id="views">${countInWords(total, 'page view')}</h2>
           <ul class="choices" aria-label="Time shown">${[link(30), link(90)]}</ul>
         </div>
-        ${viewsChart(days)}
+        ${
+          total === 0
+            ? html`<p>
+              Nobody has opened it in the last ${days.length} days.
+              <a href="${site.url}">${shortAddress(site.url)}</a> is what to share.
+            </p>`
+            : viewsChart(days)
+        }
         <p class="hint">
           A view is a person who opens a page in a browser window. The same visitor on the same page counts
           once a day; programs, robots, prefetches and frames do not count.
         </p>
-        <details>
+        <details${total === 0 && html` hidden`}>
           <summary>As a table</summary>
           <table class="table">
             <caption class="visually-hidden">Views per day</caption>

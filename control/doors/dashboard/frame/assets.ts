@@ -46,6 +46,8 @@ export interface Assets {
   readonly socialImage: string
   /** Address of a script by the name of its source, e.g. `landing`. */
   script(name: string): string
+  /** Addresses of all modules that a script imports, and those import. */
+  imports(name: string): readonly string[]
   readonly routes: Route[]
 }
 
@@ -56,7 +58,7 @@ export function loadAssets(): Assets {
     files.set(file, { type, body })
     return `/assets/${file}`
   }
-  const scripts = addScripts((name, body) => add(name, 'js', 'text/javascript; charset=utf-8', body))
+  const { scripts, imported } = addScripts((name, body) => add(name, 'js', 'text/javascript; charset=utf-8', body))
   const own = STYLES.map((name) => readFileSync(path.join(SOURCES, 'styles', `${name}.css`), 'utf8'))
   const css = compact(tokensCss + baseCss + controlsCss + own.join(''))
   return {
@@ -68,6 +70,7 @@ export function loadAssets(): Assets {
       if (address === undefined) throw new Error(`There is no script ${name}.ts`)
       return address
     },
+    imports: (name) => imported.get(name) ?? [],
     routes: [assetRoute(files), iconRoute],
   }
 }
@@ -76,23 +79,33 @@ export function loadAssets(): Assets {
  * Adds each page's script after the modules it imports, so that its imports can name their hashed addresses.
  * A script is known by the name of its file, without the ending.
  */
-function addScripts(add: (name: string, body: string) => string): Map<string, string> {
+function addScripts(add: (name: string, body: string) => string): {
+  scripts: ReadonlyMap<string, string>
+  imported: ReadonlyMap<string, readonly string[]>
+} {
   const addresses = new Map<string, string>()
+  const imports = new Map<string, readonly string[]>()
   const addScript = (file: string): string => {
     const name = path.basename(file, '.ts')
     const known = addresses.get(name)
     if (known !== undefined) return known
+    const needed = new Set<string>()
     const body = stripTypeScriptTypes(readFileSync(file, 'utf8')).replace(
       /(\bfrom\s*)'(\.\.?\/[\w./-]+\.ts)'/g,
-      (_match, from: string, imported: string) => `${from}'${addScript(path.join(path.dirname(file), imported))}'`,
+      (_match, from: string, imported: string) => {
+        const module = addScript(path.join(path.dirname(file), imported))
+        for (const each of [module, ...(imports.get(path.basename(imported, '.ts')) ?? [])]) needed.add(each)
+        return `${from}'${module}'`
+      },
     )
     const address = add(name, body)
     addresses.set(name, address)
+    imports.set(name, [...needed])
     return address
   }
   for (const folder of [SOURCES, SHARED_SOURCES])
     for (const file of readdirSync(folder)) if (file.endsWith('.ts')) addScript(path.join(folder, file))
-  return addresses
+  return { scripts: addresses, imported: imports }
 }
 
 /** Asked for by programs that do not read the page. */

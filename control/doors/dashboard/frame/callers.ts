@@ -2,6 +2,7 @@
 import { ApiError, errors } from '../../../../shared/contracts/errors.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import type { Request } from '../../../ground/http/route.ts'
+import { encodingOf } from './compressed.ts'
 import { ACTING_FOR_FIELD } from './draft.ts'
 import type { AccountViewer, Viewer } from './layout.ts'
 import type { DashboardServices } from './services.ts'
@@ -25,15 +26,20 @@ export interface Callers {
   readUploader(request: Request): Promise<PageRequest>
   /** Acts for another organisation of the same person. False where they act for it already, or it is not theirs. */
   switchIfMember(actor: Actor | undefined, orgId: string | null | undefined): Promise<boolean>
-  /** A link into another organisation of the same person leads there, instead of nowhere. */
-  followDrop(asked: PageRequest): Promise<boolean>
+  /** The organisation that a link leads into, when the same person belongs to it too and acts for another. */
+  otherHomeOf(asked: PageRequest): Promise<{ id: string; name: string } | undefined>
+  /** What a person reads whose form of ours was made for another session, or came without cookies. */
+  staleForm(request: Request): ApiError
   /** Throws unless the form came from one of our pages, made for this session and organisation. */
   requireOwnForm(asked: PageRequest, fields: URLSearchParams): void
   /** When the session has ended, the fields are still read: what was typed goes on to the sign-in page. */
   requireUploader(asked: PageRequest, sent: URLSearchParams): Promise<Actor>
 }
 
-export const STALE = 'This page was made before you signed in here. Nothing is lost: look it over and send it again.'
+const STALE = 'This page was made before you signed in here. Nothing is lost: look it over and send it again.'
+const COOKIES_BLOCKED =
+  'Your browser sent no cookie with this form: it blocks cookies, or they were cleared since the page was opened. ' +
+  'Allow cookies for this site, then send it again.'
 const OTHER_ORGANISATION =
   'You act for another organisation since this page was opened. Look it over and send it again, or switch back first.'
 const SESSION_OVER = 'Your session has ended. Sign in: what you have entered is kept and comes back afterwards.'
@@ -51,7 +57,11 @@ export function createCallers({
     const { token, setCookie } = csrf.csrfToken(request)
     const cookies = setCookie === undefined ? [] : [setCookie]
     const signedIn = actor && { ...actor, organisations: () => organisations.list(actor) }
-    return { request, actor, viewer: { signedIn, csrf: token, cookies } }
+    return {
+      request,
+      actor,
+      viewer: { signedIn, csrf: token, cookies, encoding: encodingOf(request.header('accept-encoding')) },
+    }
   }
 
   async function readUploader(request: Request): Promise<PageRequest> {
@@ -73,15 +83,22 @@ export function createCallers({
     }
   }
 
-  async function followDrop({ actor, request }: PageRequest): Promise<boolean> {
+  async function otherHomeOf({ actor, request }: PageRequest): Promise<{ id: string; name: string } | undefined> {
     const { id } = request.params
-    return actor !== undefined && id !== undefined && switchIfMember(actor, await sites.organisationOf(id))
+    if (!actor || id === undefined) return undefined
+    const home = await sites.organisationOf(id)
+    return (await organisations.list(actor)).find((candidate) => candidate.id === home && home !== actor.orgId)
   }
 
   function requireOwnForm(asked: PageRequest, fields: URLSearchParams): void {
-    if (csrf.standing(asked.request, fields) === 'stale') throw errors.forbidden(STALE)
+    if (csrf.standing(asked.request, fields) === 'stale') throw staleForm(asked.request)
     csrf.requireCsrf(asked.request, fields)
     requireShownOrganisation(asked, fields)
+  }
+
+  /** Why a form of ours cannot be taken from this browser. */
+  function staleForm(request: Request): ApiError {
+    return errors.forbidden(csrf.isWithoutCookies(request) ? COOKIES_BLOCKED : STALE)
   }
 
   async function requireUploader({ request, actor }: PageRequest, sent: URLSearchParams): Promise<Actor> {
@@ -93,7 +110,7 @@ export function createCallers({
     return requireActor(actor, { verified: false })
   }
 
-  return { read, readUploader, switchIfMember, followDrop, requireOwnForm, requireUploader }
+  return { read, readUploader, switchIfMember, otherHomeOf, staleForm, requireOwnForm, requireUploader }
 }
 
 /** A form acts for the organisation that its page showed, whichever was chosen in another tab since. */

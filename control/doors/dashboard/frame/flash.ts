@@ -3,7 +3,14 @@ import type { Request } from '../../../ground/http/route.ts'
 import type { Flash } from './layout.ts'
 
 const MESSAGES: ReadonlyMap<string, Flash> = new Map([
-  ['welcome', { tone: 'good', text: 'Welcome. Open the link in the mail we just sent; then your drops are visible.' }],
+  [
+    'welcome',
+    {
+      tone: 'good',
+      text: 'Welcome. Open the link in the mail we just sent; then your drops are visible.',
+      asksToVerify: true,
+    },
+  ],
   ['claimed', { tone: 'good', text: 'Yours now. The address stays the same.' }],
   [
     'claimed-hidden',
@@ -12,6 +19,7 @@ const MESSAGES: ReadonlyMap<string, Flash> = new Map([
       text:
         'Yours now, at the same address. Until you open the link in the mail that we just sent, ' +
         'visitors see a notice there; a second later your pages are back.',
+      asksToVerify: true,
     },
   ],
   ['mailed', { tone: 'good', text: 'The mail is on its way.' }],
@@ -29,8 +37,10 @@ const MESSAGES: ReadonlyMap<string, Flash> = new Map([
   ['password', { tone: 'good', text: 'Your password is changed. Other sessions have ended.' }],
   ['joined', { tone: 'good', text: 'You have joined the organisation.' }],
   ['saved', { tone: 'good', text: 'Saved. Visitors see it now.' }],
+  ['saved-general', { tone: 'good', text: 'Saved.' }],
+  ['password-set', { tone: 'good', text: 'Saved. Visitors need the password from now on.' }],
+  ['password-removed', { tone: 'good', text: 'Removed. Everyone with the address can see the drop now.' }],
   ['chosen', { tone: 'good', text: 'Saved. These stay live.' }],
-  ['promoted', { tone: 'good', text: 'That version is live now.' }],
   ['deleted', { tone: 'good', text: 'Deleted. The address says that it is gone.' }],
   ['published', { tone: 'good', text: 'Published.' }],
   ['added', { tone: 'good', text: 'Added.' }],
@@ -43,6 +53,19 @@ const MESSAGES: ReadonlyMap<string, Flash> = new Map([
   ['reported', { tone: 'good', text: 'Thank you. We will look at it.' }],
   ['done', { tone: 'good', text: 'Done.' }],
 ])
+
+/** The page at `path`, which may have a query of its own, with a word to say. */
+export function saying(path: string, done: string): string {
+  const [withoutHash, hash = ''] = splitAt(path, '#')
+  const [bare, query = ''] = splitAt(withoutHash, '?')
+  const kept = query.split('&').filter((part) => part !== '' && !part.startsWith('done='))
+  return `${bare}?${[...kept, `done=${done}`].join('&')}${hash === '' ? '' : `#${hash}`}`
+}
+
+function splitAt(text: string, mark: string): [string, string?] {
+  const at = text.indexOf(mark)
+  return at === -1 ? [text] : [text.slice(0, at), text.slice(at + 1)]
+}
 
 export function flashOf(request: Pick<Request, 'query'>): { flash?: Flash } {
   const flash = MESSAGES.get(request.query.get('done') ?? '')

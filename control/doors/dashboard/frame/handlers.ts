@@ -9,8 +9,9 @@
  * 4. The deed is refused: the same page comes back with what was typed, and says what is wrong where.
  * 5. It is done.
  */
-import { ApiError, errors } from '../../../../shared/contracts/errors.ts'
+import { ApiError } from '../../../../shared/contracts/errors.ts'
 import { MAX_TEXT_FORM_BYTES } from '../../../../shared/contracts/limits.ts'
+import { html } from '../../../../shared/pages/html.ts'
 import { seeOther } from '../../../ground/http/reply.ts'
 import { paramsOf, type PathParams, type Reply, type Request, type Route } from '../../../ground/http/route.ts'
 import {
@@ -18,13 +19,12 @@ import {
   requestOf,
   requireActor,
   requireShownOrganisation,
-  STALE,
   type AccountRequest,
   type Callers,
   type PageRequest,
 } from './callers.ts'
 import { ACTING_FOR_FIELD } from './draft.ts'
-import type { RenderPage } from './layout.ts'
+import { csrfField, type Page, type RenderPage, type Viewer } from './layout.ts'
 import {
   createReturnedForms,
   SIGN_IN_PAGE,
@@ -87,7 +87,8 @@ export function createHandlers(
   const { csrf } = services
   const pages = new Map<string, Show>()
   const forms = new Map<string, FormOptions>()
-  const { read, readUploader, switchIfMember, followDrop, requireOwnForm, requireUploader } = createCallers(services)
+  const { read, readUploader, switchIfMember, otherHomeOf, staleForm, requireOwnForm, requireUploader } =
+    createCallers(services)
   const { reply, comeBack, orGiveBack, resume, doors } = createReturnedForms({ read }, render, { pages, forms })
 
   async function submit(
@@ -104,7 +105,7 @@ export function createHandlers(
     const isFollowed = !isStale && (await switchIfMember(first.actor, sent.get(ACTING_FOR_FIELD)))
     const asked = isFollowed ? await read(request) : first
     return orGiveBack(asked, form, sent, () => {
-      if (isStale) throw errors.forbidden(STALE)
+      if (isStale) throw staleForm(request)
       requireShownOrganisation(asked, sent)
       return act({ ...asked, form: sent })
     })
@@ -146,9 +147,9 @@ export function createHandlers(
           try {
             return reply(asked.viewer, await showTo({ ...asked, params: paramsOf(path, request) }))
           } catch (error) {
-            if (!(error instanceof ApiError && error.status === 404 && (await followDrop(asked)))) throw error
-            const query = new URLSearchParams([...request.query, ['done', 'switched']])
-            return seeOther(`${request.path}?${query.toString()}`)
+            const home = error instanceof ApiError && error.status === 404 ? await otherHomeOf(asked) : undefined
+            if (!home) throw error
+            return reply(asked.viewer, switchFirstPage(asked.viewer, home, pathAndQueryOf(request)))
           }
         },
       }
@@ -191,6 +192,30 @@ export function createHandlers(
         },
       }
     },
+  }
+}
+
+/** A link may stand in anyone's page, so it never switches by itself: the person does, by a form. */
+function switchFirstPage(viewer: Viewer, home: { id: string; name: string }, next: string): Page {
+  return {
+    title: `Switch to ${home.name}`,
+    status: 409,
+    section: 'sites',
+    body: html`
+      <div class="narrow section">
+        <div class="stack">
+          <h1>This drop belongs to ${home.name}</h1>
+          <p class="lead">You act for another organisation at the moment. Switch, and go on to where the link leads.</p>
+        </div>
+        <form class="cluster" method="post" action="/account/organisation/switch">
+          ${csrfField(viewer)}
+          <input type="hidden" name="org" value="${home.id}">
+          <input type="hidden" name="next" value="${next}">
+          <button class="button primary">Switch to ${home.name}</button>
+          <a class="button" href="/sites">Stay here</a>
+        </form>
+      </div>
+    `,
   }
 }
 

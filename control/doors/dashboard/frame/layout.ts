@@ -7,6 +7,7 @@ import type { PlanName } from '../../../ground/terms/plans.ts'
 import { html as htmlReply } from '../../../ground/http/reply.ts'
 import type { Reply } from '../../../ground/http/route.ts'
 import type { Assets } from './assets.ts'
+import { compressedWhereSafe, type Encoding } from './compressed.ts'
 import { ACTING_FOR_FIELD, type Draft } from './draft.ts'
 
 /** An organisation of the menu. */
@@ -33,6 +34,8 @@ export interface Viewer {
   readonly csrf: string
   /** Cookies to send with the page (a fresh CSRF cookie, for instance). */
   readonly cookies: readonly string[]
+  /** How the page may be compressed. */
+  readonly encoding?: Encoding | undefined
   /** A form of the page that was not accepted. */
   readonly draft?: Draft | undefined
 }
@@ -65,22 +68,25 @@ export interface Page {
 export interface Flash {
   readonly tone: 'good' | 'warn' | 'bad'
   readonly text: Content
+  /** It stands in the place of the notice that asks for it on every page. */
+  readonly asksToVerify?: boolean
 }
 
 export type RenderPage = (viewer: Viewer, page: Page) => Promise<Reply>
 
 export function createLayout(
-  assets: Pick<Assets, 'style' | 'icon' | 'script' | 'socialImage'>,
+  assets: Pick<Assets, 'style' | 'icon' | 'script' | 'imports' | 'socialImage'>,
   baseUrl: string,
 ): RenderPage {
   return async (viewer, page) => {
     const nonce = randomBytes(16).toString('base64url')
     const top = header(viewer, page, (await viewer.signedIn?.organisations()) ?? [])
-    return htmlReply(page.status ?? 200, renderDocument(assets, viewer, page, { nonce, baseUrl, top }).text, {
+    const reply = htmlReply(page.status ?? 200, renderDocument(assets, viewer, page, { nonce, baseUrl, top }).text, {
       ...securityHeaders(nonce, page.formTargets ?? []),
       ...page.headers,
       ...(viewer.cookies.length > 0 ? { 'set-cookie': viewer.cookies } : {}),
     })
+    return compressedWhereSafe(reply, viewer)
   }
 }
 
@@ -108,7 +114,7 @@ function securityHeaders(nonce: string, formTargets: readonly string[]): Record<
 }
 
 function renderDocument(
-  assets: Pick<Assets, 'style' | 'icon' | 'script' | 'socialImage'>,
+  assets: Pick<Assets, 'style' | 'icon' | 'script' | 'imports' | 'socialImage'>,
   viewer: Viewer,
   page: Page,
   { nonce, baseUrl, top }: { nonce: string; baseUrl: string; top: Html },
@@ -125,26 +131,27 @@ ${page.canonical !== undefined && sharedAs({ title: page.title, description, url
 <meta name="color-scheme" content="light dark">
 <link rel="icon" href="${assets.icon}" type="image/svg+xml">
 <link rel="stylesheet" href="${assets.style}" nonce="${nonce}">
-${(page.scripts ?? []).map((name) => html`<script type="module" src="${assets.script(name)}" nonce="${nonce}"></script>\n`)}
+${scriptTags(assets, [...(page.scripts ?? []), ...(viewer.signedIn ? ['times'] : [])], nonce)}
 </head>
 <body>
 ${top}
 <main id="content" class="page" tabindex="-1">
-${viewer.signedIn && !viewer.signedIn.emailVerified && verifyNotice(viewer, viewer.signedIn.email)}
-${
-  page.flash &&
-  html`
-    <div class="notice ${page.flash.tone}" role="${page.flash.tone === 'bad' ? 'alert' : 'status'}">
-      ${page.flash.text}
-    </div>
-  `
-}
+${notices(viewer, page.flash)}
 ${page.body}
 </main>
 ${footer()}
 </body>
 </html>
 `
+}
+
+/** Modules that scripts import are named beside them: a browser asks for all at once, not level by level. */
+function scriptTags(assets: Pick<Assets, 'script' | 'imports'>, names: readonly string[], nonce: string): Content {
+  const preloaded = new Set(names.flatMap((name) => assets.imports(name)))
+  return [
+    ...[...preloaded].map((address) => html`<link rel="modulepreload" href="${address}" nonce="${nonce}">\n`),
+    ...names.map((name) => html`<script type="module" src="${assets.script(name)}" nonce="${nonce}"></script>\n`),
+  ]
 }
 
 /** What search engines and messengers show of a page. */
@@ -259,13 +266,33 @@ function navLink(href: string, label: string, current: boolean): Html {
   return html`<li><a href="${href}"${current ? html` aria-current="true"` : ''}>${label}</a></li>`
 }
 
-function verifyNotice(viewer: Viewer, email: string): Html {
+/** What is said above the content: that the address is to be verified, and what a form has done; never both of one thing. */
+function notices(viewer: Viewer, flash: Flash | undefined): Content {
+  const unverified = viewer.signedIn?.emailVerified === false ? viewer.signedIn.email : undefined
+  const isJoined = flash?.asksToVerify === true && unverified !== undefined
+  return [
+    unverified !== undefined && verifyNotice(viewer, unverified, isJoined ? flash : undefined),
+    flash &&
+      !isJoined &&
+      html`
+        <div class="notice ${flash.tone}" role="${flash.tone === 'bad' ? 'alert' : 'status'}">
+          ${flash.text}
+        </div>
+      `,
+  ]
+}
+
+function verifyNotice(viewer: Viewer, email: string, flash: Flash | undefined): Html {
   return html`
     <form class="notice warn cluster spread" method="post" action="/verify/send">
       ${csrfField(viewer)}
-      <p>
-        Your drops stay hidden until you open the link we mailed to
-        <strong>${email}</strong>.
+      <p${flash && html` role="status"`}>
+        ${
+          flash
+            ? html`${flash.text} It went to <strong class="whole">${email}</strong>.`
+            : html`Your drops stay hidden until you open the link we mailed to
+              <strong class="whole">${email}</strong>.`
+        }
       </p>
       <button class="button small">Send it again</button>
     </form>

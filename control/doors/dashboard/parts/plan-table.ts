@@ -15,7 +15,7 @@ function lifetimeInWords(plan: Plan, lifetimes: Lifetimes): string {
     case 'fixed':
       return durationInWords(lifetimes.anonymousLifetimeMs)
     case 'idle':
-      return `while you sign in every ${durationInWords(lifetimes.freeIdleLifetimeMs)}`
+      return `while you sign in or publish every ${durationInWords(lifetimes.freeIdleLifetimeMs)}`
     case 'permanent':
       return 'permanent'
     default:
@@ -24,7 +24,7 @@ function lifetimeInWords(plan: Plan, lifetimes: Lifetimes): string {
 }
 
 const ROWS: readonly (readonly [label: string, value: (plan: Plan, lifetimes: Lifetimes) => Content])[] = [
-  ['Active drops', (plan) => limit(plan.activeDrops)],
+  ['Active drops', (plan) => (plan.name === 'free' ? `${plan.activeDrops} per person` : limit(plan.activeDrops))],
   ['Size per upload', (plan) => bytesInWords(plan.uploadBytes)],
   ['Storage', (plan) => (Number.isFinite(plan.storageBytes) ? bytesInWords(plan.storageBytes) : '–')],
   ['Versions kept per drop', (plan) => (plan.name === 'anonymous' ? '–' : plan.versionsKept)],

@@ -38,7 +38,7 @@ export function relativeTime(at: number, now: number): string {
 export function timeAgo(at: string | Date, now: number): Html {
   const date = new Date(at)
   const exact = date.toISOString()
-  return html`<time datetime="${exact}" title="${exact.slice(0, 16).replace('T', ' ')} UTC">${relativeTime(date.getTime(), now)}</time>`
+  return html`<time datetime="${exact}" data-exact title="${exact.slice(0, 16).replace('T', ' ')} UTC">${relativeTime(date.getTime(), now)}</time>`
 }
 
 export function dayInWords(at: string | Date): string {

@@ -1,6 +1,6 @@
 /** Reads a publish form: fields first, then either files (after their paths) or pasted text. Streamed, capped. */
 import type { Readable } from 'node:stream'
-import { ApiError } from '../../../../shared/contracts/errors.ts'
+import { ApiError, errors } from '../../../../shared/contracts/errors.ts'
 import { filenameOfText } from '../../../drops/publishing/files/pasted-text.ts'
 import { fileKindOf, uploadKindOf, type GivenFile, type UploadTerms } from '../../../../shared/content/upload-kind.ts'
 import type { Part, Request } from '../../../ground/http/route.ts'
@@ -80,6 +80,7 @@ export async function receivePublishForm(
     async onEnd() {
       if (refused) throw refused
       await admit()
+      if (files.missing > 0) throw errors.invalidRequest(notArrived(files.missing))
       if (files.count > 0) await files.finish()
       else if (!hasText) return undefined
       return { secrets: fields.has(ALLOW_SECRETS) ? 'allow' : 'refuse' }
@@ -131,8 +132,15 @@ async function* joined(head: readonly Buffer[], rest: AsyncIterator<Buffer>): As
   for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value
 }
 
+function notArrived(count: number): string {
+  const what = count === 1 ? 'A file that was announced' : `${count} files that were announced`
+  return `${what} did not arrive: the browser could not read all of them. Nothing was published.`
+}
+
 interface FileTaker {
   readonly count: number
+  /** Files whose paths came, and which did not. */
+  readonly missing: number
   /** The path of a file that follows, in the same order. */
   expect(path: string): void
   take(intake: Intake, part: FilePart): Promise<void>
@@ -168,6 +176,9 @@ function createFileTaker(terms: UploadTerms): FileTaker {
   return {
     get count() {
       return count
+    },
+    get missing() {
+      return Math.max(0, paths.length - count)
     },
     expect(path: string): void {
       paths.push(path)

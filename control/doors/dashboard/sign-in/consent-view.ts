@@ -3,6 +3,7 @@ import { html, type Content } from '../../../../shared/pages/html.ts'
 import type { ConsentRequest } from '../../oauth/consent.ts'
 import type { ReturnPlace } from '../../oauth/rules.ts'
 import type { Page, Viewer } from '../frame/layout.ts'
+import { messagePage } from '../parts/message-page.ts'
 import { decisionPage } from './decision-view.ts'
 
 function placeInWords(place: ReturnPlace): Content {
@@ -16,6 +17,17 @@ function placeInWords(place: ReturnPlace): Content {
     default:
       return place satisfies never
   }
+}
+
+/** The button is the person's own word: without it nothing leads to an address that a stranger named. */
+export function unknownProgramPage({ words, returnTo }: { words: string; returnTo: string }): Page {
+  return messagePage({
+    title: 'We do not know this program',
+    lead: html`${words} If you have just started it yourself, tell it so, and it can begin again.`,
+    actions: html`<a class="button primary" href="${returnTo}" rel="noreferrer">Tell the program on this computer</a>
+      <a class="button" href="/account/apps">To my connected apps</a>`,
+    status: 400,
+  })
 }
 
 export function consentPage(viewer: Viewer, request: ConsentRequest): Page {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../../../shared/running/clock.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { newId } from '../../../../shared/contracts/ids.ts'
-import { plans, type PlanName } from '../../../ground/terms/plans.ts'
+import { dropCapInWords, plans, type PlanName } from '../../../ground/terms/plans.ts'
 import { randomSlug } from '../../../../shared/values/readable-slug.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
@@ -85,7 +85,7 @@ export function createReservations({ clock, config }: ReservationsDependencies):
   async function add(tx: Sql, actor: Actor, wanted: WantedSite): Promise<SiteFacts> {
     const plan = await lockOrganisation(tx, actor.orgId)
     if ((await roomFor(tx, actor.orgId, plan)) < 1)
-      throw errors.planLimit(`Your plan allows ${plans[plan].activeDrops} active drops. Delete one, or upgrade.`)
+      throw errors.planLimit(`${dropCapInWords(plan)} Delete one, or upgrade.`)
     const site = await reserve(tx, { orgId: actor.orgId }, wanted)
     await recordAudit(tx, {
       at: now(),

@@ -11,6 +11,7 @@ import * as queries from '../queries.ts'
 import type { Changes, VersionEntry } from '../schemas.ts'
 import type { Sites } from '../sites.ts'
 import { showVersion } from './show-version.ts'
+import { uploadedFiles } from './uploaded-files.ts'
 
 /** A drop's list of versions names this many promotions: enough to see who went back and forth. */
 const MAX_PROMOTIONS = 100
@@ -122,6 +123,10 @@ export function createComparisons({ sql, publishing, sites, config }: Comparison
   }
 }
 
+function hashesOf(manifest: Manifest | undefined): Map<string, string> {
+  return new Map([...uploadedFiles(manifest)].map(([path, { hash }]) => [path, hash]))
+}
+
 type WithManifest = Pick<queries.VersionRow, 'manifest_hash'>
 
 export async function requireRetained(sql: Sql, siteId: string, versionId: string): Promise<queries.VersionRow> {
@@ -132,7 +137,7 @@ export async function requireRetained(sql: Sql, siteId: string, versionId: strin
 
 /** The changed files that people read, before and after. */
 function textPairs(from: Manifest | undefined, to: Manifest, paths: readonly string[]): TextPair[] {
-  const [before, after] = [new Map(from?.files), new Map(to.files)]
+  const [before, after] = [uploadedFiles(from), uploadedFiles(to)]
   const pairs = paths.flatMap((path): TextPair[] => {
     const [old, fresh] = [before.get(path), after.get(path)]
     if (!old || !fresh || !TEXT_PATH.test(path) || Math.max(old.size, fresh.size) > MAX_TEXT_BYTES) return []
@@ -141,9 +146,10 @@ function textPairs(from: Manifest | undefined, to: Manifest, paths: readonly str
   return pairs.slice(0, MAX_TEXTS)
 }
 
+/** By what was uploaded: the writer of Markdown compares Markdown, not the pages that were made of it. */
 function compareManifests(from: Manifest | undefined, to: Manifest): Changes {
-  const before = new Map(from?.files.map(([path, file]) => [path, file.hash]))
-  const after = new Map(to.files.map(([path, file]) => [path, file.hash]))
+  const before = hashesOf(from)
+  const after = hashesOf(to)
   const paths = [...after.keys()]
   return {
     added: paths.filter((path) => !before.has(path)),

@@ -11,6 +11,8 @@ export interface Bill {
 export interface MailData {
   /** `drops`: what visitors do not see until then. */
   verify: { link: string; until: Date; drops: readonly NamedDrop[] }
+  /** For the owner of an address that someone signed up with again. */
+  sign_up_again: { signInLink: string; resetLink: string }
   reset: { link: string; until: Date }
   email_change: { link: string; until: Date }
   email_changed: { newEmail: string }
@@ -113,6 +115,16 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     action: { label: 'Verify my address', url: link },
     footer: UNASKED,
   }),
+  sign_up_again: ({ signInLink, resetLink }) => ({
+    subject: 'You have a Dropway account already',
+    paragraphs: [
+      'Someone, perhaps you, just signed up at Dropway with this address. It has an account already, which stays as it is: nobody else has come into it, and nobody else can verify this address.',
+      'If it was you, sign in with the password that you chose then, in the same browser: what you published there without an account comes along.',
+      `If you have forgotten the password, choose a new one: ${resetLink}`,
+    ],
+    action: { label: 'Sign in', url: signInLink },
+    footer: 'If it was not you, there is nothing to do.',
+  }),
   reset: ({ link, until }) => ({
     subject: 'Choose a new password',
     paragraphs: [
@@ -164,7 +176,7 @@ const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Lett
     subject: `${countOf(drops.length, 'expires', 'expire')}${onFirstDay(drops)}`,
     paragraphs: [
       `Free drops stay online for ${durationInWords(idleMs)} after you sign in or publish. You have done neither for a while, so visitors will soon see a page that says that ${drops.length === 1 ? 'this drop has' : 'these drops have'} expired:`,
-      `Signing in once before then is enough to keep ${itOrThem(drops)} online. Drops of a paid plan do not expire.`,
+      `Signing in or publishing once before then is enough to keep ${itOrThem(drops)} online. Drops of a paid plan do not expire.`,
     ],
     items: drops.map((drop) => ({ ...drop, note: `online until ${formatTime(drop.at)}` })),
     action: { label: `Sign in and keep ${itOrThem(drops)} online`, url: signInLink },

@@ -7,8 +7,15 @@ export interface ChosenFile {
 
 type OnFiles = (files: readonly ChosenFile[]) => void
 
+/** A file that was let go and cannot be read: moved since, in another program's hands, or not for this browser. */
+export class UnreadableFile extends Error {
+  constructor(path: string) {
+    super(`${path} cannot be read. Nothing was published. Look whether it is still there, and choose it again.`)
+  }
+}
+
 /** The whole window takes what is let go over it: a near miss must not open the file in place of the page. */
-export function watchWindow(onFiles: OnFiles): void {
+export function watchWindow(onFiles: OnFiles, onProblem: (problem: unknown) => void): void {
   const veil = document.createElement('div')
   veil.className = 'veil'
   veil.hidden = true
@@ -29,8 +36,28 @@ export function watchWindow(onFiles: OnFiles): void {
     veil.hidden = true
     if (!event.dataTransfer?.types.includes('Files')) return
     event.preventDefault()
-    void droppedFiles(event.dataTransfer).then(onFiles)
+    droppedFiles(event.dataTransfer).then(onFiles, onProblem)
   })
+}
+
+/** So many are opened at once. */
+const READ_AT_ONCE = 50
+
+/** Throws UnreadableFile: some browsers send a file that they cannot read as nothing, without a word. */
+export async function requireReadable(files: readonly ChosenFile[]): Promise<void> {
+  for (let start = 0; start < files.length; start += READ_AT_ONCE) {
+    const batch = files.slice(start, start + READ_AT_ONCE)
+    await Promise.all(
+      batch.map(({ file, path }) =>
+        file
+          .slice(0, 1)
+          .arrayBuffer()
+          .catch(() => {
+            throw new UnreadableFile(path)
+          }),
+      ),
+    )
+  }
 }
 
 export function watchInput(input: HTMLInputElement, onFiles: OnFiles): void {
@@ -55,14 +82,18 @@ async function droppedFiles(transfer: DataTransfer): Promise<ChosenFile[]> {
 async function walk(entry: FileSystemEntry, folder: string, found: ChosenFile[]): Promise<void> {
   const path = folder + entry.name
   if (entry.isFile) {
-    const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject))
+    const file = await new Promise<File>((resolve, reject) =>
+      (entry as FileSystemFileEntry).file(resolve, () => reject(new UnreadableFile(path))),
+    )
     found.push({ file, path })
     return
   }
   const reader = (entry as FileSystemDirectoryEntry).createReader()
   for (;;) {
     // A reader hands out at most 100 entries at a time.
-    const batch = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject))
+    const batch = await new Promise<FileSystemEntry[]>((resolve, reject) =>
+      reader.readEntries(resolve, () => reject(new UnreadableFile(path))),
+    )
     if (batch.length === 0) return
     for (const child of batch) await walk(child, `${path}/`, found)
   }

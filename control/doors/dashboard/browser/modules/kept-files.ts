@@ -1,4 +1,4 @@
-/** Keeps chosen files in this browser while their publisher signs up: what was let go once need not be found again. */
+/** Keeps chosen files, and what was typed beside them, in this browser while their publisher signs up or in again. */
 import type { ChosenFile } from './chosen-files.ts'
 
 const STORE = 'chosen-files'
@@ -6,21 +6,23 @@ const KEY = 'last'
 /** Whoever signs up does so within this time; after it the files are nobody's business. */
 const KEPT_MS = 3_600_000
 
-interface Kept {
+export interface Kept {
   readonly files: readonly ChosenFile[]
-  readonly at: number
+  readonly fields: readonly (readonly [name: string, value: string])[]
 }
 
-export async function keepFiles(files: readonly ChosenFile[]): Promise<void> {
-  const kept: Kept = { files, at: Date.now() }
-  await inStore('readwrite', (store) => store.put(kept, KEY))
+const NOTHING: Kept = { files: [], fields: [] }
+
+/** Rejects where the browser keeps nothing, as some do in private windows. */
+export async function keepInBrowser(kept: Kept): Promise<void> {
+  await inStore('readwrite', (store) => store.put({ ...kept, at: Date.now() }, KEY))
 }
 
-/** Hands them out once. */
-export async function takeKeptFiles(): Promise<readonly ChosenFile[]> {
-  const kept = (await inStore('readonly', (store) => store.get(KEY))) as Kept | undefined
+/** Hands it out once. */
+export async function takeKept(): Promise<Kept> {
+  const kept = (await inStore('readonly', (store) => store.get(KEY))) as (Kept & { at: number }) | undefined
   await inStore('readwrite', (store) => store.delete(KEY))
-  return kept && Date.now() - kept.at < KEPT_MS ? kept.files : []
+  return kept && Date.now() - kept.at < KEPT_MS ? kept : NOTHING
 }
 
 async function inStore(mode: IDBTransactionMode, act: (store: IDBObjectStore) => IDBRequest): Promise<unknown> {

@@ -3,7 +3,7 @@ import { errors } from '../../../../../shared/contracts/errors.ts'
 import { keyIn } from '../../../../../shared/content/private-key.ts'
 import { secretIn, SMALL_SECRET_BYTES } from '../../../../../shared/content/secret-files.ts'
 import { isSystemClutter, uploadKindOf, type UploadTerms } from '../../../../../shared/content/upload-kind.ts'
-import type { ChosenFile } from './chosen-files.ts'
+import { requireReadable, type ChosenFile } from './chosen-files.ts'
 import { bytesInWords } from '../../../../../shared/values/sizes.ts'
 
 /** A chain of certificates before a key is shorter. */
@@ -27,6 +27,7 @@ export async function lookAt(
     files.map(({ file, path }) => ({ path, size: file.size })),
     terms,
   )
+  await requireReadable(files)
   if (!terms.allowSecrets) await refuseSecrets(files)
   const bytes = files.reduce((sum, { file }) => sum + file.size, 0)
   const name = found.kind === 'site' ? `a site with ${countOf(files.length)}` : found.name
