@@ -309,7 +309,7 @@ export interface UnderWay {
 }
 
 /**
- * What an organisation is sending: lists of files and single files alike, each content once. An upload with nothing left
+ * What an organisation and those that share its plan are sending: lists of files and single files alike, each content once. An upload with nothing left
  * to publish does not count. The pieces `except` are left out, for a question about an upload that names them itself.
  */
 export async function uploadsUnderWay(
@@ -322,15 +322,15 @@ export async function uploadsUnderWay(
     await sql<UnderWay[]>`
       with pieces as (
         select u.id, b.hash, b.size from uploads u join sites s on s.id = u.site_id join upload_blobs b on b.upload_id = u.id
-        where s.org_id = ${orgId} and u.expires_at > ${now}
+        where s.org_id in (${sharingPlan(sql, orgId)}) and u.expires_at > ${now}
         union all
         select id, hash, size from content_uploads
-        where org_id = ${orgId} and expires_at > ${now} and used_at is null),
+        where org_id in (${sharingPlan(sql, orgId)}) and expires_at > ${now} and used_at is null),
       unpublished as (
         select * from pieces p where p.hash is null or not exists (
           select from site_blobs b join sites s on s.id = b.site_id
           join versions v on v.site_id = b.site_id and v.number between b.from_version and coalesce(b.to_version, v.number)
-          where b.hash = p.hash and s.org_id = ${orgId} and v.dropped_at is null))
+          where b.hash = p.hash and s.org_id in (${sharingPlan(sql, orgId)}) and v.dropped_at is null))
       select count(distinct id)::int as uploads, coalesce((
         select sum(size) from (select distinct hash, size from unpublished
           where hash is not null and hash <> all(${except as string[]}::text[])) counted), 0)::bigint as bytes
