@@ -15,22 +15,22 @@ const MIN_BYTES = 1400
 const brotli = promisify<string, { params: Record<number, number> }, Buffer>(brotliCompress)
 const zip = promisify<string, Buffer>(gzip)
 
-export type Encoding = 'br' | 'gzip'
+export type PageEncoding = 'br' | 'gzip'
 
 /** The best that a browser takes. */
-export function encodingOf(accepted: string | undefined): Encoding | undefined {
+export function encodingOf(accepted: string | undefined): PageEncoding | undefined {
   const names = (accepted ?? '').split(',').map((part) => part.trim().toLowerCase())
   return (['br', 'gzip'] as const).find((name) => names.some((given) => given === name || isWanted(given, name)))
 }
 
-function isWanted(given: string, name: Encoding): boolean {
+function isWanted(given: string, name: PageEncoding): boolean {
   return given.startsWith(`${name};`) && !/;\s*q=0(?:\.0*)?$/.test(given)
 }
 
 /** The same page compressed, when it holds no token and is nobody's own. */
 export async function compressedWhereSafe(
   reply: Reply,
-  viewer: { readonly signedIn: unknown; readonly csrf: string; readonly encoding?: Encoding | undefined },
+  viewer: { readonly signedIn: unknown; readonly csrf: string; readonly encoding?: PageEncoding | undefined },
 ): Promise<Reply> {
   const { body, headers } = reply
   if (typeof body !== 'string' || body.length < MIN_BYTES || viewer.signedIn !== undefined) return reply

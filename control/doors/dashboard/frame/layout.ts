@@ -7,7 +7,7 @@ import type { PlanName } from '../../../ground/terms/plans.ts'
 import { html as htmlReply } from '../../../ground/http/reply.ts'
 import type { Reply } from '../../../ground/http/route.ts'
 import type { Assets } from './assets.ts'
-import { compressedWhereSafe, type Encoding } from './compressed.ts'
+import { compressedWhereSafe, type PageEncoding } from './compressed.ts'
 import { ACTING_FOR_FIELD, type Draft } from './draft.ts'
 
 /** An organisation of the menu. */
@@ -35,7 +35,7 @@ export interface Viewer {
   /** Cookies to send with the page (a fresh CSRF cookie, for instance). */
   readonly cookies: readonly string[]
   /** How the page may be compressed. */
-  readonly encoding?: Encoding | undefined
+  readonly encoding?: PageEncoding | undefined
   /** A form of the page that was not accepted. */
   readonly draft?: Draft | undefined
 }
