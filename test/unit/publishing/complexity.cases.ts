@@ -177,7 +177,7 @@ function* inChunks(body: Buffer): Generator<Buffer> {
   for (let start = 0; start < body.length; start += 65_536) yield body.subarray(start, start + 65_536)
 }
 
-const NO_RULES = { redirects: [], headers: [], invalid: [] }
+const NO_RULES = { redirects: [], headers: [], invalid: [], hostFiles: [] }
 const site = (pages: number, linksOf: (page: number) => string[], rules: Partial<SiteRules> = {}): ReportInput => ({
   files: Array.from({ length: pages }, (_, index) => {
     const page = Buffer.from(
