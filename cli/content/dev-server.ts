@@ -13,7 +13,7 @@ import {
   type FileFacts,
   type StoredFile,
 } from '../../control/drops/publishing/manifest/manifest-builder.ts'
-import { parseSiteRules, type InvalidLine } from '../../control/drops/publishing/manifest/site-rules.ts'
+import { readSiteRules, ruleFilesOf, type InvalidLine } from '../../control/drops/publishing/manifest/site-rules.ts'
 import { decodeText } from '../../control/drops/publishing/files/text-encoding.ts'
 import { LANDING_PAGE } from '../../shared/content/upload-kind.ts'
 import { decodeCode, encodeCode, htmlLinks } from '../../control/drops/publishing/analysis/links.ts'
@@ -142,9 +142,9 @@ async function readSnapshot(root: string, readings: Readings): Promise<Snapshot>
     files[files.indexOf(landing)] = { ...landing, path: LANDING_PAGE, source: landing }
     facts.set(factsKey({ ...landing, path: LANDING_PAGE }), { charset: 'utf-8' })
   }
-  const read = async (name: string): Promise<string> =>
-    found.includes(name) ? decodeText(await readFile(path.join(root, name))) : ''
-  const rules = parseSiteRules({ redirects: await read('_redirects'), headers: await read('_headers') })
+  const names = new Map(files.map(({ hash, path: name }) => [hash, name]))
+  const blobs = { read: (hash: string) => readFile(path.join(root, names.get(hash) ?? '')) }
+  const rules = await readSiteRules(blobs, ruleFilesOf(files))
   const index = indexManifest(buildManifest({ files, facts, loaded: decodeCode(codes), ...rules }))
   return { index, markdown: landing?.path, invalid: rules.invalid }
 }

@@ -1,4 +1,7 @@
-/** Files that look like secrets do not become public by accident, whichever way they come; who means it can say so. */
+/**
+ * Files that are not for visitors, whichever way they come: what looks like a secret does not become public by accident
+ * (who means it can say so), and what is written for another host is read and not served.
+ */
 import { createHash, generateKeyPairSync } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
@@ -60,12 +63,30 @@ beforeAll(async () => {
   assistant = await connectWithToken(stack, person.account.token, 'modern')
 })
 
-const newSite = async (): Promise<{ id: string; slug: string }> => (await api.create()).json()
+interface Site {
+  readonly id: string
+  readonly slug: string
+}
+
+const newSite = async (): Promise<Site> => (await api.create()).json()
 
 async function served(slug: string, paths: readonly string[]): Promise<string[]> {
   const answers = await Promise.all(paths.map((path) => stack.visit(slug, `/${path}`)))
   return paths.filter((_, index) => answers[index]!.status === 200)
 }
+
+const HOST_FILES: Files = {
+  'netlify.toml': '[build]\ncommand = "make"\n[[redirects]]\nfrom = "/old"\nto = "/new"\nstatus = 302\n',
+  'vercel.json': JSON.stringify({ cleanUrls: true }),
+  'firebase.json': JSON.stringify({
+    hosting: { headers: [{ source: '**', headers: [{ key: 'X-Host', value: 'firebase' }] }] },
+  }),
+  'staticwebapp.config.json': '{ not JSON',
+  '.htaccess': 'Deny from all',
+  'web.config': '<configuration/>',
+  '_worker.js': 'export default {}',
+}
+const pathOf = ({ path }: { path: string }): string => path
 
 type Files = Readonly<Record<string, string>>
 
@@ -117,19 +138,18 @@ const namedIn = (text: string, files: Files): string[] =>
 const MAX_NAMED = 5
 
 /** Every way in: what it keeps back, or refuses, of what it is given. */
-const DOORS: Readonly<Record<string, (files: Files) => Promise<string[]>>> = {
-  'files of the API': async (files) =>
-    blockedIn((await api.uploadBundle((await newSite()).id, bundleForm(files))).json()),
-  'a zip of the API': async (files) =>
-    blockedIn((await api.uploadBundle((await newSite()).id, fileForm('site.zip', await zipOf(files)))).json()),
-  'changed files of the API': async (files) => blockedIn(await uploadChanged((await newSite()).id, files)),
-  'the dashboard': async (files) => {
-    const refused = await postFolder((await newSite()).id, files, false)
+const DOORS: Readonly<Record<string, (site: Site, files: Files) => Promise<string[]>>> = {
+  'files of the API': async ({ id }, files) => blockedIn((await api.uploadBundle(id, bundleForm(files))).json()),
+  'a zip of the API': async ({ id }, files) =>
+    blockedIn((await api.uploadBundle(id, fileForm('site.zip', await zipOf(files)))).json()),
+  'changed files of the API': async ({ id }, files) => blockedIn(await uploadChanged(id, files)),
+  'the dashboard': async ({ id }, files) => {
+    const refused = await postFolder(id, files, false)
     return namedIn(refused.text().replaceAll('&quot;', '"'), files)
   },
-  'a tool of MCP': async (files) => {
+  'a tool of MCP': async ({ slug }, files) => {
     const sent = Object.entries(files).map(([path, content]) => ({ path, content }))
-    const { content } = await assistant.callTool({ name: 'service_publish_files', arguments: { files: sent } })
+    const { content } = await assistant.callTool({ name: 'service_publish_files', arguments: { slug, files: sent } })
     return namedIn((content[0] as { text: string }).text, files)
   },
 }
@@ -140,8 +160,29 @@ describe.each(Object.entries(DOORS))('%s', (name, door) => {
     const atOnce = name.endsWith('the API') ? secrets.length : MAX_NAMED
     const refused: string[] = []
     for (let at = 0; at < secrets.length; at += atOnce)
-      refused.push(...(await door({ ...HARMLESS, ...Object.fromEntries(secrets.slice(at, at + atOnce)) })))
+      refused.push(
+        ...(await door(await newSite(), { ...HARMLESS, ...Object.fromEntries(secrets.slice(at, at + atOnce)) })),
+      )
     expect(refused.toSorted()).toEqual(Object.keys(SECRETS).toSorted())
+  })
+
+  test('takes redirects and headers from the files of other hosts, and publishes none of these', async () => {
+    const site = await newSite()
+    await door(site, { 'index.html': '<h1>Hello</h1>', ...HOST_FILES })
+    expect(await served(site.slug, Object.keys(HOST_FILES))).toEqual([])
+    const [page, old, about] = await Promise.all(
+      ['/', '/old', '/about.html'].map((path) => stack.visit(site.slug, path)),
+    )
+    expect(page!.headers['x-host']).toBe('firebase')
+    expect([old!.status, old!.headers['location']]).toEqual([302, '/new'])
+    expect([about!.status, about!.headers['location']]).toEqual([308, '/about'])
+    const [live] = (await api.versions(site.id)).json()
+    const told = (code: string): string[] =>
+      live.report.warnings.filter((warning: { code: string }) => warning.code === code).map(pathOf)
+    expect(told('other_host').toSorted()).toEqual(Object.keys(HOST_FILES).toSorted())
+    expect(new Set(told('ignored_rule'))).toEqual(
+      new Set(['.htaccess', '_worker.js', 'netlify.toml', 'staticwebapp.config.json', 'web.config']),
+    )
   })
 })
 

@@ -3,6 +3,7 @@
  * cannot see is how long the engine itself takes. Prints what it measured. To repeat one:
  * `npx vitest run --config test/deep/vitest.config.ts test/deep/growth.test.ts -t "<name of the case>"`.
  */
+import querystring from 'node:querystring'
 import { describe, expect, test } from 'vitest'
 import { renderMarkdown } from '../../control/drops/publishing/markdown/markdown.ts'
 import { growthProblem, on } from '../support/growth.ts'
@@ -37,6 +38,8 @@ describe('parsers of Node', () => {
       (text) => new TextDecoder().decode(Buffer.from(text, 'latin1')),
       1_000_000,
     ],
+    // No source uses it. URLSearchParams, a square of its pairs, is given no text of strangers (unit/shared/form.test.ts).
+    'a query string, by querystring': [(n) => fill('a&', n), querystring.parse, 16_384],
     'an escaped path': [(n) => fill('%41', n - (n % 3)), decodeURIComponent, 16_384],
     headers: [(n) => fill('a, ', n), (text) => new Headers({ a: text }).get('a'), 16_384],
   }

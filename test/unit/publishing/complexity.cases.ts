@@ -13,6 +13,12 @@ import { requireRenderable } from '../../../control/drops/publishing/markdown/bu
 import { withoutFrontMatter } from '../../../control/drops/publishing/markdown/markdown.ts'
 import { PathSet, pathProblem } from '../../../control/drops/publishing/files/paths.ts'
 import { quotePath } from '../../../shared/values/quoted-path.ts'
+import {
+  translateHostFile,
+  MAX_HOST_FILE_BYTES,
+} from '../../../control/drops/publishing/manifest/other-hosts/translate.ts'
+import { parseIgnore } from '../../../cli/content/ignore.ts'
+import { keyIn } from '../../../shared/content/private-key.ts'
 import { parseHeaders, parseRedirects, type SiteRules } from '../../../control/drops/publishing/manifest/site-rules.ts'
 import { MAX_SCANNED_BYTES } from '../../../control/drops/publishing/analysis/analyse.ts'
 import { writeReport, type ReportInput } from '../../../control/drops/publishing/analysis/report.ts'
@@ -177,7 +183,7 @@ function* inChunks(body: Buffer): Generator<Buffer> {
   for (let start = 0; start < body.length; start += 65_536) yield body.subarray(start, start + 65_536)
 }
 
-const NO_RULES = { redirects: [], headers: [], invalid: [] }
+const NO_RULES = { redirects: [], headers: [], invalid: [], hostFiles: [] }
 const site = (pages: number, linksOf: (page: number) => string[], rules: Partial<SiteRules> = {}): ReportInput => ({
   files: Array.from({ length: pages }, (_, index) => {
     const page = Buffer.from(
@@ -279,7 +285,86 @@ function judgeNames(files: readonly { path: string; hash: string }[]): unknown {
   return immutablePaths(files, { scripts: paths, modules: paths, styles: paths })
 }
 
+const KEYS: Makers = {
+  marks: repeated('-----BEGIN PRIVATE KEY-----\n'),
+  'marks with headers behind them': repeated('-----BEGIN PRIVATE KEY-----\nA: b\nC: d\n'),
+  'marks as headers of marks': repeated('-----BEGIN PRIVATE KEY-----\nComment: '),
+  'marks that nearly are': repeated('-----BEGIN A A A '),
+  'short keys': repeated('-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n'),
+  'quotes and spaces behind a mark': (n) => `-----BEGIN PRIVATE KEY-----${fill('" \n', n)}`,
+  'one endless key': (n) => `-----BEGIN PRIVATE KEY-----\n${fill('A', n)}`,
+}
+
+const TOML: Makers = {
+  redirects: repeated('[[redirects]]\nfrom="/a"\nto="/b"\n'),
+  'tables in tables': (n) => `[${fill('a.', n)}b]`,
+  brackets: (n) => `a=${fill('[', n)}`,
+  'one string': (n) => `a="${fill('\\n', n - (n % 2))}"`,
+  'a string that never ends': (n) => `a='''${fill("''x", n)}`,
+  comments: repeated('# a\n'),
+  'keys of one table': (n) => Array.from({ length: n / 8 }, (_, index) => `k${index}=1`).join('\n'),
+  blanks: (n) => `a = ${fill(' ', n)}`,
+}
+
+const CONFIGS: Makers = {
+  'redirects of placeholders': (n) => `{"redirects":[${list(n, '{"source":"/:a/:b*","destination":"/:b*/:a"}')}]}`,
+  'redirects of expressions': (n) => `{"redirects":[${list(n, '{"source":"/((((a|b)))","destination":"/"}')}]}`,
+  'one long source': (n) => `{"redirects":[{"source":"/${fill(':a', n)}*","destination":"/"}]}`,
+  headers: (n) => `{"headers":[{"source":"/(.*)","headers":[${list(n, '{"key":"a","value":"b"}')}]}]}`,
+  'unknown settings': (n) => `{${Array.from({ length: n / 16 }, (_, index) => `"k${index}":1`).join(',')}}`,
+  brackets: repeated('['),
+}
+const list = (n: number, one: string): string => Array.from({ length: Math.ceil(n / one.length) }, () => one).join(',')
+
+const LAYOUT = { hasFlatPages: true, hasFolderPages: true }
+
+/** A line of a repository's .dropwayignore, and a path as long as a file system takes. */
+const IGNORED: Makers = {
+  'stars and letters': repeated('*a'),
+  'folders of any depth': (n) => `${fill('**/a/', n - (n % 5))}b`,
+  choices: repeated('[ab]*'),
+  'classes that never end': repeated('[[:'),
+  backslashes: repeated('\\'),
+}
+const LONG_PATH = `${fill('a/', 255)}c`
+
 export const cases: Readonly<Record<string, WorkCase>> = {
+  ...each('private keys', KEYS, (make) => workCase(make, keyIn, { largest: MAX_SCANNED_BYTES, counted: 65_536 })),
+  ...each('netlify.toml', TOML, (make) =>
+    workCase(make, (text) => translateHostFile('netlify.toml', text, LAYOUT), {
+      largest: MAX_HOST_FILE_BYTES,
+      counted: 16_384,
+    }),
+  ),
+  ...each('vercel.json', CONFIGS, (make) =>
+    workCase(make, (text) => translateHostFile('vercel.json', text, LAYOUT), {
+      largest: MAX_HOST_FILE_BYTES,
+      counted: 16_384,
+    }),
+  ),
+  ...each('firebase.json', CONFIGS, (make) =>
+    workCase(
+      (n) => `{"hosting":${make(n)}}`,
+      (text) => translateHostFile('firebase.json', text, LAYOUT),
+      {
+        largest: MAX_HOST_FILE_BYTES,
+        counted: 16_384,
+      },
+    ),
+  ),
+  'staticwebapp.config.json of routes': workCase(
+    (n) => `{"routes":[${list(n, '{"route":"/*.{a,b,c}","redirect":"/x"}')}]}`,
+    (text) => translateHostFile('staticwebapp.config.json', text, LAYOUT),
+    { largest: MAX_HOST_FILE_BYTES, counted: 16_384 },
+  ),
+  // A pattern costs its length times that of the path, so each unit of it costs a path.
+  ...each('.dropwayignore', IGNORED, (make) =>
+    workCase(make, (text) => parseIgnore(text).leavesOut(LONG_PATH, false), {
+      largest: 8192,
+      counted: 512,
+      maxPerUnit: 40 * LONG_PATH.length * LONG_PATH.length,
+    }),
+  ),
   ...each('page', PAGES, (make) =>
     workCase(bytesOf(make), (page) => htmlLinks('a/b/index.html', scanHtml(page)), { largest: MAX_SCANNED_BYTES }),
   ),

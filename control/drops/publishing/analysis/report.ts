@@ -51,6 +51,7 @@ export function writeReport(input: ReportInput, isOver: () => boolean): LinkRepo
   secretWarnings(list, secrets)
   for (const { path, line, message } of rules.invalid)
     list.add('invalid_rule', `${path}:${line}`, () => ({ path, line, message }))
+  hostFileWarnings(list, rules.hostFiles)
   unservedWarnings(list, unserved)
   layoutWarnings(list, files)
   const isComplete = linkWarnings(list, files, rules, isOver)
@@ -112,6 +113,23 @@ function secretWarnings(list: WarningList, secrets: readonly SecretFile[]): void
       path,
       message: `${quotePath(path)} looks like ${what}, and everyone can read it now. Publish again without it, and replace what it holds.`,
     }))
+}
+
+/** Files of other hosts: what was taken from each of them, and what does nothing here. */
+function hostFileWarnings(list: WarningList, hostFiles: SiteRules['hostFiles']): void {
+  for (const { path, redirects, headers, ignored } of hostFiles) {
+    const taken = [counted(redirects, 'redirect'), counted(headers, 'header rule')].filter((part) => part !== '')
+    const what = taken.length === 0 ? 'nothing' : taken.join(' and ')
+    list.add('other_host', path, () => ({
+      path,
+      message: `${quotePath(path)} is for another host and is not published. Taken over from it: ${what}.`,
+    }))
+    for (const message of ignored) list.add('ignored_rule', `${path} ${message}`, () => ({ path, message }))
+  }
+}
+
+function counted(count: number, noun: string): string {
+  return count === 0 ? '' : `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
 /** What operating systems leave in folders, and what lies at addresses of the service: each kind is told once. */

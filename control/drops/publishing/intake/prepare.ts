@@ -5,7 +5,7 @@
  * 3. read the others in worker threads: places for snippets, links, quick variants, pages that must become UTF-8, keys;
  *    go on without what looks like a secret;
  * 4. compress what the landing page loads, as far as that is left;
- * 5. parse `_redirects` and `_headers`;
+ * 5. parse `_redirects` and `_headers`, and what other hosts' files say of the same;
  * 6. write the manifest and the report.
  */
 import type { BlobStore, StoredBlob } from '../../../../shared/blobs/blob-store.ts'
@@ -43,7 +43,7 @@ import { decodeCode, type EncodedLinks } from '../analysis/links.ts'
 import type { LoadedCode } from '../manifest/immutable.ts'
 import type { Readings } from '../analysis/readings.ts'
 import type { ReportInput } from '../analysis/report.ts'
-import type { RuleFiles, SiteRules } from '../manifest/site-rules.ts'
+import { ruleFilesOf, type SiteRules } from '../manifest/site-rules.ts'
 import { decodeText } from '../files/text-encoding.ts'
 import { isHtmlType, mediaTypeOf } from '../files/types.ts'
 import { isSecretByName, siftSecrets } from './withhold.ts'
@@ -398,14 +398,6 @@ function requireFewPolicies(path: string, { injection }: Analysis): void {
   throw errors.invalidRequest(
     `${quotePath(path)} has more than ${most.policies} Content-Security-Policy metas, or more than ${most.chars} characters of them. Join them into one.`,
   )
-}
-
-function ruleFilesOf(files: readonly StoredFile[]): RuleFiles {
-  const find = (name: string): RuleFiles['redirects'] => {
-    const file = files.find((candidate) => candidate.path === name)
-    return file && { hash: file.hash, size: file.size }
-  }
-  return { redirects: find('_redirects'), headers: find('_headers') }
 }
 
 /** The scripts and stylesheets of the pages, the landing page's first. */

@@ -7,10 +7,11 @@ import {
   type RedirectRule,
 } from '../../../../shared/contracts/manifest.ts'
 import { contentTypeOf, isHtmlType, mediaTypeOf, servedTypeOf } from '../files/types.ts'
+import { isHostFile } from './other-hosts/host-file.ts'
 import { immutablePaths, NOTHING_LOADED, type LoadedCode } from './immutable.ts'
 
-/** Rule files at the root of an upload: they steer the edge and are not served. */
-export const RULE_FILES = ['_redirects', '_headers'] as const
+/** Rule files at the root of an upload: they steer the edge and are not served. Nor are those of other hosts. */
+const RULE_FILES: readonly string[] = ['_redirects', '_headers']
 
 export interface StoredFile {
   readonly path: string
@@ -89,7 +90,7 @@ function manifestFile(file: StoredFile, facts: ManifestInput['facts']): Manifest
 }
 
 export function isRuleFile(path: string): boolean {
-  return (RULE_FILES as readonly string[]).includes(path)
+  return RULE_FILES.includes(path) || isHostFile(path)
 }
 
 /** Every blob that a version needs, each once: bytes, variants, sources and rule files (the manifest itself aside). */

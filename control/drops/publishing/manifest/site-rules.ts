@@ -1,6 +1,7 @@
 /**
- * Parses `_redirects` and `_headers`, in the syntax that other static hosts share. A line with a mistake is left out and
- * reported with its number and what to do; it never costs the publish.
+ * Parses `_redirects` and `_headers`, in the syntax that other static hosts share, and puts rules from other hosts' own
+ * files behind them (other-hosts/). A line with a mistake is left out and reported with its number and what to do; it
+ * never costs the publish.
  *
  *   _redirects      /old  /new  301!            from, to, status (301 when left out), `!` wins over a real file
  *   _headers        /assets/*                   a path pattern, then indented lines
@@ -23,9 +24,21 @@ import type { HeaderRule, RedirectRule } from '../../../../shared/contracts/mani
 import { compilePattern, compileDestination } from '../../../../shared/content/path-pattern.ts'
 import { shorten } from '../html/text.ts'
 import { decodeText } from '../files/text-encoding.ts'
+import { isRuleFile, type StoredFile } from './manifest-builder.ts'
+import {
+  isTranslatedFile,
+  TRANSLATED_FILES,
+  type PageLayout,
+  type TranslatedHeaders,
+  type TranslatedRedirect,
+  type Translation,
+} from './other-hosts/host-file.ts'
+import { MAX_HOST_FILE_BYTES, tooLarge, translateHostFile } from './other-hosts/translate.ts'
 
 /** Larger rule files are not written by hand; each has at most a few thousand lines. */
 const MAX_RULE_FILE_BYTES = 1_000_000
+/** Files of other hosts that are named: `.htaccess` may lie in every folder. */
+const MAX_HOST_FILES = 50
 /** Enough to see what is wrong; a file of nothing else is not read to its end. */
 const MAX_INVALID_LINES = 200
 
@@ -35,33 +48,173 @@ export interface InvalidLine {
   readonly message: string
 }
 
+/** A file of another host: what was taken from it, and what does nothing here. */
+export interface HostFileReport {
+  readonly path: string
+  readonly redirects: number
+  readonly headers: number
+  readonly ignored: readonly string[]
+}
+
 export interface SiteRules {
   readonly redirects: readonly RedirectRule[]
   readonly headers: readonly HeaderRule[]
   readonly invalid: readonly InvalidLine[]
+  readonly hostFiles: readonly HostFileReport[]
+}
+
+interface RuleFile {
+  readonly hash: string
+  readonly size: number
 }
 
 export interface RuleFiles {
-  readonly redirects: { readonly hash: string; readonly size: number } | undefined
-  readonly headers: { readonly hash: string; readonly size: number } | undefined
+  readonly redirects: RuleFile | undefined
+  readonly headers: RuleFile | undefined
+  /** Files of other hosts, in the order in which they count. */
+  readonly hostFiles: readonly (RuleFile & { readonly path: string })[]
+  readonly layout: PageLayout
+}
+
+/** Those of an upload. Pure. */
+export function ruleFilesOf(files: readonly StoredFile[]): RuleFiles {
+  const byPath = new Map(files.filter(({ path }) => isRuleFile(path)).map((file) => [file.path, file]))
+  const known = ['_redirects', '_headers', ...TRANSLATED_FILES]
+  // Those that are translated count in their own order; the others are only told.
+  const hostFiles = [
+    ...TRANSLATED_FILES.flatMap((name) => byPath.get(name) ?? []),
+    ...[...byPath.values()].filter(({ path }) => !known.includes(path)),
+  ]
+  const pages = files.map(({ path }) => path).filter((path) => path.endsWith('.html') && !path.endsWith('404.html'))
+  return {
+    redirects: pickBlob(byPath.get('_redirects')),
+    headers: pickBlob(byPath.get('_headers')),
+    hostFiles: hostFiles.slice(0, MAX_HOST_FILES).map(({ path, hash, size }) => ({ path, hash, size })),
+    layout: {
+      hasFlatPages: pages.some((path) => !path.endsWith('index.html')),
+      hasFolderPages: pages.some((path) => path.endsWith('/index.html')),
+    },
+  }
+}
+
+function pickBlob(file: StoredFile | undefined): RuleFiles['redirects'] {
+  return file && { hash: file.hash, size: file.size }
 }
 
 /** Runs in a worker thread. */
 export async function readSiteRules(blobs: Pick<BlobStore, 'read'>, files: RuleFiles): Promise<SiteRules> {
-  const text = async (name: keyof RuleFiles): Promise<string> => {
+  const text = async (name: 'redirects' | 'headers'): Promise<string> => {
     const file = files[name]
     if (!file) return ''
     if (file.size > MAX_RULE_FILE_BYTES)
       throw errors.invalidRequest(`_${name} is larger than ${MAX_RULE_FILE_BYTES / 1_000_000} MB.`)
     return decodeText(await blobs.read(file.hash))
   }
-  return parseSiteRules({ redirects: await text('redirects'), headers: await text('headers') })
+  const translated: TranslatedHostFile[] = []
+  for (const { path, hash, size } of files.hostFiles) {
+    if (!isTranslatedFile(path)) translated.push({ path, ...NOTHING_TRANSLATED })
+    else if (size > MAX_HOST_FILE_BYTES) translated.push({ path, ...tooLarge() })
+    else translated.push({ path, ...translateHostFile(path, decodeText(await blobs.read(hash)), files.layout) })
+  }
+  return parseSiteRules({ redirects: await text('redirects'), headers: await text('headers') }, translated)
 }
 
-export function parseSiteRules(texts: { redirects: string; headers: string }): SiteRules {
+export interface TranslatedHostFile extends Translation {
+  readonly path: string
+}
+
+const NOTHING_TRANSLATED: Translation = {
+  redirects: [],
+  headers: [],
+  ignored: ['It does nothing here. Write what it says about addresses and headers into _redirects and _headers.'],
+}
+
+/** Our own files win: of redirects the first that matches counts, and headers are set anew behind the others'. */
+export function parseSiteRules(
+  texts: { redirects: string; headers: string },
+  hostFiles: readonly TranslatedHostFile[] = [],
+): SiteRules {
   const redirects = parseRedirects(texts.redirects)
-  const headers = parseHeaders(texts.headers)
-  return { redirects: redirects.rules, headers: headers.rules, invalid: [...redirects.invalid, ...headers.invalid] }
+  const sizes = createHeaderSizes()
+  const headers = parseHeaders(texts.headers, sizes)
+  const room = {
+    redirects: MAX_REDIRECT_RULES - redirects.rules.length,
+    headers: MAX_HEADER_RULES - headers.rules.length,
+  }
+  const taken = hostFiles.map((file) => {
+    const found = {
+      path: file.path,
+      redirects: takeRedirects(file.redirects, room.redirects),
+      headers: takeHeaders(file.headers, room.headers, sizes),
+      ignored: file.ignored,
+    }
+    room.redirects -= found.redirects.rules.length
+    room.headers -= found.headers.rules.length
+    return found
+  })
+  const foreign = taken.flatMap((file) => file.headers.rules)
+  return {
+    redirects: [...redirects.rules, ...taken.flatMap((file) => file.redirects.rules)],
+    headers: [...foreign, ...resetsFor(headers.rules, foreign), ...headers.rules],
+    invalid: [...redirects.invalid, ...headers.invalid],
+    hostFiles: taken.map((file) => ({
+      path: file.path,
+      redirects: file.redirects.rules.length,
+      headers: file.headers.rules.length,
+      ignored: [...file.ignored, ...file.redirects.ignored, ...file.headers.ignored],
+    })),
+  }
+}
+
+interface Taken<Rule> {
+  readonly rules: Rule[]
+  readonly ignored: string[]
+}
+
+function takeRedirects(translated: readonly TranslatedRedirect[], room: number): Taken<RedirectRule> {
+  const rules: RedirectRule[] = []
+  const ignored: string[] = []
+  for (const [index, { at, ...rule }] of translated.entries()) {
+    if (rules.length >= room || ignored.length >= MAX_INVALID_LINES) {
+      ignored.push(`${at}: only ${MAX_REDIRECT_RULES} rules count, so this one and those after it were left out.`)
+      break
+    }
+    const checked = checkRedirect({ ...rule, line: index + 1 })
+    if (typeof checked === 'string') ignored.push(`${at}: ${checked}`)
+    else rules.push(checked)
+  }
+  return { rules, ignored }
+}
+
+function takeHeaders(translated: readonly TranslatedHeaders[], room: number, sizes: HeaderSizes): Taken<HeaderRule> {
+  const rules: HeaderRule[] = []
+  const ignored: string[] = []
+  for (const [index, { at, from, set }] of translated.entries()) {
+    if (rules.length >= room || ignored.length >= MAX_INVALID_LINES) {
+      ignored.push(`${at}: only ${MAX_HEADER_RULES} patterns count, so this one and those after it were left out.`)
+      break
+    }
+    const block = openBlock(from, index + 1)
+    if (typeof block === 'string') {
+      ignored.push(`${at}: ${block}`)
+      continue
+    }
+    for (const [name, value] of set)
+      addHeader(block, checkHeader(name, value), (message) => ignored.push(`${at}: ${message}`))
+    const problem = block.set.size === 0 ? undefined : sizes.add(block)
+    if (problem !== undefined) ignored.push(`${at}: ${problem}`)
+    else if (block.set.size > 0) rules.push(ruleOf(block))
+  }
+  return { rules, ignored }
+}
+
+/** Headers of one name from several rules are joined. What our own file sets stands alone, so what came before goes. */
+function resetsFor(own: readonly HeaderRule[], foreign: readonly HeaderRule[]): HeaderRule[] {
+  const names = new Set(foreign.flatMap(({ set }) => set.map(([name]) => name)))
+  return own.flatMap(({ from, set, line }) => {
+    const reset = set.filter(([name]) => names.has(name)).map(([name]): [string, null] => [name, null])
+    return reset.length === 0 ? [] : [{ from, set: reset, line }]
+  })
 }
 
 interface Line {
@@ -86,6 +239,8 @@ interface Parsed<Rule> {
 }
 
 const TOO_MANY_MISTAKES = `More than ${MAX_INVALID_LINES} lines have mistakes; this line and those after it are ignored.`
+
+const TOO_LONG = `The line is longer than ${MAX_REDIRECT_LINE_CHARS} characters.`
 
 const STATUSES: readonly RedirectRule['status'][] = [200, 301, 302, 303, 307, 308, 404]
 
@@ -114,11 +269,19 @@ export function parseRedirects(text: string): Parsed<RedirectRule> {
 
 /** A rule, or what to do about the line. */
 function parseRedirect({ text, number }: Line): RedirectRule | string {
-  if (text.length > MAX_REDIRECT_LINE_CHARS) return `The line is longer than ${MAX_REDIRECT_LINE_CHARS} characters.`
+  if (text.length > MAX_REDIRECT_LINE_CHARS) return TOO_LONG
   const [from = '', to, ...rest] = withoutComment(text).split(/\s+/)
   if (to === undefined) return 'A rule needs a path and a destination: /old /new 301.'
   const { status, force, problem } = parseStatus(rest)
-  if (problem !== undefined) return problem
+  return problem ?? checkRedirect({ from, to, status, force, line: number })
+}
+
+/** A rule from whichever file, or what to do about it. */
+function checkRedirect(rule: Omit<RedirectRule, 'status'> & { status: number }): RedirectRule | string {
+  const { from, to, force, line } = rule
+  if (from.length + to.length > MAX_REDIRECT_LINE_CHARS) return TOO_LONG
+  const status = STATUSES.find((candidate) => candidate === rule.status)
+  if (status === undefined) return `${rule.status} is not a status; use one of ${STATUSES.join(', ')}.`
   const pattern = compilePattern(from)
   if ('problem' in pattern) return `${pattern.problem}.`
   const destination = compileDestination(to, pattern.names)
@@ -128,7 +291,7 @@ function parseRedirect({ text, number }: Line): RedirectRule | string {
   }
   if (pointsAtItself(from, to, status, pattern.match, destination.path))
     return `"${from}" points at itself and was left out.`
-  return { from, to, status, force, line: number }
+  return { from, to, status, force, line }
 }
 
 /** ` # note` after a rule; a `#` inside an address is its fragment. */
@@ -183,17 +346,16 @@ function exampleOf(from: string): string {
   return from.replace(/:([A-Za-z][A-Za-z0-9_]*)/g, 'x-$1').replace('*', 'x-splat')
 }
 
-export function parseHeaders(text: string): Parsed<HeaderRule> {
+export function parseHeaders(text: string, sizes = createHeaderSizes()): Parsed<HeaderRule> {
   const rules: HeaderRule[] = []
   const invalid: InvalidLine[] = []
-  const sizes = createHeaderSizes()
   const report = (line: number, message: string): void => void invalid.push({ path: '_headers', line, message })
   /** Undefined before the first pattern; null under a pattern that was refused, whose lines are passed over. */
   let block: HeaderBlock | null | undefined
   const close = (): void => {
     if (!block || block.set.size === 0) return
     const problem = sizes.add(block)
-    if (problem === undefined) rules.push({ from: block.from, set: [...block.set], line: block.line })
+    if (problem === undefined) rules.push(ruleOf(block))
     else report(block.line, problem)
   }
   for (const line of linesOf(text)) {
@@ -203,7 +365,7 @@ export function parseHeaders(text: string): Parsed<HeaderRule> {
     }
     if (line.isIndented) {
       if (block === undefined) report(line.number, 'A header must stand below the path that it is for.')
-      else if (block !== null) addHeader(block, line, report)
+      else if (block !== null) addHeader(block, parseHeader(line.text), (message) => report(line.number, message))
     } else if (looksLikeHeader(line.text)) {
       // The path stays the one above: what comes after this line is not lost with it.
       report(line.number, 'A header must be indented below the path that it is for.')
@@ -217,7 +379,7 @@ export function parseHeaders(text: string): Parsed<HeaderRule> {
         )
         break
       }
-      const opened = openBlock(line)
+      const opened = openBlock(line.text, line.number)
       if (typeof opened === 'string') report(line.number, opened)
       else block = opened
     }
@@ -235,23 +397,30 @@ interface HeaderBlock {
   readonly set: Map<string, string | null>
 }
 
-function openBlock({ text, number }: Line): HeaderBlock | string {
-  if (text.length > MAX_REDIRECT_LINE_CHARS) return 'The line is too long.'
-  const pattern = compilePattern(text)
+function ruleOf({ from, set, line }: HeaderBlock): HeaderRule {
+  return { from, set: [...set], line }
+}
+
+function openBlock(from: string, line: number): HeaderBlock | string {
+  if (from.length > MAX_REDIRECT_LINE_CHARS) return 'The line is too long.'
+  const pattern = compilePattern(from)
   if ('problem' in pattern) return `${pattern.problem}.`
   const { names, form } = pattern
-  return { from: text, line: number, prefix: form.first, isLiteral: names.length === 0, set: new Map() }
+  return { from, line, prefix: form.first, isLiteral: names.length === 0, set: new Map() }
 }
 
 /** Lines of one name are entries of one list, unless the header has one value only: then the last line counts. */
-function addHeader({ set, from }: HeaderBlock, line: Line, report: (line: number, message: string) => void): void {
-  const header = parseHeader(line.text)
-  if (typeof header === 'string') return report(line.number, header)
+function addHeader(
+  { set, from }: HeaderBlock,
+  header: [string, string | null] | string,
+  report: (message: string) => void,
+): void {
+  if (typeof header === 'string') return report(header)
   const [name, value] = header
   const before = set.get(name)
   const isJoined = value !== null && before != null && !isSingleHeader(name)
   if (before !== undefined && !isJoined)
-    report(line.number, `${name} stands twice below ${shorten(from, 100)}; this line replaces the one above it.`)
+    report(`${name} stands twice below ${shorten(from, 100)}; this line replaces the one above it.`)
   set.set(name, isJoined ? `${before}, ${value}` : value)
 }
 
@@ -296,12 +465,17 @@ function looksLikeHeader(text: string): boolean {
 
 /** `Name: value`, or `! Name` to remove it. */
 function parseHeader(text: string): [string, string | null] | string {
-  if (text.length > MAX_REDIRECT_LINE_CHARS) return `The line is longer than ${MAX_REDIRECT_LINE_CHARS} characters.`
+  if (text.length > MAX_REDIRECT_LINE_CHARS) return TOO_LONG
   const isRemoval = text.startsWith('!')
   const colon = text.indexOf(':')
   if (!isRemoval && colon < 0) return 'A header needs a name and a value: Cache-Control: max-age=60.'
   const name = (isRemoval ? text.slice(1) : text.slice(0, colon)).trim()
-  const value = isRemoval ? null : text.slice(colon + 1).trim()
+  return checkHeader(name, isRemoval ? null : text.slice(colon + 1).trim())
+}
+
+/** A header from whichever file; null removes it. */
+function checkHeader(name: string, value: string | null): [string, string | null] | string {
+  if (name.length + (value?.length ?? 0) > MAX_REDIRECT_LINE_CHARS) return TOO_LONG
   if (!isHeaderName(name)) return `"${name}" is not a header name.`
   if (!maySetHeader(name.toLowerCase())) return `${name} is set by the service and cannot be changed.`
   if (value === '') return `${name} has no value and is left out. Write ! ${name} to remove a header.`
