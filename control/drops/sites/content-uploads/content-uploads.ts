@@ -16,7 +16,6 @@ import { requireFewUnderWay, UPLOAD_LIFETIME_MS } from '../uploads/under-way.ts'
 import { requireStorage } from '../versions/commit.ts'
 import * as queries from './queries.ts'
 
-
 export const CONTENT_PATH = '/api/v1/content'
 
 export interface ContentUpload {

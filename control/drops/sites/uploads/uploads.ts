@@ -129,7 +129,11 @@ function createUploadStart({
   publishing,
 }: UploadsDependencies): Pick<Uploads, 'start' | 'check' | 'requireWelcome'> {
   /** Hashes that no kept version of the organisation names yet, with sizes. The live one names nearly all that it does. */
-  async function unpublishedOf(actor: Actor, files: StartUpload['files'], live: Uploaded): Promise<Map<string, number>> {
+  async function unpublishedOf(
+    actor: Actor,
+    files: StartUpload['files'],
+    live: Uploaded,
+  ): Promise<Map<string, number>> {
     const inLive = new Set(live.values())
     const unsure = new Map(files.filter((file) => !inLive.has(file.sha256)).map((file) => [file.sha256, file.size]))
     if (unsure.size > 0) for (const hash of await ownBlobs(sql, actor.orgId, [...unsure.keys()])) unsure.delete(hash)

@@ -96,8 +96,7 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
       await alongside?.work(tx)
       if (password !== undefined) await protect(tx, actor, site, password, new Date(clock.now()))
       const { version, addedBytes, before } = await commit(tx, site, prepared, actor.userId, options)
-      if (addedBytes > 0)
-        await requireStorage(tx, { orgId: actor.orgId, plan: site.plan, now: new Date(clock.now()) })
+      if (addedBytes > 0) await requireStorage(tx, { orgId: actor.orgId, plan: site.plan, now: new Date(clock.now()) })
       await recordAudit(tx, {
         at: new Date(clock.now()),
         orgId: actor.orgId,
