@@ -10,6 +10,8 @@ import type { Request } from '../../control/ground/http/route.ts'
 import type { Actor } from '../../control/ground/actor.ts'
 import type { RoutingTransaction } from '../../control/ground/routing/changes.ts'
 import { hashSecret, randomSecret } from '../../shared/secrets/secrets.ts'
+import type { ApiError } from '../../shared/contracts/errors.ts'
+import { solve } from '../support/proof-of-work.ts'
 import { PASSWORD, refusal, VISIT } from '../support/accounts.ts'
 import { composeServices, type ComposedServices } from '../support/composed-services.ts'
 
@@ -302,4 +304,34 @@ describe('uploads under way count against the plan', () => {
     expect(JSON.stringify(answer)).toContain('A preview that no one keeps')
     expect(await count()).toBe(before)
   })
+})
+
+test('one proof of work admits one publish, however many present it at once', async () => {
+  const { anonymous } = control.services
+  const admit = (proof: string | undefined): Promise<void> =>
+    anonymous.admit({
+      ip: '203.0.113.44',
+      anonymousId: 'someone',
+      signals: { honeypot: undefined, started: undefined, proof, isBrowser: true },
+    })
+  const { fields } = (await admit(undefined).catch((error: unknown) => error)) as ApiError
+  const proof = solve(String(fields['challenge']), Number(fields['bits']))
+  const said = await Promise.all(Array.from({ length: 8 }, () => refusal(admit(proof))))
+  expect(said.toSorted()).toEqual(['accepted', ...Array.from({ length: 7 }, () => 'proof_required')])
+  await anonymous.sweep()
+  expect(await refusal(admit(proof))).toBe('proof_required')
+})
+
+test('edits of different files at once are merged; of the same file the last one wins', async () => {
+  const { services } = control
+  const actor = await control.newActor('plus')
+  const { site } = await control.publishPage(actor, 'edited')
+  const put = (path: string, text: string): Promise<unknown> =>
+    services.quickPublish.edit(actor, site.id, { put: [{ path, bytes: Buffer.from(text) }], remove: [] })
+  const paths = Array.from({ length: 12 }, (_, index) => `${index}.txt`)
+  await Promise.all([...paths.map((path) => put(path, path)), put('same.txt', 'first'), put('same.txt', 'second')])
+  const live = await services.versions.liveManifest(site.id, (await services.sites.get(actor, site.id)).live_version_id)
+  const files = new Map(live?.files)
+  expect([...files.keys()].toSorted()).toEqual([...paths, 'index.html', 'same.txt'].toSorted())
+  expect((await services.publishing.readBlob(files.get('same.txt')?.hash ?? '')).toString()).toBe('second')
 })

@@ -38,6 +38,30 @@ test('an edge says what it is reading, goes on with other news, and serves it on
   expect([edge.replicaRoute('slow')?.kind, refused()]).toEqual(['alias', []])
 })
 
+test('an edge that catches up takes what it has not read yet: others have acknowledged it', async () => {
+  const { world, redis, edge, command, publishAll } = loneEdge()
+  const tell = (host: string): void => {
+    const value = recordOf(host, history)
+    command('hset', keys.routes, host, value)
+    command('xadd', keys.log, '*', ...encodeStreamMessage({ kind: 'route', name: host, value }))
+  }
+  edge.readingMs = 0
+  publishAll(history)
+  edge.start()
+  await world.run(1000)
+  // From here on it follows the log without a gap, and needs no snapshot when it comes back.
+  tell('before')
+  await world.run(world.now + 1500)
+  void edge.stop()
+  await world.run(world.now + 100)
+  tell('slow')
+  edge.readingMs = 60_000
+  edge.start()
+  await world.run(world.now + 3000)
+  expect([edge.isFollowing(), edge.replicaRoute('slow')?.kind]).toEqual([true, 'alias'])
+  expect(JSON.parse(redis.peek(keys.edgeState(edge.id)) ?? '{}').refused).toEqual([])
+})
+
 test('control waits for an edge that is reading, and takes nothing back', async () => {
   const world = new World(1, false)
   const epoch = encodeEpoch(history, 'snapshot')

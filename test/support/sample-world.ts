@@ -201,6 +201,7 @@ function apiOf(stack: Stack, { token }: Pick<Account, 'token'>) {
 async function writeSampleFiles(folder: string): Promise<void> {
   await mkdir(path.join(folder, 'css'), { recursive: true })
   await writeFile(path.join(folder, 'page.html'), '<title>Hello</title><h1>Hello</h1>')
+  await writeFile(path.join(folder, 'menu.pdf'), '%PDF-1.4\n%%EOF\n')
   await writeFile(path.join(folder, 'css', 'site.css'), 'h1 { color: teal }')
   const archive = new yazl.ZipFile()
   archive.addBuffer(Buffer.from('<h1>Zipped</h1>'), 'index.html')

@@ -26,6 +26,7 @@ const list = defineTool({
   description: 'List the drops of the account.',
   hints: 'reads',
   input: { query: z.string().optional().describe('Part of slug, name or title'), cursor },
+  output: { drops: z.array(z.unknown()) },
   async run({ query = '', cursor: from }, { actor, services }) {
     const wanted = query.trim().toLowerCase()
     const all = (await services.sites.list(actor)).filter(({ slug, name, title }) =>
@@ -42,6 +43,7 @@ const read = defineTool({
     'Without path: settings, live version, report and files of a drop. With path: that file as it was uploaded.',
   hints: 'reads',
   input: { id, path: z.string().optional(), cursor },
+  output: { version: z.int(), text: z.string().optional() },
   async run({ id: name, path, cursor: from }, { actor, services }) {
     const drop = await services.sites.get(actor, await services.sites.findId(actor, name))
     const live = (await services.versions.list(actor, drop.id)).find((version) => version.live)
@@ -73,6 +75,7 @@ const versionsTool = defineTool({
   description: 'List the retained versions of a drop, newest first.',
   hints: 'reads',
   input: { id },
+  output: { versions: z.array(z.unknown()) },
   async run({ id: name }, { actor, services }) {
     const entries = await services.versions.list(actor, await services.sites.findId(actor, name))
     return {
@@ -96,6 +99,7 @@ const promote = defineTool({
   description: 'Make a retained version live again (roll back or forward).',
   hints: 'adds',
   input: { id, version: z.int().or(z.string()).meta({ type: 'integer', anyOf: undefined }) },
+  output: { url: z.string(), version: z.int() },
   async run({ id: name, version }, { actor, services }) {
     const siteId = await services.sites.findId(actor, name)
     const wanted = typeof version === 'string' && /^\d+$/.test(version) ? Number(version) : version
@@ -118,6 +122,7 @@ const settings = defineTool({
     gallery: z.boolean().optional().describe('Show in the public gallery'),
     stays_live: z.boolean().optional().describe('Stay live when the paid plan ends; now, if paused'),
   },
+  output: { slug: z.string(), url: z.string() },
   async run({ id: name, title, password, stays_live: staysLive, ...rest }, { actor, services }) {
     const patch: SitePatch = {
       ...rest,
@@ -152,6 +157,7 @@ const domain = defineTool({
     action: z.enum(['list', 'add', 'check', 'main', 'remove']),
     domain: z.string().optional(),
   },
+  output: { domain: z.string().optional() },
   async run({ id: name, action, domain: wanted }, { actor, services }) {
     const siteId = await services.sites.findId(actor, name)
     if (action === 'list') return { facts: { domains: (await services.domains.list(actor, siteId)).map(domainFacts) } }
@@ -178,6 +184,7 @@ const remove = defineTool({
   description: 'Delete a drop for good, with all versions. Ask the person first.',
   hints: 'destroys',
   input: { id },
+  output: { deleted: z.boolean() },
   async run({ id: name }, call) {
     const { actor, services } = call
     const drop = await services.sites.get(actor, await services.sites.findId(actor, name))

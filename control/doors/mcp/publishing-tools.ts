@@ -46,6 +46,8 @@ const placeFields = {
   replace: z.boolean().optional().describe('Let other files of the drop be removed'),
 }
 
+const publishedFacts = { slug: z.string(), url: z.string(), version: z.int() }
+
 const publishPage = defineTool({
   name: 'service_publish',
   description:
@@ -59,6 +61,7 @@ const publishPage = defineTool({
     allow_secrets: allowSecrets,
     message,
   },
+  output: publishedFacts,
   async run({ content, format, upload, if_version, allow_secrets, ...rest }, call) {
     return published(call, 1, (progress) =>
       withContent({ content, format, upload }, call, (taken) =>
@@ -79,6 +82,7 @@ const publishFiles = defineTool({
   description: 'Publish a whole site as one version. index.html must be at the root.',
   hints: 'changes',
   input: { files: files.min(1), ...placeFields, allow_secrets: allowSecrets, message },
+  output: publishedFacts,
   async run({ files: sent, if_version, allow_secrets, ...rest }, call) {
     return published(call, sent.length, (progress) =>
       withFiles(sent, call, (taken) =>
@@ -106,6 +110,7 @@ const editFiles = defineTool({
     allow_secrets: allowSecrets,
     message,
   },
+  output: publishedFacts,
   async run({ id, put = [], delete: remove = [], if_version, allow_secrets, message: said }, call) {
     if (put.length + remove.length === 0) throw errors.invalidRequest('Send files to put, or paths to delete.')
     const siteId = await call.services.sites.findId(call.actor, id)
@@ -130,6 +135,7 @@ const upload = defineTool({
     'Address for a file too large for a message. PUT it there (curl -T file "put_url"), then pass the upload id to a publishing tool.',
   hints: 'adds',
   input: { name: z.string().min(1).max(MAX_NAME_CHARS).describe('File name') },
+  output: { upload: z.string(), put_url: z.string() },
   async run({ name }, { actor, services }) {
     const { id, putUrl, maxBytes, expiresAt } = await services.contentUploads.create(actor, name)
     return { facts: { upload: id, put_url: putUrl, max_bytes: maxBytes, expires_at: expiresAt.toISOString() } }

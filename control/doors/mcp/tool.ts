@@ -48,6 +48,8 @@ export interface Tool {
   readonly description: string
   readonly annotations: ToolAnnotations
   readonly input: z.ZodObject
+  /** What every answer has at least; others are facts beside it. */
+  readonly output: z.ZodObject
   run(args: unknown, call: Call): Promise<Answer>
 }
 
@@ -68,6 +70,7 @@ export function defineTool<Shape extends z.ZodRawShape>(tool: {
   description: string
   hints: Hints
   input: Shape
+  output: z.ZodRawShape
   run(args: Arguments<Shape>, call: Call): Promise<Answer>
 }): Tool {
   return {
@@ -75,13 +78,26 @@ export function defineTool<Shape extends z.ZodRawShape>(tool: {
     description: tool.description,
     annotations: ANNOTATIONS[tool.hints],
     input: z.strictObject(tool.input),
+    output: z.object(tool.output),
     run: (args, call) => tool.run(args as Arguments<Shape>, call),
   }
 }
 
+type ObjectSchema = { type: 'object'; [key: string]: unknown }
+
+export function inputSchemaOf({ input }: Tool): ObjectSchema {
+  return briefSchemaOf(input)
+}
+
+/** Open to further facts: the schema names those that programs go on with. */
+export function outputSchemaOf({ output }: Tool): ObjectSchema {
+  const { additionalProperties: _, ...schema } = briefSchemaOf(output)
+  return schema as ObjectSchema
+}
+
 /** JSON Schema without what says nothing: a model pays for every word of it in every conversation. */
-export function inputSchemaOf(tool: Tool): { type: 'object'; [key: string]: unknown } {
-  const { $schema: _, ...schema } = z.toJSONSchema(tool.input, {
+function briefSchemaOf(object: z.ZodObject): ObjectSchema {
+  const { $schema: _, ...schema } = z.toJSONSchema(object, {
     io: 'input',
     unrepresentable: 'any',
     override({ jsonSchema }) {
@@ -94,5 +110,5 @@ export function inputSchemaOf(tool: Tool): { type: 'object'; [key: string]: unkn
       delete jsonSchema.default
     },
   })
-  return schema as { type: 'object' }
+  return schema as ObjectSchema
 }

@@ -128,18 +128,6 @@ function createUploadStart({
   versions,
   publishing,
 }: UploadsDependencies): Pick<Uploads, 'start' | 'check' | 'requireWelcome'> {
-  /** Hashes that no kept version of the organisation names yet, with sizes. The live one names nearly all that it does. */
-  async function unpublishedOf(
-    actor: Actor,
-    files: StartUpload['files'],
-    live: Uploaded,
-  ): Promise<Map<string, number>> {
-    const inLive = new Set(live.values())
-    const unsure = new Map(files.filter((file) => !inLive.has(file.sha256)).map((file) => [file.sha256, file.size]))
-    if (unsure.size > 0) for (const hash of await ownBlobs(sql, actor.orgId, [...unsure.keys()])) unsure.delete(hash)
-    return unsure
-  }
-
   function requireUploadable(files: StartUpload['files'], capBytes: number): void {
     if (files.reduce((sum, file) => sum + file.size, 0) > capBytes) throw errors.uploadTooLarge(capBytes)
     for (const file of files) publishing.checkPath(file.path)
@@ -171,7 +159,7 @@ function createUploadStart({
       versions.requirePublishable(site)
       requireUploadable(wanted.files, plans[site.plan].uploadBytes)
       const live = uploadedHashes(await versions.liveManifest(siteId, site.live_version_id))
-      const unpublished = await unpublishedOf(actor, wanted.files, live)
+      const unpublished = await unpublishedOf(sql, actor, wanted.files, live)
       const id = newId('upl', clock.now())
       const now = new Date(clock.now())
       const expiresAt = new Date(clock.now() + UPLOAD_LIFETIME_MS)
@@ -219,7 +207,7 @@ function createUploadStart({
       if (wanted.alone) requireAlone(wanted.files)
       else if (!markdownLanding(files)) requireLandingPage(files)
       const live = uploadedHashes(site && (await versions.liveManifest(site.id, site.live_version_id)))
-      const missing = await unpublishedOf(actor, wanted.files, live)
+      const missing = await unpublishedOf(sql, actor, wanted.files, live)
       const pieces = [...missing.keys()]
       for (const hash of await queries.sentBlobs(sql, actor.orgId, pieces, new Date(clock.now()))) missing.delete(hash)
       const unchanged = isSameContent(live, wanted.files)
@@ -395,6 +383,19 @@ async function requireUpload(
   const upload = await queries.findOpenUpload(sql, siteId, uploadId, new Date(clock.now()))
   if (!upload) throw errors.notFound('upload')
   return { site, upload }
+}
+
+/** Hashes that no kept version of the organisation names yet, with sizes. The live one names nearly all that it does. */
+async function unpublishedOf(
+  sql: Pool,
+  actor: Actor,
+  files: StartUpload['files'],
+  live: Uploaded,
+): Promise<Map<string, number>> {
+  const inLive = new Set(live.values())
+  const unsure = new Map(files.filter((file) => !inLive.has(file.sha256)).map((file) => [file.sha256, file.size]))
+  if (unsure.size > 0) for (const hash of await ownBlobs(sql, actor.orgId, [...unsure.keys()])) unsure.delete(hash)
+  return unsure
 }
 
 function bytesOf(sizes: ReadonlyMap<string, number>): number {

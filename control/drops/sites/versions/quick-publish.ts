@@ -20,8 +20,8 @@ import { uploadedFiles } from './uploaded-files.ts'
 import type { PublishOptions } from './commit.ts'
 import type { Versions } from './versions.ts'
 
-/** Another publish runs at the same time: looked at anew this often. */
-const MAX_TRIES = 3
+/** Another control publishes at the same time: looked at anew this often. Callers of one control take turns. */
+const MAX_TRIES = 10
 
 /** Bytes in the message, or in the store already (sent ahead). */
 export type QuickBytes = Buffer | { readonly hash: string; readonly size: number }
@@ -72,7 +72,7 @@ export interface QuickPublished {
 export interface QuickPublish {
   /** To the organisation's site of that slug, else to a new one. 409 `would_remove_files` names what would go. */
   publish(actor: Actor, input: QuickPublishInput): Promise<Propagated<QuickPublished>>
-  /** Changes some files of a site and keeps the others. */
+  /** Changes some files of a site and keeps the others, also those that another edit changes at the same time. */
   edit(actor: Actor, siteId: string, edit: QuickEdit): Promise<Propagated<QuickPublished>>
 }
 
@@ -91,6 +91,8 @@ export function createQuickPublish({
   blobs,
   sql,
 }: QuickPublishDependencies): QuickPublish {
+  const turns = createKeyedTurns()
+
   function prepare(
     limits: Limits,
     {
@@ -171,7 +173,24 @@ export function createQuickPublish({
       const prepared = await prepare(limits, input)
       return whileOthersPublish(input.ifVersion, () => publishOnce(actor, input, prepared))
     },
-    edit: (actor, siteId, edit) => whileOthersPublish(edit.ifVersion, () => editOnce(actor, siteId, edit)),
+    // Each edit is made of the version that the one before left: different files are merged, the same file is the last one's.
+    edit: (actor, siteId, edit) =>
+      turns(siteId, () => whileOthersPublish(edit.ifVersion, () => editOnce(actor, siteId, edit))),
+  }
+}
+
+/** Calls with the same key one after the other. */
+function createKeyedTurns(): <Result>(key: string, work: () => Promise<Result>) => Promise<Result> {
+  const last = new Map<string, Promise<unknown>>()
+  return (key, work) => {
+    const result = (last.get(key) ?? Promise.resolve()).then(work)
+    const over = result
+      .catch(() => {})
+      .then(() => {
+        if (last.get(key) === over) last.delete(key)
+      })
+    last.set(key, over)
+    return result
   }
 }
 
