@@ -36,6 +36,10 @@ const dropway = (line: string, options: CallOptions = {}): Promise<CliResult> =>
   cli.call(line.split(' '), { ...options, env: signedIn(options.env) })
 const program = (line: string, options: RunOptions = {}): Promise<CliResult> =>
   cli.run(line.split(' '), { ...options, env: signedIn(options.env) })
+const answering =
+  (answer: string) =>
+  (output: string): Promise<string> | undefined =>
+    output.includes('[y/N]') ? Promise.resolve(`${answer}\n`) : undefined
 const inTerminal = (line: string, options: RunOptions = {}): Promise<CliResult> =>
   cli.runInTerminal(line.split(' '), { ...options, env: signedIn(options.env) })
 
@@ -136,7 +140,7 @@ describe('publishing over something', () => {
     const other = await makeFolder({ 'index.html': 'other' })
     const text = async () => (await stack.visit(slug)).text()
 
-    const no = await dropway(`deploy ${other} --slug ${slug}`, { terminal: true, input: 'n\n' })
+    const no = await dropway(`deploy ${other} --slug ${slug}`, { terminal: true, respond: answering('n') })
     expect([no.code, no.stderr]).toEqual([1, expect.stringContaining('Publish over it? [y/N]')])
     const left = await inTerminal(`deploy ${other} --slug ${slug}`, { input: '\u0004' })
     expect([left.code, left.stdout]).toEqual([1, expect.stringContaining('Nothing was published')])
@@ -144,7 +148,7 @@ describe('publishing over something', () => {
     expect([pipe.code, pipe.stderr]).toEqual([2, expect.stringContaining('--yes')])
     expect(await text()).toContain('first')
 
-    const yes = await dropway(`deploy ${other} --slug ${slug}`, { terminal: true, input: 'y\n' })
+    const yes = await dropway(`deploy ${other} --slug ${slug}`, { terminal: true, respond: answering('y') })
     expect(yes.code, yes.stderr).toBe(0)
     expect(await text()).toContain('other')
     // Linked now: not asked again.

@@ -142,7 +142,7 @@ export async function useEveryCommand(cli: Cli, stack: Stack, signIn: SignIn, pl
   expect((await done('tokens create', { env: { BROWSER: 'true' } })).lines.at(-1)).toContain('/account/tokens')
   const [token] = await data('tokens')
   if (signIn !== 'token') expect((await data(`tokens revoke ${token.id} --yes`)).revoked).toBe(true)
-  expect((await data('export all.zip')).byte_size).toBeGreaterThan(300_000)
+  expect((await data('export all.zip --yes')).byte_size).toBeGreaterThan(300_000)
 
   expect((await done(`rename ${slug}-b`)).lines.at(-1)).toContain(`${slug}-b`)
   expect((await data('unlink')).slug).toBe(`${slug}-b`)

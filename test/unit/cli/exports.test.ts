@@ -84,7 +84,7 @@ describe('is written only when asked', () => {
 
   test('and never onto what is no ordinary file, --yes or not', async () => {
     const fifo = path.join(home, 'fifo')
-    execFileSync('mkfifo', [fifo])
+    execFileSync('python3', ['-c', 'import os, sys; os.mkfifo(sys.argv[1])', fifo])
     await symlink(path.join(home, 'elsewhere'), path.join(home, 'link'))
     await mkdir(path.join(home, 'folder'))
     for (const name of ['fifo', 'link', 'folder', '/dev/null', '/dev/stdout']) {
