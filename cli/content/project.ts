@@ -89,6 +89,8 @@ export async function openProject(folder: string, service: string, configDir: st
     async remember(changed, name) {
       if (name === undefined) drop = changed
       else files.set(name, changed)
+      // A client that is killed in between finds the drop again, by the file or as one that was about to be made.
+      links.write({ id: changed.id, making: changed.slug }, name)
       save()
       links.write({ id: changed.id }, name)
     },

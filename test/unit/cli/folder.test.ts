@@ -106,6 +106,16 @@ test('a named source: build folders belong to their project, files to their fold
   await expect(findSource(root, 'none')).rejects.toThrow(/does not exist/)
 })
 
+test('at every moment of remembering a drop it is linked or found as unfinished, whenever the client is killed', async () => {
+  const project = await openProject(root, 'https://one.example', configDir)
+  project.announce('one')
+  // The file cannot be written: what a client that is killed right before leaves behind.
+  await mkdir(path.join(root, `.dropway.json.${process.pid}`))
+  await expect(project.remember({ id: 'st_1', slug: 'one' })).rejects.toThrow()
+  const again = await openProject(root, 'https://one.example', configDir)
+  expect([again.find(), again.unfinished(), again.isLinkedTo('st_1')]).toEqual([undefined, 'one', true])
+})
+
 test('the project file remembers folders and files apart, and per service', async () => {
   const first = await openProject(root, 'https://one.example', configDir)
   expect(first.find()).toBeUndefined()
