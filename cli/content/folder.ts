@@ -13,7 +13,7 @@ import { secretFiles, secretIn, type SecretCandidate, type SecretFile } from '..
 import { LANDING_PAGES } from '../../shared/content/upload-kind.ts'
 import { unreadable, usageError } from '../terminal/failure.ts'
 import { endsLikeExport, isExport, isOwnName } from './exports.ts'
-import { parseIgnore, type Ignore } from './ignore.ts'
+import { parseIgnore, type Ignore } from './ignore/ignore.ts'
 
 /** Files up to this size are read whole; larger ones stream through. */
 const WHOLE_BYTES = 1_000_000
@@ -147,7 +147,7 @@ async function requireUtf8(folder: string, entry: string, name: string): Promise
   if (wrong === undefined) return
   const shown = path.posix.join(path.posix.dirname(name), escapeBytes(wrong))
   throw usageError(
-    `The name "${shown}" is not UTF-8, so that it can have no address. Rename it, or leave it out in .dropwayignore with ? for each such byte.`,
+    `The name "${shown}" is not UTF-8, so that it can have no address. Rename it, or leave it out in .dropwayignore with * in place of such bytes.`,
   )
 }
 

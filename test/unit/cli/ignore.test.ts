@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseIgnore } from '../../../cli/content/ignore.ts'
+import { parseIgnore } from '../../../cli/content/ignore/ignore.ts'
 
 /** Pattern, path, whether it is a folder, whether it stays at home. */
 const table: [string, string, boolean, boolean][] = [

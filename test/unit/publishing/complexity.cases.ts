@@ -17,7 +17,7 @@ import {
   translateHostFile,
   MAX_HOST_FILE_BYTES,
 } from '../../../control/drops/publishing/manifest/other-hosts/translate.ts'
-import { parseIgnore } from '../../../cli/content/ignore.ts'
+import { parseIgnore } from '../../../cli/content/ignore/ignore.ts'
 import { keyIn } from '../../../shared/content/private-key.ts'
 import { parseHeaders, parseRedirects, type SiteRules } from '../../../control/drops/publishing/manifest/site-rules.ts'
 import { MAX_SCANNED_BYTES } from '../../../control/drops/publishing/analysis/analyse.ts'

@@ -69,7 +69,7 @@ const GIVEN: Readonly<Record<string, string>> = {
   'rules.ts: new URLSearchParams(given': 'an object of ours',
   'draft.ts: new URLSearchParams([...sent].filter(([name]': 'pairs that were read',
   'returned-forms.ts: new URLSearchParams([...draft.values].filter(([name]': 'pairs that were read',
-  "handlers.ts: new URLSearchParams([...request.query, ['done', 'switched']]": 'pairs that were read',
+  'list-order.ts: new URLSearchParams({': 'an object of ours',
   'publish-result.ts: new URLSearchParams({ drop: drop.id, claim }': 'an object of ours',
 }
 

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { DEFAULT_PATTERNS } from '../../../../cli/content/ignore.ts'
+import { DEFAULT_PATTERNS } from '../../../../cli/content/ignore/ignore.ts'
 import { digitsOf, PATHS, SETS } from './corpus.ts'
 
 /** The digits of each set, from `git check-ignore` in a repository that has all the paths. */

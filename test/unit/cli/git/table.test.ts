@@ -1,6 +1,6 @@
 /** `.dropwayignore` is read as git reads .gitignore: 550 sets of patterns, and what git said of each. */
 import { expect, test } from 'vitest'
-import { parseIgnore } from '../../../../cli/content/ignore.ts'
+import { parseIgnore } from '../../../../cli/content/ignore/ignore.ts'
 import answers from './answers.json' with { type: 'json' }
 import { digitsOf, PATHS, SETS } from './corpus.ts'
 
