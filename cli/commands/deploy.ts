@@ -419,7 +419,10 @@ async function contentOf(
       return { files: (await readPublishable(context, source.path, include)).files, blocked: [] }
     case 'page':
     case 'document': {
-      const digest = await digestStream({ path: path.basename(source.path), file: source.path })
+      const name = path.basename(source.path)
+      const digest = await digestStream({ path: name, file: source.path })
+      // The service would call it by the name that it is published under.
+      if (digest.size === 0) throw usageError(`"${plain(name)}" is empty.`)
       return { files: [{ path: uploadedName(source.path), ...digest }], blocked: [], alone: true }
     }
     case 'zip': {

@@ -54,25 +54,22 @@ test('an upload that is finished ten times at once is published once', async () 
 })
 
 test.each([
-  ['number', 9, 1000],
+  ['number', 20, 1000],
   ['bytes', 5, 10_000_000],
-])('open uploads are bounded by their %s: a new one ends the oldest', async (_, fitting, size) => {
+])('uploads under way are bounded by their %s: one more is refused, and ends no other', async (_, fitting, size) => {
   const { token } = await stack.createAccount('free')
   const site = (await apiFor(stack, { token }).create()).json()
   const root = `/api/v1/sites/${site.id}/uploads`
-  const start = async (): Promise<string> => {
+  const start = async () => {
     const sha256 = randomBytes(32).toString('hex')
     const answer = await stack.fetch(root, { token, json: { files: [{ path: 'index.html', sha256, size }] } })
-    expect(answer.status).toBe(201)
-    return `${root}/${answer.json<{ upload_id: string }>().upload_id}/blobs/${sha256}`
+    return { answer, blob: `${root}/${answer.json<{ upload_id: string }>().upload_id}/blobs/${sha256}` }
   }
-  const isOpen = async (blob: string): Promise<boolean> => (await stack.fetch(blob, { token })).status !== 404
-  const first = await start()
-  const others = await times(fitting - 1, start)
-  expect(await isOpen(first)).toBe(true)
-  const last = await start()
-  expect(await isOpen(first)).toBe(false)
-  for (const blob of [...others, last]) expect(await isOpen(blob)).toBe(true)
+  const started = await times(fitting, start)
+  expect(started.map(({ answer }) => answer.status)).toEqual(Array<number>(fitting).fill(201))
+  const { answer } = await start()
+  expect([answer.status, answer.json().error]).toEqual([403, 'plan_limit'])
+  for (const { blob } of started) expect((await stack.fetch(blob, { token })).status).not.toBe(404)
 })
 
 test('50 creates of one slug end in one 201', async () => {

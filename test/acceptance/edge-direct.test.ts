@@ -196,22 +196,25 @@ test.each([
   expect(answers.match(/HTTP\/1\.1 \d{3} /g)).toEqual([`HTTP/1.1 ${status} `])
 })
 
-test('what is broken behind an answer that has begun does not become a part of it', async () => {
+test('what is broken behind an answer that has begun is refused after it, and becomes no part of it', async () => {
   const socket = await connect()
   const closed = endOf(socket)
-  for (const request of [TO_NODE, head('', '/huge.bin')]) {
-    socket.write(request)
-    await once(socket, 'data')
-  }
+  socket.write(TO_NODE)
+  await once(socket, 'data')
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  socket.write(head('', '/huge.bin'))
+  await once(socket, 'data')
   // The rest of it waits for its reader.
   socket.pause()
   socket.write('hello there\r\n\r\n')
   await sleep(200)
-  const chunks: Buffer[] = []
-  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
   socket.resume()
   await closed
-  expect(Buffer.concat(chunks).toString('latin1')).not.toContain('HTTP/1.1')
+  const [answer, ...rest] = Buffer.concat(chunks).toString('latin1').split('\r\n\r\n')
+  expect(answer).toMatch(/^HTTP\/1\.1 200 /)
+  expect(rest.join('\r\n\r\n').slice(0, HUGE.length)).toBe(HUGE)
+  expect(rest.join('\r\n\r\n').slice(HUGE.length)).toMatch(/^HTTP\/1\.1 400 /)
 })
 
 test('who goes on sending without listening is let go', async () => {

@@ -272,7 +272,7 @@ async function publishByClient(thing: Thing, place: string): Promise<Outcome> {
   const [held = ''] = thing.as === 'files' ? [place] : await heldOf(thing, place)
   const caFile = path.join(stack.dataDir, 'ca', 'ca.pem')
   const env = { DROPWAY_URL: stack.baseUrl, DROPWAY_TOKEN: account.token, DROPWAY_CA_FILE: caFile }
-  const result = await cli.run(['deploy', held], { env })
+  const result = await cli.call(['deploy', held], { env })
   return result.code === 0 ? { slug: slugOf(result.lines.at(-1)!) } : { refusal: result.stderr }
 }
 
