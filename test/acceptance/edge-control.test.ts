@@ -5,7 +5,7 @@ import http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import tls from 'node:tls'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { rawH1, startEdgeFixture, streamH2, type Answer, type EdgeFixture } from '../support/edge-fixture.ts'
 
 const HOST = 'localhost'
@@ -55,9 +55,12 @@ beforeAll(async () => {
   })
 })
 afterAll(async () => {
-  for (const session of sessions) session.destroy()
   await fixture?.stop()
   for (const control of controls) control.close()
+})
+
+afterEach(() => {
+  for (const session of sessions.splice(0)) session.destroy()
 })
 
 function connect(): http2.ClientHttp2Session {
@@ -117,18 +120,16 @@ test.each([
   const heard = (): number => held.reduce((sum, { statuses }) => sum + statuses.length, 0)
   await expect.poll(heard).toBeGreaterThan(target === '/large' ? 0 : 300)
   for (const status of held.flatMap(({ statuses }) => statuses)) expect([200, 408, 429, 503]).toContain(status)
-  for (const session of sessions.splice(0)) session.destroy()
 })
 
 test('one for whom there is no place is not asked for a body first, and its connection ends', async () => {
-  begin('GET', '/never', 100)
-  begin('GET', '/never', 100)
-  await sleep(500)
+  const held = [begin('GET', '/never', 100), begin('GET', '/never', 100)]
+  // All places of the network are taken.
+  await expect.poll(() => held.flatMap(({ statuses }) => statuses)).toContain(429)
   const lines = `Host: ${HOST}\r\nX-Forwarded-For: ${ATTACKER['x-forwarded-for']}\r\nTransfer-Encoding: chunked\r\n`
   const post = `POST /api/v1/x HTTP/1.1\r\n${lines}Expect: 100-continue\r\n\r\n`
   const answer = await rawH1(fixture.edge.httpsPort, fixture.ca(), HOST, post)
   expect(answer).toMatch(/^HTTP\/1\.1 429 [^]*\r\nconnection: close\r\n/i)
-  for (const session of sessions.splice(0)) session.destroy()
 })
 
 test('a body that hardly arrives ends with 408, one that arrives slowly does not', async () => {
