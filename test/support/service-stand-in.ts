@@ -5,7 +5,7 @@
  */
 import { once } from 'node:events'
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
 export interface StandInSite {
@@ -38,8 +38,10 @@ export interface ServiceStandIn {
   keepsOfNextBatch: number | undefined
   /** A new upload misses what another has brought. */
   forgetsBlobs: boolean
-  /** Calls that are never answered. */
+  /** Calls that are not answered. */
   holds: (call: string) => boolean
+  /** Holds nothing any more, and ends the connections of what it held. */
+  letGo(): void
   /** Puts a drop there, as if it had been made before. */
   add(slug: string, live: boolean): StandInSite
   close(): Promise<void>
@@ -170,6 +172,7 @@ export async function startServiceStandIn(): Promise<ServiceStandIn> {
     return first === 'usage' ? { status: 200, body: limits } : notFound
   }
 
+  const held = new Set<Socket>()
   const server = http.createServer(async (request, response) => {
     const { method = '', url = '' } = request
     const call = `${method} ${url.replace('/api/v1', '')}`
@@ -177,7 +180,7 @@ export async function startServiceStandIn(): Promise<ServiceStandIn> {
     const body = await buffer(request).catch(() => undefined)
     if (body === undefined) return
     const trouble = standIn.trouble(call)
-    if (standIn.holds(call)) return
+    if (standIn.holds(call)) return void held.add(request.socket)
     await standIn.before(call)
     const answered = trouble === undefined || trouble.after ? answer(method, url, body) : undefined
     if (trouble?.kind === 'cut' || answered === 'cut') return void request.socket.destroy()
@@ -203,6 +206,11 @@ export async function startServiceStandIn(): Promise<ServiceStandIn> {
     exported: Buffer.from('PK\u0005\u0006'.padEnd(22, '\0'), 'latin1'),
     trouble: () => undefined,
     holds: () => false,
+    letGo() {
+      standIn.holds = () => false
+      for (const socket of held) socket.destroy()
+      held.clear()
+    },
     before: async () => {},
     keepsOfNextBatch: undefined,
     forgetsBlobs: false,
