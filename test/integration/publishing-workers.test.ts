@@ -2,8 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import { pathToFileURL } from 'node:url'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import {
   createWorkerPool,
   JobCrashed,
@@ -151,8 +152,18 @@ test('who gets no thread for long enough is told so with 503', async () => {
 test('a job is ended for the work it does, not for a thread that gets no time', async () => {
   start(1)
   // It waits, as one does whose turn does not come.
-  expect(await pool.run({ wait: 700 }, { timeoutMs: 200, owner: 'one' })).toBeTypeOf('number')
+  expect(await pool.run({ wait: 2000 }, { timeoutMs: 1000, owner: 'one' })).toBeTypeOf('number')
   await expect(pool.run('spin', { timeoutMs: 200, owner: 'one' })).rejects.toBeInstanceOf(JobTimeout)
+})
+
+test('a thread that has not begun yet has not worked', async () => {
+  start(1)
+  // As a busy machine answers, where a thread begins later than its first job should be done.
+  const notRunning = Object.assign(new Error('Worker instance not running'), { code: 'ERR_WORKER_NOT_RUNNING' })
+  const asked = vi.spyOn(Worker.prototype, 'cpuUsage').mockRejectedValueOnce(notRunning)
+  expect(await pool.run({ wait: 2000 }, { timeoutMs: 1000, owner: 'one' })).toBeTypeOf('number')
+  expect(asked).toHaveBeenCalled()
+  asked.mockRestore()
 })
 
 test('what a thread has worked before is not counted against the next job', async () => {

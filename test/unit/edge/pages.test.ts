@@ -29,6 +29,8 @@ describe('a closed drop says in words what happened', () => {
     expect(body).toContain(options.host)
     expect(body.includes(REPORT)).toBe(mayBeReported)
     expect(headersOf(page)['retry-after'] !== undefined).toBe(status === 503)
+    // Only what opens by itself is looked at again by itself.
+    expect(headersOf(page)['refresh'] !== undefined).toBe(name === 'unverified')
   })
 })
 

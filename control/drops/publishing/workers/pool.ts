@@ -196,13 +196,13 @@ export function createWorkerPool(options: PoolOptions): WorkerPool {
   }
 }
 
-/** A thread that has just ended has no time left. */
+/** A thread that has not begun, or has just ended, does not say; the end of one is told by its `exit`. */
 async function processorMsOf(worker: Worker): Promise<number> {
   try {
     const { user, system } = await worker.cpuUsage()
     return (user + system) / 1000
   } catch {
-    return Infinity
+    return 0
   }
 }
 
