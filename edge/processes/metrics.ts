@@ -1,4 +1,4 @@
-/** /healthz and /metrics on a port of their own, summed over the workers. */
+/** /healthz, /readyz and /metrics on a port of their own, summed over the workers. */
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Counter, Gauge, Registry } from 'prom-client'
@@ -18,6 +18,8 @@ export interface MetricsDependencies {
   readonly certificates: { read(): CertificateCounts }
   /** The primary's own. */
   readonly delay: DelayMeter
+  /** The edge was told to stop. */
+  isLeaving(): boolean
 }
 
 export async function startMetrics(
@@ -55,18 +57,20 @@ async function answer(
     collectRefusals(registry, [...dependencies.replica.refusals().keys()])
     return { status: 200, type: registry.contentType, body: await registry.metrics() }
   }
-  if (url === '/healthz') {
+  if (url === '/healthz' || url === '/readyz') {
     const alive = (await dependencies.workers.report({ isScrape: false })).length
     const health = {
       workers: alive,
       following: dependencies.follower.isFollowing(),
       position: dependencies.follower.position(),
       snapshot: dependencies.replica.snapshotEpoch() !== undefined,
+      leaving: dependencies.isLeaving(),
     }
     // Redis away is no reason to take an edge out of service: it serves from its replica.
-    return { status: alive > 0 ? 200 : 503, type: 'application/json', body: JSON.stringify(health) }
+    const isFit = alive > 0 && (url === '/healthz' || (health.snapshot && !health.leaving))
+    return { status: isFit ? 200 : 503, type: 'application/json', body: JSON.stringify(health) }
   }
-  return { status: 404, type: 'text/plain', body: 'There is /healthz and /metrics.\n' }
+  return { status: 404, type: 'text/plain', body: 'There is /healthz, /readyz and /metrics.\n' }
 }
 
 function collect(

@@ -101,10 +101,11 @@ function assemble(config: EdgeConfig, log: Log): Parts {
     log,
   })
   let refusedConnections = 0
+  const visitorIps = createVisitorIps(config.trustedProxies)
   const listener = createTlsListener({
     certificates,
     fallback: service.current(),
-    visitorIps: createVisitorIps(config.trustedProxies),
+    visitorIps,
     limits,
     ticketKeys: ticketKeys(secrets, clock.now()),
     onExchange: pipeline,
@@ -116,6 +117,7 @@ function assemble(config: EdgeConfig, log: Log): Parts {
     challenge: (token) => challengeOf(replica, token),
     publicPort: config.publicPort,
     limits,
+    visitorIps,
   })
   rotateTicketKeys(secrets, clock, (keys) => listener.setTicketKeys(keys))
   service.watch((bundle) => {
