@@ -43,6 +43,8 @@ export function createPlainListener({
   })
   parsing.timeout = IDLE_MS
   parsing.on('request', (request, response) => answer(request, response))
+  // Never listens (sockets come from the server below), but this is what starts its check for slow senders.
+  parsing.emit('listening')
   const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     socket.on('error', () => socket.destroy())
     announced(socket, visitorIps, (peer) => {
@@ -86,6 +88,7 @@ export function createPlainListener({
     close() {
       server.close()
       parsing.closeAllConnections()
+      parsing.close()
     },
   }
 }

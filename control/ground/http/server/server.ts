@@ -107,7 +107,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   function health() {
     const trouble = options.trouble?.()
     if (closing) return { status: 'closing' }
-    return trouble === undefined ? { status: 'ok' } : { status: 'degraded', detail: `${trouble}: nothing can be changed` }
+    return trouble === undefined
+      ? { status: 'ok' }
+      : { status: 'degraded', detail: `${trouble}: nothing can be changed` }
   }
   // Alive. Edges choose another control by the status alone, and what troubles this one troubles all of them.
   server.get('/healthz', (_request, response) => void response.status(closing ? 503 : 200).json(health()))
