@@ -15,6 +15,7 @@ import { openBlobStore } from '../../shared/blobs/open.ts'
 import { systemClock } from '../../shared/running/clock.ts'
 import { newId } from '../../shared/contracts/ids.ts'
 import { edgeIdOf } from '../../shared/contracts/live-edges.ts'
+import { giveBackWhenIdle } from '../../shared/running/idle-memory.ts'
 import { createLog, type Log } from '../../shared/running/log.ts'
 import { saySettings, settingsOf } from '../../shared/contracts/plane-settings.ts'
 import { createSecrets, type Secrets } from '../../shared/secrets/secrets.ts'
@@ -117,6 +118,7 @@ export async function runPrimary(
   startWatchdog({ name: 'edge' })
   hangOnSignal(config.testHooks === 'hang')
   answerPings()
+  giveBackWhenIdle()
   process.send?.({ ready: true, ...ports, metricsPort: metrics?.port })
 
   /** In named phases: balancers first, then visitors, then what is left to be told, then the files. */
