@@ -51,7 +51,7 @@ export function composePeople(
       baseUrl,
       oauth: (token, request) => oauth.actorOf(token, `${baseUrl}/api/v1`, request.ip),
     }),
-    tokens: createTokens({ sql, clock }),
+    tokens: createTokens({ sql, clock, baseUrl, enqueueMail }),
     csrf: createCsrf({ secrets, baseUrl }),
   }
 }

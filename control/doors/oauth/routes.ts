@@ -1,9 +1,10 @@
 /** Discovery, registration, tokens and revocation. The consent page is authorize.ts. */
 import { ApiError } from '../../../shared/contracts/errors.ts'
+import { SCOPES } from '../../ground/actor.ts'
 import { json } from '../../ground/http/reply.ts'
 import type { Reply, Request, Route } from '../../ground/http/route.ts'
 import type { OAuth } from './oauth.ts'
-import { GRANT_TYPES, OAuthError, SCOPES, UntrustedRequest } from './rules.ts'
+import { GRANT_TYPES, OAuthError, GRANT_SCOPES, UntrustedRequest } from './rules.ts'
 
 export const paths = {
   authorize: '/oauth/authorize',
@@ -32,7 +33,7 @@ export function oauthRoutes({ oauth, baseUrl }: { oauth: OAuth; baseUrl: string 
     token_endpoint: `${baseUrl}${paths.token}`,
     registration_endpoint: `${baseUrl}${paths.register}`,
     revocation_endpoint: `${baseUrl}${paths.revoke}`,
-    scopes_supported: SCOPES,
+    scopes_supported: GRANT_SCOPES,
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
     device_authorization_endpoint: `${baseUrl}${paths.device}`,
@@ -48,7 +49,7 @@ export function oauthRoutes({ oauth, baseUrl }: { oauth: OAuth; baseUrl: string 
   const protectedResource = {
     resource: `${baseUrl}/mcp`,
     authorization_servers: [baseUrl],
-    scopes_supported: ['mcp'],
+    scopes_supported: ['mcp', ...SCOPES],
     bearer_methods_supported: ['header'],
     resource_name: 'Dropway',
     resource_documentation: `${baseUrl}/docs`,

@@ -2,9 +2,21 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { equalTexts } from '../../../shared/secrets/secrets.ts'
+import { SCOPES, type Scope } from '../../ground/actor.ts'
 
-export const SCOPES = ['mcp', 'cli'] as const
-export type Scope = (typeof SCOPES)[number]
+/** A resource as a whole, with everything that it offers. */
+const WHOLE_SCOPES = ['mcp', 'cli'] as const
+type WholeScope = (typeof WHOLE_SCOPES)[number]
+
+/** What a client can ask for: a resource as a whole, or less of it. */
+export const GRANT_SCOPES = [...WHOLE_SCOPES, ...SCOPES] as const
+export type GrantScope = (typeof GRANT_SCOPES)[number]
+
+/** What narrows a grant; null when it is for everything that its resource offers. */
+export function accessScopesOf(granted: readonly string[]): readonly Scope[] | null {
+  const narrowed = SCOPES.filter((scope) => granted.includes(scope))
+  return narrowed.length > 0 ? narrowed : null
+}
 
 /** RFC 8628 §3.4. */
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
@@ -25,7 +37,7 @@ export class OAuthError extends Error {
 export class UntrustedRequest extends Error {}
 
 /** What each resource accepts: a token is made for one resource and useless at the other (RFC 8707). */
-export function resourcesOf(baseUrl: string): ReadonlyMap<string, Scope> {
+export function resourcesOf(baseUrl: string): ReadonlyMap<string, WholeScope> {
   return new Map([
     [`${baseUrl}/mcp`, 'mcp'],
     [`${baseUrl}/api/v1`, 'cli'],
@@ -33,25 +45,30 @@ export function resourcesOf(baseUrl: string): ReadonlyMap<string, Scope> {
 }
 
 /** RFC 6749 §3.3: what we do not know (`offline_access`, `openid`) is left out, and the answer says what was granted. */
-function knownScopes(scope: string | null | undefined): Scope[] {
+function knownScopes(scope: string | null | undefined): GrantScope[] {
   const wanted = new Set((scope ?? '').split(' '))
-  return SCOPES.filter((known) => wanted.has(known))
+  return GRANT_SCOPES.filter((known) => wanted.has(known))
 }
 
-/** The audience and the scopes of a grant: what was asked for, narrowed to what the resource accepts. */
+/**
+ * The audience and the scopes of a grant: what was asked for, narrowed to what the resource accepts. Where `read`,
+ * `publish` or `manage` stands beside the resource's own scope, or alone, the grant is for no more than that.
+ */
 export function decideGrant(
   asked: { scope: string | undefined; resource: string | undefined },
   baseUrl: string,
-): { resource: string; scopes: Scope[] } {
+): { resource: string; scopes: GrantScope[] } {
   const resources = resourcesOf(baseUrl)
   const wanted = knownScopes(asked.scope)
   const resource =
     asked.resource ?? (wanted.includes('cli') && !wanted.includes('mcp') ? `${baseUrl}/api/v1` : `${baseUrl}/mcp`)
-  const scope = resources.get(resource)
-  if (scope === undefined) throw new OAuthError('invalid_target', `"${resource}" is not a resource of this server.`)
-  if (wanted.length > 0 && !wanted.includes(scope))
-    throw new OAuthError('invalid_scope', `This resource takes the scope ${scope}.`)
-  return { resource, scopes: [scope] }
+  const whole = resources.get(resource)
+  if (whole === undefined) throw new OAuthError('invalid_target', `"${resource}" is not a resource of this server.`)
+  if (wanted.length === 0) return { resource, scopes: [whole] }
+  const scopes = wanted.filter((scope) => scope === whole || SCOPES.some((narrow) => narrow === scope))
+  if (scopes.length === 0)
+    throw new OAuthError('invalid_scope', `This resource takes the scopes ${[whole, ...SCOPES].join(', ')}.`)
+  return { resource, scopes }
 }
 
 /** Redirect URIs that a client may register: https, loopback http, or a private-use scheme (RFC 8252 §7). */

@@ -5,6 +5,7 @@
  *   3. the session cookie             only when our own pages sent the request
  * Nothing is cached: a revoked token or session is refused from the next request on, on every control.
  */
+import { isIPv6 } from 'node:net'
 import { errors } from '../../../shared/contracts/errors.ts'
 import type { Log } from '../../../shared/running/log.ts'
 import { MINUTE_MS, type Clock } from '../../../shared/running/clock.ts'
@@ -13,7 +14,7 @@ import { noteOrganisation } from '../../ground/database/call.ts'
 import type { Pool } from '../../ground/database/sql.ts'
 import type { Authenticate } from '../../ground/http/api.ts'
 import type { Request } from '../../ground/http/route.ts'
-import type { Actor } from '../../ground/actor.ts'
+import { EVERYTHING, reachOf, type Actor } from '../../ground/actor.ts'
 import { bearerTokenOf } from './bearer.ts'
 import { findSessionIdentity, findTokenIdentity, touchSession, touchToken } from './queries.ts'
 import { isSameOrigin } from './same-origin.ts'
@@ -46,6 +47,11 @@ export interface Access {
   tokenActor(token: string, ip: string): Promise<Actor | undefined>
 }
 
+/** What is not narrowed to a scope must name this resource as a whole. */
+function isForAll({ via }: Actor): boolean {
+  return via.kind === 'oauth' && via.scopes.includes('cli')
+}
+
 export function createAccess({ sql, clock, log, baseUrl, oauth }: AccessDependencies): Access {
   const isStale = (at: Date | null): boolean => at === null || clock.now() - at.getTime() >= TOUCH_INTERVAL_MS
   const inBackground = (work: Promise<void>): void => {
@@ -54,12 +60,13 @@ export function createAccess({ sql, clock, log, baseUrl, oauth }: AccessDependen
 
   async function tokenActor(token: string, ip: string): Promise<Actor | undefined> {
     if (token.length > MAX_CREDENTIAL_CHARS) return undefined
-    const found = await findTokenIdentity(sql, hashSecret(token))
+    const now = new Date(clock.now())
+    const found = await findTokenIdentity(sql, hashSecret(token), now)
     if (!found) return undefined
-    const { tokenId, lastUsedAt, ...identity } = found
-    if (isStale(lastUsedAt)) inBackground(touchToken(sql, tokenId, new Date(clock.now())))
+    const { tokenId, lastUsedAt, scopes, sites, ...identity } = found
+    if (isStale(lastUsedAt)) inBackground(touchToken(sql, tokenId, { now, family: isIPv6(ip) ? 'IPv6' : 'IPv4' }))
     noteOrganisation(identity.orgId)
-    return { ...identity, via: { kind: 'token', tokenId }, ip }
+    return { ...identity, reach: reachOf(scopes, sites), via: { kind: 'token', tokenId }, ip }
   }
 
   async function sessionActor(request: Request): Promise<Actor | undefined> {
@@ -71,13 +78,13 @@ export function createAccess({ sql, clock, log, baseUrl, oauth }: AccessDependen
     const { sessionId, lastSeenAt, ...identity } = found
     if (isStale(lastSeenAt)) inBackground(touchSession(sql, sessionId, alive.now))
     noteOrganisation(identity.orgId)
-    return { ...identity, via: { kind: 'session', sessionId }, ip: request.ip }
+    return { ...identity, reach: EVERYTHING, via: { kind: 'session', sessionId }, ip: request.ip }
   }
 
-  /** A token for `/mcp` alone is no credential here: its audience is another resource. */
+  /** A token for `/mcp` is no credential here: its audience is another resource. */
   async function oauthActor(token: string, request: Request): Promise<Actor | undefined> {
     const actor = token.length > MAX_CREDENTIAL_CHARS ? undefined : await oauth?.(token, request)
-    if (actor?.via.kind !== 'oauth' || !actor.via.scopes.includes('cli')) return undefined
+    if (!actor || (actor.reach.scope === 'everything' && !isForAll(actor))) return undefined
     noteOrganisation(actor.orgId)
     return actor
   }

@@ -56,6 +56,7 @@ export function accountRoutes({ apiRoute, organisations, expiring }: AccountRout
       method: 'GET',
       path: '/api/v1/me',
       access: 'verified',
+      needs: 'read',
       summary: 'Who this credential belongs to, and the organisations to switch between',
       tag: 'Account',
       status: 200,

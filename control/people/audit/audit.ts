@@ -102,10 +102,14 @@ export interface AuditPage {
 export async function readAuditLog(
   sql: Sql,
   orgId: string,
-  page: { before?: number; limit?: number } = {},
+  page: { before?: number; limit?: number; subjects?: readonly string[] | undefined } = {},
 ): Promise<AuditPage> {
   const limit = Math.min(page.limit ?? 50, MAX_PAGE)
-  const rows = await listAuditRows(sql, orgId, { before: page.before, limit: limit + 1 })
+  const rows = await listAuditRows(sql, orgId, {
+    before: page.before,
+    limit: limit + 1,
+    subjects: page.subjects ?? null,
+  })
   const entries = rows.slice(0, limit)
   return { entries, next: rows.length > limit ? entries.at(-1)?.id : undefined }
 }
