@@ -26,7 +26,7 @@ export function createServices(options: ControlOptions): Services {
   })
   const hooks = createHooks(drops, plans, { endGrantsOf: (...event) => oauth.endGrantsOf(...event) })
   const oauth = createOAuth({ ...ground, baseUrl: ground.config.baseUrl, fetchDocument: fetchPublic, hooks })
-  const people = composePeople(ground, drops, { hooks, oauth })
+  const people = composePeople(ground, drops, { hooks, oauth, publishers: drops.publishers })
   return {
     ...ground,
     ...drops,

@@ -19,6 +19,8 @@ export interface Actor {
     | { readonly kind: 'session'; readonly sessionId: string }
     | { readonly kind: 'token'; readonly tokenId: string }
     | { readonly kind: 'oauth'; readonly grantId: string; readonly scopes: readonly string[] }
+    /** A workflow that the drop trusts; the person is the owner of the organisation, who did nothing. */
+    | { readonly kind: 'publisher'; readonly publisherId: string; readonly run: WorkflowRun }
   /** For the audit log. */
   readonly ip: string
 }
@@ -59,7 +61,8 @@ export function suffices(actor: Pick<Actor, 'reach' | 'via'>, need: CredentialNe
     case 'people':
       return scope === 'everything' && actor.reach.sites === undefined
     case 'read-people':
-      return true
+      // A workflow is no person of the organisation.
+      return actor.via.kind !== 'publisher'
     default:
       return scope === 'everything' || SCOPES.indexOf(scope) >= SCOPES.indexOf(need)
   }
@@ -74,6 +77,17 @@ export function reachOf(scopes: readonly Scope[] | null, sites?: readonly string
 /** Does the credential act on this drop at all? */
 export function reaches({ sites }: Reach, siteId: string): boolean {
   return sites === undefined || sites.includes(siteId)
+}
+
+/** What a forge said about the run that publishes; empty where it said nothing. */
+export interface WorkflowRun {
+  readonly provider: 'github' | 'gitlab' | 'forgejo' | 'oidc'
+  readonly issuer: string
+  readonly repository: string
+  readonly workflow: string
+  readonly commit: string
+  /** Who started it, by the name they have at the forge. */
+  readonly actor: string
 }
 
 export type Permission =

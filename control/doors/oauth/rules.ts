@@ -20,6 +20,23 @@ export function accessScopesOf(granted: readonly string[]): readonly Scope[] | n
 
 /** RFC 8628 §3.4. */
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+/** RFC 8693 §2.1: a workflow's own token for one of ours. It needs no client. */
+export const TOKEN_EXCHANGE_GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const SUBJECT_TOKEN_TYPES: readonly string[] = [
+  'urn:ietf:params:oauth:token-type:jwt',
+  'urn:ietf:params:oauth:token-type:id_token',
+]
+
+/** What an exchange asks for. `audience` and `resource` say where we are, which the token itself has to say. */
+export function exchangeOf(form: URLSearchParams): { token: string; site: string } {
+  const given = requireParameters(form, ['subject_token', 'subject_token_type', 'site'])
+  if (!SUBJECT_TOKEN_TYPES.includes(given.subject_token_type))
+    throw new OAuthError('invalid_request', `subject_token_type is one of ${SUBJECT_TOKEN_TYPES.join(', ')}.`)
+  const scope = form.get('scope')
+  if (scope && scope !== 'publish') throw new OAuthError('invalid_scope', 'An exchange gives the scope publish.')
+  return { token: given.subject_token, site: given.site }
+}
+
 export const GRANT_TYPES = ['authorization_code', 'refresh_token', DEVICE_GRANT] as const
 
 /** An OAuth error as RFC 6749 §5.2 writes it. */

@@ -2,7 +2,8 @@
  * Who is calling. In this order, and the first that is present decides:
  *   1. `Authorization: Bearer dw_…`   an API token
  *   2. `Authorization: Bearer dwo_…`  an OAuth access token (handed to control/doors/oauth)
- *   3. the session cookie             only when our own pages sent the request
+ *   3. `Authorization: Bearer dwp_…`  what a workflow's token was exchanged for (control/drops/publishers)
+ *   4. the session cookie             only when our own pages sent the request
  * Nothing is cached: a revoked token or session is refused from the next request on, on every control.
  */
 import { isIPv6 } from 'node:net'
@@ -22,6 +23,7 @@ import { aliveAt, SESSION_COOKIE } from './sessions.ts'
 
 export const API_TOKEN_PREFIX = 'dw_'
 export const OAUTH_TOKEN_PREFIX = 'dwo_'
+export const PUBLISHER_TOKEN_PREFIX = 'dwp_'
 
 /** "Last used" is for people; a write per call would help no one. */
 const TOUCH_INTERVAL_MS = MINUTE_MS
@@ -36,6 +38,8 @@ export interface AccessDependencies {
   readonly baseUrl: string
   /** Resolves an OAuth access token; undefined when it is unknown, expired or revoked. */
   readonly oauth?: (token: string, request: Request) => Promise<Actor | undefined>
+  /** Resolves what a workflow's token was exchanged for. */
+  readonly publisher?: (token: string, request: Request) => Promise<Actor | undefined>
 }
 
 export interface Access {
@@ -52,7 +56,7 @@ function isForAll({ via }: Actor): boolean {
   return via.kind === 'oauth' && via.scopes.includes('cli')
 }
 
-export function createAccess({ sql, clock, log, baseUrl, oauth }: AccessDependencies): Access {
+export function createAccess({ sql, clock, log, baseUrl, oauth, publisher }: AccessDependencies): Access {
   const isStale = (at: Date | null): boolean => at === null || clock.now() - at.getTime() >= TOUCH_INTERVAL_MS
   const inBackground = (work: Promise<void>): void => {
     work.catch((error: unknown) => log.warn({ err: error }, 'could not note when a credential was last used'))
@@ -89,13 +93,20 @@ export function createAccess({ sql, clock, log, baseUrl, oauth }: AccessDependen
     return actor
   }
 
+  async function publisherActor(token: string, request: Request): Promise<Actor | undefined> {
+    const actor = token.length > MAX_CREDENTIAL_CHARS ? undefined : await publisher?.(token, request)
+    if (actor) noteOrganisation(actor.orgId)
+    return actor
+  }
+
+  async function actorOfToken(token: string, request: Request): Promise<Actor | undefined> {
+    if (token.startsWith(OAUTH_TOKEN_PREFIX)) return oauthActor(token, request)
+    if (token.startsWith(PUBLISHER_TOKEN_PREFIX)) return publisherActor(token, request)
+    return token.startsWith(API_TOKEN_PREFIX) ? tokenActor(token, request.ip) : undefined
+  }
+
   async function bearerActor(header: string, request: Request): Promise<Actor> {
-    const token = bearerTokenOf(header) ?? ''
-    const actor = token.startsWith(OAUTH_TOKEN_PREFIX)
-      ? await oauthActor(token, request)
-      : token.startsWith(API_TOKEN_PREFIX)
-        ? await tokenActor(token, request.ip)
-        : undefined
+    const actor = await actorOfToken(bearerTokenOf(header) ?? '', request)
     if (!actor)
       throw errors.unauthorized('This token is not valid for this address, or it was revoked.', {
         'www-authenticate': 'Bearer error="invalid_token"',

@@ -62,7 +62,9 @@ export function accountRoutes({ apiRoute, organisations, expiring }: AccountRout
       status: 200,
       output: meSchema,
       async run({ actor }) {
-        const memberships = await organisations.list(actor)
+        const all = await organisations.list(actor)
+        // A workflow acts for one organisation, and has no business with the others of its owner.
+        const memberships = actor.via.kind === 'publisher' ? all.filter(({ id }) => id === actor.orgId) : all
         const tenant = memberships.find((membership) => membership.id === actor.orgId)
         if (!tenant) throw errors.unauthorized()
         return {

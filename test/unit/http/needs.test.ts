@@ -25,6 +25,13 @@ test.each<[string, Reach, typeof token | typeof session, readonly CredentialNeed
   expect(NEEDS.filter((need) => suffices({ reach, via }, need))).toEqual(expected)
 })
 
+test('a workflow reads and publishes, and hears nothing of people', () => {
+  const run = { provider: 'github', issuer: '', repository: '', workflow: '', commit: '', actor: '' } as const
+  const via = { kind: 'publisher', publisherId: 'pub', run } as const
+  const reach = reachOf(['publish'], ['st_1'])
+  expect(NEEDS.filter((need) => suffices({ reach, via }, need))).toEqual(['nothing', 'read', 'publish'])
+})
+
 test('a credential reaches the drops that it names, or all', () => {
   expect(reaches(EVERYTHING, 'st_1')).toBe(true)
   expect(reaches(reachOf(['read'], ['st_1']), 'st_1')).toBe(true)
