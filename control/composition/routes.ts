@@ -9,6 +9,7 @@ import { anonymousRoutes } from '../drops/anonymous/routes.ts'
 import { domainRoutes } from '../drops/domains/routes.ts'
 import { galleryRoutes } from '../drops/gallery/routes.ts'
 import { contentUploadRoutes } from '../drops/sites/content-uploads/routes.ts'
+import { publisherRoutes } from '../drops/publishers/routes.ts'
 import { siteRoutes } from '../drops/sites/routes.ts'
 import { createApiRoutes } from '../ground/http/api.ts'
 import { openApiDocument, openApiRoute, type Tag } from '../ground/http/openapi.ts'
@@ -28,6 +29,7 @@ const API_TAGS: readonly Tag[] = [
   { name: 'Sites', description: 'Reserve, read, change and delete the drops of an account.' },
   { name: 'Versions', description: 'Publish content, send changed files only, go back to an earlier version.' },
   { name: 'Domains', description: 'Serve a site from your own domain, with a certificate.' },
+  { name: 'Publishers', description: 'Let a workflow of your forge publish with its own token, without a secret.' },
   { name: 'Account', description: 'Who a credential belongs to, what is used, and API tokens.' },
   { name: 'Organisation', description: 'People who work together: members, invitations and the audit log.' },
   { name: 'Gallery', description: 'Drops whose owners want to be seen.' },
@@ -45,6 +47,7 @@ export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
     ...siteRoutes({ apiRoute, authenticate, ...services, countDomains: services.domains.count }),
     ...contentUploadRoutes(services),
     ...domainRoutes({ apiRoute, ...services }),
+    ...publisherRoutes({ apiRoute, ...services }),
     ...organisationRoutes({ apiRoute, ...services }),
     ...tokenRoutes({ apiRoute, ...services }),
     ...accountRoutes({

@@ -24,6 +24,7 @@ const cursor = z.string().optional().describe('next of the page before')
 const list = defineTool({
   name: 'service_list',
   description: 'List the drops of the account.',
+  needs: 'read',
   hints: 'reads',
   input: { query: z.string().optional().describe('Part of slug, name or title'), cursor },
   output: { drops: z.array(z.unknown()) },
@@ -41,6 +42,7 @@ const read = defineTool({
   name: 'service_read',
   description:
     'Without path: settings, live version, report and files of a drop. With path: that file as it was uploaded.',
+  needs: 'read',
   hints: 'reads',
   input: { id, path: z.string().optional(), cursor },
   output: { version: z.int(), text: z.string().optional() },
@@ -73,6 +75,7 @@ const read = defineTool({
 const versionsTool = defineTool({
   name: 'service_versions',
   description: 'List the retained versions of a drop, newest first.',
+  needs: 'read',
   hints: 'reads',
   input: { id },
   output: { versions: z.array(z.unknown()) },
@@ -97,6 +100,7 @@ const versionsTool = defineTool({
 const promote = defineTool({
   name: 'service_promote',
   description: 'Make a retained version live again (roll back or forward).',
+  needs: 'publish',
   hints: 'adds',
   input: { id, version: z.int().or(z.string()).meta({ type: 'integer', anyOf: undefined }) },
   output: { url: z.string(), version: z.int() },
@@ -112,6 +116,7 @@ const promote = defineTool({
 const settings = defineTool({
   name: 'service_settings',
   description: 'Change settings of a drop; only what you send changes.',
+  needs: 'manage',
   hints: 'changes',
   input: {
     id,
@@ -151,6 +156,7 @@ type ChosenSites = Pick<Call['services']['sites'], 'list' | 'choose'>
 const domain = defineTool({
   name: 'service_domain',
   description: 'Serve a drop from your own domain: which DNS records to set, and what is still wrong.',
+  needs: 'manage',
   hints: 'changes',
   input: {
     id,
@@ -182,6 +188,7 @@ const CONFIRM = 'confirm'
 const remove = defineTool({
   name: 'service_delete',
   description: 'Delete a drop for good, with all versions. Ask the person first.',
+  needs: 'manage',
   hints: 'destroys',
   input: { id },
   output: { deleted: z.boolean() },

@@ -43,7 +43,7 @@ const createAccount: Command = {
     if (staff) await makeStaff(services.sql, account.userId)
     if (planName !== 'free') await changePlan(services, account.orgId, planName)
     const owner = { userId: account.userId, orgId: account.orgId, emailVerified: verified }
-    const issued = token ? await services.tokens.createFor(owner, 'operator') : undefined
+    const issued = token ? await services.tokens.createFor(owner, { name: 'operator' }) : undefined
     return {
       email: account.email,
       user_id: account.userId,
