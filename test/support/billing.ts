@@ -27,7 +27,8 @@ const config = {
   recoveryWindowMs: 30 * DAY_MS,
   expiryWarningsMs: [7 * DAY_MS, DAY_MS],
   removalWarningMs: 7 * DAY_MS,
-  slugCooldownMs: 30 * DAY_MS,
+  viewerAdmissionMs: 30 * DAY_MS,
+    slugCooldownMs: 30 * DAY_MS,
 }
 
 export async function createBillingFixture({ configured = true } = {}) {
@@ -45,7 +46,7 @@ export async function createBillingFixture({ configured = true } = {}) {
     now: clock.now,
     domainRoutes: async () => [],
   })
-  const sites = createSites({ sql, clock, routing, refreshRoutes, config })
+  const sites = createSites({ sql, clock, routing, refreshRoutes, enqueueMail, config })
   const domains = { stop: async () => [], resume: async () => {} }
   const lifecycle = createLifecycle({
     sql,
