@@ -276,7 +276,7 @@ export function preparePage(status: number, baseUrl: string, content: PageConten
   const page = render({
     title: `${title} · Dropway`,
     art: drawing(art),
-    code: host === undefined ? String(status) : `${status} · ${host}`,
+    code: host === undefined ? String(status) : status === 200 ? host : `${status} · ${host}`,
     heading: title,
     lead,
     body,

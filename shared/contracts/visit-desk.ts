@@ -11,6 +11,12 @@ export const VISIT_PATH = '/.dropway/visit'
 export const ENTER_PATH = '/.dropway/enter'
 export const GUEST_PATH = '/.dropway/guest'
 
+/** A path as logs may show it: the links of guests and viewers hold a secret. */
+export function withoutToken(path: string): string {
+  const door = [ENTER_PATH, GUEST_PATH].find((each) => path.startsWith(`${each}/`))
+  return door === undefined ? path : `${door}/…`
+}
+
 const site = { site_id: z.string().max(60), host: z.string().max(300) }
 const email = z.string().max(400)
 const token = z.string().max(400)
