@@ -1,7 +1,7 @@
 /** Every command, in the order of `dropway help`. */
 import type { Command } from './command.ts'
 import { logout, tokens, usage, whoami } from '../commands/account.ts'
-import { completionCommand } from '../commands/completion.ts'
+import { completionCommand } from './completion.ts'
 import { deploy } from '../commands/deploy.ts'
 import { dev } from '../commands/dev.ts'
 import { domains } from '../commands/domains.ts'
