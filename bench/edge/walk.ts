@@ -176,7 +176,12 @@ const pipeline = createPipeline({
   }),
   answers,
   proxy,
-  viewing: createViewing({ admissions: createAdmissions({ secrets, clock: systemClock }), line, answers, clock: systemClock }),
+  viewing: createViewing({
+    admissions: createAdmissions({ secrets, clock: systemClock }),
+    line,
+    answers,
+    clock: systemClock,
+  }),
   visits: createVisits(),
   views: createViews(),
   clock: systemClock,

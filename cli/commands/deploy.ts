@@ -130,12 +130,7 @@ async function unlessRefused(
   }
 }
 
-async function upload(
-  context: Context,
-  site: Site,
-  folder: Folder,
-  options: UploadOptions,
-): Promise<Outcome> {
+async function upload(context: Context, site: Site, folder: Folder, options: UploadOptions): Promise<Outcome> {
   const { api, terminal, settings } = context
   const { files } = folder
   const uploader = createUploader({

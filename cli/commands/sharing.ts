@@ -51,7 +51,9 @@ export async function applySharing(
       json: { viewers: viewers.map(namedViewer), invite },
       repeatable: true,
     })
-  const link = guest_link ? await api.call<GuestLink>('POST', `${sitePath(site.id)}/guest-links`, { json: {} }) : undefined
+  const link = guest_link
+    ? await api.call<GuestLink>('POST', `${sitePath(site.id)}/guest-links`, { json: {} })
+    : undefined
   return { site: changed, link }
 }
 
@@ -127,10 +129,17 @@ function pathOf(site: Site, name: string, viewers: readonly Viewer[], links: rea
   if (viewer) return `${sitePath(site.id)}/viewers/${viewer.id}`
   const link = links.find(({ id, name: label }) => id === name || label === name)
   if (link) return `${sitePath(site.id)}/guest-links/${link.id}`
-  throw new CliError(`"${plain(name)}" is no viewer of ${site.slug}. "dropway viewers" lists them.`, exitCodes.failed, 'not_found')
+  throw new CliError(
+    `"${plain(name)}" is no viewer of ${site.slug}. "dropway viewers" lists them.`,
+    exitCodes.failed,
+    'not_found',
+  )
 }
 
-async function listsOf(api: ApiClient, site: Site): Promise<{ viewers: readonly Viewer[]; links: readonly GuestLink[] }> {
+async function listsOf(
+  api: ApiClient,
+  site: Site,
+): Promise<{ viewers: readonly Viewer[]; links: readonly GuestLink[] }> {
   const { viewers } = await api.call<{ viewers: Viewer[] }>('GET', `${sitePath(site.id)}/viewers`)
   const { guest_links: links } = await api.call<{ guest_links: GuestLink[] }>('GET', `${sitePath(site.id)}/guest-links`)
   return { viewers, links }
@@ -148,7 +157,8 @@ export const viewers: Command = {
     const site = await chosenDrop(context, args, 'shows')
     const { viewers: listed, links } = await listsOf(api, site)
     terminal.data({ access_mode: site.access_mode, viewers: listed, guest_links: links })
-    if (site.access_mode !== 'viewers') terminal.note(`${site.slug} is not private: access_mode is ${site.access_mode}.`)
+    if (site.access_mode !== 'viewers')
+      terminal.note(`${site.slug} is not private: access_mode is ${site.access_mode}.`)
     const rows = [
       ...listed.map((viewer) => [
         plain(viewer.kind === 'domain' ? `@${viewer.value}` : viewer.value),
@@ -181,7 +191,12 @@ export const shared: Command = {
     const drops = await api.call<SharedDrop[]>('GET', '/shared')
     terminal.data(drops)
     if (drops.length === 0) terminal.note('No one shares a drop with this address.')
-    const rows = drops.map((drop) => [plain(drop.title), plain(drop.shared_by), lookedAt(drop.last_opened_at), drop.url])
+    const rows = drops.map((drop) => [
+      plain(drop.title),
+      plain(drop.shared_by),
+      lookedAt(drop.last_opened_at),
+      drop.url,
+    ])
     for (const line of table(rows)) terminal.print(line)
   },
 }

@@ -68,12 +68,7 @@ export function createViewing({ admissions, line, answers, clock }: ViewingDepen
     return made
   }
 
-  async function visitAsProgram(
-    exchange: Exchange,
-    drop: Drop,
-    token: ProgramToken,
-    show: Show,
-  ): Promise<void> {
+  async function visitAsProgram(exchange: Exchange, drop: Drop, token: ProgramToken, show: Show): Promise<void> {
     const { route } = drop
     const key = `${route.site_id} ${token.bearer ?? ''} ${token.guest ?? ''}`
     const { site_id } = route

@@ -133,7 +133,21 @@ function assemble(config: EdgeConfig, log: Log): Parts {
     listener.setFallback(bundle)
   })
   const counted = { refusedConnections: () => refusedConnections }
-  return { replica, routes, certificates, cache, views, visits, requestLog, limits, proxy, unlock, listener, plain, ...counted }
+  return {
+    replica,
+    routes,
+    certificates,
+    cache,
+    views,
+    visits,
+    requestLog,
+    limits,
+    proxy,
+    unlock,
+    listener,
+    plain,
+    ...counted,
+  }
 }
 
 function tell(message: ToPrimary): void {

@@ -203,10 +203,9 @@ test('who looked is told within seconds', async () => {
   await visit(drop, '/', { cookie })
   await visit(drop, '/', { cookie })
   await expect
-    .poll(
-      async () => (await stack.fetch(`${drop.path}/viewers`, { token: owner.token })).json().viewers[0].visits,
-      { timeout: 60_000 },
-    )
+    .poll(async () => (await stack.fetch(`${drop.path}/viewers`, { token: owner.token })).json().viewers[0].visits, {
+      timeout: 60_000,
+    })
     .toBe(2)
 })
 
@@ -264,7 +263,11 @@ test('the time for visitors ends for all of them, and the owner extends it', asy
 })
 
 test('without an account nothing is published privately, and nothing openly instead', async () => {
-  const wishes: Record<string, string>[] = [{ access_mode: 'viewers' }, { viewers: 'a@b.example' }, { guest_link: 'true' }]
+  const wishes: Record<string, string>[] = [
+    { access_mode: 'viewers' },
+    { viewers: 'a@b.example' },
+    { guest_link: 'true' },
+  ]
   for (const fields of wishes) {
     const answer = await stack.fetch('/api/v1/drops', {
       from: nextAddress(),
@@ -293,9 +296,9 @@ test('an organisation may allow no public drops', async () => {
   expect(refusal(await own.patch(open.id, { access_mode: 'public' }))).toBe('403 policy')
   expect(refusal(await own.patch(open.id, { password: 'open sesame' }))).toBe('403 policy')
   const next = (await own.create()).json<Shared>()
-  expect(
-    refusal(await own.upload(next.id, fileForm('page.html', '<title>x</title>', { access_mode: 'public' }))),
-  ).toBe('403 policy')
+  expect(refusal(await own.upload(next.id, fileForm('page.html', '<title>x</title>', { access_mode: 'public' })))).toBe(
+    '403 policy',
+  )
   expect((await own.upload(next.id, fileForm('page.html', '<title>x</title>'))).status).toBe(201)
   expect((await stack.visit(next.slug)).status).toBe(401)
   await policy('private_by_default')

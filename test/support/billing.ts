@@ -28,7 +28,7 @@ const config = {
   expiryWarningsMs: [7 * DAY_MS, DAY_MS],
   removalWarningMs: 7 * DAY_MS,
   viewerAdmissionMs: 30 * DAY_MS,
-    slugCooldownMs: 30 * DAY_MS,
+  slugCooldownMs: 30 * DAY_MS,
 }
 
 export async function createBillingFixture({ configured = true } = {}) {

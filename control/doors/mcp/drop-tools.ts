@@ -153,7 +153,10 @@ const settings = defineTool({
     const isShared = Object.values(sharing).some((value) => value !== undefined)
     if (!isChanged && !isShared && staysLive === undefined) throw errors.invalidRequest('Send at least one setting.')
     const siteId = await services.sites.findId(actor, name)
-    const question = patch.access_mode === 'public' ? askBeforeOpening(await services.sites.get(actor, siteId), call, confirm) : undefined
+    const question =
+      patch.access_mode === 'public'
+        ? askBeforeOpening(await services.sites.get(actor, siteId), call, confirm)
+        : undefined
     if (question) return question
     if (staysLive !== undefined) await choose(siteId, staysLive, actor, services.sites)
     if (isChanged) await services.sites.patch(actor, siteId, patch)
@@ -178,7 +181,9 @@ async function share({ actor, services }: Call, siteId: string, wanted: SharingA
   const link = guest_link ? await viewerSharing.addLink(actor, siteId, {}) : undefined
   const listed = await viewerSharing.viewers(actor, siteId)
   return {
-    viewers: listed.map((viewer) => `${nameViewer(viewer)}${viewer.last_opened_at === null ? ' (not opened yet)' : ''}`),
+    viewers: listed.map(
+      (viewer) => `${nameViewer(viewer)}${viewer.last_opened_at === null ? ' (not opened yet)' : ''}`,
+    ),
     ...(link?.url === undefined ? {} : { guest_link: link.url }),
   }
 }

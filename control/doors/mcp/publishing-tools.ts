@@ -34,12 +34,7 @@ const allowSecrets = z.boolean().optional().describe('Also keys and credentials'
 const message = z.string().max(MAX_MESSAGE_CHARS).optional()
 
 const placeFields = {
-  slug: z
-    .string()
-    .optional()
-    .describe(
-      `${MIN_SLUG_CHARS}-${MAX_SLUG_CHARS} of a-z, 0-9, hyphen; random if omitted`,
-    ),
+  slug: z.string().optional().describe(`${MIN_SLUG_CHARS}-${MAX_SLUG_CHARS} of a-z, 0-9, hyphen; random if omitted`),
   title: z.string().max(MAX_NAME_CHARS).optional(),
   password: z.string().min(1).max(MAX_PASSWORD_CHARS).optional(),
   ...sharingFields,
@@ -63,7 +58,10 @@ const publishPage = defineTool({
     message,
   },
   output: publishedFacts,
-  async run({ content, format, upload, if_version, allow_secrets, slug, title, password, replace, message: said, ...access }, call) {
+  async run(
+    { content, format, upload, if_version, allow_secrets, slug, title, password, replace, message: said, ...access },
+    call,
+  ) {
     const rest = { slug, title, password, replace, message: said, access }
     return published(call, 1, (progress) =>
       withContent({ content, format, upload }, call, (taken) =>
@@ -85,7 +83,10 @@ const publishFiles = defineTool({
   hints: 'changes',
   input: { files: files.min(1), ...placeFields, allow_secrets: allowSecrets, message },
   output: publishedFacts,
-  async run({ files: sent, if_version, allow_secrets, slug, title, password, replace, message: said, ...access }, call) {
+  async run(
+    { files: sent, if_version, allow_secrets, slug, title, password, replace, message: said, ...access },
+    call,
+  ) {
     const rest = { slug, title, password, replace, message: said, access }
     return published(call, sent.length, (progress) =>
       withFiles(sent, call, (taken) =>

@@ -101,7 +101,7 @@ export interface Anonymous {
     publisher: Publisher,
     prepared: PreparedVersion,
     name: string,
-    until?: Date | null | undefined,
+    until?: Date | null,
   ): Promise<Propagated<AnonymousDrop>>
   publishText(publisher: Publisher, text: AnonymousText): Promise<Propagated<AnonymousDrop>>
   /** What this browser made and has not claimed, also what can no longer be claimed: `claimable` tells them apart. */

@@ -38,7 +38,10 @@ export interface SitesDependencies {
   routing: Pick<Routing, 'propagate'>
   refreshRoutes: RefreshRoutes
   enqueueMail: EnqueueMail
-  config: Pick<ControlConfig, 'sitesDomain' | 'publicPort' | 'anonymousLifetimeMs' | 'slugCooldownMs' | 'viewerAdmissionMs'>
+  config: Pick<
+    ControlConfig,
+    'sitesDomain' | 'publicPort' | 'anonymousLifetimeMs' | 'slugCooldownMs' | 'viewerAdmissionMs'
+  >
 }
 
 /** What an organisation uses, and what its plan allows. */

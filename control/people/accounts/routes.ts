@@ -33,7 +33,14 @@ const meSchema = z
     country: described(z.string(), 'Which decides the currency.', 'DE'),
     currency: described(z.string(), 'Of its invoices.', 'eur'),
     organisations: described(z.array(tenantSchema), 'All that you belong to.', [
-      { id: 'org_7c1m4x9d2k', name: 'Example Ltd', plan: 'business', role: 'owner', personal: false, visibility_policy: 'open' },
+      {
+        id: 'org_7c1m4x9d2k',
+        name: 'Example Ltd',
+        plan: 'business',
+        role: 'owner',
+        personal: false,
+        visibility_policy: 'open',
+      },
     ]),
     expiring: described(
       z.array(expiringSchema),

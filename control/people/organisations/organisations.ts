@@ -104,8 +104,7 @@ export function createOrganisations(deps: OrganisationsDependencies): Organisati
     rename: (actor, orgId, name) => change(actor, orgId, { name }),
     change,
 
-    stillPublic: async ({ id, visibilityPolicy }) =>
-      visibilityPolicy === 'no_public' ? listPublicDrops(sql, id) : [],
+    stillPublic: async ({ id, visibilityPolicy }) => (visibilityPolicy === 'no_public' ? listPublicDrops(sql, id) : []),
 
     async remove(actor, orgId) {
       const { changes } = await changeRoutes(sql, async (tx) => {

@@ -42,8 +42,13 @@ export function showSite(
 
 /** `12h` or `90s`: what a caller may send again. */
 function durationText(ms: number): string {
-  const [unit, size] = ([['d', DAY_MS], ['h', HOUR_MS], ['m', MINUTE_MS], ['s', SECOND_MS]] as const).find(
-    ([, each]) => ms % each === 0,
-  ) ?? ['ms', 1]
+  const [unit, size] = (
+    [
+      ['d', DAY_MS],
+      ['h', HOUR_MS],
+      ['m', MINUTE_MS],
+      ['s', SECOND_MS],
+    ] as const
+  ).find(([, each]) => ms % each === 0) ?? ['ms', 1]
   return `${ms / size}${unit}`
 }

@@ -105,7 +105,8 @@ const MAX_SUBJECT_CHARS = 200
 const UNASKED = 'If you did not ask for this, ignore this mail: nothing changes.'
 const OWNER = 'You get this mail because you publish on Dropway.'
 const DOMAIN = 'You get this mail because you use this domain on Dropway.'
-const VIEWER = 'You get this mail because someone shared something with you on Dropway. If you do not know them, ignore it.'
+const VIEWER =
+  'You get this mail because someone shared something with you on Dropway. If you do not know them, ignore it.'
 const BILLING = 'You get this mail because you pay for a plan on Dropway.'
 
 const letters: { readonly [Name in MailTemplate]: (data: MailData[Name]) => Letter } = {
