@@ -134,6 +134,10 @@ export interface Drop {
   readonly versionNumber: number
   readonly isProtected: boolean
   readonly isPreview: boolean
+  /** Who looks at it, where only its viewers may (shared/contracts/admission.ts). */
+  readonly viewer?: string
+  /** Opened by a token: scripts of any page may read the answer. */
+  readonly isForProgram?: boolean
 }
 
 /**

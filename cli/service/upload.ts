@@ -33,6 +33,8 @@ export interface UploadOptions {
   readonly spaFallback?: boolean
   /** The user wants files published that look like secrets. */
   readonly allowSecrets?: boolean
+  /** Who may see it, as the API takes it; in the same step as the version. */
+  readonly sharing?: Readonly<Record<string, unknown>>
 }
 
 export interface Started {
@@ -67,6 +69,7 @@ export function createUploader({ api, configDir, siteId, files, options }: Uploa
     ...(options.message === undefined ? {} : { message: options.message }),
     ...(options.spaFallback === undefined ? {} : { spa_fallback: options.spaFallback }),
     ...(options.allowSecrets ? { allow_secrets: true } : {}),
+    ...options.sharing,
   }
   const memory = memoryOf(configDir, siteId, request)
 

@@ -1,7 +1,7 @@
 /** Every command, in the order of `dropway help`. */
 import type { Command } from './command.ts'
 import { logout, tokens, usage, whoami } from '../commands/account.ts'
-import { completionCommand } from '../commands/completion.ts'
+import { completionCommand } from './completion.ts'
 import { deploy } from '../commands/deploy.ts'
 import { dev } from '../commands/dev.ts'
 import { domains } from '../commands/domains.ts'
@@ -12,6 +12,7 @@ import { login } from '../commands/login.ts'
 import { deleteDrop, keep, rename, settings, stats } from '../commands/manage.ts'
 import { mcp } from '../commands/mcp.ts'
 import { org } from '../commands/org.ts'
+import { share, shared, unshare, viewers } from '../commands/sharing.ts'
 
 export const commands: readonly Command[] = [
   login,
@@ -27,6 +28,10 @@ export const commands: readonly Command[] = [
   versions,
   rollback,
   settings,
+  share,
+  unshare,
+  viewers,
+  shared,
   password,
   domains,
   stats,

@@ -18,6 +18,9 @@ import { createBlobCollection, type BlobCollection } from '../drops/sites/versio
 import { createQuickPublish, type QuickPublish } from '../drops/sites/versions/quick-publish.ts'
 import { createSiteExport, type SiteExport } from '../drops/sites/versions/site-export.ts'
 import { createVersions, type Versions } from '../drops/sites/versions/versions.ts'
+import { createAccessRequests, type AccessRequests } from '../drops/visiting/requests.ts'
+import { createSharedWithMe, type SharedWithMe } from '../drops/visiting/shared-with-me.ts'
+import { createViewerSharing, type ViewerSharing } from '../drops/visiting/sharing.ts'
 import { createInspector, type Inspector } from '../drops/trust/inspector.ts'
 import { createTrust, type Trust } from '../drops/trust/trust.ts'
 import { createRouting, type Routing } from '../ground/routing/routing.ts'
@@ -36,6 +39,9 @@ export interface Drops {
   readonly contentUploads: ContentUploads
   readonly siteExport: SiteExport
   readonly blobCollection: BlobCollection
+  readonly viewerSharing: ViewerSharing
+  readonly sharedWithMe: SharedWithMe
+  readonly accessRequests: AccessRequests
   readonly domains: Domains
   readonly domainWatch: DomainWatch
   readonly trust: Trust
@@ -56,7 +62,7 @@ function createIssuerFetch(trustedIssuers: readonly string[]): FetchOfIssuer {
 }
 
 export function composeDrops(ground: Ground): Drops {
-  const { sql, redis, clock, log, config, secrets, blobs, limiter } = ground
+  const { sql, redis, clock, log, config, secrets, blobs, limiter, enqueueMail } = ground
   const publishing = createPublishing({
     blobs,
     blobStore: { url: config.blobStore },
@@ -71,8 +77,8 @@ export function composeDrops(ground: Ground): Drops {
     now: () => clock.now(),
     domainRoutes: domains.routesOf,
   })
-  const sites = createSites({ sql, clock, routing, refreshRoutes, config })
-  const versions = createVersions({ sql, clock, log, routing, refreshRoutes, publishing, sites, config })
+  const sites = createSites({ sql, clock, routing, refreshRoutes, enqueueMail, config })
+  const versions = createVersions({ ...ground, routing, refreshRoutes, publishing, sites })
   const trust = createTrust({ ...ground, routing, refreshRoutes })
   const inspector = createInspector({ log })
   const botCheck = createBotCheck(secrets)
@@ -95,6 +101,9 @@ export function composeDrops(ground: Ground): Drops {
     contentUploads: createContentUploads({ sql, clock, secrets, blobs, baseUrl: config.baseUrl }),
     siteExport: createSiteExport({ sql, sites, versions, publishing }),
     blobCollection: createBlobCollection({ sql, clock, publishing }),
+    viewerSharing: createViewerSharing({ ...ground, routing, refreshRoutes, sites }),
+    sharedWithMe: createSharedWithMe(ground),
+    accessRequests: createAccessRequests({ ...ground, routing, refreshRoutes, sites }),
     domains,
     domainWatch: createDomainWatch({ domains, redis, log, checkMs: config.domainCheckMs }),
     trust,

@@ -20,6 +20,9 @@ export type IdPrefix =
   | 'err'
   | 'mail'
   | 'edge'
+  /** A viewer, a guest link. */
+  | 'vw'
+  | 'gl'
 
 export function newId(prefix: IdPrefix, now = Date.now()): string {
   let time = now

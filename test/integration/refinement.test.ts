@@ -66,6 +66,7 @@ function versions({ onWork, makes }: { onWork?: () => void | Promise<void>; make
       refine: work('refine'),
     },
     sites: { requireOwn: notAskedFor, lockOwn: notAskedFor, lockOrganisation: notAskedFor, add: notAskedFor },
+    enqueueMail: notAskedFor,
     config: { sitesDomain: 'sites.test', publicPort: 443 },
   })
   return { ...service, propagated }

@@ -27,6 +27,7 @@ const config = {
   recoveryWindowMs: 30 * DAY_MS,
   expiryWarningsMs: [7 * DAY_MS, DAY_MS],
   removalWarningMs: 7 * DAY_MS,
+  viewerAdmissionMs: 30 * DAY_MS,
   slugCooldownMs: 30 * DAY_MS,
 }
 
@@ -45,7 +46,7 @@ export async function createBillingFixture({ configured = true } = {}) {
     now: clock.now,
     domainRoutes: async () => [],
   })
-  const sites = createSites({ sql, clock, routing, refreshRoutes, config })
+  const sites = createSites({ sql, clock, routing, refreshRoutes, enqueueMail, config })
   const domains = { stop: async () => [], resume: async () => {} }
   const lifecycle = createLifecycle({
     sql,

@@ -9,6 +9,7 @@ import type { Publishing } from '../../drops/publishing/contract.ts'
 import type { ContentUploads } from '../../drops/sites/content-uploads/content-uploads.ts'
 import type { QuickPublish } from '../../drops/sites/versions/quick-publish.ts'
 import type { Sites } from '../../drops/sites/sites.ts'
+import type { ViewerSharing } from '../../drops/visiting/sharing.ts'
 import type { Versions } from '../../drops/sites/versions/versions.ts'
 import type { Guide } from './guides.ts'
 
@@ -16,6 +17,7 @@ export interface ToolServices {
   sites: Pick<Sites, 'list' | 'get' | 'findId' | 'patch' | 'choose' | 'delete'>
   versions: Pick<Versions, 'list' | 'requireId' | 'promote' | 'liveManifest'>
   quickPublish: QuickPublish
+  viewerSharing: Pick<ViewerSharing, 'viewers' | 'add' | 'addLink'>
   contentUploads: Pick<ContentUploads, 'create' | 'use'>
   domains: Pick<Domains, 'list' | 'add' | 'check' | 'makeMain' | 'remove'>
   publishing: Pick<Publishing, 'readBlob'>
@@ -104,7 +106,9 @@ function briefSchemaOf(object: z.ZodObject): ObjectSchema {
   const { $schema: _, ...schema } = z.toJSONSchema(object, {
     io: 'input',
     unrepresentable: 'any',
-    override({ jsonSchema }) {
+    override({ jsonSchema, path }) {
+      // That names which nobody knows are refused is said once, for the whole.
+      if (path.length > 0) delete jsonSchema.additionalProperties
       delete jsonSchema.minimum
       delete jsonSchema.maximum
       delete jsonSchema.maxLength

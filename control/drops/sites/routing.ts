@@ -6,6 +6,8 @@ import { inOrder, type Sql } from '../../ground/database/sql.ts'
 import type { RoutingTransaction } from '../../ground/routing/changes.ts'
 import { setRoute, type NewRoute } from '../../ground/routing/outbox.ts'
 import { siteHost } from '../../../shared/http/hosts.ts'
+import { accessModeOf } from '../viewers/access.ts'
+import { endedAdmissions } from '../viewers/lists.ts'
 import { findSite, lockSite, retainedVersions, retireSlugs, setClock, slugsOf } from './queries.ts'
 import { clockOf, redirectRouteOf, siteRouteOf, sortSlugs, type Lifetimes, type SiteFacts } from './rules.ts'
 
@@ -45,7 +47,9 @@ export function createRefreshRoutes({
     )
     if (!found) return
     const site = await setClockOf(tx, found)
-    const record = siteRouteOf(site, retained, sitesDomain, now())
+    const isShared = accessModeOf(site) === 'viewers' && site.deleted_at === null
+    const ended = isShared ? await endedAdmissions(tx, siteId, new Date(now())) : []
+    const record = siteRouteOf(site, retained, sitesDomain, now(), ended)
     const slugs = sortSlugs(held, site.deleted_at !== null, now())
     for (const slug of slugs.serving) await setRoute(tx, { ...record, host: siteHost(slug, sitesDomain) })
     for (const slug of slugs.redirecting) await setRoute(tx, redirectRouteOf(slug, site, sitesDomain))

@@ -15,6 +15,8 @@ export interface Plan {
   readonly storageBytes: number
   readonly versionsKept: number
   readonly customDomains: number
+  /** Viewers of one drop, and as many guest links. */
+  readonly viewersPerDrop: number
   readonly bundles: boolean
   readonly password: boolean
   readonly analytics: boolean
@@ -34,6 +36,7 @@ const plus: SoldPlan = {
   storageBytes: 2 * GB,
   versionsKept: 10,
   customDomains: 1,
+  viewersPerDrop: 50,
   bundles: true,
   password: true,
   analytics: true,
@@ -51,6 +54,7 @@ export const plans: Readonly<Record<PlanName, Plan> & Record<'plus' | 'business'
     storageBytes: Number.POSITIVE_INFINITY,
     versionsKept: 1,
     customDomains: 0,
+    viewersPerDrop: 0,
     bundles: false,
     password: false,
     analytics: false,
@@ -66,6 +70,7 @@ export const plans: Readonly<Record<PlanName, Plan> & Record<'plus' | 'business'
     storageBytes: 50 * MB,
     versionsKept: 3,
     customDomains: 0,
+    viewersPerDrop: 5,
     bundles: true,
     password: false,
     analytics: false,
@@ -83,6 +88,7 @@ export const plans: Readonly<Record<PlanName, Plan> & Record<'plus' | 'business'
     storageBytes: 20 * GB,
     versionsKept: 30,
     customDomains: 10,
+    viewersPerDrop: 500,
   },
   // Grandfathered: no longer sold, limits unchanged while the subscription lasts.
   starter: { ...plus, name: 'starter', label: 'Starter', price: undefined },

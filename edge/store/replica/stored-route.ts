@@ -40,6 +40,8 @@ type Head =
       spaFallback: boolean,
       badge: boolean,
       analytics: SiteRoute['analytics'],
+      /** The release before reads past it, and asks for a password that nobody has. */
+      viewers?: SiteRoute['viewers'] | null,
     ]
   | [revision: number, kind: 'alias' | 'redirect', to: string]
   | [revision: number, kind: 'none']
@@ -74,6 +76,7 @@ export function fromStored(host: string, stored: Buffer): ServedRoute {
         spa_fallback: head[8],
         badge: head[9],
         analytics: head[10],
+        ...(head[11] ? { viewers: head[11] } : {}),
       } satisfies ServedSite
     case 'none':
       return { v, host, revision, kind: 'none' }
@@ -109,6 +112,7 @@ function headOf(record: RouteRecord, versions: readonly Version[]): Head {
         record.spa_fallback,
         record.badge,
         record.analytics,
+        record.viewers ?? null,
       ]
     case 'alias':
     case 'redirect':
