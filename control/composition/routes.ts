@@ -20,6 +20,7 @@ import { tokenRoutes } from '../people/access/routes.ts'
 import { SESSION_COOKIE } from '../people/access/sessions.ts'
 import { accountRoutes } from '../people/accounts/routes.ts'
 import { auditRoutes } from '../people/audit/routes.ts'
+import { passkeyRoutes } from '../people/factors/routes.ts'
 import { organisationRoutes } from '../people/organisations/routes.ts'
 import { billingRoutes } from '../plans/billing/routes.ts'
 import type { Services } from './services.ts'
@@ -53,6 +54,7 @@ export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
     ...visitingRoutes({ apiRoute, ...services }),
     ...organisationRoutes({ apiRoute, ...services }),
     ...tokenRoutes({ apiRoute, ...services }),
+    ...passkeyRoutes({ apiRoute, ...services }),
     ...accountRoutes({
       apiRoute,
       ...services,

@@ -11,7 +11,7 @@ import {
 
 const NEEDS: readonly CredentialNeed[] = ['nothing', 'read', 'publish', 'manage', 'read-people', 'people', 'session']
 const token = { kind: 'token', tokenId: 'tok' } as const
-const session = { kind: 'session', sessionId: 'ses' } as const
+const session = { kind: 'session', sessionId: 'ses', needsProof: false } as const
 
 test.each<[string, Reach, typeof token | typeof session, readonly CredentialNeed[]]>([
   ['a session', EVERYTHING, session, NEEDS],
