@@ -54,7 +54,12 @@ export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
     ...visitingRoutes({ apiRoute, ...services }),
     ...organisationRoutes({ apiRoute, ...services }),
     ...tokenRoutes({ apiRoute, ...services }),
-    ...passkeyRoutes({ apiRoute, ...services }),
+    ...passkeyRoutes({
+      apiRoute,
+      ...services,
+      signIn: (credential, request) =>
+        services.accounts.signInWithPasskey(credential, services.accounts.circumstancesOf(request)),
+    }),
     ...accountRoutes({
       apiRoute,
       ...services,

@@ -133,7 +133,7 @@ test('a second factor is turned on, asked for and turned off without JavaScript'
   expect(begun).toContain('class="qr"')
   const secret = /id="totp-secret">([A-Z2-7]{32})</.exec(begun)![1]!
   const code = async (): Promise<string> => {
-    const { codeAt, stepAt } = await import('../../control/people/factors/totp.ts')
+    const { codeAt, codeStepAt } = await import('../../control/people/factors/totp.ts')
     const bits = [...secret].map((letter) =>
       'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'),
     )
@@ -144,7 +144,7 @@ test('a second factor is turned on, asked for and turned off without JavaScript'
           .match(/.{8}/g)!
           .map((byte) => parseInt(byte, 2)),
       ),
-      stepAt(Date.now()),
+      codeStepAt(Date.now()),
     )
   }
   const refused = await person.send('/account/totp', { code: '000000' })

@@ -1,6 +1,6 @@
 /** Codes of a generator, recovery codes, step-up and recovery, by a clock that the test moves. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { codeAt, stepAt } from '../../control/people/factors/totp.ts'
+import { codeAt, codeStepAt } from '../../control/people/factors/totp.ts'
 import type { Actor } from '../../control/ground/actor.ts'
 import { ApiError } from '../../shared/contracts/errors.ts'
 import { createAccountsFixture, PASSWORD, VISIT, type AccountsFixture } from '../support/accounts.ts'
@@ -39,7 +39,7 @@ async function enrol(): Promise<Enrolled> {
   const actor = await fixture.newAccount()
   const { secret, uri } = await fixture.factors.begin(actor)
   expect(uri).toContain(`secret=${secret}`)
-  const code = (steps = 0): string => codeAt(fromBase32(secret), stepAt(fixture.clock.now()) + steps)
+  const code = (steps = 0): string => codeAt(fromBase32(secret), codeStepAt(fixture.clock.now()) + steps)
   const recovery = await fixture.factors.confirm(actor, code())
   fixture.advance(STEP_MS)
   return { actor, recovery, code }

@@ -21,10 +21,7 @@ type PasswordsDependencies = Pick<
   PartDependencies,
   'sql' | 'hooks' | 'throttle' | 'links' | 'now' | 'log' | 'enqueueMail' | 'baseUrl' | 'secrets' | 'factors'
 >
-type Passwords = Pick<
-  Accounts,
-  'requestReset' | 'isLinkValid' | 'asksForCode' | 'endAccess' | 'resetPassword' | 'changePassword'
->
+type Passwords = Pick<Accounts, 'requestReset' | 'isLinkValid' | 'asksForCode' | 'resetPassword' | 'changePassword'>
 
 export function createPasswords({
   sql,
@@ -102,9 +99,8 @@ export function createPasswords({
         await replacePassword(tx, user, { password: replaced, endTokensAndApps: true })
         await factors.endPasskeys(tx, user.id)
         if (user.verifiedAt === null) await verify(tx, user, now(), hooks)
-        const person = { ...user, verifiedAt: user.verifiedAt ?? now() }
-        const entering = { user: person, circumstances, at: now(), isProved: isAsked }
-        const entered = await enter(tx, entering, { hooks, enqueueMail, baseUrl })
+        const entering = { user: { ...user, verifiedAt: user.verifiedAt ?? now() }, circumstances, at: now() }
+        const entered = await enter(tx, { ...entering, isProved: isAsked }, { hooks, enqueueMail, baseUrl })
         const actor = { userId: user.id, email: user.email, ip: circumstances.ip }
         await recordAudit(tx, {
           at: now(),
@@ -117,34 +113,6 @@ export function createPasswords({
       })
       await hooks.propagate(changes)
       return signedIn
-    },
-
-    async endAccess(text) {
-      const email = parseEmail(text)
-      const known = await findUserByEmail(sql, email)
-      if (!known) return undefined
-      // No one has it: the mailbox is the way back.
-      const nothing = await hashedAndTagged(email, randomSecret())
-      return transaction(sql, async (tx) => {
-        const user = await lockUser(tx, known.id)
-        if (!user) return undefined
-        await setPasswordHash(tx, user.id, nothing)
-        const sessions = await endSessionsOf(tx, user.id)
-        const tokens = await revokeTokensOf(tx, user.id, now())
-        await hooks.endConnectedApps(tx, user.id, now())
-        await factors.endPasskeys(tx, user.id)
-        await retireLinks(tx, user.id, ['reset', 'email_change'], now())
-        await links.send(tx, 'reset', { userId: user.id, email: user.email })
-        await recordAudit(tx, {
-          at: now(),
-          orgId: await findHomeOrganisation(tx, user.id),
-          actor: { system: 'operator' },
-          action: 'account.access_ended',
-          subject: user.id,
-          detail: { sessions, tokens },
-        })
-        return { userId: user.id, sessions, tokens }
-      })
     },
 
     async changePassword(actor, { currentPassword, newPassword, endTokensAndApps }, circumstances) {
@@ -171,6 +139,49 @@ export function createPasswords({
           setCookie,
           claimed: 0,
         }
+      })
+    },
+  }
+}
+
+type EndingDependencies = Pick<PartDependencies, 'sql' | 'hooks' | 'links' | 'now' | 'secrets' | 'factors'>
+
+/** For the operator: whoever has got into an account is put out, the owner comes back by the mailbox. */
+export function createAccessEnd({
+  sql,
+  hooks,
+  links,
+  now,
+  secrets,
+  factors,
+}: EndingDependencies): Pick<Accounts, 'endAccess'> {
+  return {
+    async endAccess(text) {
+      const email = parseEmail(text)
+      const known = await findUserByEmail(sql, email)
+      if (!known) return undefined
+      // No one has it: the mailbox is the way back.
+      const unknown = randomSecret()
+      const nothing = { hash: await hashPassword(unknown), tag: passwordTag(secrets, email, unknown) }
+      return transaction(sql, async (tx) => {
+        const user = await lockUser(tx, known.id)
+        if (!user) return undefined
+        await setPasswordHash(tx, user.id, nothing)
+        const sessions = await endSessionsOf(tx, user.id)
+        const tokens = await revokeTokensOf(tx, user.id, now())
+        await hooks.endConnectedApps(tx, user.id, now())
+        await factors.endPasskeys(tx, user.id)
+        await retireLinks(tx, user.id, ['reset', 'email_change'], now())
+        await links.send(tx, 'reset', { userId: user.id, email: user.email })
+        await recordAudit(tx, {
+          at: now(),
+          orgId: await findHomeOrganisation(tx, user.id),
+          actor: { system: 'operator' },
+          action: 'account.access_ended',
+          subject: user.id,
+          detail: { sessions, tokens },
+        })
+        return { userId: user.id, sessions, tokens }
       })
     },
   }

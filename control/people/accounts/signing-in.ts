@@ -46,8 +46,56 @@ const MAX_TRIED_PASSWORD_CHARS = 1000
 const PENDING_MS = 10 * MINUTE_MS
 const MAX_PENDING_CHARS = 300
 
+interface Admission {
+  /** Lets a person in who knows the password; where the account has a second factor, with a code. */
+  admit(checked: UserRow, code: string | undefined, circumstances: Circumstances): Promise<SignedIn>
+  /** Whose password was right a moment ago. */
+  pendingUser(pending: string): Promise<UserRow>
+}
+
+function createAdmission(deps: SigningInDependencies): Admission {
+  const { sql, hooks, now, secrets, factors } = deps
+
+  /** The person knows the password; with a second factor the code is taken before anything begins. */
+  async function admit(checked: UserRow, code: string | undefined, circumstances: Circumstances): Promise<SignedIn> {
+    const isRecovered = await transaction(sql, async (tx) => {
+      const orgId = await findHomeOrganisation(tx, checked.id)
+      return factors.applyRecovery(tx, { userId: checked.id, email: checked.email, orgId })
+    })
+    const isAsked = !isRecovered && (await factors.isEnrolled(sql, checked.id))
+    if (isAsked && !code) throw errors.secondFactorRequired(pendingOf(checked))
+    if (isAsked && code) await factors.takeCode(checked.id, code)
+    const { value: signedIn, changes } = await changeRoutes(sql, async (tx) => {
+      // Deleted, or given another password, while the hash was computed.
+      const user = await lockUser(tx, checked.id)
+      if (user?.passwordHash !== checked.passwordHash) throw errors.wrongCredentials()
+      return enter(tx, { user, circumstances, at: now(), isProved: isAsked }, deps)
+    })
+    await hooks.propagate(changes)
+    return signedIn
+  }
+
+  /** Stands for a right password while the code is typed; worthless once the password is another. */
+  function pendingOf({ id, passwordHash }: UserRow): string {
+    const text = `${id}.${now().getTime() + PENDING_MS}`
+    return `${text}.${secrets.sign('pending-sign-in', `${text}.${passwordHash}`)}`
+  }
+
+  async function pendingUser(pending: string): Promise<UserRow> {
+    const [id = '', until = '', signature = ''] = pending.slice(0, MAX_PENDING_CHARS).split('.')
+    const user = await findUser(sql, id)
+    const isGood = user && secrets.verify('pending-sign-in', `${id}.${until}.${user.passwordHash}`, signature)
+    if (!isGood || Number(until) <= now().getTime())
+      throw errors.wrongCredentials('That took too long. Enter your e-mail and password again.')
+    return user
+  }
+
+  return { admit, pendingUser }
+}
+
 export function createSigningIn(deps: SigningInDependencies): SigningIn {
   const { sql, hooks, throttle, now, proofOfWork, secrets, factors, passkeys } = deps
+  const { admit, pendingUser } = createAdmission(deps)
 
   /** Too many attempts do not lock the owner out: the next one costs the browser some work, each time anew. */
   async function requireProof(used: number, email: string, proof: string | undefined): Promise<void> {
@@ -98,40 +146,6 @@ export function createSigningIn(deps: SigningInDependencies): SigningIn {
       candidates.map((user) => verifyPassword(password, user?.passwordHash ?? DUMMY_PASSWORD_HASH)),
     )
     return candidates.find((user, index) => user !== undefined && matches[index])
-  }
-
-  /** The person knows the password; with a second factor the code is taken before anything begins. */
-  async function admit(checked: UserRow, code: string | undefined, circumstances: Circumstances): Promise<SignedIn> {
-    const isRecovered = await transaction(sql, async (tx) => {
-      const orgId = await findHomeOrganisation(tx, checked.id)
-      return factors.applyRecovery(tx, { userId: checked.id, email: checked.email, orgId })
-    })
-    const isAsked = !isRecovered && (await factors.isEnrolled(sql, checked.id))
-    if (isAsked && !code) throw errors.secondFactorRequired(pendingOf(checked))
-    if (isAsked && code) await factors.takeCode(checked.id, code)
-    const { value: signedIn, changes } = await changeRoutes(sql, async (tx) => {
-      // Deleted, or given another password, while the hash was computed.
-      const user = await lockUser(tx, checked.id)
-      if (user?.passwordHash !== checked.passwordHash) throw errors.wrongCredentials()
-      return enter(tx, { user, circumstances, at: now(), isProved: isAsked }, deps)
-    })
-    await hooks.propagate(changes)
-    return signedIn
-  }
-
-  /** Stands for a right password while the code is typed; worthless once the password is another. */
-  function pendingOf({ id, passwordHash }: UserRow): string {
-    const text = `${id}.${now().getTime() + PENDING_MS}`
-    return `${text}.${secrets.sign('pending-sign-in', `${text}.${passwordHash}`)}`
-  }
-
-  async function pendingUser(pending: string): Promise<UserRow> {
-    const [id = '', until = '', signature = ''] = pending.slice(0, MAX_PENDING_CHARS).split('.')
-    const user = await findUser(sql, id)
-    const isGood = user && secrets.verify('pending-sign-in', `${id}.${until}.${user.passwordHash}`, signature)
-    if (!isGood || Number(until) <= now().getTime())
-      throw errors.wrongCredentials('That took too long. Enter your e-mail and password again.')
-    return user
   }
 
   return {

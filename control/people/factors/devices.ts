@@ -6,4 +6,4 @@ import * as queries from './queries.ts'
 export const noteDevice = (
   tx: Sql,
   seen: { userId: string; device: string; now: Date },
-): Promise<{ isNew: boolean; isFirst: boolean }> => queries.noteDevice(tx, seen)
+): Promise<{ isNew: boolean; isFirst: boolean }> => queries.upsertDevice(tx, seen)

@@ -96,7 +96,7 @@ export async function deleteRecovery(sql: Sql, userId: string): Promise<boolean>
 }
 
 /** False when the person was seen with this device before; true also notes it. */
-export async function noteDevice(
+export async function upsertDevice(
   sql: Sql,
   { userId, device, now }: { userId: string; device: string; now: Date },
 ): Promise<{ isNew: boolean; isFirst: boolean }> {

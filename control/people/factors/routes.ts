@@ -5,8 +5,7 @@ import { MAX_NAME_CHARS } from '../../../shared/contracts/limits.ts'
 import { WithHeaders, type ApiRouteFactory } from '../../ground/http/api.ts'
 import type { RateLimiter } from '../../ground/http/limits/rate-limit.ts'
 import { described } from '../../ground/http/operations/described.ts'
-import type { Route } from '../../ground/http/route.ts'
-import type { Accounts } from '../accounts/contract.ts'
+import type { Request, Route } from '../../ground/http/route.ts'
 import type { PasskeyEntry, Passkeys } from './passkeys.ts'
 
 const PREFIX = '/api/v1'
@@ -38,13 +37,14 @@ const toPasskey = ({ id, name, createdAt, lastUsedAt }: PasskeyEntry): z.input<t
 interface PasskeyRoutesDependencies {
   readonly apiRoute: ApiRouteFactory
   readonly passkeys: Passkeys
-  readonly accounts: Pick<Accounts, 'signInWithPasskey' | 'circumstancesOf'>
+  /** Begins a session for whoever the passkey belongs to. */
+  signIn(credential: unknown, request: Request): Promise<{ email: string; setCookie: string }>
   readonly limiter: RateLimiter
 }
 
 export function passkeyRoutes(deps: PasskeyRoutesDependencies): Route[] {
   const routes = [...ownRoutes(deps), ...signInRoutes(deps)]
-  const plain = routes.map(({ operation: _, ...route }) => ({ ...route, path: route.path.replace(PREFIX, '') }))
+  const plain = routes.map(({ method, path, handle }): Route => ({ method, path: path.replace(PREFIX, ''), handle }))
   return [...routes, ...plain]
 }
 
@@ -101,7 +101,7 @@ function ownRoutes({ apiRoute, passkeys }: PasskeyRoutesDependencies): Route[] {
   ]
 }
 
-function signInRoutes({ apiRoute, passkeys, accounts, limiter }: PasskeyRoutesDependencies): Route[] {
+function signInRoutes({ apiRoute, passkeys, signIn, limiter }: PasskeyRoutesDependencies): Route[] {
   return [
     apiRoute({
       method: 'POST',
@@ -127,7 +127,7 @@ function signInRoutes({ apiRoute, passkeys, accounts, limiter }: PasskeyRoutesDe
       output: z.strictObject({ email: described(z.string(), 'Whose it is.', 'you@example.com') }),
       admit: ({ ip }) => limiter.consume('passkey-sign-in', limitKeyOfIp(ip), SIGN_INS),
       async run({ body, request }) {
-        const signedIn = await accounts.signInWithPasskey(body.credential, accounts.circumstancesOf(request))
+        const signedIn = await signIn(body.credential, request)
         return new WithHeaders({ email: signedIn.email }, { 'set-cookie': signedIn.setCookie })
       },
     }),

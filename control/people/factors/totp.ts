@@ -28,7 +28,7 @@ export function base32(bytes: Uint8Array): string {
   return bits > 0 ? text + ALPHABET.charAt((value << (5 - bits)) & 31) : text
 }
 
-export const stepAt = (nowMs: number): number => Math.floor(nowMs / 1000 / STEP_SECONDS)
+export const codeStepAt = (nowMs: number): number => Math.floor(nowMs / 1000 / STEP_SECONDS)
 
 /** RFC 4226 §5.3. */
 export function codeAt(secret: Uint8Array, step: number): string {
@@ -47,7 +47,7 @@ export function matchingStep(
 ): number | undefined {
   const code = typed.replaceAll(/\s/g, '')
   if (!/^\d{6}$/.test(code)) return undefined
-  const now = stepAt(nowMs)
+  const now = codeStepAt(nowMs)
   return Array.from({ length: 2 * DRIFT_STEPS + 1 }, (_, index) => now - DRIFT_STEPS + index).find(
     (step) => step > lastStep && equalTexts(codeAt(secret, step), code),
   )

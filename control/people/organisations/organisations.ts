@@ -53,9 +53,9 @@ export interface Organisations extends Members, Invitations {
   stillPublic(organisation: Pick<MembershipRow, 'id' | 'visibilityPolicy'>): Promise<PublicDrop[]>
   /** Its drops are gone at once. A personal organisation goes with its account only. */
   remove(actor: Actor, orgId: string): Promise<void>
-  /** Makes it the one that the session acts for. */
   /** Members without a second factor cannot act for it from their next request on, until they have one. */
   requireSecondFactor(actor: Actor, orgId: string, isRequired: boolean): Promise<MembershipRow>
+  /** Makes it the one that the session acts for. */
   switchTo(actor: Actor, orgId: string): Promise<MembershipRow>
 }
 
