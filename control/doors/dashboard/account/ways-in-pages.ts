@@ -12,6 +12,8 @@ import { enrolBody, generatorBody, proveBody, recoveryCodesBody, waysInBody } fr
 const HOME = '/account/ways-in'
 const TOTP = '/account/totp'
 const PROVE = '/account/prove'
+/** Where it is said that a code is wrong. */
+const CODE = { wrong_code: 'code' }
 
 export function waysInRoutes(services: DashboardServices, handlers: Handlers): Route[] {
   const { accounts, tokens, oauth, sites, factors, passkeys, clock } = services
@@ -39,7 +41,7 @@ export function waysInRoutes(services: DashboardServices, handlers: Handlers): R
     }),
     ...generatorRoutes(services, handlers),
     page(PROVE, ({ request, viewer }) => accountPage('/ways-in', proveBody(viewer, request.query.get('next') ?? HOME))),
-    form(PROVE, { on: PROVE, keeps: ['next'], verified: false }, async ({ actor, form: sent }) => {
+    form(PROVE, { on: PROVE, keeps: ['next'], verified: false, names: CODE }, async ({ actor, form: sent }) => {
       await factors.prove(actor, sent.get('code') ?? '')
       return seeOther(safeNext(sent.get('next'), HOME))
     }),
@@ -58,7 +60,7 @@ function generatorRoutes({ factors }: DashboardServices, { accountPage: page, ac
     form(`${TOTP}/begin`, { on: TOTP, verified: true }, async ({ viewer, actor }) =>
       accountPage('/ways-in', generatorBody(viewer, await factors.begin(actor))),
     ),
-    form(TOTP, { on: TOTP, verified: true }, async ({ actor, form: sent }) => {
+    form(TOTP, { on: TOTP, verified: true, names: CODE }, async ({ actor, form: sent }) => {
       const codes = await factors.confirm(actor, sent.get('code') ?? '')
       return { ...accountPage('/ways-in', recoveryCodesBody(codes)), status: 201 }
     }),

@@ -112,14 +112,14 @@ function passkeyCard(viewer: Viewer, { passkeys, now }: WaysIn): Html {
           </ul>
         `
       }
-      <form class="form" data-passkey="add" hidden>
+      <form class="form" data-passkey="add">
         <div class="field">
           <label for="passkey-name">Name</label>
           <input class="input" id="passkey-name" name="name" maxlength="${MAX_NAME_CHARS}" placeholder="Phone"
               autocomplete="off">
         </div>
         <p role="status" class="small"></p>
-        <div><button class="button primary">Add a passkey</button></div>
+        <div><button class="button primary" disabled>Add a passkey</button></div>
       </form>
       <noscript><p class="notice">Adding a passkey needs JavaScript.</p></noscript>
     </section>

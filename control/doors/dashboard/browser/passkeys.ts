@@ -5,7 +5,7 @@ interface PasskeyClass {
   parseRequestOptionsFromJSON(options: unknown): PublicKeyCredentialRequestOptions
 }
 
-/** What older browsers lack, they are not shown. */
+/** Without it the buttons stay as they are in the page: out of use. */
 const passkeyClass = (globalThis as { PublicKeyCredential?: Partial<PasskeyClass> }).PublicKeyCredential
 
 async function post(path: string, body: unknown): Promise<unknown> {
@@ -39,7 +39,7 @@ async function signIn(api: PasskeyClass, form: HTMLFormElement): Promise<void> {
 function enable(api: PasskeyClass, form: HTMLFormElement): void {
   const act = form.dataset['passkey'] === 'add' ? add : signIn
   const said = form.querySelector('[role="status"]')
-  form.hidden = false
+  for (const button of form.querySelectorAll('button')) button.disabled = false
   form.addEventListener('submit', (event) => {
     event.preventDefault()
     act(api, form).catch((error: unknown) => {

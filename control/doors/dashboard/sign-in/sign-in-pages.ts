@@ -89,11 +89,15 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
       if (!pending) return seeOther('/signin')
       return views.codePage(viewer, { pending, next: request.query.get('next') ?? undefined })
     }),
-    form('/signin/code', { on: '/signin/code', keeps: ['pending', 'next'] }, async ({ request, form: sent }) => {
-      const input = { pending: sent.get('pending') ?? '', code: sent.get('code') ?? '' }
-      const signedIn = await accounts.continueSignIn(input, accounts.circumstancesOf(request))
-      return seeOther(safeNext(sent.get('next'), '/sites'), { 'set-cookie': signedIn.setCookie })
-    }),
+    form(
+      '/signin/code',
+      { on: '/signin/code', keeps: ['pending', 'next'], names: { wrong_code: 'code' } },
+      async ({ request, form: sent }) => {
+        const input = { pending: sent.get('pending') ?? '', code: sent.get('code') ?? '' }
+        const signedIn = await accounts.continueSignIn(input, accounts.circumstancesOf(request))
+        return seeOther(safeNext(sent.get('next'), '/sites'), { 'set-cookie': signedIn.setCookie })
+      },
+    ),
     form('/signin/recover', { on: '/signin/code', keeps: ['pending'] }, async ({ form: sent }) => {
       const { dueAt } = await accounts.requestRecovery(sent.get('pending') ?? '')
       return messagePage({
@@ -179,13 +183,17 @@ function linkRoutes({ accounts, factors }: DashboardServices, handlers: Handlers
         lead: 'If there is an account with this address, a link to choose a new password is on its way.',
       })
     }),
-    form('/reset/password', { on: ACCOUNT_PATHS.reset, keeps: ['token'] }, async ({ request, form: sent }) => {
-      const signedIn = await accounts.resetPassword(
-        { token: sent.get('token') ?? '', password: sent.get('password') ?? '', code: sent.get('code') ?? undefined },
-        accounts.circumstancesOf(request),
-      )
-      return seeOther('/sites?done=reset', { 'set-cookie': signedIn.setCookie })
-    }),
+    form(
+      '/reset/password',
+      { on: ACCOUNT_PATHS.reset, keeps: ['token'], names: { wrong_code: 'code' } },
+      async ({ request, form: sent }) => {
+        const signedIn = await accounts.resetPassword(
+          { token: sent.get('token') ?? '', password: sent.get('password') ?? '', code: sent.get('code') ?? undefined },
+          accounts.circumstancesOf(request),
+        )
+        return seeOther('/sites?done=reset', { 'set-cookie': signedIn.setCookie })
+      },
+    ),
     page(RECOVERY_PATH, ({ request, viewer }) =>
       views.confirmLinkPage(viewer, {
         title: 'Stop it',

@@ -188,8 +188,8 @@ export function signInPage(viewer: Viewer, { next, email }: AuthForm): Page {
       work && workFields(work),
     ],
     button: 'Sign in',
-    below: html`<form class="form" data-passkey="sign-in" data-next="${safeNext(next, '/sites')}" hidden>
-        <div><button class="button">Use a passkey</button></div>
+    below: html`<form class="form" data-passkey="sign-in" data-next="${safeNext(next, '/sites')}">
+        <div><button class="button" disabled>Use a passkey</button></div>
         <p role="status" class="small"></p>
       </form>
       <a href="/reset">Forgot your password?</a> · New here? <a href="/signup${nextQuery(next)}">Sign
