@@ -33,7 +33,8 @@ function wholeRoutes({ apiRoute, organisations }: OrganisationRoutesDependencies
   /** The second factor is the owner's word; the rest is one change. */
   async function change(actor: Actor, orgId: string, wanted: z.output<typeof changeSchema>): Promise<MembershipRow> {
     const { name, visibility_policy: visibilityPolicy, require_second_factor: isRequired } = wanted
-    const asked = isRequired === undefined ? undefined : await organisations.requireSecondFactor(actor, orgId, isRequired)
+    const asked =
+      isRequired === undefined ? undefined : await organisations.requireSecondFactor(actor, orgId, isRequired)
     if (asked && name === undefined && visibilityPolicy === undefined) return asked
     return organisations.change(actor, orgId, { name, visibilityPolicy })
   }

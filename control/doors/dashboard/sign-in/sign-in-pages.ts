@@ -76,7 +76,7 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
         const input = { email: sent.get('email') ?? '', password: sent.get('password') ?? '', proof, code }
         const signedIn = await accounts.signIn(input, accounts.circumstancesOf(request)).catch(pendingIn)
         if ('pending' in signedIn)
-          return views.codePage(viewer, { pending: signedIn.pending, next: sent.get('next') ?? undefined })
+          return views.secondFactorPage(viewer, { pending: signedIn.pending, next: sent.get('next') ?? undefined })
         const waiting = carriedIn(sent)
         const resumed = waiting && (await handlers.resume(request, signedIn.setCookie, waiting))
         if (resumed) return resumed
@@ -87,7 +87,7 @@ function signingRoutes({ accounts, anonymous, browserCookie }: DashboardServices
     page('/signin/code', ({ request, viewer }) => {
       const pending = request.query.get('pending')
       if (!pending) return seeOther('/signin')
-      return views.codePage(viewer, { pending, next: request.query.get('next') ?? undefined })
+      return views.secondFactorPage(viewer, { pending, next: request.query.get('next') ?? undefined })
     }),
     form(
       '/signin/code',

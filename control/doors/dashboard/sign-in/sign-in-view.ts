@@ -198,7 +198,10 @@ export function signInPage(viewer: Viewer, { next, email }: AuthForm): Page {
 }
 
 /** The password was right; `pending` stands for it. */
-export function codePage(viewer: Viewer, { pending, next }: { pending: string; next?: string | undefined }): Page {
+export function secondFactorPage(
+  viewer: Viewer,
+  { pending, next }: { pending: string; next?: string | undefined },
+): Page {
   const form = formAt(viewer, '/signin/code', { pending })
   return authPage(form, 'Enter your code', {
     next,
