@@ -29,7 +29,7 @@ export interface WantedAccess {
   readonly until?: Date | null | undefined
 }
 
-/** Of one call; a table of 500 viewers comes in five. */
+/** Viewers of one call; a table of 500 viewers comes in five. */
 export const MAX_NAMED_AT_ONCE = 100
 /** `36500d`: nobody means more, and a date has an end. */
 const MAX_DURATION_MS = 3_153_600_000_000
