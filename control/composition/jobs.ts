@@ -52,6 +52,7 @@ function sweeps(services: Services): Job[] {
     { name: 'spent proofs', atMostEveryMs: SWEEP_MS, run: () => services.anonymous.sweep() },
     { name: 'accounts', atMostEveryMs: SWEEP_MS, run: () => services.accounts.sweep() },
     { name: 'mail', run: () => services.mailer.sweep() },
+    { name: 'publishers', atMostEveryMs: SWEEP_MS, run: () => services.publishers.sweep() },
     { name: 'oauth', atMostEveryMs: SWEEP_MS, run: () => services.oauth.sweep() },
     {
       name: 'view batches',

@@ -9,6 +9,7 @@ import { anonymousRoutes } from '../drops/anonymous/routes.ts'
 import { domainRoutes } from '../drops/domains/routes.ts'
 import { galleryRoutes } from '../drops/gallery/routes.ts'
 import { contentUploadRoutes } from '../drops/sites/content-uploads/routes.ts'
+import { publisherRoutes } from '../drops/publishers/routes.ts'
 import { siteRoutes } from '../drops/sites/routes.ts'
 import { visitingRoutes } from '../drops/visiting/routes.ts'
 import { createApiRoutes } from '../ground/http/api.ts'
@@ -30,6 +31,7 @@ const API_TAGS: readonly Tag[] = [
   { name: 'Versions', description: 'Publish content, send changed files only, go back to an earlier version.' },
   { name: 'Viewers', description: 'Say who may see a site: people by mail address, domains, guest links.' },
   { name: 'Domains', description: 'Serve a site from your own domain, with a certificate.' },
+  { name: 'Publishers', description: 'Let a workflow of your forge publish with its own token, without a secret.' },
   { name: 'Account', description: 'Who a credential belongs to, what is used, and API tokens.' },
   { name: 'Organisation', description: 'People who work together: members, invitations and the audit log.' },
   { name: 'Gallery', description: 'Drops whose owners want to be seen.' },
@@ -48,6 +50,7 @@ export function allRoutes(services: Services, dashboard: Dashboard): Route[] {
     ...contentUploadRoutes(services),
     ...domainRoutes({ apiRoute, ...services }),
     ...visitingRoutes({ apiRoute, ...services }),
+    ...publisherRoutes({ apiRoute, ...services }),
     ...organisationRoutes({ apiRoute, ...services }),
     ...tokenRoutes({ apiRoute, ...services }),
     ...accountRoutes({

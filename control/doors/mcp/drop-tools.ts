@@ -30,6 +30,7 @@ const cursor = z.string().optional().describe('next of the page before')
 const list = defineTool({
   name: 'service_list',
   description: 'List the drops of the account.',
+  needs: 'read',
   hints: 'reads',
   input: { query: z.string().optional().describe('Part of slug, name or title'), cursor },
   output: { drops: z.array(z.unknown()) },
@@ -47,6 +48,7 @@ const read = defineTool({
   name: 'service_read',
   description:
     'Without path: settings, live version, report and files of a drop. With path: that file as it was uploaded.',
+  needs: 'read',
   hints: 'reads',
   input: { id, path: z.string().optional(), cursor },
   output: { version: z.int(), text: z.string().optional() },
@@ -79,6 +81,7 @@ const read = defineTool({
 const versionsTool = defineTool({
   name: 'service_versions',
   description: 'List the retained versions of a drop, newest first.',
+  needs: 'read',
   hints: 'reads',
   input: { id: dropId },
   output: { versions: z.array(z.unknown()) },
@@ -103,6 +106,7 @@ const versionsTool = defineTool({
 const promote = defineTool({
   name: 'service_promote',
   description: 'Make a retained version live again (roll back or forward).',
+  needs: 'publish',
   hints: 'adds',
   input: { id: dropId, version: z.int().or(z.string()).meta({ type: 'integer', anyOf: undefined }) },
   output: { url: z.string(), version: z.int() },
@@ -127,6 +131,7 @@ export const sharingFields = {
 const settings = defineTool({
   name: 'service_settings',
   description: 'Change settings of a drop; only what you send changes.',
+  needs: 'manage',
   hints: 'changes',
   input: {
     id,
@@ -226,6 +231,7 @@ type ChosenSites = Pick<Call['services']['sites'], 'list' | 'choose'>
 const domain = defineTool({
   name: 'service_domain',
   description: 'Serve a drop from your own domain: which DNS records to set, and what is still wrong.',
+  needs: 'manage',
   hints: 'changes',
   input: {
     id: dropId,
@@ -255,6 +261,7 @@ const domain = defineTool({
 const remove = defineTool({
   name: 'service_delete',
   description: 'Delete a drop for good, with all versions. Ask the person first.',
+  needs: 'manage',
   hints: 'destroys',
   input: { id: dropId },
   output: { deleted: z.boolean() },

@@ -1,5 +1,6 @@
 import type { PlanName } from '../../ground/terms/plans.ts'
-import { one, type Sql } from '../../ground/database/sql.ts'
+import type { WorkflowRun } from '../../ground/actor.ts'
+import { jsonb, one, type Sql } from '../../ground/database/sql.ts'
 import type { VisibilityPolicy } from '../../people/organisations/rules.ts'
 import type { PublishReport } from './schemas.ts'
 import type { CappedSite, ClockColumns, HeldSlug, RetainedVersion, SiteFacts } from './rules.ts'
@@ -240,11 +241,12 @@ export interface VersionRow {
   report: unknown
   created_at: Date
   created_by_email: string | null
+  source: WorkflowRun | null
 }
 
 export async function listVersions(sql: Sql, siteId: string): Promise<VersionRow[]> {
   return sql<VersionRow[]>`
-    select v.id, v.site_id, v.number, v.manifest_hash, v.byte_size, v.file_count, v.message, v.title, v.report, v.created_at,
+    select v.id, v.site_id, v.number, v.manifest_hash, v.byte_size, v.file_count, v.message, v.title, v.report, v.created_at, v.source,
       coalesce(u.typed_email, u.email) as created_by_email
     from versions v left join users u on u.id = v.created_by
     where v.site_id = ${siteId} and v.dropped_at is null order by v.number desc`
@@ -262,7 +264,7 @@ export async function insertVersion(
 ): Promise<void> {
   const { site_id, number } = version
   await sql`
-    with version as (insert into versions ${sql({ ...version, report: sql.json(report) })}),
+    with version as (insert into versions ${sql({ ...version, report: sql.json(report), source: version.source && jsonb(sql, version.source) })}),
     needed as materialized (select unnest(${blobs as string[]}::text[]) as hash),
     ended as (
       update site_blobs set to_version = ${number - 1}

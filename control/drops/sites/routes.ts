@@ -34,6 +34,17 @@ const root = '/api/v1/sites'
 const tag = 'Sites'
 const versionTag = 'Versions'
 
+const exportSpec = {
+  method: 'GET',
+  path: `${root}/export`,
+  access: 'verified',
+  needs: 'read',
+  tag,
+  summary: 'Download every site as one .zip',
+  status: 200,
+  produces: 'application/zip',
+} as const
+
 export function siteRoutes(deps: SiteRoutesDependencies): Route[] {
   return [
     ...ownRoutes(deps),
@@ -51,6 +62,7 @@ function ownRoutes({ apiRoute, authenticate, sites, siteExport }: SiteRoutesDepe
       method: 'POST',
       path: root,
       access: 'account',
+      needs: 'publish',
       tag,
       summary: 'Reserve a slug for a new site',
       status: 201,
@@ -62,6 +74,7 @@ function ownRoutes({ apiRoute, authenticate, sites, siteExport }: SiteRoutesDepe
       method: 'GET',
       path: root,
       access: 'account',
+      needs: 'read',
       tag,
       summary: 'List the sites of the account',
       status: 200,
@@ -69,19 +82,11 @@ function ownRoutes({ apiRoute, authenticate, sites, siteExport }: SiteRoutesDepe
       run: ({ actor }) => sites.list(actor),
     }),
     {
-      method: 'GET',
-      path: `${root}/export`,
-      operation: describeOperation({
-        method: 'GET',
-        path: `${root}/export`,
-        access: 'verified',
-        tag,
-        summary: 'Download every site as one .zip',
-        status: 200,
-        produces: 'application/zip',
-      }),
+      method: exportSpec.method,
+      path: exportSpec.path,
+      operation: describeOperation(exportSpec),
       async handle(request) {
-        const actor = await requireActor(authenticate, request, 'verified')
+        const actor = await requireActor(authenticate, request, exportSpec)
         return stream(200, await siteExport(actor), {
           'content-type': 'application/zip',
           'content-disposition': 'attachment; filename="dropway-export.zip"',
@@ -93,6 +98,7 @@ function ownRoutes({ apiRoute, authenticate, sites, siteExport }: SiteRoutesDepe
       method: 'PUT',
       path: `${root}/staying-live`,
       access: 'verified',
+      needs: 'manage',
       tag,
       summary: 'Choose the drops that stay live when a plan ends; where some are paused, swap them',
       status: 200,
@@ -104,6 +110,7 @@ function ownRoutes({ apiRoute, authenticate, sites, siteExport }: SiteRoutesDepe
       method: 'GET',
       path: `${root}/:id`,
       access: 'account',
+      needs: 'read',
       tag,
       summary: 'Read a site',
       status: 200,
@@ -114,6 +121,7 @@ function ownRoutes({ apiRoute, authenticate, sites, siteExport }: SiteRoutesDepe
       method: 'PATCH',
       path: `${root}/:id`,
       access: 'verified',
+      needs: 'manage',
       tag,
       summary: 'Change the settings of a site',
       status: 200,
@@ -125,6 +133,7 @@ function ownRoutes({ apiRoute, authenticate, sites, siteExport }: SiteRoutesDepe
       method: 'DELETE',
       path: `${root}/:id`,
       access: 'account',
+      needs: 'manage',
       tag,
       summary: 'Delete a site for good',
       status: 204,
@@ -155,6 +164,7 @@ function publishRoutes({ apiRoute, sql, sites, versions, publishing }: SiteRoute
       method: 'POST',
       path: `${root}/:id/upload`,
       access: 'account',
+      needs: 'publish',
       tag: versionTag,
       summary:
         'Publish one page (.html, .htm, .md, .markdown); with as=document a document that a small page shows (PDF, image, video, sound, text)',
@@ -168,6 +178,7 @@ function publishRoutes({ apiRoute, sql, sites, versions, publishing }: SiteRoute
       method: 'POST',
       path: `${root}/:id/upload-bundle`,
       access: 'account',
+      needs: 'publish',
       tag: versionTag,
       summary: 'Publish a folder or a .zip',
       status: 201,
@@ -189,6 +200,7 @@ function versionRoutes({ apiRoute, versions }: SiteRoutesDependencies): Route[] 
       method: 'GET',
       path: `${root}/:id/versions`,
       access: 'verified',
+      needs: 'read',
       tag: versionTag,
       summary: 'List the retained versions, newest first',
       status: 200,
@@ -199,6 +211,7 @@ function versionRoutes({ apiRoute, versions }: SiteRoutesDependencies): Route[] 
       method: 'POST',
       path: `${root}/:id/versions/:version_id/promote`,
       access: 'verified',
+      needs: 'publish',
       tag: versionTag,
       summary: 'Make a version live',
       status: 200,
@@ -209,6 +222,7 @@ function versionRoutes({ apiRoute, versions }: SiteRoutesDependencies): Route[] 
       method: 'GET',
       path: `${root}/:id/versions/:version_id/changes`,
       access: 'verified',
+      needs: 'read',
       tag: versionTag,
       summary: 'What would change if this version went live',
       status: 200,
@@ -225,6 +239,7 @@ function numberRoutes({ apiRoute, sites, countDomains }: SiteRoutesDependencies)
       method: 'GET',
       path: `${root}/:id/views`,
       access: 'verified',
+      needs: 'read',
       tag,
       summary: 'Page views per day',
       status: 200,
@@ -241,6 +256,7 @@ function numberRoutes({ apiRoute, sites, countDomains }: SiteRoutesDependencies)
       method: 'GET',
       path: '/api/v1/usage',
       access: 'verified',
+      needs: 'read',
       tag: 'Account',
       summary: "Consumption against the plan's caps",
       status: 200,

@@ -15,7 +15,7 @@ import type { Log } from '../../../shared/running/log.ts'
 import { createTurns } from '../../../shared/running/turns.ts'
 import { equalTexts, hashSecret, randomSecret, type Secrets } from '../../../shared/secrets/secrets.ts'
 import { addressOf } from '../../../shared/settings/settings.ts'
-import type { Actor } from '../../ground/actor.ts'
+import { reaches, suffices, type Actor } from '../../ground/actor.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import { runAs } from '../../ground/database/call.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
@@ -278,7 +278,8 @@ async function admitMachine(
   }
   const actor = bearer === undefined ? undefined : await deps.machineActor(bearer, ip)
   const site = await queries.findVisited(deps.sql, siteId)
-  if (!site || !actor || actor.orgId !== site.org_id || accessModeOf(site) !== 'viewers') return refused('machine')
+  const mayRead = actor !== undefined && suffices(actor, 'read') && reaches(actor.reach, siteId)
+  if (!site || !mayRead || actor.orgId !== site.org_id || accessModeOf(site) !== 'viewers') return refused('machine')
   const { via } = actor
   const subject = via.kind === 'token' ? via.tokenId : via.kind === 'oauth' ? via.grantId : actor.userId
   return sealed(deps, site, subject, new Date(deps.clock.now() + rules.MACHINE_ADMISSION_MS))

@@ -58,9 +58,19 @@ export function createLifecycle({
   enqueueMail,
   domains,
   closeUnverified,
+  tellEndingTokens,
   config,
 }: LifecycleDependencies): Lifecycle {
-  const moves = createDueMoves({ sql, routing, refreshRoutes, sites, enqueueMail, closeUnverified, config })
+  const moves = createDueMoves({
+    sql,
+    routing,
+    refreshRoutes,
+    sites,
+    enqueueMail,
+    closeUnverified,
+    tellEndingTokens,
+    config,
+  })
 
   /** What a plan's end has closed to visitors, in one mail. */
   async function tellOfEnd(tx: Sql, orgId: string, before: PlanName, paused: string[], stopped: string[]) {

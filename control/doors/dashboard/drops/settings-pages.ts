@@ -1,4 +1,5 @@
 /** Settings of a drop, one small form each, and its end. */
+import { z } from 'zod'
 import { analyticsSchema, type Analytics } from '../../../../shared/contracts/analytics.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { parse } from '../../../ground/http/api.ts'
@@ -8,6 +9,7 @@ import type { SitePatch } from '../../../drops/sites/schemas.ts'
 import { flashOf } from '../frame/flash.ts'
 import type { Handlers } from '../frame/handlers.ts'
 import type { DashboardServices } from '../frame/services.ts'
+import { publisherFields } from '../../../drops/publishers/rules.ts'
 import { siteSettingsPage } from './settings-view.ts'
 
 interface Card {
@@ -44,13 +46,18 @@ const NAMES = {
   'plausible.domain': 'plausible',
 }
 
-export function siteSettingsRoutes({ sites, config }: DashboardServices, handlers: Handlers): Route[] {
+export function siteSettingsRoutes(
+  { sites, publishers, clock, config }: DashboardServices,
+  handlers: Handlers,
+): Route[] {
   return [
     handlers.accountPage('/sites/:id/settings', async ({ request, viewer, actor, params }) =>
       siteSettingsPage(viewer, {
         site: await sites.get(actor, params.id),
         plan: actor.plan,
         sitesDomain: config.sitesDomain,
+        publishers: await publishers.list(actor, params.id),
+        now: clock.now(),
         ...flashOf(request),
       }),
     ),
@@ -65,6 +72,22 @@ export function siteSettingsRoutes({ sites, config }: DashboardServices, handler
       },
     ),
     handlers.accountForm(
+      '/sites/:id/publishers',
+      { on: '/sites/:id/settings', verified: true },
+      async ({ actor, params, form }) => {
+        await publishers.add(actor, params.id, parse(workflowSchema, filledFields(form)))
+        return seeOther(`/sites/${params.id}/settings?done=workflow-trusted`)
+      },
+    ),
+    handlers.accountForm(
+      '/sites/:id/publishers/remove',
+      { on: '/sites/:id/settings', verified: true },
+      async ({ actor, params, form }) => {
+        await publishers.remove(actor, params.id, form.get('id') ?? '')
+        return seeOther(`/sites/${params.id}/settings?done=workflow-removed`)
+      },
+    ),
+    handlers.accountForm(
       '/sites/:id/delete',
       { on: '/sites/:id/settings', verified: false },
       async ({ actor, params, form }) => {
@@ -76,6 +99,22 @@ export function siteSettingsRoutes({ sites, config }: DashboardServices, handler
       },
     ),
   ]
+}
+
+const WORKFLOW_FIELDS = ['provider', 'repository', 'workflow', 'branch', 'environment'] as const
+
+const workflowSchema = z.strictObject({
+  provider: publisherFields.provider,
+  repository: publisherFields.repository,
+  workflow: publisherFields.workflow,
+  branch: publisherFields.branch,
+  environment: publisherFields.environment,
+})
+
+/** An empty field of the form is one that was left out. */
+function filledFields(form: URLSearchParams): Record<string, string> {
+  const given = WORKFLOW_FIELDS.map((name) => [name, (form.get(name) ?? '').trim()] as const)
+  return Object.fromEntries(given.filter(([, value]) => value !== ''))
 }
 
 function requirePassword(password: string | null): string {

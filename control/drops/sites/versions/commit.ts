@@ -3,6 +3,7 @@ import type { Clock } from '../../../../shared/running/clock.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { newId } from '../../../../shared/contracts/ids.ts'
 import { bytesInWords } from '../../../../shared/values/sizes.ts'
+import type { WorkflowRun } from '../../../ground/actor.ts'
 import { plans, type PlanName } from '../../../ground/terms/plans.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
 import { inOrder, type Sql } from '../../../ground/database/sql.ts'
@@ -24,6 +25,8 @@ export interface PublishOptions {
   readonly password?: string | undefined
   /** Who may see it from this version on; written in the same transaction. */
   readonly access?: AccessInput | undefined
+  /** The run of a workflow that publishes. */
+  readonly source?: WorkflowRun | undefined
 }
 
 /** What a publish or a promotion took the place of. */
@@ -65,6 +68,7 @@ export function createCommit({ clock, refreshRoutes, config }: CommitDependencie
       title: prepared.title,
       created_by: by,
       created_at: now,
+      source: options.source ?? null,
     }
     const report = reportFor(prepared.report, options.spaFallback ?? site.spa_fallback)
     const changes = {
