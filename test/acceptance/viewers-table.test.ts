@@ -68,7 +68,11 @@ beforeAll(async () => {
     'viewer of a lost history': cookie({ history: 1 }),
     forger: '__Host-dropway-viewer=s1.AAAA',
     'password holder of before': unlockCookie(fixture, { siteId: SITE, generation: GENERATION - 1, hash: OLD_HASH }),
-    'who unlocks with the word itself': unlockCookie(fixture, { siteId: SITE, generation: GENERATION, hash: 'viewers' }),
+    'who unlocks with the word itself': unlockCookie(fixture, {
+      siteId: SITE,
+      generation: GENERATION,
+      hash: 'viewers',
+    }),
   }
 })
 afterAll(() => fixture?.stop())

@@ -341,8 +341,7 @@ test('a reminder goes out once, to who has not looked', async () => {
   const email = `slow-${nextSlug}@example.com`
   const drop = await sharedDrop({ access_mode: 'viewers', viewers: email })
   const [viewer] = (await stack.fetch(`${drop.path}/viewers`, { token: owner.token })).json().viewers
-  const remind = () =>
-    stack.fetch(`${drop.path}/viewers/${viewer.id}/remind`, { token: owner.token, method: 'POST' })
+  const remind = () => stack.fetch(`${drop.path}/viewers/${viewer.id}/remind`, { token: owner.token, method: 'POST' })
   expect((await remind()).status).toBe(200)
   expect((await viewerMail(stack, email, 2)).subject).toContain('Still waiting')
   expect((await remind()).status).toBe(400)
@@ -377,7 +376,10 @@ test('an assistant publishes privately, invites, and reads its page back in two 
     arguments: { slug, content: `<p>${SECRET}</p>`, access_mode: 'viewers', viewers: [email], guest_link: true },
   })
   expect(made.isError, JSON.stringify(made.content)).toBeFalsy()
-  expect(made.structuredContent).toMatchObject({ access_mode: 'viewers', guest_link: expect.stringContaining('/guest/') })
+  expect(made.structuredContent).toMatchObject({
+    access_mode: 'viewers',
+    guest_link: expect.stringContaining('/guest/'),
+  })
   const read = await client.callTool({ name: 'service_read', arguments: { id: slug, path: 'index.html' } })
   expect(JSON.stringify(read.content)).toContain(SECRET)
   expect((await stack.visit(slug)).status).toBe(401)

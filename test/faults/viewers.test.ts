@@ -56,7 +56,9 @@ async function statuses(site: Published, cookie: string): Promise<number[]> {
 
 async function remove(site: Published, address: string): Promise<void> {
   const list = await fleet.fetch(`/api/v1/sites/${site.id}/viewers`, { token: account.token })
-  const viewer = list.json<{ viewers: { id: string; value: string }[] }>().viewers.find(({ value }) => value === address)
+  const viewer = list
+    .json<{ viewers: { id: string; value: string }[] }>()
+    .viewers.find(({ value }) => value === address)
   const answer = await fleet.fetch(`/api/v1/sites/${site.id}/viewers/${viewer?.id}`, {
     token: account.token,
     method: 'DELETE',

@@ -61,7 +61,8 @@ const from = (): string => {
   networks += 1
   return `10.${(networks >> 16) & 255}.${(networks >> 8) & 255}.${networks & 255}`
 }
-const askCode = (email: string): Promise<VisitAnswer> => desk.answer({ kind: 'code', ...about, email, next: '/' }, from())
+const askCode = (email: string): Promise<VisitAnswer> =>
+  desk.answer({ kind: 'code', ...about, email, next: '/' }, from())
 const tryCode = (email: string, code: string): Promise<VisitAnswer> =>
   desk.answer({ kind: 'try', ...about, email, code }, from())
 

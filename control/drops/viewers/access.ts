@@ -98,7 +98,8 @@ export const accessUntilSchema = described(
   'When visitors meet 410; null for never.',
   '2026-12-24T18:00:00.000Z',
 )
-export const expiresInSchema = described(z.string().max(40), 'The same as a duration from now.', '7d')
+/** Without a sample: a call says one of the two. */
+export const expiresInSchema = described(z.string().max(40), 'The same as a duration from now, such as 7d.')
 
 /** What every way to publish takes, as JSON. */
 export const accessFields = {

@@ -66,7 +66,11 @@ test('a form says the same with texts, and a wrong one is refused', () => {
     invite: false,
   })
   expect(form({ access_mode: '' })).toEqual({})
-  const wrong: Record<string, string>[] = [{ access_mode: 'secret' }, { guest_link: 'yes' }, { access_until: 'tomorrow' }]
+  const wrong: Record<string, string>[] = [
+    { access_mode: 'secret' },
+    { guest_link: 'yes' },
+    { access_until: 'tomorrow' },
+  ]
   for (const fields of wrong) expect(() => form(fields)).toThrow()
 })
 
