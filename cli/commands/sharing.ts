@@ -3,18 +3,18 @@ import { chosenDrop, confirmed } from '../content/chosen-drop.ts'
 import { sitePath, type ApiClient } from '../service/api-client.ts'
 import { dropOption, yesOption, type Arguments, type Command, type Context } from '../terminal/command.ts'
 import { CliError, exitCodes, usageError } from '../terminal/failure.ts'
-import type { GuestLink, SharedDrop, Site, Viewer } from '../terminal/json-output.ts'
+import type { GuestLink, SharedDrop, Site, DropViewer } from '../terminal/json-output.ts'
 import { countOf, formatTime, plain, table } from '../terminal/terminal.ts'
 
 /** What a publish or a change says of who may see a drop, as the API takes it. */
-export interface Sharing {
+export interface WantedSharing {
   readonly access_mode?: 'viewers'
   readonly viewers?: readonly string[]
   readonly guest_link?: true
 }
 
 /** `--private`, `--viewers` and `--guest-link`. */
-export function sharingOf(args: Arguments): Sharing {
+export function sharingOf(args: Arguments): WantedSharing {
   const viewers = args.texts('viewers').flatMap(addressesIn)
   const isShared = args.flag('private') || viewers.length > 0 || args.flag('guest-link')
   return {
@@ -39,7 +39,7 @@ function namedViewer(text: string): NamedViewer {
 export async function applySharing(
   api: ApiClient,
   site: Site,
-  { access_mode, viewers = [], guest_link }: Sharing,
+  { access_mode, viewers = [], guest_link }: WantedSharing,
   invite = true,
 ): Promise<{ site: Site; link: GuestLink | undefined }> {
   const changed =
@@ -82,7 +82,7 @@ export const share: Command = {
       throw usageError('--public lets everyone see the drop: name no one beside it.')
     const site = await chosenDrop(context, args, 'changes')
     if (isPublic) return openToAll(context, args, site)
-    const wanted: Sharing = {
+    const wanted: WantedSharing = {
       access_mode: 'viewers',
       viewers,
       ...(args.flag('guest-link') ? { guest_link: true } : {}),
@@ -123,7 +123,7 @@ export const unshare: Command = {
 }
 
 /** Everything that is named is known before anything is removed. */
-function pathOf(site: Site, name: string, viewers: readonly Viewer[], links: readonly GuestLink[]): string {
+function pathOf(site: Site, name: string, viewers: readonly DropViewer[], links: readonly GuestLink[]): string {
   const wanted = name.toLowerCase().replace(/^@/, '')
   const viewer = viewers.find(({ id, value }) => id === name || value === wanted)
   if (viewer) return `${sitePath(site.id)}/viewers/${viewer.id}`
@@ -139,8 +139,8 @@ function pathOf(site: Site, name: string, viewers: readonly Viewer[], links: rea
 async function listsOf(
   api: ApiClient,
   site: Site,
-): Promise<{ viewers: readonly Viewer[]; links: readonly GuestLink[] }> {
-  const { viewers } = await api.call<{ viewers: Viewer[] }>('GET', `${sitePath(site.id)}/viewers`)
+): Promise<{ viewers: readonly DropViewer[]; links: readonly GuestLink[] }> {
+  const { viewers } = await api.call<{ viewers: DropViewer[] }>('GET', `${sitePath(site.id)}/viewers`)
   const { guest_links: links } = await api.call<{ guest_links: GuestLink[] }>('GET', `${sitePath(site.id)}/guest-links`)
   return { viewers, links }
 }

@@ -17,7 +17,7 @@ export interface Site {
 }
 
 /** Someone who may see a drop. */
-export interface Viewer {
+export interface DropViewer {
   readonly id: string
   readonly kind: 'email' | 'domain'
   readonly value: string

@@ -5,6 +5,7 @@
 import { LRUCache } from 'lru-cache'
 import { admits, openAdmission, type Admission } from '../../shared/contracts/admission.ts'
 import { ENTER_PATH, GUEST_PATH, VISIT_PATH } from '../../shared/contracts/visit-desk.ts'
+import { parseForm } from '../../shared/http/form.ts'
 import { SECOND_MS, type Clock } from '../../shared/running/clock.ts'
 import type { Secrets } from '../../shared/secrets/secrets.ts'
 import type { ServedSite } from '../context.ts'
@@ -61,6 +62,11 @@ export type Door =
   /** `token`: from the path; `next`: where to go afterwards. */
   | { readonly kind: 'enter' | 'guest'; readonly token: string; readonly next: string | null }
 
+function nextIn(query: string): string | null {
+  const form = parseForm(query)
+  return typeof form === 'string' ? null : form.get('next')
+}
+
 const TOKEN = /^[A-Za-z0-9_-]{1,200}$/
 
 /** Undefined for every other address of the drop. Pure. */
@@ -71,5 +77,5 @@ export function doorOf(target: string): Door | undefined {
   const kind = path.startsWith(`${ENTER_PATH}/`) ? 'enter' : path.startsWith(`${GUEST_PATH}/`) ? 'guest' : undefined
   if (kind === undefined) return undefined
   const token = path.slice(path.lastIndexOf('/') + 1)
-  return { kind, token: TOKEN.test(token) ? token : '', next: new URLSearchParams(query).get('next') }
+  return { kind, token: TOKEN.test(token) ? token : '', next: nextIn(query) }
 }

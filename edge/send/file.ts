@@ -39,7 +39,7 @@ export function sendFile(exchange: FileExchange, status: 200 | 404, file: Repres
 }
 
 const WHOLE = { kind: 'whole' } as const
-const EMPTY = ['content-length', '0', 'cache-control', 'no-store'] as const
+const EMPTY = ['content-length', '0'] as const
 
 function preconditionsOf(exchange: FileExchange): Parameters<typeof evaluate>[0] {
   return {

@@ -36,8 +36,19 @@ const ALWAYS: ReadonlySet<string> = new Set([
   'x-robots-tag',
 ])
 
+const PRIVATE = 'private, no-store'
+/** Beside those, on answers of drops that not everyone may see. */
+const ALWAYS_PRIVATE: ReadonlySet<string> = new Set(['referrer-policy', 'access-control-allow-origin'])
+
 function headersOf(all: HeaderList, isWanted: (name: string) => boolean): HeaderList {
   return [...pairs(all)].filter(([name]) => isWanted(name)).flat()
+}
+
+/** What nobody may keep is said of an answer without content too, and by whom it may be read. */
+function alwaysOf(headers: HeaderList): HeaderList {
+  const isPrivate = headerOf(headers, 'cache-control') === PRIVATE
+  const kept = headersOf(headers, (name) => ALWAYS.has(name) || (isPrivate && ALWAYS_PRIVATE.has(name)))
+  return [...kept, 'cache-control', isPrivate ? PRIVATE : 'no-store']
 }
 
 /** A variant of these headers and this length. */
@@ -54,7 +65,7 @@ export function describeVariant(
     headers,
     whole: [...headers, 'content-length', String(size)],
     notModified: headersOf(headers, (name) => !NOT_IN_304.has(name)),
-    always: headersOf(headers, (name) => ALWAYS.has(name)),
+    always: alwaysOf(headers),
     source,
   }
 }

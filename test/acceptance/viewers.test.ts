@@ -3,6 +3,8 @@ import { beforeAll, expect, test } from 'vitest'
 import { nextAddress } from '../support/addresses.ts'
 import { apiFor, fileForm } from '../support/api.ts'
 import { refusal, type Answer } from '../support/client.ts'
+import { mailedLink } from '../support/mailbox.ts'
+import { connectWithToken } from '../support/mcp-client.ts'
 import { sharedStack, type Account, type Stack } from '../support/stack.ts'
 import { viewerMail, viewerMails } from '../support/viewer-mail.ts'
 
@@ -308,4 +310,108 @@ test('an organisation may allow no public drops', async () => {
     201,
   )
   expect((await stack.visit(last.slug)).status).toBe(200)
+})
+
+test('a stranger asks, the owner presses one button, and the stranger is invited; the owner can switch it off', async () => {
+  const drop = await sharedDrop()
+  const email = `asks-${drop.slug}@example.com`
+  const before = viewerMails(stack, owner.email).length
+  const asked = await send(drop, '/.dropway/visit', { do: 'ask', email, next: '/' })
+  expect(asked.status).toBe(200)
+  const { link = '', subject } = await viewerMail(stack, owner.email, before + 1)
+  expect(subject).toContain(email)
+  const page = await stack.fetch(link)
+  expect(page.text().match(/<button class="button primary">/g)).toHaveLength(1)
+  const csrf = /name="csrf" value="([^"]+)"/.exec(page.text())?.[1] ?? ''
+  const token = new URL(link).searchParams.get('token') ?? ''
+  const decided = await stack.fetch('/access-request', {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded', cookie: page.cookies.join('; ') },
+    body: new URLSearchParams({ csrf, token }).toString(),
+  })
+  expect(decided.status, decided.text()).toBe(200)
+  const invitation = await viewerMail(stack, email)
+  cookieOf(await send(drop, pathOf(invitation.link ?? ''), { next: '/' }))
+  await api.patch(drop.id, { access_requests: false })
+  const again = await send(drop, '/.dropway/visit', { do: 'code', email: `late-${email}`, next: '/' })
+  expect(again.text()).not.toContain('Ask the owner')
+})
+
+test('a reminder goes out once, to who has not looked', async () => {
+  const email = `slow-${nextSlug}@example.com`
+  const drop = await sharedDrop({ access_mode: 'viewers', viewers: email })
+  const [viewer] = (await stack.fetch(`${drop.path}/viewers`, { token: owner.token })).json().viewers
+  const remind = () => stack.fetch(`${drop.path}/viewers/${viewer.id}/remind`, { token: owner.token, method: 'POST' })
+  expect((await remind()).status).toBe(200)
+  expect((await viewerMail(stack, email, 2)).subject).toContain('Still waiting')
+  expect((await remind()).status).toBe(400)
+})
+
+test('people with an account find what is shared with them', async () => {
+  const drop = await sharedDrop()
+  const reader = await stack.createAccount('free')
+  expect((await stack.fetch('/api/v1/shared', { token: reader.token })).json()).toEqual([])
+  await share(drop, { viewers: [{ email: reader.email }], invite: false })
+  expect((await stack.fetch('/api/v1/shared', { token: reader.token })).json()).toMatchObject([{ id: drop.id }])
+  expect((await stack.fetch('/api/v1/shared', { token: owner.token })).json()).toEqual([])
+})
+
+test('deleting a drop forgets who could see it', async () => {
+  const email = `gone-${nextSlug}@example.com`
+  const drop = await sharedDrop({ access_mode: 'viewers', viewers: email, invite: 'false' })
+  const reader = await stack.createAccount('free')
+  await share(drop, { viewers: [{ email: reader.email }], invite: false })
+  const cookie = await comeIn(drop, email)
+  expect((await api.delete(drop.id)).status).toBe(204)
+  expect((await visit(drop, '/', { cookie })).status).toBe(410)
+  expect((await stack.fetch('/api/v1/shared', { token: reader.token })).json()).toEqual([])
+})
+
+test('an assistant publishes privately, invites, and reads its page back in two calls', async () => {
+  const client = await connectWithToken(stack, owner.token, 'modern')
+  const email = `mcp-${process.pid}@example.com`
+  const slug = `plan-mcp-${process.pid}`
+  const made = await client.callTool({
+    name: 'service_publish',
+    arguments: { slug, content: `<p>${SECRET}</p>`, access_mode: 'viewers', viewers: [email], guest_link: true },
+  })
+  expect(made.isError, JSON.stringify(made.content)).toBeFalsy()
+  expect(made.structuredContent).toMatchObject({
+    access_mode: 'viewers',
+    guest_link: expect.stringContaining('/guest/'),
+  })
+  const read = await client.callTool({ name: 'service_read', arguments: { id: slug, path: 'index.html' } })
+  expect(JSON.stringify(read.content)).toContain(SECRET)
+  expect((await stack.visit(slug)).status).toBe(401)
+  await viewerMail(stack, email)
+  const opened = await client.callTool({ name: 'service_settings', arguments: { id: slug, access_mode: 'public' } })
+  expect(opened.isError).toBe(true)
+  const agreed = { id: slug, access_mode: 'public', confirm: true }
+  expect((await client.callTool({ name: 'service_settings', arguments: agreed })).isError).toBeFalsy()
+  expect((await stack.visit(slug)).status).toBe(200)
+})
+
+test('a member of the organisation is a viewer, until they leave', async () => {
+  const team = await stack.createAccount('business')
+  const member = await stack.createAccount('free')
+  const invitation = await stack.fetch(`/api/v1/organisations/${team.org_id}/invitations`, {
+    token: team.token,
+    json: { email: member.email },
+  })
+  expect(invitation.status, invitation.text()).toBe(201)
+  const joining = new URL(await mailedLink(stack, member.email, '/invitation')).searchParams.get('token')
+  const joined = await stack.fetch('/api/v1/invitations/accept', { token: member.token, json: { token: joining } })
+  expect(joined.status, joined.text()).toBe(200)
+  const own = apiFor(stack, team)
+  const site = (await own.create()).json<Shared>()
+  await own.upload(site.id, fileForm('page.html', `<p>${SECRET}</p>`, { access_mode: 'viewers' }))
+  const drop = { ...site, path: `/api/v1/sites/${site.id}` }
+  const cookie = await comeIn(drop, member.email)
+  expect((await visit(drop, '/', { cookie })).status).toBe(200)
+  const left = await stack.fetch(`/api/v1/organisations/${team.org_id}/members/${member.user_id}`, {
+    token: team.token,
+    method: 'DELETE',
+  })
+  expect(left.status, left.text()).toBe(204)
+  expect((await visit(drop, '/', { cookie })).status).toBe(401)
 })

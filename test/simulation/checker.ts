@@ -3,6 +3,8 @@
  *
  *   visible     once a change is acknowledged, every edge that control waits for serves it or something later,
  *               and so does every edge that becomes level afterwards
+ *   revoked     whoever an acknowledged change shut out is let in by no edge that owes it, nor by one that becomes level
+ *               afterwards, whatever becomes of the database
  *   no way back a worker never serves an older record than it did
  *   no loss     a host that a worker served does not become unknown to it, nor does it become unsure of one that all
  *               edges can read, or while it follows
@@ -18,6 +20,7 @@
  *   - After a restore without a trace (files put back, the same life) an operator begins a new history at the end. Such
  *     a database notices by itself what Redis says was published (`newest`); where Redis was lost in the same hour,
  *     nothing but the edges could tell, and one history's revisions are then given out twice.
+ *     Admissions of such a history are judged no longer.
  *   - An edge that control cannot know of (it registered less than a quarter of a second ago, or Redis has lost the
  *     registration) owes nothing until it is level. One that is level has registered before.
  *   - An edge is unsure of a host, and says so to visitors, where it cannot read the newest record and may have missed
@@ -25,6 +28,7 @@
  *   - Certificates have no revisions: edges must hold what Redis holds, and Redis a certificate for every name that
  *     Postgres has one for. Which of two is newer no one can say after either was set back.
  */
+import { admits, type Admission } from '../../shared/contracts/admission.ts'
 import { decodeHistory, historyOfRevision } from '../../shared/contracts/history.ts'
 import { keys } from '../../shared/redis/keys.ts'
 import type { ServedRoute } from '../../edge/context.ts'
@@ -34,7 +38,7 @@ import { memberKey, type SimulatedRedis } from './redis.ts'
 import type { World } from './world.ts'
 
 export interface Violation {
-  readonly promise: 'visible' | 'no way back' | 'no loss' | 'honest' | 'level' | 'progress'
+  readonly promise: 'visible' | 'revoked' | 'no way back' | 'no loss' | 'honest' | 'level' | 'progress'
   readonly what: string
 }
 
@@ -43,7 +47,12 @@ interface Acknowledged {
   readonly host: string
   readonly revision: number
   readonly at: number
+  /** Those whom it shut out. */
+  readonly shutOut: readonly Admission[]
 }
+
+/** That of every record that lets viewers in: only their own end, and the history, shuts them out. */
+export const VIEWERS_GENERATION = 1
 
 /** How old may be what control knew of an edge when it answered: a reply's way and a poll. */
 const KNOWLEDGE_MS = 250
@@ -56,6 +65,12 @@ export class Checker {
   readonly #acknowledged: Acknowledged[] = []
   /** What each start of an edge has to serve at least, by edge id and host. */
   readonly #floors = new Map<string, Map<string, number>>()
+  /** Whom each start of an edge must not let in any more, by edge id and host. */
+  readonly #shutOut = new Map<string, Map<string, Set<Admission>>>()
+  /** Who was let in at a host, by the records that were committed. */
+  readonly #admitted = new Map<string, Admission[]>()
+  /** Histories that were set back without a trace. */
+  readonly #doubtful = new Set<number>()
   /** What each worker served last, by edge id, worker and host. */
   readonly #seen = new Map<string, { readonly revision: number; readonly at: number }>()
   /** Hosts that had a record which no edge can read: only of these may one be unsure. */
@@ -89,6 +104,31 @@ export class Checker {
       for (const [host, floor] of floors) floors.set(host, Math.min(floor, owed.get(host) ?? 0))
   }
 
+  /** From here on nobody can tell the revisions of this history apart. */
+  setBackWithoutTrace(history: number): void {
+    this.#doubtful.add(history)
+  }
+
+  /** A record was committed that lets someone in. */
+  admitted(host: string, subject: string, revision: number): void {
+    const admission = {
+      siteId: host,
+      subject,
+      generation: VIEWERS_GENERATION,
+      history: historyOfRevision(revision),
+      endsAt: Number.POSITIVE_INFINITY,
+    }
+    this.#admitted.set(host, [...(this.#admitted.get(host) ?? []), admission])
+  }
+
+  #shut(edgeId: string, host: string, admissions: readonly Admission[]): void {
+    const ofEdge = this.#shutOut.get(edgeId) ?? new Map<string, Set<Admission>>()
+    this.#shutOut.set(edgeId, ofEdge)
+    const ofHost = ofEdge.get(host) ?? new Set()
+    ofEdge.set(host, ofHost)
+    for (const admission of admissions) ofHost.add(admission)
+  }
+
   /** Whether the database has not been set back since. */
   isSince(moment: number): boolean {
     return moment > this.#setBackAt
@@ -120,7 +160,7 @@ export class Checker {
 
   /** A change was answered without `pending`. */
   acknowledged(
-    change: { operation: number; host: string; revision: number },
+    change: { operation: number; host: string; revision: number; ended: readonly string[] },
     edges: readonly SimulatedEdge[],
     postgres: SimulatedPostgres,
   ): void {
@@ -131,10 +171,13 @@ export class Checker {
         this.#violate('honest', `operation ${operation} at ${host} was acknowledged after it was lost`)
       return
     }
-    this.#acknowledged.push({ operation, host, revision, at: this.#world.now })
+    const shutOut = (this.#admitted.get(host) ?? []).filter(({ subject }) => change.ended.includes(subject))
+    this.#acknowledged.push({ operation, host, revision, at: this.#world.now, shutOut })
     for (const edge of edges)
-      if (edge.isRunning && (this.#isWaitedFor(edge.id) || this.#isRegistered(edge)))
+      if (edge.isRunning && (this.#isWaitedFor(edge.id) || this.#isRegistered(edge))) {
         this.#raise(edge.id, host, revision)
+        this.#shut(edge.id, host, shutOut)
+      }
   }
 
   /** Control knows of it. */
@@ -165,9 +208,11 @@ export class Checker {
         edge.followingSince = this.#world.now
         this.onLevel(edge)
         if (this.#redisIsBehind) continue
-        for (const { operation, host, revision, at } of this.#acknowledged)
-          if (at + KNOWLEDGE_MS < this.#world.now && postgres.state.operations.has(operation))
+        for (const { operation, host, revision, at, shutOut } of this.#acknowledged)
+          if (at + KNOWLEDGE_MS < this.#world.now && postgres.state.operations.has(operation)) {
             this.#raise(edge.id, host, revision)
+            this.#shut(edge.id, host, shutOut)
+          }
       } else if (!following) edge.followingSince = undefined
     }
   }
@@ -182,6 +227,10 @@ export class Checker {
         this.#violate('no loss', `${place} became unsure without having missed anything`)
       return
     }
+    if (route?.kind === 'site')
+      for (const admission of this.#shutOut.get(edge.id)?.get(host) ?? [])
+        if (!this.#doubtful.has(admission.history) && admits(route, admission, this.#world.now))
+          this.#violate('revoked', `${place} lets ${admission.subject} in at revision ${route.revision}`)
     const revision = route?.revision ?? 0
     const floor = this.#floors.get(edge.id)?.get(host) ?? 0
     if (table !== undefined && floor > 0 && revision > table)

@@ -16,6 +16,7 @@ const routing = 'control/ground/routing/routing.ts'
 const rules = 'control/ground/routing/history-rules.ts'
 const acknowledgements = 'control/ground/routing/acknowledgements.ts'
 const follower = 'edge/store/follow/follower.ts'
+const admission = 'shared/contracts/admission.ts'
 const replica = 'edge/store/replica/replica.ts'
 
 export const mistakes: readonly Mistake[] = [
@@ -241,6 +242,19 @@ export const mistakes: readonly Mistake[] = [
     'if',
   ),
   mistake('a worker keeps everything after a snapshot', 'edge/store/forget.ts', 'routes.forgetAll()', ''),
+  // Who may see a drop.
+  mistake(
+    'an admission that was taken back opens',
+    admission,
+    '!route.viewers.ended.some(([subject]) => subject === admission.subject)',
+    'true',
+  ),
+  mistake(
+    'a restored database readmits',
+    admission,
+    'admission.history === historyOfRevision(route.revision) &&\n',
+    '\n',
+  ),
   mistake(
     'a worker that died is waited for',
     'edge/store/questions.ts',

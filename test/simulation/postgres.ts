@@ -21,6 +21,8 @@ export interface State {
   outboxId: number
   /** Operations whose changes are part of this state. */
   readonly operations: Set<number>
+  /** Admissions that were taken back, by host: each record that lets viewers in names all of them. */
+  readonly ended: Map<string, readonly (readonly [string, number])[]>
 }
 
 export type Unrevised = RouteRecord extends infer Each
@@ -46,6 +48,7 @@ export class SimulatedPostgres {
     sequence: revisionFloor(1),
     outboxId: 0,
     operations: new Set(),
+    ended: new Map(),
   }
   readonly #world: World
   #past: State[] = []
@@ -256,10 +259,18 @@ const PAGE = 3
 
 export function setRoute(state: State, route: Unrevised, format: number): number {
   const revision = ++state.sequence
-  const record = { ...route, v: format, revision } as unknown as RouteRecord
+  const record = { ...withEnded(state, route), v: format, revision } as unknown as RouteRecord
   state.routes.set(route.host, { record, revision })
   enqueue(state, route.host, encodeRouteRecord(record), revision)
   return revision
+}
+
+/** Under the lock of its row, as a service does it: what another change took back a moment before stays taken back. */
+function withEnded(state: State, route: Unrevised): Unrevised {
+  if (route.kind !== 'site' || route.viewers === undefined) return route
+  const ended = new Map([...(state.ended.get(route.host) ?? []), ...route.viewers.ended])
+  state.ended.set(route.host, [...ended])
+  return { ...route, viewers: { ...route.viewers, ended: [...ended] } }
 }
 
 function enqueue(state: State, name: string, value: string, revision: number): void {
@@ -273,5 +284,6 @@ function clone(state: State): State {
     outbox: [...state.outbox],
     certificates: new Map(state.certificates),
     operations: new Set(state.operations),
+    ended: new Map(state.ended),
   }
 }

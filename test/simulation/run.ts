@@ -1,7 +1,9 @@
 /** One run: a fleet, a scenario, a checker. */
 import { encodeStreamMessage } from '../../shared/redis/stream.ts'
 import { keys } from '../../shared/redis/keys.ts'
-import { Checker, type Violation } from './checker.ts'
+import { VIEWERS_ONLY } from '../../shared/contracts/admission.ts'
+import type { SiteRoute } from '../../shared/contracts/route-record.ts'
+import { Checker, VIEWERS_GENERATION, type Violation } from './checker.ts'
 import { openConnection } from './connection.ts'
 import { SimulatedControl } from './control.ts'
 import { SimulatedEdge } from './edge.ts'
@@ -91,12 +93,14 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
     try {
       const { pending } = await control.change(operation, route, format, (given) => {
         revision = given
+        if (what === 'publish') checker.admitted(host, viewerOf(version), given)
         committedAt = world.now
         world.tell(() => `operation ${operation} is committed at revision ${given}`)
       })
       world.tell(() => `operation ${operation} is answered${pending ? ', pending' : ''}`)
       if (!pending) {
-        checker.acknowledged({ operation, host: route.host, revision }, edges, postgres)
+        const ended = route.kind === 'site' ? (route.viewers?.ended ?? []).map(([subject]) => subject) : []
+        checker.acknowledged({ operation, host: route.host, revision, ended }, edges, postgres)
         world.after(VISIT_AFTER_MS, () => {
           const isOurs = checker.isSince(committedAt) && postgres.state.operations.has(operation)
           visitAll(route.host, isOurs ? postgres.state.routes.get(route.host)?.revision : undefined)
@@ -201,6 +205,7 @@ export async function runScenario(scenario: Scenario, tells = false): Promise<Ou
       case 'restore':
         checker.setBack(postgres.state.operations, backup.operations)
         needsOperator ||= action.traceless
+        if (action.traceless) checker.setBackWithoutTrace(postgres.state.history.ordinal)
         return postgres.restore(backup, action.traceless)
       case 'new history':
         return void controls.find((each) => each.isRunning && each.postgres === postgres)?.beginHistory()
@@ -312,9 +317,25 @@ function routeOf(what: Change, host: string, version: number): Unrevised {
     version_number: version,
     versions: gone ? [] : [[version, hash]],
     expires_at: null,
-    password: what === 'password' ? { hash, generation: version } : null,
+    ...sharingOf(what, version),
     spa_fallback: false,
     badge: false,
     analytics: null,
+  }
+}
+
+const viewerOf = (version: number): string => `viewer${version}`
+/** What a record names of those who were let in before. */
+const MAX_NAMED = 50
+
+/** Each publish lets one viewer in, and takes back what the publishes before it let in. */
+function sharingOf(what: Change, version: number): Pick<SiteRoute, 'password' | 'viewers'> {
+  const hash = String(version).padStart(64, '0')
+  if (what === 'password') return { password: { hash, generation: version } }
+  if (what !== 'publish') return { password: null }
+  const before = Array.from({ length: version - 1 }, (_, index): [string, number] => [viewerOf(index + 1), 0])
+  return {
+    password: { hash: VIEWERS_ONLY, generation: VIEWERS_GENERATION },
+    viewers: { ended: before.slice(-MAX_NAMED), asks: true },
   }
 }

@@ -92,6 +92,16 @@ export async function createSampleWorld(stack: Stack, stripe: StripeStandIn, fol
     return name
   }
 
+  async function newViewer(siteId: string): Promise<string> {
+    const list = { viewers: [{ email: 'grace@example.com' }], invite: false }
+    const { viewers } = await ownerApi<{ viewers: [{ id: string }] }>(`/sites/${siteId}/viewers`, list)
+    return viewers[0].id
+  }
+
+  async function newGuestLink(siteId: string): Promise<string> {
+    return (await ownerApi<{ id: string }>(`/sites/${siteId}/guest-links`, {})).id
+  }
+
   async function contentToken(): Promise<string> {
     const client = await connectWithToken(stack, owner.token, 'modern')
     const result = await client.callTool({ name: 'service_upload', arguments: { name: 'index.html' } })
@@ -174,6 +184,8 @@ export async function createSampleWorld(stack: Stack, stripe: StripeStandIn, fol
           UPLOAD_ID: needs('uploads_upload_id') ? await newUpload(SITE_ID, content.sha256) : '',
           SHA256: content.sha256,
           DOMAIN: needs('domains_domain') ? await newDomain(SITE_ID) : '',
+          VIEWER_ID: needs('viewers_viewer_id') ? await newViewer(SITE_ID) : '',
+          LINK_ID: needs('guest_links_link_id') ? await newGuestLink(SITE_ID) : '',
           ORGANISATION_ID,
           USER_ID: ada.user_id,
           ...extra?.variables,

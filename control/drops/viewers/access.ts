@@ -29,7 +29,7 @@ export interface WantedAccess {
   readonly until?: Date | null | undefined
 }
 
-/** Of one call; a table of 500 viewers comes in five. */
+/** Viewers of one call; a table of 500 viewers comes in five. */
 export const MAX_NAMED_AT_ONCE = 100
 /** `36500d`: nobody means more, and a date has an end. */
 const MAX_DURATION_MS = 3_153_600_000_000
@@ -98,7 +98,8 @@ export const accessUntilSchema = described(
   'When visitors meet 410; null for never.',
   '2026-12-24T18:00:00.000Z',
 )
-export const expiresInSchema = described(z.string().max(40), 'The same as a duration from now.', '7d')
+/** Without a sample: a call says one of the two. */
+export const expiresInSchema = described(z.string().max(40), 'The same as a duration from now, such as 7d.')
 
 /** What every way to publish takes, as JSON. */
 export const accessFields = {

@@ -19,7 +19,7 @@ import type { GuestLinkRow, ViewerRow } from './queries.ts'
 export type { GuestLinkRow, ViewerRow } from './queries.ts'
 
 /** What these functions need to know of a drop. */
-export interface SharedDrop {
+export interface ListedDrop {
   readonly id: string
   readonly slug: string
   readonly name: string
@@ -60,7 +60,7 @@ export interface WantedViewers {
 /** Adds those who are not on the list yet, whole or not at all; returns all that were named. */
 export async function addViewers(
   tx: Sql,
-  drop: SharedDrop,
+  drop: ListedDrop,
   { named, role, invite }: WantedViewers,
   sharing: Sharing,
 ): Promise<ViewerRow[]> {
@@ -73,7 +73,7 @@ export async function addViewers(
   if (added.length > 0 && (await queries.countViewers(tx, drop.id)) + added.length > cap)
     throw errors.planLimit(`Your plan allows ${cap} viewers per drop. Remove some, name a domain instead, or upgrade.`)
   if (role !== undefined)
-    await queries.setRole(
+    await queries.setViewerRole(
       tx,
       present.map(({ id }) => id),
       role,
@@ -88,7 +88,7 @@ export async function addViewers(
 /** A domain has no mail box. */
 async function invitePerson(
   tx: Sql,
-  drop: SharedDrop,
+  drop: ListedDrop,
   viewer: NamedViewer & { readonly id: string },
   sharing: Sharing,
   isReminder = false,
@@ -98,7 +98,7 @@ async function invitePerson(
   await requireFewMails(tx, drop, now)
   const token = randomSecret()
   const until = new Date(now.getTime() + INVITATION_LIFETIME_MS)
-  await queries.insertInvitation(tx, {
+  await queries.insertViewerInvitation(tx, {
     token_hash: hashSecret(token),
     site_id: drop.id,
     subject: viewer.id,
@@ -108,12 +108,12 @@ async function invitePerson(
     eventKey: `${mailKeyOf(drop.id)}${viewer.id}:${isReminder ? 'reminder' : 'invitation'}`,
     to: viewer.value,
     template: 'viewer_invitation',
-    data: { link: `${url}${ENTER_PATH}/${token}`, until, drop: nameOf(drop), inviter, isReminder },
+    data: { link: `${url}${ENTER_PATH}/${token}`, until, drop: dropNameOf(drop), inviter, isReminder },
   })
 }
 
 /** Mails to strangers: so many a day for each drop, whatever is removed and added again. */
-async function requireFewMails(tx: Sql, drop: SharedDrop, now: Date): Promise<void> {
+async function requireFewMails(tx: Sql, drop: ListedDrop, now: Date): Promise<void> {
   const clock = { now: () => now.getTime() }
   const throttle = createThrottle({ sql: tx, clock, allowances: invitationAllowances(plans[drop.plan].viewersPerDrop) })
   if (!(await throttle.admit('viewerInvitations', drop.id)))
@@ -129,7 +129,7 @@ function invitationAllowances(viewersPerDrop: number): { viewerInvitations: Allo
 }
 
 /** Once for each viewer who has a mail box and has not opened the drop yet. */
-export async function remindViewer(tx: Sql, drop: SharedDrop, viewerId: string, sharing: Sharing): Promise<ViewerRow> {
+export async function remindViewer(tx: Sql, drop: ListedDrop, viewerId: string, sharing: Sharing): Promise<ViewerRow> {
   const viewer = await queries.findViewer(tx, drop.id, viewerId)
   if (!viewer) throw errors.notFound('viewer')
   if (viewer.kind !== 'email') throw errors.invalidRequest('A domain has no mail box to remind.')
@@ -142,7 +142,7 @@ export async function remindViewer(tx: Sql, drop: SharedDrop, viewerId: string, 
 }
 
 /** A viewer goes, with what was opened by it. */
-export async function removeViewer(tx: Sql, drop: SharedDrop, viewerId: string, now: Date): Promise<void> {
+export async function removeViewer(tx: Sql, drop: ListedDrop, viewerId: string, now: Date): Promise<void> {
   if (!(await queries.deleteViewer(tx, drop.id, viewerId))) throw errors.notFound('viewer')
   await queries.deleteInvitations(tx, drop.id, viewerId)
   await eraseMailsAbout(tx, `${mailKeyOf(drop.id)}${viewerId}:`)
@@ -161,7 +161,7 @@ export type NewGuestLink = GuestLinkRow & { readonly url: string }
 /** The address holds the secret; it is shown once and stored as a hash. */
 export async function addGuestLink(
   tx: Sql,
-  drop: SharedDrop,
+  drop: ListedDrop,
   wanted: WantedLink,
   { now, url }: Pick<Sharing, 'now' | 'url'>,
 ): Promise<NewGuestLink> {
@@ -181,7 +181,7 @@ export async function addGuestLink(
   return { ...link, uses: 0, last_opened_at: null, url: `${url}${GUEST_PATH}/${token}` }
 }
 
-export async function removeGuestLink(tx: Sql, drop: SharedDrop, linkId: string, now: Date): Promise<void> {
+export async function removeGuestLink(tx: Sql, drop: ListedDrop, linkId: string, now: Date): Promise<void> {
   if (!(await queries.deleteGuestLink(tx, drop.id, linkId))) throw errors.notFound('guest link')
   await endAdmission(tx, drop.id, linkId, now)
 }
@@ -196,7 +196,7 @@ export type WriteGeneration = (
 /** Only those who are named may see it, or everyone may again. Whoever was in has to come in anew. */
 export async function setViewersOnly(
   tx: Sql,
-  drop: SharedDrop,
+  drop: ListedDrop,
   isOn: boolean,
   { now, write }: { now: Date; write: WriteGeneration },
 ): Promise<boolean> {
@@ -242,7 +242,7 @@ export function mailKeyOf(siteId: string): string {
   return `viewers:${siteId}:`
 }
 
-export function nameOf({ name, slug }: Pick<SharedDrop, 'name' | 'slug'>): string {
+export function dropNameOf({ name, slug }: Pick<ListedDrop, 'name' | 'slug'>): string {
   return name === '' ? slug : name
 }
 
@@ -254,7 +254,7 @@ export interface Visit {
 }
 
 /** Adds what edges noted, unless the batch was added before. */
-export async function addVisits(tx: Sql, batchId: string, visits: readonly Visit[]): Promise<void> {
+export async function addVisitBatch(tx: Sql, batchId: string, visits: readonly Visit[]): Promise<void> {
   if (await queries.insertVisitBatch(tx, batchId)) await queries.addVisits(tx, visits)
 }
 
@@ -274,7 +274,7 @@ export const memberSubject = (sql: Sql, siteId: string, userId: string): Promise
   queries.findMemberFor(sql, siteId, { userId })
 
 /** Notes until when someone is in, so that it can be taken back before. */
-export const noteAdmission = queries.noteAdmission
+export const noteAdmission = queries.upsertAdmission
 
 /** Takes one use of a guest link; undefined when it is unknown, over or used up. The drop is locked. */
 export async function useGuestLink(

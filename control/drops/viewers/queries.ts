@@ -66,7 +66,7 @@ export async function insertViewers(
       ${viewers.map(({ value }) => value)}::text[]) as v (id, kind, value)`
 }
 
-export async function setRole(sql: Sql, ids: readonly string[], role: ViewerRole): Promise<void> {
+export async function setViewerRole(sql: Sql, ids: readonly string[], role: ViewerRole): Promise<void> {
   await sql`update viewers set role = ${role} where id = any(${ids as string[]})`
 }
 
@@ -149,7 +149,7 @@ export async function countUse(sql: Sql, linkId: string): Promise<void> {
 }
 
 /** Notes until when someone is let in. What was ended stays ended: who was removed comes back under another id. */
-export async function noteAdmission(sql: Sql, siteId: string, subject: string, until: Date): Promise<void> {
+export async function upsertAdmission(sql: Sql, siteId: string, subject: string, until: Date): Promise<void> {
   await sql`
     insert into admissions (site_id, subject, until) values (${siteId}, ${subject}, ${until})
     on conflict (site_id, subject) do update set until = greatest(admissions.until, excluded.until)`
@@ -197,7 +197,7 @@ export async function admissionsOfMember(
       and ${orgId === undefined ? sql`true` : sql`s.org_id = ${orgId}`} order by s.id`
 }
 
-export async function insertInvitation(
+export async function insertViewerInvitation(
   sql: Sql,
   invitation: { token_hash: string; site_id: string; subject: string; expires_at: Date },
 ): Promise<void> {

@@ -40,7 +40,7 @@ export async function leadsTo(sql: Sql, host: string, siteId: string): Promise<b
   return rows.length > 0
 }
 
-export interface CodeRow {
+export interface ViewerCodeRow {
   readonly code_hash: string
   readonly subject: string | null
   readonly tries: number
@@ -82,8 +82,8 @@ export async function replaceCode(
 export async function takeTry(
   sql: Sql,
   { siteId, emailHash, now, most }: { siteId: string; emailHash: string; now: Date; most: number },
-): Promise<CodeRow | undefined> {
-  const [row] = await sql<CodeRow[]>`
+): Promise<ViewerCodeRow | undefined> {
+  const [row] = await sql<ViewerCodeRow[]>`
     update viewer_codes set tries = tries + 1
     where site_id = ${siteId} and email_hash = ${emailHash} and expires_at > ${now} and tries < ${most}
     returning code_hash, subject, tries`
@@ -107,7 +107,7 @@ export async function takeLink(sql: Sql, siteId: string, linkHash: string, now: 
   return invitation?.subject
 }
 
-export async function insertLink(
+export async function insertEntryLink(
   sql: Sql,
   link: { token_hash: string; site_id: string; subject: string; expires_at: Date },
 ): Promise<void> {

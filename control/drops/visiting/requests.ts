@@ -9,7 +9,7 @@ import { recordAudit } from '../../people/audit/audit.ts'
 import type { RefreshRoutes } from '../sites/routing.ts'
 import { sharingBy, type SharingTools } from '../sites/settings/sharing-changes.ts'
 import type { Sites } from '../sites/sites.ts'
-import { addViewers, nameOf } from '../viewers/lists.ts'
+import { addViewers, dropNameOf } from '../viewers/lists.ts'
 import * as queries from './queries.ts'
 
 export interface AccessRequests {
@@ -32,7 +32,7 @@ export function createAccessRequests(deps: AccessRequestsDependencies): AccessRe
   return {
     async peek(token) {
       const request = await queries.findRequest(sql, hashSecret(token))
-      return request && { email: request.email, drop: nameOf(request) }
+      return request && { email: request.email, drop: dropNameOf(request) }
     },
 
     async letIn(token, ip) {
@@ -52,7 +52,7 @@ export function createAccessRequests(deps: AccessRequestsDependencies): AccessRe
         const entry = { at, orgId: request.org_id, actor: owner, action: 'viewer.added', subject: site.id } as const
         await recordAudit(tx, { ...entry, detail })
         await refreshRoutes(tx, site.id)
-        return { email: request.email, drop: nameOf(request) }
+        return { email: request.email, drop: dropNameOf(request) }
       })
       await routing.propagate(changes)
       return value

@@ -146,7 +146,7 @@ function otherRoutes({ apiRoute, sharedWithMe, visitDesk }: VisitingRoutesDepend
       method: 'GET',
       path: '/api/v1/shared',
       access: 'verified',
-      needs: 'read',
+      needs: 'read-people',
       tag,
       summary: 'Drops that others share with you',
       status: 200,

@@ -2,7 +2,7 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../../shared/running/clock.ts'
 import type { Allowance } from '../../ground/http/limits/throttle.ts'
 
-/** Of one code. With 10^6 codes and one that counts at a time, a guess is right once in a million tries. */
+/** Tries of one code. With 10^6 codes and one that counts at a time, a guess is right once in a million tries. */
 export const MAX_TRIES = 5
 /** To one mail box, for whatever drops. */
 export const MAX_CODE_MAILS = 12

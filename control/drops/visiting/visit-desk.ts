@@ -15,7 +15,7 @@ import type { Log } from '../../../shared/running/log.ts'
 import { createTurns } from '../../../shared/running/turns.ts'
 import { equalTexts, hashSecret, randomSecret, type Secrets } from '../../../shared/secrets/secrets.ts'
 import { addressOf } from '../../../shared/settings/settings.ts'
-import type { Actor } from '../../ground/actor.ts'
+import { reaches, suffices, type Actor } from '../../ground/actor.ts'
 import type { ControlConfig } from '../../ground/config.ts'
 import { runAs } from '../../ground/database/call.ts'
 import { transaction, type Pool, type Sql } from '../../ground/database/sql.ts'
@@ -24,7 +24,7 @@ import { parseEmail } from '../../ground/mail/address.ts'
 import { linkTo } from '../../ground/mail/links.ts'
 import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import { accessModeOf } from '../viewers/access.ts'
-import { mailKeyOf, memberSubject, nameOf, noteAdmission, subjectOf, useGuestLink } from '../viewers/lists.ts'
+import { mailKeyOf, memberSubject, dropNameOf, noteAdmission, subjectOf, useGuestLink } from '../viewers/lists.ts'
 import * as queries from './queries.ts'
 import * as rules from './rules.ts'
 
@@ -128,7 +128,7 @@ export function createVisitDesk(deps: VisitDeskDependencies): VisitDesk {
       if (subject === undefined) throw errors.notFound()
       const token = randomSecret()
       const expires_at = new Date(clock.now() + config.viewerCodeLifetimeMs)
-      await queries.insertLink(sql, { token_hash: hashSecret(token), site_id: id, subject, expires_at })
+      await queries.insertEntryLink(sql, { token_hash: hashSecret(token), site_id: id, subject, expires_at })
       return `${addressOf(config, siteHost(slug, config.sitesDomain))}${ENTER_PATH}/${token}`
     },
 
@@ -175,7 +175,7 @@ async function mailCode(deps: VisitDeskDependencies, question: Question<'code'>,
       eventKey: `${mailKeyOf(site.id)}code:${hashSecret(token).slice(0, 32)}`,
       to: email,
       template: 'viewer_code',
-      data: { code, link, until, drop: nameOf(site) },
+      data: { code, link, until, drop: dropNameOf(site) },
     })
   })
 }
@@ -206,7 +206,7 @@ async function mailOwner(deps: VisitDeskDependencies, question: Question<'ask'>,
       eventKey: `${mailKeyOf(site.id)}request:${request.token_hash.slice(0, 32)}`,
       to: site.owner_email,
       template: 'access_request',
-      data: { link: linkTo(config.baseUrl, ACCESS_REQUEST_PATH, token), email, drop: nameOf(site) },
+      data: { link: linkTo(config.baseUrl, ACCESS_REQUEST_PATH, token), email, drop: dropNameOf(site) },
     })
   })
 }
@@ -231,7 +231,7 @@ async function tryCode(
   await throttle.refund('dropTry', siteId)
   return transaction(deps.sql, async (tx) => {
     const site = await queries.findVisited(tx, siteId, 'locked')
-    // Of two browsers with the same code, one comes in.
+    // One of two browsers with the same code comes in.
     if (!site || !(await queries.deleteCode(tx, siteId, emailHash))) return refused('code')
     return (await admit(tx, deps, site, subject)) ?? refused('code')
   })
@@ -278,7 +278,8 @@ async function admitMachine(
   }
   const actor = bearer === undefined ? undefined : await deps.machineActor(bearer, ip)
   const site = await queries.findVisited(deps.sql, siteId)
-  if (!site || !actor || actor.orgId !== site.org_id || accessModeOf(site) !== 'viewers') return refused('machine')
+  const mayRead = actor !== undefined && suffices(actor, 'read') && reaches(actor.reach, siteId)
+  if (!site || !mayRead || actor.orgId !== site.org_id || accessModeOf(site) !== 'viewers') return refused('machine')
   const { via } = actor
   const subject = via.kind === 'token' ? via.tokenId : via.kind === 'oauth' ? via.grantId : actor.userId
   return sealed(deps, site, subject, new Date(deps.clock.now() + rules.MACHINE_ADMISSION_MS))

@@ -3,14 +3,14 @@ import type { Redis } from 'ioredis'
 import { keys } from '../../../shared/redis/keys.ts'
 import { foldCounts } from '../../ground/database/fold.ts'
 import type { Pool } from '../../ground/database/sql.ts'
-import { addVisits, type Visit } from '../viewers/lists.ts'
+import { addVisitBatch, type Visit } from '../viewers/lists.ts'
 
 export async function foldVisits({ sql, redis }: { sql: Pool; redis: Redis }): Promise<void> {
   await foldCounts({
     sql,
     redis,
     key: keys.visits,
-    add: (tx, batchId, counts) => addVisits(tx, batchId, visitsOf(counts)),
+    add: (tx, batchId, counts) => addVisitBatch(tx, batchId, visitsOf(counts)),
   })
 }
 

@@ -5,7 +5,7 @@
 import { recordAudit } from '../../../people/audit/audit.ts'
 import type { Clock } from '../../../../shared/running/clock.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
-import type { Actor, WorkflowRun } from '../../../ground/actor.ts'
+import { suffices, type Actor, type WorkflowRun } from '../../../ground/actor.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
 import type { Pool, Sql } from '../../../ground/database/sql.ts'
 import { changeRoutes } from '../../../ground/routing/changes.ts'
@@ -100,12 +100,14 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
       requirePublishable(site, clock.now())
       await alongside?.work(tx)
       if (password !== undefined) await protect(tx, actor, site, password, new Date(clock.now()))
-      const { by, source } = originOf(actor)
+      requireMaySay(actor, site, options)
       const change = { wanted: accessFor(site, options, clock.now()), hasPassword: password !== undefined }
       const sharing = sharingBy(actor, site, new Date(clock.now()), deps)
       const { fields, guestLink } = await writeAccess(tx, site, change, sharing)
       if (fields.length > 0) await recordChange(tx, actor, site, fields, sharing.now)
-      const { version: made, addedBytes, before } = await commit(tx, site, prepared, by, { ...options, source })
+      const { by, source } = originOf(actor)
+      const committed = await commit(tx, site, prepared, by, { ...options, source })
+      const { version: made, addedBytes, before } = committed
       const version = guestLink === undefined ? made : { ...made, guest_link: guestLink }
       if (addedBytes > 0) await requireStorage(tx, { orgId: actor.orgId, plan: site.plan, now: new Date(clock.now()) })
       await recordAudit(tx, {
@@ -226,6 +228,13 @@ async function wantedPassword(
   const site = await peek()
   if (site) requireAccess(site, { wanted: { mode: access.access_mode }, hasPassword: true })
   return preparePassword(site?.plan ?? actor.plan, site, password)
+}
+
+/** What is good for publishing alone says who may see a drop when it is first published, and not afterwards. */
+function requireMaySay(actor: Actor, site: SiteFacts, { access }: PublishOptions): void {
+  const says = access !== undefined && Object.values(access).some((value) => value !== undefined)
+  if (says && site.next_version_number > 1 && !suffices(actor, 'manage'))
+    throw errors.insufficientScope('manage', actor.reach.scope)
 }
 
 /** Where no drop may be public, what was reserved before that was decided is not published openly either. */
