@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { ManifestFile, RedirectRule } from '../shared/contracts/manifest.ts'
+import type { CompiledHeaders, HeaderSet } from '../shared/content/header-sets.ts'
 import type { RuleDestination } from '../shared/content/path-pattern.ts'
 import type { PatternSet } from '../shared/content/pattern-set.ts'
 import type { RouteRecord, SiteRoute } from '../shared/contracts/route-record.ts'
@@ -53,19 +54,6 @@ export interface CompiledRedirect {
   readonly destination: RuleDestination
   /** Values of placeholders and of the splat when the decoded path matches. */
   match(path: string): readonly string[] | undefined
-}
-
-export interface CompiledHeaders {
-  /** What `_headers` says about a decoded path; the same set of rules gives the same object. */
-  for(path: string): HeaderSet
-}
-
-/** What a set of `_headers` rules says together. */
-export interface HeaderSet {
-  /** The same for the same list, and for no other. */
-  readonly id: string
-  /** Lower-case names; null removes. */
-  readonly list: readonly (readonly [string, string | null])[]
 }
 
 /** What `locate` decides: pure, from index + path + settings. */

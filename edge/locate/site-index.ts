@@ -1,10 +1,10 @@
 /** A manifest made ready for look-ups: once per manifest, so that a request compiles and decodes nothing. */
 import type { Manifest, ManifestFile, RedirectRule } from '../../shared/contracts/manifest.ts'
 import { toNfc } from '../../shared/values/nfc.ts'
+import { compileHeaders } from '../../shared/content/header-sets.ts'
 import { compilePattern, compileDestination } from '../../shared/content/path-pattern.ts'
 import { createPatternSet } from '../../shared/content/pattern-set.ts'
 import type { CompiledRedirects, NotFoundPages, SiteIndex } from '../context.ts'
-import { compileHeaders } from './custom-headers.ts'
 
 /** Instructions to the service, not content: they answer 404, whatever else a manifest says. */
 export const UNSERVED_FILES: ReadonlySet<string> = new Set(['_redirects', '_headers'])
