@@ -32,6 +32,20 @@ export interface SiteIndex {
   readonly notFoundPages: NotFoundPages
   readonly redirects: CompiledRedirects
   readonly headers: CompiledHeaders
+  /** What former versions had and this one has not; undefined where there is nothing. */
+  readonly kept: KeptIndex | undefined
+}
+
+export interface KeptIndex {
+  readonly files: ReadonlyMap<string, KeptEntry>
+  /** Characters of the longest name. */
+  readonly longestName: number
+}
+
+export interface KeptEntry {
+  readonly file: ManifestFile
+  /** What `_headers` of its own version said about it. */
+  readonly custom: HeaderSet
 }
 
 /** 404.html by the directory that it stands for, `''` or `docs/`. */

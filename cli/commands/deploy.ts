@@ -35,7 +35,8 @@ export const deploy: Command = {
   patient: true,
   name: 'deploy',
   summary: 'Publish a folder, a page, a document or a .zip',
-  usage: 'deploy [folder|file] [--slug <slug>] [--message <text>] [--spa] [--include <pattern>] [--dry-run] [--yes]',
+  usage:
+    'deploy [folder|file] [--slug <slug>] [--message <text>] [--spa] [--include <pattern>] [--purge] [--dry-run] [--yes]',
   options: {
     slug: { type: 'string', value: 'slug', help: 'Publish to this drop of yours; made if it is free' },
     message: { type: 'string', value: 'text', help: 'What changed; shown in the list of versions' },
@@ -47,6 +48,8 @@ export const deploy: Command = {
       multiple: true,
       help: 'Publish these although they look like secrets or usually stay at home',
     },
+    purge: { type: 'boolean', help: 'Also remove everything older: versions, their previews and kept files' },
+    'purge-all': { type: 'boolean', help: 'The same, and named previews' },
     'dry-run': { type: 'boolean', help: 'Compare with what is live, publish nothing' },
     yes: yesOption,
   },
@@ -81,6 +84,7 @@ function uploadOptions(args: Arguments): UploadOptions {
   return {
     ...(message === undefined ? {} : { message }),
     allowSecrets: args.texts('include').length > 0,
+    ...(args.flag('purge-all') ? { purge: 'all' } : args.flag('purge') ? { purge: true } : {}),
     ...(args.flag('spa') ? { spaFallback: true } : args.flag('no-spa') ? { spaFallback: false } : {}),
   }
 }
@@ -136,7 +140,8 @@ async function upload(
     options: { ...options, allowSecrets: folder.allowsSecrets },
   })
   const started = await uploader.start()
-  if (started.unchanged) {
+  // What is older goes with a publish, also with one of the same files.
+  if (started.unchanged && options.purge === undefined) {
     await applySettings(context, site, options)
     return undefined
   }
@@ -179,13 +184,16 @@ async function publishFile(
   const { site, name } = chosen
   const { sha256 } = file
   const remembered = project.find(name)
-  if (remembered?.id === site.id && remembered.sha256 === sha256 && remembered.version_id === site.live_version_id) {
+  const isLive =
+    remembered?.id === site.id && remembered.sha256 === sha256 && remembered.version_id === site.live_version_id
+  if (isLive && options.purge === undefined) {
     return { site: await applySettings(context, site, options), version: undefined }
   }
   // What is in a .zip, the service sees first; it keeps back what looks like a secret.
   const form = fileForm(file, {
     ...(options.message === undefined ? {} : { message: options.message }),
     ...(options.allowSecrets ? { allow_secrets: 'true' } : {}),
+    ...(options.purge === undefined ? {} : { purge: String(options.purge) }),
     ...(source.kind === 'zip' || isPageFormat(fileKindOf(source.path)) ? {} : { as: 'document' }),
   })
   const version = await context.api.call<Version>(
@@ -364,6 +372,11 @@ function report({ terminal }: Context, { site, version }: Outcome): void {
   else
     terminal.note(
       `Version ${version.version_number} is live: ${countOf(version.file_count, 'file')}, ${bytesInWords(version.byte_size)}`,
+    )
+  const kept = version?.report?.kept
+  if (kept?.until != null)
+    terminal.note(
+      `${countOf(kept.files, 'file')} of former versions stay reachable until ${kept.until.slice(0, 10)}; --purge ends that.`,
     )
   terminal.print(site.url)
   const data: Deployed = {

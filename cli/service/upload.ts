@@ -33,6 +33,8 @@ export interface UploadOptions {
   readonly spaFallback?: boolean
   /** The user wants files published that look like secrets. */
   readonly allowSecrets?: boolean
+  /** What is older goes with it; `all`: named previews too. */
+  readonly purge?: true | 'all'
 }
 
 export interface Started {
@@ -67,6 +69,7 @@ export function createUploader({ api, configDir, siteId, files, options }: Uploa
     ...(options.message === undefined ? {} : { message: options.message }),
     ...(options.spaFallback === undefined ? {} : { spa_fallback: options.spaFallback }),
     ...(options.allowSecrets ? { allow_secrets: true } : {}),
+    ...(options.purge === undefined ? {} : { purge: options.purge }),
   }
   const memory = memoryOf(configDir, siteId, request)
 

@@ -37,6 +37,8 @@ export interface Version {
     readonly warnings: readonly Warning[]
     /** Files that looked like secrets and were not published. */
     readonly blocked?: readonly { readonly path: string; readonly what: string }[]
+    /** Files of former versions that stay reachable for open tabs. */
+    readonly kept?: { readonly files: number; readonly bytes: number; readonly until: string | null }
   }
 }
 

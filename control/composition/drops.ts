@@ -1,5 +1,6 @@
 /** Drops: what is published, where, and how the edges hear of it. */
 import path from 'node:path'
+import { READS_KEPT_FILES } from '../../shared/contracts/live-edges.ts'
 import { createAnonymous, type Anonymous } from '../drops/anonymous/anonymous.ts'
 import { createBotCheck, type BotCheck } from '../drops/anonymous/bot-check.ts'
 import { createBrowserCookie, type BrowserCookie } from '../drops/anonymous/browser-cookie.ts'
@@ -10,6 +11,7 @@ import { createGallery, type Gallery } from '../drops/gallery/gallery.ts'
 import type { Publishing } from '../drops/publishing/contract.ts'
 import { createPublishing } from '../drops/publishing/publishing.ts'
 import { createContentUploads, type ContentUploads } from '../drops/sites/uploads/content-uploads/content-uploads.ts'
+import { createKeptFiles, type SiteKeptFiles } from '../drops/sites/kept/kept-files.ts'
 import { createRefreshRoutes, type RefreshRoutes } from '../drops/sites/routing.ts'
 import { createSites, type Sites } from '../drops/sites/sites.ts'
 import { createUploads, type Uploads } from '../drops/sites/uploads/uploads.ts'
@@ -28,6 +30,7 @@ export interface Drops {
   readonly refreshRoutes: RefreshRoutes
   readonly sites: Sites
   readonly versions: Versions
+  readonly keptFiles: SiteKeptFiles
   readonly uploads: Uploads
   readonly quickPublish: QuickPublish
   readonly contentUploads: ContentUploads
@@ -59,8 +62,14 @@ export function composeDrops(ground: Ground): Drops {
     now: () => clock.now(),
     domainRoutes: domains.routesOf,
   })
-  const sites = createSites({ sql, clock, routing, refreshRoutes, config })
-  const versions = createVersions({ sql, clock, log, routing, refreshRoutes, publishing, sites, config })
+  const keptFiles = createKeptFiles({
+    clock,
+    publishing,
+    config,
+    edgesReadKept: () => routing.everyEdgeReads(READS_KEPT_FILES),
+  })
+  const sites = createSites({ sql, clock, routing, refreshRoutes, keptFiles, config })
+  const versions = createVersions({ sql, clock, log, routing, refreshRoutes, keptFiles, publishing, sites, config })
   const trust = createTrust({ ...ground, routing, refreshRoutes })
   const inspector = createInspector({ log })
   const botCheck = createBotCheck(secrets)
@@ -70,6 +79,7 @@ export function composeDrops(ground: Ground): Drops {
     refreshRoutes,
     sites,
     versions,
+    keptFiles,
     uploads: createUploads({
       sql,
       clock,

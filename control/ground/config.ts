@@ -54,6 +54,8 @@ export interface ControlConfig extends SharedSettings {
   readonly slugCooldownMs: number
   /** After an account is closed: how long logs and mail records still name its person. */
   readonly personalDataKeptMs: number
+  /** How long a file of a former version stays reachable after it was replaced; 0: not at all. */
+  readonly keepOldFilesMs: number
   readonly jobIntervalMs: number
   readonly geoHeader: string | undefined
   /** Anonymous drops per hour from one network, and from one browser. */
@@ -118,6 +120,7 @@ export function readControlConfig(environment: Env): ControlConfig {
     unverifiedWarningsMs: env.durationsMs('UNVERIFIED_WARNINGS', '30d,7d'),
     slugCooldownMs: env.durationMs('SLUG_COOLDOWN', '30d'),
     personalDataKeptMs: env.durationMs('PERSONAL_DATA_KEPT', '30d'),
+    keepOldFilesMs: env.optional('KEEP_OLD_FILES') === '0' ? 0 : env.durationMs('KEEP_OLD_FILES', '30d'),
     jobIntervalMs: env.durationMs('JOB_INTERVAL', '30s'),
     geoHeader: env.optional('GEO_COUNTRY_HEADER')?.toLowerCase(),
     anonymousPerHour: env.integer('ANONYMOUS_PER_HOUR', 60, 1, 1_000_000),

@@ -74,6 +74,9 @@ function merge(rules: readonly SizedRule[]): HeaderSet | Error {
     const grows = before != null && value !== null && !isReplacedByLaterRule(name)
     merged.set(name, grows ? `${before}, ${value}` : value)
   }
-  const list = [...merged]
+  return headerSetOf([...merged])
+}
+
+export function headerSetOf(list: HeaderSet['list']): HeaderSet {
   return { id: createHash('sha256').update(JSON.stringify(list)).digest('base64url').slice(0, ID_CHARS), list }
 }

@@ -58,6 +58,14 @@ function versions({ onWork, makes }: { onWork?: () => void | Promise<void>; make
       },
     },
     refreshRoutes: async () => {},
+    keptFiles: {
+      replace: notAskedFor,
+      refit: async () => {},
+      endNextDue: notAskedFor,
+      countDue: notAskedFor,
+      end: notAskedFor,
+      restore: notAskedFor,
+    },
 
     publishing: {
       readManifest: notAskedFor,

@@ -45,7 +45,9 @@ export async function createBillingFixture({ configured = true } = {}) {
     now: clock.now,
     domainRoutes: async () => [],
   })
-  const sites = createSites({ sql, clock, routing, refreshRoutes, config })
+  // Nothing is published here.
+  const keptFiles = { refit: async () => {}, endNextDue: async () => undefined, countDue: async () => 0 }
+  const sites = createSites({ sql, clock, routing, refreshRoutes, keptFiles, config })
   const domains = { stop: async () => [], resume: async () => {} }
   const lifecycle = createLifecycle({
     sql,
@@ -53,6 +55,7 @@ export async function createBillingFixture({ configured = true } = {}) {
     routing,
     refreshRoutes,
     sites,
+    keptFiles,
     enqueueMail,
     domains,
     closeUnverified: async () => ({ value: 0, changes: NO_CHANGES }),

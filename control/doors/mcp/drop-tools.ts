@@ -121,6 +121,13 @@ const settings = defineTool({
     spa_fallback: z.boolean().optional().describe('Unknown paths show index.html'),
     gallery: z.boolean().optional().describe('Show in the public gallery'),
     stays_live: z.boolean().optional().describe('Stay live when the paid plan ends; now, if paused'),
+    keep_old_files_days: z
+      .int()
+      .min(0)
+      .max(365)
+      .nullable()
+      .optional()
+      .describe('How long open tabs find files of former versions'),
   },
   output: { slug: z.string(), url: z.string() },
   async run({ id: name, title, password, stays_live: staysLive, ...rest }, { actor, services }) {

@@ -11,6 +11,8 @@ import {
 import { formatOfText } from '../../drops/publishing/files/pasted-text.ts'
 import type { QuickContent, QuickFile, QuickPublished } from '../../drops/sites/versions/quick-publish.ts'
 import type { Propagated } from '../../drops/sites/sites.ts'
+import { parse } from '../../ground/http/api.ts'
+import { purge as purgeField } from '../../drops/sites/schemas.ts'
 import { sideBySide } from '../../../shared/values/side-by-side.ts'
 import { decodeContent } from './arguments.ts'
 import { aboutClocks } from './drop-tools.ts'
@@ -32,6 +34,10 @@ const files = z.array(file).max(MAX_FILES)
 const ifVersion = z.int().nonnegative().optional().describe('Fail unless this version number is live')
 const allowSecrets = z.boolean().optional().describe('Publish files that look like keys or credentials')
 const message = z.string().max(MAX_MESSAGE_CHARS).optional()
+const purge = z
+  .union([z.boolean(), z.literal('all')])
+  .optional()
+  .describe('Also remove everything older; "all": named previews too')
 
 const placeFields = {
   slug: z
@@ -60,13 +66,15 @@ const publishPage = defineTool({
     ...placeFields,
     allow_secrets: allowSecrets,
     message,
+    purge,
   },
   output: publishedFacts,
-  async run({ content, format, upload, if_version, allow_secrets, ...rest }, call) {
+  async run({ content, format, upload, if_version, allow_secrets, purge: ends, ...rest }, call) {
     return published(call, 1, (progress) =>
       withContent({ content, format, upload }, call, (taken) =>
         call.services.quickPublish.publish(call.actor, {
           ...rest,
+          purge: parse(purgeField, ends),
           ifVersion: if_version,
           allowSecrets: allow_secrets,
           content: taken,
@@ -81,13 +89,14 @@ const publishFiles = defineTool({
   name: 'service_publish_files',
   description: 'Publish a whole site as one version. index.html must be at the root.',
   hints: 'changes',
-  input: { files: files.min(1), ...placeFields, allow_secrets: allowSecrets, message },
+  input: { files: files.min(1), ...placeFields, allow_secrets: allowSecrets, message, purge },
   output: publishedFacts,
-  async run({ files: sent, if_version, allow_secrets, ...rest }, call) {
+  async run({ files: sent, if_version, allow_secrets, purge: ends, ...rest }, call) {
     return published(call, sent.length, (progress) =>
       withFiles(sent, call, (taken) =>
         call.services.quickPublish.publish(call.actor, {
           ...rest,
+          purge: parse(purgeField, ends),
           ifVersion: if_version,
           allowSecrets: allow_secrets,
           content: { kind: 'files', files: taken },
@@ -109,9 +118,10 @@ const editFiles = defineTool({
     if_version: ifVersion,
     allow_secrets: allowSecrets,
     message,
+    purge,
   },
   output: publishedFacts,
-  async run({ id, put = [], delete: remove = [], if_version, allow_secrets, message: said }, call) {
+  async run({ id, put = [], delete: remove = [], if_version, allow_secrets, message: said, purge: ends }, call) {
     if (put.length + remove.length === 0) throw errors.invalidRequest('Send files to put, or paths to delete.')
     const siteId = await call.services.sites.findId(call.actor, id)
     return published(call, put.length, (progress) =>
@@ -122,6 +132,7 @@ const editFiles = defineTool({
           ifVersion: if_version,
           allowSecrets: allow_secrets,
           message: said,
+          purge: parse(purgeField, ends),
           progress,
         }),
       ),
@@ -206,6 +217,7 @@ async function published(
       version: version.version_number,
       created,
       files: version.file_count,
+      ...(version.report.kept.files > 0 ? { kept: version.report.kept } : {}),
       warnings: warnings.slice(0, MAX_SHOWN_WARNINGS).map(({ path, line, message: words, count }) => ({
         ...(path === undefined ? {} : { path }),
         ...(line === undefined ? {} : { line }),

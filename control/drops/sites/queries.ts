@@ -4,7 +4,8 @@ import type { PublishReport } from './schemas.ts'
 import type { CappedSite, ClockColumns, HeldSlug, RetainedVersion, SiteFacts } from './rules.ts'
 
 const siteFacts = (sql: Sql) => sql`
-  s.id, s.org_id, s.slug, s.name, s.title, s.password_hash, s.password_generation, s.analytics, s.spa_fallback,
+  s.id, s.org_id, s.slug, s.name, s.title, s.password_hash, s.password_generation, s.keep_old_files_days,
+  s.served_manifest_hash, s.served_for, s.kept_files, s.kept_bytes, s.kept_until, s.kept_ends_at, s.analytics, s.spa_fallback,
   s.in_gallery, s.stays_live, s.live_version_id, s.next_version_number, s.expires_at, s.expired_at, s.clock_started_at, s.paused_at, s.taken_down_at,
   s.taken_down_reason, s.deleted_at, s.dns_target, s.created_at, s.updated_at, s.published_at,
   coalesce(o.plan, 'anonymous') as plan, u.email_verified_at is not null as owner_verified,
@@ -193,6 +194,7 @@ export type SiteChanges = Partial<
     | 'published_at'
     | 'password_hash'
     | 'password_generation'
+    | 'keep_old_files_days'
   >
 >
 
@@ -275,6 +277,23 @@ export async function dropOldestVersion(
   return row
 }
 
+/** Every retained version but these; resolves to those that went. */
+export async function dropOlderVersions(
+  sql: Sql,
+  siteId: string,
+  except: readonly string[],
+  now: Date,
+): Promise<{ id: string; byte_size: number }[]> {
+  return sql<{ id: string; byte_size: number }[]>`
+    update versions set dropped_at = ${now}
+    where site_id = ${siteId} and dropped_at is null and id <> all(${except as string[]}) returning id, byte_size`
+}
+
+/** What is known of a publish only once it is in place. */
+export async function setReport(sql: Sql, versionId: string, report: PublishReport): Promise<void> {
+  await sql`update versions set report = ${sql.json(report)} where id = ${versionId}`
+}
+
 export async function dropVersion(sql: Sql, versionId: string, now: Date): Promise<void> {
   await sql`update versions set dropped_at = ${now} where id = ${versionId}`
 }
@@ -293,13 +312,29 @@ export async function oldestBytes(sql: Sql, siteId: string, keep: number): Promi
   return row?.byte_size ?? 0
 }
 
-export async function storedBytes(sql: Sql, orgId: string): Promise<number> {
-  const { bytes } = one(
-    await sql<{ bytes: number }[]>`
-      select coalesce(sum(v.byte_size), 0)::bigint as bytes from versions v join sites s on s.id = v.site_id
-      where s.org_id in (${sharingPlan(sql, orgId)}) and s.deleted_at is null and v.dropped_at is null`,
+/** What an organisation and those that share its plan store, in bytes. */
+export interface StoredBytes {
+  readonly versions: number
+  /** Files of former versions that no retained version of their site has, each content once. */
+  readonly kept: number
+}
+
+/** `exceptKeptOf`: a site whose kept files are about to be decided anew. */
+export async function storedBytes(sql: Sql, orgId: string, exceptKeptOf = ''): Promise<StoredBytes> {
+  return one(
+    await sql<StoredBytes[]>`
+      select (
+        select coalesce(sum(v.byte_size), 0)::bigint from versions v join sites s on s.id = v.site_id
+        where s.org_id in (${sharingPlan(sql, orgId)}) and s.deleted_at is null and v.dropped_at is null) as versions, (
+        select coalesce(sum(size), 0)::bigint from (
+          select distinct k.hash, k.size from kept_blobs k join sites s on s.id = k.site_id
+          where s.org_id in (${sharingPlan(sql, orgId)}) and s.deleted_at is null and k.ended_at is null
+            and k.size > 0 and k.site_id <> ${exceptKeptOf}
+            and not exists (
+              select from site_blobs b join versions v on v.site_id = b.site_id
+                and v.number between b.from_version and coalesce(b.to_version, v.number)
+              where b.site_id = k.site_id and b.hash = k.hash and v.dropped_at is null)) counted) as kept`,
   )
-  return bytes
 }
 
 /** How many uploads are under way, and the bytes of their pieces that no kept version has. */
@@ -397,7 +432,8 @@ export async function referencedBlobs(sql: Sql, hashes: readonly string[], now: 
       where b.hash = listed.hash and (v.dropped_at is null or v.dropped_at > ${now}::timestamptz - interval '1 day'))
     or exists (
       select from upload_blobs f join uploads u on u.id = f.upload_id
-      where f.hash = listed.hash and u.expires_at > ${now})`
+      where f.hash = listed.hash and u.expires_at > ${now})
+    or exists (select from kept_blobs k where k.hash = listed.hash)`
   return new Set(rows.map((row) => row.hash))
 }
 

@@ -6,6 +6,7 @@ import { inOrder, type Sql } from '../../ground/database/sql.ts'
 import type { RoutingTransaction } from '../../ground/routing/changes.ts'
 import { setRoute, type NewRoute } from '../../ground/routing/outbox.ts'
 import { siteHost } from '../../../shared/http/hosts.ts'
+import { endKept } from './kept/kept-files.ts'
 import { findSite, lockSite, retainedVersions, retireSlugs, setClock, slugsOf } from './queries.ts'
 import { clockOf, redirectRouteOf, siteRouteOf, sortSlugs, type Lifetimes, type SiteFacts } from './rules.ts'
 
@@ -35,6 +36,14 @@ export function createRefreshRoutes({
     return { ...site, ...clock }
   }
 
+  /** What was taken down or deleted keeps nothing of former versions, also when it is restored. */
+  async function endKeptOf(tx: RoutingTransaction, site: SiteFacts): Promise<SiteFacts> {
+    const isOver = site.deleted_at !== null || site.taken_down_at !== null
+    if (!isOver || site.served_manifest_hash === null) return site
+    await endKept(tx, site.id, new Date(now()))
+    return { ...site, served_manifest_hash: null, served_for: null }
+  }
+
   return async (tx, siteId) => {
     // A change that waited for another writes what that one left behind, not what was there before it.
     const [, found, retained, held] = await inOrder(
@@ -44,7 +53,7 @@ export function createRefreshRoutes({
       () => slugsOf(tx, siteId),
     )
     if (!found) return
-    const site = await setClockOf(tx, found)
+    const site = await endKeptOf(tx, await setClockOf(tx, found))
     const record = siteRouteOf(site, retained, sitesDomain, now())
     const slugs = sortSlugs(held, site.deleted_at !== null, now())
     for (const slug of slugs.serving) await setRoute(tx, { ...record, host: siteHost(slug, sitesDomain) })

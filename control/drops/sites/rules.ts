@@ -14,6 +14,15 @@ export interface SiteFacts {
   title: string
   password_hash: string | null
   password_generation: number
+  /** How long files of former versions stay reachable; null: as the service's setting says. */
+  keep_old_files_days: number | null
+  /** The live version's manifest with files of former versions beside it, and the live manifest that it was made of. */
+  served_manifest_hash: string | null
+  served_for: string | null
+  kept_files: number
+  kept_bytes: number
+  kept_until: Date | null
+  kept_ends_at: Date | null
   analytics: Analytics | null
   spa_fallback: boolean
   in_gallery: boolean
@@ -74,7 +83,7 @@ export function siteRouteOf(
     host: siteHost(site.slug, sitesDomain),
     site_id: site.id,
     state,
-    manifest: state === 'gone' ? null : (live?.manifest_hash ?? null),
+    manifest: state === 'gone' || !live ? null : servedManifestOf(site, live),
     version_number: live?.number ?? 0,
     versions: state === 'gone' ? [] : versions.map((version) => [version.number, version.manifest_hash]),
     expires_at: site.expires_at?.getTime() ?? null,
@@ -84,6 +93,13 @@ export function siteRouteOf(
     badge: plan.badge,
     analytics: plan.analytics ? site.analytics : null,
   }
+}
+
+/** What is kept of former versions is served beside the very manifest that it was put together with, and no other. */
+function servedManifestOf(site: SiteFacts, live: RetainedVersion): string {
+  return site.served_manifest_hash !== null && site.served_for === live.manifest_hash
+    ? site.served_manifest_hash
+    : live.manifest_hash
 }
 
 export interface HeldSlug {

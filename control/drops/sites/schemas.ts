@@ -23,6 +23,13 @@ const siteId = described(z.string(), 'Id of the site.', 'st_4f9kq2m7x1')
 const siteSlug = described(z.string(), 'The name in its address.', 'my-page')
 const siteUrl = described(z.string(), 'Its address.', 'https://my-page.dropway.example')
 
+const keptSchema = z.object({
+  files: count('How many files of former versions stay reachable for tabs that were open.', 3),
+  bytes: count('Their size.', 48_000),
+  until: timeOrNull('When the last of them goes; null where there is none.'),
+})
+const NOTHING_KEPT_SAMPLE = { files: 0, bytes: 0, until: null }
+
 export const siteSchema = z
   .object({
     id: siteId,
@@ -44,6 +51,12 @@ export const siteSchema = z
     updated_at: time('When settings or content last changed.'),
     published_at: timeOrNull('When content last went live.'),
     views_30d: count('Views of the last 30 days.', 128),
+    keep_old_files_days: described(
+      z.int().nullable(),
+      "How many days files of former versions stay reachable; null: the service's setting, 0: not at all.",
+      null,
+    ),
+    kept: described(keptSchema, 'Files of former versions that are reachable now.', NOTHING_KEPT_SAMPLE),
   })
   .meta({ id: 'Site' })
 export type ApiSite = z.infer<typeof siteSchema>
@@ -72,6 +85,11 @@ export const reportSchema = z
       z.array(blockedSchema),
       'Looked like secrets and were not published; `allow_secrets` publishes such files all the same.',
       [],
+    ),
+    kept: described(
+      keptSchema,
+      'Files of former versions that stayed reachable when this one went live; `purge` removes them.',
+      NOTHING_KEPT_SAMPLE,
     ),
   })
   .meta({ id: 'Report', description: 'What a publish has to say about its content.' })
@@ -141,6 +159,10 @@ export const patchSiteSchema = z.strictObject({
   analytics: described(analyticsSchema.nullable(), 'Providers that count visits; null removes them.').optional(),
   spa_fallback: described(z.boolean(), 'Unknown paths serve index.html.', true).optional(),
   gallery: described(z.boolean(), 'May be shown in the gallery.').optional(),
+  keep_old_files_days: described(
+    z.int().min(0).max(365).nullable(),
+    "How many days a file that a new version lacks stays reachable, for tabs that are open; 0: not at all, null: the service's setting.",
+  ).optional(),
 })
 export type SitePatch = z.infer<typeof patchSiteSchema>
 
@@ -161,6 +183,19 @@ export const allowSecrets = z
 /** Number of the version that the publisher believes to be live; 0 for none yet. */
 export const ifVersion = z.int().nonnegative()
 
+/** `true`: older versions and what is kept of them go; `all`: named previews too. */
+export const PURGES = ['true', 'false', 'all'] as const
+const PURGE_SAYS =
+  'Removes everything older with this publish: former versions, their previews and their kept files. `all`: named previews too.'
+/** A field of a form, or a value of JSON. */
+export const purge = z
+  .union([z.boolean(), z.enum(PURGES)], 'purge: send true, false or "all".')
+  .optional()
+  .transform((value): Purge | undefined =>
+    value === 'all' ? 'all' : value === true || value === 'true' ? 'older' : undefined,
+  )
+export type Purge = 'older' | 'all'
+
 const publishFields = {
   title: described(z.string(), 'Title of a page made from Markdown.').optional(),
   message: described(z.string().max(MAX_MESSAGE_CHARS), 'What changed; shown with the version.').optional(),
@@ -169,6 +204,7 @@ const publishFields = {
     'Refuses (412) unless this version is live: another publish is not overwritten. 0 for none yet.',
   ).optional(),
   allow_secrets: described(z.enum(['true', 'false']), 'Publishes files that look like secrets too.').optional(),
+  purge: described(z.enum(PURGES), PURGE_SAYS).optional(),
 }
 
 /** Read by receive.ts as they arrive; here for readers of the API. */
@@ -209,6 +245,7 @@ export const startUploadSchema = z.strictObject({
   if_version: described(ifVersion, 'Refuses (412) unless this version is live.').optional(),
   spa_fallback: described(z.boolean(), 'Unknown paths serve index.html.').optional(),
   allow_secrets: described(z.boolean(), 'Publishes files that look like secrets too.').optional(),
+  purge: described(z.union([z.boolean(), z.literal('all')]), PURGE_SAYS).optional(),
 })
 export type StartUpload = z.infer<typeof startUploadSchema>
 

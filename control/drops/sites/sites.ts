@@ -16,6 +16,7 @@ import { slugRefusal, takeWantedSlug } from './settings/slugs.ts'
 import { preparePassword, writePassword } from './settings/protection.ts'
 import { MAX_UPLOADS_UNDER_WAY } from './uploads/under-way.ts'
 import * as queries from './queries.ts'
+import type { SiteKeptFiles } from './kept/kept-files.ts'
 import type { RefreshRoutes } from './routing.ts'
 import { dayOf, type SiteFacts } from './rules.ts'
 import type { SitePatch, ApiSite } from './schemas.ts'
@@ -31,6 +32,7 @@ export interface SitesDependencies {
   clock: Clock
   routing: Pick<Routing, 'propagate'>
   refreshRoutes: RefreshRoutes
+  keptFiles: Pick<SiteKeptFiles, 'refit'>
   config: Pick<ControlConfig, 'sitesDomain' | 'publicPort' | 'anonymousLifetimeMs' | 'slugCooldownMs'>
 }
 
@@ -90,7 +92,7 @@ export interface Sites extends Reservations {
   usage(actor: Actor): Promise<Usage>
 }
 
-export function createSites({ sql, clock, routing, refreshRoutes, config }: SitesDependencies): Sites {
+export function createSites({ sql, clock, routing, refreshRoutes, keptFiles, config }: SitesDependencies): Sites {
   const now = (): Date => new Date(clock.now())
   const reservations = createReservations({ clock, config })
   const reading = createReading({ sql, clock, config })
@@ -149,6 +151,7 @@ export function createSites({ sql, clock, routing, refreshRoutes, config }: Site
           await rename(tx, site, patch.slug, { now: now(), cooldownMs: config.slugCooldownMs })
         await queries.updateSite(tx, siteId, columns, now())
         if (password !== undefined) await writePassword(tx, site, password, now())
+        if (patch.keep_old_files_days !== undefined) await keptFiles.refit(tx, siteId)
         await refreshRoutes(tx, siteId)
         await recordAudit(tx, {
           at: now(),
@@ -270,11 +273,12 @@ function createReading({ sql, clock, config }: Pick<SitesDependencies, 'sql' | '
       const plan = plans[actor.plan]
       const all = await queries.listSites(sql, actor.orgId)
       const underWay = await queries.uploadsUnderWay(sql, actor.orgId, now())
+      const stored = await queries.storedBytes(sql, actor.orgId)
       return {
         plan: plan.name,
         drops: { used: await queries.countActiveSites(sql, actor.orgId, now()), limit: plan.activeDrops },
         storage_bytes: {
-          used: (await queries.storedBytes(sql, actor.orgId)) + underWay.bytes,
+          used: stored.versions + stored.kept + underWay.bytes,
           limit: plan.storageBytes,
         },
         uploads_under_way: { used: underWay.uploads, limit: MAX_UPLOADS_UNDER_WAY, bytes: underWay.bytes },
@@ -314,5 +318,6 @@ function columnsOf(site: SiteFacts, patch: SitePatch): queries.SiteChanges {
     ...(patch.spa_fallback === undefined ? {} : { spa_fallback: patch.spa_fallback }),
     ...(patch.gallery === undefined ? {} : { in_gallery: patch.gallery }),
     ...(patch.analytics === undefined ? {} : { analytics: patch.analytics }),
+    ...(patch.keep_old_files_days === undefined ? {} : { keep_old_files_days: patch.keep_old_files_days }),
   }
 }

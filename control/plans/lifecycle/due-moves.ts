@@ -12,6 +12,7 @@ import type { EnqueueMail } from '../../ground/mail/mail.ts'
 import { allChanges, changeRoutes, type Changed, type RouteChanges } from '../../ground/routing/changes.ts'
 import type { Routing } from '../../ground/routing/routing.ts'
 import type { RefreshRoutes } from '../../drops/sites/routing.ts'
+import type { SiteKeptFiles } from '../../drops/sites/kept/kept-files.ts'
 import type { Sites } from '../../drops/sites/sites.ts'
 import * as queries from './queries.ts'
 import { actsAt, dueNotice, mayNotRemove, nextNoticeAt, noticesOf, type Notice, type NoticeSettings } from './rules.ts'
@@ -21,6 +22,7 @@ export interface DueMovesDependencies {
   routing: Pick<Routing, 'propagate'>
   refreshRoutes: RefreshRoutes
   sites: Pick<Sites, 'remove' | 'find'>
+  keptFiles: Pick<SiteKeptFiles, 'endNextDue' | 'countDue'>
   enqueueMail: EnqueueMail
   /** Tells and closes accounts that were never verified; resolves how many were closed, and the routes of their drops. */
   closeUnverified(): Promise<Changed<number>>
@@ -33,6 +35,8 @@ export interface LifecycleRun {
   /** Due to be removed, and kept because they are too many at once: something is wrong, or an operator says so. */
   readonly held: number
   readonly closed: number
+  /** Drops where files of former versions went. */
+  readonly old_files_ended: number
 }
 
 export interface LifecyclePreview {
@@ -42,6 +46,8 @@ export interface LifecyclePreview {
   readonly would_hold: boolean
   /** Organisations whose owners would get a mail. */
   readonly would_tell: number
+  /** Drops where files of former versions would go. */
+  readonly would_end_old_files: number
 }
 
 export interface DueMoves {
@@ -56,6 +62,7 @@ export function createDueMoves({
   routing,
   refreshRoutes,
   sites,
+  keptFiles,
   enqueueMail,
   closeUnverified,
   config,
@@ -144,13 +151,15 @@ export function createDueMoves({
       const isHeld = !unbounded && mayNotRemove(due, await queries.countDrops(sql))
       const removed = isHeld ? [] : await repeat(() => removeNext(clock))
       const closed = await closeUnverified()
-      if (expired.length + removed.length + closed.value > 0)
-        await routing.propagate(allChanges([...expired, ...removed, closed.changes]))
+      const ended = await repeat(() => endOldFilesNext({ sql, keptFiles, refreshRoutes }, dateOf(clock)))
+      if (expired.length + removed.length + closed.value + ended.length > 0)
+        await routing.propagate(allChanges([...expired, ...removed, closed.changes, ...ended]))
       return {
         expired: expired.length,
         removed: removed.length,
         held: isHeld ? due : 0,
         closed: closed.value,
+        old_files_ended: ended.length,
       }
     },
 
@@ -161,9 +170,21 @@ export function createDueMoves({
         would_remove: removable,
         would_hold: mayNotRemove(removable, await queries.countDrops(sql)),
         would_tell: await queries.countNoticesDue(sql, dateOf(clock)),
+        would_end_old_files: await keptFiles.countDue(sql, dateOf(clock)),
       }
     },
   }
+}
+
+function endOldFilesNext(
+  { sql, keptFiles, refreshRoutes }: Pick<DueMovesDependencies, 'sql' | 'keptFiles' | 'refreshRoutes'>,
+  now: Date,
+): Promise<Changed<boolean>> {
+  return changeRoutes(sql, async (tx) => {
+    const id = await keptFiles.endNextDue(tx, now)
+    if (id !== undefined) await refreshRoutes(tx, id)
+    return id !== undefined
+  })
 }
 
 const dateOf = (clock: Clock): Date => new Date(clock.now())

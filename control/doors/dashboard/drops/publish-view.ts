@@ -59,12 +59,21 @@ export function sitePublishPage(viewer: AccountViewer, view: SitePublish): Page 
         ${edited && html`<input type="hidden" name="if_version" value="${edited.version}">`}
         ${publishFields(form, {
           ...(edited && { edited }),
-          extra: form.text({
+          extra: html`${form.text({
             name: 'message',
             label: 'Message',
             maxlength: MAX_MESSAGE_CHARS,
             hint: 'Optional: what changed, for the list of versions.',
-          }),
+          })}
+            ${
+              live &&
+              form.check({
+                name: 'purge',
+                label: 'Also remove everything older',
+                hint: 'Former versions, their previews, and their files that open tabs still find. For content that must not stay public.',
+                checked: false,
+              })
+            }`,
         })}
       </form>
     `,
@@ -91,6 +100,16 @@ function liveCard(viewer: AccountViewer, view: SitePublish, live: VersionEntry):
             isEditable &&
             !edited &&
             html`<p class="cluster"><a class="button small" href="/sites/${site.id}?edit#publish">Edit the page</a></p>`
+          }
+          ${
+            site.kept.until !== null &&
+            html`
+              <p class="small soft">
+                ${countInWords(site.kept.files, 'file')} of former versions
+                ${site.kept.files === 1 ? 'stays' : 'stay'} reachable until ${site.kept.until.slice(0, 10)}, for tabs
+                that are open.
+              </p>
+            `
           }
           ${reportList(live.report)}
         </div>

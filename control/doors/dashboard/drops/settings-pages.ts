@@ -32,6 +32,10 @@ const CARDS: Readonly<Record<string, Card>> = {
     patch: (form) => ({ password: isCleared(form) ? null : requirePassword(form.get('password')) }),
     done: (form) => (isCleared(form) ? 'password-removed' : 'password-set'),
   },
+  'old-files': {
+    patch: (form) => ({ keep_old_files_days: daysOf(form.get('keep_old_files_days')) }),
+    done: () => 'saved',
+  },
   analytics: { patch: (form) => ({ analytics: analyticsOf(form) }), done: () => 'saved' },
 }
 
@@ -76,6 +80,15 @@ export function siteSettingsRoutes({ sites, config }: DashboardServices, handler
       },
     ),
   ]
+}
+
+/** Empty: as the service has it. */
+function daysOf(text: string | null): number | null {
+  const said = (text ?? '').trim()
+  if (said === '') return null
+  const days = /^\d{1,3}$/.test(said) ? Number(said) : Number.NaN
+  if (!(days <= 365)) throw errors.invalidRequest('keep_old_files_days: enter a number from 0 to 365, or nothing.')
+  return days
 }
 
 function requirePassword(password: string | null): string {

@@ -37,6 +37,7 @@ export function siteVersionsPage(viewer: Viewer, view: SiteVersions): Page {
             Your plan keeps the last ${view.kept}. Going back is a publish too, so you can always go forward
             again.
           </p>
+          ${keptNote(view.site)}
           <table class="table stacked">
             <caption class="visually-hidden">Versions</caption>
             <thead>
@@ -51,6 +52,19 @@ export function siteVersionsPage(viewer: Viewer, view: SiteVersions): Page {
           </table>
         `,
   })
+}
+
+/** What tabs that were open before a publish still find. */
+function keptNote({ id, kept }: ApiSite): Html | undefined {
+  if (kept.until === null) return undefined
+  return html`
+    <p class="notice">
+      ${countInWords(kept.files, 'file')} of former versions (${bytesInWords(kept.bytes)})
+      ${kept.files === 1 ? 'stays' : 'stay'} reachable until
+      <time datetime="${kept.until}">${kept.until.slice(0, 10)}</time>, so that tabs which are still open keep
+      working. <a href="/sites/${id}#publish">Publish</a> with “also remove everything older” to end that.
+    </p>
+  `
 }
 
 /** Says which version is live now, with the way back to the one before. */

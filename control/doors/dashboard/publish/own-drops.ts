@@ -49,6 +49,7 @@ export function createOwnPublishing(
       await versions.publish(asked.actor, siteId, prepared, {
         message: (fields.get('message') ?? '').slice(0, MAX_MESSAGE_CHARS),
         ...ifVersionOf(fields),
+        purge: fields.has('purge') ? 'older' : undefined,
       })
       return `/sites/${siteId}?done=published${before === null ? '' : `&before=${before}`}`
     },

@@ -1,4 +1,5 @@
 import type { Sql } from '../../../ground/database/sql.ts'
+import type { Purge } from '../schemas.ts'
 
 export interface UploadRow {
   id: string
@@ -8,6 +9,7 @@ export interface UploadRow {
   if_version: number | null
   spa_fallback: boolean | null
   allow_secrets: boolean
+  purge: Purge | null
   expires_at: Date
 }
 
@@ -49,7 +51,7 @@ export async function findOpenUpload(
   now: Date,
 ): Promise<UploadRow | undefined> {
   const [upload] = await sql<UploadRow[]>`
-    select id, site_id, user_id, message, if_version, spa_fallback, allow_secrets, expires_at from uploads
+    select id, site_id, user_id, message, if_version, spa_fallback, allow_secrets, purge, expires_at from uploads
     where id = ${uploadId} and site_id = ${siteId} and expires_at > ${now}`
   return upload
 }

@@ -31,6 +31,7 @@ import type { SiteFacts } from '../rules.ts'
 import type {
   Changes,
   CheckUpload,
+  Purge,
   StartedUpload,
   StartUpload,
   UploadCheck,
@@ -183,6 +184,7 @@ function createUploadStart({
             if_version: wanted.if_version ?? null,
             spa_fallback: wanted.spa_fallback ?? null,
             allow_secrets: wanted.allow_secrets ?? false,
+            purge: purgeOf(wanted.purge),
             expires_at: expiresAt,
           },
           wanted.files.map((file) => ({ path: file.path, hash: file.sha256, size: file.size })),
@@ -358,6 +360,7 @@ function createUploadFinish(deps: UploadsDependencies): Pick<Uploads, 'finish'> 
           message: upload.message,
           ...(upload.if_version === null ? {} : { ifVersion: upload.if_version }),
           ...(upload.spa_fallback === null ? {} : { spaFallback: upload.spa_fallback }),
+          purge: upload.purge ?? undefined,
         }
         // One transaction: an upload is published once, even if asked for twice and whenever control is killed.
         return await versions.publish(actor, siteId, prepared, options, {
@@ -372,6 +375,11 @@ function createUploadFinish(deps: UploadsDependencies): Pick<Uploads, 'finish'> 
       }
     },
   }
+}
+
+function purgeOf(wanted: StartUpload['purge']): Purge | null {
+  if (wanted === 'all') return 'all'
+  return wanted ? 'older' : null
 }
 
 async function requireUpload(

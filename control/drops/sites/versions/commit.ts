@@ -2,6 +2,7 @@
 import type { Clock } from '../../../../shared/running/clock.ts'
 import { errors } from '../../../../shared/contracts/errors.ts'
 import { newId } from '../../../../shared/contracts/ids.ts'
+import { quotePath } from '../../../../shared/values/quoted-path.ts'
 import { bytesInWords } from '../../../../shared/values/sizes.ts'
 import { plans, type PlanName } from '../../../ground/terms/plans.ts'
 import type { ControlConfig } from '../../../ground/config.ts'
@@ -10,8 +11,10 @@ import type { RoutingTransaction } from '../../../ground/routing/changes.ts'
 import type { PreparedVersion } from '../../publishing/contract.ts'
 import * as queries from '../queries.ts'
 import type { RefreshRoutes } from '../routing.ts'
-import type { SiteFacts } from '../rules.ts'
-import type { ApiVersion, PublishReport } from '../schemas.ts'
+import type { RetainedVersion, SiteFacts } from '../rules.ts'
+import { NOTHING_KEPT, type KeptSummary } from '../../publishing/manifest/kept-files.ts'
+import type { Replaced, SiteKeptFiles } from '../kept/kept-files.ts'
+import type { ApiVersion, PublishReport, Purge } from '../schemas.ts'
 import { showVersion } from './show-version.ts'
 
 export interface PublishOptions {
@@ -21,12 +24,15 @@ export interface PublishOptions {
   readonly spaFallback?: boolean
   /** Visitors must enter it from this version on: the content is never public in between. */
   readonly password?: string | undefined
+  /** Everything older goes with it. */
+  readonly purge?: Purge | undefined
 }
 
 /** What a publish or a promotion took the place of. */
-export interface Before extends Pick<SiteFacts, 'live_version_id' | 'title' | 'published_at' | 'spa_fallback'> {
-  /** The version that retention dropped. */
-  readonly dropped: string | undefined
+export interface Before {
+  readonly site: SiteFacts
+  /** The versions that retention or a purge dropped. */
+  readonly dropped: readonly string[]
 }
 
 /**
@@ -44,13 +50,15 @@ export type CommitVersion = (
 export interface CommitDependencies {
   clock: Clock
   refreshRoutes: RefreshRoutes
+  keptFiles: Pick<SiteKeptFiles, 'replace'>
   config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>
 }
 
-export function createCommit({ clock, refreshRoutes, config }: CommitDependencies): CommitVersion {
+export function createCommit({ clock, refreshRoutes, keptFiles, config }: CommitDependencies): CommitVersion {
   return async (tx, site, prepared, by, options) => {
     const now = new Date(clock.now())
-    await requireLiveVersion(tx, site, options.ifVersion)
+    const live = await liveVersionOf(tx, site)
+    requireLiveVersion(live, options.ifVersion)
     const version = {
       id: newId('v', clock.now()),
       site_id: site.id,
@@ -63,7 +71,8 @@ export function createCommit({ clock, refreshRoutes, config }: CommitDependencie
       created_by: by,
       created_at: now,
     }
-    const report = reportFor(prepared.report, options.spaFallback ?? site.spa_fallback)
+    const isClientRouted = options.spaFallback ?? site.spa_fallback
+    const report = reportFor(prepared.report, isClientRouted)
     const changes = {
       live_version_id: version.id,
       next_version_number: version.number + 1,
@@ -78,18 +87,27 @@ export function createCommit({ clock, refreshRoutes, config }: CommitDependencie
       () =>
         queries.recordPublish(tx, { site_id: site.id, version_id: version.id, kind: 'upload', user_id: by, at: now }),
     )
+    const purged = options.purge === undefined ? [] : await queries.dropOlderVersions(tx, site.id, [version.id], now)
+    const replaced = await keptFiles.replace(tx, { site, version: live }, { purge: options.purge !== undefined })
+    const told = withReplaced(report, replaced)
+    if (told !== report) await queries.setReport(tx, version.id, told)
     await refreshRoutes(tx, site.id)
+    const gone = [...(dropped ? [dropped] : []), ...purged]
     return {
-      version: showVersion(config, site, { ...version, report }),
-      addedBytes: version.byte_size - (dropped?.byte_size ?? 0),
-      before: { ...site, dropped: dropped?.id },
+      version: showVersion(config, site, { ...version, report: told }),
+      addedBytes: version.byte_size - gone.reduce((sum, { byte_size }) => sum + byte_size, 0),
+      before: { site, dropped: gone.map(({ id }) => id) },
     }
   }
 }
 
-async function requireLiveVersion(tx: Sql, site: SiteFacts, ifVersion: number | undefined): Promise<void> {
+async function liveVersionOf(tx: Sql, site: SiteFacts): Promise<RetainedVersion | undefined> {
+  if (site.live_version_id === null) return undefined
+  return (await queries.retainedVersions(tx, site.id)).find((version) => version.id === site.live_version_id)
+}
+
+function requireLiveVersion(live: RetainedVersion | undefined, ifVersion: number | undefined): void {
   if (ifVersion === undefined) return
-  const live = (await queries.retainedVersions(tx, site.id)).find((version) => version.id === site.live_version_id)
   const number = live?.number ?? 0
   if (number !== ifVersion)
     throw errors.versionChanged(`Version ${number} is live, not ${ifVersion}. Look at it, then publish again.`)
@@ -117,7 +135,8 @@ export async function requireStorage(
   const { bytes } = await queries.uploadsUnderWay(sql, orgId, now, pieces)
   const added = bytes + (furtherBytes ?? 0)
   if (furtherBytes !== undefined && added <= 0) return
-  if ((await queries.storedBytes(sql, orgId)) + added <= storageBytes) return
+  // What is kept of former versions makes room by itself, and refuses no publish.
+  if ((await queries.storedBytes(sql, orgId)).versions + added <= storageBytes) return
   const sending = bytes === 0 ? '' : ` ${bytesInWords(bytes)} are uploads under way, which end after 12 hours.`
   throw errors.planLimit(
     `Your plan stores ${storageBytes / 1_000_000} MB over all versions.${sending} Delete a drop, or upgrade.`,
@@ -128,6 +147,26 @@ export async function requireStorage(
 function reportFor({ warnings, blocked }: PreparedVersion['report'], isClientRouted: boolean): PublishReport {
   return {
     blocked: [...blocked],
+    kept: keptInReport(NOTHING_KEPT),
     warnings: warnings.filter((warning) => !isClientRouted || warning.code !== 'missing_page'),
   }
+}
+
+/** As many as a person reads. */
+const MAX_UNHASHED_TOLD = 20
+
+/** The report with what is known once the version is live: what stays of former ones, and what open tabs will notice. */
+function withReplaced(report: PublishReport, { kept, unhashed }: Replaced): PublishReport {
+  if (kept.files === 0 && unhashed.length === 0) return report
+  const remarks = unhashed.slice(0, MAX_UNHASHED_TOLD).map((path) => ({
+    code: 'unhashed_asset',
+    path,
+    count: 1,
+    message: `${quotePath(path)} changed and its name did not: a tab that was open before gets the new file. Let your build put a hash into the names of scripts and styles.`,
+  }))
+  return { ...report, kept: keptInReport(kept), warnings: [...report.warnings, ...remarks] }
+}
+
+function keptInReport({ files, bytes, until }: KeptSummary): PublishReport['kept'] {
+  return { files, bytes, until: until === null ? null : new Date(until).toISOString() }
 }

@@ -11,6 +11,7 @@ import type { Pool, Sql } from '../../../ground/database/sql.ts'
 import { changeRoutes } from '../../../ground/routing/changes.ts'
 import type { PreparedVersion } from '../../publishing/contract.ts'
 import { preparePassword, writePassword, type WantedPassword } from '../settings/protection.ts'
+import type { SiteKeptFiles } from '../kept/kept-files.ts'
 import * as queries from '../queries.ts'
 import type { RefreshRoutes } from '../routing.ts'
 import { stateOf, type SiteFacts } from '../rules.ts'
@@ -28,6 +29,7 @@ interface PublishVersionsDependencies {
   refreshRoutes: RefreshRoutes
   sites: Pick<Sites, 'add' | 'lockOrganisation' | 'lockOwn' | 'requireOwn'>
   config: Pick<ControlConfig, 'sitesDomain' | 'publicPort'>
+  keptFiles: Pick<SiteKeptFiles, 'replace'>
   commit: CommitVersion
   propagate: PropagateOrTakeBack
 }
@@ -79,7 +81,7 @@ export interface PublishVersions {
 }
 
 export function createPublishVersions(deps: PublishVersionsDependencies): PublishVersions {
-  const { sql, clock, refreshRoutes, sites, config, commit, propagate } = deps
+  const { sql, clock, refreshRoutes, sites, config, keptFiles, commit, propagate } = deps
 
   /** Creating a site, its password and its first version are one change, so that a refusal leaves nothing behind. */
   async function publishTo(
@@ -146,6 +148,7 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
         requirePublishable(site, clock.now())
         const kept = await requireRetained(tx, siteId, versionId)
         const now = new Date(clock.now())
+        const live = (await queries.retainedVersions(tx, siteId)).find(({ id }) => id === site.live_version_id)
         await queries.updateSite(tx, siteId, { live_version_id: kept.id, title: kept.title, published_at: now }, now)
         await queries.recordPublish(tx, {
           site_id: siteId,
@@ -154,6 +157,7 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
           user_id: actor.userId,
           at: now,
         })
+        await keptFiles.replace(tx, { site, version: live }, { purge: false })
         await refreshRoutes(tx, siteId)
         await recordAudit(tx, {
           at: new Date(clock.now()),
@@ -163,7 +167,7 @@ export function createPublishVersions(deps: PublishVersionsDependencies): Publis
           subject: siteId,
           detail: { version: kept.number },
         })
-        return { version: showVersion(config, site, kept), before: { ...site, dropped: undefined } }
+        return { version: showVersion(config, site, kept), before: { site, dropped: [] } }
       })
       const { version: value, before } = promoted
       return propagate({ value, changes }, { siteId, versionId, before }, async () => {})

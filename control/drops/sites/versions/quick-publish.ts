@@ -14,7 +14,7 @@ import type { Intake, PreparedVersion, Publishing } from '../../publishing/contr
 import { receiveContent, type Limits } from '../../publishing/intake/take-in.ts'
 import { requirePasswordFeature } from '../settings/protection.ts'
 import type { SiteFacts } from '../rules.ts'
-import type { ApiSite, ApiVersion } from '../schemas.ts'
+import type { ApiSite, ApiVersion, Purge } from '../schemas.ts'
 import type { Propagated, Sites } from '../sites.ts'
 import { uploadedFiles } from './uploaded-files.ts'
 import type { PublishOptions } from './commit.ts'
@@ -43,6 +43,8 @@ interface QuickOptions {
   /** Number of the version that must be live. */
   readonly ifVersion?: number | undefined
   readonly message?: string | undefined
+  /** Everything older goes with it. */
+  readonly purge?: Purge | undefined
   /** Publishes files that look like secrets; otherwise they are refused. */
   readonly allowSecrets?: boolean | undefined
   /** Called with the number of files that are stored. */
@@ -142,6 +144,7 @@ export function createQuickPublish({
     const options: PublishOptions = {
       message: input.message,
       password: input.password,
+      purge: input.purge,
       ...(ifVersion === undefined ? {} : { ifVersion }),
     }
     const { value, pending } = await versions.publishBySlug(actor, wanted, prepared, options)
@@ -161,7 +164,7 @@ export function createQuickPublish({
       base: live?.manifest_hash,
     }
     const prepared = await prepare(limits, { content, allowSecrets: edit.allowSecrets, progress: edit.progress })
-    const options = { message: edit.message, ifVersion: edit.ifVersion ?? live?.number ?? 0 }
+    const options = { message: edit.message, purge: edit.purge, ifVersion: edit.ifVersion ?? live?.number ?? 0 }
     const { value, pending } = await versions.publish(actor, siteId, prepared, options)
     return { value: { site: await sites.get(actor, siteId), version: value, created: false }, pending }
   }

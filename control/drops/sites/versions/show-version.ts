@@ -28,8 +28,11 @@ export function showVersion(
 interface StoredReport {
   readonly warnings: readonly (Omit<PublishReport['warnings'][number], 'count'> & { readonly count?: number })[]
   readonly blocked?: PublishReport['blocked']
+  readonly kept?: PublishReport['kept']
 }
 
-function readReport({ warnings, blocked = [] }: StoredReport): PublishReport {
-  return { blocked, warnings: warnings.map((warning) => ({ ...warning, count: warning.count ?? 1 })) }
+const NOTHING_KEPT: PublishReport['kept'] = { files: 0, bytes: 0, until: null }
+
+function readReport({ warnings, blocked = [], kept = NOTHING_KEPT }: StoredReport): PublishReport {
+  return { blocked, kept, warnings: warnings.map((warning) => ({ ...warning, count: warning.count ?? 1 })) }
 }

@@ -5,6 +5,7 @@ import { plans, type PlanName } from '../../../ground/terms/plans.ts'
 import type { Actor } from '../../../ground/actor.ts'
 import type { Sql } from '../../../ground/database/sql.ts'
 import type { Publishing } from '../../publishing/contract.ts'
+import type { SiteKeptFiles } from '../kept/kept-files.ts'
 import * as queries from '../queries.ts'
 import type { RetainedVersion, SiteFacts } from '../rules.ts'
 import type { Sites } from '../sites.ts'
@@ -15,6 +16,7 @@ import { createRefinement, type Refinement } from './refinement.ts'
 import { createPropagateOrTakeBack, type TakeBackDependencies } from './take-back.ts'
 
 interface VersionsDependencies extends CommitDependencies, TakeBackDependencies {
+  keptFiles: SiteKeptFiles
   publishing: Pick<Publishing, 'readManifest' | 'compareTexts' | 'compress' | 'refine'>
   sites: Pick<Sites, 'add' | 'lockOrganisation' | 'lockOwn' | 'requireOwn'>
 }
